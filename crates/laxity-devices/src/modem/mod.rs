@@ -1,0 +1,1 @@
+//! The modem as a device.

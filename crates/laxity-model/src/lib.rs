@@ -1,0 +1,2 @@
+//! laxity-model
+#![no_std]
