@@ -1,2 +1,35 @@
-//! laxity-model
+//! The decisions of laxity, and nothing else: no I/O, no clock, no thread, no `unsafe`, no floating point.
+//!
+//! * [`time`], [`ids`]: units in types.
+//! * [`reservation`]: what may be asked for and what is granted.
+//! * [`program`]: what a host runs; [`host`]: what a host must do and what it hands back.
+//! * [`event`], [`ring`]: what is recorded, and where it is kept while it is recorded.
+//! * [`slots`], [`bands`]: the policies, as state machines that take `now` and return effects.
+//! * [`admission`]: yes or no before anything runs, with the reason and the nearest request that fits.
+//! * [`contract`]: what timeliness means, and the verdict with its reasons.
 #![no_std]
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+extern crate alloc;
+
+pub mod admission;
+pub mod bands;
+pub mod contract;
+pub mod event;
+pub mod host;
+pub mod ids;
+pub mod program;
+pub mod reservation;
+pub mod ring;
+pub mod slots;
+pub mod time;
+
+pub use event::{Event, EventKind, Mark};
+pub use host::{Disturbance, Host, HostError, RunEnd, RunRecord, Usage};
+pub use ids::{ActivityId, InterruptLevel, Priority, ProcessorId, SemaphoreId};
+pub use program::{Activity, Body, Context, Placement, Program, Step};
+pub use reservation::{
+    Enforcer, Grade, Grant, Outside, Reservation, ReservationError, ReservationRequest,
+};
+pub use time::{Instant, Service, Span};

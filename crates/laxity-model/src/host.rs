@@ -1,0 +1,96 @@
+//! What a host must do, and what it hands back: the record of a run.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::program::Program;
+use crate::{Event, Grant, Instant, Service, Span};
+
+/// Runs programs: the twin in virtual time, Linux in real time. Both pass the same conformance suite.
+pub trait Host {
+    /// What kind of host this is, for reports: `twin win2000-pii450`, `linux 6.18.44`.
+    fn describe(&self) -> String;
+
+    /// Runs the program for `length`, or until a body returns [`Step::EndRun`](crate::program::Step::EndRun), or until all
+    /// activities have finished. Admission comes first: an error of kind [`HostError::Refused`] has started nothing.
+    /// However it ends, everything the host changed is as it was.
+    fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError>;
+}
+
+/// Why a program did not run, or did not run to its end.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum HostError {
+    /// Admission said no; nothing was started. The text names the resource and the amount missing.
+    #[error("not admitted: {0}")]
+    Refused(String),
+    /// This host cannot run such a program at all (rights or kernel missing, or a placement it does not have).
+    #[error("cannot run here: {0}")]
+    CannotRun(String),
+    /// The program is wrong: an id that does not exist, a reservation for an interrupt handler.
+    #[error("bad program: {0}")]
+    BadProgram(String),
+    /// Something failed on the way; everything was restored.
+    #[error("the run failed: {0}")]
+    Failed(String),
+    /// The run was stopped from outside (SIGINT, SIGTERM); everything was restored.
+    #[error("interrupted by {0}")]
+    Interrupted(&'static str),
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunEnd {
+    /// Its length was over.
+    Length,
+    /// A body said so.
+    EndRun,
+    /// No activity was left.
+    AllFinished,
+}
+
+/// What one activity used.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Usage {
+    /// Processor time received.
+    pub service: Service,
+    /// Times it gave the processor up to wait.
+    pub voluntary_switches: u64,
+    /// Times the processor was taken from it.
+    pub involuntary_switches: u64,
+    /// Page faults served without and with I/O; always 0 in the twin.
+    pub page_faults: u64,
+    /// The reservation it was granted, if it asked for one.
+    pub grant: Option<Grant>,
+}
+
+/// A stretch of time in which the machine itself stood still, as the witness saw it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Disturbance {
+    /// When the witness should have woken.
+    pub from: Instant,
+    /// When it did.
+    pub to: Instant,
+}
+
+/// Everything that is known of one run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunRecord {
+    /// When it began.
+    pub start: Instant,
+    /// When it ended.
+    pub end: Instant,
+    /// Why.
+    pub ended_by: RunEnd,
+    /// All events by time; equal times in the order they happened on their processor.
+    pub events: Vec<Event>,
+    /// Events that did not fit the ring. Any loss makes a verdict inconclusive.
+    pub events_lost: u64,
+    /// By [`ActivityId`](crate::ActivityId).
+    pub usage: Vec<Usage>,
+    /// What the witness saw; empty in the twin, or where no witness can serve.
+    pub disturbances: Vec<Disturbance>,
+    /// How often the witness woke; 0 where there was none.
+    pub witness_wakeups: u64,
+    /// Time the hypervisor took away, as the kernel counts it; `None` in the twin.
+    pub steal: Option<Span>,
+}

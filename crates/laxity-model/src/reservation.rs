@@ -1,0 +1,190 @@
+//! CPU reservations: what is asked for, who enforces it, and what was granted.
+
+use alloc::string::String;
+use core::fmt;
+
+use crate::{Service, Span};
+
+/// *X out of every Y*: at least `service` of processor time in **every** window of length `period`, while runnable
+/// (Jones, Saroiu, "Predictability Requirements of a Soft Modem", §5.4: continuously guaranteed).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Reservation {
+    service: Service,
+    period: Span,
+}
+
+/// Why a pair of numbers is no reservation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ReservationError {
+    /// The service is zero.
+    #[error("the service of a reservation must be more than zero")]
+    NoService,
+    /// The period is zero.
+    #[error("the period of a reservation must be more than zero")]
+    NoPeriod,
+    /// More service than one processor has in the period.
+    #[error(
+        "{service} of service does not fit a period of {period}: one processor gives at most {period}"
+    )]
+    MoreThanAProcessor {
+        /// What was asked for.
+        service: Service,
+        /// In every so much.
+        period: Span,
+    },
+}
+
+impl Reservation {
+    /// `service` out of every `period`; both more than zero, and the service no more than the period.
+    pub const fn new(service: Service, period: Span) -> Result<Self, ReservationError> {
+        if service.is_zero() {
+            return Err(ReservationError::NoService);
+        }
+        if period.is_zero() {
+            return Err(ReservationError::NoPeriod);
+        }
+        if service.as_nanos() > period.as_nanos() {
+            return Err(ReservationError::MoreThanAProcessor { service, period });
+        }
+        Ok(Self { service, period })
+    }
+
+    /// X: the service in every window.
+    #[must_use]
+    pub const fn service(self) -> Service {
+        self.service
+    }
+
+    /// Y: the window's length.
+    #[must_use]
+    pub const fn period(self) -> Span {
+        self.period
+    }
+
+    /// Y − X: the longest time without service that the promise allows to a thread that never blocks.
+    #[must_use]
+    pub const fn longest_gap(self) -> Span {
+        Span::from_nanos(self.period.as_nanos() - self.service.as_nanos())
+    }
+
+    /// The share of one processor in parts per million, rounded up.
+    #[must_use]
+    pub const fn share_ppm(self) -> u64 {
+        let share =
+            (self.service.as_nanos() as u128 * 1_000_000).div_ceil(self.period.as_nanos() as u128);
+        share as u64
+    }
+}
+
+impl fmt::Display for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.service, self.period)
+    }
+}
+
+/// Who enforces a reservation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Enforcer {
+    /// The kernel's `SCHED_DEADLINE`: reservation only, nothing outside it.
+    Deadline,
+    /// A table of time slots, precomputed, executed by a dispatcher (Rialto's way).
+    Slots,
+}
+
+impl fmt::Display for Enforcer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Deadline => "deadline",
+            Self::Slots => "slots",
+        })
+    }
+}
+
+/// What becomes of the holder of a reservation outside its reserved time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Outside {
+    /// It competes as an ordinary thread of its own priority (Rialto/NT, §5.4).
+    #[default]
+    Timesharing,
+    /// It does not run (§6.6: the modified scheduler of table 3).
+    Confined,
+}
+
+/// A reservation as an activity asks for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReservationRequest {
+    /// How much, how often.
+    pub reservation: Reservation,
+    /// By whom.
+    pub enforcer: Enforcer,
+    /// And otherwise.
+    pub outside: Outside,
+    /// Whether it begins with the run, or when the activity asks by [`Step::BeginReservation`](crate::program::Step).
+    pub begins_at_start: bool,
+}
+
+/// Whether what was granted is enforced. Nothing is called granted that is not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Grade {
+    /// Nobody else's load or bug takes it away.
+    Enforced,
+    /// Somebody could take it away: who, and how.
+    Unenforced {
+        /// The reason, naming the culprit.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Grade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Enforced => "enforced",
+            Self::Unenforced { .. } => "unenforced",
+        })
+    }
+}
+
+/// A reservation as it was granted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grant {
+    /// What was granted.
+    pub reservation: Reservation,
+    /// By whom.
+    pub enforcer: Enforcer,
+    /// And how firmly.
+    pub grade: Grade,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_sums_are_refused() {
+        let (two, eight) = (Service::from_millis(2), Span::from_millis(8));
+        assert!(Reservation::new(two, eight).is_ok());
+        assert_eq!(
+            Reservation::new(Service::ZERO, eight),
+            Err(ReservationError::NoService)
+        );
+        assert_eq!(
+            Reservation::new(two, Span::ZERO),
+            Err(ReservationError::NoPeriod)
+        );
+        let period = Span::from_millis(1);
+        assert_eq!(
+            Reservation::new(two, period),
+            Err(ReservationError::MoreThanAProcessor {
+                service: two,
+                period
+            })
+        );
+    }
+
+    #[test]
+    fn share_rounds_up() {
+        let third = Reservation::new(Service::from_millis(1), Span::from_millis(3)).unwrap();
+        assert_eq!(third.share_ppm(), 333_334);
+        assert_eq!(third.longest_gap(), Span::from_millis(2));
+    }
+}

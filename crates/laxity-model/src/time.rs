@@ -1,0 +1,290 @@
+//! Points in time, spans of time, and processor time received: three types that do not mix by accident.
+//!
+//! All are unsigned 64-bit nanoseconds, which last 584 years. An [`Instant`] counts from its host's own epoch, so instants of two
+//! hosts do not compare. The operators panic on overflow (a bug); the `checked_` forms are for values that come from outside.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Div, Mul, Rem, Sub, SubAssign};
+
+const NANOS_PER_MICRO: u64 = 1_000;
+const NANOS_PER_MILLI: u64 = 1_000_000;
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+
+/// A point in time: nanoseconds since the epoch of the host it was read on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Instant(u64);
+
+/// A length of time that passes on the wall, in nanoseconds; never negative.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(u64);
+
+/// Processor time received by one activity, in nanoseconds. Not a [`Span`]: 2 ms of service may take 8 ms to arrive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Service(u64);
+
+macro_rules! quantity {
+    ($name:ident) => {
+        impl $name {
+            /// The zero value.
+            pub const ZERO: Self = Self(0);
+            /// The largest value that can be represented.
+            pub const MAX: Self = Self(u64::MAX);
+
+            /// From nanoseconds.
+            #[must_use]
+            pub const fn from_nanos(nanos: u64) -> Self {
+                Self(nanos)
+            }
+
+            /// From microseconds. Panics on overflow.
+            #[must_use]
+            pub const fn from_micros(micros: u64) -> Self {
+                Self(micros * NANOS_PER_MICRO)
+            }
+
+            /// From milliseconds. Panics on overflow.
+            #[must_use]
+            pub const fn from_millis(millis: u64) -> Self {
+                Self(millis * NANOS_PER_MILLI)
+            }
+
+            /// From seconds. Panics on overflow.
+            #[must_use]
+            pub const fn from_secs(secs: u64) -> Self {
+                Self(secs * NANOS_PER_SEC)
+            }
+
+            /// In nanoseconds.
+            #[must_use]
+            pub const fn as_nanos(self) -> u64 {
+                self.0
+            }
+
+            /// In whole microseconds, rounded down.
+            #[must_use]
+            pub const fn as_micros(self) -> u64 {
+                self.0 / NANOS_PER_MICRO
+            }
+
+            /// Whether this is the zero value.
+            #[must_use]
+            pub const fn is_zero(self) -> bool {
+                self.0 == 0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_nanos(self.0, f)
+            }
+        }
+    };
+}
+
+macro_rules! additive {
+    ($name:ident) => {
+        impl $name {
+            /// The sum, or `None` on overflow.
+            #[must_use]
+            pub const fn checked_add(self, other: Self) -> Option<Self> {
+                match self.0.checked_add(other.0) {
+                    Some(sum) => Some(Self(sum)),
+                    None => None,
+                }
+            }
+
+            /// The difference, or zero where it would be negative.
+            #[must_use]
+            pub const fn saturating_sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+
+            /// `n` times this, or `None` on overflow.
+            #[must_use]
+            pub const fn checked_mul(self, n: u64) -> Option<Self> {
+                match self.0.checked_mul(n) {
+                    Some(product) => Some(Self(product)),
+                    None => None,
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_nanos(self.0, f)
+            }
+        }
+
+        impl Add for $name {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0 + other.0)
+            }
+        }
+
+        impl AddAssign for $name {
+            fn add_assign(&mut self, other: Self) {
+                self.0 += other.0;
+            }
+        }
+
+        impl Sub for $name {
+            type Output = Self;
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
+
+        impl SubAssign for $name {
+            fn sub_assign(&mut self, other: Self) {
+                self.0 -= other.0;
+            }
+        }
+
+        impl Mul<u64> for $name {
+            type Output = Self;
+            fn mul(self, n: u64) -> Self {
+                Self(self.0 * n)
+            }
+        }
+
+        impl Div<u64> for $name {
+            type Output = Self;
+            fn div(self, n: u64) -> Self {
+                Self(self.0 / n)
+            }
+        }
+
+        impl Div for $name {
+            type Output = u64;
+            fn div(self, other: Self) -> u64 {
+                self.0 / other.0
+            }
+        }
+
+        impl Rem for $name {
+            type Output = Self;
+            fn rem(self, other: Self) -> Self {
+                Self(self.0 % other.0)
+            }
+        }
+
+        impl core::iter::Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+                iter.fold(Self::ZERO, Add::add)
+            }
+        }
+    };
+}
+
+quantity!(Instant);
+quantity!(Span);
+quantity!(Service);
+additive!(Span);
+additive!(Service);
+
+impl Instant {
+    /// This instant moved later, or `None` past the end of time.
+    #[must_use]
+    pub const fn checked_add(self, span: Span) -> Option<Self> {
+        match self.0.checked_add(span.0) {
+            Some(nanos) => Some(Self(nanos)),
+            None => None,
+        }
+    }
+
+    /// The span since `earlier`, or zero if `earlier` is later.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Self) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The span from the host's epoch to this instant.
+    #[must_use]
+    pub const fn since_epoch(self) -> Span {
+        Span(self.0)
+    }
+}
+
+impl Span {
+    /// The service that a dedicated processor gives in this span.
+    #[must_use]
+    pub const fn as_full_service(self) -> Service {
+        Service(self.0)
+    }
+}
+
+impl Service {
+    /// The span that a dedicated processor takes to give this service.
+    #[must_use]
+    pub const fn as_dedicated_span(self) -> Span {
+        Span(self.0)
+    }
+}
+
+impl Add<Span> for Instant {
+    type Output = Self;
+    fn add(self, span: Span) -> Self {
+        Self(self.0 + span.0)
+    }
+}
+
+impl AddAssign<Span> for Instant {
+    fn add_assign(&mut self, span: Span) {
+        self.0 += span.0;
+    }
+}
+
+impl Sub<Span> for Instant {
+    type Output = Self;
+    fn sub(self, span: Span) -> Self {
+        Self(self.0 - span.0)
+    }
+}
+
+impl Sub for Instant {
+    type Output = Span;
+    fn sub(self, earlier: Self) -> Span {
+        Span(self.0 - earlier.0)
+    }
+}
+
+/// Writes nanoseconds in the largest unit that shows them exactly to three decimals, e.g. `2ms`, `12.500ms`, `310ns`.
+fn write_nanos(nanos: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (unit, name) = match nanos {
+        0..NANOS_PER_MICRO => (1, "ns"),
+        NANOS_PER_MICRO..NANOS_PER_MILLI => (NANOS_PER_MICRO, "us"),
+        NANOS_PER_MILLI..NANOS_PER_SEC => (NANOS_PER_MILLI, "ms"),
+        _ => (NANOS_PER_SEC, "s"),
+    };
+    let (whole, rest) = (nanos / unit, nanos % unit);
+    if rest == 0 {
+        write!(f, "{whole}{name}")
+    } else {
+        write!(f, "{whole}.{:03}{name}", rest * 1_000 / unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn spans_print_in_their_natural_unit() {
+        assert_eq!(Span::from_millis(2).to_string(), "2ms");
+        assert_eq!(Span::from_micros(12_500).to_string(), "12.500ms");
+        assert_eq!(Span::from_nanos(310).to_string(), "310ns");
+        assert_eq!(Span::from_nanos(1_000_001).to_string(), "1.000ms");
+    }
+
+    #[test]
+    fn checked_forms_refuse_overflow() {
+        assert_eq!(Instant::MAX.checked_add(Span::from_nanos(1)), None);
+        assert_eq!(Span::MAX.checked_mul(2), None);
+        assert_eq!(
+            Service::from_nanos(1).saturating_sub(Service::from_nanos(2)),
+            Service::ZERO
+        );
+    }
+}
