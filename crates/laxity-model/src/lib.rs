@@ -6,6 +6,7 @@
 //! * [`event`], [`ring`]: what is recorded, and where it is kept while it is recorded.
 //! * [`slots`], [`bands`]: the policies, as state machines that take `now` and return effects.
 //! * [`admission`]: yes or no before anything runs, with the reason and the nearest request that fits.
+//! * [`histogram`]: many measurements in little memory.
 //! * [`contract`]: what timeliness means, and the verdict with its reasons.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ pub mod admission;
 pub mod bands;
 pub mod contract;
 pub mod event;
+pub mod histogram;
 pub mod host;
 pub mod ids;
 pub mod program;

@@ -1,10 +1,11 @@
 //! The command interpreter that an application talks to: AT commands in, result codes out.
 //!
-//! A subset of ITU-T V.250: `AT` alone, `ATZ`, `ATE0`/`ATE1`, `ATH`, `ATDT<number>`, `ATS<n>=<value>`, `ATS<n>?` (clauses 5.2,
-//! 6.1.1, 6.2.4, 6.3.1 and 6.3.6). Commands may share a line (`ATE0S7=60DT5551234`); letter case and spaces do not matter.
+//! A subset of ITU-T V.250: `AT` alone, `ATZ`, `ATE0`/`ATE1`, `ATH`, `ATDT<number>`,
+//! `ATS<n>=<value>`, `ATS<n>?` (clauses 5.2, 6.1.1, 6.2.4, 6.3.1 and 6.3.6). Commands may share a
+//! line (`ATE0S7=60DT5551234`); letter case and spaces do not matter.
 //!
-//! The interpreter decides nothing about the line: it answers what it can and gives the rest to the session as [`Request`]s,
-//! which reports back with [`Interpreter::report`].
+//! The interpreter decides nothing about the line: it answers what it can and gives the rest to the
+//! session as [`Request`]s, which reports back with [`Interpreter::report`].
 //!
 //! ```
 //! use laxity_devices::link::at::{Interpreter, Request, ResultCode};
@@ -56,12 +57,14 @@ pub enum Command {
     },
 }
 
-/// What to dial: digits, `*`, `#`, `A` to `D`, and pauses (`,`), not empty, at most [`MAX_DIAL_CHARS`].
+/// What to dial: digits, `*`, `#`, `A` to `D`, and pauses (`,`), not empty, at most
+/// [`MAX_DIAL_CHARS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DialString(String);
 
 impl DialString {
-    /// Takes the characters of a number; spaces, hyphens, dots and parentheses between digits are left out.
+    /// Takes the characters of a number; spaces, hyphens, dots and parentheses between digits are
+    /// left out.
     ///
     /// # Errors
     ///
@@ -129,13 +132,25 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoPrefix => write!(f, "a command line begins with AT"),
-            Self::LineTooLong => write!(f, "a command line has at most {MAX_LINE_OCTETS} characters"),
-            Self::Unknown { octet } => {
-                write!(f, "unknown command '{}'; known are D, E, H, S, Z", octet.escape_ascii())
+            Self::LineTooLong => {
+                write!(f, "a command line has at most {MAX_LINE_OCTETS} characters")
             }
-            Self::BadValue { command } => write!(f, "no such value for command '{}'", command.escape_ascii()),
+            Self::Unknown { octet } => {
+                write!(
+                    f,
+                    "unknown command '{}'; known are D, E, H, S, Z",
+                    octet.escape_ascii()
+                )
+            }
+            Self::BadValue { command } => {
+                write!(f, "no such value for command '{}'", command.escape_ascii())
+            }
             Self::BadRegister => {
-                write!(f, "registers are written S0=<0..255> or S0?, with numbers from 0 to {}", REGISTERS - 1)
+                write!(
+                    f,
+                    "registers are written S0=<0..255> or S0?, with numbers from 0 to {}",
+                    REGISTERS - 1
+                )
             }
             Self::NotToneDialling => write!(f, "only tone dialling is known: DT<number>"),
             Self::NoNumber => write!(f, "there is no number to dial"),
@@ -171,8 +186,10 @@ pub fn parse(line: &[u8]) -> Result<Vec<Command>, ParseError> {
             b' ' => continue,
             b'Z' => binary(&mut rest, b'Z').map(|_| Command::Reset)?,
             b'E' => Command::Echo(binary(&mut rest, b'E')?),
-            b'H' if binary(&mut rest, b'H')? => return Err(ParseError::BadValue { command: b'H' }),
-            b'H' => Command::HangUp,
+            b'H' => match binary(&mut rest, b'H')? {
+                false => Command::HangUp,
+                true => return Err(ParseError::BadValue { command: b'H' }),
+            },
             b'S' => register(&mut rest)?,
             // The rest of the line is the number (V.250 clause 6.3.1).
             b'D' => match core::mem::take(&mut rest).trim_ascii_start() {
@@ -188,7 +205,10 @@ pub fn parse(line: &[u8]) -> Result<Vec<Command>, ParseError> {
 
 /// A decimal number, if there is one; larger ones than fit give `None` inside.
 fn number(rest: &mut &[u8]) -> Option<Option<u8>> {
-    let length = rest.iter().take_while(|octet| octet.is_ascii_digit()).count();
+    let length = rest
+        .iter()
+        .take_while(|octet| octet.is_ascii_digit())
+        .count();
     let (digits, after) = rest.split_at(length);
     *rest = after;
     let fold = |value: u8, digit: &u8| value.checked_mul(10)?.checked_add(digit - b'0');
@@ -205,7 +225,10 @@ fn binary(rest: &mut &[u8], command: u8) -> Result<bool, ParseError> {
 }
 
 fn register(rest: &mut &[u8]) -> Result<Command, ParseError> {
-    let register = number(rest).flatten().filter(|&n| usize::from(n) < REGISTERS).ok_or(ParseError::BadRegister)?;
+    let register = number(rest)
+        .flatten()
+        .filter(|&n| usize::from(n) < REGISTERS)
+        .ok_or(ParseError::BadRegister)?;
     match *rest {
         [b'?', after @ ..] => {
             *rest = after;
@@ -388,8 +411,8 @@ impl Default for Interpreter {
     }
 }
 
-/// `S6`: seconds to wait for the dial tone; `S7`: for the carrier; `S8`: the pause of a `,`; `S10`: tenths of a second without
-/// carrier before hanging up (V.250 clauses 6.3.9 to 6.3.12).
+/// `S6`: seconds to wait for the dial tone; `S7`: for the carrier; `S8`: the pause of a `,`; `S10`:
+/// tenths of a second without carrier before hanging up (V.250 clauses 6.3.9 to 6.3.12).
 fn default_registers() -> [u8; REGISTERS] {
     let mut registers = [0; REGISTERS];
     registers[S_END_OF_LINE] = b'\r';
@@ -409,7 +432,10 @@ mod tests {
 
     fn exchange(interpreter: &mut Interpreter, input: &str) -> (Vec<Request>, String) {
         let requests = interpreter.input(input.as_bytes());
-        (requests, String::from_utf8(interpreter.output()).expect("ASCII"))
+        (
+            requests,
+            String::from_utf8(interpreter.output()).expect("ASCII"),
+        )
     }
 
     #[test]
@@ -420,7 +446,10 @@ mod tests {
             Ok(vec![
                 Command::Echo(false),
                 Command::HangUp,
-                Command::Set { register: 7, value: 60 },
+                Command::Set {
+                    register: 7,
+                    value: 60
+                },
                 Command::Query { register: 7 },
                 Command::Reset,
                 Command::Dial(dial),
@@ -444,7 +473,10 @@ mod tests {
             (b"ATDP123", ParseError::NotToneDialling),
             (b"ATDT", ParseError::NoNumber),
             (b"ATDT12x4", ParseError::BadDigit { octet: b'X' }),
-            (b"ATDT11111111112222222222333333333344444444445", ParseError::NumberTooLong),
+            (
+                b"ATDT11111111112222222222333333333344444444445",
+                ParseError::NumberTooLong,
+            ),
         ];
         for (line, error) in cases {
             assert_eq!(parse(line), Err(error), "{}", line.escape_ascii());
@@ -454,9 +486,18 @@ mod tests {
     #[test]
     fn input_is_echoed_until_told_not_to() {
         let mut interpreter = Interpreter::new();
-        assert_eq!(exchange(&mut interpreter, "ATE0\r"), (vec![], "ATE0\r\r\nOK\r\n".into()));
-        assert_eq!(exchange(&mut interpreter, "ATS7?\r"), (vec![], "\r\n050\r\n\r\nOK\r\n".into()));
-        assert_eq!(exchange(&mut interpreter, "ATX\x08S7=9\r"), (vec![], "\r\nOK\r\n".into()));
+        assert_eq!(
+            exchange(&mut interpreter, "ATE0\r"),
+            (vec![], "ATE0\r\r\nOK\r\n".into())
+        );
+        assert_eq!(
+            exchange(&mut interpreter, "ATS7?\r"),
+            (vec![], "\r\n050\r\n\r\nOK\r\n".into())
+        );
+        assert_eq!(
+            exchange(&mut interpreter, "ATX\x08S7=9\r"),
+            (vec![], "\r\nOK\r\n".into())
+        );
         assert_eq!(interpreter.register(7), Some(9));
         assert_eq!(exchange(&mut interpreter, "\r\n"), (vec![], String::new()));
     }
@@ -468,17 +509,28 @@ mod tests {
         assert_eq!(requests, []);
         assert!(output.ends_with("\r\nERROR\r\n"));
         assert_eq!(interpreter.register(7), Some(50));
-        assert_eq!(interpreter.last_error(), Some(ParseError::Unknown { octet: b'Q' }));
+        assert_eq!(
+            interpreter.last_error(),
+            Some(ParseError::Unknown { octet: b'Q' })
+        );
     }
 
     #[test]
     fn dialling_is_answered_when_the_session_reports() {
         let mut interpreter = Interpreter::new();
         let (requests, output) = exchange(&mut interpreter, "ATE0DT*70,5551234#\r");
-        assert_eq!(requests, [Request::Dial(DialString::new("*70,5551234#").expect("a number"))]);
+        assert_eq!(
+            requests,
+            [Request::Dial(
+                DialString::new("*70,5551234#").expect("a number")
+            )]
+        );
         assert!(!output.contains("OK"));
         for (result, text) in [
-            (ResultCode::Connect { bit_s: 50_667 }, "\r\nCONNECT 50667\r\n"),
+            (
+                ResultCode::Connect { bit_s: 50_667 },
+                "\r\nCONNECT 50667\r\n",
+            ),
             (ResultCode::NoCarrier, "\r\nNO CARRIER\r\n"),
             (ResultCode::NoDialtone, "\r\nNO DIALTONE\r\n"),
             (ResultCode::Busy, "\r\nBUSY\r\n"),
@@ -494,7 +546,11 @@ mod tests {
         let (_, output) = exchange(&mut interpreter, &format!("ATE0{}\r", " ".repeat(200)));
         assert!(output.ends_with("\r\nERROR\r\n"));
         assert_eq!(interpreter.last_error(), Some(ParseError::LineTooLong));
-        assert!(exchange(&mut interpreter, "ATH\r").1.ends_with("\r\nOK\r\n"));
+        assert!(
+            exchange(&mut interpreter, "ATH\r")
+                .1
+                .ends_with("\r\nOK\r\n")
+        );
     }
 
     proptest! {

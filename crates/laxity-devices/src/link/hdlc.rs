@@ -1,9 +1,9 @@
 //! Bit-level framing of the link: flags, zero insertion, abort and frame check sequence.
 //!
-//! The frame structure is that of ITU-T V.42 clause 8.1 (the high-level data link control of ISO/IEC 13239): octets go out with
-//! the least significant bit first, a zero is inserted after five ones in a row, a frame lies between flags
-//! (`01111110`), neighbours share one flag, and 16 bits of frame check sequence precede the closing flag. Seven ones
-//! in a row abort a frame.
+//! The frame structure is that of ITU-T V.42 clause 8.1 (the high-level data link control of
+//! ISO/IEC 13239): octets go out with the least significant bit first, a zero is inserted after
+//! five ones in a row, a frame lies between flags (`01111110`), neighbours share one flag, and 16
+//! bits of frame check sequence precede the closing flag. Seven ones in a row abort a frame.
 //!
 //! ```
 //! use laxity_devices::link::hdlc::{Deframer, Framer};
@@ -21,13 +21,15 @@
 
 use crc::{CRC_16_IBM_SDLC, Crc};
 
-/// The frame check sequence of V.42 clause 8.1.1.6.1 and of RFC 1662 appendix C: one polynomial, one bit order.
+/// The frame check sequence of V.42 clause 8.1.1.6.1 and of RFC 1662 appendix C: one polynomial,
+/// one bit order.
 pub(super) const FCS: Crc<u16, crc::Table<16>> = Crc::<u16, crc::Table<16>>::new(&CRC_16_IBM_SDLC);
 
 /// Octets of frame check sequence in a frame.
 pub const FCS_OCTETS: usize = 2;
 
-/// The shortest frame worth a look, in octets without frame check sequence: an address and a control field.
+/// The shortest frame worth a look, in octets without frame check sequence: an address and a
+/// control field.
 pub const MIN_FRAME_OCTETS: usize = 2;
 
 const FLAG: u8 = 0x7e;
@@ -59,10 +61,18 @@ impl Framer {
     /// A framer that begins with a flag.
     #[must_use]
     pub fn new() -> Self {
-        Self { frame: Vec::new(), next_octet: 0, bits: 0, bit_count: 0, ones: 0, stage: Stage::Closing }
+        Self {
+            frame: Vec::new(),
+            next_octet: 0,
+            bits: 0,
+            bit_count: 0,
+            ones: 0,
+            stage: Stage::Closing,
+        }
     }
 
-    /// Whether the last flag is out and nothing follows yet: the moment to [`begin`](Self::begin) a frame.
+    /// Whether the last flag is out and nothing follows yet: the moment to [`begin`](Self::begin) a
+    /// frame.
     ///
     /// A new framer is not ready until its first flag has gone out.
     #[must_use]
@@ -72,8 +82,8 @@ impl Framer {
 
     /// Sends `frame` next, followed by its frame check sequence and a flag.
     ///
-    /// A frame that is still on its way is abandoned: the receiver sees the two run together and discards them. Ask
-    /// [`is_ready`](Self::is_ready) first to avoid that.
+    /// A frame that is still on its way is abandoned: the receiver sees the two run together and
+    /// discards them. Ask [`is_ready`](Self::is_ready) first to avoid that.
     pub fn begin(&mut self, frame: &[u8]) {
         let sequence = FCS.checksum(frame).to_le_bytes();
         self.frame.clear();
@@ -122,7 +132,11 @@ impl Framer {
             Stage::Flags | Stage::Frame | Stage::Closing => {
                 (self.bits, self.bit_count) = (u32::from(FLAG), 8);
                 // A frame given while the flag before it was still due follows this flag.
-                self.stage = if self.frame.is_empty() { Stage::Flags } else { Stage::Frame };
+                self.stage = if self.frame.is_empty() {
+                    Stage::Flags
+                } else {
+                    Stage::Frame
+                };
             }
         }
     }
@@ -153,7 +167,8 @@ impl Default for Framer {
 pub enum FrameError {
     /// Seven ones in a row: the sender gave up, or the line is idle or broken.
     Aborted,
-    /// Fewer octets than an address, a control field and a frame check sequence, or no whole number of octets.
+    /// Fewer octets than an address, a control field and a frame check sequence, or no whole number
+    /// of octets.
     Malformed,
     /// More octets than the receiver takes.
     TooLong,
@@ -163,8 +178,8 @@ pub enum FrameError {
 
 /// Finds frames in bits, whatever the bits are.
 ///
-/// After any garbage the next flag begins anew, so of a clean stretch at most the frame in front of the first flag is
-/// lost.
+/// After any garbage the next flag begins anew, so of a clean stretch at most the frame in front of
+/// the first flag is lost.
 #[derive(Debug)]
 pub struct Deframer {
     octets: Vec<u8>,
@@ -175,8 +190,8 @@ pub struct Deframer {
     /// Ones in a row.
     ones: u32,
     state: Receive,
-    /// The frame in `octets` was handed out: clear it on the next bit.
-    delivered: bool,
+    /// A flag has come, and `octets` may still be lent out: begin anew on the next bit.
+    ended: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,7 +215,7 @@ impl Deframer {
             partial_bits: 0,
             ones: 0,
             state: Receive::Hunting,
-            delivered: false,
+            ended: false,
         }
     }
 
@@ -210,14 +225,16 @@ impl Deframer {
         self.ones = 0;
     }
 
-    /// Takes the next bit of the line; gives a frame without its frame check sequence, or the reason there is none.
+    /// Takes the next bit of the line; gives a frame without its frame check sequence, or the
+    /// reason there is none.
     ///
     /// # Errors
     ///
-    /// A [`FrameError`] when something that was no good frame ended. Flags in a row are not an error.
+    /// A [`FrameError`] when something that was no good frame ended. Flags in a row are not an
+    /// error.
     #[inline]
     pub fn push(&mut self, bit: bool) -> Option<Result<&[u8], FrameError>> {
-        if self.delivered {
+        if self.ended {
             self.start(Receive::Framed);
         }
         if bit {
@@ -261,39 +278,31 @@ impl Deframer {
     }
 
     fn flag(&mut self) -> Option<Result<&[u8], FrameError>> {
-        let state = self.state;
-        // A flag's zero and six ones were taken for data; the rest must be whole octets. Flags that share a zero leave
-        // six ones only.
-        let (bits, octets) = (self.partial_bits, self.octets.len());
-        self.partial_bits = 0;
-        let error = match state {
-            Receive::Hunting => {
-                self.start(Receive::Framed);
-                return None;
+        self.ended = true;
+        // The flag's zero and six ones were taken for data: apart from them there must be whole
+        // octets. Flags that share a zero leave six ones only.
+        let bits = self.partial_bits;
+        match self.state {
+            Receive::Hunting => None,
+            Receive::Overlong => Some(Err(FrameError::TooLong)),
+            Receive::Framed if self.octets.is_empty() && bits >= 6 => None,
+            Receive::Framed if bits != 7 || self.octets.len() < MIN_FRAME_OCTETS + FCS_OCTETS => {
+                Some(Err(FrameError::Malformed))
             }
-            Receive::Overlong => FrameError::TooLong,
-            Receive::Framed if octets == 0 && bits >= 6 => {
-                self.start(Receive::Framed);
-                return None;
-            }
-            Receive::Framed if bits != 7 || octets < MIN_FRAME_OCTETS + FCS_OCTETS => FrameError::Malformed,
             Receive::Framed => match self.octets.split_last_chunk::<FCS_OCTETS>() {
                 Some((frame, sequence)) if FCS.checksum(frame) == u16::from_le_bytes(*sequence) => {
-                    self.delivered = true;
-                    return Some(Ok(frame));
+                    Some(Ok(frame))
                 }
-                _ => FrameError::BadFcs,
+                _ => Some(Err(FrameError::BadFcs)),
             },
-        };
-        self.start(Receive::Framed);
-        Some(Err(error))
+        }
     }
 
     fn start(&mut self, state: Receive) {
         self.octets.clear();
         self.partial_bits = 0;
         self.state = state;
-        self.delivered = false;
+        self.ended = false;
     }
 }
 
@@ -302,11 +311,19 @@ mod tests {
     use super::*;
 
     fn bits(framer: &mut Framer, count: usize) -> String {
-        (0..count).map(|_| if framer.next_bit() { '1' } else { '0' }).collect()
+        (0..count)
+            .map(|_| if framer.next_bit() { '1' } else { '0' })
+            .collect()
     }
 
     fn feed(deframer: &mut Deframer, line: &str) -> Vec<Result<Vec<u8>, FrameError>> {
-        line.chars().filter_map(|c| deframer.push(c == '1').map(|result| result.map(<[u8]>::to_vec))).collect()
+        line.chars()
+            .filter_map(|c| {
+                deframer
+                    .push(c == '1')
+                    .map(|result| result.map(<[u8]>::to_vec))
+            })
+            .collect()
     }
 
     #[test]
@@ -319,7 +336,10 @@ mod tests {
         let mut framer = Framer::new();
         framer.begin(&[0xff, 0x03]);
         let line = bits(&mut framer, 8 + 18);
-        assert_eq!(line, concat!("01111110", "11111", "0", "11111", "0", "000000"));
+        assert_eq!(
+            line,
+            concat!("01111110", "11111", "0", "11111", "0", "000000")
+        );
     }
 
     #[test]
@@ -363,9 +383,18 @@ mod tests {
             String::from_utf8(line).expect("ASCII")
         };
         assert_eq!(feed(&mut Deframer::new(16), &line), [Ok(vec![1, 2, 3])]);
-        assert_eq!(feed(&mut Deframer::new(16), &flip(20)), [Err(FrameError::BadFcs)]);
+        assert_eq!(
+            feed(&mut Deframer::new(16), &flip(20)),
+            [Err(FrameError::BadFcs)]
+        );
         let missing_bit = format!("{}{}", &line[..20], &line[21..]);
-        assert_eq!(feed(&mut Deframer::new(16), &missing_bit), [Err(FrameError::Malformed)]);
-        assert_eq!(feed(&mut Deframer::new(2), &line), [Err(FrameError::TooLong)]);
+        assert_eq!(
+            feed(&mut Deframer::new(16), &missing_bit),
+            [Err(FrameError::Malformed)]
+        );
+        assert_eq!(
+            feed(&mut Deframer::new(2), &line),
+            [Err(FrameError::TooLong)]
+        );
     }
 }

@@ -1,1 +1,24 @@
-//! The modem as a device.
+//! The soft modem as a host runs it: card, interrupt handler, driver, and the far end of the line.
+//!
+//! * [`card`]: the emulated hardware; [`driver`]: what is called once an interrupt, and in which context.
+//! * [`near`]: the modem's software, from the AT command to the file; [`far`]: everything beyond the card.
+//! * [`call`]: all of it put together; [`report`]: what became of it.
+//! * [`phase`], [`cost`]: how long things last, and what they cost on the study's machine.
+
+pub mod call;
+pub mod card;
+pub mod clock;
+pub mod cost;
+pub mod driver;
+mod exchange;
+pub mod far;
+mod interrupt;
+pub mod near;
+pub mod phase;
+pub mod report;
+
+pub use call::{Call, CallConfig, DriverPlacement, Installed};
+pub use cost::Costs;
+pub use driver::{Hypothesis, Marks};
+pub use phase::{Phase, Timing};
+pub use report::{Outcome, Report};

@@ -1,1 +1,40 @@
-//! Signal processing.
+//! The modem's signal processing in both directions, and the telephone line between.
+//!
+//! Downstream the far end puts one of up to 81 levels on each of the network's 8000 samples a
+//! second, and the near end recovers them from its card's 16 kHz samples: up to 50,667 bit/s.
+//! Upstream the near end sends 3200 symbols a second, quadrature-modulated with up to 30 × 30
+//! points: up to 31,200 bit/s. Both are trained, choose their rates, and retrain, over the line
+//! alone. All of it is plain arithmetic in fixed order: the same samples give the same bits on
+//! every machine.
+//!
+//! | module | what |
+//! |---|---|
+//! | `endpoint` | the two ends: [`NearPump`], [`FarPump`] |
+//! | `handshake` | from silence to data and back |
+//! | `training` | superframes and frames |
+//! | `receiver`, `acquire`, `equalizer`, `normal`, `resample` | samples to bits |
+//! | `transmitter` | bits to samples |
+//! | `mapper`, `scrambler` | bits to levels and back |
+//! | `line`, `noise` | the telephone line |
+
+mod acquire;
+mod endpoint;
+mod equalizer;
+mod fir;
+mod handshake;
+mod line;
+mod mapper;
+mod noise;
+mod normal;
+mod receiver;
+mod resample;
+mod scrambler;
+mod training;
+mod transmitter;
+
+pub use endpoint::{FarPump, NearPump};
+pub use equalizer::{Equalizer, PamEqualizer, QamEqualizer};
+pub use handshake::{HandshakeConfig, PumpState};
+pub use line::{Downstream, Line, LineConfig, Upstream};
+pub use mapper::{Code, DOWN_CODES, UP_CODES};
+pub use receiver::{PamReceiver, QamReceiver, Receiver};

@@ -1,1 +1,134 @@
-//! scenario
+//! The scenario file: what is compared, on what machine, and what is expected of it. TOML; `scenarios/soft-modem.toml` explains every part of it.
+//!
+//! [`parse`] reads and checks a file as a whole: what it returns runs, or every [`Diagnostic`] says file, line, column, cause and remedy.
+//! [`Scenario::resolve`] then makes one length of it plain data for a runner.
+//!
+//! * [`units`]: numbers with their unit.
+//! * `reader`: typed access to the parsed table; `sections`, `placing`, `contracts`, `variants`: its parts.
+
+use std::ops::Range;
+
+use toml::de::DeTable;
+
+mod contracts;
+mod diagnostic;
+mod placing;
+mod reader;
+mod resolve;
+mod sections;
+mod syntax;
+mod types;
+pub mod units;
+mod variants;
+
+pub use contracts::show_bound;
+pub use diagnostic::{Diagnostic, Severity, Style};
+pub use resolve::{Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant};
+pub use types::{
+    Device, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Line, Loss, Outcome,
+    PhaseOverrides, Phases, Placing, Profile, Rank, Scenario, Task, TaskKind, TransferSpec,
+    Variant,
+};
+
+use diagnostic::Source;
+use reader::{Findings, Section};
+use sections::Names;
+
+/// Files larger than this are refused unread: 1 MiB.
+const LARGEST_FILE: usize = 1 << 20;
+
+/// The keys of the file itself.
+const KEYS: &[&str] = &[
+    "title",
+    "seed",
+    "host",
+    "transfer",
+    "devices",
+    "tasks",
+    "contracts",
+    "defaults",
+    "variants",
+    "quick",
+    "full",
+];
+
+/// Reads a scenario. `file` is only named in messages. Never panics, whatever the text; linear in its size but for spelling suggestions.
+///
+/// # Errors
+///
+/// All that is wrong, in the order of the file: the syntax first, and only if that is right, the meaning.
+pub fn parse(text: &str, file: &str) -> Result<Scenario, Vec<Diagnostic>> {
+    let source = Source { file, text };
+    if text.len() > LARGEST_FILE {
+        return Err(vec![source.diagnostic(
+            Severity::Error,
+            &(0..0),
+            format!("the file has {} bytes", text.len()),
+            format!("a scenario has at most {LARGEST_FILE} bytes"),
+        )]);
+    }
+    let (document, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(syntax::diagnostics(source, &errors));
+    }
+    let findings = Findings::new(source);
+    let root = Section::new(&findings, "the file", document.get_ref(), 0..0);
+    let scenario = read(&root, file);
+    let found = findings.into_sorted();
+    let failed = found.iter().any(|f| f.severity == Severity::Error);
+    match scenario {
+        Some(mut scenario) if !failed => {
+            scenario.notes = found;
+            Ok(scenario)
+        }
+        _ => Err(found),
+    }
+}
+
+/// The whole file. `None` only where an error has been found.
+fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
+    root.allow(KEYS);
+    let host = sections::host(root);
+    let quick = sections::length(root, "quick", LengthSpec::QUICK);
+    let full = sections::length(root, "full", LengthSpec::FULL);
+    let transfer = sections::transfer(root);
+    let devices = sections::devices(root, &host, &[("quick", &quick), ("full", &full)]);
+    let tasks = sections::tasks(root, &host);
+    sections::distinct(root, &devices, &tasks);
+    let contracts = contracts::contracts(root);
+    let scope = variants::Scope {
+        host: &host,
+        devices: &devices,
+        tasks: &tasks,
+        contracts: &contracts,
+    };
+    let variants = variants::variants(root, &scope);
+    let title = root.text("title", "a string", "A soft modem beside spinners");
+    let seed = root.integer("seed", &(0..=u64::from(u32::MAX)));
+    Some(Scenario {
+        file: file.to_owned(),
+        title: title.map_or_else(|| file.to_owned(), |found| found.value.to_owned()),
+        seed: seed.map_or(1, |found| found.value),
+        host,
+        transfer,
+        devices: complete(devices)?,
+        tasks: complete(tasks)?,
+        contracts: complete(contracts)?,
+        variants: variants?,
+        quick,
+        full,
+        notes: Vec::new(),
+    })
+}
+
+/// The declared things, if all of them could be read.
+fn complete<T>(names: Names<T>) -> Option<Vec<T>> {
+    names.into_iter().map(|declared| declared.value).collect()
+}
+
+/// A declared name, and what it stands for if that could be read; a broken declaration still declares its name.
+struct Declared<T> {
+    name: String,
+    place: Range<usize>,
+    value: Option<T>,
+}

@@ -1,1 +1,76 @@
 //! What this machine can do, and the remedy for what it cannot.
+//!
+//! * [`Machine::probe`](machine::Machine::probe) reads the facts; [`machine`] has them as data.
+//! * [`diagnose`] judges them one by one; [`table`] prints the result for people.
+//! * [`explain`](explain()) turns a failed scheduling call into its one true cause, [`foresee`] says beforehand what would fail.
+//! * [`can_run_live`] is the short question before a live run.
+//! * [`parse`] reads the kernel's texts.
+
+mod checks;
+mod explain;
+mod groups;
+pub mod machine;
+pub mod parse;
+mod probe;
+mod syscalls;
+pub mod table;
+
+pub use checks::{Finding, Status, diagnose};
+pub use explain::{
+    Cause, DeadlineParameters, Diagnosis, Failure, Operation, ParameterError, Refusal, explain,
+    foresee,
+};
+pub use machine::{Machine, Rights};
+pub use probe::real_time_threads;
+
+/// The highest FIFO priority that a live run needs.
+pub const HIGHEST_PRIORITY: u8 = 99;
+
+/// Whether this process may do what a live run needs: FIFO up to [`HIGHEST_PRIORITY`], no limit on real-time processor time, and all
+/// memory locked. Says first what lacks first. FIFO is really tried, in a thread that ends at once; nothing of the process is changed.
+///
+/// `SCHED_DEADLINE` is not asked for: `slots` does without. [`diagnose`] tells about it.
+///
+/// # Errors
+///
+/// The cause and its remedy.
+pub fn can_run_live() -> Result<(), Diagnosis> {
+    let rights = Rights::probe();
+    if let Some(refusal) = explain::fifo(HIGHEST_PRIORITY, &rights) {
+        return Err(refusal.diagnosis);
+    }
+    try_fifo()?;
+    if let Some(diagnosis) = explain::time_limit(&rights) {
+        return Err(diagnosis);
+    }
+    match explain::lock_memory(&rights) {
+        Some(refusal) => Err(refusal.diagnosis),
+        None => Ok(()),
+    }
+}
+
+/// What no fact shows, as a security module, shows in the attempt.
+fn try_fifo() -> Result<(), Diagnosis> {
+    let attempt = || {
+        syscalls::set_fifo(HIGHEST_PRIORITY).map_err(|error| {
+            let operation = Operation::SetFifo {
+                priority: HIGHEST_PRIORITY,
+            };
+            explained(&operation, &error)
+        })
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .spawn_scoped(scope, attempt)
+            .map_err(|error| explained(&Operation::Fork, &error))?;
+        match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn explained(operation: &Operation, error: &std::io::Error) -> Diagnosis {
+    let failure = Failure::Errno(error.raw_os_error().unwrap_or_default());
+    explain(operation, failure, &Machine::probe())
+}

@@ -1,9 +1,26 @@
 //! Time slots: a cyclic table, computed once, that keeps *X in every window of length Y* for each of its reservations
 //! (the precomputed schedule of Rialto; Jones, Saroiu §2.3, §5.4).
+//!
+//! * [`plan`]: finds a table, or says what is missing and which requests near by would fit ([`Refusal`]).
+//! * [`Dispatcher`]: carries a table out.
+//! * [`oracle`]: what a table really gives, by brute force.
+
+mod arrange;
+mod dispatcher;
+mod nearest;
+pub mod oracle;
+mod place;
+mod plan;
+mod refusal;
 
 use alloc::vec::Vec;
 
-use crate::{Instant, Span};
+pub use dispatcher::{Command, Dispatcher};
+pub use plan::{MAX_ENTRIES, PlanCosts, plan};
+pub(crate) use refusal::Share;
+pub use refusal::{Change, Nearest, Refusal, Shortage};
+
+use crate::{Instant, Service, Span};
 
 /// A stretch of the cycle that belongs to one reservation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +96,30 @@ impl SlotTable {
             |slot| base + slot.start,
         );
         Occupancy { owner: None, until }
+    }
+
+    /// The edge at which what [`Self::at`] tells of `now` began; `origin` if that was before it. O(log slots).
+    #[must_use]
+    pub fn since(&self, origin: Instant, now: Instant) -> Instant {
+        let phase = (now - origin) % self.cycle;
+        let base = now - phase;
+        let begun = self.slots.partition_point(|slot| slot.start <= phase);
+        if let Some(slot) = begun.checked_sub(1).map(|i| self.slots[i]) {
+            let end = slot.start + slot.length;
+            return base + if phase < end { slot.start } else { end };
+        }
+        let last_end = self.slots.last().map(|slot| slot.start + slot.length);
+        match last_end {
+            Some(end) if base > origin => base - self.cycle + end,
+            _ => origin,
+        }
+    }
+
+    /// The service that `owner` gets in a cycle.
+    #[must_use]
+    pub fn service_in_a_cycle(&self, owner: usize) -> Service {
+        let own = self.slots.iter().filter(|slot| slot.owner == owner);
+        own.map(|slot| slot.length.as_full_service()).sum()
     }
 }
 

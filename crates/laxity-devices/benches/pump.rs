@@ -1,0 +1,216 @@
+//! Cost of the modem's signal processing per block of 12.5 ms, and its error rate over many seeds.
+//!
+//! `cargo bench --bench pump` prints microseconds per block. `-- --soak N` instead transfers two
+//! million bits down and more than one million up on each of N seeds and counts errors; `-- --slips
+//! N` loses samples at N moments of training and data and reports how the ends come back.
+
+use std::time::Instant;
+
+use laxity_devices::bits::{BitSink, BitSource};
+use laxity_devices::pump::{FarPump, HandshakeConfig, Line, LineConfig, NearPump, PumpState};
+
+/// A bit sequence that both ends can make: SplitMix64's top bit.
+struct Bits(u64);
+
+impl BitSource for Bits {
+    fn next_bit(&mut self) -> bool {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB) >> 63 == 1
+    }
+}
+
+/// Compares what arrives with what was sent.
+struct Checker {
+    expected: Bits,
+    bits: u64,
+    errors: u64,
+}
+
+impl Checker {
+    fn new(seed: u64) -> Self {
+        Self { expected: Bits(seed), bits: 0, errors: 0 }
+    }
+}
+
+impl BitSink for Checker {
+    fn push_bit(&mut self, bit: bool) {
+        self.bits += 1;
+        self.errors += u64::from(bit != self.expected.next_bit());
+    }
+}
+
+struct Session {
+    line: Line,
+    near: NearPump,
+    far: FarPump,
+    up: (Bits, Checker),
+    down: (Bits, Checker),
+    played: Vec<i16>,
+    recorded: Vec<i16>,
+}
+
+impl Session {
+    fn new(config: &LineConfig) -> Self {
+        let mut near = NearPump::new(HandshakeConfig::default());
+        let mut far = FarPump::new(HandshakeConfig::default());
+        near.start();
+        far.start();
+        Self {
+            line: Line::new(config),
+            near,
+            far,
+            up: (Bits(1), Checker::new(1)),
+            down: (Bits(2), Checker::new(2)),
+            played: vec![0; 200],
+            recorded: vec![0; 200],
+        }
+    }
+
+    /// One block; returns the times of the near end and of the far end in ns.
+    fn block(&mut self) -> (u128, u128) {
+        let mut far_ns = 0;
+        let (far, down, up) = (&mut self.far, &mut self.down.0, &mut self.up.1);
+        self.line.exchange(&self.played, &mut self.recorded, |received, transmit| {
+            let start = Instant::now();
+            far.process(received, transmit, down, up);
+            far_ns = start.elapsed().as_nanos();
+        });
+        let start = Instant::now();
+        let (up, down) = (&mut self.up.0, &mut self.down.1);
+        self.near.process(&self.recorded, &mut self.played, up, down);
+        (start.elapsed().as_nanos(), far_ns)
+    }
+}
+
+fn median_us(mut times: Vec<u128>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2] as f64 / 1000.0
+}
+
+fn soak(seeds: u64) {
+    for seed in 1..=seeds {
+        let clock_ppm = if seed % 2 == 0 { 50.0 } else { -50.0 };
+        let mut session = Session::new(&LineConfig { seed, clock_ppm, ..LineConfig::default() });
+        let (mut trained, mut worst_us) = (0, (0, 0));
+        for block in 1..=3300 {
+            let (near, far) = session.block();
+            if trained == 0 {
+                worst_us = (worst_us.0.max(near / 1000), worst_us.1.max(far / 1000));
+            }
+            let data = |state| matches!(state, PumpState::Data { .. });
+            if trained == 0 && data(session.near.state()) && data(session.far.state()) {
+                trained = block;
+            }
+        }
+        println!(
+            "seed {seed}: {:?}, data after {:.3} s, costliest block {worst_us:?} µs, retrainings {} {}, \
+             snr {:.1} {:.1} dB, clock {:.3} {:.3}, down {} errors in {}, up {} errors in {}",
+            session.near.state(),
+            f64::from(trained) * 0.0125,
+            session.near.retrainings(),
+            session.far.retrainings(),
+            session.near.snr_db(),
+            session.far.snr_db(),
+            session.near.receiver().clock_ppm(),
+            session.far.receiver().clock_ppm(),
+            session.down.1.errors,
+            session.down.1.bits,
+            session.up.1.errors,
+            session.up.1.bits,
+        );
+    }
+}
+
+/// Loses samples at `trials` moments, in training and in data, alternately; the ends must come back.
+fn slips(trials: u64) {
+    let mut failed = 0;
+    for trial in 0..trials {
+        let mut random = Bits(trial);
+        let mut draw = |bits: u32| (0..bits).fold(0, |n, _| n << 1 | u64::from(random.next_bit()));
+        let (when, count) = (draw(7) as usize, 1 + draw(10) as usize);
+        let mut session = Session::new(&LineConfig { seed: trial, ..LineConfig::default() });
+        let data = |s: &Session| {
+            [s.near.state(), s.far.state()].iter().all(|s| matches!(s, PumpState::Data { .. }))
+        };
+        let wait = if trial % 2 == 0 { when } else { 200 + when };
+        for _ in 0..wait {
+            session.block();
+        }
+        let stale: Vec<i16> = session.played.iter().copied().cycle().take(count).collect();
+        let (far, down, up) = (&mut session.far, &mut session.down.0, &mut session.up.1);
+        session.line.exchange(&stale, &mut vec![0; count], |received, transmit| {
+            far.process(received, transmit, down, up);
+        });
+        // The loss must be noticed before the return of data counts.
+        for _ in 0..15 {
+            session.block();
+        }
+        let mut blocks = 15;
+        while !data(&session) && blocks < 1600 {
+            session.block();
+            blocks += 1;
+        }
+        let state = session.near.state();
+        for _ in 0..80 {
+            session.block();
+        }
+        let fastest = PumpState::Data { down_rate: 50_667, up_rate: 31_200 };
+        let good = session.near.state() == fastest && session.far.state() == fastest;
+        failed += u32::from(!good);
+        println!(
+            "{count} samples lost after {:.3} s: data after {:.3} s, {state:?}, retrainings {} {}",
+            wait as f64 * 0.0125,
+            f64::from(blocks) * 0.0125,
+            session.near.retrainings(),
+            session.far.retrainings(),
+        );
+    }
+    println!("{failed} of {trials} were not at the fastest rates a second later");
+}
+
+fn cost() {
+    let mut session = Session::new(&LineConfig::default());
+    while !matches!(session.near.state(), PumpState::Data { .. }) {
+        session.block();
+    }
+    let mut receiver = session.near.receiver().clone();
+    let mut far_receiver = session.far.receiver().clone();
+    let (mut near, mut far, mut down, mut up, mut line) = (vec![], vec![], vec![], vec![], vec![]);
+    let mut sink = Checker::new(0);
+    for _ in 0..2000 {
+        let start = Instant::now();
+        let (near_ns, far_ns) = session.block();
+        line.push(start.elapsed().as_nanos() - near_ns - far_ns);
+        near.push(near_ns);
+        far.push(far_ns);
+        let start = Instant::now();
+        receiver.process(&session.recorded, &mut sink);
+        down.push(start.elapsed().as_nanos());
+        let noise: Vec<f32> = session.recorded[..100].iter().map(|s| f32::from(*s) / 5e3).collect();
+        let start = Instant::now();
+        far_receiver.process(&noise, &mut sink);
+        up.push(start.elapsed().as_nanos());
+    }
+    let (near, down) = (median_us(near), median_us(down));
+    println!("µs per block of 12.5 ms, medians of 2000");
+    println!("near end       {near:6.2}");
+    println!("  PAM receiver {down:6.2}");
+    println!("  transmitter  {:6.2} (difference)", near - down);
+    println!("far end        {:6.2}", median_us(far));
+    println!("  QAM receiver {:6.2}", median_us(up));
+    println!("line           {:6.2}", median_us(line));
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let count = |name: &str| {
+        let i = arguments.iter().position(|a| a == name)?;
+        Some(arguments.get(i + 1).and_then(|n| n.parse().ok()).unwrap_or(10))
+    };
+    match (count("--soak"), count("--slips")) {
+        (Some(seeds), _) => soak(seeds),
+        (_, Some(trials)) => slips(trials),
+        _ => cost(),
+    }
+}

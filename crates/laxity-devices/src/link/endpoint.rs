@@ -1,0 +1,377 @@
+//! One end of the link put together: bits of the line below, a file transfer above.
+//!
+//! The client is the side that called: it establishes the error-corrected connection, is given an
+//! address, connects, and receives the file. The server answers and sends it. Both begin by
+//! themselves when the carrier comes up.
+
+use core::net::Ipv4Addr;
+
+use laxity_model::{Instant, Span};
+
+use super::lapm::{self, Lapm, Role};
+use super::ppp::{self, Phase, Ppp};
+use super::tcpip::{Application, Progress, Stack, TCP_IP_HEADER_OCTETS};
+use super::{LineRates, ppp::DEFAULT_ACCM};
+use crate::bits::{BitSink, BitSource};
+
+const SERVER_ADDRESS: [u8; 4] = [10, 0, 0, 1];
+const CLIENT_ADDRESS: [u8; 4] = [10, 0, 0, 2];
+
+/// What is transferred, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Config {
+    /// Error correction.
+    pub lapm: lapm::Config,
+    /// Octets of the largest IP datagram, 68 to 1500; see [`mss`](Self::mss).
+    pub mtu: u16,
+    /// Control characters that PPP escapes towards this side: 0 or [`DEFAULT_ACCM`].
+    pub accm: u32,
+    /// Octets of the file.
+    pub file_octets: u64,
+    /// What the file, the magic numbers and TCP's sequence numbers are made from.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    /// 200,000 octets with an MSS of 536 (the datagrams every host takes, RFC 879) and nothing
+    /// escaped needlessly.
+    fn default() -> Self {
+        Self {
+            lapm: lapm::Config::default(),
+            mtu: 576,
+            accm: 0,
+            file_octets: 200_000,
+            seed: 1,
+        }
+    }
+}
+
+impl Config {
+    /// The same with another maximum segment size, in octets of data in a TCP segment; 28 to 1460.
+    #[must_use]
+    pub fn with_mss(self, mss: u16) -> Self {
+        Self {
+            mtu: mss.clamp(28, 1460) + TCP_IP_HEADER_OCTETS,
+            ..self
+        }
+    }
+
+    /// The same with PPP's default control character map: all control characters are escaped.
+    #[must_use]
+    pub fn with_default_accm(self) -> Self {
+        Self {
+            accm: DEFAULT_ACCM,
+            ..self
+        }
+    }
+
+    /// Octets of data in a full TCP segment.
+    #[must_use]
+    pub fn mss(&self) -> u16 {
+        self.mtu.saturating_sub(TCP_IP_HEADER_OCTETS)
+    }
+}
+
+/// Where a transfer stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// There was no carrier yet.
+    Idle,
+    /// Error correction and PPP are being agreed on.
+    Connecting,
+    /// IP datagrams pass; no octet of the file has.
+    Connected,
+    /// The file is under way.
+    Transferring {
+        /// Octets received, or taken for sending.
+        bytes: u64,
+    },
+    /// The file has arrived.
+    Done {
+        /// From TCP's first segment to the last octet of the file (at the server: its
+        /// acknowledgement).
+        duration: Span,
+        /// Whether length and CRC-32 are right.
+        checksum_ok: bool,
+    },
+    /// There will be no file.
+    Failed(Failure),
+}
+
+/// Why a transfer failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The error-corrected connection is gone.
+    Link(lapm::Loss),
+    /// The two sides did not agree on PPP.
+    Negotiation,
+    /// TCP's connection was reset.
+    Connection,
+}
+
+/// What happened at one end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Error correction.
+    pub lapm: lapm::Counters,
+    /// PPP.
+    pub ppp: ppp::Counters,
+    /// Times the carrier went away and came back.
+    pub carrier_losses: u64,
+}
+
+/// One end of the link.
+///
+/// It is a [`BitSource`] and a [`BitSink`] for the modem; bits count as sent and received at the
+/// time of the last [`poll`](Self::poll), which should come with every block of samples.
+#[derive(Debug)]
+pub struct Endpoint {
+    role: Role,
+    config: Config,
+    lapm: Lapm,
+    ppp: Ppp,
+    stack: Option<Stack>,
+    state: State,
+    carrier: bool,
+    carrier_losses: u64,
+    low_water_octets: usize,
+    octets: Vec<u8>,
+    now: Instant,
+}
+
+impl Endpoint {
+    /// The side that calls and receives the file.
+    #[must_use]
+    pub fn client(config: Config) -> Self {
+        Self::new(Role::Originator, config, [0; 4], None)
+    }
+
+    /// The side that answers and sends the file.
+    #[must_use]
+    pub fn server(config: Config) -> Self {
+        Self::new(Role::Answerer, config, SERVER_ADDRESS, Some(CLIENT_ADDRESS))
+    }
+
+    fn new(role: Role, mut config: Config, local: [u8; 4], assigned: Option<[u8; 4]>) -> Self {
+        config.mtu = config.mtu.clamp(68, ppp::MAX_INFORMATION_OCTETS as u16);
+        // A retrained line should find something to send at once, and a datagram must fit in one
+        // piece.
+        config.lapm.send_octets = config.lapm.send_octets.max(4 * ppp::MAX_INFORMATION_OCTETS);
+        let magic = config.seed as u32
+            ^ if role == Role::Originator {
+                0x5bd1_e995
+            } else {
+                0x1b87_3593
+            };
+        let ppp = ppp::Config {
+            mru: config.mtu,
+            accm: config.accm,
+            magic,
+            local,
+            assigned,
+        };
+        Self {
+            role,
+            config,
+            lapm: Lapm::new(role, config.lapm),
+            ppp: Ppp::new(ppp),
+            stack: None,
+            state: State::Idle,
+            carrier: false,
+            carrier_losses: 0,
+            low_water_octets: 0,
+            octets: Vec::new(),
+            now: Instant::from_nanos(0),
+        }
+    }
+
+    /// Where the transfer stands.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        Counters {
+            lapm: self.lapm.counters(),
+            ppp: self.ppp.counters(),
+            carrier_losses: self.carrier_losses,
+        }
+    }
+
+    /// Tells that the line carries data at `rates`, or carries none: before the modems have
+    /// trained, and while they retrain.
+    ///
+    /// While it carries none the timers of error correction stand still; TCP's do not, as it knows
+    /// nothing of lines.
+    pub fn carrier(&mut self, up: bool, rates: LineRates, now: Instant) {
+        self.now = now;
+        if up {
+            self.lapm.resume(rates, now);
+            self.low_water_octets = low_water_octets(rates);
+            if self.state == State::Idle {
+                self.state = State::Connecting;
+                if self.role == Role::Originator {
+                    self.lapm.connect(now);
+                }
+            }
+        } else if self.carrier {
+            self.lapm.pause(now);
+            self.carrier_losses += 1;
+        }
+        self.carrier = up;
+    }
+
+    /// Ends the error-corrected connection; the state stays what it was.
+    pub fn hang_up(&mut self, now: Instant) {
+        self.now = now;
+        self.lapm.disconnect(now);
+    }
+
+    /// Whether the error-corrected connection has been ended from either side, or was lost.
+    #[must_use]
+    pub fn is_released(&self) -> bool {
+        matches!(
+            self.lapm.state(),
+            lapm::State::Released | lapm::State::Lost(_)
+        )
+    }
+
+    /// Tells the time, and passes on what has arrived.
+    pub fn poll(&mut self, now: Instant) {
+        self.now = now;
+        if matches!(self.state, State::Idle | State::Failed(_)) {
+            // Still answers and repeats what ending the connection needs.
+            self.lapm.poll(now);
+            return;
+        }
+        self.lapm.poll(now);
+        if self.lapm.state() == lapm::State::Connected && self.ppp.phase() == Phase::Dead {
+            self.ppp.open(now);
+        }
+        self.octets.clear();
+        self.lapm.receive(&mut self.octets);
+        self.ppp.input(&self.octets, now);
+        self.ppp.poll(now);
+        self.flush();
+        if self.ppp.phase() == Phase::Opened && self.stack.is_none() {
+            self.stack = Some(self.new_stack(now));
+        }
+        self.run_stack(now);
+        self.flush();
+        self.update_state();
+    }
+
+    /// When [`poll`](Self::poll) has something to do next, if no bit comes or goes before; `None`
+    /// if only bits can bring that about.
+    #[must_use]
+    pub fn next_wake(&mut self) -> Option<Instant> {
+        let mut wake = self.lapm.next_wake();
+        if matches!(self.state, State::Idle | State::Failed(_)) {
+            return wake;
+        }
+        wake = wake.into_iter().chain(self.ppp.next_wake()).min();
+        let (ready, now) = (self.is_ready(), self.now);
+        // What TCP would do now, and did not do in the last poll, waits for the line.
+        let stack = self
+            .stack
+            .as_mut()
+            .filter(|_| ready)
+            .and_then(|stack| stack.next_wake(now));
+        wake.into_iter().chain(stack.filter(|&at| at > now)).min()
+    }
+
+    fn new_stack(&self, now: Instant) -> Stack {
+        let application = match self.role {
+            Role::Originator => Application::Client,
+            Role::Answerer => Application::Server {
+                seed: self.config.seed,
+                octets: self.config.file_octets,
+            },
+        };
+        let local = Ipv4Addr::from(self.ppp.local_address());
+        let peer = Ipv4Addr::from(self.ppp.peer_address());
+        let mtu = self.config.mtu.min(self.ppp.peer_mru());
+        let seed = self.config.seed ^ u64::from(u32::from(local));
+        Stack::new(application, local, peer, mtu, seed, now)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.lapm.send_backlog() + self.ppp.output().len() < self.low_water_octets
+    }
+
+    fn run_stack(&mut self, now: Instant) {
+        loop {
+            let ready = self.is_ready();
+            let Some(stack) = &mut self.stack else { return };
+            while let Some(datagram) = self.ppp.receive_datagram() {
+                stack.input(datagram);
+            }
+            let again = stack.poll(now, ready);
+            while let Some(datagram) = stack.output() {
+                self.ppp.send_datagram(&datagram);
+            }
+            if !again {
+                return;
+            }
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let count = self.lapm.send(self.ppp.output());
+        self.ppp.take_output(count);
+    }
+
+    fn update_state(&mut self) {
+        if matches!(self.state, State::Done { .. } | State::Failed(_)) {
+            return;
+        }
+        let progress = self.stack.as_ref().map(Stack::progress);
+        self.state = match (progress, self.lapm.state(), self.ppp.phase()) {
+            (
+                Some(Progress::Done {
+                    duration,
+                    checksum_ok,
+                }),
+                _,
+                _,
+            ) => State::Done {
+                duration,
+                checksum_ok,
+            },
+            (_, lapm::State::Lost(loss), _) => State::Failed(Failure::Link(loss)),
+            (_, _, Phase::Terminated) => State::Failed(Failure::Negotiation),
+            (Some(Progress::Broken), _, _) => State::Failed(Failure::Connection),
+            (Some(Progress::Transferring { octets }), _, _) => {
+                State::Transferring { bytes: octets }
+            }
+            (Some(Progress::Waiting), _, _) => State::Connected,
+            (None, _, _) => State::Connecting,
+        };
+    }
+}
+
+/// TCP gets to send its next segment when fewer octets than this wait for a frame: what the line
+/// carries in 80 ms, and a frame at least. Enough to keep the line busy between polls, and little
+/// enough that TCP's round-trip time stays under its shortest retransmission time, 1 s, on all but
+/// the slowest lines.
+fn low_water_octets(rates: LineRates) -> usize {
+    (rates.transmit_bit_s as usize / 100).max(128)
+}
+
+impl BitSource for Endpoint {
+    #[inline]
+    fn next_bit(&mut self) -> bool {
+        self.lapm.next_bit()
+    }
+}
+
+impl BitSink for Endpoint {
+    #[inline]
+    fn push_bit(&mut self, bit: bool) {
+        self.lapm.push_bit(bit);
+    }
+}

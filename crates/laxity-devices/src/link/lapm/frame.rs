@@ -1,0 +1,264 @@
+//! Address and control fields (ITU-T V.42 clauses 8.1.1.3, 8.1.1.4 and 8.2.4), modulo 128.
+
+/// Who called: it decides how commands and responses are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The side that called; it establishes the connection.
+    Originator,
+    /// The side that was called.
+    Answerer,
+}
+
+/// Whether a frame asks or answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Command,
+    Response,
+}
+
+/// Supervisory functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Supervisory {
+    /// Ready for more.
+    Ready,
+    /// Not ready: send no more for now.
+    NotReady,
+    /// Send again from N(R).
+    Reject,
+}
+
+/// Unnumbered functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unnumbered {
+    /// SABME: establish.
+    Establish,
+    /// DISC: release.
+    Disconnect,
+    /// UA: done as asked.
+    Acknowledge,
+    /// DM: there is no connection.
+    Disconnected,
+}
+
+/// A frame's meaning; `poll` is the poll bit of a command and the final bit of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frame<'a> {
+    Information {
+        ns: u8,
+        nr: u8,
+        poll: bool,
+        payload: &'a [u8],
+    },
+    Supervisory {
+        kind: Kind,
+        function: Supervisory,
+        nr: u8,
+        poll: bool,
+    },
+    Unnumbered {
+        kind: Kind,
+        function: Unnumbered,
+        poll: bool,
+    },
+}
+
+/// Sequence numbers count modulo this.
+pub(super) const MODULUS: u8 = 128;
+
+/// Octets of address and control field of an information frame.
+pub(super) const HEADER_OCTETS: usize = 3;
+
+/// How far `to` is ahead of `from`, modulo 128.
+pub(super) fn distance(from: u8, to: u8) -> u8 {
+    to.wrapping_sub(from) % MODULUS
+}
+
+/// `number + count`, modulo 128.
+pub(super) fn advance(number: u8, count: u8) -> u8 {
+    number.wrapping_add(count) % MODULUS
+}
+
+const ADDRESS_EXTENSION: u8 = 0x01;
+const COMMAND_RESPONSE: u8 = 0x02;
+const POLL_UNNUMBERED: u8 = 0x10;
+
+/// The address field of data link connection 0, from `sender`.
+fn address(sender: Role, kind: Kind) -> u8 {
+    match (sender, kind) {
+        (Role::Originator, Kind::Command) | (Role::Answerer, Kind::Response) => {
+            ADDRESS_EXTENSION | COMMAND_RESPONSE
+        }
+        (Role::Originator, Kind::Response) | (Role::Answerer, Kind::Command) => ADDRESS_EXTENSION,
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// Writes the frame that `sender` sends to `out`, without frame check sequence.
+    pub(super) fn encode(&self, sender: Role, out: &mut Vec<u8>) {
+        out.clear();
+        match *self {
+            Self::Information {
+                ns,
+                nr,
+                poll,
+                payload,
+            } => {
+                out.extend([
+                    address(sender, Kind::Command),
+                    ns << 1,
+                    nr << 1 | u8::from(poll),
+                ]);
+                out.extend_from_slice(payload);
+            }
+            Self::Supervisory {
+                kind,
+                function,
+                nr,
+                poll,
+            } => {
+                let function = match function {
+                    Supervisory::Ready => 0x01,
+                    Supervisory::NotReady => 0x05,
+                    Supervisory::Reject => 0x09,
+                };
+                out.extend([address(sender, kind), function, nr << 1 | u8::from(poll)]);
+            }
+            Self::Unnumbered {
+                kind,
+                function,
+                poll,
+            } => {
+                let function = match function {
+                    Unnumbered::Establish => 0x6f,
+                    Unnumbered::Disconnect => 0x43,
+                    Unnumbered::Acknowledge => 0x63,
+                    Unnumbered::Disconnected => 0x0f,
+                };
+                out.extend([
+                    address(sender, kind),
+                    function | if poll { POLL_UNNUMBERED } else { 0 },
+                ]);
+            }
+        }
+    }
+
+    /// Reads a frame from `sender`; `None` if it is none of data link connection 0 or none that is
+    /// known.
+    pub(super) fn decode(octets: &'a [u8], sender: Role) -> Option<Self> {
+        let (&first, rest) = octets.split_first()?;
+        let kind = [Kind::Command, Kind::Response]
+            .into_iter()
+            .find(|&kind| address(sender, kind) == first)?;
+        match *rest {
+            [ns, nr, ref payload @ ..] if ns & 1 == 0 => {
+                let poll = nr & 1 == 1;
+                (kind == Kind::Command).then_some(Self::Information {
+                    ns: ns >> 1,
+                    nr: nr >> 1,
+                    poll,
+                    payload,
+                })
+            }
+            [function, nr] if function & 3 == 1 => {
+                let function = match function {
+                    0x01 => Supervisory::Ready,
+                    0x05 => Supervisory::NotReady,
+                    0x09 => Supervisory::Reject,
+                    _ => return None,
+                };
+                Some(Self::Supervisory {
+                    kind,
+                    function,
+                    nr: nr >> 1,
+                    poll: nr & 1 == 1,
+                })
+            }
+            [function] if function & 3 == 3 => {
+                let poll = function & POLL_UNNUMBERED != 0;
+                let function = match (function & !POLL_UNNUMBERED, kind) {
+                    (0x6f, Kind::Command) => Unnumbered::Establish,
+                    (0x43, Kind::Command) => Unnumbered::Disconnect,
+                    (0x63, Kind::Response) => Unnumbered::Acknowledge,
+                    (0x0f, Kind::Response) => Unnumbered::Disconnected,
+                    _ => return None,
+                };
+                Some(Self::Unnumbered {
+                    kind,
+                    function,
+                    poll,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn encoded(frame: Frame<'_>, sender: Role) -> Vec<u8> {
+        let mut octets = Vec::new();
+        frame.encode(sender, &mut octets);
+        octets
+    }
+
+    #[test]
+    fn fields_are_those_of_v42() {
+        let sabme = Frame::Unnumbered {
+            kind: Kind::Command,
+            function: Unnumbered::Establish,
+            poll: true,
+        };
+        assert_eq!(encoded(sabme, Role::Originator), [0x03, 0x7f]);
+        let ua = Frame::Unnumbered {
+            kind: Kind::Response,
+            function: Unnumbered::Acknowledge,
+            poll: true,
+        };
+        assert_eq!(encoded(ua, Role::Answerer), [0x03, 0x73]);
+        let information = Frame::Information {
+            ns: 5,
+            nr: 127,
+            poll: false,
+            payload: b"x",
+        };
+        assert_eq!(
+            encoded(information, Role::Answerer),
+            [0x01, 0x0a, 0xfe, b'x']
+        );
+        let reject = Frame::Supervisory {
+            kind: Kind::Response,
+            function: Supervisory::Reject,
+            nr: 3,
+            poll: true,
+        };
+        assert_eq!(encoded(reject, Role::Originator), [0x01, 0x09, 0x07]);
+    }
+
+    #[test]
+    fn a_response_sent_as_a_command_is_no_frame() {
+        assert_eq!(Frame::decode(&[0x03, 0x73], Role::Originator), None);
+        assert_eq!(
+            Frame::decode(&[0x07, 0x01, 0x00], Role::Originator),
+            None,
+            "another data link connection"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_written_the_same(octets in proptest::collection::vec(any::<u8>(), 0..8), answerer: bool) {
+            let sender = if answerer { Role::Answerer } else { Role::Originator };
+            if let Some(frame) = Frame::decode(&octets, sender) {
+                prop_assert_eq!(encoded(frame, sender), octets);
+            }
+        }
+
+        #[test]
+        fn numbers_wrap_at_128(number in 0_u8..128, count in 0_u8..128) {
+            prop_assert_eq!(distance(number, advance(number, count)), count);
+        }
+    }
+}

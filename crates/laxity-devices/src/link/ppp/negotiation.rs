@@ -1,0 +1,302 @@
+//! The option negotiation automaton (RFC 1661, sections 4 and 5), common to LCP and IPCP.
+
+use laxity_model::{Instant, Span};
+
+/// Time between requests that are not answered (RFC 1661, section 4.6: Restart timer).
+const RESTART: Span = Span::from_secs(3);
+/// Requests without an answer until the other side counts as absent (Max-Configure).
+const MAX_CONFIGURE: u32 = 10;
+/// Proposals refused until the options at stake are ruled out (Max-Failure).
+const MAX_FAILURE: u32 = 5;
+
+const CONFIGURE_REQUEST: u8 = 1;
+const CONFIGURE_ACK: u8 = 2;
+const CONFIGURE_NAK: u8 = 3;
+const CONFIGURE_REJECT: u8 = 4;
+const TERMINATE_REQUEST: u8 = 5;
+const TERMINATE_ACK: u8 = 6;
+const CODE_REJECT: u8 = 7;
+
+const HEADER_OCTETS: usize = 4;
+
+/// What a side thinks of an option the other side asks for.
+pub(super) enum Opinion {
+    Agreed,
+    /// This value instead.
+    Rather(Vec<u8>),
+    /// Not this option at all.
+    Unknown,
+}
+
+/// The options of a protocol.
+pub(super) trait Options {
+    /// Calls `option(type, value)` for each option to ask for.
+    fn wanted(&self, option: &mut dyn FnMut(u8, &[u8]));
+    /// A new request of the other side comes: options it does not name have their defaults.
+    fn begin_peer_request(&mut self);
+    /// Judges an option the other side asks for, and keeps it if agreed.
+    fn judge(&mut self, kind: u8, value: &[u8]) -> Opinion;
+    /// The other side proposes another value for an option asked for.
+    fn on_proposal(&mut self, kind: u8, value: &[u8]);
+    /// The other side does not know an option asked for.
+    fn on_rejection(&mut self, kind: u8);
+}
+
+/// RFC 1661, section 4.2, without the states of a link that is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Closed,
+    RequestSent,
+    AckReceived,
+    AckSent,
+    Opened,
+    /// The other side did not answer, or ended it.
+    Stopped,
+}
+
+#[derive(Debug)]
+pub(super) struct Automaton<O> {
+    pub(super) options: O,
+    state: State,
+    identifier: u8,
+    restarts: u32,
+    refusals: u32,
+    restart_at: Option<Instant>,
+}
+
+/// A packet to be sent, and whether the code of the one received is not this automaton's.
+pub(super) enum Reaction {
+    Done,
+    NotMine,
+}
+
+impl<O: Options> Automaton<O> {
+    pub(super) fn new(options: O) -> Self {
+        Self {
+            options,
+            state: State::Closed,
+            identifier: 0,
+            restarts: 0,
+            refusals: 0,
+            restart_at: None,
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    pub(super) fn restart_at(&self) -> Option<Instant> {
+        self.restart_at
+    }
+
+    /// Begins to negotiate; `send` takes packets.
+    pub(super) fn open(&mut self, now: Instant, send: &mut dyn FnMut(&[u8])) {
+        self.state = State::RequestSent;
+        self.restarts = 0;
+        self.refusals = 0;
+        self.request(now, send);
+    }
+
+    pub(super) fn poll(&mut self, now: Instant, send: &mut dyn FnMut(&[u8])) {
+        if self.restart_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.restart_at = None;
+        if self.restarts > MAX_CONFIGURE {
+            self.state = State::Stopped;
+            return;
+        }
+        if self.state == State::AckReceived {
+            self.state = State::RequestSent;
+        }
+        self.request(now, send);
+    }
+
+    fn request(&mut self, now: Instant, send: &mut dyn FnMut(&[u8])) {
+        self.identifier = self.identifier.wrapping_add(1);
+        self.restarts += 1;
+        self.restart_at = Some(now + RESTART);
+        send(&packet(CONFIGURE_REQUEST, self.identifier, &self.wanted()));
+    }
+
+    fn wanted(&self) -> Vec<u8> {
+        let mut wanted = Vec::new();
+        self.options
+            .wanted(&mut |kind, value| push_option(&mut wanted, kind, value));
+        wanted
+    }
+
+    /// Takes a packet. Malformed ones are ignored, as RFC 1661 wants it.
+    pub(super) fn receive(
+        &mut self,
+        octets: &[u8],
+        now: Instant,
+        send: &mut dyn FnMut(&[u8]),
+    ) -> Reaction {
+        let Some((code, identifier, data)) = parts(octets) else {
+            return Reaction::Done;
+        };
+        if matches!(self.state, State::Closed | State::Stopped) {
+            if code != TERMINATE_ACK {
+                send(&packet(TERMINATE_ACK, identifier, &[]));
+            }
+            return Reaction::Done;
+        }
+        match code {
+            CONFIGURE_REQUEST => self.on_request(identifier, data, now, send),
+            CONFIGURE_ACK if identifier == self.identifier && data == self.wanted() => {
+                self.on_ack(now, send);
+            }
+            CONFIGURE_NAK | CONFIGURE_REJECT if identifier == self.identifier => {
+                self.on_refusal(code, data, now, send);
+            }
+            CONFIGURE_ACK | CONFIGURE_NAK | CONFIGURE_REJECT => {}
+            TERMINATE_REQUEST => {
+                send(&packet(TERMINATE_ACK, identifier, &[]));
+                self.stop();
+            }
+            TERMINATE_ACK if self.state == State::Opened => self.stop(),
+            // A code both sides need was rejected.
+            CODE_REJECT if data.first().is_some_and(|code| (1..=7).contains(code)) => self.stop(),
+            TERMINATE_ACK | CODE_REJECT => {}
+            _ => return Reaction::NotMine,
+        }
+        Reaction::Done
+    }
+
+    /// Tells the other side that a packet's code is not known.
+    pub(super) fn reject_code(&mut self, octets: &[u8], send: &mut dyn FnMut(&[u8])) {
+        self.identifier = self.identifier.wrapping_add(1);
+        send(&packet(CODE_REJECT, self.identifier, octets));
+    }
+
+    fn stop(&mut self) {
+        self.state = State::Stopped;
+        self.restart_at = None;
+    }
+
+    fn on_request(
+        &mut self,
+        identifier: u8,
+        data: &[u8],
+        now: Instant,
+        send: &mut dyn FnMut(&[u8]),
+    ) {
+        let Some(options) = options(data) else {
+            return;
+        };
+        let (mut proposed, mut rejected) = (Vec::new(), Vec::new());
+        self.options.begin_peer_request();
+        for (kind, value) in options {
+            match self.options.judge(kind, value) {
+                Opinion::Agreed => {}
+                Opinion::Rather(other) if self.refusals < MAX_FAILURE => {
+                    push_option(&mut proposed, kind, &other);
+                }
+                Opinion::Rather(_) | Opinion::Unknown => push_option(&mut rejected, kind, value),
+            }
+        }
+        let good = proposed.is_empty() && rejected.is_empty();
+        if self.state == State::Opened {
+            // The other side begins anew.
+            self.state = State::RequestSent;
+            self.restarts = 0;
+            self.request(now, send);
+        }
+        if good {
+            send(&packet(CONFIGURE_ACK, identifier, data));
+            self.state = match self.state {
+                State::AckReceived => self.opened(),
+                _ => State::AckSent,
+            };
+            return;
+        }
+        if rejected.is_empty() {
+            self.refusals += 1;
+            send(&packet(CONFIGURE_NAK, identifier, &proposed));
+        } else {
+            send(&packet(CONFIGURE_REJECT, identifier, &rejected));
+        }
+        if self.state == State::AckSent {
+            self.state = State::RequestSent;
+        }
+    }
+
+    fn on_ack(&mut self, now: Instant, send: &mut dyn FnMut(&[u8])) {
+        self.restarts = 0;
+        match self.state {
+            State::RequestSent => self.state = State::AckReceived,
+            State::AckSent => self.state = self.opened(),
+            // A second answer to one request: something is out of step.
+            State::AckReceived | State::Opened => {
+                self.state = State::RequestSent;
+                self.request(now, send);
+            }
+            State::Closed | State::Stopped => {}
+        }
+    }
+
+    fn opened(&mut self) -> State {
+        self.restart_at = None;
+        self.refusals = 0;
+        State::Opened
+    }
+
+    fn on_refusal(&mut self, code: u8, data: &[u8], now: Instant, send: &mut dyn FnMut(&[u8])) {
+        let Some(options) = options(data) else {
+            return;
+        };
+        for (kind, value) in options {
+            if code == CONFIGURE_NAK {
+                self.options.on_proposal(kind, value);
+            } else {
+                self.options.on_rejection(kind);
+            }
+        }
+        if self.state != State::AckSent {
+            self.state = State::RequestSent;
+        }
+        self.request(now, send);
+    }
+}
+
+/// A packet of LCP or IPCP.
+pub(super) fn packet(code: u8, identifier: u8, data: &[u8]) -> Vec<u8> {
+    // What is rejected is returned as far as it fits.
+    let data = &data[..data
+        .len()
+        .min(super::framing::MAX_INFORMATION_OCTETS - HEADER_OCTETS)];
+    let length = (HEADER_OCTETS + data.len()) as u16;
+    let mut packet = vec![code, identifier];
+    packet.extend(length.to_be_bytes());
+    packet.extend_from_slice(data);
+    packet
+}
+
+/// Code, identifier and data of a packet; octets after its end are padding (RFC 1661, section 5).
+pub(super) fn parts(octets: &[u8]) -> Option<(u8, u8, &[u8])> {
+    let [code, identifier, high, low, ref data @ ..] = *octets else {
+        return None;
+    };
+    let length = usize::from(u16::from_be_bytes([high, low])).checked_sub(HEADER_OCTETS)?;
+    Some((code, identifier, data.get(..length)?))
+}
+
+fn push_option(out: &mut Vec<u8>, kind: u8, value: &[u8]) {
+    // Own options are short; others come from a packet whose length octet held them.
+    let length = u8::try_from(value.len() + 2).unwrap_or(u8::MAX);
+    out.extend([kind, length]);
+    out.extend_from_slice(value);
+}
+
+/// Types and values of options, or `None` if a length is impossible.
+fn options(mut data: &[u8]) -> Option<Vec<(u8, &[u8])>> {
+    let mut options = Vec::new();
+    while !data.is_empty() {
+        let (&kind, &length) = (data.first()?, data.get(1)?);
+        options.push((kind, data.get(2..usize::from(length))?));
+        data = &data[usize::from(length)..];
+    }
+    Some(options)
+}

@@ -1,0 +1,48 @@
+//! What a call of the signal processing costs on the study's machine. Charged in the twin; live it takes what it takes.
+//!
+//! These are inputs: that a twin's modem uses 14.7 % of the processor is a check of consistency, not a result.
+
+use laxity_model::Service;
+
+use super::phase::Phase;
+
+/// Service charged for each part of the driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Costs {
+    /// The interrupt handler that only queues a deferred call: 5.4 µs on average (quoted, Jones, Saroiu §6.2.4).
+    pub interrupt: Service,
+    /// The deferred call that only signals the driver's thread (calibrated: like the handler).
+    pub deferred: Service,
+    /// Ring detection, every 2.5 ms (calibrated: within the 0.1 ms that §5.4 would reserve for it).
+    pub on_hook: Service,
+    /// Tones, every 12.5 ms (calibrated: a quarter of the data mode).
+    pub dialing: Service,
+    /// The one call that recognises the answer and prepares the equalizers: 3.3 ms (quoted: the repeatable worst case while
+    /// connecting, §6.2.2; that it is this call is our reading).
+    pub recognition: Service,
+    /// Training and data: 1.84 ms (quoted: the average of §6.6, 14.7 % of 12.5 ms).
+    pub data: Service,
+}
+
+impl Costs {
+    /// The study's machine, a 450 MHz Pentium II.
+    pub const STUDY: Self = Self {
+        interrupt: Service::from_nanos(5_400),
+        deferred: Service::from_nanos(5_400),
+        on_hook: Service::from_micros(60),
+        dialing: Service::from_micros(460),
+        recognition: Service::from_micros(3_300),
+        data: Service::from_micros(1_840),
+    };
+
+    /// One call of the signal processing in this phase; `recognised` if it found the answer tone's end.
+    #[must_use]
+    pub const fn call(&self, phase: Phase, recognised: bool) -> Service {
+        match phase {
+            _ if recognised => self.recognition,
+            Phase::OnHook | Phase::Ended => self.on_hook,
+            Phase::Dialing => self.dialing,
+            Phase::Training | Phase::Connected => self.data,
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The modem's software: from the AT command that dials to the file that has arrived. What the driver calls once an interrupt.
+
+use laxity_model::{Instant, Span};
+
+use super::driver::Processing;
+use super::phase::{Phase, Timing};
+use super::report::{Outcome, Report};
+use crate::bits::BitSink;
+use crate::link::LineRates;
+use crate::link::at::{DialString, Interpreter, Request, ResultCode};
+use crate::link::endpoint::{self, Endpoint};
+use crate::link::tones::{Generator, ToneDetector};
+use crate::pump::{HandshakeConfig, NearPump, PamReceiver, PumpState};
+
+/// No dial tone for so long: the exchange is dead.
+const DIAL_TONE_LIMIT: Span = Span::from_secs(5);
+/// No answer tone this long after the ringing should have ended: nobody is there.
+const ANSWER_GRACE: Span = Span::from_secs(8);
+/// Not trained for so long: the two ends will not understand each other.
+const TRAINING_LIMIT: Span = Span::from_secs(30);
+
+/// Where a call stands.
+enum Stage {
+    OnHook(ToneDetector),
+    DialTone { detector: ToneDetector, since: Instant },
+    Digits(Generator),
+    Answer { detector: ToneDetector, since: Instant },
+    AnswerTone(ToneDetector),
+    BeforeTraining { until: Instant },
+    Training { since: Instant },
+    Data { trained: bool },
+    Over,
+}
+
+/// A receiver that only loads the processor: it demodulates the same samples as the first, with a state of its own.
+struct FurtherReceiver {
+    receiver: PamReceiver,
+    bits: Vec<bool>,
+}
+
+/// The near end of a call.
+pub struct NearModem {
+    timing: Timing,
+    commands: Interpreter,
+    dialled: Option<DialString>,
+    stage: Stage,
+    recognised: bool,
+    pump: NearPump,
+    endpoint: Endpoint,
+    bits: Vec<bool>,
+    further_wanted: usize,
+    further: Vec<FurtherReceiver>,
+    further_errors: u64,
+    further_bits: u64,
+    rates: Option<(u32, u32)>,
+    outcome: Option<Outcome>,
+}
+
+impl NearModem {
+    /// A modem on hook, told to dial once the on-hook phase is over; with this many receivers besides the first in data mode.
+    #[must_use]
+    pub fn new(timing: Timing, link: endpoint::Config, further_receivers: usize) -> Self {
+        Self {
+            timing,
+            commands: Interpreter::new(),
+            dialled: None,
+            stage: Stage::OnHook(ToneDetector::ringing(7_200)),
+            recognised: false,
+            pump: NearPump::new(HandshakeConfig::default()),
+            endpoint: Endpoint::client(link),
+            bits: Vec::new(),
+            further_wanted: further_receivers,
+            further: Vec::new(),
+            further_errors: 0,
+            further_bits: 0,
+            rates: None,
+            outcome: None,
+        }
+    }
+
+    /// Changes how many receivers there are besides the first, from the next entry into data mode on, or now if it is in force.
+    pub fn set_further_receivers(&mut self, count: usize) {
+        self.further_wanted = count;
+        if !self.further.is_empty() || matches!(self.stage, Stage::Data { trained: true }) {
+            self.clone_receivers();
+        }
+    }
+
+    /// Whether both the pumps and the error correction above them are at work.
+    #[must_use]
+    pub fn is_transferring(&self) -> bool {
+        matches!(self.endpoint.state(), endpoint::State::Transferring { .. })
+    }
+
+    /// What the modem has said to its application so far.
+    pub fn transcript(&mut self) -> Vec<u8> {
+        self.commands.output()
+    }
+
+    fn clone_receivers(&mut self) {
+        let first = self.pump.receiver();
+        self.further = (0..self.further_wanted)
+            .map(|_| FurtherReceiver { receiver: first.clone(), bits: Vec::new() })
+            .collect();
+    }
+
+    fn fail(&mut self, result: ResultCode, reason: &str) -> Stage {
+        self.commands.report(result);
+        let result = match result {
+            ResultCode::NoDialtone => "NO DIALTONE",
+            ResultCode::Busy => "BUSY",
+            _ => "NO CARRIER",
+        };
+        self.outcome.get_or_insert(Outcome::Failed { result, reason: reason.into() });
+        self.further.clear();
+        Stage::Over
+    }
+
+    /// Gives the AT command as the application would, and lifts the hook if it was understood.
+    fn dial(&mut self, now: Instant) -> Stage {
+        let command = format!("ATDT{}\r", self.timing.number);
+        match self.commands.input(command.as_bytes()).pop() {
+            Some(Request::Dial(number)) => {
+                self.dialled = Some(number);
+                Stage::DialTone { detector: ToneDetector::dial_tone(7_200), since: now }
+            }
+            _ => self.fail(ResultCode::Error, "the number cannot be dialled"),
+        }
+    }
+
+    fn digits(&mut self) -> Generator {
+        let nothing = DialString::new("0");
+        let number = self.dialled.clone().or(nothing.ok());
+        let pause = Span::from_secs(2);
+        number.map_or_else(
+            || Generator::tones(7_200, &[], 0.0),
+            |number| Generator::dial(7_200, &number, self.timing.digit, self.timing.digit, pause),
+        )
+    }
+
+    fn advance(&mut self, stage: Stage, now: Instant, received: &[i16], transmit: &mut [i16]) -> Stage {
+        match stage {
+            Stage::OnHook(mut detector) => {
+                detector.push(received);
+                let is_time = now.since_epoch() >= self.timing.on_hook;
+                if is_time { self.dial(now) } else { Stage::OnHook(detector) }
+            }
+            Stage::DialTone { mut detector, since } => {
+                if detector.push(received) {
+                    Stage::Digits(self.digits())
+                } else if now.saturating_since(since) > DIAL_TONE_LIMIT {
+                    self.fail(ResultCode::NoDialtone, "the exchange gave no dial tone")
+                } else {
+                    Stage::DialTone { detector, since }
+                }
+            }
+            Stage::Digits(mut generator) => {
+                generator.fill(transmit);
+                if generator.is_finished() {
+                    Stage::Answer { detector: ToneDetector::answer_tone(7_200), since: now }
+                } else {
+                    Stage::Digits(generator)
+                }
+            }
+            Stage::Answer { mut detector, since } => {
+                let limit = self.timing.ringing + ANSWER_GRACE;
+                if detector.push(received) {
+                    Stage::AnswerTone(detector)
+                } else if now.saturating_since(since) > limit {
+                    self.fail(ResultCode::NoCarrier, "no answer: the number was not understood, or nobody is there")
+                } else {
+                    Stage::Answer { detector, since }
+                }
+            }
+            Stage::AnswerTone(mut detector) => {
+                detector.push(received);
+                if detector.is_present() {
+                    return Stage::AnswerTone(detector);
+                }
+                self.recognised = true;
+                Stage::BeforeTraining { until: now + self.timing.before_training }
+            }
+            stage => self.advance_pump(stage, now, received, transmit),
+        }
+    }
+
+    fn advance_pump(&mut self, stage: Stage, now: Instant, received: &[i16], transmit: &mut [i16]) -> Stage {
+        match stage {
+            Stage::BeforeTraining { until } if now < until => Stage::BeforeTraining { until },
+            Stage::BeforeTraining { .. } => {
+                self.pump.start();
+                Stage::Training { since: now }
+            }
+            Stage::Training { since } => {
+                self.run_pump(now, received, transmit);
+                match self.pump.state() {
+                    PumpState::Data { .. } => self.enter_data(now),
+                    PumpState::Lost => self.fail(ResultCode::NoCarrier, "the line could not be trained"),
+                    _ if now.saturating_since(since) > TRAINING_LIMIT => {
+                        self.fail(ResultCode::NoCarrier, "training took too long")
+                    }
+                    _ => Stage::Training { since },
+                }
+            }
+            Stage::Data { trained } => {
+                self.run_pump(now, received, transmit);
+                self.follow_pump(trained, now)
+            }
+            stage => stage,
+        }
+    }
+
+    fn enter_data(&mut self, now: Instant) -> Stage {
+        if let PumpState::Data { down_rate, up_rate } = self.pump.state() {
+            let rates = LineRates { transmit_bit_s: up_rate, receive_bit_s: down_rate };
+            self.endpoint.carrier(true, rates, now);
+            if self.rates.is_none() {
+                self.commands.report(ResultCode::Connect { bit_s: down_rate });
+            }
+            self.rates = Some((down_rate, up_rate));
+            self.clone_receivers();
+        }
+        Stage::Data { trained: true }
+    }
+
+    fn follow_pump(&mut self, trained: bool, now: Instant) -> Stage {
+        match (trained, self.pump.state()) {
+            (_, PumpState::Lost) => self.fail(ResultCode::NoCarrier, "retraining failed too often"),
+            (false, PumpState::Data { .. }) => self.enter_data(now),
+            (true, PumpState::Data { .. }) => Stage::Data { trained },
+            (true, _) => {
+                self.further.clear();
+                let none = LineRates { transmit_bit_s: 0, receive_bit_s: 0 };
+                self.endpoint.carrier(false, none, now);
+                Stage::Data { trained: false }
+            }
+            (false, _) => Stage::Data { trained },
+        }
+    }
+
+    fn run_pump(&mut self, now: Instant, received: &[i16], transmit: &mut [i16]) {
+        self.bits.clear();
+        self.pump.process(received, transmit, &mut self.endpoint, &mut self.bits);
+        let in_data = matches!(self.pump.state(), PumpState::Data { .. });
+        for further in &mut self.further {
+            further.bits.clear();
+            further.receiver.process(received, &mut further.bits);
+            // In the block in which training begins the first receiver stops half-way.
+            if in_data {
+                let differ = further.bits.iter().zip(&self.bits).filter(|(a, b)| a != b).count();
+                self.further_errors += (differ + further.bits.len().abs_diff(self.bits.len())) as u64;
+                self.further_bits += self.bits.len() as u64;
+            }
+        }
+        for &bit in &self.bits {
+            self.endpoint.push_bit(bit);
+        }
+        self.endpoint.poll(now);
+        if let endpoint::State::Done { duration, checksum_ok } = self.endpoint.state() {
+            self.outcome.get_or_insert(Outcome::Done { duration, checksum_ok });
+        }
+    }
+}
+
+impl Processing for NearModem {
+    fn process(&mut self, now: Instant, received: &[i16], transmit: &mut [i16]) {
+        transmit.fill(0);
+        self.recognised = false;
+        let stage = std::mem::replace(&mut self.stage, Stage::Over);
+        self.stage = self.advance(stage, now, received, transmit);
+        if let (endpoint::State::Failed(failure), false) = (self.endpoint.state(), matches!(self.stage, Stage::Over)) {
+            self.stage = self.fail(ResultCode::NoCarrier, &format!("error correction gave up: {failure:?}"));
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match self.stage {
+            Stage::OnHook(_) => Phase::OnHook,
+            Stage::DialTone { .. } | Stage::Digits(_) | Stage::Answer { .. } | Stage::AnswerTone(_) => Phase::Dialing,
+            Stage::BeforeTraining { .. } | Stage::Training { .. } => Phase::Training,
+            Stage::Data { .. } => Phase::Connected,
+            Stage::Over => Phase::Ended,
+        }
+    }
+
+    fn recognised(&self) -> bool {
+        self.recognised
+    }
+
+    fn report(&mut self, report: &Report) -> Option<Outcome> {
+        let (down, up) = self.rates.unwrap_or((0, 0));
+        report.rate_down_bit_s.set(u64::from(down));
+        report.rate_up_bit_s.set(u64::from(up));
+        report.retrainings.set(u64::from(self.pump.retrainings()));
+        report.retransmissions_near.set(self.endpoint.counters().lapm.frames_retransmitted);
+        report.receiver_bits.set(self.further_bits);
+        report.receiver_bit_errors.set(self.further_errors);
+        if let endpoint::State::Transferring { bytes } = self.endpoint.state() {
+            report.octets.set(bytes);
+        }
+        self.outcome.clone()
+    }
+}

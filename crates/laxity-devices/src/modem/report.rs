@@ -1,0 +1,93 @@
+//! What became of a call: counters that driver and far end keep while it runs, for whoever reads them afterwards.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use laxity_model::Span;
+
+/// A counter that one thread writes and any may read, without a lock.
+#[derive(Default, Debug)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds to the count.
+    pub fn add(&self, n: u64) {
+        if n > 0 {
+            self.0.fetch_add(n, Ordering::Relaxed);
+        }
+    }
+
+    /// Replaces the count by another counter's.
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
+    }
+
+    /// The count.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The file arrived.
+    Done {
+        /// From the request to the last octet.
+        duration: Span,
+        /// Whether the checksum of what arrived is that of the file.
+        checksum_ok: bool,
+    },
+    /// It did not: the modem's last word, such as `NO CARRIER`, and why.
+    Failed {
+        /// What the modem says to its application.
+        result: &'static str,
+        /// What happened.
+        reason: String,
+    },
+}
+
+/// The account of one call.
+#[derive(Default, Debug)]
+pub struct Report {
+    /// Input samples lost to overflow.
+    pub samples_lost: Counter,
+    /// Output samples sent as garbage because they were not written in time.
+    pub samples_underrun: Counter,
+    /// Input samples that the far end had not produced when their time came. Not the driver's fault: more than none makes the
+    /// run worthless.
+    pub samples_undelivered: Counter,
+    /// Calls of the signal processing.
+    pub calls: Counter,
+    /// Retrainings since the first data.
+    pub retrainings: Counter,
+    /// Frames that the near end sent again.
+    pub retransmissions_near: Counter,
+    /// Frames that the far end sent again.
+    pub retransmissions_far: Counter,
+    /// Octets of the file that have arrived.
+    pub octets: Counter,
+    /// The downstream rate agreed on, bit/s; 0 before the first data.
+    pub rate_down_bit_s: Counter,
+    /// The upstream rate agreed on, bit/s; 0 before the first data.
+    pub rate_up_bit_s: Counter,
+    /// Bits in which a further receiver differed from the first.
+    pub receiver_bit_errors: Counter,
+    /// Bits of further receivers that were compared.
+    pub receiver_bits: Counter,
+    outcome: OnceLock<Outcome>,
+}
+
+impl Report {
+    /// How the call ended; `None` while it goes on.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.get()
+    }
+
+    /// Records how the call ended; the first word counts.
+    pub fn end(&self, outcome: Outcome) {
+        self.outcome.get_or_init(|| outcome);
+    }
+}

@@ -1,0 +1,223 @@
+//! The handshake of one end: from silence to data, and back to training when the signal goes bad.
+//!
+//! Everything that an end knows about the other came over the line. An end sends superframes until
+//! the other end's frames say that its receiver is trained, then frames until each has heard the
+//! other's wish, then a last frame and data. An end whose receiver goes bad in data mode sends
+//! superframes again; the other end sees two levels where it expected many, and joins.
+
+use super::mapper::Code;
+use super::receiver::Event;
+use super::training::Message;
+use super::transmitter::Want;
+
+/// When to give up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandshakeConfig {
+    /// Time for one attempt to train, ms.
+    pub attempt_ms: u32,
+    /// Attempts in a row that may fail before the line counts as lost. An attempt has failed if it
+    /// took too long, or if what was agreed did not last a second.
+    pub attempts: u32,
+}
+
+impl Default for HandshakeConfig {
+    fn default() -> Self {
+        Self { attempt_ms: 3000, attempts: 4 }
+    }
+}
+
+/// What an end is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PumpState {
+    /// Not started: silence.
+    #[default]
+    Idle,
+    /// Between start, or a loss of signal, and data.
+    Training,
+    /// Data flows both ways.
+    Data {
+        /// Downstream rate, bit/s, rounded to the nearest.
+        down_rate: u32,
+        /// Upstream rate, bit/s.
+        up_rate: u32,
+    },
+    /// Too many attempts failed: silence again.
+    Lost,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Training,
+    Data,
+    Lost,
+}
+
+/// One end's side of the handshake. Time is counted in its own samples.
+#[derive(Debug, Clone)]
+pub(crate) struct Handshake {
+    config: HandshakeConfig,
+    samples_per_ms: u32,
+    /// The codes of the direction that this end receives.
+    codes: &'static [Code],
+    phase: Phase,
+    /// Samples in this phase.
+    age: u64,
+    wish: u8,
+    peer: Message,
+    sending: Option<u8>,
+    receiving: Option<u8>,
+    failures: u32,
+    retrainings: u32,
+}
+
+/// What the handshake wants of its receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Restart,
+    Stop,
+}
+
+impl Handshake {
+    pub(crate) fn new(config: HandshakeConfig, samples_per_ms: u32, codes: &'static [Code]) -> Self {
+        Self {
+            config,
+            samples_per_ms,
+            codes,
+            phase: Phase::Idle,
+            age: 0,
+            wish: 0,
+            peer: Message::default(),
+            sending: None,
+            receiving: None,
+            failures: 0,
+            retrainings: 0,
+        }
+    }
+
+    pub(crate) fn start(&mut self) -> Effect {
+        self.failures = 0;
+        self.attempt()
+    }
+
+    fn attempt(&mut self) -> Effect {
+        self.phase = Phase::Training;
+        self.age = 0;
+        (self.wish, self.peer, self.sending, self.receiving) = (0, Message::default(), None, None);
+        Effect::Restart
+    }
+
+    fn fail(&mut self) -> Effect {
+        self.failures += 1;
+        if self.failures < self.config.attempts {
+            return self.attempt();
+        }
+        self.phase = Phase::Lost;
+        Effect::Stop
+    }
+
+    /// The signal is not what was agreed: train again.
+    fn retrain(&mut self) -> Effect {
+        let in_data = self.phase == Phase::Data;
+        self.retrainings += u32::from(in_data);
+        let lasted = in_data && self.age >= 1000 * u64::from(self.samples_per_ms);
+        if lasted { self.attempt() } else { self.fail() }
+    }
+
+    /// Ends everything: idle and silent.
+    pub(crate) fn stop(&mut self) -> Effect {
+        self.phase = Phase::Idle;
+        Effect::Stop
+    }
+
+    /// One sample's time passes.
+    pub(crate) fn tick(&mut self) -> Option<Effect> {
+        self.age += 1;
+        let limit = u64::from(self.config.attempt_ms) * u64::from(self.samples_per_ms);
+        match self.phase {
+            Phase::Training if self.age > limit => Some(self.fail()),
+            Phase::Data if self.age == 1000 * u64::from(self.samples_per_ms) => {
+                self.failures = 0;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn receive(&mut self, event: Event) -> Option<Effect> {
+        match event {
+            Event::Trained(snr_db) => {
+                let fastest = self.codes.iter().position(|c| snr_db >= c.required_snr_db());
+                // The slowest is tried on any line.
+                self.wish = fastest.map_or(self.codes.len(), |i| i + 1) as u8;
+                None
+            }
+            Event::Frame(message) => self.hear(message),
+            // A receiver that fails among frames searches again by itself.
+            Event::Degraded if self.receiving.is_none() && self.sending.is_none() => {
+                self.wish = 0;
+                None
+            }
+            Event::Degraded | Event::PeerTrains => Some(self.retrain()),
+        }
+    }
+
+    fn hear(&mut self, message: Message) -> Option<Effect> {
+        if self.sending.is_some() && message.wish == 0 {
+            // It began anew after all was agreed.
+            return Some(self.retrain());
+        }
+        self.peer = message;
+        if message.last {
+            self.receiving = Some(message.heard);
+            self.settle();
+        }
+        None
+    }
+
+    /// The transmitter has begun with data.
+    pub(crate) fn sending(&mut self, rate: u8) {
+        self.sending = Some(rate);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        if self.sending.is_some() && self.receiving.is_some() {
+            self.phase = Phase::Data;
+            self.age = 0;
+        }
+    }
+
+    pub(crate) fn want(&self) -> Want {
+        match self.phase {
+            Phase::Idle | Phase::Lost => Want::Silence,
+            Phase::Data => Want::Data,
+            Phase::Training if self.sending.is_some() => Want::Data,
+            Phase::Training if self.peer.wish != 0 && self.wish != 0 => Want::Frames,
+            Phase::Training => Want::Superframes,
+        }
+    }
+
+    pub(crate) fn message(&self) -> Message {
+        let agreed = self.wish != 0 && self.peer.heard == self.wish && self.peer.wish != 0;
+        Message { wish: self.wish, heard: self.peer.wish, last: agreed }
+    }
+
+    /// The rates sent and received, numbered from 1, once data flows.
+    pub(crate) fn rates(&self) -> Option<(u8, u8)> {
+        (self.phase == Phase::Data).then_some(self.sending.zip(self.receiving)).flatten()
+    }
+
+    pub(crate) fn state(&self, data: impl FnOnce(u8, u8) -> PumpState) -> PumpState {
+        match (self.phase, self.rates()) {
+            (Phase::Idle, _) => PumpState::Idle,
+            (Phase::Lost, _) => PumpState::Lost,
+            (Phase::Data, Some((sent, received))) => data(sent, received),
+            _ => PumpState::Training,
+        }
+    }
+
+    pub(crate) fn retrainings(&self) -> u32 {
+        self.retrainings
+    }
+}

@@ -1,0 +1,232 @@
+//! What an end sends, symbol by symbol, and the QAM modulator that shapes it for the card.
+
+use core::f64::consts::{PI, TAU};
+
+use super::fir::{DelayLine, dot};
+use super::line::CARD_RMS;
+use super::mapper::{Code, Levels, MAX_COORDINATES, digits};
+use super::receiver::Direction;
+use super::scrambler::Scrambler;
+use super::training::{Message, Symbol};
+use crate::bits::BitSource;
+
+/// What the handshake wants to be sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Want {
+    Silence,
+    /// Superframes, for a receiver that is not trained.
+    Superframes,
+    /// Frames only.
+    Frames,
+    Data,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Mode {
+    Silence,
+    /// Symbol of the known part.
+    Known(usize),
+    /// Symbol of a frame.
+    Frame(usize),
+    Data,
+}
+
+/// The source of symbols of one direction.
+#[derive(Debug, Clone)]
+pub(crate) struct Transmitter {
+    direction: Direction,
+    mode: Mode,
+    frame: u64,
+    code: Code,
+    levels: Levels,
+    digits: [u16; MAX_COORDINATES],
+    sent: usize,
+    scrambler: Scrambler,
+    /// The rate that follows the frame being sent.
+    then: Option<u8>,
+}
+
+impl Transmitter {
+    pub(crate) fn new(direction: Direction) -> Self {
+        let code = direction.codes[0];
+        Self {
+            mode: Mode::Silence,
+            frame: 0,
+            code,
+            levels: Levels::new(code.levels),
+            digits: [0; MAX_COORDINATES],
+            sent: 0,
+            scrambler: Scrambler::new(direction.polynomial),
+            then: None,
+            direction,
+        }
+    }
+
+    /// The next symbol. `message` is what a frame that begins now says; the rate is returned when
+    /// data at that rate begins with the next symbol.
+    pub(crate) fn next(
+        &mut self,
+        want: Want,
+        message: Message,
+        source: &mut dyn BitSource,
+    ) -> (Symbol, Option<u8>) {
+        self.mode = match (want, self.mode) {
+            (Want::Silence, _) => Mode::Silence,
+            (Want::Superframes, Mode::Silence | Mode::Data) => Mode::Known(0),
+            (Want::Frames, Mode::Silence | Mode::Data | Mode::Known(_)) => Mode::Frame(0),
+            (_, mode) => mode,
+        };
+        match self.mode {
+            Mode::Silence => ([0.0; 2], None),
+            Mode::Known(index) => {
+                let known = &self.direction.superframe.known;
+                self.mode =
+                    if index + 1 < known.len() { Mode::Known(index + 1) } else { Mode::Frame(0) };
+                (known[index], None)
+            }
+            Mode::Frame(index) => self.frame_symbol(index, want, message),
+            Mode::Data => (self.data_symbol(source), None),
+        }
+    }
+
+    fn frame_symbol(&mut self, index: usize, want: Want, message: Message) -> (Symbol, Option<u8>) {
+        if index == 0 {
+            self.frame = message.encode();
+            self.then = message.last.then_some(message.heard);
+        }
+        let symbol = self.direction.superframe.frame_symbol(self.frame, index);
+        let mut started = None;
+        self.mode = if index + 1 < self.direction.superframe.frame_symbols() {
+            Mode::Frame(index + 1)
+        } else if let Some((rate, code)) =
+            self.then.and_then(|rate| Some((rate, self.direction.code(rate)?)))
+        {
+            self.begin_data(code);
+            started = Some(rate);
+            Mode::Data
+        } else if want == Want::Superframes {
+            Mode::Known(0)
+        } else {
+            Mode::Frame(0)
+        };
+        (symbol, started)
+    }
+
+    fn begin_data(&mut self, code: Code) {
+        self.code = code;
+        self.levels = Levels::new(code.levels);
+        self.sent = self.direction.coordinates;
+        self.scrambler = Scrambler::new(self.direction.polynomial);
+    }
+
+    fn data_symbol(&mut self, source: &mut dyn BitSource) -> Symbol {
+        if self.sent == self.direction.coordinates {
+            self.sent = 0;
+            let bits = (0..self.code.bits).fold(0, |bits, i| {
+                bits | u64::from(self.scrambler.scramble(source.next_bit())) << i
+            });
+            self.digits = digits(self.code, bits);
+        }
+        let mut symbol = [0.0; 2];
+        for coordinate in &mut symbol[..self.direction.superframe.dimensions] {
+            *coordinate = self.levels.amplitude(self.digits[self.sent]);
+            self.sent += 1;
+        }
+        symbol
+    }
+}
+
+/// Symbols to samples.
+pub(crate) trait Modulator: Clone {
+    /// The next sample; takes a symbol from `next` when it needs one.
+    fn sample(&mut self, next: impl FnMut() -> Symbol) -> f32;
+}
+
+/// Downstream, the network takes the levels as they are, one a sample.
+#[derive(Debug, Clone)]
+pub(crate) struct PamModulator;
+
+impl Modulator for PamModulator {
+    fn sample(&mut self, mut next: impl FnMut() -> Symbol) -> f32 {
+        next()[0]
+    }
+}
+
+/// 3200 symbols/s on a carrier of 1920 Hz, five samples a symbol at 16 kHz, root raised cosine.
+#[derive(Debug, Clone)]
+pub(crate) struct QamModulator {
+    re: DelayLine,
+    im: DelayLine,
+    /// In-phase and quadrature pulse for each of a symbol's samples.
+    pulses: Vec<[Vec<f32>; 2]>,
+    phase: usize,
+    /// Symbols so far, modulo the five after which the carrier repeats.
+    turn: usize,
+    turns: [Symbol; 5],
+}
+
+/// Excess bandwidth of the upstream signal.
+const ROLL_OFF: f64 = 0.1;
+/// Symbols that the pulse spans.
+const SPAN: usize = 32;
+
+impl QamModulator {
+    const SAMPLES: usize = 5;
+
+    pub(crate) fn new() -> Self {
+        let carrier = TAU * super::equalizer::CARRIER;
+        // Coordinates of unit power each; the sample's mean square is then the square of CARD_RMS.
+        let pulses = (0..Self::SAMPLES)
+            .map(|phase| {
+                let tap = |quadrature: bool| {
+                    (0..SPAN)
+                        .map(|k| {
+                            // The newest symbol is last.
+                            let t = (SPAN - 1 - k) as f64 + phase as f64 / Self::SAMPLES as f64
+                                - 0.5 * SPAN as f64;
+                            let angle = carrier * t;
+                            let wave = if quadrature { -libm::sin(angle) } else { libm::cos(angle) };
+                            let edge = super::resample::kaiser(2.0 * t / SPAN as f64, 3.0);
+                            (f64::from(CARD_RMS) * pulse(t) * edge * wave) as f32
+                        })
+                        .collect::<Vec<f32>>()
+                };
+                [tap(false), tap(true)]
+            })
+            .collect();
+        let turns = [0.0, 1.0, 2.0, 3.0, 4.0]
+            .map(|k| [libm::cos(carrier * k) as f32, libm::sin(carrier * k) as f32]);
+        Self { re: DelayLine::new(SPAN), im: DelayLine::new(SPAN), pulses, phase: 0, turn: 0, turns }
+    }
+}
+
+/// The root raised cosine of unit energy per symbol at `t` symbols.
+fn pulse(t: f64) -> f64 {
+    let b = ROLL_OFF;
+    if t.abs() < 1e-9 {
+        return 1.0 - b + 4.0 * b / PI;
+    }
+    let denominator = PI * t * (1.0 - (4.0 * b * t) * (4.0 * b * t));
+    if denominator.abs() < 1e-9 {
+        let angle = PI / (4.0 * b);
+        return b / core::f64::consts::SQRT_2
+            * ((1.0 + 2.0 / PI) * libm::sin(angle) + (1.0 - 2.0 / PI) * libm::cos(angle));
+    }
+    (libm::sin(PI * t * (1.0 - b)) + 4.0 * b * t * libm::cos(PI * t * (1.0 + b))) / denominator
+}
+
+impl Modulator for QamModulator {
+    #[inline]
+    fn sample(&mut self, mut next: impl FnMut() -> Symbol) -> f32 {
+        if self.phase == 0 {
+            let [re, im] = next();
+            let [cos, sin] = self.turns[self.turn];
+            self.turn = (self.turn + 1) % 5;
+            self.re.push(re * cos - im * sin);
+            self.im.push(re * sin + im * cos);
+        }
+        let [in_phase, quadrature] = &self.pulses[self.phase];
+        self.phase = (self.phase + 1) % Self::SAMPLES;
+        dot(in_phase, self.re.window(SPAN, 0)) + dot(quadrature, self.im.window(SPAN, 0))
+    }
+}

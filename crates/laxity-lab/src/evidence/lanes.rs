@@ -1,0 +1,373 @@
+//! Events as slices and points on lanes, as a person looks at them: who had the processor, when each activity ran, when its slots were.
+//!
+//! Slices on one lane follow each other and never nest. A processor's lane shows who was on top: an interrupt handler over the thread
+//! it interrupted, then that thread again. Every slice that is begun is ended, by the end of the run at the latest.
+
+use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, ProcessorId};
+
+use super::trace::Trace;
+
+/// A line of the picture.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Lane {
+    /// Who had this processor.
+    Processor(ProcessorId),
+    /// When this processor stood still, as the witness saw it.
+    Disturbed(ProcessorId),
+    /// When this activity was running, and what it recorded.
+    Activity(ActivityId),
+    /// When this activity's time slots were.
+    Slots(ActivityId),
+    /// A level that the application recorded.
+    Level(Mark),
+}
+
+/// What a slice or a point is called.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Label {
+    /// The activity that has the processor.
+    Occupant(ActivityId),
+    /// A thread, dispatched.
+    Running,
+    /// An interrupt handler.
+    Interrupt,
+    /// A deferred procedure call.
+    Deferred,
+    /// A time slot.
+    Slot,
+    /// The machine stood still.
+    Disturbed,
+    /// Became ready.
+    Wake,
+    /// Ended.
+    Finish,
+    /// Signalled a semaphore.
+    Signal,
+    /// Its reservation began.
+    ReservationBegin,
+    /// Its reservation was given back.
+    ReservationEnd,
+    /// An event of the application's own.
+    Mark(Mark),
+}
+
+/// What happens on a lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Edge {
+    /// A slice begins. With how long after its cause, in nanoseconds, where that is known.
+    Begin(Label, Option<u64>),
+    /// The open slice ends.
+    End,
+    /// A point in time, with the event's arguments where they are the application's own.
+    Point(Label, [u64; 2]),
+    /// The level has this value from now on.
+    Level(u64),
+}
+
+/// One thing to draw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drawn {
+    /// When.
+    pub at: Instant,
+    /// Where.
+    pub lane: Lane,
+    /// What.
+    pub edge: Edge,
+}
+
+/// Draws the whole trace: hands every edge to `sink`, lane by lane in the order of time.
+pub fn draw(trace: &Trace, sink: &mut impl FnMut(Drawn)) {
+    let mut drawing = Drawing {
+        sink,
+        processors: Vec::new(),
+        activities: Vec::new(),
+    };
+    for event in &trace.events {
+        drawing.event(trace, event);
+    }
+    drawing.close(trace.last_instant());
+}
+
+#[derive(Clone, Default)]
+struct ProcessorState {
+    /// Who runs here: each over the one before it.
+    stack: Vec<ActivityId>,
+    /// The end of the last disturbance.
+    disturbed_to: Instant,
+}
+
+#[derive(Clone, Default)]
+struct ActivityState {
+    /// Where it runs, if it does.
+    runs_on: Option<ProcessorId>,
+    in_slot: bool,
+    /// When it last became ready, if it has not run since.
+    ready_at: Option<Instant>,
+}
+
+struct Drawing<'a, F> {
+    sink: &'a mut F,
+    processors: Vec<ProcessorState>,
+    activities: Vec<ActivityState>,
+}
+
+/// The entry of this index, which is made if it is not there.
+fn entry<T: Clone + Default>(table: &mut Vec<T>, index: usize) -> &mut T {
+    if index >= table.len() {
+        table.resize(index + 1, T::default());
+    }
+    &mut table[index]
+}
+
+impl<F: FnMut(Drawn)> Drawing<'_, F> {
+    fn draw(&mut self, at: Instant, lane: Lane, edge: Edge) {
+        (self.sink)(Drawn { at, lane, edge });
+    }
+
+    fn event(&mut self, trace: &Trace, event: &Event) {
+        use EventKind as K;
+        let caused = Instant::from_nanos(event.args[0]);
+        match event.kind {
+            K::Wake => {
+                entry(&mut self.activities, event.activity.index()).ready_at = Some(caused);
+                self.point(event, Label::Wake, [0; 2]);
+            }
+            K::Dispatch => {
+                let ready = entry(&mut self.activities, event.activity.index());
+                let ready = ready.ready_at.take();
+                self.begin(event, Label::Running, ready);
+            }
+            K::InterruptEnter => self.begin(event, Label::Interrupt, Some(caused)),
+            K::DeferredEnter => self.begin(event, Label::Deferred, Some(caused)),
+            K::Preempt | K::Block | K::InterruptExit | K::DeferredExit => {
+                self.end(event.at, event.activity);
+            }
+            K::Finish => {
+                self.end(event.at, event.activity);
+                self.point(event, Label::Finish, [0; 2]);
+            }
+            K::Signal => self.point(event, Label::Signal, [event.args[0], 0]),
+            K::SlotBegin => self.slot(event, true),
+            K::SlotEnd => self.slot(event, false),
+            K::ReservationBegin => self.point(event, Label::ReservationBegin, event.args),
+            K::ReservationEnd => self.point(event, Label::ReservationEnd, [0; 2]),
+            K::Disturbed => self.disturbed(event),
+            K::Mark(mark) if trace.is_level(mark) => {
+                self.draw(event.at, Lane::Level(mark), Edge::Level(event.args[0]));
+            }
+            K::Mark(mark) => self.point(event, Label::Mark(mark), event.args),
+        }
+    }
+
+    fn point(&mut self, event: &Event, label: Label, args: [u64; 2]) {
+        let lane = Lane::Activity(event.activity);
+        self.draw(event.at, lane, Edge::Point(label, args));
+    }
+
+    /// The activity begins to run, on top of whoever runs there. One that runs already goes on.
+    fn begin(&mut self, event: &Event, label: Label, caused: Option<Instant>) {
+        let state = entry(&mut self.activities, event.activity.index());
+        if state.runs_on.is_some() {
+            return;
+        }
+        state.runs_on = Some(event.processor);
+        let latency = caused.map(|caused| event.at.saturating_since(caused).as_nanos());
+        let lane = Lane::Activity(event.activity);
+        self.draw(event.at, lane, Edge::Begin(label, latency));
+
+        let stack = &mut entry(&mut self.processors, event.processor.index()).stack;
+        let covered = !stack.is_empty();
+        stack.push(event.activity);
+        let lane = Lane::Processor(event.processor);
+        if covered {
+            self.draw(event.at, lane, Edge::End);
+        }
+        let occupant = Edge::Begin(Label::Occupant(event.activity), None);
+        self.draw(event.at, lane, occupant);
+    }
+
+    /// The activity stops running, if it was. Whoever it covered shows again.
+    fn end(&mut self, at: Instant, activity: ActivityId) {
+        let state = entry(&mut self.activities, activity.index());
+        let Some(processor) = state.runs_on.take() else {
+            return;
+        };
+        self.draw(at, Lane::Activity(activity), Edge::End);
+
+        let stack = &mut entry(&mut self.processors, processor.index()).stack;
+        let was_on_top = stack.last() == Some(&activity);
+        stack.retain(|other| *other != activity);
+        let shows_again = stack.last().copied();
+        if was_on_top {
+            let lane = Lane::Processor(processor);
+            self.draw(at, lane, Edge::End);
+            if let Some(below) = shows_again {
+                self.draw(at, lane, Edge::Begin(Label::Occupant(below), None));
+            }
+        }
+    }
+
+    fn slot(&mut self, event: &Event, begins: bool) {
+        let state = entry(&mut self.activities, event.activity.index());
+        if state.in_slot == begins {
+            return;
+        }
+        state.in_slot = begins;
+        let lane = Lane::Slots(event.activity);
+        let edge = if begins {
+            let planned = Instant::from_nanos(event.args[0]);
+            let late = event.at.saturating_since(planned).as_nanos();
+            Edge::Begin(Label::Slot, Some(late))
+        } else {
+            Edge::End
+        };
+        self.draw(event.at, lane, edge);
+    }
+
+    /// A disturbance is recorded when it is over. What an earlier one has covered is left out.
+    fn disturbed(&mut self, event: &Event) {
+        let state = entry(&mut self.processors, event.processor.index());
+        let [from, to] = event.args.map(Instant::from_nanos);
+        let from = from.max(state.disturbed_to);
+        if from < to {
+            state.disturbed_to = to;
+            let lane = Lane::Disturbed(event.processor);
+            self.draw(from, lane, Edge::Begin(Label::Disturbed, None));
+            self.draw(to, lane, Edge::End);
+        }
+    }
+
+    fn close(&mut self, at: Instant) {
+        for index in 0..self.activities.len() {
+            // Ids are 16 bits wide, so the table never is longer.
+            let activity = ActivityId(index as u16);
+            self.end(at, activity);
+            if self.activities[index].in_slot {
+                self.draw(at, Lane::Slots(activity), Edge::End);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::trace::{Trace, samples};
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn event(at: u64, kind: EventKind, activity: u16) -> Event {
+        Event {
+            at: Instant::from_nanos(at),
+            kind,
+            processor: ProcessorId(0),
+            activity: ActivityId(activity),
+            args: [at, at],
+        }
+    }
+
+    /// The slices of a lane: from, to, label. Fails where one nests, overlaps or stays open.
+    fn slices(trace: &Trace) -> BTreeMap<Lane, Vec<(u64, u64, Label)>> {
+        let mut open = BTreeMap::new();
+        let mut closed: BTreeMap<Lane, Vec<_>> = BTreeMap::new();
+        draw(trace, &mut |drawn| match drawn.edge {
+            Edge::Begin(label, _) => {
+                let before = open.insert(drawn.lane, (drawn.at, label));
+                assert_eq!(before, None, "{drawn:?} begins in an open slice");
+                let last = closed.get(&drawn.lane).and_then(|s| s.last());
+                assert!(last.is_none_or(|(_, to, _)| *to <= drawn.at.as_nanos()));
+            }
+            Edge::End => {
+                let (from, label) = open.remove(&drawn.lane).expect("a slice is open");
+                let slice = (from.as_nanos(), drawn.at.as_nanos(), label);
+                closed.entry(drawn.lane).or_default().push(slice);
+            }
+            Edge::Point(..) | Edge::Level(_) => {}
+        });
+        assert!(open.is_empty(), "open at the end: {open:?}");
+        closed
+    }
+
+    #[test]
+    fn an_interrupt_shows_over_the_thread_and_the_thread_again() {
+        use EventKind::*;
+        let trace = Trace {
+            end: Instant::from_nanos(40),
+            events: vec![
+                event(10, Dispatch, 1),
+                event(12, InterruptEnter, 0),
+                event(15, InterruptExit, 0),
+                event(20, Block, 1),
+                event(30, Dispatch, 1),
+            ],
+            ..Trace::default()
+        };
+        let slices = slices(&trace);
+        let [card, thread] = [0, 1].map(|n| Label::Occupant(ActivityId(n)));
+        assert_eq!(
+            slices[&Lane::Processor(ProcessorId(0))],
+            [
+                (10, 12, thread),
+                (12, 15, card),
+                (15, 20, thread),
+                (30, 40, thread)
+            ]
+        );
+        assert_eq!(
+            slices[&Lane::Activity(ActivityId(1))],
+            [(10, 20, Label::Running), (30, 40, Label::Running)]
+        );
+    }
+
+    #[test]
+    fn disturbances_that_overlap_are_joined() {
+        let disturbed = |from, to| Event {
+            args: [from, to],
+            ..event(to, EventKind::Disturbed, 0)
+        };
+        let trace = Trace {
+            events: vec![disturbed(10, 30), disturbed(20, 40), disturbed(25, 40)],
+            ..Trace::default()
+        };
+        let lane = Lane::Disturbed(ProcessorId(0));
+        let label = Label::Disturbed;
+        assert_eq!(slices(&trace)[&lane], [(10, 30, label), (30, 40, label)]);
+    }
+
+    #[test]
+    fn a_busy_trace_gives_each_activity_its_time() {
+        let trace = samples::busy(65 * 3);
+        let slices = slices(&trace);
+        let time = |lane| -> u64 { slices[&lane].iter().map(|(from, to, _)| to - from).sum() };
+        assert_eq!(time(Lane::Activity(ActivityId(0))), 3 * 5_400);
+        assert_eq!(time(Lane::Activity(ActivityId(1))), 3 * 1_840_000);
+        assert_eq!(time(Lane::Activity(ActivityId(2))), 3 * 9 * 10_000);
+        assert_eq!(time(Lane::Slots(ActivityId(1))), 3 * 2_000_000);
+    }
+
+    fn any_event() -> impl Strategy<Value = Event> {
+        (0..20u16, 0..3u16, 0..4u16, 0..50u64, 0..50u64).prop_map(|(code, cpu, who, a, b)| Event {
+            at: Instant::ZERO,
+            kind: EventKind::from_code(code).unwrap_or(EventKind::Mark(Mark(code))),
+            processor: ProcessorId(cpu),
+            activity: ActivityId(who),
+            args: [a, b],
+        })
+    }
+
+    proptest! {
+        /// Whatever a ring that lost events hands over, lanes stay flat and closed.
+        #[test]
+        fn lanes_never_nest_nor_stay_open(
+            events in proptest::collection::vec((any_event(), 0..5u64), 0..80),
+        ) {
+            let mut at = Instant::ZERO;
+            let events = events.into_iter().map(|(event, gap)| {
+                at += laxity_model::Span::from_nanos(gap);
+                // A disturbance is over when it is recorded.
+                Event { at, args: event.args.map(|a| a.min(at.as_nanos())), ..event }
+            });
+            slices(&Trace { events: events.collect(), ..Trace::default() });
+        }
+    }
+}

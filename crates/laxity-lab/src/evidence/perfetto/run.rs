@@ -1,0 +1,373 @@
+//! One run as the packets of one sequence.
+
+use laxity_model::Instant;
+
+use super::super::lanes::{Drawn, Edge, Label, Lane};
+use super::super::trace::Trace;
+use super::wire::Message;
+use super::{Contents, SliceTotal};
+
+/// Field numbers of `perfetto.protos.Trace` and what is in it.
+mod field {
+    pub(super) const TRACE_PACKET: u32 = 1;
+    pub(super) mod packet {
+        pub(in super::super) const TIMESTAMP: u32 = 8;
+        pub(in super::super) const SEQUENCE_ID: u32 = 10;
+        pub(in super::super) const TRACK_EVENT: u32 = 11;
+        pub(in super::super) const INTERNED_DATA: u32 = 12;
+        pub(in super::super) const SEQUENCE_FLAGS: u32 = 13;
+        pub(in super::super) const TRACK_DESCRIPTOR: u32 = 60;
+    }
+    pub(super) mod event {
+        pub(in super::super) const DEBUG_ANNOTATION: u32 = 4;
+        pub(in super::super) const TYPE: u32 = 9;
+        pub(in super::super) const NAME_IID: u32 = 10;
+        pub(in super::super) const TRACK_UUID: u32 = 11;
+        pub(in super::super) const COUNTER_VALUE: u32 = 30;
+    }
+    pub(super) mod annotation {
+        pub(in super::super) const NAME_IID: u32 = 1;
+        pub(in super::super) const UINT_VALUE: u32 = 3;
+    }
+    pub(super) mod interned {
+        pub(in super::super) const EVENT_NAMES: u32 = 2;
+        pub(in super::super) const ANNOTATION_NAMES: u32 = 3;
+        pub(in super::super) const IID: u32 = 1;
+        pub(in super::super) const NAME: u32 = 2;
+    }
+    pub(super) mod descriptor {
+        pub(in super::super) const UUID: u32 = 1;
+        pub(in super::super) const NAME: u32 = 2;
+        pub(in super::super) const PROCESS: u32 = 3;
+        pub(in super::super) const PARENT_UUID: u32 = 5;
+        pub(in super::super) const COUNTER: u32 = 8;
+        pub(in super::super) const CHILD_ORDERING: u32 = 11;
+        pub(in super::super) const SIBLING_ORDER_RANK: u32 = 12;
+        pub(in super::super) const PROCESS_PID: u32 = 1;
+        pub(in super::super) const PROCESS_NAME: u32 = 6;
+    }
+}
+
+/// `TrackEvent.Type`.
+const SLICE_BEGIN: u64 = 1;
+const SLICE_END: u64 = 2;
+const INSTANT: u64 = 3;
+const COUNTER: u64 = 4;
+/// `TrackDescriptor.ChildTracksOrdering`: by rank.
+const EXPLICIT: u64 = 3;
+/// `TracePacket.SequenceFlags`.
+const STATE_CLEARED: u64 = 1;
+const NEEDS_STATE: u64 = 2;
+
+/// The names of numbers that go with an event, at the place of their interned number − 1.
+const ANNOTATIONS: [&str; 3] = ["first", "second", "latency_ns"];
+const FIRST: u64 = 1;
+const SECOND: u64 = 2;
+const LATENCY: u64 = 3;
+
+/// What is known of a track once something was drawn on it.
+struct Track {
+    uuid: u64,
+    name: String,
+    /// The open slice: its name's number, and since when.
+    open: Option<(u64, u64)>,
+    /// Slices, and their time together in nanoseconds, by their name's number.
+    totals: Vec<(u64, u64)>,
+}
+
+impl Track {
+    fn count(&mut self, iid: u64, duration_ns: u64) {
+        let index = iid as usize;
+        if index >= self.totals.len() {
+            self.totals.resize(index + 1, (0, 0));
+        }
+        let (count, total_duration_ns) = &mut self.totals[index];
+        *count += 1;
+        *total_duration_ns += duration_ns;
+    }
+}
+
+/// The state of one run's sequence of packets.
+pub(super) struct Run<'a> {
+    out: Message,
+    trace: &'a Trace,
+    sequence: u64,
+    process_uuid: u64,
+    next_uuid: u64,
+    /// By kind of lane, then by number.
+    tracks: [Vec<Option<Track>>; 5],
+    /// The names that were sent, by their number.
+    names: Vec<Option<String>>,
+    counter_values: u64,
+}
+
+/// The kind of lane, and which one of them.
+fn place(lane: Lane) -> (usize, usize) {
+    match lane {
+        Lane::Processor(p) => (0, p.index()),
+        Lane::Disturbed(p) => (1, p.index()),
+        Lane::Activity(a) => (2, a.index()),
+        Lane::Slots(a) => (3, a.index()),
+        Lane::Level(mark) => (4, usize::from(mark.0)),
+    }
+}
+
+/// The label's interned number: small, so that it takes one byte for the most common ones.
+fn number(label: Label) -> u64 {
+    const FIRST_FREE: u64 = 10;
+    match label {
+        Label::Running => 1,
+        Label::Interrupt => 2,
+        Label::Deferred => 3,
+        Label::Slot => 4,
+        Label::Disturbed => 5,
+        Label::Wake => 6,
+        Label::Finish => 7,
+        Label::Signal => 8,
+        Label::ReservationBegin => 9,
+        Label::ReservationEnd => 10,
+        Label::Occupant(activity) => FIRST_FREE + 1 + 2 * u64::from(activity.0),
+        Label::Mark(mark) => FIRST_FREE + 2 + 2 * u64::from(mark.0),
+    }
+}
+
+impl<'a> Run<'a> {
+    /// Begins a sequence: names its process, and the numbers that go with events.
+    pub(super) fn open(out: Message, trace: &'a Trace, sequence: u64, uuid: u64) -> Self {
+        let mut run = Self {
+            out,
+            trace,
+            sequence,
+            process_uuid: uuid,
+            next_uuid: uuid + 1,
+            tracks: Default::default(),
+            names: Vec::new(),
+            counter_values: 0,
+        };
+        run.packet(STATE_CLEARED, |packet| {
+            packet.nested(field::packet::INTERNED_DATA, |interned| {
+                for (iid, name) in (1..).zip(ANNOTATIONS) {
+                    interned.nested(field::interned::ANNOTATION_NAMES, |annotation| {
+                        annotation.number(field::interned::IID, iid);
+                        annotation.text(field::interned::NAME, name);
+                    });
+                }
+            });
+        });
+        run.packet(NEEDS_STATE, |packet| {
+            packet.nested(field::packet::TRACK_DESCRIPTOR, |track| {
+                track.number(field::descriptor::UUID, uuid);
+                track.number(field::descriptor::CHILD_ORDERING, EXPLICIT);
+                track.nested(field::descriptor::PROCESS, |process| {
+                    process.number(field::descriptor::PROCESS_PID, sequence);
+                    process.text(field::descriptor::PROCESS_NAME, &trace.name);
+                });
+            });
+        });
+        run
+    }
+
+    /// Adds what was drawn to `contents`; returns the bytes so far, and the first unused track number.
+    pub(super) fn close(self, contents: &mut Contents) -> (Message, u64) {
+        contents.counter_values += self.counter_values;
+        for track in self.tracks.into_iter().flatten().flatten() {
+            for (iid, (count, total_duration_ns)) in track.totals.into_iter().enumerate() {
+                let name = self.names.get(iid).cloned().flatten();
+                if let (Some(name), 1..) = (name, count) {
+                    contents.slices.push(SliceTotal {
+                        run: self.trace.name.clone(),
+                        track: track.name.clone(),
+                        name,
+                        count,
+                        total_duration_ns,
+                    });
+                }
+            }
+        }
+        (self.out, self.next_uuid)
+    }
+
+    #[inline]
+    fn packet(&mut self, flags: u64, fill: impl FnOnce(&mut Message)) {
+        let sequence = self.sequence;
+        self.out.nested(field::TRACE_PACKET, |packet| {
+            packet.number(field::packet::SEQUENCE_ID, sequence);
+            if flags != 0 {
+                packet.number(field::packet::SEQUENCE_FLAGS, flags);
+            }
+            fill(packet);
+        });
+    }
+
+    #[inline]
+    fn event(&mut self, at: u64, track: u64, kind: u64, fill: impl FnOnce(&mut Message)) {
+        // Only names refer to what was sent before.
+        let named = kind == SLICE_BEGIN || kind == INSTANT;
+        self.packet(if named { NEEDS_STATE } else { 0 }, |packet| {
+            packet.number(field::packet::TIMESTAMP, at);
+            packet.nested(field::packet::TRACK_EVENT, |event| {
+                event.number(field::event::TYPE, kind);
+                event.number(field::event::TRACK_UUID, track);
+                fill(event);
+            });
+        });
+    }
+
+    /// Appends one drawn edge.
+    pub(super) fn draw(&mut self, drawn: Drawn) {
+        let at = self.since_start(drawn.at);
+        match drawn.edge {
+            Edge::Begin(label, latency) => {
+                let iid = self.intern(label);
+                let track = self.track(drawn.lane);
+                track.open = Some((iid, at));
+                let uuid = track.uuid;
+                self.event(at, uuid, SLICE_BEGIN, |event| {
+                    event.number(field::event::NAME_IID, iid);
+                    if let Some(latency) = latency {
+                        annotate(event, LATENCY, latency);
+                    }
+                });
+            }
+            Edge::End => {
+                let track = self.track(drawn.lane);
+                if let Some((iid, since)) = track.open.take() {
+                    track.count(iid, at.saturating_sub(since));
+                }
+                let uuid = track.uuid;
+                self.event(at, uuid, SLICE_END, |_| ());
+            }
+            Edge::Point(label, args) => {
+                let iid = self.intern(label);
+                let track = self.track(drawn.lane);
+                track.count(iid, 0);
+                let uuid = track.uuid;
+                self.event(at, uuid, INSTANT, |event| {
+                    event.number(field::event::NAME_IID, iid);
+                    for (name, arg) in [FIRST, SECOND].into_iter().zip(args) {
+                        if arg != 0 {
+                            annotate(event, name, arg);
+                        }
+                    }
+                });
+            }
+            Edge::Level(value) => {
+                let uuid = self.track(drawn.lane).uuid;
+                self.counter_values += 1;
+                self.event(at, uuid, COUNTER, |event| {
+                    event.number(field::event::COUNTER_VALUE, value);
+                });
+            }
+        }
+    }
+
+    fn since_start(&self, at: Instant) -> u64 {
+        at.saturating_since(self.trace.start).as_nanos()
+    }
+
+    /// The number of the label's name, which is sent when it is first used.
+    fn intern(&mut self, label: Label) -> u64 {
+        let iid = number(label);
+        let index = iid as usize;
+        if index >= self.names.len() {
+            self.names.resize(index + 1, None);
+        }
+        if self.names[index].is_none() {
+            let name = self.text(label);
+            self.packet(NEEDS_STATE, |packet| {
+                packet.nested(field::packet::INTERNED_DATA, |interned| {
+                    interned.nested(field::interned::EVENT_NAMES, |event| {
+                        event.number(field::interned::IID, iid);
+                        event.text(field::interned::NAME, &name);
+                    });
+                });
+            });
+            self.names[index] = Some(name);
+        }
+        iid
+    }
+
+    fn text(&self, label: Label) -> String {
+        match label {
+            Label::Occupant(activity) => self.trace.activity_name(activity).into_owned(),
+            Label::Mark(mark) => self.trace.mark_name(mark).into_owned(),
+            Label::Running => "running".into(),
+            Label::Interrupt => "interrupt".into(),
+            Label::Deferred => "deferred".into(),
+            Label::Slot => "slot".into(),
+            Label::Disturbed => "disturbed".into(),
+            Label::Wake => "wake".into(),
+            Label::Finish => "finish".into(),
+            Label::Signal => "signal".into(),
+            Label::ReservationBegin => "reservation begins".into(),
+            Label::ReservationEnd => "reservation ends".into(),
+        }
+    }
+
+    /// The lane's track, which is described when it is first used.
+    fn track(&mut self, lane: Lane) -> &mut Track {
+        let (kind, index) = place(lane);
+        if self.tracks[kind].get(index).is_none_or(Option::is_none) {
+            let track = self.describe(lane);
+            let table = &mut self.tracks[kind];
+            table.resize_with(table.len().max(index + 1), || None);
+            table[index] = Some(track);
+        }
+        self.tracks[kind][index]
+            .as_mut()
+            .expect("the track was just made")
+    }
+
+    fn describe(&mut self, lane: Lane) -> Track {
+        let (uuid, parent) = (self.next_uuid, self.process_uuid);
+        self.next_uuid += 1;
+        let name = match lane {
+            Lane::Processor(p) => format!("processor {p}"),
+            Lane::Disturbed(p) => format!("processor {p} disturbed"),
+            Lane::Activity(a) => self.trace.activity_name(a).into_owned(),
+            Lane::Slots(a) => format!("{} slots", self.trace.activity_name(a)),
+            Lane::Level(mark) => self.trace.mark_name(mark).into_owned(),
+        };
+        let rank = self.rank(lane);
+        self.packet(NEEDS_STATE, |packet| {
+            packet.nested(field::packet::TRACK_DESCRIPTOR, |track| {
+                track.number(field::descriptor::UUID, uuid);
+                track.number(field::descriptor::PARENT_UUID, parent);
+                track.text(field::descriptor::NAME, &name);
+                track.number(field::descriptor::SIBLING_ORDER_RANK, rank);
+                if let Lane::Level(_) = lane {
+                    track.nested(field::descriptor::COUNTER, |_| ());
+                }
+            });
+        });
+        Track {
+            uuid,
+            name,
+            open: None,
+            totals: Vec::new(),
+        }
+    }
+
+    /// Where the lane stands among the others: a processor, then what was placed on it, levels last.
+    fn rank(&self, lane: Lane) -> u64 {
+        const A_PROCESSOR: u64 = 1 << 18;
+        let of_activity = |a: laxity_model::ActivityId| {
+            let home = self.trace.activities.get(a.index());
+            home.map_or(0, |h| u64::from(h.processor)) % 4096 * A_PROCESSOR + 2 * u64::from(a.0)
+        };
+        match lane {
+            Lane::Processor(p) => u64::from(p.0) % 4096 * A_PROCESSOR,
+            Lane::Disturbed(p) => u64::from(p.0) % 4096 * A_PROCESSOR + 1,
+            Lane::Activity(a) => of_activity(a) + 2,
+            Lane::Slots(a) => of_activity(a) + 3,
+            Lane::Level(mark) => 4096 * A_PROCESSOR + u64::from(mark.0),
+        }
+    }
+}
+
+fn annotate(event: &mut Message, name: u64, value: u64) {
+    event.nested(field::event::DEBUG_ANNOTATION, |annotation| {
+        annotation.number(field::annotation::NAME_IID, name);
+        annotation.number(field::annotation::UINT_VALUE, value);
+    });
+}

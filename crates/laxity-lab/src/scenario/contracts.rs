@@ -1,0 +1,327 @@
+//! `[contracts.*]`: limits of one's own, as [`laxity_model::contract`] judges them. `pc99` is built in.
+
+use laxity_model::contract::{
+    Bound, Contract, Limit, Phase, Phases, Quantity, Severity, Statistic, Unit, pc99,
+};
+use toml::de::DeValue;
+
+use super::Declared;
+use super::diagnostic::alternatives;
+use super::reader::{Found, SPAN, Section};
+use super::sections::{Names, named};
+use super::units::{self, UnitError, format_span};
+
+/// The phases that a soft modem goes through, and the one of programs without.
+const PHASES: [Phase; 5] = [
+    Phase::ON_HOOK,
+    Phase::DIALING,
+    Phase::TRAINING,
+    Phase::CONNECTED,
+    Phase::RUN,
+];
+
+const LIMIT_KEYS: &[&str] = &[
+    "quantity",
+    "statistic",
+    "at_most",
+    "at_least",
+    "phases",
+    "severity",
+    "holds_if_seen",
+];
+const LIMIT_EXAMPLE: &str = "[{ quantity = \"wakeup_gap\", at_most = \"1.05 x control\" }]";
+
+/// All contracts of a file, `pc99` first.
+pub(super) fn contracts(root: &Section<'_>) -> Names<Contract> {
+    let built_in = pc99();
+    let mut names = vec![Declared {
+        name: built_in.name.clone(),
+        place: 0..0,
+        value: Some(built_in),
+    }];
+    let own = named(root, "contracts", |section, name| {
+        if name == "pc99" {
+            section.findings.error(
+                &section.place,
+                "the contract `pc99` is built in",
+                "give your own contract another name",
+            );
+            return None;
+        }
+        contract(section, name)
+    });
+    names.extend(own.into_iter().filter(|own| own.name != "pc99"));
+    names
+}
+
+/// Whether some limit needs a control run to be judged.
+pub(super) fn needs_control(contract: &Contract) -> bool {
+    let relative = |limit: &Limit| matches!(limit.bound, Bound::AtMostTimesControl { .. });
+    contract.limits.iter().any(relative)
+}
+
+/// Whether some limit is about a device, so that a variant without one cannot keep it.
+pub(super) fn needs_device(contract: &Contract) -> bool {
+    let about_device = |limit: &Limit| {
+        matches!(
+            limit.quantity,
+            Quantity::InterruptTime
+                | Quantity::DeferredTime
+                | Quantity::InterruptPeriod
+                | Quantity::SamplesPending
+                | Quantity::SamplesLost
+                | Quantity::Retrainings
+        )
+    };
+    contract.limits.iter().any(about_device)
+}
+
+/// Whether some limit is about the gaps of a periodic task.
+pub(super) fn needs_periodic(contract: &Contract) -> bool {
+    let gap = |limit: &Limit| limit.quantity == Quantity::WakeupGap;
+    contract.limits.iter().any(gap)
+}
+
+fn contract(section: &Section<'_>, name: &str) -> Option<Contract> {
+    section.allow(&["limits"]);
+    if !section.has("limits") {
+        section.missing("limits", LIMIT_EXAMPLE);
+    }
+    let path = format!("a limit of {}", section.path);
+    let tables = section.sections("limits", &path, LIMIT_EXAMPLE)?;
+    if tables.is_empty() {
+        section.findings.error(
+            &section.place_of("limits"),
+            format!("{} limits nothing", section.path),
+            format!("write for example: limits = {LIMIT_EXAMPLE}"),
+        );
+    }
+    let limits: Vec<Limit> = tables.iter().filter_map(limits).flatten().collect();
+    Some(Contract {
+        name: name.to_owned(),
+        limits,
+    })
+}
+
+/// The limits that one line means: one for each statistic and bound.
+fn limits(section: &Section<'_>) -> Option<Vec<Limit>> {
+    section.allow(LIMIT_KEYS);
+    let quantity = quantity(section, "quantity");
+    if !section.has("quantity") {
+        section.missing("quantity", "\"wakeup_gap\"");
+    }
+    let quantity = quantity?;
+    let phases = phases(section);
+    let severities = [
+        ("required", Severity::Required),
+        ("advisory", Severity::Advisory),
+    ];
+    let severity = section.choice("severity", &severities);
+    let seen = self::quantity(section, "holds_if_seen");
+    let bounds = [
+        bound(section, "at_most", quantity),
+        bound(section, "at_least", quantity),
+    ];
+    if !section.has("at_most") && !section.has("at_least") {
+        section.missing("at_most", example(quantity));
+    }
+    let mut limits = Vec::new();
+    for bound in bounds.into_iter().flatten() {
+        if !phases_have_control(section, bound.value, &phases) {
+            continue;
+        }
+        for statistic in statistics(section, quantity, bound.value) {
+            let mut limit = Limit::new(quantity, statistic, bound.value).during(phases.clone());
+            limit.severity = severity.as_ref().map_or(Severity::Required, |s| s.value);
+            limits.push(match seen {
+                Some(witness) => limit.holds_unseen_with(witness),
+                None => limit,
+            });
+        }
+    }
+    Some(limits)
+}
+
+/// A control runs without the device whose phases these are.
+fn phases_have_control(section: &Section<'_>, bound: Bound, phases: &Phases) -> bool {
+    let relative = matches!(bound, Bound::AtMostTimesControl { .. });
+    if !relative || *phases == Phases::Whole {
+        return true;
+    }
+    section.findings.error(
+        &section.place_of("phases"),
+        "a control run has no phases to compare with",
+        "remove `phases`: a bound relative to the control is judged over the whole run",
+    );
+    false
+}
+
+fn quantity(section: &Section<'_>, key: &str) -> Option<Quantity> {
+    let words = Quantity::ALL.map(|quantity| (quantity.name(), quantity));
+    section.choice(key, &words).map(|found| found.value)
+}
+
+/// The smallest bound that makes sense, for messages.
+fn example(quantity: Quantity) -> &'static str {
+    match quantity.unit() {
+        Unit::Nanoseconds => "\"1.5ms\"",
+        Unit::Count => "30",
+    }
+}
+
+/// `at_most = "100us"`, `at_most = 30`, `at_most = "1.05 x control"`.
+fn bound(section: &Section<'_>, key: &str, quantity: Quantity) -> Option<Found<Bound>> {
+    let absolute = |value| match key {
+        "at_most" => Bound::AtMost(value),
+        _ => Bound::AtLeast(value),
+    };
+    let value = section.value(key)?;
+    if let DeValue::String(text) = value.get_ref()
+        && text.contains("control")
+    {
+        let text = section.text(key, "a bound", "1.05 x control")?;
+        if key != "at_most" {
+            section.findings.error(
+                &text.place,
+                "only an upper bound can be relative to the control",
+                "write for example: at_most = \"1.05 x control\"",
+            );
+            return None;
+        }
+        return section.parsed(&text, relative);
+    }
+    match quantity.unit() {
+        Unit::Nanoseconds => section.quantity(key, &SPAN).map(|found| Found {
+            value: absolute(found.value.as_nanos()),
+            place: found.place,
+        }),
+        Unit::Count => {
+            let found = section.integer(key, &(0..=u64::from(u32::MAX)))?;
+            Some(Found {
+                value: absolute(found.value),
+                place: found.place,
+            })
+        }
+    }
+}
+
+/// `1.05 x control`, `1.05 × control`.
+fn relative(text: &str) -> Result<Bound, UnitError> {
+    let remedy = "write a factor from 0.01 to 1000, such as \"1.05 x control\"";
+    let text = text.trim();
+    let wrong = || UnitError::new(format!("`{text}` is no bound"), remedy);
+    let factor = text.strip_suffix("control").ok_or_else(wrong)?.trim_end();
+    let factor = factor.strip_suffix(['x', '×', '*']).ok_or_else(wrong)?;
+    let ratio_ppm = units::factor_ppm(factor)?;
+    match u32::try_from(ratio_ppm) {
+        Ok(ratio_ppm) if (10_000..=1_000_000_000).contains(&ratio_ppm) => {
+            Ok(Bound::AtMostTimesControl { ratio_ppm })
+        }
+        _ => Err(UnitError::new(
+            format!("the factor of `{text}` is out of range"),
+            remedy,
+        )),
+    }
+}
+
+/// `statistic = "p99"` or a list of such; by default the extreme that the bound is about, or the sum of things that are counted.
+fn statistics(section: &Section<'_>, quantity: Quantity, bound: Bound) -> Vec<Statistic> {
+    let key = "statistic";
+    let texts = match section.value(key).map(toml::Spanned::get_ref) {
+        Some(DeValue::Array(_)) => section.texts(key, "[\"p99\", \"maximum\"]"),
+        Some(_) => section
+            .text(key, "a statistic", "p99")
+            .map(|text| vec![text]),
+        None => None,
+    };
+    if let Some(texts) = texts {
+        let parsed = texts
+            .iter()
+            .filter_map(|text| section.parsed(text, statistic));
+        return parsed.map(|found| found.value).collect();
+    }
+    let counted = matches!(
+        quantity,
+        Quantity::SamplesLost | Quantity::DeadlineMisses | Quantity::Retrainings
+    );
+    vec![match bound {
+        _ if counted => Statistic::Total,
+        Bound::AtLeast(_) => Statistic::Minimum,
+        Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => Statistic::Maximum,
+    }]
+}
+
+fn statistic(text: &str) -> Result<Statistic, UnitError> {
+    let percentile = |text: &str| {
+        let ppm = units::share(&format!("{} %", text.strip_prefix('p')?))
+            .ok()?
+            .ppm;
+        (ppm > 0 && ppm < 1_000_000).then_some(Statistic::Percentile(ppm))
+    };
+    match text {
+        "minimum" => Ok(Statistic::Minimum),
+        "maximum" => Ok(Statistic::Maximum),
+        "total" => Ok(Statistic::Total),
+        _ => percentile(text).ok_or_else(|| {
+            UnitError::new(
+                format!("`{}` is no statistic", super::reader::shortened(text)),
+                "write `minimum`, `maximum`, `total`, or a percentile such as `p50`, `p99`, `p99.9`",
+            )
+        }),
+    }
+}
+
+/// `phases = "whole"`, `"each"`, or a list of names.
+fn phases(section: &Section<'_>) -> Phases {
+    let key = "phases";
+    let Some(DeValue::Array(_)) = section.value(key).map(toml::Spanned::get_ref) else {
+        let words = [("whole", 0), ("each", 1)];
+        return match section.choice(key, &words).map(|found| found.value) {
+            Some(1) => Phases::Each,
+            _ => Phases::Whole,
+        };
+    };
+    let texts = section.texts(key, "[\"connected\"]").unwrap_or_default();
+    if texts.is_empty() {
+        let names = alternatives(PHASES.iter().map(Phase::name));
+        section.findings.error(
+            &section.place_of(key),
+            "no phase is named",
+            format!("name some of {names}, or write: phases = \"whole\""),
+        );
+    }
+    let mut named = Vec::new();
+    for text in texts {
+        match PHASES.iter().find(|phase| phase.name() == text.value) {
+            Some(phase) if !named.contains(phase) => named.push(phase.clone()),
+            Some(_) => section.findings.error(
+                &text.place,
+                format!("the phase `{}` is named twice", text.value),
+                "remove one",
+            ),
+            None => section
+                .findings
+                .unknown("phase", &text, PHASES.iter().map(Phase::name)),
+        }
+    }
+    Phases::Only(named)
+}
+
+/// A bound as a file has it, in `quantity`'s unit.
+#[must_use]
+pub fn show_bound(bound: Bound, quantity: Quantity) -> String {
+    let value = |value: u64| match quantity.unit() {
+        Unit::Nanoseconds => format_span(laxity_model::Span::from_nanos(value)),
+        Unit::Count => value.to_string(),
+    };
+    match bound {
+        Bound::AtMost(most) => format!("<= {}", value(most)),
+        Bound::AtLeast(least) => format!(">= {}", value(least)),
+        Bound::AtMostTimesControl { ratio_ppm } => {
+            format!(
+                "<= {} x control",
+                units::exact(u64::from(ratio_ppm), 1_000_000)
+            )
+        }
+    }
+}

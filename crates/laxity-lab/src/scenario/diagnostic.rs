@@ -1,0 +1,193 @@
+//! What is wrong with a scenario file, where, and what would be right.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// The scenario cannot be run; nothing is started.
+    Error,
+    /// The scenario means what it says, but maybe not what its author thinks.
+    Note,
+}
+
+/// One finding in a scenario file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The file's name, as it was given.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub cause: String,
+    /// What would be right.
+    pub remedy: String,
+    /// The line's text.
+    text: String,
+    /// The place in `text`, in bytes, on character boundaries.
+    place: Range<usize>,
+}
+
+/// Whether a rendered diagnostic has terminal colours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    /// ASCII text only.
+    Plain,
+    /// With ANSI escapes.
+    Coloured,
+}
+
+/// A file as it was read: finds the line and column of a place.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'s> {
+    pub(super) file: &'s str,
+    pub(super) text: &'s str,
+}
+
+impl Source<'_> {
+    /// A finding about the bytes in `span`; a span over several lines is shown at its first.
+    pub(super) fn diagnostic(
+        self,
+        severity: Severity,
+        span: &Range<usize>,
+        cause: String,
+        remedy: String,
+    ) -> Diagnostic {
+        let start = self
+            .text
+            .floor_char_boundary(span.start.min(self.text.len()));
+        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let rest = &self.text[line_start..];
+        let text = rest
+            .split('\n')
+            .next()
+            .unwrap_or(rest)
+            .trim_end_matches('\r');
+        let from = (start - line_start).min(text.len());
+        let until = span.end.saturating_sub(line_start).clamp(from, text.len());
+        let until = text.ceil_char_boundary(until);
+        Diagnostic {
+            severity,
+            file: self.file.to_owned(),
+            line: self.text[..line_start].matches('\n').count() + 1,
+            column: text[..from].chars().count() + 1,
+            cause,
+            remedy,
+            text: text.to_owned(),
+            place: from..until,
+        }
+    }
+}
+
+impl Diagnostic {
+    /// Several lines of text: cause, file with line and column, the line itself with the place marked, and the remedy.
+    #[must_use]
+    pub fn render(&self, style: Style) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Note => Level::NOTE,
+        };
+        let snippet = Snippet::source(self.text.as_str())
+            .line_start(self.line)
+            .path(self.file.as_str())
+            .annotation(AnnotationKind::Primary.span(self.place.clone()));
+        let report: &[Group<'_>] = &[level
+            .primary_title(self.cause.as_str())
+            .element(snippet)
+            .element(Level::HELP.message(self.remedy.as_str()))];
+        match style {
+            Style::Plain => Renderer::plain().render(report),
+            Style::Coloured => Renderer::styled().render(report),
+        }
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(Style::Plain))
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+/// The candidate most like `word`, if one is like enough to be what was meant.
+pub(super) fn nearest<'c>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
+    // A slip or two in a short word, a third of a long one.
+    let allowed = (word.chars().count() / 3).clamp(1, 4);
+    let distances = candidates
+        .into_iter()
+        .map(|name| (distance(word, name), name));
+    let (least, name) = distances.min_by_key(|(distance, _)| *distance)?;
+    (least <= allowed).then_some(name)
+}
+
+/// Words longer than this are not compared: the comparison costs their product.
+const LONGEST_COMPARED: usize = 64;
+
+/// How many characters must be inserted, removed or replaced to make one word the other (Levenshtein); large for long words.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    if left.len() > LONGEST_COMPARED || right.len() > LONGEST_COMPARED {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, b) in right.iter().enumerate() {
+            let replaced = diagonal + usize::from(!a.eq_ignore_ascii_case(b));
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+/// The names as a sentence has them: "`a`, `b` or `c`".
+pub(super) fn alternatives<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "nothing".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_recognised_and_another_word_is_not() {
+        let names = ["processor", "priority", "period"];
+        assert_eq!(nearest("procesor", names), Some("processor"));
+        assert_eq!(nearest("Period", names), Some("period"));
+        assert_eq!(nearest("colour", names), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn columns_count_characters_and_spans_end_with_their_line() {
+        let source = Source {
+            file: "x.toml",
+            text: "a\r\nµ = 'é'\r\nb",
+        };
+        let at = source.text.find("'é'").unwrap_or(0);
+        let found = source.diagnostic(Severity::Error, &(at..100), "c".into(), "r".into());
+        assert_eq!((found.line, found.column), (2, 5));
+        assert_eq!(&found.text[found.place.clone()], "'é'");
+        let beyond = source.diagnostic(Severity::Error, &(500..501), String::new(), String::new());
+        assert_eq!((beyond.line, beyond.column), (3, 2));
+        assert!(beyond.render(Style::Coloured).contains('\u{1b}'));
+    }
+}

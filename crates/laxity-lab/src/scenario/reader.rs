@@ -1,0 +1,444 @@
+//! Typed access to a parsed TOML table; every finding is collected with its place, and reading goes on.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::{Range, RangeInclusive};
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::diagnostic::{Diagnostic, Severity, Source, alternatives, nearest};
+use super::units::{self, UnitError};
+
+/// A place in the file, in bytes.
+pub(super) type Place = Range<usize>;
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Found<T> {
+    pub(super) value: T,
+    pub(super) place: Place,
+}
+
+/// Collects what is wrong.
+pub(super) struct Findings<'s> {
+    source: Source<'s>,
+    list: RefCell<Vec<Diagnostic>>,
+}
+
+impl<'s> Findings<'s> {
+    pub(super) fn new(source: Source<'s>) -> Self {
+        Self {
+            source,
+            list: RefCell::new(Vec::new()),
+        }
+    }
+
+    pub(super) fn error(&self, place: &Place, cause: impl Into<String>, remedy: impl Into<String>) {
+        self.push(Severity::Error, place, cause.into(), remedy.into());
+    }
+
+    pub(super) fn note(&self, place: &Place, cause: impl Into<String>, remedy: impl Into<String>) {
+        self.push(Severity::Note, place, cause.into(), remedy.into());
+    }
+
+    pub(super) fn unit_error(&self, place: &Place, error: UnitError) {
+        self.error(place, error.cause, error.remedy);
+    }
+
+    /// A name that is not declared.
+    pub(super) fn unknown<'n>(
+        &self,
+        what: &str,
+        name: &Found<&str>,
+        declared: impl Iterator<Item = &'n str> + Clone,
+    ) {
+        let remedy = if declared.clone().next().is_none() {
+            format!("this scenario declares no {what}")
+        } else {
+            suggestion(name.value, declared)
+        };
+        let cause = format!("there is no {what} `{}`", name.value);
+        self.error(&name.place, cause, remedy);
+    }
+
+    fn push(&self, severity: Severity, place: &Place, cause: String, remedy: String) {
+        let finding = self.source.diagnostic(severity, place, cause, remedy);
+        let mut list = self.list.borrow_mut();
+        // A declaration that several variants use is found wrong once.
+        if !list.contains(&finding) {
+            list.push(finding);
+        }
+    }
+
+    /// All findings in the order of the file.
+    pub(super) fn into_sorted(self) -> Vec<Diagnostic> {
+        let mut list = self.list.into_inner();
+        list.sort_by_key(|finding| (finding.line, finding.column));
+        list
+    }
+}
+
+/// "did you mean …?" where something is near, else everything that is valid.
+fn suggestion<'n>(word: &str, valid: impl Iterator<Item = &'n str> + Clone) -> String {
+    match nearest(word, valid.clone()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("valid here: {}", alternatives(valid)),
+    }
+}
+
+/// A quantity that is written as a string with its unit.
+pub(super) struct Quantity<T> {
+    pub(super) what: &'static str,
+    pub(super) example: &'static str,
+    pub(super) parse: fn(&str) -> Result<T, UnitError>,
+}
+
+/// A duration.
+pub(super) const SPAN: Quantity<laxity_model::Span> = Quantity {
+    what: "a duration",
+    example: "8ms",
+    parse: units::span,
+};
+/// Processor time.
+pub(super) const SERVICE: Quantity<laxity_model::Service> = Quantity {
+    what: "a duration",
+    example: "8ms",
+    parse: units::service,
+};
+/// A reservation.
+pub(super) const RESERVATION: Quantity<laxity_model::Reservation> = Quantity {
+    what: "a reservation",
+    example: "2ms/8ms",
+    parse: units::reservation,
+};
+/// A load with its tolerance.
+pub(super) const LOAD: Quantity<units::Load> = Quantity {
+    what: "a load",
+    example: "14.7 % ± 0.7",
+    parse: units::load,
+};
+/// A signal-to-noise ratio.
+pub(super) const LEVEL: Quantity<u64> = Quantity {
+    what: "a level",
+    example: "52 dB",
+    parse: units::level_mdb,
+};
+/// A clock's offset.
+pub(super) const OFFSET: Quantity<i64> = Quantity {
+    what: "a clock offset",
+    example: "50 ppm",
+    parse: units::offset_ppb,
+};
+/// A carrier's offset.
+pub(super) const FREQUENCY: Quantity<i64> = Quantity {
+    what: "a frequency",
+    example: "0.5 Hz",
+    parse: units::frequency_mhz,
+};
+
+/// One table of the file.
+#[derive(Clone)]
+pub(super) struct Section<'a> {
+    pub(super) findings: &'a Findings<'a>,
+    /// Its name as a person would say it: `[tasks.rogue]`.
+    pub(super) path: String,
+    table: &'a DeTable<'a>,
+    /// Where it is named.
+    pub(super) place: Place,
+}
+
+/// An entry of a table of names, in the order of the file.
+pub(super) struct Entry<'a> {
+    pub(super) name: Found<&'a str>,
+    pub(super) value: &'a Spanned<DeValue<'a>>,
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn new(
+        findings: &'a Findings<'a>,
+        path: &str,
+        table: &'a DeTable<'a>,
+        place: Place,
+    ) -> Self {
+        Self {
+            findings,
+            path: path.to_owned(),
+            table,
+            place,
+        }
+    }
+
+    /// Reports every key that is not among these.
+    pub(super) fn allow(&self, keys: &[&str]) {
+        for entry in self.entries() {
+            if !keys.contains(&entry.name.value) {
+                self.findings.error(
+                    &entry.name.place,
+                    format!("{} has no key `{}`", self.path, entry.name.value),
+                    suggestion(entry.name.value, keys.iter().copied()),
+                );
+            }
+        }
+    }
+
+    /// All entries in the order of the file.
+    pub(super) fn entries(&self) -> Vec<Entry<'a>> {
+        let mut entries: Vec<Entry<'a>> = self
+            .table
+            .iter()
+            .map(|(key, value)| Entry {
+                name: Found {
+                    value: key.get_ref().as_ref(),
+                    place: key.span(),
+                },
+                value,
+            })
+            .collect();
+        entries.sort_by_key(|entry| entry.name.place.start);
+        entries
+    }
+
+    pub(super) fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.table.get(key)
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.value(key).is_some()
+    }
+
+    /// Where the key's value stands, or the section if it has none.
+    pub(super) fn place_of(&self, key: &str) -> Place {
+        self.value(key)
+            .map_or_else(|| self.place.clone(), Spanned::span)
+    }
+
+    /// The table under this key, if it is there and is one.
+    pub(super) fn section(&self, key: &str, path: &str) -> Option<Self> {
+        let entry = self.entries().into_iter().find(|e| e.name.value == key)?;
+        self.child(&entry, path)
+    }
+
+    /// An entry as a table.
+    pub(super) fn child(&self, entry: &Entry<'a>, path: &str) -> Option<Self> {
+        match entry.value.get_ref() {
+            DeValue::Table(table) => {
+                let place = entry.name.place.clone();
+                Some(Self::new(self.findings, path, table, place))
+            }
+            other => {
+                let cause = format!("{path} must be a table, found {}", describe(other));
+                let remedy = format!("write {path} on a line of its own, and its keys below it");
+                self.findings.error(&entry.value.span(), cause, remedy);
+                None
+            }
+        }
+    }
+
+    /// Reports that a key is missing.
+    pub(super) fn missing(&self, key: &str, example: &str) {
+        self.findings.error(
+            &self.place,
+            format!("{} lacks the key `{key}`", self.path),
+            format!("add a line such as: {key} = {example}"),
+        );
+    }
+
+    fn mismatch(&self, key: &str, value: &Spanned<DeValue<'a>>, wanted: &str, example: &str) {
+        self.findings.error(
+            &value.span(),
+            format!(
+                "`{key}` must be {wanted}, found {}",
+                describe(value.get_ref())
+            ),
+            format!("write for example: {key} = {example}"),
+        );
+    }
+
+    /// A string.
+    pub(super) fn text(&self, key: &str, wanted: &str, example: &str) -> Option<Found<&'a str>> {
+        let value = self.value(key)?;
+        match value.get_ref() {
+            DeValue::String(text) => Some(Found {
+                value: text.as_ref(),
+                place: value.span(),
+            }),
+            _ => {
+                self.mismatch(key, value, wanted, &format!("\"{example}\""));
+                None
+            }
+        }
+    }
+
+    /// A quantity with its unit.
+    pub(super) fn quantity<T>(&self, key: &str, quantity: &Quantity<T>) -> Option<Found<T>> {
+        let value = self.value(key)?;
+        if let DeValue::Integer(_) | DeValue::Float(_) = value.get_ref() {
+            self.findings.error(
+                &value.span(),
+                format!("`{key}` is {} and has no unit", quantity.what),
+                format!(
+                    "write it in quotes and with its unit, such as: {key} = \"{}\"",
+                    quantity.example
+                ),
+            );
+            return None;
+        }
+        let text = self.text(key, quantity.what, quantity.example)?;
+        self.parsed(&text, quantity.parse)
+    }
+
+    /// What `parse` makes of a text; its error is reported at the text.
+    pub(super) fn parsed<T>(
+        &self,
+        text: &Found<&str>,
+        parse: impl FnOnce(&str) -> Result<T, UnitError>,
+    ) -> Option<Found<T>> {
+        let place = text.place.clone();
+        match parse(text.value) {
+            Ok(value) => Some(Found { value, place }),
+            Err(error) => {
+                self.findings.unit_error(&place, error);
+                None
+            }
+        }
+    }
+
+    /// A quantity within bounds; zero gets a message of its own where it is out.
+    pub(super) fn quantity_in<T: PartialOrd + Default + Copy>(
+        &self,
+        key: &str,
+        quantity: &Quantity<T>,
+        range: &RangeInclusive<T>,
+        show: impl Fn(T) -> String,
+    ) -> Option<Found<T>> {
+        let found = self.quantity(key, quantity)?;
+        if range.contains(&found.value) {
+            return Some(found);
+        }
+        let cause = if found.value == T::default() {
+            format!("`{key}` must be more than zero")
+        } else {
+            format!("`{key}` is out of range: {}", show(found.value))
+        };
+        let (least, most) = (show(*range.start()), show(*range.end()));
+        self.findings
+            .error(&found.place, cause, format!("write {least} to {most}"));
+        None
+    }
+
+    /// A plain integer within bounds.
+    pub(super) fn integer(&self, key: &str, range: &RangeInclusive<u64>) -> Option<Found<u64>> {
+        let value = self.value(key)?;
+        let DeValue::Integer(integer) = value.get_ref() else {
+            self.mismatch(key, value, "an integer", &range.start().max(&1).to_string());
+            return None;
+        };
+        let place = value.span();
+        match unsigned(integer) {
+            Some(value) if range.contains(&value) => Some(Found { value, place }),
+            _ => {
+                let cause = match integer.to_string().as_str() {
+                    "0" => format!("`{key}` must be more than zero"),
+                    text if text.starts_with('-') => format!("`{key}` must not be negative"),
+                    text => format!("`{key}` is out of range: {}", shortened(text)),
+                };
+                let remedy = format!("write {} to {}", range.start(), range.end());
+                self.findings.error(&place, cause, remedy);
+                None
+            }
+        }
+    }
+
+    /// One of a few words.
+    pub(super) fn choice<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Found<T>> {
+        let names = words.iter().map(|(name, _)| *name);
+        let example = names.clone().next().unwrap_or_default();
+        let wanted = alternatives(names.clone());
+        let text = self.text(key, &wanted, example)?;
+        match words.iter().find(|(name, _)| *name == text.value) {
+            Some((_, value)) => Some(Found {
+                value: *value,
+                place: text.place,
+            }),
+            None => {
+                self.findings.error(
+                    &text.place,
+                    format!("`{key}` cannot be `{}`", shortened(text.value)),
+                    suggestion(text.value, names),
+                );
+                None
+            }
+        }
+    }
+
+    /// A list of strings.
+    pub(super) fn texts(&self, key: &str, example: &str) -> Option<Vec<Found<&'a str>>> {
+        let value = self.value(key)?;
+        let DeValue::Array(array) = value.get_ref() else {
+            self.mismatch(key, value, "a list of strings", example);
+            return None;
+        };
+        let mut texts = Vec::new();
+        for item in array.iter() {
+            match item.get_ref() {
+                DeValue::String(text) => texts.push(Found {
+                    value: text.as_ref(),
+                    place: item.span(),
+                }),
+                _ => self.mismatch(key, item, "a list of strings", example),
+            }
+        }
+        Some(texts)
+    }
+
+    /// Tables in a list: `limits = [{ … }, { … }]`.
+    pub(super) fn sections(&self, key: &str, path: &str, example: &str) -> Option<Vec<Self>> {
+        let value = self.value(key)?;
+        let DeValue::Array(array) = value.get_ref() else {
+            self.mismatch(key, value, "a list of tables", example);
+            return None;
+        };
+        let mut sections = Vec::new();
+        for item in array.iter() {
+            match item.get_ref() {
+                DeValue::Table(table) => {
+                    sections.push(Self::new(self.findings, path, table, item.span()));
+                }
+                _ => self.mismatch(key, item, "a list of tables", example),
+            }
+        }
+        Some(sections)
+    }
+}
+
+/// The integer, if it fits 64 bits and is not negative.
+pub(super) fn unsigned(integer: &DeInteger<'_>) -> Option<u64> {
+    u64::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+/// No message repeats more of the file than a line holds.
+pub(super) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 40;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(LONGEST).collect();
+    format!("{head}…")
+}
+
+/// A value as a message names it.
+pub(super) fn describe(value: &DeValue<'_>) -> String {
+    let show = |kind: &str, value: &dyn fmt::Display| {
+        format!("the {kind} `{}`", shortened(&value.to_string()))
+    };
+    match value {
+        DeValue::String(text) => show("string", text),
+        DeValue::Integer(integer) => show("integer", integer),
+        DeValue::Float(float) => show("number", float),
+        DeValue::Boolean(flag) => show("boolean", flag),
+        DeValue::Datetime(date) => show("date", date),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}

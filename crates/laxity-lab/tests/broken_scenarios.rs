@@ -1,0 +1,265 @@
+//! Every broken scenario in `broken/` gets the diagnostics that stand beside it, and every good one is read as it is meant.
+//!
+//! `broken/<name>.toml` is the input. `broken/<name>.txt` is what a person sees; after a change of wording, run the tests with
+//! `UPDATE_EXPECT=1` and read the difference.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use laxity_lab::scenario::{
+    Diagnostic, ExpectedGrade, Length, Loss, Outcome, Phases, Placing, Rank, Scenario, Severity,
+    Style, TaskKind, parse,
+};
+use laxity_model::contract::{Bound, Expectation, Quantity, Statistic};
+use laxity_model::{Enforcer, Outside, Priority, Span};
+use proptest::prelude::*;
+
+fn directory(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The files in `tests/broken` with this extension, by name.
+fn files(extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory("tests/broken")).expect("the directory is there");
+    let paths = entries.map(|entry| entry.expect("it can be read").path());
+    let mut paths: Vec<_> =
+        paths.filter(|p| p.extension().is_some_and(|e| e == extension)).collect();
+    paths.sort();
+    paths
+}
+
+fn errors(text: &str, file: &str) -> Vec<Diagnostic> {
+    parse(text, file).expect_err("this scenario is broken")
+}
+
+/// A shipped scenario; panics with what is wrong.
+fn shipped(name: &str) -> Scenario {
+    let text = read(&directory("../../scenarios").join(name));
+    parse(&text, name).unwrap_or_else(|errors| {
+        let rendered: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        panic!("{}", rendered.join("\n\n"))
+    })
+}
+
+#[test]
+fn every_broken_scenario_is_explained() {
+    let inputs = files("toml");
+    assert!(inputs.len() >= 40, "only {} broken scenarios", inputs.len());
+    let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let mut wrong = Vec::new();
+    for input in &inputs {
+        let name = input.file_name().expect("a file").to_string_lossy();
+        let found = errors(&read(input), &name);
+        let rendered: Vec<_> = found.iter().map(|one| one.render(Style::Plain)).collect();
+        let rendered = rendered.join("\n\n") + "\n";
+        let golden = input.with_extension("txt");
+        if update {
+            fs::write(&golden, &rendered).expect("the directory can be written");
+        }
+        if read(&golden) != rendered {
+            wrong.push(format!("--- {name}\n{rendered}"));
+        }
+    }
+    assert!(wrong.is_empty(), "not as in the .txt beside it:\n{}", wrong.join("\n"));
+    assert_eq!(files("txt").len(), inputs.len(), "a .txt has lost its .toml");
+}
+
+/// What the golden files cannot show: that the fields a program reads say what the rendered text says.
+#[test]
+fn every_diagnostic_has_its_parts() {
+    for input in files("toml") {
+        let (name, text) = (input.display().to_string(), read(&input));
+        let found = errors(&text, &name);
+        assert!(found.iter().any(|one| one.severity == Severity::Error), "{name}");
+        for one in found {
+            assert_eq!(one.file, name);
+            assert!(!one.cause.is_empty() && !one.remedy.is_empty(), "{name}: {one:?}");
+            let lines = text.split('\n').count();
+            assert!((1..=lines).contains(&one.line), "{name}: {one:?}");
+            let rendered = one.render(Style::Plain);
+            let place = format!("{name}:{}:{}", one.line, one.column);
+            assert!(rendered.contains(&place), "{place} is not in\n{rendered}");
+            assert!(rendered.contains(&one.remedy), "{rendered}");
+            assert!(!rendered.contains('\u{1b}'), "{rendered}");
+        }
+    }
+}
+
+#[test]
+fn several_mistakes_are_told_at_once() {
+    let text = "sede = 1\n[devices.modem]\nkind = \"soft-modm\"\n[tasks.s]\nkind = \"spinner\"\ncount = 0\n";
+    let lines: Vec<_> = errors(text, "x.toml").iter().map(|one| one.line).collect();
+    assert_eq!(lines, [1, 1, 3, 6]);
+}
+
+#[test]
+fn the_minimal_scenario_has_the_defaults_that_it_needs() {
+    let minimal = shipped("reserved-minimal.toml");
+    assert_eq!((minimal.devices.len(), minimal.tasks.len(), minimal.variants.len()), (1, 1, 1));
+    let run = minimal.resolve(Length::Quick);
+    let variant = &run.variants[0];
+    assert!(variant.live && variant.twin);
+    let Placing::Reserved { request, priority, before } = variant.devices[0].placing else {
+        panic!("{:?} is not reserved", variant.devices[0].placing);
+    };
+    assert_eq!(request.reservation.to_string(), "2ms/8ms");
+    assert_eq!((request.enforcer, request.outside), (Enforcer::Slots, Outside::Timesharing));
+    assert!(!request.begins_at_start);
+    assert_eq!((priority, before.level()), (Priority::NORMAL, 24));
+    assert_eq!(variant.devices[0].load.to_string(), "14.7 % ± 0.7 %");
+    assert_eq!((variant.expect.lost, variant.expect.transfer), (Loss::None, Outcome::Complete));
+    assert_eq!(variant.expect.grade, Some(ExpectedGrade::Enforced));
+    let judged: Vec<_> = variant.contracts.iter().map(|(c, e)| (c.name.as_str(), *e)).collect();
+    assert_eq!(judged, [("pc99", Expectation::Met)]);
+    assert_eq!(minimal.notes, []);
+}
+
+#[test]
+fn the_main_scenario_says_what_it_must_show() {
+    let scenario = shipped("soft-modem.toml");
+    assert_eq!(scenario.notes, []);
+    let run = scenario.resolve(Length::Quick);
+    let names: Vec<_> = run.variants.iter().map(|variant| variant.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "none",
+            "interrupt",
+            "deferred",
+            "thread-24",
+            "thread-8",
+            "reserved-slots",
+            "reserved-deadline",
+            "none-cothread-reserved",
+            "reserved-deadline-cothread",
+            "rogue-thread",
+            "rogue-deadline",
+            "rogue-slots",
+            "rogue-above-slots",
+        ]
+    );
+    let control = |name: &str| {
+        let variant = run.variants.iter().find(|variant| variant.name == name);
+        variant.and_then(|variant| variant.control).map(|index| names[index])
+    };
+    assert_eq!(control("none"), None);
+    assert_eq!(control("interrupt"), Some("none"));
+    assert_eq!(control("rogue-thread"), Some("none"));
+    assert_eq!(control("reserved-deadline-cothread"), Some("none-cothread-reserved"));
+    let on_twin = run.variants.iter().filter(|variant| variant.twin);
+    let on_twin: Vec<_> = on_twin.map(|variant| variant.name.as_str()).collect();
+    assert_eq!(
+        on_twin,
+        [
+            "none",
+            "interrupt",
+            "deferred",
+            "thread-24",
+            "thread-8",
+            "reserved-slots",
+            "rogue-thread",
+            "rogue-slots",
+        ]
+    );
+    let above = &run.variants[12];
+    assert_eq!(above.expect.grade, Some(ExpectedGrade::Unenforced));
+    let fifo = |kind: &TaskKind| matches!(kind, TaskKind::Rogue { rank: Rank::Foreign { fifo: 90 }, .. });
+    assert!(above.tasks.iter().any(|task| fifo(&task.kind)));
+    let limits = &scenario.contracts[1].limits;
+    let statistics: Vec<_> = limits.iter().map(|limit| limit.statistic).collect();
+    assert_eq!(
+        statistics,
+        [Statistic::Percentile(990_000), Statistic::Percentile(999_000), Statistic::Maximum]
+    );
+    for limit in limits {
+        assert_eq!(limit.quantity, Quantity::WakeupGap);
+        assert_eq!(limit.bound, Bound::AtMostTimesControl { ratio_ppm: 1_050_000 });
+    }
+}
+
+/// What the main scenario writes out as defaults are the defaults.
+#[test]
+fn the_lengths_are_those_written_down() {
+    let scenario = shipped("soft-modem.toml");
+    let minimal = shipped("reserved-minimal.toml");
+    assert_eq!((scenario.quick, scenario.full), (minimal.quick, minimal.full));
+    assert_eq!(scenario.devices, minimal.devices);
+    assert_eq!((&scenario.host, scenario.transfer), (&minimal.host, minimal.transfer));
+    let full = scenario.resolve(Length::Full);
+    assert_eq!((full.run.bytes, full.run.repeats), (200_000, 5));
+    assert_eq!(full.run.phases, Phases::STUDY);
+    let device = &full.variants[1].devices[0];
+    let before = device.phases.on_hook + device.phases.dialing + device.phases.training;
+    assert_eq!(before, Span::from_secs(23));
+}
+
+#[test]
+fn each_thing_can_be_placed_by_name() {
+    let text = r#"
+        [host]
+        processors = 2
+        [devices.modem]
+        kind = "soft-modem"
+        phases = { training = "5 s" }
+        [devices.second]
+        kind = "soft-modem"
+        processor = 1
+        [tasks.player]
+        kind = "command"
+        argv = ["aplay", "song.wav"]
+        [variants.all]
+        on = "live"
+        [variants.all.placement]
+        modem = { placement = "reserved 2ms/8ms", enforcer = "deadline", outside = "confined" }
+        second = "interrupt"
+        player = { placement = "reserved 1ms/10ms" }
+        [variants.some]
+        on = "live"
+        placement = { second = "thread 24" }
+    "#;
+    let scenario = parse(text, "x.toml").expect("this is right");
+    // That `deadline` confines anyway is worth a note, and no error.
+    assert_eq!(scenario.notes.len(), 1);
+    assert_eq!((scenario.notes[0].severity, scenario.notes[0].line), (Severity::Note, 17));
+    let run = scenario.resolve(Length::Quick);
+    let all = &run.variants[0];
+    assert_eq!(all.devices[0].placing.enforcer(), Some(Enforcer::Deadline));
+    assert_eq!(all.devices[0].phases.training, Span::from_secs(5));
+    assert_eq!(all.devices[0].phases.on_hook, Phases::SHORT.on_hook);
+    assert_eq!(all.devices[1].placing, Placing::Interrupt);
+    let player = all.tasks[0].placing.expect("a command is placed");
+    assert_eq!(player.enforcer(), Some(Enforcer::Slots));
+    let some = &run.variants[1];
+    assert_eq!(some.devices.len(), 1);
+    assert_eq!(some.devices[0].name, "second");
+    assert_eq!(some.tasks[0].placing, Some(Placing::Thread(Priority::NORMAL)));
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "(?s).{0,200}") {
+        let _ = parse(&text, "x.toml").map_err(|found| {
+            found.iter().map(|one| one.render(Style::Coloured).len()).sum::<usize>()
+        });
+    }
+
+    /// One change anywhere in the main scenario: read, or explained within the file.
+    #[test]
+    fn a_slip_in_a_good_file_is_read_or_explained(at: prop::sample::Index, insert in "[\\[\\]{}=\".0-9a-z \n±\t\r-]{0,3}", cut in 0_usize..4) {
+        let mut text = read(&directory("../../scenarios").join("soft-modem.toml"));
+        let from = text.floor_char_boundary(at.index(text.len()));
+        let until = text.ceil_char_boundary((from + cut).min(text.len()));
+        text.replace_range(from..until, &insert);
+        if let Err(found) = parse(&text, "x.toml") {
+            prop_assert!(found.iter().any(|one| one.severity == Severity::Error));
+            for one in found {
+                prop_assert!(one.line <= text.split('\n').count());
+                prop_assert!(!one.render(Style::Plain).is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,558 @@
+//! From a failed call to its one true cause. The kernel gives one number for many causes: EPERM alone has six below.
+//!
+//! [`foresee`] goes through the kernel's own checks in the kernel's own order (`kernel/sched/syscalls.c`, `kernel/sched/deadline.c`,
+//! `mm/mlock.c`), on facts instead of on kernel state; the first that refuses is the cause, as it is in the kernel. A fact that is not
+//! known refuses nothing.
+
+use laxity_model::{Service, Span};
+
+use super::machine::{
+    Bandwidth, CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Machine, Policy, Processors, RealTimeGroup,
+    Rights,
+};
+
+/// What was tried, by the calling thread on itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// To become FIFO or round robin, at this priority (1 to 99).
+    SetFifo {
+        /// The priority.
+        priority: u8,
+    },
+    /// To become `SCHED_DEADLINE`.
+    SetDeadline(DeadlineParameters),
+    /// To be on these processors only.
+    SetAffinity(Processors),
+    /// To start a process or a thread.
+    Fork,
+    /// `mlockall` of all that is and will be.
+    LockMemory,
+    /// To run as a FIFO thread.
+    RunFifo,
+}
+
+/// The three numbers of `SCHED_DEADLINE`: `runtime` within `deadline` of each release, released every `period`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeadlineParameters {
+    /// At least 1024 ns.
+    pub runtime: Service,
+    /// At least the runtime.
+    pub deadline: Span,
+    /// At least the deadline; 100 µs to 4.19 s unless the machine is set otherwise.
+    pub period: Span,
+}
+
+/// How it failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The call returned this `errno`.
+    Errno(i32),
+    /// The process was ended by this signal.
+    Killed(i32),
+}
+
+/// The bound that a parameter breaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParameterError {
+    /// A FIFO priority outside 1 to 99.
+    Priority,
+    /// Runtime under 1024 ns.
+    RuntimeTooShort,
+    /// Runtime longer than the deadline.
+    RuntimeOverDeadline,
+    /// Deadline longer than the period.
+    DeadlineOverPeriod,
+    /// Period under the machine's shortest.
+    PeriodTooShort,
+    /// Period over the machine's longest.
+    PeriodTooLong,
+    /// No processor at all, or none that is allowed.
+    NoProcessor,
+}
+
+/// The one cause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// The caller lacks this capability, and no limit makes up for it.
+    NoCapability(&'static str),
+    /// The caller has this capability in its own user namespace only, where scheduling does not honour it.
+    CapabilityOfNamespace(&'static str),
+    /// `RLIMIT_RTPRIO` is more than 0, and less than the priority.
+    RtprioTooLow {
+        /// The limit.
+        limit: u64,
+        /// What was asked.
+        priority: u8,
+    },
+    /// The caller's group has no real-time runtime. FIFO is refused, deadline is not.
+    RealTimeGroupWithoutRuntime {
+        /// The group's directory.
+        group: String,
+    },
+    /// `sched_rt_runtime_us` is 0: nothing at all is admitted.
+    NoRealTimeRuntime,
+    /// A deadline thread must be allowed on every processor of its root domain.
+    AffinityNarrowerThanRootDomain {
+        /// Where the thread may run.
+        affinity: Processors,
+        /// Where it would have to.
+        root_domain: Processors,
+    },
+    /// The deadline bandwidth of the root domain is taken.
+    NoBandwidthLeft {
+        /// How much too little is left. `None` if what can be seen would leave enough: then it is held by what cannot be seen, as a thread
+        /// that has left until its zero-lag time.
+        missing: Option<Bandwidth>,
+    },
+    /// A number that the kernel takes on no machine, or not on this one.
+    OutOfRange(ParameterError),
+    /// `RLIMIT_RTTIME` ends real-time threads that do not block for so long.
+    RealTimeTimeLimited {
+        /// The soft limit, in microseconds.
+        limit_us: u64,
+    },
+    /// `RLIMIT_MEMLOCK` is less than what is to be locked, and `CAP_IPC_LOCK` is not there.
+    MemoryLockRefused {
+        /// The limit.
+        limit_bytes: u64,
+        /// What is to be locked.
+        needed_bytes: Option<u64>,
+    },
+    /// A deadline thread may not fork unless its children fall back.
+    ForkWithoutResetOnFork,
+    /// None of the causes that can be checked.
+    Unexplained,
+}
+
+/// A cause in words, with what to do.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{what}; remedy: {remedy}")]
+pub struct Diagnosis {
+    /// The cause, for programs.
+    pub cause: Cause,
+    /// The cause, for people: one sentence.
+    pub what: String,
+    /// A command or setting to apply.
+    pub remedy: String,
+}
+
+/// A refusal to come: the error, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// What the call will return.
+    pub errno: i32,
+    /// Why.
+    pub diagnosis: Diagnosis,
+}
+
+/// Explains a failure by the facts as they are now; probe right after it, on the thread that failed (for [`Failure::Killed`], on one
+/// with the same limits).
+#[must_use]
+pub fn explain(operation: &Operation, failure: Failure, machine: &Machine) -> Diagnosis {
+    match failure {
+        Failure::Killed(libc::SIGXCPU | libc::SIGKILL) => {
+            time_limit(&machine.rights).unwrap_or_else(|| unexplained(failure, machine))
+        }
+        Failure::Killed(_) => unexplained(failure, machine),
+        Failure::Errno(errno) => match (foresee(operation, machine), operation, errno) {
+            (Some(refusal), ..) if refusal.errno == errno => refusal.diagnosis,
+            (_, Operation::SetDeadline(asked), libc::EBUSY) => unseen_bandwidth(asked),
+            _ => unexplained(failure, machine),
+        },
+    }
+}
+
+/// What the kernel would refuse now, and why; `None` if nothing that is known stands against it.
+#[must_use]
+pub fn foresee(operation: &Operation, machine: &Machine) -> Option<Refusal> {
+    let refusal = |errno, diagnosis| Refusal { errno, diagnosis };
+    match operation {
+        Operation::SetFifo { priority } => fifo(*priority, &machine.rights),
+        Operation::SetDeadline(asked) => deadline(asked, machine),
+        Operation::SetAffinity(processors) => set_affinity(processors, machine),
+        Operation::Fork => fork(&machine.rights).map(|d| refusal(libc::EAGAIN, d)),
+        Operation::LockMemory => lock_memory(&machine.rights),
+        Operation::RunFifo => None,
+    }
+}
+
+pub(super) fn fifo(priority: u8, rights: &Rights) -> Option<Refusal> {
+    if !(1..=99).contains(&priority) {
+        return Some(Refusal {
+            errno: libc::EINVAL,
+            diagnosis: diagnosis(
+                Cause::OutOfRange(ParameterError::Priority),
+                format!("{priority} is no FIFO priority: they go from 1 to 99"),
+                "choose a priority from 1 to 99",
+            ),
+        });
+    }
+    fifo_right(priority, rights)
+        .or_else(|| group_runtime(rights))
+        .map(|diagnosis| Refusal {
+            errno: libc::EPERM,
+            diagnosis,
+        })
+}
+
+fn fifo_right(priority: u8, rights: &Rights) -> Option<Diagnosis> {
+    if rights.has(CAP_SYS_NICE) != Some(false) {
+        return None;
+    }
+    let Limit::At(limit) = *rights.rtprio.as_ref().ok()? else {
+        return None;
+    };
+    let present = match rights.policy {
+        Ok(Policy::Fifo(present) | Policy::RoundRobin(present)) => u64::from(present),
+        _ => 0,
+    };
+    if u64::from(priority) <= limit.max(present) {
+        return None;
+    }
+    if limit == 0 {
+        return Some(no_capability(rights, "CAP_SYS_NICE", CAP_SYS_NICE));
+    }
+    Some(diagnosis(
+        Cause::RtprioTooLow { limit, priority },
+        format!("RLIMIT_RTPRIO allows FIFO priorities up to {limit}, not {priority}"),
+        format!(
+            "raise the limit: `prlimit --pid $$ --rtprio={priority}` as root for this shell, or `@realtime - rtprio {priority}` in /etc/security/limits.conf and log in again"
+        ),
+    ))
+}
+
+fn no_capability(rights: &Rights, name: &'static str, number: u32) -> Diagnosis {
+    let has_bit = rights.capabilities.as_ref().is_ok_and(|set| set >> number & 1 == 1);
+    if has_bit && rights.initial_user_namespace == Ok(false) {
+        return diagnosis(
+            Cause::CapabilityOfNamespace(name),
+            format!("{name} is held in this user namespace only, and counts in the first one alone"),
+            format!(
+                "run outside the user namespace (no rootless container), or give a limit to the process from outside: `prlimit --pid {} {}`",
+                std::process::id(),
+                if number == CAP_IPC_LOCK { "--memlock=unlimited" } else { "--rtprio=99" }
+            ),
+        );
+    }
+    let (what, limit) = if number == CAP_IPC_LOCK {
+        ("lock memory", "@realtime - memlock unlimited")
+    } else {
+        ("take a real-time policy", "@realtime - rtprio 99")
+    };
+    diagnosis(
+        Cause::NoCapability(name),
+        format!("the process has no {name}, so it may not {what}"),
+        format!(
+            "run as root, or `sudo setcap cap_sys_nice,cap_ipc_lock+ep PROGRAM`, or `{limit}` in /etc/security/limits.conf (FIFO only, not deadline)"
+        ),
+    )
+}
+
+pub(super) fn group_runtime(rights: &Rights) -> Option<Diagnosis> {
+    match rights.group.as_ref().ok()? {
+        RealTimeGroup::V1 {
+            directory,
+            runtime_us: Some(0),
+        } => Some(diagnosis(
+            Cause::RealTimeGroupWithoutRuntime {
+                group: directory.clone(),
+            },
+            format!("the control group {directory} has cpu.rt_runtime_us = 0, so none of its threads may be FIFO"),
+            format!(
+                "`echo 100000 > {directory}/cpu.rt_runtime_us` (its parents first), or leave the group: `echo $$ > {}/tasks`",
+                v1_root(directory)
+            ),
+        )),
+        RealTimeGroup::V2 { directory } => Some(diagnosis(
+            Cause::RealTimeGroupWithoutRuntime {
+                group: directory.clone(),
+            },
+            format!("this kernel limits real-time groups (RT_GROUP_SCHED), and gives a v2 group like {directory} no runtime"),
+            "start the kernel with `rt_group_sched=0` (Linux 6.14), or leave the group: `echo $$ > /sys/fs/cgroup/cgroup.procs` as root",
+        )),
+        _ => None,
+    }
+}
+
+/// The hierarchy's top: the highest ancestor that has the file.
+fn v1_root(directory: &str) -> String {
+    std::path::Path::new(directory)
+        .ancestors()
+        .filter(|ancestor| ancestor.join("cpu.rt_runtime_us").exists())
+        .last()
+        .map_or_else(|| directory.to_owned(), |root| root.display().to_string())
+}
+
+fn deadline(asked: &DeadlineParameters, machine: &Machine) -> Option<Refusal> {
+    let of = |errno| move |diagnosis| Refusal { errno, diagnosis };
+    parameters(asked, machine)
+        .map(of(libc::EINVAL))
+        .or_else(|| deadline_right(machine).map(of(libc::EPERM)))
+        .or_else(|| bandwidth(asked, machine).map(of(libc::EBUSY)))
+}
+
+/// The bounds of `__checkparam_dl`.
+fn parameters(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis> {
+    const SHORTEST_RUNTIME: Service = Service::from_nanos(1024);
+    let DeadlineParameters {
+        runtime,
+        deadline,
+        period,
+    } = *asked;
+    let bounds = &machine.throttling;
+    let shortest = bounds.deadline_period_min.clone().unwrap_or(Span::ZERO);
+    let longest = bounds.deadline_period_max.clone().unwrap_or(Span::MAX);
+    let out_of_range = |error, what: String, remedy: String| {
+        Some(diagnosis(Cause::OutOfRange(error), what, remedy))
+    };
+    if runtime < SHORTEST_RUNTIME {
+        return out_of_range(
+            ParameterError::RuntimeTooShort,
+            format!("a deadline runtime of {runtime} is under the kernel's least, 1024ns"),
+            "ask for at least 1024 ns; for a longer time out of a longer period, if the share is to stay".to_owned(),
+        );
+    }
+    if deadline > period {
+        return out_of_range(
+            ParameterError::DeadlineOverPeriod,
+            format!("the deadline of {deadline} is after the period of {period}"),
+            format!("ask for a deadline of at most {period}"),
+        );
+    }
+    if runtime > deadline.as_full_service() {
+        return out_of_range(
+            ParameterError::RuntimeOverDeadline,
+            format!("{runtime} of runtime do not fit before the deadline of {deadline}"),
+            format!("ask for a runtime of at most {deadline}"),
+        );
+    }
+    if period < shortest {
+        return out_of_range(
+            ParameterError::PeriodTooShort,
+            format!("a deadline period of {period} is under this machine's least, {shortest}"),
+            format!("ask for a period of at least {shortest}, or as root `sysctl kernel.sched_deadline_period_min_us={}`", period.as_micros()),
+        );
+    }
+    if period > longest {
+        return out_of_range(
+            ParameterError::PeriodTooLong,
+            format!("a deadline period of {period} is over this machine's most, {longest}"),
+            format!("ask for a period of at most {longest}, or as root `sysctl kernel.sched_deadline_period_max_us={}`", period.as_micros() + 1),
+        );
+    }
+    None
+}
+
+/// What keeps the caller from any deadline policy, whatever its parameters.
+pub(super) fn deadline_right(machine: &Machine) -> Option<Diagnosis> {
+    let rights = &machine.rights;
+    if rights.has(CAP_SYS_NICE) == Some(false) {
+        return Some(no_capability(rights, "CAP_SYS_NICE", CAP_SYS_NICE));
+    }
+    match machine.throttling.runtime_us {
+        // Without a limit the kernel neither admits nor looks at affinities.
+        Ok(None) | Err(_) => None,
+        Ok(Some(0)) => Some(diagnosis(
+            Cause::NoRealTimeRuntime,
+            "the machine allows real-time work no time at all (sched_rt_runtime_us = 0)",
+            "as root `sysctl kernel.sched_rt_runtime_us=950000`",
+        )),
+        Ok(Some(_)) => narrow_affinity(machine),
+    }
+}
+
+fn narrow_affinity(machine: &Machine) -> Option<Diagnosis> {
+    let affinity = machine.processors.affinity.as_ref().ok()?;
+    let root_domain = machine.own_root_domain().ok()?;
+    if root_domain.is_subset(affinity) {
+        return None;
+    }
+    Some(diagnosis(
+        Cause::AffinityNarrowerThanRootDomain {
+            affinity: affinity.clone(),
+            root_domain: root_domain.clone(),
+        },
+        format!(
+            "the thread is kept to the processors {affinity}, and a deadline thread must be allowed on all of its root domain, {root_domain}"
+        ),
+        format!(
+            "widen it: `taskset -pc {root_domain} TID`; to keep it to {affinity}, give those a root domain of their own (a cpuset partition, `cpuset.cpus.partition = root`)"
+        ),
+    ))
+}
+
+fn bandwidth(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis> {
+    let domain = machine.own_bandwidth()?;
+    let wanted = Bandwidth::new(asked.runtime, asked.period)?;
+    // A thread that changes its reservation gives the old one back.
+    let own = match machine.rights.policy {
+        Ok(Policy::Deadline { runtime, period }) => Bandwidth::new(runtime, period)?,
+        _ => Bandwidth::default(),
+    };
+    let free = domain.free().plus(own);
+    if wanted <= free {
+        return None;
+    }
+    let missing = wanted.minus(free);
+    let holders: Vec<String> = machine
+        .threads
+        .iter()
+        .flatten()
+        .filter(|thread| matches!(thread.policy, Policy::Deadline { .. }) && !thread.is_scheduler())
+        .map(ToString::to_string)
+        .take(3)
+        .collect();
+    Some(diagnosis(
+        Cause::NoBandwidthLeft {
+            missing: Some(missing),
+        },
+        format!(
+            "{wanted} of a processor is asked for, and of the {} that processors {} admit {} is left: {missing} is missing",
+            domain.admissible, domain.processors, free
+        ),
+        format!(
+            "ask for at most {} out of {}{}",
+            free.runtime_in(asked.period),
+            asked.period,
+            if holders.is_empty() {
+                String::new()
+            } else {
+                format!(", or end what holds the rest: {}", holders.join("; "))
+            }
+        ),
+    ))
+}
+
+fn unseen_bandwidth(asked: &DeadlineParameters) -> Diagnosis {
+    diagnosis(
+        Cause::NoBandwidthLeft { missing: None },
+        format!(
+            "{} out of {} is not admitted, though the deadline threads that can be seen leave enough: one that has left holds its share until its zero-lag time, or one is out of sight",
+            asked.runtime, asked.period
+        ),
+        "try again after the longest period of the threads that left; look for deadline threads outside this container",
+    )
+}
+
+fn set_affinity(asked: &Processors, machine: &Machine) -> Option<Refusal> {
+    let online = machine.processors.online.as_ref().ok()?;
+    if !asked.overlaps(online) {
+        return Some(Refusal {
+            errno: libc::EINVAL,
+            diagnosis: diagnosis(
+                Cause::OutOfRange(ParameterError::NoProcessor),
+                format!("none of the processors {asked} runs; those that do are {online}"),
+                format!("choose from {online}"),
+            ),
+        });
+    }
+    let is_deadline = matches!(machine.rights.policy, Ok(Policy::Deadline { .. }));
+    let unlimited = machine.throttling.runtime_us == Ok(None);
+    let root_domain = machine.own_root_domain().ok()?;
+    if !is_deadline || unlimited || root_domain.is_subset(asked) {
+        return None;
+    }
+    Some(Refusal {
+        errno: libc::EBUSY,
+        diagnosis: diagnosis(
+            Cause::AffinityNarrowerThanRootDomain {
+                affinity: asked.clone(),
+                root_domain: root_domain.clone(),
+            },
+            format!(
+                "a deadline thread cannot be kept to the processors {asked}: it must be allowed on all of its root domain, {root_domain}"
+            ),
+            format!("give {asked} a root domain of their own (a cpuset partition, `cpuset.cpus.partition = root`), or reserve by `slots`"),
+        ),
+    })
+}
+
+fn fork(rights: &Rights) -> Option<Diagnosis> {
+    let is_deadline = matches!(rights.policy, Ok(Policy::Deadline { .. }));
+    (is_deadline && rights.reset_on_fork == Ok(false)).then(|| {
+        diagnosis(
+            Cause::ForkWithoutResetOnFork,
+            "a deadline thread may start no process and no thread, as its reservation cannot be had twice",
+            "set SCHED_FLAG_RESET_ON_FORK with the policy (`chrt --reset-on-fork --deadline …`), or start everything before",
+        )
+    })
+}
+
+pub(super) fn lock_memory(rights: &Rights) -> Option<Refusal> {
+    if rights.has(CAP_IPC_LOCK) != Some(false) {
+        return None;
+    }
+    let Limit::At(limit_bytes) = *rights.memlock_bytes.as_ref().ok()? else {
+        return None;
+    };
+    let needed_bytes = rights.memory_bytes.as_ref().ok().copied();
+    if limit_bytes > 0 && needed_bytes.is_none_or(|needed| needed <= limit_bytes) {
+        return None;
+    }
+    let needed = needed_bytes.map_or_else(String::new, |needed| {
+        format!(", and the process has {} KiB", needed / 1024)
+    });
+    Some(Refusal {
+        // With a limit of 0 the caller has no right to lock; with more, not enough of it.
+        errno: if limit_bytes == 0 {
+            libc::EPERM
+        } else {
+            libc::ENOMEM
+        },
+        diagnosis: diagnosis(
+            Cause::MemoryLockRefused {
+                limit_bytes,
+                needed_bytes,
+            },
+            format!(
+                "RLIMIT_MEMLOCK lets {} KiB be locked without CAP_IPC_LOCK{needed}",
+                limit_bytes / 1024
+            ),
+            "`ulimit -l unlimited` as root, or `@realtime - memlock unlimited` in /etc/security/limits.conf and log in again, or `sudo setcap cap_sys_nice,cap_ipc_lock+ep PROGRAM`",
+        ),
+    })
+}
+
+/// What will end a FIFO thread that does not block, if anything.
+pub(super) fn time_limit(rights: &Rights) -> Option<Diagnosis> {
+    let Limit::At(limit_us) = *rights.rttime_us.as_ref().ok()? else {
+        return None;
+    };
+    Some(diagnosis(
+        Cause::RealTimeTimeLimited { limit_us },
+        format!(
+            "RLIMIT_RTTIME ends a process (SIGXCPU, then SIGKILL) when a real-time thread of it runs {limit_us} us without blocking"
+        ),
+        format!(
+            "`prlimit --pid {} --rttime=unlimited` as root, or `ulimit -R unlimited` before starting (rtkit and desktop portals set this limit)",
+            std::process::id()
+        ),
+    ))
+}
+
+fn unexplained(failure: Failure, machine: &Machine) -> Diagnosis {
+    let how = match failure {
+        Failure::Errno(errno) => std::io::Error::from_raw_os_error(errno).to_string(),
+        Failure::Killed(signal) => format!("ended by signal {signal}"),
+    };
+    let (what, remedy) = if machine.rights.filtered == Ok(true) {
+        (
+            format!("{how}: no cause that can be checked explains it, and a filter of system calls (seccomp) is in force"),
+            "look at the container's seccomp profile, then at the security module's log (`journalctl -k | grep -i denied`)",
+        )
+    } else {
+        (
+            format!("{how}: no cause that can be checked explains it"),
+            "look at the security module's log (`journalctl -k | grep -i denied`), and at the limits on processes (`ulimit -u`, `pids.max`) and processor time (`ulimit -t`)",
+        )
+    };
+    diagnosis(Cause::Unexplained, what, remedy)
+}
+
+fn diagnosis(cause: Cause, what: impl Into<String>, remedy: impl Into<String>) -> Diagnosis {
+    Diagnosis {
+        cause,
+        what: what.into(),
+        remedy: remedy.into(),
+    }
+}

@@ -1,0 +1,597 @@
+//! The facts about a machine that decide what it can promise. Plain data: what could not be read says why, and is never guessed.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use laxity_model::{Service, Span};
+
+/// A fact, or the reason why it is not known.
+pub type Fact<T> = Result<T, Unknown>;
+
+/// Why a fact is not known.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unknown(pub String);
+
+/// A set of processors, by the kernel's numbers.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Processors(BTreeSet<u16>);
+
+impl Processors {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether `processor` is one of them.
+    #[must_use]
+    pub fn contains(&self, processor: u16) -> bool {
+        self.0.contains(&processor)
+    }
+
+    /// Whether each of these is also in `others`.
+    #[must_use]
+    pub fn is_subset(&self, others: &Self) -> bool {
+        self.0.is_subset(&others.0)
+    }
+
+    /// Whether some processor is in both.
+    #[must_use]
+    pub fn overlaps(&self, others: &Self) -> bool {
+        !self.0.is_disjoint(&others.0)
+    }
+
+    /// Those of these that are not in `others`.
+    #[must_use]
+    pub fn without(&self, others: &Self) -> Self {
+        Self(&self.0 - &others.0)
+    }
+
+    /// From the lowest number to the highest.
+    pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl FromIterator<u16> for Processors {
+    fn from_iter<I: IntoIterator<Item = u16>>(processors: I) -> Self {
+        Self(processors.into_iter().collect())
+    }
+}
+
+impl Extend<u16> for Processors {
+    fn extend<I: IntoIterator<Item = u16>>(&mut self, processors: I) {
+        self.0.extend(processors);
+    }
+}
+
+/// As the kernel and `taskset -c` write it: `0-3,5`.
+impl fmt::Display for Processors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.iter().peekable();
+        let mut comma = "";
+        while let Some(first) = rest.next() {
+            let mut last = first;
+            while let Some(next) = rest.next_if(|&next| last.checked_add(1) == Some(next)) {
+                last = next;
+            }
+            if first == last {
+                write!(f, "{comma}{first}")?;
+            } else {
+                write!(f, "{comma}{first}-{last}")?;
+            }
+            comma = ",";
+        }
+        Ok(())
+    }
+}
+
+/// A share of processors as the kernel's deadline admission counts it: in 1/2²⁰ of one processor, each task's share rounded down.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Bandwidth(u64);
+
+impl Bandwidth {
+    const ONE: u64 = 1 << 20;
+
+    /// `runtime` in every `period`; `None` for a period of zero.
+    #[must_use]
+    pub fn new(runtime: Service, period: Span) -> Option<Self> {
+        let scaled = u128::from(runtime.as_nanos()) * u128::from(Self::ONE);
+        let share = scaled.checked_div(u128::from(period.as_nanos()))?;
+        u64::try_from(share).ok().map(Self)
+    }
+
+    /// This share of a capacity, where 1024 is one processor of the fastest kind.
+    #[must_use]
+    pub fn of_capacity(self, capacity: u64) -> Self {
+        Self(self.0.saturating_mul(capacity) / 1024)
+    }
+
+    /// This share on each of `n` processors.
+    #[must_use]
+    pub fn times(self, n: usize) -> Self {
+        Self(self.0.saturating_mul(n as u64))
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference, or nothing if `other` is more.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// Whether it is nothing.
+    #[must_use]
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// In parts per million of one processor, rounded to the nearest.
+    #[must_use]
+    pub fn ppm(self) -> u64 {
+        let scaled = (u128::from(self.0) * 1_000_000 + u128::from(Self::ONE / 2)) >> 20;
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    }
+
+    /// The longest runtime in every `period` that this share holds.
+    #[must_use]
+    pub fn runtime_in(self, period: Span) -> Service {
+        let nanos = u128::from(self.0) * u128::from(period.as_nanos()) >> 20;
+        Service::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+/// In processors, to a thousandth: `1.800`.
+impl fmt::Display for Bandwidth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let thousandths = (self.ppm() + 500) / 1000;
+        write!(f, "{}.{:03}", thousandths / 1000, thousandths % 1000)
+    }
+}
+
+/// A resource limit; its unit is the resource's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Limit {
+    /// This much.
+    At(u64),
+    /// None.
+    Unlimited,
+}
+
+impl Limit {
+    /// Whether `amount` is within it.
+    #[must_use]
+    pub fn allows(self, amount: u64) -> bool {
+        match self {
+            Self::At(limit) => amount <= limit,
+            Self::Unlimited => true,
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(limit) => limit.fmt(f),
+            Self::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+/// Where the kernel itself may be preempted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preemption {
+    /// Only where it returns to user space or sleeps.
+    None,
+    /// At chosen points too.
+    Voluntary,
+    /// At the tick, and at once for real-time threads.
+    Lazy,
+    /// Almost anywhere.
+    Full,
+    /// Almost anywhere, and interrupts run as threads (`PREEMPT_RT`).
+    RealTime,
+}
+
+impl fmt::Display for Preemption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Voluntary => "voluntary",
+            Self::Lazy => "lazy",
+            Self::Full => "full",
+            Self::RealTime => "PREEMPT_RT",
+        })
+    }
+}
+
+/// Whether the scheduler sets a timer for the end of a slice or budget, or notices it at the next tick.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HrTick {
+    /// For ordinary threads.
+    pub fair: bool,
+    /// For `SCHED_DEADLINE`: off means that a budget may be overrun by up to a tick.
+    pub deadline: bool,
+}
+
+/// The kernel and its clocks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kernel {
+    /// `uname -r`.
+    pub release: String,
+    /// The release's first two numbers.
+    pub version: Fact<(u32, u32)>,
+    /// The preemption model in force.
+    pub preemption: Fact<Preemption>,
+    /// The length of a tick: 1/HZ, from the resolution of the coarse clock.
+    pub tick: Fact<Span>,
+    /// The resolution of timers: 1 ns with high-resolution timers, else a tick.
+    pub timer_resolution: Fact<Span>,
+    /// High-resolution ticks of the scheduler (debugfs; root only).
+    pub hrtick: Fact<HrTick>,
+    /// The clock that the kernel keeps time with.
+    pub clock_source: Fact<String>,
+}
+
+/// The processors, and what is spread over them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProcessorFacts {
+    /// Those that run.
+    pub online: Fact<Processors>,
+    /// Those that the scheduler does not balance over (`isolcpus`, isolated partitions).
+    pub isolated: Fact<Processors>,
+    /// Those whose tick stops while one thread runs.
+    pub nohz_full: Fact<Processors>,
+    /// Those that the calling thread may run on.
+    pub affinity: Fact<Processors>,
+    /// The root domains: the sets that threads are balanced within, and deadline bandwidth is admitted for.
+    pub root_domains: Fact<Vec<Processors>>,
+    /// The frequency governor of each processor; empty where the kernel controls no frequency.
+    pub governors: Fact<Vec<(u16, String)>>,
+    /// The time that the hypervisor took from each processor since start, in nanoseconds. A host that stalls may show none.
+    pub steal_ns: Fact<Vec<(u16, u64)>>,
+    /// Where each interrupt may be handled.
+    pub interrupts: Fact<Vec<Interrupt>>,
+}
+
+/// An interrupt and its processors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interrupt {
+    /// The kernel's number.
+    pub number: u32,
+    /// The device.
+    pub name: String,
+    /// Where it may be handled.
+    pub affinity: Processors,
+}
+
+/// The limit on all real-time work together, and the kernel's bounds on deadline periods.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Throttling {
+    /// `sched_rt_runtime_us`: the real-time work in each period, in microseconds; `None` without a limit (−1).
+    pub runtime_us: Fact<Option<u64>>,
+    /// `sched_rt_period_us`.
+    pub period_us: Fact<u64>,
+    /// The shortest period of a deadline thread.
+    pub deadline_period_min: Fact<Span>,
+    /// The longest period of a deadline thread.
+    pub deadline_period_max: Fact<Span>,
+}
+
+/// The own group of threads under `RT_GROUP_SCHED`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RealTimeGroup {
+    /// Groups do not limit real-time threads: the kernel is not built so, or has it switched off.
+    NotLimited,
+    /// The group of all threads, limited only as the machine is.
+    Root,
+    /// A v1 group.
+    V1 {
+        /// Its directory.
+        directory: String,
+        /// Its `cpu.rt_runtime_us`; `None` without a limit.
+        runtime_us: Option<u64>,
+    },
+    /// A v2 group below the root: it has no runtime, and no file to give it any.
+    V2 {
+        /// Its directory.
+        directory: String,
+    },
+}
+
+/// What the calling thread is allowed to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rights {
+    /// Its effective capabilities, a bit each, numbered as in capabilities(7).
+    pub capabilities: Fact<u64>,
+    /// Whether it is in the first user namespace; scheduling honours no capability of another.
+    pub initial_user_namespace: Fact<bool>,
+    /// The highest FIFO priority it may take without a capability.
+    pub rtprio: Fact<Limit>,
+    /// Processor time without blocking, in microseconds, after which a real-time thread gets SIGXCPU.
+    pub rttime_us: Fact<Limit>,
+    /// The memory that it may lock without a capability.
+    pub memlock_bytes: Fact<Limit>,
+    /// The size of its process's memory, all of which `mlockall` locks.
+    pub memory_bytes: Fact<u64>,
+    /// Whether a filter of system calls is in force (seccomp): it may refuse what the kernel would allow.
+    pub filtered: Fact<bool>,
+    /// Its present policy.
+    pub policy: Fact<Policy>,
+    /// Whether what it starts falls back to the ordinary policy.
+    pub reset_on_fork: Fact<bool>,
+    /// The real-time group it is in.
+    pub group: Fact<RealTimeGroup>,
+}
+
+/// `CAP_IPC_LOCK`: may lock any amount of memory.
+pub const CAP_IPC_LOCK: u32 = 14;
+/// `CAP_SYS_NICE`: may take any policy and priority.
+pub const CAP_SYS_NICE: u32 = 23;
+/// `CAP_SYS_RESOURCE`: may raise its own limits.
+pub const CAP_SYS_RESOURCE: u32 = 24;
+
+impl Rights {
+    /// Whether the thread has a capability that counts: effective, and in the first user namespace. A namespace that cannot be read
+    /// is taken for the first.
+    #[must_use]
+    pub fn has(&self, capability: u32) -> Option<bool> {
+        let set = *self.capabilities.as_ref().ok()?;
+        Some(set >> capability & 1 == 1 && self.initial_user_namespace != Ok(false))
+    }
+}
+
+/// A thread's scheduling policy, with its parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    /// Ordinary: `SCHED_OTHER`, batch, idle, ext.
+    Ordinary,
+    /// First in, first out, 1 to 99.
+    Fifo(u8),
+    /// Round robin, 1 to 99.
+    RoundRobin(u8),
+    /// `SCHED_DEADLINE`, above both.
+    Deadline {
+        /// So much,
+        runtime: Service,
+        /// in every so much.
+        period: Span,
+    },
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ordinary => f.write_str("ordinary"),
+            Self::Fifo(priority) => write!(f, "FIFO {priority}"),
+            Self::RoundRobin(priority) => write!(f, "round robin {priority}"),
+            Self::Deadline { runtime, period } => write!(f, "deadline {runtime}/{period}"),
+        }
+    }
+}
+
+/// A thread that is scheduled before ordinary ones.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RealTimeThread {
+    /// Its process.
+    pub pid: u32,
+    /// The thread itself.
+    pub tid: u32,
+    /// The name it gave itself.
+    pub name: String,
+    /// Never [`Policy::Ordinary`].
+    pub policy: Policy,
+    /// Where it may run.
+    pub affinity: Fact<Processors>,
+    /// Where it ran last.
+    pub processor: u16,
+    /// Whether it is the kernel's.
+    pub of_kernel: bool,
+}
+
+impl RealTimeThread {
+    /// Whether it is part of the scheduler itself: the stopper that moves threads, or the one that sets the processor's frequency. Both
+    /// are on every machine, run for microseconds, and are not admitted like other work.
+    #[must_use]
+    pub fn is_scheduler(&self) -> bool {
+        self.of_kernel && (self.name.starts_with("migration/") || self.name.starts_with("sugov:"))
+    }
+
+    /// Whether it takes the processor from a FIFO thread of `priority` on `processor`; equal priorities do not. The scheduler's own
+    /// threads are left out. An affinity that is not known counts as everywhere.
+    #[must_use]
+    pub fn outranks(&self, priority: u8, processor: u16) -> bool {
+        let above = match self.policy {
+            Policy::Ordinary => false,
+            Policy::Fifo(theirs) | Policy::RoundRobin(theirs) => theirs > priority,
+            Policy::Deadline { .. } => true,
+        };
+        let reaches = match &self.affinity {
+            Ok(affinity) => affinity.contains(processor),
+            Err(_) => true,
+        };
+        above && reaches && !self.is_scheduler()
+    }
+}
+
+impl fmt::Display for RealTimeThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} (thread {} of {}, {})",
+            self.name.escape_debug(),
+            self.tid,
+            self.pid,
+            self.policy
+        )
+    }
+}
+
+/// Where a number comes from that the kernel does not show to everyone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// Read from the running kernel.
+    Read,
+    /// What kernels of this version have unless changed.
+    KernelDefault,
+}
+
+/// The deadline bandwidth of a root domain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DomainBandwidth {
+    /// The domain's processors.
+    pub processors: Processors,
+    /// What may be admitted: the real-time limit on each processor, less the fair servers.
+    pub admissible: Bandwidth,
+    /// What is set apart so that ordinary threads never starve: a deadline server on each processor from Linux 6.12 on.
+    pub fair_servers: Bandwidth,
+    /// How that is known.
+    pub fair_servers_from: Source,
+    /// What the deadline threads that can be seen hold: at least this much is taken. One that has left holds its share until its
+    /// zero-lag time, unseen.
+    pub used: Bandwidth,
+}
+
+impl DomainBandwidth {
+    /// What is left at most.
+    #[must_use]
+    pub fn free(&self) -> Bandwidth {
+        self.admissible.minus(self.used)
+    }
+}
+
+/// The sleep states that processors may be kept out of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DmaLatency {
+    /// The wake-up latency that somebody asked for, in microseconds; `None` if nobody did.
+    pub asked_us: Option<u32>,
+    /// Whether the caller may ask.
+    pub writable: bool,
+}
+
+/// All facts, as they were when [`Machine::probe`](Self::probe) ran. Those about rights and affinity are the calling thread's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Machine {
+    /// The kernel and its clocks.
+    pub kernel: Kernel,
+    /// The processors.
+    pub processors: ProcessorFacts,
+    /// The limit on real-time work.
+    pub throttling: Throttling,
+    /// What the caller may do.
+    pub rights: Rights,
+    /// Deadline bandwidth, by root domain; `Ok(None)` where the kernel admits without limit (`sched_rt_runtime_us` = −1).
+    pub bandwidth: Fact<Option<Vec<DomainBandwidth>>>,
+    /// Every real-time thread that can be seen, the caller's own too.
+    pub threads: Fact<Vec<RealTimeThread>>,
+    /// Whether every process can be seen: not from within a PID namespace, nor where `/proc` hides those of others.
+    pub sees_all_processes: Fact<bool>,
+    /// `/dev/cpu_dma_latency`.
+    pub dma_latency: Fact<DmaLatency>,
+}
+
+impl Machine {
+    /// The root domain that the calling thread is in: the one that its affinity meets. Not known if it meets several.
+    pub fn own_root_domain(&self) -> Fact<&Processors> {
+        let domains = self
+            .processors
+            .root_domains
+            .as_ref()
+            .map_err(Clone::clone)?;
+        let affinity = self.processors.affinity.as_ref().map_err(Clone::clone)?;
+        let mut met = domains.iter().filter(|domain| domain.overlaps(affinity));
+        match (met.next(), met.next()) {
+            (Some(domain), None) => Ok(domain),
+            _ => Err(Unknown(
+                "the affinity meets several root domains".to_owned(),
+            )),
+        }
+    }
+
+    /// The bandwidth of the calling thread's root domain, where the kernel limits it and it is known.
+    #[must_use]
+    pub fn own_bandwidth(&self) -> Option<&DomainBandwidth> {
+        let domain = self.own_root_domain().ok()?;
+        let bandwidth = self.bandwidth.as_ref().ok()?.as_ref()?;
+        bandwidth.iter().find(|one| one.processors == *domain)
+    }
+
+    /// The threads of other processes that would take `processor` from a FIFO thread of `priority`; `ours` are the processes to leave out.
+    #[must_use]
+    pub fn outranking(&self, priority: u8, processor: u16, ours: &[u32]) -> Vec<&RealTimeThread> {
+        self.threads
+            .iter()
+            .flatten()
+            .filter(|thread| !ours.contains(&thread.pid) && thread.outranks(priority, processor))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_processors_admit_one_and_four_fifths() {
+        let limit = Bandwidth::new(Service::from_millis(950), Span::from_secs(1)).unwrap();
+        let fair = Bandwidth::new(Service::from_millis(50), Span::from_secs(1)).unwrap();
+        let admissible = limit.of_capacity(2048).minus(fair.times(2));
+        assert_eq!(admissible.to_string(), "1.800");
+        assert_eq!(Bandwidth::new(Service::from_millis(1), Span::ZERO), None);
+    }
+
+    #[test]
+    fn runtime_of_a_share_is_admitted_again() {
+        let period = Span::from_nanos(8_000_000);
+        for nanos in [1024, 100_000, 1_999_999, 7_999_999] {
+            let share = Bandwidth::new(Service::from_nanos(nanos), period).unwrap();
+            let runtime = share.runtime_in(period);
+            assert!(Bandwidth::new(runtime, period).unwrap() <= share);
+            assert!(runtime.as_nanos() <= nanos && nanos - runtime.as_nanos() < 8);
+        }
+    }
+
+    #[test]
+    fn processors_print_as_ranges() {
+        let set: Processors = [0, 1, 2, 5, 7, 8, u16::MAX].into_iter().collect();
+        assert_eq!(set.to_string(), "0-2,5,7-8,65535");
+        assert_eq!(Processors::default().to_string(), "");
+    }
+
+    #[test]
+    fn who_outranks_a_slot() {
+        let thread = |name: &str, policy, of_kernel| RealTimeThread {
+            pid: 7,
+            tid: 8,
+            name: name.to_owned(),
+            policy,
+            affinity: Ok([1].into_iter().collect()),
+            processor: 1,
+            of_kernel,
+        };
+        let deadline = Policy::Deadline {
+            runtime: Service::from_millis(1),
+            period: Span::from_millis(10),
+        };
+        assert!(thread("rogue", Policy::Fifo(81), false).outranks(80, 1));
+        assert!(!thread("rogue", Policy::Fifo(80), false).outranks(80, 1));
+        assert!(!thread("rogue", Policy::Fifo(81), false).outranks(80, 0));
+        assert!(thread("rogue", deadline, false).outranks(99, 1));
+        assert!(thread("irq/24", Policy::Fifo(90), true).outranks(80, 1));
+        assert!(!thread("migration/1", Policy::Fifo(99), true).outranks(80, 1));
+        // Anyone may take that name; only the kernel's thread is exempt.
+        assert!(thread("migration/1", Policy::Fifo(99), false).outranks(80, 1));
+    }
+}

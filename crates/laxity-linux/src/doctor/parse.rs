@@ -1,0 +1,472 @@
+//! Readers of the text that `/proc`, `/sys` and cgroup files hold. Pure, and total: any text gives a value or `None`, never a panic.
+
+use super::machine::{HrTick, Limit, Preemption, Processors};
+
+/// `0-3,5`: a list of processors as the kernel writes it; empty text is the empty set. Reversed ranges are refused.
+#[must_use]
+pub fn processor_list(text: &str) -> Option<Processors> {
+    let text = text.trim();
+    if text.is_empty() || text == "(null)" {
+        return Some(Processors::default());
+    }
+    let mut found = Processors::default();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (
+            first.trim().parse::<u16>().ok()?,
+            last.trim().parse::<u16>().ok()?,
+        );
+        if first > last {
+            return None;
+        }
+        found.extend(first..=last);
+    }
+    Some(found)
+}
+
+/// `6.18.44-foo`: the release's first two numbers.
+#[must_use]
+pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit());
+    let major = numbers.next()?.parse().ok()?;
+    let minor = numbers.next()?.parse().ok()?;
+    Some((major, minor))
+}
+
+/// The value of `Name:` in `/proc/PID/status`, without the blanks around it.
+#[must_use]
+pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| {
+        let value = line.strip_prefix(name)?.strip_prefix(':')?;
+        Some(value.trim())
+    })
+}
+
+/// A `kB` value of `/proc/PID/status`, in bytes.
+#[must_use]
+pub fn status_bytes(status: &str, name: &str) -> Option<u64> {
+    let kilobytes: u64 = status_field(status, name)?
+        .strip_suffix("kB")?
+        .trim()
+        .parse()
+        .ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+/// A hexadecimal set of capabilities of `/proc/PID/status` (`CapEff` and its like).
+#[must_use]
+pub fn status_capabilities(status: &str, name: &str) -> Option<u64> {
+    u64::from_str_radix(status_field(status, name)?, 16).ok()
+}
+
+/// Whether `/proc/PID/uid_map` is that of the first user namespace: every user is itself.
+#[must_use]
+pub fn is_initial_user_namespace(uid_map: &str) -> bool {
+    uid_map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// A line of `/proc/PID/mountinfo`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mount {
+    /// What part of the file system is mounted: `/` for all of it.
+    pub root: String,
+    /// Where.
+    pub point: String,
+    /// `cgroup`, `cgroup2`, `debugfs`, …
+    pub file_system: String,
+    /// The file system's own options: for `cgroup`, its controllers are among them.
+    pub options: Vec<String>,
+}
+
+/// Every well-formed line of `/proc/PID/mountinfo`.
+#[must_use]
+pub fn mounts(mountinfo: &str) -> Vec<Mount> {
+    mountinfo.lines().filter_map(mount).collect()
+}
+
+fn mount(line: &str) -> Option<Mount> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut before = before.split(' ').skip(3);
+    let (root, point) = (before.next()?, before.next()?);
+    let mut after = after.split(' ');
+    let file_system = after.next()?;
+    let options = after.nth(1).unwrap_or_default();
+    Some(Mount {
+        root: unescape(root),
+        point: unescape(point),
+        file_system: file_system.to_owned(),
+        options: options.split(',').map(str::to_owned).collect(),
+    })
+}
+
+/// Undoes the kernel's `\040` for blanks and its like.
+fn unescape(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at..] {
+            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
+                plain.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
+                at += 4;
+            }
+            _ => {
+                plain.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+/// The path that `/proc/PID/cgroup` gives for a v1 controller, or for the v2 hierarchy if `controller` is `None`.
+#[must_use]
+pub fn cgroup_path<'a>(cgroup: &'a str, controller: Option<&str>) -> Option<&'a str> {
+    cgroup.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (hierarchy, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let matches = match controller {
+            Some(controller) => controllers.split(',').any(|name| name == controller),
+            None => hierarchy == "0" && controllers.is_empty(),
+        };
+        matches.then_some(path)
+    })
+}
+
+/// The steal time of each processor in `/proc/stat`, in ticks of `USER_HZ`.
+#[must_use]
+pub fn steal_ticks(stat: &str) -> Vec<(u16, u64)> {
+    stat.lines()
+        .filter_map(|line| {
+            let mut fields = line.split_whitespace();
+            let processor = fields.next()?.strip_prefix("cpu")?.parse().ok()?;
+            let steal = fields.nth(7)?.parse().ok()?;
+            Some((processor, steal))
+        })
+        .collect()
+}
+
+/// What `/proc/PID/task/TID/stat` says of a thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadStat {
+    /// Its name: at most 15 bytes, chosen by the thread, so it may hold anything.
+    pub name: String,
+    /// Whether it is the kernel's.
+    pub of_kernel: bool,
+    /// The processor it ran on last.
+    pub processor: u16,
+    /// 1–99 for FIFO and round robin, else 0.
+    pub real_time_priority: u32,
+    /// `SCHED_OTHER` = 0, `SCHED_FIFO` = 1, …
+    pub policy: u32,
+}
+
+/// One thread's `stat`. The name may hold parentheses and blanks, so it ends at the last `)`.
+#[must_use]
+pub fn thread_stat(stat: &str) -> Option<ThreadStat> {
+    const PF_KTHREAD: u64 = 0x0020_0000;
+    let (front, fields) = stat.rsplit_once(')')?;
+    let (_, name) = front.split_once('(')?;
+    // Fields are numbered from 1 in proc_pid_stat(5); the third is the first after the name.
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3);
+    Some(ThreadStat {
+        name: name.to_owned(),
+        of_kernel: field(9)?.parse::<u64>().ok()? & PF_KTHREAD != 0,
+        processor: field(39)?.parse().ok()?,
+        real_time_priority: field(40)?.parse().ok()?,
+        policy: field(41)?.parse().ok()?,
+    })
+}
+
+/// High-resolution preemption ticks in the scheduler's `features`: `NO_HRTICK` is off. Kernels before 5.13 have no `HRTICK_DL`: there,
+/// `HRTICK` serves deadline threads too.
+#[must_use]
+pub fn hrtick(features: &str) -> Option<HrTick> {
+    let on = |name: &str| {
+        features.split_whitespace().find_map(|word| {
+            let (plain, on) = match word.strip_prefix("NO_") {
+                Some(plain) => (plain, false),
+                None => (word, true),
+            };
+            (plain == name).then_some(on)
+        })
+    };
+    let fair = on("HRTICK")?;
+    Some(HrTick {
+        fair,
+        deadline: on("HRTICK_DL").unwrap_or(fair),
+    })
+}
+
+/// The word in parentheses or brackets of a file that lists choices: `none voluntary (full)`.
+#[must_use]
+pub fn chosen(choices: &str) -> Option<&str> {
+    choices.split_whitespace().find_map(|word| {
+        word.strip_prefix(['(', '['])
+            .and_then(|word| word.strip_suffix([')', ']']))
+    })
+}
+
+/// The value of the last `name=value` on the kernel's command line.
+#[must_use]
+pub fn boot_option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
+    command_line
+        .split_whitespace()
+        .filter_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+        .next_back()
+}
+
+/// An option of the kernel's build configuration, named without `CONFIG_`: its value, or `n` where it says "is not set".
+#[must_use]
+pub fn build_option<'a>(config: &'a str, name: &str) -> Option<&'a str> {
+    config.lines().find_map(|line| {
+        if let Some(rest) = line.strip_prefix("# CONFIG_") {
+            return (rest.strip_suffix(" is not set") == Some(name)).then_some("n");
+        }
+        line.strip_prefix("CONFIG_")?
+            .strip_prefix(name)?
+            .strip_prefix('=')
+    })
+}
+
+/// The preemption model, from what of these can be read: the kernel's version line (`uname -v`), the scheduler's `preempt` file,
+/// the command line and the build configuration.
+#[must_use]
+pub fn preemption(
+    version: &str,
+    preempt_file: Option<&str>,
+    command_line: Option<&str>,
+    config: Option<&str>,
+) -> Option<Preemption> {
+    let has = |word: &str| version.split_whitespace().any(|w| w == word);
+    if has("PREEMPT_RT") {
+        return Some(Preemption::RealTime);
+    }
+    if has("PREEMPT_DYNAMIC") {
+        let chosen_at_boot = command_line.and_then(|line| boot_option(line, "preempt"));
+        return preempt_file
+            .and_then(chosen)
+            .or(chosen_at_boot)
+            .and_then(preemption_named)
+            .or_else(|| config.and_then(built_preemption));
+    }
+    if has("PREEMPT") {
+        return Some(Preemption::Full);
+    }
+    // A kernel that is not preemptible does not say whether it has voluntary preemption points.
+    config.and_then(built_preemption)
+}
+
+fn preemption_named(name: &str) -> Option<Preemption> {
+    match name {
+        "none" => Some(Preemption::None),
+        "voluntary" => Some(Preemption::Voluntary),
+        "full" => Some(Preemption::Full),
+        "lazy" => Some(Preemption::Lazy),
+        _ => None,
+    }
+}
+
+fn built_preemption(config: &str) -> Option<Preemption> {
+    [
+        ("PREEMPT_RT", Preemption::RealTime),
+        ("PREEMPT_NONE", Preemption::None),
+        ("PREEMPT_VOLUNTARY", Preemption::Voluntary),
+        ("PREEMPT_LAZY", Preemption::Lazy),
+        ("PREEMPT", Preemption::Full),
+    ]
+    .into_iter()
+    .find_map(|(name, model)| (build_option(config, name) == Some("y")).then_some(model))
+}
+
+/// The devices of each numbered line of `/proc/interrupts`, as the kernel writes them.
+#[must_use]
+pub fn interrupt_names(interrupts: &str) -> Vec<(u32, String)> {
+    let mut lines = interrupts.lines();
+    let columns = lines.next().map_or(0, |l| l.split_whitespace().count());
+    lines
+        .filter_map(|line| {
+            let (number, rest) = line.split_once(':')?;
+            let number = number.trim().parse().ok()?;
+            let name: Vec<&str> = rest.split_whitespace().skip(columns).collect();
+            Some((number, name.last().copied().unwrap_or_default().to_owned()))
+        })
+        .collect()
+}
+
+/// A limit as `cgroup` and `rlimit` files write it: a number, or `max` or `unlimited`.
+#[must_use]
+pub fn limit(text: &str) -> Option<Limit> {
+    match text.trim() {
+        "max" | "unlimited" => Some(Limit::Unlimited),
+        number => number.parse().ok().map(Limit::At),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn set(processors: &[u16]) -> Processors {
+        processors.iter().copied().collect()
+    }
+
+    #[test]
+    fn processor_lists() {
+        assert_eq!(processor_list("0-2,5\n"), Some(set(&[0, 1, 2, 5])));
+        assert_eq!(processor_list("\n"), Some(set(&[])));
+        // What an unset nohz_full reads as on some kernels.
+        assert_eq!(processor_list("(null)\n"), Some(set(&[])));
+        for wrong in ["3-1", "a", "1,,2", "0-99999999", "-1"] {
+            assert_eq!(processor_list(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn versions() {
+        assert_eq!(kernel_version("6.18.44-fc-v657"), Some((6, 18)));
+        assert_eq!(kernel_version("5.15-rc1\n"), Some((5, 15)));
+        assert_eq!(kernel_version("six"), None);
+    }
+
+    #[test]
+    fn status_fields() {
+        let status = "Name:\tcat\nVmSize:\t    3060 kB\nCapEff:\t000001fffeffffff\nSeccomp:\t0\n";
+        assert_eq!(status_bytes(status, "VmSize"), Some(3060 * 1024));
+        assert_eq!(
+            status_capabilities(status, "CapEff"),
+            Some(0x1ff_feff_ffff)
+        );
+        assert_eq!(status_field(status, "Seccomp"), Some("0"));
+        assert_eq!(status_field(status, "Sec"), None);
+    }
+
+    #[test]
+    fn user_namespaces() {
+        assert!(is_initial_user_namespace(
+            "         0          0 4294967295\n"
+        ));
+        assert!(!is_initial_user_namespace("         0       1000          1\n"));
+    }
+
+    #[test]
+    fn mount_lines() {
+        let info = "32 31 0:29 / /sys/fs/cg\\040roup rw,relatime shared:3 - cgroup cgroup rw,cpu,cpuacct\nbroken\n";
+        let mounts = mounts(info);
+        assert_eq!(mounts.len(), 1);
+        assert_eq!(mounts[0].point, "/sys/fs/cg roup");
+        assert_eq!(mounts[0].file_system, "cgroup");
+        assert_eq!(mounts[0].options, ["rw", "cpu", "cpuacct"]);
+    }
+
+    #[test]
+    fn cgroup_paths() {
+        let both = "2:cpuacct:/a\n1:cpu,cpuset:/b:c\n0::/d\n";
+        assert_eq!(cgroup_path(both, Some("cpu")), Some("/b:c"));
+        assert_eq!(cgroup_path(both, None), Some("/d"));
+        assert_eq!(cgroup_path(both, Some("memory")), None);
+    }
+
+    #[test]
+    fn steal_is_the_eighth_counter() {
+        let stat = "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 80 9 10\ncpu1 1 2\nintr 9\n";
+        assert_eq!(steal_ticks(stat), [(0, 80)]);
+    }
+
+    #[test]
+    fn a_thread_may_be_named_like_its_own_record() {
+        let tail = "S 1 2 3 4 5 2097152 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 17 1 50 1 0";
+        let stat = thread_stat(&format!("42 (a) R (b) {tail}")).unwrap();
+        assert_eq!(stat.name, "a) R (b");
+        assert!(stat.of_kernel);
+        assert_eq!(
+            (stat.processor, stat.real_time_priority, stat.policy),
+            (1, 50, 1)
+        );
+        assert_eq!(thread_stat("42 (a) R 1 2"), None);
+    }
+
+    #[test]
+    fn hrtick_of_old_and_new_kernels() {
+        let new = hrtick("PLACE_LAG NO_HRTICK HRTICK_DL").unwrap();
+        assert!(!new.fair && new.deadline);
+        let old = hrtick("NO_HRTICK").unwrap();
+        assert!(!old.deadline);
+        assert_eq!(hrtick("HRTICKS"), None);
+    }
+
+    #[test]
+    fn options() {
+        assert_eq!(boot_option("a=1 quiet a=2", "a"), Some("2"));
+        assert_eq!(boot_option("ab=1", "a"), None);
+        let config = "CONFIG_HZ_250=y\n# CONFIG_PREEMPT is not set\nCONFIG_HZ=250\n";
+        assert_eq!(build_option(config, "HZ"), Some("250"));
+        assert_eq!(build_option(config, "PREEMPT"), Some("n"));
+        assert_eq!(build_option(config, "NUMA"), None);
+    }
+
+    #[test]
+    fn preemption_takes_the_surest_source_first() {
+        let dynamic = "#1 SMP PREEMPT_DYNAMIC Mon";
+        let config = "CONFIG_PREEMPT_NONE=y\n# CONFIG_PREEMPT is not set\n";
+        let model = |file, line, config| preemption(dynamic, file, line, config);
+        assert_eq!(model(None, None, None), None);
+        assert_eq!(model(None, None, Some(config)), Some(Preemption::None));
+        assert_eq!(
+            model(None, Some("preempt=voluntary"), Some(config)),
+            Some(Preemption::Voluntary)
+        );
+        assert_eq!(
+            model(
+                Some("none voluntary (full) lazy"),
+                Some("preempt=none"),
+                None
+            ),
+            Some(Preemption::Full)
+        );
+        assert_eq!(
+            preemption("#1 SMP PREEMPT_RT Mon", None, None, None),
+            Some(Preemption::RealTime)
+        );
+    }
+
+    #[test]
+    fn interrupts_are_named_by_their_device() {
+        let text = "           CPU0       CPU1\n 24:          1          0  IO-APIC   5-edge      ACPI:Ged\nNMI: 0 0 Non-maskable\n";
+        assert_eq!(interrupt_names(text), [(24, "ACPI:Ged".to_owned())]);
+    }
+
+    proptest! {
+        /// Every reader is given anything at all: it must return.
+        #[test]
+        fn no_text_panics(text in "(?s).{0,300}", word in "[A-Za-z0-9 ,:()=\\\\\n-]{0,200}") {
+            for text in [&text, &word] {
+                let _ = processor_list(text);
+                let _ = kernel_version(text);
+                let _ = status_bytes(text, "VmSize");
+                let _ = status_capabilities(text, "CapEff");
+                let _ = is_initial_user_namespace(text);
+                let _ = mounts(text);
+                let _ = cgroup_path(text, None);
+                let _ = steal_ticks(text);
+                let _ = thread_stat(text);
+                let _ = hrtick(text);
+                let _ = chosen(text);
+                let _ = boot_option(text, "a");
+                let _ = build_option(text, "A");
+                let _ = preemption(text, Some(text), Some(text), Some(text));
+                let _ = interrupt_names(text);
+                let _ = limit(text);
+            }
+        }
+
+        /// Written out and read back, a set of processors is the same set.
+        #[test]
+        fn processor_lists_survive_a_round_trip(set in prop::collection::btree_set(0u16..300, 0..40)) {
+            let set: Processors = set.into_iter().collect();
+            prop_assert_eq!(processor_list(&set.to_string()), Some(set));
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Reading the facts from `/proc`, `/sys` and the kernel.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use laxity_model::{Service, Span};
+
+use super::machine::{
+    Bandwidth, DmaLatency, DomainBandwidth, Fact, HrTick, Interrupt, Kernel, Machine,
+    ProcessorFacts, Processors, RealTimeThread, Rights, Source, Throttling, Unknown,
+};
+use super::parse::{self, Mount};
+use super::syscalls::{self, Resource};
+use super::{groups, machine::Policy};
+
+/// The text of a file, or why it cannot be read.
+pub(super) fn read(path: impl AsRef<Path>) -> Fact<String> {
+    let path = path.as_ref();
+    let bytes = fs::read(path).map_err(|error| cannot_read(path, &error))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub(super) fn cannot_read(path: &Path, error: &io::Error) -> Unknown {
+    Unknown(format!("{}: {error}", path.display()))
+}
+
+/// The value in a file, or why there is none.
+pub(super) fn read_as<T>(
+    path: impl AsRef<Path>,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Fact<T> {
+    let path = path.as_ref();
+    let text = read(path)?;
+    parse(text.trim_end())
+        .ok_or_else(|| Unknown(format!("{}: not understood: {text:.80?}", path.display())))
+}
+
+fn refused<T>(call: &str, result: io::Result<T>) -> Fact<T> {
+    result.map_err(|error| Unknown(format!("{call}: {error}")))
+}
+
+impl Machine {
+    /// Reads every fact. Takes a system call a thread of the machine and some hundred small files: milliseconds; no lasting effect.
+    #[must_use]
+    pub fn probe() -> Self {
+        let config = build_config();
+        let mounts = read("/proc/thread-self/mountinfo").map(|text| parse::mounts(&text));
+        let kernel = kernel(config.as_deref().ok());
+        let processors = processors(&mounts);
+        let throttling = throttling();
+        let rights = rights(config.as_deref(), &mounts);
+        let threads = real_time_threads();
+        Self {
+            bandwidth: bandwidth(&kernel, &processors, &throttling, &threads),
+            sees_all_processes: sees_all_processes(&mounts),
+            dma_latency: dma_latency(),
+            kernel,
+            processors,
+            throttling,
+            rights,
+            threads,
+        }
+    }
+}
+
+impl Rights {
+    /// Reads what the calling thread may do, and nothing else.
+    #[must_use]
+    pub fn probe() -> Self {
+        let mounts = read("/proc/thread-self/mountinfo").map(|text| parse::mounts(&text));
+        rights(build_config().as_deref(), &mounts)
+    }
+}
+
+/// The kernel's build configuration, from where distributions keep it.
+fn build_config() -> Fact<String> {
+    const LONGEST: u64 = 8 << 20;
+    if let Ok(packed) = File::open("/proc/config.gz") {
+        let mut text = String::new();
+        let mut unpacked = flate2::read::GzDecoder::new(packed).take(LONGEST);
+        if unpacked.read_to_string(&mut text).is_ok() {
+            return Ok(text);
+        }
+    }
+    let (release, _) = refused("uname", syscalls::uname())?;
+    read(format!("/boot/config-{release}"))
+        .or_else(|_| read(format!("/lib/modules/{release}/config")))
+        .map_err(|_| {
+            Unknown(format!(
+                "the kernel's configuration is in none of /proc/config.gz, /boot/config-{release}, /lib/modules/{release}/config"
+            ))
+        })
+}
+
+fn kernel(config: Option<&str>) -> Kernel {
+    let uname = refused("uname", syscalls::uname());
+    let preemption = uname.clone().and_then(|(_, version)| {
+        let preempt_file = read("/sys/kernel/debug/sched/preempt").ok();
+        let command_line = read("/proc/cmdline").ok();
+        let (file, line) = (preempt_file.as_deref(), command_line.as_deref());
+        parse::preemption(&version, file, line, config).ok_or_else(|| {
+            Unknown("neither the version line, debugfs nor a build configuration tells".to_owned())
+        })
+    });
+    let release = uname.map(|(release, _)| release);
+    Kernel {
+        version: release.clone().and_then(|release| {
+            parse::kernel_version(&release)
+                .ok_or_else(|| Unknown(format!("the release {release:?} has no number")))
+        }),
+        release: release.unwrap_or_default(),
+        preemption,
+        tick: refused(
+            "clock_getres",
+            syscalls::resolution(libc::CLOCK_MONOTONIC_COARSE),
+        ),
+        timer_resolution: refused("clock_getres", syscalls::resolution(libc::CLOCK_MONOTONIC)),
+        hrtick: hrtick(),
+        clock_source: read_as(
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+            |text| Some(text.to_owned()),
+        ),
+    }
+}
+
+fn hrtick() -> Fact<HrTick> {
+    read_as("/sys/kernel/debug/sched/features", parse::hrtick)
+        .or_else(|reason| read_as("/sys/kernel/debug/sched_features", parse::hrtick).map_err(|_| reason))
+}
+
+const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
+
+/// A list of processors that kernels without the feature do not have.
+fn optional_list(name: &str) -> Fact<Processors> {
+    let path = Path::new(CPU_DIRECTORY).join(name);
+    match path.try_exists() {
+        Ok(false) => Ok(Processors::default()),
+        _ => read_as(path, parse::processor_list),
+    }
+}
+
+fn processors(mounts: &Fact<Vec<Mount>>) -> ProcessorFacts {
+    let online = read_as(format!("{CPU_DIRECTORY}/online"), parse::processor_list);
+    let isolated = optional_list("isolated");
+    let root_domains = match (&online, &isolated, mounts) {
+        (Ok(online), Ok(isolated), Ok(mounts)) => groups::root_domains(online, isolated, mounts),
+        (Err(reason), _, _) | (_, Err(reason), _) | (_, _, Err(reason)) => Err(reason.clone()),
+    };
+    ProcessorFacts {
+        nohz_full: optional_list("nohz_full"),
+        affinity: refused("sched_getaffinity", syscalls::affinity(0)),
+        governors: online.clone().map(|online| governors(&online)),
+        steal_ns: steal(),
+        interrupts: interrupts(),
+        root_domains,
+        isolated,
+        online,
+    }
+}
+
+fn governors(online: &Processors) -> Vec<(u16, String)> {
+    let governor = |cpu| read(format!("{CPU_DIRECTORY}/cpu{cpu}/cpufreq/scaling_governor"));
+    online
+        .iter()
+        .filter_map(|cpu| Some((cpu, governor(cpu).ok()?.trim().to_owned())))
+        .collect()
+}
+
+fn steal() -> Fact<Vec<(u16, u64)>> {
+    let hz = syscalls::user_ticks_per_second()
+        .ok_or_else(|| Unknown("sysconf does not say USER_HZ".to_owned()))?;
+    let ticks = parse::steal_ticks(&read("/proc/stat")?);
+    Ok(ticks
+        .into_iter()
+        .map(|(cpu, ticks)| (cpu, ticks.saturating_mul(1_000_000_000 / hz)))
+        .collect())
+}
+
+fn interrupts() -> Fact<Vec<Interrupt>> {
+    let names = parse::interrupt_names(&read("/proc/interrupts")?);
+    let mut found = Vec::new();
+    for number in numbers_in(Path::new("/proc/irq"))? {
+        // An interrupt may go away between the listing and the reading.
+        let path = format!("/proc/irq/{number}/smp_affinity_list");
+        let affinity = match read_as(path, parse::processor_list) {
+            Ok(affinity) => affinity,
+            Err(_) if !Path::new(&format!("/proc/irq/{number}")).exists() => continue,
+            Err(reason) => return Err(reason),
+        };
+        let name = names.iter().find(|(n, _)| *n == number);
+        // Numbers without a device are never raised.
+        if let Some((_, name)) = name {
+            found.push(Interrupt {
+                number,
+                name: name.clone(),
+                affinity,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// The names in a directory that are numbers, in order.
+fn numbers_in(directory: &Path) -> Fact<Vec<u32>> {
+    let entries = fs::read_dir(directory).map_err(|error| cannot_read(directory, &error))?;
+    let mut numbers: Vec<u32> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn throttling() -> Throttling {
+    let micros = |name: &str| {
+        read_as(format!("/proc/sys/kernel/{name}"), |text| {
+            text.parse::<u64>().ok()
+        })
+    };
+    Throttling {
+        runtime_us: read_as("/proc/sys/kernel/sched_rt_runtime_us", |text| {
+            let runtime: i64 = text.parse().ok()?;
+            Some(u64::try_from(runtime).ok())
+        }),
+        period_us: micros("sched_rt_period_us"),
+        deadline_period_min: micros("sched_deadline_period_min_us").map(span_of_micros),
+        deadline_period_max: micros("sched_deadline_period_max_us").map(span_of_micros),
+    }
+}
+
+fn span_of_micros(micros: u64) -> Span {
+    Span::from_nanos(micros.saturating_mul(1_000))
+}
+
+fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
+    let status = read("/proc/thread-self/status");
+    let field = |name: &str| Unknown(format!("/proc/thread-self/status has no {name}"));
+    let policy = refused("sched_getattr", syscalls::policy(0));
+    let limit = |resource| refused("getrlimit", syscalls::limit(resource));
+    Rights {
+        capabilities: status.clone().and_then(|status| {
+            parse::status_capabilities(&status, "CapEff").ok_or_else(|| field("CapEff"))
+        }),
+        initial_user_namespace: read_as("/proc/thread-self/uid_map", |text| {
+            Some(parse::is_initial_user_namespace(text))
+        }),
+        rtprio: limit(Resource::RealTimePriority),
+        rttime_us: limit(Resource::RealTimeTime),
+        memlock_bytes: limit(Resource::LockedMemory),
+        memory_bytes: status.clone().and_then(|status| {
+            parse::status_bytes(&status, "VmSize").ok_or_else(|| field("VmSize"))
+        }),
+        filtered: status.and_then(|status| {
+            let mode = parse::status_field(&status, "Seccomp");
+            mode.map(|mode| mode != "0").ok_or_else(|| field("Seccomp"))
+        }),
+        reset_on_fork: policy.clone().map(|(_, reset)| reset),
+        policy: policy.map(|(policy, _)| policy),
+        group: mounts
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|mounts| groups::own_real_time_group(config, mounts)),
+    }
+}
+
+/// Every real-time thread that can be seen, the caller's own too, by process and thread. One system call a thread of the machine.
+pub fn real_time_threads() -> Fact<Vec<RealTimeThread>> {
+    let mut found = Vec::new();
+    for pid in numbers_in(Path::new("/proc"))? {
+        // A process may end between the listing and the reading.
+        let Ok(threads) = numbers_in(Path::new(&format!("/proc/{pid}/task"))) else {
+            continue;
+        };
+        found.extend(threads.into_iter().filter_map(|tid| thread(pid, tid)));
+    }
+    Ok(found)
+}
+
+fn thread(pid: u32, tid: u32) -> Option<RealTimeThread> {
+    let (policy, _) = syscalls::policy(tid).ok()?;
+    if policy == Policy::Ordinary {
+        return None;
+    }
+    let stat = read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    let stat = parse::thread_stat(&stat)?;
+    Some(RealTimeThread {
+        pid,
+        tid,
+        policy,
+        affinity: refused("sched_getaffinity", syscalls::affinity(tid)),
+        name: stat.name,
+        processor: stat.processor,
+        of_kernel: stat.of_kernel,
+    })
+}
+
+/// The first PID namespace has this number on every kernel (`PROC_PID_INIT_INO`).
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+fn sees_all_processes(mounts: &Fact<Vec<Mount>>) -> Fact<bool> {
+    let path = Path::new("/proc/self/ns/pid");
+    let namespace = fs::read_link(path).map_err(|error| cannot_read(path, &error))?;
+    let hides = |mount: &Mount| {
+        mount.file_system == "proc"
+            && mount.options.iter().any(|option| {
+                option
+                    .strip_prefix("hidepid=")
+                    .is_some_and(|how| how != "0" && how != "off")
+            })
+    };
+    let mounts = mounts.as_ref().map_err(Clone::clone)?;
+    Ok(namespace.as_os_str() == INITIAL_PID_NAMESPACE && !mounts.iter().any(hides))
+}
+
+/// The runtime and period of the fair server of each processor (`Linux 6.12`, `kernel/sched/debug.c`: 50 ms in every second).
+fn fair_server(cpu: u16, version: (u32, u32)) -> (Bandwidth, Source) {
+    const DEFAULT: (Service, Span) = (Service::from_millis(50), Span::from_secs(1));
+    let nanos = |name: &str| {
+        let path = format!("/sys/kernel/debug/sched/fair_server/cpu{cpu}/{name}");
+        read_as(path, |text| text.parse::<u64>().ok())
+    };
+    if let (Ok(runtime), Ok(period)) = (nanos("runtime"), nanos("period")) {
+        let share = Bandwidth::new(Service::from_nanos(runtime), Span::from_nanos(period));
+        return (share.unwrap_or_default(), Source::Read);
+    }
+    let share = if version >= (6, 12) {
+        Bandwidth::new(DEFAULT.0, DEFAULT.1).unwrap_or_default()
+    } else {
+        Bandwidth::default()
+    };
+    (share, Source::KernelDefault)
+}
+
+fn bandwidth(
+    kernel: &Kernel,
+    processors: &ProcessorFacts,
+    throttling: &Throttling,
+    threads: &Fact<Vec<RealTimeThread>>,
+) -> Fact<Option<Vec<DomainBandwidth>>> {
+    let Some(runtime_us) = throttling.runtime_us.clone()? else {
+        return Ok(None);
+    };
+    let version = kernel.version.clone()?;
+    let runtime = span_of_micros(runtime_us).as_full_service();
+    let limit = Bandwidth::new(runtime, span_of_micros(throttling.period_us.clone()?))
+        .ok_or_else(|| Unknown("sched_rt_period_us is 0".to_owned()))?;
+    let domains = processors.root_domains.as_ref().map_err(Clone::clone)?;
+    let threads = threads.as_ref().map_err(Clone::clone)?;
+    let domains = domains
+        .iter()
+        .map(|domain| domain_bandwidth(domain, limit, version, threads));
+    Ok(Some(domains.collect()))
+}
+
+fn domain_bandwidth(
+    domain: &Processors,
+    limit: Bandwidth,
+    version: (u32, u32),
+    threads: &[RealTimeThread],
+) -> DomainBandwidth {
+    // Absent where all processors are alike: each then has the full capacity.
+    let capacity = |cpu: u16| {
+        let path = format!("{CPU_DIRECTORY}/cpu{cpu}/cpu_capacity");
+        read_as(path, |text| text.parse::<u64>().ok()).unwrap_or(1024)
+    };
+    let total = limit.of_capacity(domain.iter().map(capacity).sum());
+    let servers: Vec<_> = domain.iter().map(|cpu| fair_server(cpu, version)).collect();
+    let fair_servers = servers
+        .iter()
+        .fold(Bandwidth::default(), |sum, (share, _)| sum.plus(*share));
+    let all_read = servers.iter().all(|(_, source)| *source == Source::Read);
+    DomainBandwidth {
+        processors: domain.clone(),
+        admissible: total.minus(fair_servers),
+        fair_servers,
+        fair_servers_from: if all_read {
+            Source::Read
+        } else {
+            Source::KernelDefault
+        },
+        used: used_in(domain, threads),
+    }
+}
+
+/// What the deadline threads last seen in a domain hold. The threads that set frequencies are deadline threads in name only.
+fn used_in(domain: &Processors, threads: &[RealTimeThread]) -> Bandwidth {
+    threads
+        .iter()
+        .filter(|thread| domain.contains(thread.processor) && !thread.is_scheduler())
+        .filter_map(|thread| match thread.policy {
+            Policy::Deadline { runtime, period } => Bandwidth::new(runtime, period),
+            _ => None,
+        })
+        .fold(Bandwidth::default(), Bandwidth::plus)
+}
+
+fn dma_latency() -> Fact<DmaLatency> {
+    /// What the file reads as when nobody has asked (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`).
+    const NOBODY_ASKED_US: i32 = 2_000_000_000;
+    let path = Path::new("/dev/cpu_dma_latency");
+    let mut value = [0; 4];
+    File::open(path)
+        .and_then(|mut file| file.read_exact(&mut value))
+        .map_err(|error| cannot_read(path, &error))?;
+    let value = i32::from_ne_bytes(value);
+    Ok(DmaLatency {
+        asked_us: u32::try_from(value)
+            .ok()
+            .filter(|_| value < NOBODY_ASKED_US),
+        writable: syscalls::may_write(c"/dev/cpu_dma_latency"),
+    })
+}

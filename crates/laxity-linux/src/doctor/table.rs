@@ -1,0 +1,42 @@
+//! Findings as a table for people.
+
+use std::fmt::Write as _;
+
+use super::checks::{Finding, Status};
+use super::machine::Machine;
+
+/// A line on the machine, a line a finding, the remedies below those that have one, and a count at the end. Plain text, no escapes.
+#[must_use]
+pub fn render(machine: &Machine, findings: &[Finding]) -> String {
+    let mut text = String::new();
+    let processors = match &machine.processors.online {
+        Ok(online) => format!("processors {online}"),
+        Err(reason) => format!("processors unknown ({reason})"),
+    };
+    let release = machine.kernel.release.escape_debug();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "Linux {release}, {processors}\n");
+    let width = findings.iter().map(|f| f.name.len()).max().unwrap_or(0);
+    for finding in findings {
+        let Finding {
+            name,
+            status,
+            cause,
+            remedy,
+        } = finding;
+        let _ = writeln!(text, "{name:width$}  {:7}  {cause}", status.as_str());
+        if let Some(remedy) = remedy {
+            let _ = writeln!(text, "{:width$}  {:7}  → {remedy}", "", "");
+        }
+    }
+    let count = |status| findings.iter().filter(|f| f.status == status).count();
+    let _ = writeln!(
+        text,
+        "\n{} ok, {} limited, {} missing, {} unknown",
+        count(Status::Ok),
+        count(Status::Limited),
+        count(Status::Missing),
+        count(Status::Unknown)
+    );
+    text
+}

@@ -1,0 +1,67 @@
+//! Empties the event rings while a run is under way, on the processor of the external activities.
+
+use std::sync::Arc;
+use std::thread;
+
+use laxity_model::ring::Consumer;
+use laxity_model::{Event, HostError, Span};
+
+use super::map;
+use super::run::Run;
+use crate::clock;
+use crate::sched::{self, CpuSet, Policy, Tid};
+
+/// How often the rings are emptied.
+const EVERY: Span = Span::from_millis(10);
+
+/// All events of a run, and how many were lost.
+#[derive(Default)]
+pub(crate) struct Collection {
+    pub(crate) events: Vec<Event>,
+    consumers: Vec<Consumer>,
+}
+
+impl Collection {
+    /// Everything by time; call it when all producers are done. Equal times keep the order of their ring.
+    pub(crate) fn finish(mut self) -> (Vec<Event>, u64) {
+        self.drain();
+        let lost = self.consumers.iter().map(Consumer::lost).sum();
+        self.events.sort_by_key(|event| event.at);
+        (self.events, lost)
+    }
+
+    fn drain(&mut self) {
+        for consumer in &mut self.consumers {
+            consumer.drain(&mut self.events);
+        }
+    }
+}
+
+/// Starts the collector; it ends with the run. Just above ordinary threads, so that these do not starve it.
+pub(crate) fn spawn(
+    consumers: Vec<Consumer>,
+    cpu: usize,
+    run: Arc<Run>,
+) -> Result<thread::JoinHandle<Collection>, HostError> {
+    thread::Builder::new()
+        .name("collector".to_owned())
+        .spawn(move || {
+            let own = Tid::current();
+            let ranked = sched::set_affinity(own, &CpuSet::single(cpu))
+                .and_then(|()| sched::set_policy(own, Policy::Fifo(map::COLLECTOR)));
+            if let Err(error) = ranked {
+                run.fail(HostError::Failed(format!("the collector: {error}")));
+            }
+            let mut collection = Collection {
+                events: Vec::new(),
+                consumers,
+            };
+            let mut next = clock::now() + EVERY;
+            while run.sleep_until(next) {
+                collection.drain();
+                next = clock::now() + EVERY;
+            }
+            collection
+        })
+        .map_err(|error| HostError::Failed(format!("cannot start the collector: {error}")))
+}

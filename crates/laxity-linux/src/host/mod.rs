@@ -1,0 +1,143 @@
+//! The live host: each activity a thread of its own, with the policy that stands for its placement.
+
+pub(crate) mod admit;
+mod collector;
+mod context;
+pub mod map;
+pub(crate) mod run;
+mod semaphore;
+mod supervise;
+pub(crate) mod thread;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use laxity_model::{Host, HostError, Outside, Program, RunRecord, Span};
+
+use crate::sched::{self, Tid};
+use crate::slots::{SlotReport, Timing, calibrate};
+use crate::witness::WitnessConfig;
+
+/// Where a live host runs a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LiveConfig {
+    /// The kernel's number of each of the program's processors.
+    pub processors: Vec<usize>,
+    /// The kernel's number of the processor for external activities, the start and end of a run, and the collector of events.
+    /// Best one that no program processor shares.
+    pub external: usize,
+    /// The witness, where there is one. It does not serve in a run with `SCHED_DEADLINE` reservations, which outrank it.
+    pub witness: Option<WitnessConfig>,
+    /// Lock the process's memory during a run where that is permitted.
+    pub lock_memory: bool,
+    /// Events that fit each thread's ring, which is emptied every 10 ms; 32 bytes each.
+    pub ring_capacity: usize,
+}
+
+/// Events that a ring holds unless configured otherwise: 10 ms at more than a million events a second.
+const RING_CAPACITY: usize = 1 << 14;
+
+impl LiveConfig {
+    /// The program's processors from the processors that this process may use, in their order, and the last of all for what is
+    /// external: its own where there is one more than the program needs. No witness.
+    pub fn detect(program_processors: u16) -> Result<Self, HostError> {
+        let usable: Vec<usize> = sched::affinity(Tid::current())
+            .map_err(|error| HostError::CannotRun(error.to_string()))?
+            .iter()
+            .collect();
+        let wanted = usize::from(program_processors);
+        let Some(&external) = usable.last().filter(|_| usable.len() >= wanted) else {
+            return Err(HostError::CannotRun(format!(
+                "{wanted} processors are needed, {} may be used",
+                usable.len()
+            )));
+        };
+        Ok(Self {
+            processors: usable.into_iter().take(wanted).collect(),
+            external,
+            witness: None,
+            lock_memory: true,
+            ring_capacity: RING_CAPACITY,
+        })
+    }
+}
+
+/// Runs programs on this machine's Linux.
+///
+/// A body must return from each step in bounded time: a run waits for the step that each thread is in before it ends.
+#[derive(Debug)]
+pub struct LiveHost {
+    config: LiveConfig,
+    /// Measured once for each processor and kind of confinement.
+    timings: BTreeMap<(usize, bool), Timing>,
+    slot_reports: Vec<SlotReport>,
+}
+
+impl LiveHost {
+    /// A host with this configuration. Changes nothing yet.
+    #[must_use]
+    pub fn new(config: LiveConfig) -> Self {
+        Self {
+            config,
+            timings: BTreeMap::new(),
+            slot_reports: Vec::new(),
+        }
+    }
+
+    /// How it is configured.
+    #[must_use]
+    pub fn config(&self) -> &LiveConfig {
+        &self.config
+    }
+
+    /// What the dispatchers of the last run did, by processor.
+    #[must_use]
+    pub fn slot_reports(&self) -> &[SlotReport] {
+        &self.slot_reports
+    }
+
+    /// What switching costs on a processor; measured the first time (0.1 s).
+    pub fn timing(&mut self, cpu: usize, outside: Outside) -> Result<Timing, HostError> {
+        let key = (cpu, outside == Outside::Confined);
+        if let Some(timing) = self.timings.get(&key) {
+            return Ok(*timing);
+        }
+        let timing = calibrate::calibrate(cpu, outside)?.timing;
+        self.timings.insert(key, timing);
+        Ok(timing)
+    }
+}
+
+impl Host for LiveHost {
+    fn describe(&self) -> String {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        format!("linux {}", release.trim())
+    }
+
+    fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
+        self.slot_reports.clear();
+        admit::check(&program, &self.config)?;
+        for cpu in self.config.processors.iter().chain([&self.config.external]) {
+            let usable = sched::affinity(Tid::current())
+                .map_err(|error| HostError::CannotRun(error.to_string()))?;
+            if !usable.contains(*cpu) {
+                return Err(HostError::CannotRun(format!(
+                    "processor {cpu} may not be used, only {usable}"
+                )));
+            }
+        }
+        let admitted = admit::admit(&program, &self.config)?;
+        let mut timings = Vec::new();
+        for slots in &admitted.slots {
+            let outside = if slots.confined {
+                Outside::Confined
+            } else {
+                Outside::Timesharing
+            };
+            timings.push(self.timing(slots.cpu, outside)?);
+        }
+        let (record, reports) = supervise::run(&self.config, program, admitted, &timings, length)?;
+        self.slot_reports = reports;
+        Ok(record)
+    }
+}

@@ -1,0 +1,163 @@
+//! What all threads of one run share: its semaphores, its common start, and its end.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use laxity_model::{ActivityId, HostError, Instant, RunEnd, SemaphoreId};
+
+use super::semaphore::Semaphore;
+use crate::sched::Tid;
+use crate::{clock, futex, signals};
+
+const RUNNING: u32 = 0;
+const ENDED: u32 = 1;
+
+/// The state of a run. Nothing on the way of a running thread takes a lock; the mutex is for failures only.
+pub(crate) struct Run {
+    semaphores: Vec<Semaphore>,
+    /// When all begin, in nanoseconds; 0 until that is known.
+    start_ns: AtomicU64,
+    start_gate: AtomicU32,
+    ready: AtomicUsize,
+    alive: AtomicUsize,
+    /// The thread of each activity while it lives, 0 before and after.
+    tids: Vec<AtomicI32>,
+    /// [`RUNNING`] or [`ENDED`]; every sleeping thread waits on this word.
+    end: AtomicU32,
+    end_wanted: AtomicBool,
+    failure: Mutex<Option<HostError>>,
+}
+
+impl Run {
+    /// For `activities` threads and semaphores with these counts.
+    pub(crate) fn new(activities: usize, semaphores: &[u32]) -> Self {
+        Self {
+            semaphores: semaphores.iter().map(|count| Semaphore::new(*count)).collect(),
+            start_ns: AtomicU64::new(0),
+            start_gate: AtomicU32::new(0),
+            ready: AtomicUsize::new(0),
+            alive: AtomicUsize::new(activities),
+            tids: (0..activities).map(|_| AtomicI32::new(0)).collect(),
+            end: AtomicU32::new(RUNNING),
+            end_wanted: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn semaphore(&self, id: SemaphoreId) -> Option<&Semaphore> {
+        self.semaphores.get(id.index())
+    }
+
+    /// A thread has everything it needs; waits for the common start. `None` if the run is over before it begins.
+    pub(crate) fn wait_for_start(&self) -> Option<Instant> {
+        self.ready.fetch_add(1, Ordering::SeqCst);
+        signals::ring();
+        while self.start_gate.load(Ordering::SeqCst) == 0 {
+            futex::wait(&self.start_gate, 0, None);
+        }
+        (!self.ended()).then(|| self.start())
+    }
+
+    /// How many threads wait for the start.
+    pub(crate) fn ready(&self) -> usize {
+        self.ready.load(Ordering::SeqCst)
+    }
+
+    /// Lets all threads go; they begin at `start`.
+    pub(crate) fn begin(&self, start: Instant) {
+        self.start_ns.store(start.as_nanos(), Ordering::SeqCst);
+        self.start_gate.store(1, Ordering::SeqCst);
+        futex::wake_all(&self.start_gate);
+    }
+
+    /// The common start.
+    pub(crate) fn start(&self) -> Instant {
+        Instant::from_nanos(self.start_ns.load(Ordering::SeqCst))
+    }
+
+    /// Whether the run is over. A relaxed load: cheap enough for every turn of a spinning loop.
+    #[inline]
+    pub(crate) fn ended(&self) -> bool {
+        self.end.load(Ordering::Relaxed) == ENDED
+    }
+
+    /// Sleeps until the instant; `false` if the run ended first.
+    pub(crate) fn sleep_until(&self, until: Instant) -> bool {
+        clock::sleep_unless_changed(&self.end, RUNNING, until)
+    }
+
+    /// One turn of a sleep: returns at the instant, at the run's end, or after a signal.
+    pub(crate) fn doze_until(&self, until: Instant) -> futex::Woken {
+        futex::wait(&self.end, RUNNING, Some(until))
+    }
+
+    /// A body wants the run to end.
+    pub(crate) fn want_end(&self) {
+        self.end_wanted.store(true, Ordering::SeqCst);
+        signals::ring();
+    }
+
+    /// A thread failed; the first failure is kept.
+    pub(crate) fn fail(&self, error: HostError) {
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(error);
+        signals::ring();
+    }
+
+    pub(crate) fn failure(&self) -> Option<HostError> {
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The calling thread is this activity's.
+    pub(crate) fn enter(&self, activity: ActivityId) {
+        if let Some(tid) = self.tids.get(activity.index()) {
+            tid.store(Tid::current().0, Ordering::SeqCst);
+        }
+    }
+
+    /// The threads of activities that are not done.
+    pub(crate) fn unfinished(&self) -> Vec<Tid> {
+        let tids = self.tids.iter().map(|tid| tid.load(Ordering::SeqCst));
+        tids.filter(|tid| *tid != 0).map(Tid).collect()
+    }
+
+    /// An activity's thread is done.
+    pub(crate) fn leave(&self, activity: ActivityId) {
+        if let Some(tid) = self.tids.get(activity.index()) {
+            tid.store(0, Ordering::SeqCst);
+        }
+        self.alive.fetch_sub(1, Ordering::SeqCst);
+        signals::ring();
+    }
+
+    pub(crate) fn alive(&self) -> usize {
+        self.alive.load(Ordering::SeqCst)
+    }
+
+    /// Why the run should end now, if it should.
+    pub(crate) fn reason_to_end(&self) -> Option<RunEnd> {
+        if self.end_wanted.load(Ordering::SeqCst) {
+            Some(RunEnd::EndRun)
+        } else if self.alive() == 0 {
+            Some(RunEnd::AllFinished)
+        } else {
+            None
+        }
+    }
+
+    /// Ends the run: whoever waits or sleeps returns, whoever works sees it at the next look.
+    pub(crate) fn finish(&self) {
+        self.end.store(ENDED, Ordering::SeqCst);
+        futex::wake_all(&self.end);
+        for semaphore in &self.semaphores {
+            semaphore.close();
+        }
+        self.start_gate.store(1, Ordering::SeqCst);
+        futex::wake_all(&self.start_gate);
+    }
+}

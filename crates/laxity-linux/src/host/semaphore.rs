@@ -1,0 +1,160 @@
+//! Counting semaphores on one word. Signalling takes no lock and waits for nobody, so a handler may signal an ordinary thread.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use laxity_model::Instant;
+
+use crate::clock;
+use crate::futex::{self, Woken};
+
+/// Set in the word when the run has ended: nobody waits any more.
+const CLOSED: u32 = 1 << 31;
+/// The count never grows past this; further signals change nothing.
+const MOST: u32 = CLOSED - 1;
+
+/// A counting semaphore.
+#[derive(Debug)]
+pub(crate) struct Semaphore {
+    /// The count, and [`CLOSED`].
+    word: AtomicU32,
+    waiters: AtomicU32,
+    /// When it was signalled last, in nanoseconds.
+    signalled_ns: AtomicU64,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// One was taken.
+    One,
+    /// Time was up.
+    TimedOut,
+    /// The run has ended.
+    Closed,
+}
+
+impl Semaphore {
+    pub(crate) fn new(count: u32) -> Self {
+        Self {
+            word: AtomicU32::new(count.min(MOST)),
+            waiters: AtomicU32::new(0),
+            signalled_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds one, and wakes a waiter: the one of highest priority, among equals the one that came first.
+    pub(crate) fn signal(&self, now: Instant) {
+        self.signalled_ns.store(now.as_nanos(), Ordering::Relaxed);
+        let added = self
+            .word
+            .fetch_update(Ordering::SeqCst, Ordering::Relaxed, |word| {
+                (word & MOST < MOST).then(|| word + 1)
+            });
+        // SeqCst on both words: either we see the waiter, or it sees the count before it sleeps.
+        if added.is_ok() && self.waiters.load(Ordering::SeqCst) > 0 {
+            futex::wake(&self.word, 1);
+        }
+    }
+
+    /// Takes one if there is one.
+    pub(crate) fn try_take(&self) -> Option<Taken> {
+        let taken = self
+            .word
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |word| {
+                (word & CLOSED == 0 && word > 0).then(|| word - 1)
+            });
+        match taken {
+            Ok(_) => Some(Taken::One),
+            Err(word) if word & CLOSED != 0 => Some(Taken::Closed),
+            Err(_) => None,
+        }
+    }
+
+    /// Waits until one can be taken, the instant comes, or the run ends.
+    pub(crate) fn take(&self, until: Option<Instant>) -> Taken {
+        if let Some(taken) = self.try_take() {
+            return taken;
+        }
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let taken = loop {
+            if let Some(taken) = self.try_take() {
+                break taken;
+            }
+            if until.is_some_and(|until| clock::now() >= until)
+                || futex::wait(&self.word, 0, until) == Woken::TimedOut
+            {
+                break self.try_take().unwrap_or(Taken::TimedOut);
+            }
+        };
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        taken
+    }
+
+    /// When it was signalled last; the epoch if never.
+    pub(crate) fn last_signal(&self) -> Instant {
+        Instant::from_nanos(self.signalled_ns.load(Ordering::Relaxed))
+    }
+
+    /// Ends all waiting, now and in future.
+    pub(crate) fn close(&self) {
+        self.word.fetch_or(CLOSED, Ordering::SeqCst);
+        futex::wake_all(&self.word);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laxity_model::Span;
+    use std::sync::Arc;
+
+    #[test]
+    fn counts_are_kept_and_taken() {
+        let semaphore = Semaphore::new(1);
+        semaphore.signal(clock::now());
+        assert_eq!(semaphore.take(None), Taken::One);
+        assert_eq!(semaphore.take(None), Taken::One);
+        let until = clock::now() + Span::from_millis(1);
+        assert_eq!(semaphore.take(Some(until)), Taken::TimedOut);
+        assert!(clock::now() >= until);
+    }
+
+    #[test]
+    fn a_closed_semaphore_lets_nobody_wait() {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let waiter = {
+            let semaphore = Arc::clone(&semaphore);
+            std::thread::spawn(move || semaphore.take(None))
+        };
+        semaphore.close();
+        assert_eq!(waiter.join().unwrap(), Taken::Closed);
+        assert_eq!(semaphore.take(None), Taken::Closed);
+    }
+
+    #[test]
+    fn every_signal_is_taken_once_whoever_takes_it() {
+        const SIGNALS: u64 = 20_000;
+        let semaphore = Arc::new(Semaphore::new(0));
+        let takers: Vec<_> = (0..3)
+            .map(|_| {
+                let semaphore = Arc::clone(&semaphore);
+                std::thread::spawn(move || {
+                    let mut taken = 0;
+                    while semaphore.take(None) == Taken::One {
+                        taken += 1;
+                    }
+                    taken
+                })
+            })
+            .collect();
+        for _ in 0..SIGNALS {
+            semaphore.signal(clock::now());
+        }
+        while semaphore.word.load(Ordering::SeqCst) > 0 {
+            std::thread::yield_now();
+        }
+        semaphore.close();
+        let taken: u64 = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
+        assert_eq!(taken, SIGNALS);
+    }
+}

@@ -1,0 +1,331 @@
+//! The thread of one activity: set up at the rank of the starter, lowered to its own at the common start, then step after step.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::thread;
+
+use laxity_model::ring::Producer;
+use laxity_model::{
+    Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, ReservationRequest,
+    SemaphoreId, Service, Span, Step,
+};
+
+use super::context::{LiveContext, Log};
+use super::map;
+use super::run::Run;
+use super::semaphore::Taken;
+use crate::clock;
+use crate::holding::{HoldError, Holding, Place};
+use crate::sched::{self, CpuSet, Policy, Tid};
+use crate::usage::ThreadUsage;
+
+/// Stack of an activity's thread, all of it faulted in before the start.
+const STACK_BYTES: usize = 1 << 20;
+/// How much of it is touched: the guard page and what the thread already uses are left alone.
+const PREFAULT_BYTES: usize = STACK_BYTES / 2;
+/// The longest stretch of burning between two readings of the thread's own processor time, which cost a system call each.
+const BURN_STRETCH: Span = Span::from_micros(100);
+
+/// What an activity's thread needs to begin.
+pub(crate) struct Start {
+    pub(crate) id: ActivityId,
+    pub(crate) activity: Activity,
+    pub(crate) cpu: usize,
+    pub(crate) run: Arc<Run>,
+    pub(crate) ring: Producer,
+    pub(crate) place: Place,
+}
+
+/// What it hands back.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) usage: ThreadUsage,
+}
+
+/// Starts the thread. It inherits the starter's policy, so it cannot starve before it has its own.
+pub(crate) fn spawn(start: Start) -> Result<thread::JoinHandle<Outcome>, HostError> {
+    // The kernel keeps 15 bytes of a thread's name.
+    let name: String = start.activity.name.chars().filter(|c| *c != '\0').take(15).collect();
+    thread::Builder::new()
+        .name(name)
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            let run = Arc::clone(&start.run);
+            let name = start.activity.name.clone();
+            let id = start.id;
+            run.enter(id);
+            let result = panic::catch_unwind(AssertUnwindSafe(|| Worker::live(start)));
+            let outcome = match result {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(error)) => {
+                    run.fail(error.about(&name));
+                    Outcome::default()
+                }
+                Err(payload) => {
+                    let text = format!("activity {name} panicked: {}", message(&*payload));
+                    run.fail(HostError::Failed(text));
+                    Outcome::default()
+                }
+            };
+            run.leave(id);
+            outcome
+        })
+        .map_err(|error| HostError::Failed(format!("cannot start a thread: {error}")))
+}
+
+/// The text of a panic.
+pub(crate) fn message(payload: &(dyn std::any::Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+/// Writes to the stack below, so that no later call takes a page fault there.
+#[inline(never)]
+pub(crate) fn prefault_stack() {
+    let mut pages = [0u8; PREFAULT_BYTES];
+    std::hint::black_box(&mut pages);
+}
+
+/// What ended a stretch of stepping.
+enum Flow {
+    Continue,
+    Stop,
+}
+
+struct Worker {
+    placement: Placement,
+    reservation: Option<ReservationRequest>,
+    context: LiveContext,
+    holding: Holding,
+    /// The handler or deferred call is between its enter and its exit.
+    inside: bool,
+}
+
+impl Worker {
+    fn live(start: Start) -> Result<Outcome, HoldError> {
+        let Start {
+            id,
+            activity,
+            cpu,
+            run,
+            mut ring,
+            place,
+        } = start;
+        clock::use_exact_timers();
+        prefault_stack();
+        ring.prefault();
+        let own = Tid::current();
+        if place.may_wander() {
+            sched::set_affinity(own, &CpuSet::ALL)?;
+        } else {
+            sched::set_affinity(own, &CpuSet::single(cpu))?;
+        }
+        let own_policy = map::placement(activity.placement);
+        let mut holding = Holding::new(place, own_policy, cpu);
+        let begins = activity
+            .reservation
+            .is_some_and(|request| request.begins_at_start);
+        if begins {
+            holding.prepare()?;
+        }
+        let Some(begin) = run.wait_for_start() else {
+            return Ok(Outcome::default());
+        };
+        if !holding.holds() {
+            sched::set_policy(own, own_policy)?;
+        }
+        let mut worker = Self {
+            placement: activity.placement,
+            reservation: activity.reservation,
+            context: LiveContext {
+                run,
+                log: Log {
+                    ring,
+                    processor: activity.processor,
+                    activity: id,
+                },
+                timed_out: false,
+            },
+            holding,
+            inside: false,
+        };
+        let before = ThreadUsage::now();
+        if worker.context.run.sleep_until(begin) {
+            worker.begin(begins)?;
+            let mut body = activity.body;
+            worker.steps(&mut *body)?;
+        }
+        worker.holding.end();
+        Ok(Outcome {
+            usage: ThreadUsage::now().since(before),
+        })
+    }
+
+    fn begin(&mut self, with_reservation: bool) -> Result<(), HoldError> {
+        let start = self.context.run.start();
+        self.woke(start);
+        if with_reservation {
+            self.begin_reservation()?;
+        }
+        Ok(())
+    }
+
+    fn steps(&mut self, body: &mut dyn Body) -> Result<(), HoldError> {
+        while !self.context.run.ended() {
+            let step = body.step(&mut self.context);
+            if let Flow::Stop = self.carry_out(step)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, step: Step) -> Result<Flow, HoldError> {
+        match step {
+            Step::Charge(_) => {}
+            Step::Burn(service) => self.burn(service),
+            Step::SleepUntil(until) => return Ok(self.sleep(until)),
+            Step::Wait(semaphore) => return Ok(self.wait(semaphore, None)),
+            Step::WaitUntil(semaphore, until) => return Ok(self.wait(semaphore, Some(until))),
+            Step::Yield => thread::yield_now(),
+            Step::BeginReservation => self.begin_reservation()?,
+            Step::EndReservation => {
+                self.holding.end();
+                self.context.log.now(EventKind::ReservationEnd, [0, 0]);
+            }
+            Step::Finish => {
+                self.left();
+                self.context.log.now(EventKind::Finish, [0, 0]);
+                return Ok(Flow::Stop);
+            }
+            Step::EndRun => {
+                self.context.run.want_end();
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Uses exactly this much processor time, however long that takes on the wall.
+    fn burn(&mut self, service: Service) {
+        let goal = clock::thread_service() + service;
+        loop {
+            let left = goal.saturating_sub(clock::thread_service());
+            if left.is_zero() || self.context.run.ended() {
+                return;
+            }
+            let stretch = left.as_dedicated_span().min(BURN_STRETCH);
+            clock::spin_until(clock::now() + stretch, || self.context.run.ended());
+        }
+    }
+
+    fn sleep(&mut self, until: Instant) -> Flow {
+        if clock::now() < until {
+            self.left();
+            self.holding.enter_wait();
+            while clock::now() < until && !self.context.run.ended() {
+                self.context.run.doze_until(until);
+            }
+            self.holding.leave_wait();
+        } else if matches!(self.placement, Placement::Interrupt(_)) {
+            // The device raised the line while the handler ran: it is entered again, as a level-triggered line would.
+            self.left();
+        }
+        if self.context.run.ended() {
+            return Flow::Stop;
+        }
+        self.woke(until);
+        Flow::Continue
+    }
+
+    fn wait(&mut self, id: SemaphoreId, until: Option<Instant>) -> Flow {
+        let run = Arc::clone(&self.context.run);
+        let Some(semaphore) = run.semaphore(id) else {
+            run.fail(HostError::BadProgram(format!("semaphore {id} does not exist")));
+            return Flow::Stop;
+        };
+        let deferred = matches!(self.placement, Placement::Deferred);
+        if deferred {
+            // Queued again while it ran: it goes to the end of the queue, behind other calls of the same rank.
+            self.left();
+            thread::yield_now();
+        }
+        let taken = semaphore.try_take().unwrap_or_else(|| {
+            self.left();
+            self.holding.enter_wait();
+            let taken = semaphore.take(until);
+            self.holding.leave_wait();
+            if taken == Taken::One && !deferred {
+                self.woke(semaphore.last_signal());
+            }
+            taken
+        });
+        if taken == Taken::One && deferred {
+            self.woke(semaphore.last_signal());
+        }
+        self.context.timed_out = taken == Taken::TimedOut;
+        match taken {
+            Taken::One => {}
+            Taken::TimedOut => self.woke(until.unwrap_or_else(clock::now)),
+            Taken::Closed => return Flow::Stop,
+        }
+        Flow::Continue
+    }
+
+    /// Records that the activity has the processor again; `meant` is when it was to have it.
+    fn woke(&mut self, meant: Instant) {
+        let now = clock::now();
+        let args = [meant.as_nanos(), 0];
+        let log = &mut self.context.log;
+        match self.placement {
+            Placement::Interrupt(_) => {
+                log.at(now, EventKind::InterruptEnter, args);
+                self.inside = true;
+            }
+            Placement::Deferred => {
+                log.at(now, EventKind::DeferredEnter, args);
+                self.inside = true;
+            }
+            _ => {
+                log.at(now, EventKind::Wake, args);
+                log.at(now, EventKind::Dispatch, [0, 0]);
+            }
+        }
+    }
+
+    /// Records that the activity gives the processor up.
+    fn left(&mut self) {
+        let kind = match self.placement {
+            Placement::Interrupt(_) => EventKind::InterruptExit,
+            Placement::Deferred => EventKind::DeferredExit,
+            _ => EventKind::Block,
+        };
+        if kind == EventKind::Block || self.inside {
+            self.inside = false;
+            self.context.log.now(kind, [0, 0]);
+        }
+    }
+
+    fn begin_reservation(&mut self) -> Result<(), HoldError> {
+        let Some(request) = self.reservation else {
+            self.context
+                .run
+                .fail(HostError::BadProgram("an activity without a reservation began one".to_owned()));
+            return Ok(());
+        };
+        self.holding.begin()?;
+        let reservation = request.reservation;
+        let args = [
+            reservation.service().as_nanos(),
+            reservation.period().as_nanos(),
+        ];
+        self.context.log.now(EventKind::ReservationBegin, args);
+        Ok(())
+    }
+}
+
+/// The policy of the thread that starts the others, and which they have until the common start.
+pub(crate) const STARTER: Policy = Policy::Fifo(map::WITNESS);

@@ -1,0 +1,170 @@
+//! Measures what switching costs: a dispatcher without compensation gives short slots to a thread that only reads the clock.
+
+use std::sync::Arc;
+use std::thread;
+
+use laxity_model::slots::{Slot, SlotTable};
+use laxity_model::{ActivityId, HostError, Instant, Outside, ProcessorId, Reservation, Service, Span, ring};
+
+use super::gate::ParkSignal;
+use super::seat::{Bell, Seat};
+use super::{DispatcherStart, Timing, spawn};
+use crate::{clock, signals};
+use crate::host::run::Run;
+use crate::sched::{self, CpuSet, Policy, Restore, Tid};
+
+const CYCLE: Span = Span::from_millis(1);
+const LENGTH: Span = Span::from_micros(300);
+const CYCLES: u64 = 100;
+/// Readings further apart than this are the two sides of a gap; a clock reading costs a hundredth of it.
+const GAP: Span = Span::from_micros(20);
+/// A switch that took longer was disturbed, and says nothing about the machine's costs.
+const LONGEST: Span = Span::from_micros(100);
+
+/// What was measured, and from how many switches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Calibration {
+    /// The medians.
+    pub timing: Timing,
+    /// Slots begun and ended that were counted.
+    pub entered: usize,
+    /// The same for ends.
+    pub left: usize,
+}
+
+/// Measures on one processor, in about 0.1 s, for a kind of confinement. Needs `SCHED_FIFO`.
+///
+/// Everything the calling thread had is restored.
+pub fn calibrate(cpu: usize, outside: Outside) -> Result<Calibration, HostError> {
+    let failed = |error: &dyn std::fmt::Display| HostError::Failed(format!("calibration: {error}"));
+    let _restore = Restore::of(Tid::current()).map_err(|error| failed(&error))?;
+    let _park = ParkSignal::install();
+    // The threads inherit this rank until they have their own.
+    sched::set_policy_inherited(Tid::current(), Policy::Fifo(crate::host::map::WITNESS))
+        .map_err(|error| HostError::CannotRun(error.to_string()))?;
+
+    let run = Arc::new(Run::new(1, &[]));
+    let bell = Arc::new(Bell::default());
+    let reservation = Reservation::new(Service::from_nanos(LENGTH.as_nanos()), CYCLE)
+        .map_err(|error| failed(&error))?;
+    let seat = Arc::new(Seat::new(ActivityId(0), reservation, outside, Arc::clone(&bell)));
+    let slot = Slot {
+        start: Span::ZERO,
+        length: LENGTH,
+        owner: 0,
+    };
+    let table = SlotTable::new(CYCLE, vec![slot])
+        .ok_or_else(|| HostError::Failed("calibration: no table".to_owned()))?;
+    let (ring, _) = ring::channel(16);
+    let dispatcher = spawn(DispatcherStart {
+        cpu,
+        processor: ProcessorId(0),
+        table,
+        seats: vec![Arc::clone(&seat)],
+        bell,
+        timing: Timing::default(),
+        ring,
+        run: Arc::clone(&run),
+    })?;
+    let observer = {
+        let run = Arc::clone(&run);
+        thread::Builder::new()
+            .name("calibration".to_owned())
+            .spawn(move || observe(cpu, &run, &seat))
+    };
+    while run.ready() < 2 && run.failure().is_none() && observer.is_ok() {
+        signals::wait(signals::bell(), Some(clock::now() + Span::from_millis(1)));
+    }
+    let origin = clock::now() + Span::from_millis(2);
+    run.begin(origin);
+    run.sleep_until(origin + CYCLE * CYCLES);
+    run.finish();
+    let gaps = observer
+        .map_err(|error| failed(&error))?
+        .join()
+        .map_err(|_| failed(&"its observer panicked"))?;
+    dispatcher
+        .join()
+        .map_err(|_| failed(&"its dispatcher panicked"))?;
+    if let Some(error) = run.failure() {
+        return Err(error);
+    }
+    Ok(evaluate(origin, &gaps))
+}
+
+/// Reads the clock until the run ends; returns the stretches in which it could not.
+fn observe(cpu: usize, run: &Run, seat: &Seat) -> Vec<(Instant, Instant)> {
+    let mut gaps = Vec::with_capacity(4 * CYCLES as usize);
+    let own = Tid::current();
+    let set = sched::set_affinity(own, &CpuSet::single(cpu));
+    let ordinary = Policy::Other { nice: 0 };
+    let Some(origin) = run.wait_for_start() else {
+        return gaps;
+    };
+    if set.is_err() || sched::set_policy(own, ordinary).is_err() || !run.sleep_until(origin) {
+        return gaps;
+    }
+    seat.sit(ordinary);
+    let mut last = clock::now();
+    while !run.ended() {
+        let now = clock::now();
+        if now.saturating_since(last) > GAP && gaps.len() < gaps.capacity() {
+            gaps.push((last, now));
+        }
+        last = now;
+    }
+    seat.stand_up();
+    gaps
+}
+
+fn evaluate(origin: Instant, gaps: &[(Instant, Instant)]) -> Calibration {
+    let mut entering = Vec::new();
+    let mut leaving = Vec::new();
+    for (from, to) in gaps {
+        entering.extend(delay(*to, origin));
+        leaving.extend(delay(*from, origin + LENGTH));
+    }
+    Calibration {
+        timing: Timing {
+            entering: median(&mut entering),
+            leaving: median(&mut leaving),
+        },
+        entered: entering.len(),
+        left: leaving.len(),
+    }
+}
+
+/// How long after the latest edge of the cycle this was; `None` if it has nothing to do with that edge.
+fn delay(at: Instant, first_edge: Instant) -> Option<Span> {
+    if at < first_edge {
+        return None;
+    }
+    let delay = (at - first_edge) % CYCLE;
+    (delay <= LONGEST).then_some(delay)
+}
+
+fn median(spans: &mut [Span]) -> Span {
+    spans.sort_unstable();
+    spans.get(spans.len() / 2).copied().unwrap_or(Span::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_count_from_their_own_edge() {
+        let origin = Instant::from_millis(5);
+        let us = Span::from_micros;
+        let gaps = [
+            (origin + LENGTH + us(3), origin + CYCLE + us(9)),
+            (origin + CYCLE + LENGTH + us(5), origin + CYCLE * 2 + us(11)),
+            // A disturbance in the middle of a slot is neither edge.
+            (origin + CYCLE * 2 + us(120), origin + CYCLE * 2 + us(170)),
+        ];
+        let found = evaluate(origin, &gaps);
+        assert_eq!((found.entered, found.left), (2, 2));
+        assert_eq!(found.timing.entering, us(11));
+        assert_eq!(found.timing.leaving, us(5));
+    }
+}

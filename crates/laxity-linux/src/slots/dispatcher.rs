@@ -1,0 +1,164 @@
+//! The dispatcher's thread: carries out what the model's state machine says.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::thread;
+
+use laxity_model::ring::Producer;
+use laxity_model::slots::{Command, Dispatcher, SlotTable};
+use laxity_model::{Event, EventKind, HostError, Instant, ProcessorId};
+
+use super::seat::{Attended, Bell, Seat};
+use super::{EARLY, SlotReport, Timing};
+use crate::host::map;
+use crate::host::run::Run;
+use crate::host::thread::{message, prefault_stack};
+use crate::sched::{self, CpuSet, Policy, SchedError, Tid};
+use crate::usage::ThreadUsage;
+use crate::{clock, futex};
+
+/// What a dispatcher needs to begin. The seats are in the order of the table's owners.
+pub(crate) struct DispatcherStart {
+    pub(crate) cpu: usize,
+    pub(crate) processor: ProcessorId,
+    pub(crate) table: SlotTable,
+    pub(crate) seats: Vec<Arc<Seat>>,
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) timing: Timing,
+    pub(crate) ring: Producer,
+    pub(crate) run: Arc<Run>,
+}
+
+/// Starts the dispatcher; it ends with the run.
+pub(crate) fn spawn(start: DispatcherStart) -> Result<thread::JoinHandle<SlotReport>, HostError> {
+    thread::Builder::new()
+        .name(format!("dispatcher/{}", start.cpu))
+        .spawn(move || Worker::live(start))
+        .map_err(|error| HostError::Failed(format!("cannot start a dispatcher: {error}")))
+}
+
+struct Worker {
+    cpu: usize,
+    processor: ProcessorId,
+    seats: Vec<Attended>,
+    bell: Arc<Bell>,
+    timing: Timing,
+    ring: Producer,
+    run: Arc<Run>,
+    slots: u64,
+}
+
+impl Worker {
+    fn live(start: DispatcherStart) -> SlotReport {
+        let DispatcherStart {
+            cpu,
+            processor,
+            table,
+            seats,
+            bell,
+            timing,
+            ring,
+            run,
+        } = start;
+        let mut worker = Self {
+            cpu,
+            processor,
+            seats: seats.into_iter().map(Seat::attend).collect(),
+            bell,
+            timing,
+            ring,
+            run: Arc::clone(&run),
+            slots: 0,
+        };
+        let before = ThreadUsage::now();
+        let result = panic::catch_unwind(AssertUnwindSafe(|| worker.work(table)));
+        match result {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => run.fail(HostError::Failed(format!(
+                "the dispatcher of processor {cpu}: {error}"
+            ))),
+            Err(payload) => run.fail(HostError::Failed(format!(
+                "the dispatcher of processor {cpu} panicked: {}",
+                message(&*payload)
+            ))),
+        }
+        for seat in &mut worker.seats {
+            seat.abandon();
+        }
+        SlotReport {
+            cpu,
+            slots: worker.slots,
+            spent: ThreadUsage::now().since(before).service,
+            timing,
+        }
+    }
+
+    fn work(&mut self, table: SlotTable) -> Result<(), SchedError> {
+        clock::use_exact_timers();
+        prefault_stack();
+        self.ring.prefault();
+        sched::set_affinity(Tid::current(), &CpuSet::single(self.cpu))?;
+        sched::set_policy(Tid::current(), Policy::Fifo(map::DISPATCHER))?;
+        let Some(origin) = self.run.wait_for_start() else {
+            return Ok(());
+        };
+        // The machine sees a clock that is fast by the cost of leaving, so that it ends slots that much early; what it would
+        // begin early by the same is taken off what it compensates at beginnings.
+        let ahead = self.timing.leaving;
+        let compensation = self.timing.entering.saturating_sub(ahead);
+        let lead = EARLY.saturating_sub(ahead);
+        let mut machine = Dispatcher::new(table, origin, lead, compensation);
+        while !self.run.ended() {
+            let rung = self.bell.number();
+            let current = machine.current();
+            for (owner, seat) in self.seats.iter_mut().enumerate() {
+                seat.answer(current == Some(owner))?;
+            }
+            match machine.poll(clock::now() + ahead) {
+                Command::SleepUntil(until) => {
+                    futex::wait(self.bell.word(), rung, Some(until - ahead));
+                }
+                Command::SpinUntil(until) => {
+                    clock::spin_until(until - ahead, || false);
+                }
+                Command::Switch { from, to, edge } => self.switch(from, to, edge)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn switch(
+        &mut self,
+        from: Option<usize>,
+        to: Option<usize>,
+        edge: Instant,
+    ) -> Result<(), SchedError> {
+        if let Some(seat) = from.and_then(|owner| self.seats.get(owner)) {
+            seat.leave()?;
+        }
+        if let Some(seat) = to.and_then(|owner| self.seats.get(owner)) {
+            seat.enter()?;
+            self.slots += 1;
+        }
+        // Recorded after both effects: what the record costs is nobody's delay.
+        let now = clock::now();
+        self.record(from, EventKind::SlotEnd, now, edge);
+        self.record(to, EventKind::SlotBegin, now, edge);
+        Ok(())
+    }
+
+    fn record(&mut self, owner: Option<usize>, kind: EventKind, at: Instant, edge: Instant) {
+        let Some(seat) = owner.and_then(|owner| self.seats.get(owner)) else {
+            return;
+        };
+        if seat.is_taken() {
+            self.ring.push(Event {
+                at,
+                kind,
+                processor: self.processor,
+                activity: seat.activity(),
+                args: [edge.as_nanos(), 0],
+            });
+        }
+    }
+}

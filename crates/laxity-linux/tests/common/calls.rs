@@ -1,0 +1,148 @@
+//! The calls that break things on purpose. Each acts on the calling thread, but limits and locked memory are its process's.
+
+use std::io;
+
+use laxity_linux::doctor::machine::Processors;
+use laxity_linux::doctor::{DeadlineParameters, Failure};
+
+/// The first version of `struct sched_attr`.
+#[repr(C)]
+#[derive(Default)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+}
+
+/// The result of a call, as the doctor wants it.
+fn checked(result: libc::c_long) -> Result<(), Failure> {
+    if result == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    Err(Failure::Errno(error.raw_os_error().unwrap_or_default()))
+}
+
+fn set_attr(mut attr: SchedAttr) -> Result<(), Failure> {
+    attr.size = size_of::<SchedAttr>() as u32;
+    // SAFETY: `attr` is as large as it says, and outlives the call, which reads it; 0 is the caller.
+    checked(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0u32) })
+}
+
+pub fn set_fifo(priority: u8) -> Result<(), Failure> {
+    set_attr(SchedAttr {
+        policy: libc::SCHED_FIFO as u32,
+        priority: u32::from(priority),
+        ..SchedAttr::default()
+    })
+}
+
+pub fn set_ordinary() -> Result<(), Failure> {
+    set_attr(SchedAttr::default())
+}
+
+pub fn set_deadline(asked: DeadlineParameters, reset_on_fork: bool) -> Result<(), Failure> {
+    set_attr(SchedAttr {
+        policy: 6,
+        flags: u64::from(reset_on_fork),
+        runtime_ns: asked.runtime.as_nanos(),
+        deadline_ns: asked.deadline.as_nanos(),
+        period_ns: asked.period.as_nanos(),
+        ..SchedAttr::default()
+    })
+}
+
+pub fn set_affinity(processors: &Processors) -> Result<(), Failure> {
+    let mut mask = [0u64; 1024];
+    for cpu in processors.iter().map(usize::from) {
+        mask[cpu / 64] |= 1 << (cpu % 64);
+    }
+    let bytes = size_of_val(&mask);
+    // SAFETY: `mask` has `bytes` bytes and outlives the call, which reads it.
+    checked(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, bytes, mask.as_ptr()) })
+}
+
+pub fn lock_memory() -> Result<(), Failure> {
+    // SAFETY: takes plain numbers; locking changes no content.
+    checked(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }.into())
+}
+
+/// Takes a capability out of the thread's effective and permitted sets.
+pub fn drop_capability(number: u32) {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Default)]
+    struct Set {
+        effective: u32,
+        permitted: u32,
+        inheritable: u32,
+    }
+    let mut header = Header {
+        version: 0x2008_0522,
+        pid: 0,
+    };
+    let mut sets = [Set::default(); 2];
+    // SAFETY: the third version of the header has two sets, which the kernel writes.
+    let got = unsafe { libc::syscall(libc::SYS_capget, &raw mut header, sets.as_mut_ptr()) };
+    assert_eq!(checked(got), Ok(()), "capget");
+    let (set, bit) = (number as usize / 32, 1 << (number % 32));
+    sets[set].effective &= !bit;
+    sets[set].permitted &= !bit;
+    // SAFETY: as above; the kernel reads both.
+    let put = unsafe { libc::syscall(libc::SYS_capset, &raw mut header, sets.as_ptr()) };
+    assert_eq!(checked(put), Ok(()), "a capability may always be dropped");
+}
+
+/// Which limit of setrlimit(2).
+#[derive(Clone, Copy)]
+pub enum Resource {
+    RealTimePriority,
+    RealTimeTimeUs,
+    LockedMemoryBytes,
+    CoreBytes,
+}
+
+/// Sets the soft limit; the hard one is raised to it if it is lower.
+pub fn set_limit(resource: Resource, soft: u64) -> Result<(), Failure> {
+    let resource = match resource {
+        Resource::RealTimePriority => libc::RLIMIT_RTPRIO,
+        Resource::RealTimeTimeUs => libc::RLIMIT_RTTIME,
+        Resource::LockedMemoryBytes => libc::RLIMIT_MEMLOCK,
+        Resource::CoreBytes => libc::RLIMIT_CORE,
+    };
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the kernel writes one `rlimit` to `limit`.
+    checked(unsafe { libc::getrlimit(resource, &raw mut limit) }.into())?;
+    limit.rlim_cur = soft;
+    limit.rlim_max = limit.rlim_max.max(soft);
+    // SAFETY: `limit` outlives the call, which reads it.
+    checked(unsafe { libc::setrlimit(resource, &raw const limit) }.into())
+}
+
+/// The caller's thread id.
+pub fn thread_id() -> u32 {
+    // SAFETY: takes nothing, returns a plain number.
+    unsafe { libc::gettid() }.unsigned_abs()
+}
+
+/// Makes a process about to be started root of a user namespace of its own.
+pub fn enter_user_namespace() -> io::Result<()> {
+    // SAFETY: take and return plain numbers.
+    let (uid, unshared) = unsafe { (libc::getuid(), libc::unshare(libc::CLONE_NEWUSER)) };
+    if unshared != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    std::fs::write("/proc/self/uid_map", format!("0 {uid} 1"))
+}

@@ -1,0 +1,635 @@
+//! Every cause, induced for real and told from the others. What a process cannot take back is done in one of its own.
+#![allow(unsafe_code, reason = "breaking things takes system calls")]
+
+#[path = "common/calls.rs"]
+mod calls;
+mod common;
+
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use calls::Resource;
+use common::{in_own_process, in_own_process_with, lacks, live_lock, skip, until};
+use laxity_linux::doctor::machine::{
+    CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Policy, Processors, RealTimeGroup,
+};
+use laxity_linux::doctor::{
+    Cause, DeadlineParameters, Diagnosis, Failure, Machine, Operation, ParameterError, Status,
+    can_run_live, diagnose, explain, foresee, parse, real_time_threads, table,
+};
+use laxity_model::{Service, Span};
+
+fn deadline(runtime_us: u64, deadline_us: u64, period_us: u64) -> DeadlineParameters {
+    DeadlineParameters {
+        runtime: Service::from_micros(runtime_us),
+        deadline: Span::from_micros(deadline_us),
+        period: Span::from_micros(period_us),
+    }
+}
+
+/// Three tenths of a processor.
+fn three_tenths() -> DeadlineParameters {
+    deadline(3_000, 10_000, 10_000)
+}
+
+/// Whether the tester may schedule at all; says so if not.
+fn may_schedule() -> bool {
+    let may = Machine::probe().rights.has(CAP_SYS_NICE) == Some(true);
+    if !may {
+        lacks("inducing this takes CAP_SYS_NICE");
+    }
+    may
+}
+
+/// Explains a failure on the thread that had it, and checks that it was foreseen with the same cause.
+fn explained(operation: &Operation, result: Result<(), Failure>) -> Diagnosis {
+    let failure = result.expect_err("this was meant to fail");
+    let machine = Machine::probe();
+    let diagnosis = explain(operation, failure, &machine);
+    let foreseen = foresee(operation, &machine).expect("what failed is foreseen");
+    assert_eq!(failure, Failure::Errno(foreseen.errno));
+    assert_eq!(foreseen.diagnosis, diagnosis);
+    diagnosis
+}
+
+const EPERM: Result<(), Failure> = Err(Failure::Errno(libc::EPERM));
+const EBUSY: Result<(), Failure> = Err(Failure::Errno(libc::EBUSY));
+const EINVAL: Result<(), Failure> = Err(Failure::Errno(libc::EINVAL));
+const ENOMEM: Result<(), Failure> = Err(Failure::Errno(libc::ENOMEM));
+
+#[test]
+fn no_capability() {
+    in_own_process("no_capability", || {
+        calls::set_limit(Resource::RealTimePriority, 0).unwrap();
+        calls::drop_capability(CAP_SYS_NICE);
+        let fifo = calls::set_fifo(50);
+        assert_eq!(fifo, EPERM);
+        let diagnosis = explained(&Operation::SetFifo { priority: 50 }, fifo);
+        assert_eq!(diagnosis.cause, Cause::NoCapability("CAP_SYS_NICE"));
+        assert!(diagnosis.remedy.contains("setcap cap_sys_nice"));
+
+        let reserved = calls::set_deadline(three_tenths(), true);
+        let diagnosis = explained(&Operation::SetDeadline(three_tenths()), reserved);
+        assert_eq!(diagnosis.cause, Cause::NoCapability("CAP_SYS_NICE"));
+
+        let live = can_run_live().unwrap_err();
+        assert_eq!(live.cause, Cause::NoCapability("CAP_SYS_NICE"));
+        let findings = diagnose(&Machine::probe());
+        for name in ["fifo", "deadline"] {
+            let finding = findings.iter().find(|f| f.name == name).unwrap();
+            assert_eq!(finding.status, Status::Missing);
+            assert!(finding.remedy.as_ref().unwrap().contains("setcap"));
+        }
+    });
+}
+
+#[test]
+fn a_capability_of_a_user_namespace_does_not_count() {
+    let prepare = |command: &mut Command| {
+        // SAFETY: the closure runs between fork and exec in a process of one thread. It allocates, which the C library makes safe
+        // after a fork.
+        unsafe { command.pre_exec(calls::enter_user_namespace) };
+    };
+    let allowed = {
+        let mut probe = Command::new("true");
+        prepare(&mut probe);
+        probe.status()
+    };
+    if let Err(error) = allowed {
+        lacks(&format!("user namespaces are not allowed here: {error}"));
+        return;
+    }
+    let name = "a_capability_of_a_user_namespace_does_not_count";
+    in_own_process_with(name, prepare, || {
+        let machine = Machine::probe();
+        assert_eq!(machine.rights.initial_user_namespace, Ok(false));
+        assert_eq!(machine.rights.capabilities.unwrap() >> CAP_SYS_NICE & 1, 1);
+        if machine.rights.rtprio != Ok(Limit::At(0)) {
+            calls::set_limit(Resource::RealTimePriority, 0).unwrap();
+        }
+        let fifo = calls::set_fifo(50);
+        assert_eq!(fifo, EPERM);
+        let diagnosis = explained(&Operation::SetFifo { priority: 50 }, fifo);
+        assert_eq!(
+            diagnosis.cause,
+            Cause::CapabilityOfNamespace("CAP_SYS_NICE")
+        );
+        assert!(diagnosis.remedy.contains("prlimit"));
+    });
+}
+
+#[test]
+fn rtprio_too_low() {
+    let _alone = live_lock();
+    in_own_process("rtprio_too_low", || {
+        if calls::set_limit(Resource::RealTimePriority, 10).is_err() {
+            skip("raising RLIMIT_RTPRIO takes CAP_SYS_RESOURCE");
+            return;
+        }
+        calls::drop_capability(CAP_SYS_NICE);
+        let within = Operation::SetFifo { priority: 10 };
+        assert_eq!(foresee(&within, &Machine::probe()), None);
+        assert_eq!(calls::set_fifo(10), Ok(()));
+        let diagnosis = explained(&Operation::SetFifo { priority: 50 }, calls::set_fifo(50));
+        assert_eq!(
+            diagnosis.cause,
+            Cause::RtprioTooLow {
+                limit: 10,
+                priority: 50
+            }
+        );
+        assert!(diagnosis.remedy.contains("--rtprio=50"));
+    });
+}
+
+#[test]
+fn affinity_narrower_than_the_root_domain() {
+    let _alone = live_lock();
+    in_own_process("affinity_narrower_than_the_root_domain", || {
+        if !may_schedule() {
+            return;
+        }
+        let machine = Machine::probe();
+        let whole = machine.own_root_domain().unwrap().clone();
+        if whole.len() < 2 {
+            lacks("a root domain of one processor cannot be narrowed");
+            return;
+        }
+        let narrow: Processors = whole.iter().take(1).collect();
+        calls::set_affinity(&narrow).unwrap();
+        let asked = deadline(100, 100_000, 100_000);
+        let operation = Operation::SetDeadline(asked);
+        let reserved = calls::set_deadline(asked, true);
+        assert_eq!(reserved, EPERM);
+        let diagnosis = explained(&operation, reserved);
+        assert_eq!(
+            diagnosis.cause,
+            Cause::AffinityNarrowerThanRootDomain {
+                affinity: narrow.clone(),
+                root_domain: whole.clone()
+            }
+        );
+        assert!(diagnosis.remedy.contains(&format!("taskset -pc {whole}")));
+        // FIFO has no such condition; and the remedy is one.
+        assert_eq!(calls::set_fifo(1), Ok(()));
+        calls::set_affinity(&whole).unwrap();
+        assert_eq!(calls::set_deadline(asked, true), Ok(()));
+
+        // The other way round, the same cause has another number.
+        let narrowed = calls::set_affinity(&narrow);
+        assert_eq!(narrowed, EBUSY);
+        let diagnosis = explained(&Operation::SetAffinity(narrow), narrowed);
+        assert!(matches!(
+            diagnosis.cause,
+            Cause::AffinityNarrowerThanRootDomain { .. }
+        ));
+        assert!(diagnosis.remedy.contains("slots"));
+    });
+}
+
+/// A v1 group that is removed when it is dropped; those of test runs that were killed are removed first.
+struct Group(PathBuf);
+
+const GROUP: &str = "LAXITY_TEST_GROUP";
+
+impl Group {
+    /// Where v1 groups can be made that limit real-time threads.
+    fn parent() -> Option<PathBuf> {
+        let mounts = parse::mounts(&fs::read_to_string("/proc/self/mountinfo").ok()?);
+        let of_cpu = mounts.into_iter().find(|mount| {
+            mount.file_system == "cgroup" && mount.options.iter().any(|option| option == "cpu")
+        })?;
+        let point = PathBuf::from(of_cpu.point);
+        point.join("cpu.rt_runtime_us").exists().then_some(point)
+    }
+
+    fn new(parent: &Path) -> std::io::Result<Self> {
+        for stale in fs::read_dir(parent)?.flatten() {
+            let name = stale.file_name();
+            let Some(pid) = name.to_str().and_then(|n| n.strip_prefix("laxity-doctor-")) else {
+                continue;
+            };
+            if !Path::new("/proc").join(pid).exists() {
+                fs::remove_dir(stale.path())?;
+            }
+        }
+        let own = parent.join(format!("laxity-doctor-{}", std::process::id()));
+        fs::create_dir(&own)?;
+        Ok(Self(own))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The process that was in it took it away if it came to its end.
+        if self.0.exists() {
+            until("the group is empty", || fs::remove_dir(&self.0).is_ok());
+        }
+    }
+}
+
+#[test]
+fn real_time_group_without_runtime() {
+    let _alone = live_lock();
+    let Some(parent) = Group::parent() else {
+        lacks("inducing this takes a v1 cpu group with RT_GROUP_SCHED");
+        return;
+    };
+    let name = "real_time_group_without_runtime";
+    if let Some(group) = std::env::var_os(GROUP) {
+        in_own_process(name, || in_group(&parent, &PathBuf::from(group)));
+        return;
+    }
+    let group = match Group::new(&parent) {
+        Ok(group) => group,
+        Err(error) => {
+            lacks(&format!("{}: {error}", parent.display()));
+            return;
+        }
+    };
+    let prepare = |command: &mut Command| {
+        command.env(GROUP, &group.0);
+    };
+    in_own_process_with(name, prepare, || unreachable!("only with a group"));
+    drop(group);
+}
+
+fn in_group(parent: &Path, path: &Path) {
+    if !may_schedule() {
+        return;
+    }
+    let group = Group(path.to_owned());
+    let thread = calls::thread_id().to_string();
+    fs::write(path.join("cpu.rt_runtime_us"), "0").unwrap();
+    fs::write(path.join("tasks"), &thread).unwrap();
+    let directory = path.display().to_string();
+    assert_eq!(
+        Machine::probe().rights.group,
+        Ok(RealTimeGroup::V1 {
+            directory: directory.clone(),
+            runtime_us: Some(0)
+        })
+    );
+    let operation = Operation::SetFifo { priority: 1 };
+    let fifo = calls::set_fifo(1);
+    assert_eq!(fifo, EPERM);
+    let diagnosis = explained(&operation, fifo);
+    let cause = Cause::RealTimeGroupWithoutRuntime { group: directory };
+    assert_eq!(diagnosis.cause, cause);
+    assert!(diagnosis.remedy.contains("cpu.rt_runtime_us"));
+    let way_out = format!("echo $$ > {}/tasks", parent.display());
+    assert!(diagnosis.remedy.contains(&way_out), "{}", diagnosis.remedy);
+    assert_eq!(can_run_live().unwrap_err().cause, cause);
+
+    // Deadline is not refused for it, and is not said to be.
+    let asked = deadline(100, 100_000, 100_000);
+    assert_eq!(
+        foresee(&Operation::SetDeadline(asked), &Machine::probe()),
+        None
+    );
+    assert_eq!(calls::set_deadline(asked, true), Ok(()));
+    assert_eq!(calls::set_ordinary(), Ok(()));
+
+    // The remedy is one.
+    fs::write(path.join("cpu.rt_runtime_us"), "100000").unwrap();
+    assert_eq!(foresee(&operation, &Machine::probe()), None);
+    assert_eq!(calls::set_fifo(1), Ok(()));
+    assert_eq!(calls::set_ordinary(), Ok(()));
+    fs::write(parent.join("tasks"), &thread).unwrap();
+    drop(group);
+    assert!(!path.exists());
+}
+
+/// A thread that holds a reservation and does nothing with it, until it is dropped.
+struct Holder {
+    end: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Holder {
+    fn new(asked: DeadlineParameters) -> Result<Self, Failure> {
+        let (end, ended) = mpsc::channel::<()>();
+        let (answer, answered) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let result = calls::set_deadline(asked, true);
+            answer.send(result).expect("the asker waits");
+            if result.is_ok() {
+                // Until the sender is dropped.
+                let _ = ended.recv();
+            }
+        });
+        let result = answered.recv().expect("the thread answers");
+        let holder = Self {
+            end: Some(end),
+            thread: Some(thread),
+        };
+        result.map(|()| holder)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[test]
+fn no_bandwidth_left() {
+    let _alone = live_lock();
+    in_own_process("no_bandwidth_left", || {
+        if !may_schedule() {
+            return;
+        }
+        let asked = three_tenths();
+        let operation = Operation::SetDeadline(asked);
+        if !matches!(Machine::probe().bandwidth, Ok(Some(_))) {
+            lacks("the machine does not limit deadline bandwidth, or does not show it");
+            return;
+        }
+        let mut holders = Vec::new();
+        let failure = loop {
+            let foreseen = foresee(&operation, &Machine::probe());
+            match Holder::new(asked) {
+                Ok(holder) => {
+                    assert_eq!(foreseen, None, "granted: {} before", holders.len());
+                    holders.push(holder);
+                }
+                Err(failure) => {
+                    assert!(foreseen.is_some(), "refused: {} before", holders.len());
+                    break failure;
+                }
+            }
+        };
+        assert_eq!(Err(failure), EBUSY);
+        let machine = Machine::probe();
+        let diagnosis = explain(&operation, failure, &machine);
+        let Cause::NoBandwidthLeft {
+            missing: Some(missing),
+        } = diagnosis.cause
+        else {
+            panic!("{diagnosis:?}");
+        };
+        let domain = machine.own_bandwidth().unwrap();
+        assert_eq!(missing.plus(domain.free()).ppm(), 300_000);
+        // The nearest that would do is named, with who holds the rest; and it does.
+        let nearest = domain.free().runtime_in(asked.period);
+        assert!(diagnosis.remedy.contains(&nearest.to_string()));
+        assert!(diagnosis.remedy.contains(&format!("of {}", std::process::id())));
+        if nearest >= Service::from_micros(2) {
+            let rest = DeadlineParameters {
+                runtime: nearest,
+                ..asked
+            };
+            holders.push(Holder::new(rest).expect("what is left is granted"));
+        }
+        let whole = holders.len();
+        drop(holders);
+        until("the bandwidth comes back at the zero-lag times", || {
+            let again: Vec<_> = (0..whole - 1).map_while(|_| Holder::new(asked).ok()).collect();
+            again.len() == whole - 1
+        });
+    });
+}
+
+#[test]
+fn parameters_out_of_range() {
+    let _alone = live_lock();
+    in_own_process("parameters_out_of_range", || {
+        let bounds = Machine::probe().throttling;
+        let shortest = bounds.deadline_period_min.unwrap().as_micros();
+        let longest = bounds.deadline_period_max.unwrap().as_micros();
+        let short = DeadlineParameters {
+            runtime: Service::from_nanos(1023),
+            ..deadline(1, 10_000, 10_000)
+        };
+        let cases = [
+            (short, ParameterError::RuntimeTooShort),
+            (
+                deadline(5_000, 4_000, 10_000),
+                ParameterError::RuntimeOverDeadline,
+            ),
+            (
+                deadline(1_000, 20_000, 10_000),
+                ParameterError::DeadlineOverPeriod,
+            ),
+            (
+                deadline(10, shortest - 1, shortest - 1),
+                ParameterError::PeriodTooShort,
+            ),
+            (
+                deadline(100, longest + 1, longest + 1),
+                ParameterError::PeriodTooLong,
+            ),
+        ];
+        // The kernel looks at the numbers before the rights: anybody may run this.
+        for (asked, wrong) in cases {
+            let result = calls::set_deadline(asked, true);
+            assert_eq!(result, EINVAL, "{asked:?}");
+            let diagnosis = explained(&Operation::SetDeadline(asked), result);
+            assert_eq!(diagnosis.cause, Cause::OutOfRange(wrong));
+            assert!(diagnosis.remedy.starts_with("ask for"));
+        }
+        for priority in [0, 100] {
+            let result = calls::set_fifo(priority);
+            assert_eq!(result, EINVAL);
+            let diagnosis = explained(&Operation::SetFifo { priority }, result);
+            assert_eq!(
+                diagnosis.cause,
+                Cause::OutOfRange(ParameterError::Priority)
+            );
+        }
+        if may_schedule() {
+            // The bounds themselves are allowed.
+            for period in [shortest, longest] {
+                let edge = deadline(2, period, period);
+                assert_eq!(foresee(&Operation::SetDeadline(edge), &Machine::probe()), None);
+                assert_eq!(calls::set_deadline(edge, true), Ok(()));
+                assert_eq!(calls::set_ordinary(), Ok(()));
+            }
+        }
+    });
+}
+
+#[test]
+fn fork_without_reset_on_fork() {
+    let _alone = live_lock();
+    in_own_process("fork_without_reset_on_fork", || {
+        if !may_schedule() {
+            return;
+        }
+        let start = || Command::new("true").status().map(|status| status.success());
+        let asked = deadline(5_000, 100_000, 100_000);
+        assert_eq!(calls::set_deadline(asked, false), Ok(()));
+        let error = start().unwrap_err().raw_os_error();
+        assert_eq!(error, Some(libc::EAGAIN));
+        let diagnosis = explained(&Operation::Fork, Err(Failure::Errno(libc::EAGAIN)));
+        assert_eq!(diagnosis.cause, Cause::ForkWithoutResetOnFork);
+        assert!(diagnosis.remedy.contains("SCHED_FLAG_RESET_ON_FORK"));
+        // The remedy is one.
+        assert_eq!(calls::set_deadline(asked, true), Ok(()));
+        assert_eq!(foresee(&Operation::Fork, &Machine::probe()), None);
+        assert!(start().unwrap());
+    });
+}
+
+/// Runs as FIFO without blocking, for at most two seconds: long enough to be ended.
+fn spin_as_fifo() -> std::io::Result<()> {
+    if calls::set_fifo(1).is_err() {
+        return Err(std::io::Error::last_os_error());
+    }
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(2) {}
+    Ok(())
+}
+
+#[test]
+fn real_time_time_limited() {
+    let _alone = live_lock();
+    in_own_process("real_time_time_limited", || {
+        if !may_schedule() {
+            return;
+        }
+        calls::set_limit(Resource::CoreBytes, 0).unwrap();
+        calls::set_limit(Resource::RealTimeTimeUs, 20_000).unwrap();
+        let mut command = Command::new("true");
+        // SAFETY: the closure makes system calls only, in a process of one thread.
+        unsafe { command.pre_exec(spin_as_fifo) };
+        let status = command.status().expect("the process starts");
+        let signal = status.signal().expect("the process is ended by a signal");
+        assert_eq!(signal, libc::SIGXCPU);
+        let machine = Machine::probe();
+        let diagnosis = explain(&Operation::RunFifo, Failure::Killed(signal), &machine);
+        let cause = Cause::RealTimeTimeLimited { limit_us: 20_000 };
+        assert_eq!(diagnosis.cause, cause);
+        assert!(diagnosis.remedy.contains("--rttime=unlimited"));
+        if can_lock(&machine) {
+            assert_eq!(can_run_live().unwrap_err().cause, cause);
+        }
+        // The policy itself is not refused for it.
+        assert_eq!(foresee(&Operation::SetFifo { priority: 1 }, &machine), None);
+        // The remedy is one.
+        calls::set_limit(Resource::RealTimeTimeUs, libc::RLIM_INFINITY).unwrap();
+        let diagnosis = explain(
+            &Operation::RunFifo,
+            Failure::Killed(signal),
+            &Machine::probe(),
+        );
+        assert_eq!(diagnosis.cause, Cause::Unexplained);
+    });
+}
+
+fn can_lock(machine: &Machine) -> bool {
+    foresee(&Operation::LockMemory, machine).is_none()
+}
+
+#[test]
+fn memory_lock_refused() {
+    let _alone = live_lock();
+    in_own_process("memory_lock_refused", || {
+        calls::drop_capability(CAP_IPC_LOCK);
+        // A limit that is too low has another number than none at all.
+        for (limit_bytes, error) in [(65_536, ENOMEM), (0, EPERM)] {
+            calls::set_limit(Resource::LockedMemoryBytes, limit_bytes).unwrap();
+            let locked = calls::lock_memory();
+            assert_eq!(locked, error);
+            let diagnosis = explained(&Operation::LockMemory, locked);
+            let Cause::MemoryLockRefused {
+                limit_bytes: limit,
+                needed_bytes: Some(needed),
+            } = diagnosis.cause
+            else {
+                panic!("{diagnosis:?}");
+            };
+            assert_eq!(limit, limit_bytes);
+            assert!(needed > limit);
+            assert!(diagnosis.remedy.contains("memlock unlimited"));
+        }
+        if may_schedule() {
+            assert!(matches!(
+                can_run_live().unwrap_err().cause,
+                Cause::MemoryLockRefused { limit_bytes: 0, .. }
+            ));
+        }
+    });
+}
+
+#[test]
+fn what_no_fact_explains_is_blamed_on_none() {
+    let mut machine = Machine::probe();
+    machine.rights.capabilities = Ok(u64::MAX);
+    machine.rights.initial_user_namespace = Ok(true);
+    machine.rights.group = Ok(RealTimeGroup::Root);
+    let fifo = Operation::SetFifo { priority: 1 };
+    let refused = Failure::Errno(libc::EPERM);
+    assert_eq!(explain(&fifo, refused, &machine).cause, Cause::Unexplained);
+    machine.rights.filtered = Ok(true);
+    assert!(explain(&fifo, refused, &machine).what.contains("seccomp"));
+    // Bandwidth that nobody is seen to hold is not said to be held by anyone.
+    let reservation = Operation::SetDeadline(deadline(10, 100_000, 100_000));
+    let busy = Failure::Errno(libc::EBUSY);
+    machine.bandwidth = Ok(None);
+    assert_eq!(
+        explain(&reservation, busy, &machine).cause,
+        Cause::NoBandwidthLeft { missing: None }
+    );
+}
+
+#[test]
+fn real_time_threads_are_found_with_their_rank() {
+    let _alone = live_lock();
+    in_own_process("real_time_threads_are_found_with_their_rank", || {
+        if !may_schedule() {
+            return;
+        }
+        assert_eq!(calls::set_fifo(7), Ok(()));
+        let threads = real_time_threads().unwrap();
+        let own = threads.iter().find(|t| t.tid == calls::thread_id()).unwrap();
+        assert_eq!(own.policy, Policy::Fifo(7));
+        assert_eq!(own.pid, std::process::id());
+        assert!(!own.of_kernel);
+        assert_eq!(own.affinity, Machine::probe().processors.affinity);
+        assert!(own.outranks(6, own.processor) && !own.outranks(7, own.processor));
+        calls::set_ordinary().unwrap();
+        let threads = real_time_threads().unwrap();
+        assert!(threads.iter().all(|t| t.tid != calls::thread_id()));
+    });
+}
+
+#[test]
+fn every_check_has_a_finding_and_what_is_missing_a_remedy() {
+    let machine = Machine::probe();
+    let findings = diagnose(&machine);
+    let mut names: Vec<_> = findings.iter().map(|finding| finding.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), findings.len());
+    let text = table::render(&machine, &findings);
+    for finding in &findings {
+        if matches!(finding.status, Status::Missing | Status::Limited) {
+            assert!(finding.remedy.is_some(), "{finding:?}");
+        }
+        assert!(text.contains(&finding.cause));
+    }
+    assert!(text.starts_with(&format!("Linux {}", machine.kernel.release)));
+}
+
+#[test]
+fn the_tick_is_what_the_kernel_was_built_with() {
+    let machine = Machine::probe();
+    let tick = machine.kernel.tick.unwrap();
+    // HZ is 100, 250, 300, 1000 or a board's own choice between.
+    let hz = 1_000_000_000 / tick.as_nanos();
+    assert!((24..=1200).contains(&hz), "{hz}");
+    let online = machine.processors.online.unwrap();
+    let steal = machine.processors.steal_ns.unwrap();
+    let counted: Processors = steal.iter().map(|(cpu, _)| *cpu).collect();
+    assert_eq!(counted, online);
+}

@@ -1,0 +1,1 @@
+//! What `SCHED_DEADLINE` makes of requests.

@@ -1,0 +1,1 @@
+//! What slot tables make of requests.

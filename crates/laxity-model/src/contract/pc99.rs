@@ -1,0 +1,34 @@
+//! The limits that the PC industry set itself for driver-based modems, as a contract.
+
+use alloc::vec;
+
+use super::Bound::{AtLeast, AtMost};
+use super::Statistic::{Maximum, Minimum};
+use super::{Contract, Limit, Phase, Phases, Quantity};
+
+/// The timing limits of *PC 99 System Design Guide*, chapter 19, "Modems" (Intel, Microsoft, 1998), as quoted by Jones, Saroiu,
+/// *Predictability Requirements of a Soft Modem*, SIGMETRICS 2001:
+///
+/// * interrupts are disabled for at most 100 µs (§6.2.2); what is limited here is the time in the interrupt handler;
+/// * at any instant, all deferred calls queued but not yet run take at most 500 µs together (§6.2.4); a driver that queues none
+///   keeps this limit, if its interrupts were seen;
+/// * the interrupt period is 3 to 16 ms (§6.2.1), bound to the phases in which the card can keep it: on hook its blocks last 2.5 ms;
+/// * long work runs in a thread of priority 28 or above (§6.2.5): advisory, since the study found 24 to be enough.
+#[must_use]
+pub fn pc99() -> Contract {
+    let off_hook = || Phases::Only(vec![Phase::DIALING, Phase::TRAINING, Phase::CONNECTED]);
+    Contract {
+        name: "pc99".into(),
+        limits: vec![
+            Limit::new(Quantity::InterruptTime, Maximum, AtMost(100_000)).during(Phases::Each),
+            Limit::new(Quantity::DeferredTime, Maximum, AtMost(500_000))
+                .during(Phases::Each)
+                .holds_unseen_with(Quantity::InterruptTime),
+            Limit::new(Quantity::InterruptPeriod, Minimum, AtLeast(3_000_000)).during(off_hook()),
+            Limit::new(Quantity::InterruptPeriod, Maximum, AtMost(16_000_000)).during(off_hook()),
+            Limit::new(Quantity::ThreadPriority, Minimum, AtLeast(28))
+                .during(Phases::Each)
+                .advisory(),
+        ],
+    }
+}

@@ -1,0 +1,36 @@
+//! What a program can do wrong while it runs.
+
+use laxity_model::HostError;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    NoSuchSemaphore(u16),
+    NoSuchMark(u16),
+    DeferredWaitsForTime,
+    NoReservation,
+    Livelock { steps: u32, at_ns: u64 },
+}
+
+impl Fault {
+    pub(crate) fn by(self, name: &str) -> HostError {
+        HostError::BadProgram(match self {
+            Self::NoSuchSemaphore(semaphore) => {
+                format!("`{name}` uses semaphore {semaphore}, which the program does not have")
+            }
+            Self::NoSuchMark(mark) => {
+                format!("`{name}` records mark {mark}, which the program does not name")
+            }
+            Self::DeferredWaitsForTime => {
+                format!(
+                    "`{name}` is a deferred call and waits for time: it may wait on semaphores only"
+                )
+            }
+            Self::NoReservation => {
+                format!("`{name}` begins or ends a reservation but declares none")
+            }
+            Self::Livelock { steps, at_ns } => format!(
+                "time stands still: {steps} steps at {at_ns} ns, the last by `{name}`: a body that neither waits nor charges time runs for ever"
+            ),
+        })
+    }
+}

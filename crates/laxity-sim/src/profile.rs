@@ -1,0 +1,136 @@
+//! What kind of machine the twin is.
+
+use laxity_model::bands::BandsConfig;
+use laxity_model::{Instant, Span};
+
+/// What the machine itself takes, on the processor where it happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Costs {
+    /// From a device's request to the first instruction of its handler.
+    pub interrupt_entry: Span,
+    /// From the last instruction of a handler to what it interrupted.
+    pub interrupt_exit: Span,
+    /// Taking a deferred procedure call from the queue and calling it.
+    pub deferred_dispatch: Span,
+    /// Giving the processor to another thread than before.
+    pub context_switch: Span,
+    /// One interrupt of the clock, on every processor.
+    pub clock_tick: Span,
+}
+
+impl Costs {
+    /// Nothing costs anything.
+    pub const NONE: Self = Self {
+        interrupt_entry: Span::ZERO,
+        interrupt_exit: Span::ZERO,
+        deferred_dispatch: Span::ZERO,
+        context_switch: Span::ZERO,
+        clock_tick: Span::ZERO,
+    };
+}
+
+/// A kind of machine: its clock, its costs, its scheduler's parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Profile {
+    /// Its name in reports and scenario files.
+    pub name: &'static str,
+    /// How often a second the clock that wakes threads interrupts; `None`: threads wake exactly when they ask to.
+    pub tick_hz: Option<u32>,
+    /// What the machine itself takes.
+    pub costs: Costs,
+    /// The priority scheduler.
+    pub bands: BandsConfig,
+}
+
+impl Profile {
+    /// The modem study's host: Windows 2000 on one 450 MHz Pentium II (Jones, Saroiu §3.1, §2.2).
+    ///
+    /// * Clock: *quoted*, 1024 Hz, 976 µs (§6.3.1). Tick *k* is at ⌊*k* · 10⁹ / 1024⌋ ns.
+    /// * Scheduler: [`BandsConfig::WINDOWS_2000`].
+    /// * Costs: *assumed*. The study prints none. They are of the order that such a machine allows (450 cycles a microsecond): 1.5 µs into and 0.7 µs
+    ///   out of an interrupt, 1 µs for a deferred call, 4 µs for a thread switch with its cold caches, 2 µs for a clock tick. Together they
+    ///   stay below the 25 µs by which the study's longest undisturbed gap (1978 µs) exceeds two ticks (1953 µs). What the study did measure, a
+    ///   handler's own 5.4 µs (§6.2.4) and the signal processing, is charged by the driver's code.
+    pub const WIN2000_PII450: Self = Self {
+        name: "win2000-pii450",
+        tick_hz: Some(1024),
+        costs: Costs {
+            interrupt_entry: Span::from_nanos(1_500),
+            interrupt_exit: Span::from_nanos(700),
+            deferred_dispatch: Span::from_nanos(1_000),
+            context_switch: Span::from_nanos(4_000),
+            clock_tick: Span::from_nanos(2_000),
+        },
+        bands: BandsConfig::WINDOWS_2000,
+    };
+
+    /// A machine that costs nothing and wakes threads to the nanosecond; no boosts. For tests, benches and theory.
+    pub const IDEAL: Self = Self {
+        name: "ideal",
+        tick_hz: None,
+        costs: Costs::NONE,
+        bands: BandsConfig::PLAIN,
+    };
+
+    /// All profiles that have a name.
+    pub const ALL: [Self; 2] = [Self::WIN2000_PII450, Self::IDEAL];
+
+    /// The profile of this name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profile| profile.name == name)
+    }
+
+    /// When a thread wakes that asked for `wanted`: the first tick at or after it.
+    pub(crate) fn wake_at(&self, wanted: Instant) -> Instant {
+        self.tick_hz.map_or(wanted, |hz| {
+            let ticks = (u128::from(wanted.as_nanos()) * u128::from(hz)).div_ceil(NANOS_PER_SEC);
+            tick(ticks, hz)
+        })
+    }
+
+    /// The first tick after `now`, where ticks cost something.
+    pub(crate) fn costly_tick_after(&self, now: Instant) -> Instant {
+        match self.tick_hz {
+            Some(_) if !self.costs.clock_tick.is_zero() => now
+                .checked_add(Span::from_nanos(1))
+                .map_or(Instant::MAX, |later| self.wake_at(later)),
+            _ => Instant::MAX,
+        }
+    }
+}
+
+const NANOS_PER_SEC: u128 = 1_000_000_000;
+
+/// When tick `number` is, rounded down to the nanosecond; the end of time if it is beyond.
+fn tick(number: u128, hz: u32) -> Instant {
+    let nanos = number * NANOS_PER_SEC / u128::from(hz);
+    u64::try_from(nanos).map_or(Instant::MAX, Instant::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_wake_at_the_first_tick_at_or_after() {
+        let profile = Profile::WIN2000_PII450;
+        let wake = |ns| profile.wake_at(Instant::from_nanos(ns)).as_nanos();
+        assert_eq!(wake(0), 0);
+        assert_eq!(wake(1), 976_562);
+        assert_eq!(wake(976_562), 976_562);
+        assert_eq!(wake(976_563), 1_953_125);
+        assert_eq!(wake(999_999_999), 1_000_000_000);
+        assert_eq!(wake(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn ticks_follow_each_other_without_drift() {
+        let mut now = Instant::ZERO;
+        for _ in 0..1024 {
+            now = Profile::WIN2000_PII450.costly_tick_after(now);
+        }
+        assert_eq!(now, Instant::from_secs(1));
+        assert_eq!(Profile::IDEAL.costly_tick_after(now), Instant::MAX);
+    }
+}
