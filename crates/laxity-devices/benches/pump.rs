@@ -29,7 +29,11 @@ struct Checker {
 
 impl Checker {
     fn new(seed: u64) -> Self {
-        Self { expected: Bits(seed), bits: 0, errors: 0 }
+        Self {
+            expected: Bits(seed),
+            bits: 0,
+            errors: 0,
+        }
     }
 }
 
@@ -71,14 +75,16 @@ impl Session {
     fn block(&mut self) -> (u128, u128) {
         let mut far_ns = 0;
         let (far, down, up) = (&mut self.far, &mut self.down.0, &mut self.up.1);
-        self.line.exchange(&self.played, &mut self.recorded, |received, transmit| {
-            let start = Instant::now();
-            far.process(received, transmit, down, up);
-            far_ns = start.elapsed().as_nanos();
-        });
+        self.line
+            .exchange(&self.played, &mut self.recorded, |received, transmit| {
+                let start = Instant::now();
+                far.process(received, transmit, down, up);
+                far_ns = start.elapsed().as_nanos();
+            });
         let start = Instant::now();
         let (up, down) = (&mut self.up.0, &mut self.down.1);
-        self.near.process(&self.recorded, &mut self.played, up, down);
+        self.near
+            .process(&self.recorded, &mut self.played, up, down);
         (start.elapsed().as_nanos(), far_ns)
     }
 }
@@ -91,7 +97,11 @@ fn median_us(mut times: Vec<u128>) -> f64 {
 fn soak(seeds: u64) {
     for seed in 1..=seeds {
         let clock_ppm = if seed % 2 == 0 { 50.0 } else { -50.0 };
-        let mut session = Session::new(&LineConfig { seed, clock_ppm, ..LineConfig::default() });
+        let mut session = Session::new(&LineConfig {
+            seed,
+            clock_ppm,
+            ..LineConfig::default()
+        });
         let (mut trained, mut worst_us) = (0, (0, 0));
         for block in 1..=3300 {
             let (near, far) = session.block();
@@ -129,9 +139,14 @@ fn slips(trials: u64) {
         let mut random = Bits(trial);
         let mut draw = |bits: u32| (0..bits).fold(0, |n, _| n << 1 | u64::from(random.next_bit()));
         let (when, count) = (draw(7) as usize, 1 + draw(10) as usize);
-        let mut session = Session::new(&LineConfig { seed: trial, ..LineConfig::default() });
+        let mut session = Session::new(&LineConfig {
+            seed: trial,
+            ..LineConfig::default()
+        });
         let data = |s: &Session| {
-            [s.near.state(), s.far.state()].iter().all(|s| matches!(s, PumpState::Data { .. }))
+            [s.near.state(), s.far.state()]
+                .iter()
+                .all(|s| matches!(s, PumpState::Data { .. }))
         };
         let wait = if trial % 2 == 0 { when } else { 200 + when };
         for _ in 0..wait {
@@ -139,9 +154,11 @@ fn slips(trials: u64) {
         }
         let stale: Vec<i16> = session.played.iter().copied().cycle().take(count).collect();
         let (far, down, up) = (&mut session.far, &mut session.down.0, &mut session.up.1);
-        session.line.exchange(&stale, &mut vec![0; count], |received, transmit| {
-            far.process(received, transmit, down, up);
-        });
+        session
+            .line
+            .exchange(&stale, &mut vec![0; count], |received, transmit| {
+                far.process(received, transmit, down, up);
+            });
         // The loss must be noticed before the return of data counts.
         for _ in 0..15 {
             session.block();
@@ -155,7 +172,10 @@ fn slips(trials: u64) {
         for _ in 0..80 {
             session.block();
         }
-        let fastest = PumpState::Data { down_rate: 50_667, up_rate: 31_200 };
+        let fastest = PumpState::Data {
+            down_rate: 50_667,
+            up_rate: 31_200,
+        };
         let good = session.near.state() == fastest && session.far.state() == fastest;
         failed += u32::from(!good);
         println!(
@@ -187,7 +207,10 @@ fn cost() {
         let start = Instant::now();
         receiver.process(&session.recorded, &mut sink);
         down.push(start.elapsed().as_nanos());
-        let noise: Vec<f32> = session.recorded[..100].iter().map(|s| f32::from(*s) / 5e3).collect();
+        let noise: Vec<f32> = session.recorded[..100]
+            .iter()
+            .map(|s| f32::from(*s) / 5e3)
+            .collect();
         let start = Instant::now();
         far_receiver.process(&noise, &mut sink);
         up.push(start.elapsed().as_nanos());
@@ -206,7 +229,12 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let count = |name: &str| {
         let i = arguments.iter().position(|a| a == name)?;
-        Some(arguments.get(i + 1).and_then(|n| n.parse().ok()).unwrap_or(10))
+        Some(
+            arguments
+                .get(i + 1)
+                .and_then(|n| n.parse().ok())
+                .unwrap_or(10),
+        )
     };
     match (count("--soak"), count("--slips")) {
         (Some(seeds), _) => soak(seeds),

@@ -462,6 +462,44 @@ fn a_retraining_pauses_the_link_and_costs_its_time() {
         ),
         (1, 1)
     );
+    // Its timers stood still, though frames were on the way when the carrier went.
+    let lapm = [client.counters().lapm, server.counters().lapm];
+    assert_eq!(lapm.map(|counters| counters.timeouts), [0, 0]);
+    assert!(lapm[1].frames_retransmitted > 0);
+}
+
+#[test]
+fn a_server_polled_rarely_keeps_the_line_busy() {
+    let clean = duration_s(&run(small(), 10, intact, intact, 60));
+    let (mut client, mut server) = (Endpoint::client(small()), Endpoint::server(small()));
+    client.carrier(true, RATES, Instant::from_nanos(0));
+    server.carrier(true, RATES.reversed(), Instant::from_nanos(0));
+    let mut down = Pipe::new(RATES.receive_bit_s, 10, intact);
+    let mut up = Pipe::new(RATES.transmit_bit_s, 10, intact);
+    for step in 1..1_000 {
+        let now = Instant::from_nanos(step * STEP_NS);
+        client.poll(now);
+        // Every 62.5 ms.
+        if step % 5 == 0 {
+            server.poll(now);
+        }
+        up.step(step * STEP_NS, &mut client, &mut server);
+        down.step(step * STEP_NS, &mut server, &mut client);
+    }
+    let State::Done {
+        duration,
+        checksum_ok: true,
+    } = client.state()
+    else {
+        panic!("{:?}", client.state())
+    };
+    let duration_s = duration.as_nanos() as f64 / 1e9;
+    println!("server polled every 62.5 ms: {duration_s:.2} s instead of {clean:.2} s");
+    assert!(
+        duration_s < clean * 1.02,
+        "{duration_s} s instead of {clean} s"
+    );
+    assert_eq!(server.counters().lapm.frames_retransmitted, 0);
 }
 
 #[test]
@@ -603,13 +641,16 @@ proptest! {
     ) {
         let octets = random_octets(count, seed);
         let config = lapm::Config { window, max_octets, retries: 100, ..lapm::Config::default() };
-        let mut damage = [Random(seed ^ 1), Random(seed ^ 2)].map(|mut random| move |bit: bool, out: &mut Vec<bool>| {
-            let dice = random.next() % 1_000_000;
-            if dice >= deleted_of_a_million {
-                out.push(bit ^ (dice - deleted_of_a_million < flipped_of_a_million));
+        let damage = |seed| {
+            let mut random = Random(seed);
+            move |bit: bool, out: &mut Vec<bool>| {
+                let dice = random.next() % 1_000_000;
+                if dice >= deleted_of_a_million {
+                    out.push(bit ^ (dice - deleted_of_a_million < flipped_of_a_million));
+                }
             }
-        });
-        let [forth, back] = &mut damage;
+        };
+        let (forth, back) = (damage(seed ^ 1), damage(seed ^ 2));
         let (arrived, ..) = carry(&octets, config, forth, back, usize::MAX);
         prop_assert!(arrived == octets, "{} of {} octets", arrived.len(), octets.len());
     }

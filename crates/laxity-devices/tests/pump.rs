@@ -39,7 +39,12 @@ struct Checker {
 impl Checker {
     fn new() -> Self {
         // The source's start: the first bit is checked too.
-        Self { sequence: Sequence(0), bits: 0, errors: 0, clean: 0 }
+        Self {
+            sequence: Sequence(0),
+            bits: 0,
+            errors: 0,
+            clean: 0,
+        }
     }
 }
 
@@ -102,13 +107,14 @@ impl Session {
         let mut recorded = vec![0; played.len()];
         let (far, source, sink) = (&mut self.far, &mut self.down.0, &mut self.up.1);
         let log = &mut self.log;
-        self.line.exchange(played, &mut recorded, |received, transmit| {
-            far.process(received, transmit, source, sink);
-            if let Some(log) = log {
-                log.far_received.extend_from_slice(received);
-                log.far_sent.extend_from_slice(transmit);
-            }
-        });
+        self.line
+            .exchange(played, &mut recorded, |received, transmit| {
+                far.process(received, transmit, source, sink);
+                if let Some(log) = log {
+                    log.far_received.extend_from_slice(received);
+                    log.far_sent.extend_from_slice(transmit);
+                }
+            });
         recorded
     }
 
@@ -140,14 +146,21 @@ impl Session {
     }
 
     fn in_data(&self) -> bool {
-        [self.near.state(), self.far.state()].iter().all(|s| matches!(s, PumpState::Data { .. }))
+        [self.near.state(), self.far.state()]
+            .iter()
+            .all(|s| matches!(s, PumpState::Data { .. }))
     }
 
     /// Samples until data flows both ways, at most `limit`.
     fn run_until_data(&mut self, limit: usize) -> usize {
         let mut samples = 0;
         while !self.in_data() {
-            assert!(samples < limit, "{:?} {:?}", self.near.state(), self.far.state());
+            assert!(
+                samples < limit,
+                "{:?} {:?}",
+                self.near.state(),
+                self.far.state()
+            );
             self.run(BLOCKS[0]);
             samples += BLOCKS[0];
         }
@@ -155,23 +168,38 @@ impl Session {
     }
 }
 
-const FASTEST: PumpState = PumpState::Data { down_rate: 50_667, up_rate: 31_200 };
+const FASTEST: PumpState = PumpState::Data {
+    down_rate: 50_667,
+    up_rate: 31_200,
+};
 
 #[test]
 fn the_default_line_carries_the_fastest_rates_without_error() {
     for seed in 1..=4 {
         let clock_ppm = [-50.0, 0.0, 20.0, 50.0][seed as usize % 4];
         let carrier_offset_hz = [0.5, -0.5][seed as usize % 2];
-        let config = LineConfig { seed, clock_ppm, carrier_offset_hz, ..LineConfig::default() };
+        let config = LineConfig {
+            seed,
+            clock_ppm,
+            carrier_offset_hz,
+            ..LineConfig::default()
+        };
         let mut session = Session::started(&config);
         let training = session.run_until_data(3 * SECOND / 2);
         assert_eq!(session.near.state(), FASTEST);
         assert_eq!(session.far.state(), FASTEST);
         session.run(8 * SECOND - training);
-        assert_eq!((session.down.1.errors, session.up.1.errors), (0, 0), "seed {seed}");
+        assert_eq!(
+            (session.down.1.errors, session.up.1.errors),
+            (0, 0),
+            "seed {seed}"
+        );
         assert!(session.down.1.bits > 330_000, "{}", session.down.1.bits);
         assert!(session.up.1.bits > 200_000, "{}", session.up.1.bits);
-        assert_eq!((session.near.retrainings(), session.far.retrainings()), (0, 0));
+        assert_eq!(
+            (session.near.retrainings(), session.far.retrainings()),
+            (0, 0)
+        );
         let ppm = session.near.receiver().clock_ppm();
         assert!((ppm + clock_ppm).abs() < 1.0, "{ppm}");
     }
@@ -180,7 +208,10 @@ fn the_default_line_carries_the_fastest_rates_without_error() {
 #[test]
 fn ends_that_start_apart_on_a_long_line_meet() {
     for (near_after_ms, far_after_ms) in [(0, 400), (700, 0), (0, 1500)] {
-        let config = LineConfig { delay_ms: 100.0, ..LineConfig::default() };
+        let config = LineConfig {
+            delay_ms: 100.0,
+            ..LineConfig::default()
+        };
         let mut session = Session::idle(&config, HandshakeConfig::default());
         for ms in (0..=1500).step_by(25) {
             if ms == near_after_ms {
@@ -201,21 +232,43 @@ fn ends_that_start_apart_on_a_long_line_meet() {
 #[test]
 fn worse_lines_get_slower_rates_without_error() {
     let mut before = (u32::MAX, u32::MAX);
-    for (snr_down_db, snr_up_db) in
-        [(60.0, 50.0), (46.5, 38.5), (44.5, 36.5), (42.5, 34.5), (40.5, 30.0), (36.0, 24.0)]
-    {
-        let config = LineConfig { snr_down_db, snr_up_db, ..LineConfig::default() };
+    for (snr_down_db, snr_up_db) in [
+        (60.0, 50.0),
+        (46.5, 38.5),
+        (44.5, 36.5),
+        (42.5, 34.5),
+        (40.5, 30.0),
+        (36.0, 24.0),
+    ] {
+        let config = LineConfig {
+            snr_down_db,
+            snr_up_db,
+            ..LineConfig::default()
+        };
         let mut session = Session::started(&config);
         session.run_until_data(3 * SECOND);
-        let PumpState::Data { down_rate, up_rate } = session.near.state() else { unreachable!() };
+        let PumpState::Data { down_rate, up_rate } = session.near.state() else {
+            unreachable!()
+        };
         assert_eq!(session.far.state(), session.near.state());
-        assert!(down_rate < before.0 && up_rate < before.1, "{down_rate} {up_rate} {before:?}");
+        assert!(
+            down_rate < before.0 && up_rate < before.1,
+            "{down_rate} {up_rate} {before:?}"
+        );
         before = (down_rate, up_rate);
         session.run(4 * SECOND);
         let errors = (session.down.1.errors, session.up.1.errors);
-        assert_eq!(errors, (0, 0), "{snr_down_db} dB {down_rate}, {snr_up_db} dB {up_rate}");
+        assert_eq!(
+            errors,
+            (0, 0),
+            "{snr_down_db} dB {down_rate}, {snr_up_db} dB {up_rate}"
+        );
         let bits = u64::from(down_rate) * 4;
-        assert!(session.down.1.bits > bits - 5000, "{} {bits}", session.down.1.bits);
+        assert!(
+            session.down.1.bits > bits - 5000,
+            "{} {bits}",
+            session.down.1.bits
+        );
     }
 }
 
@@ -229,7 +282,11 @@ fn lost_samples_make_errors_and_retrain_both_ends() {
         session.lose(lost);
         session.run(SECOND / 4);
         assert!(session.down.1.errors > errors, "{lost} samples lost");
-        assert_eq!(session.near.state(), PumpState::Training, "{lost} samples lost");
+        assert_eq!(
+            session.near.state(),
+            PumpState::Training,
+            "{lost} samples lost"
+        );
         session.run_until_data(2 * SECOND);
         session.run(SECOND);
         assert_eq!(session.near.state(), FASTEST);
@@ -256,7 +313,10 @@ fn samples_lost_while_training_only_cost_time() {
 
 #[test]
 fn a_dead_line_is_lost() {
-    let handshake = HandshakeConfig { attempt_ms: 1200, attempts: 2 };
+    let handshake = HandshakeConfig {
+        attempt_ms: 1200,
+        attempts: 2,
+    };
     let mut session = Session::idle(&LineConfig::default(), handshake);
     session.near.start();
     session.far.start();
@@ -266,7 +326,12 @@ fn a_dead_line_is_lost() {
     let mut silence = |near: &mut NearPump, samples: usize| {
         for n in 0..samples / 200 {
             let recorded = [(n % 3) as i16 - 1; 200];
-            near.process(&recorded, &mut [0; 200], &mut session.up.0, &mut session.down.1);
+            near.process(
+                &recorded,
+                &mut [0; 200],
+                &mut session.up.0,
+                &mut session.down.1,
+            );
         }
     };
     silence(&mut session.near, SECOND / 5);
@@ -299,8 +364,10 @@ fn the_cut_into_blocks_changes_nothing() {
     let log = session.log.take().expect("logged above");
 
     for cut in [1, 7, 333, 5000] {
-        let (mut near, mut far) =
-            (NearPump::new(HandshakeConfig::default()), FarPump::new(HandshakeConfig::default()));
+        let (mut near, mut far) = (
+            NearPump::new(HandshakeConfig::default()),
+            FarPump::new(HandshakeConfig::default()),
+        );
         near.start();
         far.start();
         let mut again = Log::default();
@@ -310,15 +377,24 @@ fn the_cut_into_blocks_changes_nothing() {
             near.process(block, &mut sent, &mut source, &mut sink);
             again.near_sent.extend_from_slice(&sent);
         }
-        assert_eq!((sink.bits, sink.errors), (session.down.1.bits, session.down.1.errors));
+        assert_eq!(
+            (sink.bits, sink.errors),
+            (session.down.1.bits, session.down.1.errors)
+        );
         let (mut source, mut sink) = (Sequence(0), Checker::new());
         for block in log.far_received.chunks(cut) {
             let mut sent = vec![0.0; block.len()];
             far.process(block, &mut sent, &mut source, &mut sink);
             again.far_sent.extend_from_slice(&sent);
         }
-        assert_eq!((sink.bits, sink.errors), (session.up.1.bits, session.up.1.errors));
-        assert!(again.near_sent == log.near_sent && again.far_sent == log.far_sent, "cut {cut}");
+        assert_eq!(
+            (sink.bits, sink.errors),
+            (session.up.1.bits, session.up.1.errors)
+        );
+        assert!(
+            again.near_sent == log.near_sent && again.far_sent == log.far_sent,
+            "cut {cut}"
+        );
     }
 }
 
@@ -326,7 +402,9 @@ fn the_cut_into_blocks_changes_nothing() {
 fn the_cut_into_blocks_does_not_change_the_line() {
     let run = |cut: usize| {
         let mut line = Line::new(&LineConfig::default());
-        let played: Vec<i16> = (0..20_000_u32).map(|n| (n.wrapping_mul(40_503) >> 4) as i16).collect();
+        let played: Vec<i16> = (0..20_000_u32)
+            .map(|n| (n.wrapping_mul(40_503) >> 4) as i16)
+            .collect();
         let mut recorded = vec![0; played.len()];
         let (mut received, mut count) = (Vec::new(), 0_u32);
         for (played, recorded) in played.chunks(cut).zip(recorded.chunks_mut(cut)) {
@@ -349,7 +427,10 @@ fn the_cut_into_blocks_does_not_change_the_line() {
 #[test]
 fn the_same_seed_gives_the_same_samples() {
     let run = |seed| {
-        let mut session = Session::started(&LineConfig { seed, ..LineConfig::default() });
+        let mut session = Session::started(&LineConfig {
+            seed,
+            ..LineConfig::default()
+        });
         session.log = Some(Log::default());
         session.run(3 * SECOND / 2);
         session.log.take().expect("logged above")

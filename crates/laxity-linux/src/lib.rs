@@ -1,4 +1,23 @@
 //! The live host: Linux's own schedulers, and a dispatcher that executes a table of time slots. The only home of system calls.
 #![allow(unsafe_code)]
 
+pub mod clock;
+pub mod confine;
+pub mod deadline;
 pub mod doctor;
+pub mod futex;
+pub mod guardian;
+mod holding;
+pub mod host;
+pub mod memory;
+pub mod proc;
+pub mod rights;
+pub mod sched;
+pub mod signals;
+pub mod slots;
+pub mod usage;
+pub mod witness;
+
+pub use deadline::ThreadReservation;
+pub use host::{LiveConfig, LiveHost};
+pub use witness::WitnessConfig;

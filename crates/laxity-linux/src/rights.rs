@@ -1,7 +1,11 @@
 //! What this process may do, found by trying it; and how a live test says that it cannot run here.
 
-use crate::sched::{self, Policy, Restore, Tid};
+use std::fs::{File, OpenOptions};
+use std::io;
+
 use laxity_model::{Service, Span};
+
+use crate::sched::{self, Policy, Restore, Tid};
 
 /// Something a live run needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,19 +59,42 @@ fn try_policy(own: Tid, policy: Policy) -> Option<String> {
         .map(|error| error.to_string())
 }
 
-/// For live tests: whether the right is there. Where it is not, says so on standard error, or panics where the environment
-/// variable `LAXITY_REQUIRE_LIVE` is `1`, so that a check that must run live never passes by being skipped.
+/// Held by a live test: no other live test of any process runs meanwhile, since each would disturb what the other counts on
+/// (bandwidth, ranks, processors).
+#[derive(Debug)]
+pub struct LiveTest {
+    _lock: Option<File>,
+}
+
+/// For live tests: waits for its turn and returns a guard if all rights are there. Where one is not, says so on standard error
+/// and returns `None`; or panics where the environment variable `LAXITY_REQUIRE_LIVE` is `1`, so that a check that must run live
+/// never passes by being skipped.
 ///
 /// # Panics
 ///
 /// As said.
 #[must_use]
-pub fn require(right: Right) -> bool {
-    let Some(reason) = missing(right) else {
-        return true;
+pub fn require(rights: &[Right]) -> Option<LiveTest> {
+    let turn = LiveTest {
+        _lock: take_turn().ok(),
+    };
+    let Some(reason) = rights.iter().find_map(|right| missing(*right)) else {
+        return Some(turn);
     };
     let required = std::env::var("LAXITY_REQUIRE_LIVE").is_ok_and(|value| value == "1");
     assert!(!required, "a live test cannot run here: {reason}");
     eprintln!("skipped: {reason}");
-    false
+    None
+}
+
+/// A lock on a file that all users' tests share. Where it cannot be had, tests may disturb each other, but still run.
+fn take_turn() -> io::Result<File> {
+    let path = std::env::temp_dir().join("laxity-live-test.lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)?;
+    file.lock()?;
+    Ok(file)
 }

@@ -168,7 +168,7 @@ impl Attributes {
     pub fn of(tid: Tid) -> Result<Self, SchedError> {
         // SAFETY: all-zero bytes are a valid sched_attr.
         let mut raw: libc::sched_attr = unsafe { mem::zeroed() };
-        let size = mem::size_of::<libc::sched_attr>() as u32;
+        let size = size_of::<libc::sched_attr>() as u32;
         // SAFETY: `raw` has room for `size` bytes.
         let result =
             unsafe { libc::syscall(libc::SYS_sched_getattr, tid.0, &raw mut raw, size, 0u32) };
@@ -183,7 +183,7 @@ impl Attributes {
     pub fn new(policy: Policy, reset_on_fork: bool) -> Self {
         // SAFETY: all-zero bytes are a valid sched_attr.
         let mut raw: libc::sched_attr = unsafe { mem::zeroed() };
-        raw.size = mem::size_of::<libc::sched_attr>() as u32;
+        raw.size = size_of::<libc::sched_attr>() as u32;
         raw.sched_flags = if reset_on_fork { FLAG_RESET_ON_FORK } else { 0 };
         let (number, priority) = match policy {
             Policy::Other { nice } => {
@@ -347,7 +347,7 @@ pub fn affinity(tid: Tid) -> Result<CpuSet, SchedError> {
     let result = unsafe {
         libc::sched_getaffinity(
             tid.0,
-            mem::size_of::<CpuSet>(),
+            size_of::<CpuSet>(),
             (&raw mut set).cast::<libc::cpu_set_t>(),
         )
     };
@@ -363,7 +363,7 @@ pub fn set_affinity(tid: Tid, set: &CpuSet) -> Result<(), SchedError> {
     let result = unsafe {
         libc::sched_setaffinity(
             tid.0,
-            mem::size_of::<CpuSet>(),
+            size_of::<CpuSet>(),
             ptr_of(set),
         )
     };
@@ -470,9 +470,9 @@ mod tests {
 
     #[test]
     fn what_was_changed_is_restored() {
-        if !rights::require(rights::Right::RealTime) {
+        let Some(_live) = rights::require(&[rights::Right::RealTime]) else {
             return;
-        }
+        };
         let own = Tid::current();
         let (before, cpus) = (policy(own).unwrap(), affinity(own).unwrap());
         let restore = Restore::of(own).unwrap();

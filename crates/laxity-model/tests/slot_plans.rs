@@ -309,3 +309,57 @@ proptest! {
         }
     }
 }
+
+/// SplitMix64, so that the sets below are the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    /// One to five requests that take up to four fifths of the processor together, periods from 1 to 128 ms, spread over the octaves.
+    fn requests(&mut self) -> Vec<Reservation> {
+        let count = 1 + self.below(5);
+        let total_ppm = 10_000 + self.below(785_000);
+        let mut cuts: Vec<u64> = (1..count).map(|_| self.below(total_ppm)).collect();
+        cuts.extend([0, total_ppm]);
+        cuts.sort_unstable();
+        let shares = cuts.windows(2).map(|cut| cut[1] - cut[0]);
+        let request = |share_ppm| {
+            let octave = self.below(7);
+            let period_us = (1_000 << octave) + self.below(1_000 << octave);
+            every((period_us * share_ppm / 1_000_000).max(1), period_us)
+        };
+        shares.map(request).collect()
+    }
+}
+
+#[test]
+fn sets_up_to_four_fifths_of_a_processor_are_planned_with_little_waste() {
+    const SETS: u64 = 500;
+    let mut random = Random(1);
+    let mut waste_ppm = 0;
+    for _ in 0..SETS {
+        let requests = random.requests();
+        let table = plan(&requests, &FREE).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let given: u64 = table
+            .slots()
+            .iter()
+            .map(|slot| slot.length.as_nanos())
+            .sum();
+        let given_ppm = given * 1_000_000 / table.cycle().as_nanos();
+        let asked_ppm: u64 = requests.iter().map(|request| request.share_ppm()).sum();
+        let waste = given_ppm.saturating_sub(asked_ppm);
+        assert!(waste <= 60_000, "{requests:?}: {waste} ppm too much");
+        waste_ppm += waste;
+    }
+    assert!(
+        waste_ppm / SETS <= 5_000,
+        "{} ppm too much on average",
+        waste_ppm / SETS
+    );
+}

@@ -8,23 +8,22 @@ use crate::machine::Machine;
 use crate::processor::later;
 
 impl Machine {
-    pub(crate) fn apply(&mut self, activity: u16, step: Step) -> Result<(), Fault> {
+    pub(crate) fn apply(&mut self, activity: u16, step: Step) {
         match step {
             Step::Charge(service) | Step::Burn(service) => self.charge(activity, service),
-            Step::SleepUntil(at) => return self.sleep(activity, at),
+            Step::SleepUntil(at) => self.sleep(activity, at),
             Step::Wait(semaphore) => {
-                if !self.take(activity, semaphore.0)? {
+                if self.must_wait(activity, semaphore.0) {
                     self.wait(activity, Waiting::ForSignal(semaphore.0));
                 }
             }
-            Step::WaitUntil(semaphore, at) => return self.wait_until(activity, semaphore.0, at),
+            Step::WaitUntil(semaphore, at) => self.wait_until(activity, semaphore.0, at),
             Step::Yield => self.yield_now(activity),
-            Step::BeginReservation => self.begin_reservation(activity)?,
-            Step::EndReservation => self.end_reservation(activity)?,
+            Step::BeginReservation => self.begin_reservation(activity),
+            Step::EndReservation => self.end_reservation(activity),
             Step::Finish => self.finish(activity),
             Step::EndRun => self.ended = true,
         }
-        Ok(())
     }
 
     /// The activity has this much work to do before its next step.
@@ -41,14 +40,14 @@ impl Machine {
     }
 
     /// Nothing to wait for: the next step is due at once.
-    fn next_step_at_once(&mut self, activity: u16) {
+    pub(crate) fn next_step_at_once(&mut self, activity: u16) {
         self.charge(activity, Service::ZERO);
     }
 
-    fn sleep(&mut self, activity: u16, at: Instant) -> Result<(), Fault> {
+    fn sleep(&mut self, activity: u16, at: Instant) {
         let past = at <= self.now;
         match self.state(activity).class {
-            Class::Deferred => return Err(Fault::DeferredWaitsForTime),
+            Class::Deferred => self.fail(activity, Fault::DeferredWaitsForTime),
             Class::Thread if past => {
                 self.record(EventKind::Wake, activity, [at.as_nanos(), 0]);
                 self.next_step_at_once(activity);
@@ -63,16 +62,15 @@ impl Machine {
                 self.wait(activity, Waiting::ForTime);
             }
         }
-        Ok(())
     }
 
-    fn wait_until(&mut self, activity: u16, semaphore: u16, at: Instant) -> Result<(), Fault> {
+    fn wait_until(&mut self, activity: u16, semaphore: u16, at: Instant) {
         if self.state(activity).class == Class::Deferred {
-            return Err(Fault::DeferredWaitsForTime);
+            return self.fail(activity, Fault::DeferredWaitsForTime);
         }
         self.state_mut(activity).timed_out = false;
-        if self.take(activity, semaphore)? {
-            return Ok(());
+        if !self.must_wait(activity, semaphore) {
+            return;
         }
         if at <= self.now {
             self.state_mut(activity).timed_out = true;
@@ -81,7 +79,6 @@ impl Machine {
             self.set_timer(activity, at);
             self.wait(activity, Waiting::ForEither(semaphore));
         }
-        Ok(())
     }
 
     fn set_timer(&mut self, activity: u16, at: Instant) {
@@ -93,17 +90,18 @@ impl Machine {
         self.timers.set(activity, wake_at);
     }
 
-    /// Takes one from the semaphore's count, if it is above zero.
-    fn take(&mut self, activity: u16, semaphore: u16) -> Result<bool, Fault> {
-        let Some(taken) = self.semaphores.get_mut(usize::from(semaphore)) else {
-            return Err(Fault::NoSuchSemaphore(semaphore));
+    /// Whether the activity has to wait for the semaphore; if not, it has taken one from its count and goes on.
+    fn must_wait(&mut self, activity: u16, semaphore: u16) -> bool {
+        let Some(wanted) = self.semaphores.get_mut(usize::from(semaphore)) else {
+            self.fail(activity, Fault::NoSuchSemaphore(semaphore));
+            return false;
         };
-        if taken.count == 0 {
-            return Ok(false);
+        if wanted.count == 0 {
+            return true;
         }
-        taken.count -= 1;
+        wanted.count -= 1;
         self.next_step_at_once(activity);
-        Ok(true)
+        false
     }
 
     fn wait(&mut self, activity: u16, waiting: Waiting) {
@@ -163,9 +161,11 @@ impl Machine {
         let state = &mut self.activities[usize::from(activity)];
         if state.class == Class::Thread {
             let processor = &mut self.processors[usize::from(state.processor)];
-            processor.bands.yield_now(activity, self.now);
-            processor.undecided = true;
-            state.yielded = true;
+            if processor.reserved != Some(activity) {
+                processor.bands.yield_now(activity, self.now);
+                processor.undecided = true;
+                state.yielded = true;
+            }
         }
     }
 }

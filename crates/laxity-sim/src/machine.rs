@@ -1,9 +1,7 @@
 //! The machine: its state, its clock, and the loop that goes from instant to instant.
 
 use laxity_model::bands::WaitEnd;
-use laxity_model::{
-    ActivityId, Body, Event, EventKind, HostError, Instant, ProcessorId, RunEnd, RunRecord,
-};
+use laxity_model::{ActivityId, Body, Event, EventKind, Instant, ProcessorId, RunEnd, RunRecord};
 
 use crate::activity::{ActivityState, Class, Waiting};
 use crate::fault::Fault;
@@ -12,9 +10,6 @@ use crate::profile::Profile;
 use crate::queue::{Links, Queue};
 use crate::record::Recorder;
 use crate::timers::Timers;
-
-/// So many steps at one instant are taken for a program that never lets time pass.
-const MAX_STEPS_AT_AN_INSTANT: u32 = 1_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Semaphore {
@@ -32,23 +27,23 @@ pub(crate) struct Machine {
     pub(crate) recorder: Recorder,
     pub(crate) profile: Profile,
     pub(crate) marks: usize,
-    pub(crate) fault: Option<Fault>,
+    /// What a body did wrong, and whose.
+    pub(crate) fault: Option<(u16, Fault)>,
     /// Activities that have not finished.
     pub(crate) alive: usize,
+    /// A body ended the run, or did something wrong.
     pub(crate) ended: bool,
     pub(crate) steps: u32,
     pub(crate) next_tick: Instant,
 }
 
-/// The program's code, beside the machine so that a body can change the machine while it runs.
-pub(crate) struct Bodies {
-    pub(crate) bodies: Vec<Box<dyn Body>>,
-    pub(crate) names: Vec<String>,
-}
-
 impl Machine {
-    /// Runs until just before `end`, or until the program ends.
-    pub(crate) fn run(&mut self, bodies: &mut Bodies, end: Instant) -> Result<RunEnd, HostError> {
+    /// Runs until just before `end`, or until the program ends. The bodies are beside the machine, so that they can change it.
+    pub(crate) fn run(
+        &mut self,
+        bodies: &mut [Box<dyn Body>],
+        end: Instant,
+    ) -> Result<RunEnd, (u16, Fault)> {
         self.start();
         let ended_by = loop {
             let due = self.next_due();
@@ -60,7 +55,10 @@ impl Machine {
                 self.now = due;
                 self.steps = 0;
             }
-            self.round(bodies)?;
+            self.round(bodies);
+            if let Some(fault) = self.fault {
+                return Err(fault);
+            }
             if self.ended {
                 break RunEnd::EndRun;
             }
@@ -112,7 +110,7 @@ impl Machine {
     }
 
     /// One round of what is due now; the order is that of the crate's documentation.
-    fn round(&mut self, bodies: &mut Bodies) -> Result<(), HostError> {
+    fn round(&mut self, bodies: &mut [Box<dyn Body>]) {
         if self.next_tick <= self.now {
             self.tick();
         }
@@ -123,10 +121,10 @@ impl Machine {
             if self.processors[processor].work_ends <= self.now {
                 self.settle(processor);
                 if let Some(activity) = self.processors[processor].executing {
-                    self.step(activity, bodies)?;
+                    self.step(activity, bodies);
                 }
                 if self.ended {
-                    return Ok(());
+                    return;
                 }
             }
             let looked_at = &mut self.processors[processor];
@@ -136,9 +134,9 @@ impl Machine {
             }
         }
         while let Some(activity) = self.timers.pop_due(self.now) {
-            self.timer_due(activity, bodies)?;
+            self.timer_due(activity, bodies);
             if self.ended {
-                return Ok(());
+                return;
             }
         }
         for processor in 0..self.processors.len() {
@@ -146,7 +144,6 @@ impl Machine {
                 self.decide(processor);
             }
         }
-        Ok(())
     }
 
     /// The clock interrupts every processor, which costs each of them a moment.
@@ -160,7 +157,7 @@ impl Machine {
         self.next_tick = self.profile.costly_tick_after(self.now);
     }
 
-    fn timer_due(&mut self, activity: u16, bodies: &mut Bodies) -> Result<(), HostError> {
+    fn timer_due(&mut self, activity: u16, bodies: &mut [Box<dyn Body>]) {
         let waiting = self.state(activity).waiting;
         let state = self.state_mut(activity);
         state.timed_out = false;
@@ -176,7 +173,6 @@ impl Machine {
         }
         let meant_at = self.state(activity).meant_at;
         self.end_wait(activity, WaitEnd::Timer, meant_at);
-        Ok(())
     }
 
     /// The activity's wait is over: it is ready, raised or queued.
@@ -245,17 +241,6 @@ impl Machine {
             None => Instant::MAX,
         };
         processor.set_due();
-    }
-
-    pub(crate) fn count_step(&mut self) -> Result<(), Fault> {
-        self.steps += 1;
-        if self.steps <= MAX_STEPS_AT_AN_INSTANT {
-            return Ok(());
-        }
-        Err(Fault::Livelock {
-            steps: self.steps,
-            at_ns: self.now.as_nanos(),
-        })
     }
 
     #[inline]

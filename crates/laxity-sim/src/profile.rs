@@ -83,10 +83,10 @@ impl Profile {
 
     /// When a thread wakes that asked for `wanted`: the first tick at or after it.
     pub(crate) fn wake_at(&self, wanted: Instant) -> Instant {
-        self.tick_hz.map_or(wanted, |hz| {
-            let ticks = (u128::from(wanted.as_nanos()) * u128::from(hz)).div_ceil(NANOS_PER_SEC);
-            tick(ticks, hz)
-        })
+        match self.tick_hz {
+            Some(hz) => first_tick_from(wanted, u64::from(hz)),
+            None => wanted,
+        }
     }
 
     /// The first tick after `now`, where ticks cost something.
@@ -100,12 +100,19 @@ impl Profile {
     }
 }
 
-const NANOS_PER_SEC: u128 = 1_000_000_000;
+const NANOS_PER_SEC: u64 = 1_000_000_000;
 
-/// When tick `number` is, rounded down to the nanosecond; the end of time if it is beyond.
-fn tick(number: u128, hz: u32) -> Instant {
-    let nanos = number * NANOS_PER_SEC / u128::from(hz);
-    u64::try_from(nanos).map_or(Instant::MAX, Instant::from_nanos)
+/// The first tick at or after `wanted`; the end of time if it is beyond. Tick *k* is at *k* / `hz` seconds, rounded down to the nanosecond.
+fn first_tick_from(wanted: Instant, hz: u64) -> Instant {
+    // Whole seconds are ticks, so that only the rest has to be multiplied.
+    let (seconds, rest) = (
+        wanted.as_nanos() / NANOS_PER_SEC,
+        wanted.as_nanos() % NANOS_PER_SEC,
+    );
+    let ticks = (rest * hz).div_ceil(NANOS_PER_SEC);
+    let tick = ticks * NANOS_PER_SEC / hz;
+    let nanos = (seconds * NANOS_PER_SEC).checked_add(tick);
+    nanos.map_or(Instant::MAX, Instant::from_nanos)
 }
 
 #[cfg(test)]

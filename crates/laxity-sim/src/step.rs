@@ -1,10 +1,14 @@
 //! Calling a body, and what it may do meanwhile.
 
 use laxity_model::bands::WaitEnd;
-use laxity_model::{Context, EventKind, HostError, Instant, Mark, SemaphoreId};
+use laxity_model::{Body, Context, EventKind, Instant, Mark, SemaphoreId, Service};
 
+use crate::activity::Waiting;
 use crate::fault::Fault;
-use crate::machine::{Bodies, Machine};
+use crate::machine::Machine;
+
+/// So many steps at one instant are taken for a program that never lets time pass.
+const MAX_STEPS_AT_AN_INSTANT: u32 = 1_000_000;
 
 struct StepContext<'a> {
     machine: &'a mut Machine,
@@ -25,34 +29,43 @@ impl Context for StepContext<'_> {
             self.machine
                 .record(EventKind::Mark(mark), self.activity, args);
         } else {
-            self.machine.fault = Some(Fault::NoSuchMark(mark.0));
+            self.machine.fail(self.activity, Fault::NoSuchMark(mark.0));
         }
     }
 
     fn timed_out(&self) -> bool {
         self.machine.state(self.activity).timed_out
     }
+
+    fn service(&self) -> Service {
+        self.machine.state(self.activity).received
+    }
 }
 
 impl Machine {
     /// Calls the activity's body once and does what it asks for.
-    pub(crate) fn step(&mut self, activity: u16, bodies: &mut Bodies) -> Result<(), HostError> {
-        let blame = |fault: Fault| fault.by(&bodies.names[usize::from(activity)]);
-        self.count_step().map_err(blame)?;
-        let step = bodies.bodies[usize::from(activity)].step(&mut StepContext {
+    pub(crate) fn step(&mut self, activity: u16, bodies: &mut [Box<dyn Body>]) {
+        self.steps += 1;
+        if self.steps > MAX_STEPS_AT_AN_INSTANT {
+            let (steps, at_ns) = (self.steps, self.now.as_nanos());
+            return self.fail(activity, Fault::Livelock { steps, at_ns });
+        }
+        let step = bodies[usize::from(activity)].step(&mut StepContext {
             machine: self,
             activity,
         });
-        if let Some(fault) = self.fault {
-            return Err(blame(fault));
-        }
-        self.apply(activity, step).map_err(blame)
+        self.apply(activity, step);
+    }
+
+    /// The run is over because of this.
+    pub(crate) fn fail(&mut self, activity: u16, fault: Fault) {
+        self.ended = true;
+        self.fault.get_or_insert((activity, fault));
     }
 
     fn signal(&mut self, semaphore: u16, by: u16) {
         let Some(signalled) = self.semaphores.get_mut(usize::from(semaphore)) else {
-            self.fault = Some(Fault::NoSuchSemaphore(semaphore));
-            return;
+            return self.fail(by, Fault::NoSuchSemaphore(semaphore));
         };
         let waiter = signalled.waiters.pop(&mut self.links);
         if waiter.is_none() {
@@ -60,7 +73,7 @@ impl Machine {
         }
         self.record(EventKind::Signal, by, [u64::from(semaphore), 0]);
         if let Some(waiter) = waiter {
-            if let crate::activity::Waiting::ForEither(_) = self.state(waiter).waiting {
+            if let Waiting::ForEither(_) = self.state(waiter).waiting {
                 self.timers.clear(waiter);
             }
             self.state_mut(waiter).timed_out = false;

@@ -1,6 +1,6 @@
 //! Who runs on a processor: interrupts, then deferred calls, then reservations, then the priority bands.
 
-use laxity_model::{EventKind, Instant};
+use laxity_model::{EventKind, Instant, Outside};
 
 use crate::fault::Fault;
 use crate::machine::Machine;
@@ -69,17 +69,10 @@ impl Machine {
             state.is_ready() && state.has_reservation_in_force()
         });
         if place.reserved != holder {
-            // A holder whose slot is over competes again, unless it is confined.
-            if let Some(former) = place.reserved
-                && self.activities[usize::from(former)].is_ready()
-                && !self.activities[usize::from(former)].is_confined()
-            {
-                place.bands.resume(former, self.now);
+            if let Some(former) = place.reserved {
+                place.bands.has_run(former, self.now);
             }
             place.reserved = holder;
-            if let Some(holder) = holder {
-                place.bands.leave(holder, self.now);
-            }
         }
         if holder.is_some() {
             place.bands.pause(self.now);
@@ -183,31 +176,30 @@ impl Machine {
         }
     }
 
-    pub(crate) fn begin_reservation(&mut self, activity: u16) -> Result<(), Fault> {
+    pub(crate) fn begin_reservation(&mut self, activity: u16) {
         if self.state(activity).held.is_none() {
-            return Err(Fault::NoReservation);
+            return self.fail(activity, Fault::NoReservation);
         }
         self.enforce(activity);
-        self.apply(
-            activity,
-            laxity_model::Step::Charge(laxity_model::Service::ZERO),
-        )
+        self.next_step_at_once(activity);
     }
 
-    pub(crate) fn end_reservation(&mut self, activity: u16) -> Result<(), Fault> {
+    pub(crate) fn end_reservation(&mut self, activity: u16) {
         let now = self.now;
         let Some(held) = &mut self.state_mut(activity).held else {
-            return Err(Fault::NoReservation);
+            return self.fail(activity, Fault::NoReservation);
         };
         if std::mem::take(&mut held.in_force) {
+            let confined = held.request.outside == Outside::Confined;
             self.record_slot_end(Some(activity), now);
             self.record(EventKind::ReservationEnd, activity, [0; 2]);
             let processor = usize::from(self.state(activity).processor);
-            self.processors[processor].undecided = true;
+            let processor = &mut self.processors[processor];
+            processor.undecided = true;
+            if confined {
+                processor.bands.resume(activity, now);
+            }
         }
-        self.apply(
-            activity,
-            laxity_model::Step::Charge(laxity_model::Service::ZERO),
-        )
+        self.next_step_at_once(activity);
     }
 }

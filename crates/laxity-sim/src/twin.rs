@@ -7,7 +7,7 @@ use laxity_model::{
 };
 
 use crate::activity::ActivityState;
-use crate::machine::{Bodies, Machine, Semaphore};
+use crate::machine::{Machine, Semaphore};
 use crate::processor::{Processor, Slots};
 use crate::profile::Profile;
 use crate::queue::{Links, Queue};
@@ -98,7 +98,7 @@ impl Twin {
         }))
     }
 
-    fn build(&self, program: Program) -> Result<(Machine, Bodies), HostError> {
+    fn build(&self, program: &Program) -> Result<Machine, HostError> {
         let priorities: Vec<Priority> = program
             .activities
             .iter()
@@ -109,7 +109,7 @@ impl Twin {
             .collect();
         let processors = (0..program.processors)
             .map(|processor| {
-                let slots = self.admit(&program, processor)?;
+                let slots = self.admit(program, processor)?;
                 let bands = Bands::new(self.profile.bands, &priorities);
                 Ok(Processor::new(bands, slots))
             })
@@ -119,7 +119,7 @@ impl Twin {
             count: *count,
             waiters: Queue::EMPTY,
         });
-        let machine = Machine {
+        Ok(Machine {
             now: Instant::ZERO,
             processors,
             semaphores: semaphores.collect(),
@@ -134,13 +134,7 @@ impl Twin {
             steps: 0,
             next_tick: self.profile.costly_tick_after(Instant::ZERO),
             activities,
-        };
-        let (bodies, names) = program
-            .activities
-            .into_iter()
-            .map(|activity| (activity.body, activity.name))
-            .unzip();
-        Ok((machine, Bodies { bodies, names }))
+        })
     }
 }
 
@@ -154,9 +148,16 @@ impl Host for Twin {
 
     fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
         validate(&program, self.profile.name)?;
-        let (mut machine, mut bodies) = self.build(program)?;
+        let mut machine = self.build(&program)?;
+        let (mut bodies, names): (Vec<_>, Vec<_>) = program
+            .activities
+            .into_iter()
+            .map(|activity| (activity.body, activity.name))
+            .unzip();
         let end = Instant::ZERO.checked_add(length).unwrap_or(Instant::MAX);
-        let ended_by = machine.run(&mut bodies, end)?;
-        Ok(machine.into_record(ended_by))
+        match machine.run(&mut bodies, end) {
+            Ok(ended_by) => Ok(machine.into_record(ended_by)),
+            Err((culprit, fault)) => Err(fault.by(&names[usize::from(culprit)])),
+        }
     }
 }

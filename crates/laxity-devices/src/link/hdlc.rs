@@ -21,7 +21,7 @@
 
 use crc::{CRC_16_IBM_SDLC, Crc};
 
-/// The frame check sequence of V.42 clause 8.1.1.6.1 and of RFC 1662 appendix C: one polynomial,
+/// The frame check sequence of V.42 clause 8.1.1 and of RFC 1662 appendix C: one polynomial,
 /// one bit order.
 pub(super) const FCS: Crc<u16, crc::Table<16>> = Crc::<u16, crc::Table<16>>::new(&CRC_16_IBM_SDLC);
 

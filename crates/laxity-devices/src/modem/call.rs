@@ -151,6 +151,7 @@ impl Call {
             phase: program.mark("phase"),
             call_begin: program.mark("processing begins"),
             call_end: program.mark("processing ends"),
+            account: program.mark("account"),
         };
         let clock = Arc::new(CallClock::new(self.now.since_epoch()));
         let line = InterruptLine::new(Arc::clone(&self.card), Arc::clone(&clock));

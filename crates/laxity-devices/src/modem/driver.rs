@@ -52,6 +52,9 @@ pub struct Marks {
     pub call_begin: Mark,
     /// It returned. Arguments: samples pending after it; samples lost and underrun so far.
     pub call_end: Mark,
+    /// The driver's account, after each call. Arguments: processor time received so far, in nanoseconds; octets of the file that
+    /// have arrived.
+    pub account: Mark,
 }
 
 /// The driver apart from its context: what it does when it is called, as a function of the call's time.
@@ -151,6 +154,11 @@ impl<P: Processing> DriverCore<P> {
         self.report.samples_lost.get() + self.report.samples_underrun.get()
     }
 
+    /// Octets of the file that have arrived.
+    pub fn octets(&self) -> u64 {
+        self.report.octets.get()
+    }
+
     fn block(&self) -> usize {
         self.cursor.programming().setting.block(self.served) as usize
     }
@@ -223,6 +231,7 @@ impl<P: Processing> Driver<P> {
         let now = self.clock.call_time(context.now());
         let changed = self.core.finish(now);
         context.mark(self.marks.call_end, [self.core.pending(now), self.core.damage()]);
+        context.mark(self.marks.account, [context.service().as_nanos(), self.core.octets()]);
         if changed {
             self.mark_phase(context);
         }

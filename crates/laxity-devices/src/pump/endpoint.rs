@@ -37,12 +37,7 @@ impl<E: Equalizer, M: Modulator> Endpoint<E, M> {
     }
 
     #[inline]
-    fn step(
-        &mut self,
-        received: f32,
-        source: &mut dyn BitSource,
-        sink: &mut dyn BitSink,
-    ) -> f32 {
+    fn step(&mut self, received: f32, source: &mut dyn BitSource, sink: &mut dyn BitSink) -> f32 {
         if let Some(event) = self.receiver.push(received, sink) {
             let effect = self.handshake.receive(event);
             self.apply(effect);
@@ -63,7 +58,10 @@ impl<E: Equalizer, M: Modulator> Endpoint<E, M> {
 
 /// Bits per second of a rate, numbered from 1.
 fn bit_rate(codes: &[Code], rate: u8, blocks_per_3_seconds: u32) -> u32 {
-    let bits = usize::from(rate).checked_sub(1).and_then(|i| codes.get(i)).map_or(0, |c| c.bits);
+    let bits = usize::from(rate)
+        .checked_sub(1)
+        .and_then(|i| codes.get(i))
+        .map_or(0, |c| c.bits);
     (u32::from(bits) * blocks_per_3_seconds + 1) / 3
 }
 
@@ -113,7 +111,11 @@ impl NearPump {
         source: &mut dyn BitSource,
         sink: &mut dyn BitSink,
     ) {
-        assert_eq!(received.len(), transmit.len(), "the card plays and records by one clock");
+        assert_eq!(
+            received.len(),
+            transmit.len(),
+            "the card plays and records by one clock"
+        );
         for (received, transmit) in received.iter().zip(transmit) {
             *transmit = round(self.0.step(f32::from(*received), source, sink));
         }

@@ -98,7 +98,9 @@ impl Equalizer for PamEqualizer {
     fn solve(&mut self) -> bool {
         let solution = self.equations.solve(RIDGE);
         self.equations.clear();
-        let Some([weights, _]) = solution else { return false };
+        let Some([weights, _]) = solution else {
+            return false;
+        };
         self.forward.copy_from_slice(&weights[..Self::FORWARD]);
         self.feedback.copy_from_slice(&weights[Self::FORWARD..]);
         true
@@ -109,7 +111,10 @@ impl Equalizer for PamEqualizer {
         let windows = [0, 1].map(|back| self.line.window(Self::FORWARD, back));
         let [forward, half] = dot2(windows, &self.forward);
         self.halves = [half, self.halves[0]];
-        [forward + dot(&self.feedback, self.decisions.window(Self::FEEDBACK, 0)), 0.0]
+        [
+            forward + dot(&self.feedback, self.decisions.window(Self::FEEDBACK, 0)),
+            0.0,
+        ]
     }
 
     #[inline]
@@ -121,7 +126,11 @@ impl Equalizer for PamEqualizer {
         self.error = error;
         let gain = Self::STEP * error;
         axpy(gain, self.line.window(Self::FORWARD, 0), &mut self.forward);
-        axpy(gain, self.decisions.window(Self::FEEDBACK, 0), &mut self.feedback);
+        axpy(
+            gain,
+            self.decisions.window(Self::FEEDBACK, 0),
+            &mut self.feedback,
+        );
         self.decisions.push(decision[0]);
         // The mean square slope of a signal of unit power that fills its band is π²/3.
         late * (3.0 / (core::f32::consts::PI * core::f32::consts::PI))
@@ -211,7 +220,8 @@ impl Equalizer for QamEqualizer {
     fn observe(&mut self, symbol: Symbol, usable: bool) {
         if usable {
             let target = multiply(symbol, self.phasor);
-            self.equations.add([self.line.window(Self::TAPS, 1), &[]], target);
+            self.equations
+                .add([self.line.window(Self::TAPS, 1), &[]], target);
         }
         self.turn(0.0);
     }
@@ -219,7 +229,9 @@ impl Equalizer for QamEqualizer {
     fn solve(&mut self) -> bool {
         let solution = self.equations.solve(RIDGE);
         self.equations.clear();
-        let Some([re, im]) = solution else { return false };
+        let Some([re, im]) = solution else {
+            return false;
+        };
         (self.re, self.im) = (re, im);
         true
     }
@@ -234,7 +246,10 @@ impl Equalizer for QamEqualizer {
         let error = [decision[0] - output[0], decision[1] - output[1]];
         // A third of a symbol later and earlier, each with its own carrier removed.
         let carrier = conjugate(self.phasor);
-        let after = multiply(multiply(self.passband(0), carrier), conjugate(Self::PER_SAMPLE));
+        let after = multiply(
+            multiply(self.passband(0), carrier),
+            conjugate(Self::PER_SAMPLE),
+        );
         let before = multiply(multiply(self.passband(2), carrier), Self::PER_SAMPLE);
         let late = error[0] * (after[0] - before[0]) + error[1] * (after[1] - before[1]);
         let turned = multiply(error, self.phasor);

@@ -41,7 +41,9 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
 /// and a multiple of 8.
 #[inline]
 pub(crate) fn dot2(pair: [&[f32]; 2], common: &[f32]) -> [f32; 2] {
-    debug_assert!(pair.iter().all(|a| a.len() == common.len()) && common.len() % HALF == 0);
+    debug_assert!(
+        pair.iter().all(|a| a.len() == common.len()) && common.len().is_multiple_of(HALF)
+    );
     let (mut first, mut second) = ([0.0_f32; HALF], [0.0_f32; HALF]);
     let chunks = pair[0].chunks_exact(HALF).zip(pair[1].chunks_exact(HALF));
     for ((a, b), x) in chunks.zip(common.chunks_exact(HALF)) {
@@ -73,7 +75,11 @@ impl DelayLine {
     /// Remembers `length` samples, all zero at first.
     pub(crate) fn new(length: usize) -> Self {
         // Moving the window to the front once in so many samples costs less than wrapping.
-        Self { buffer: vec![0.0; length + 8 * length.max(64)], length, end: length }
+        Self {
+            buffer: vec![0.0; length + 8 * length.max(64)],
+            length,
+            end: length,
+        }
     }
 
     /// Takes the next sample and forgets the oldest.

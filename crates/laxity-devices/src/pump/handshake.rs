@@ -22,7 +22,10 @@ pub struct HandshakeConfig {
 
 impl Default for HandshakeConfig {
     fn default() -> Self {
-        Self { attempt_ms: 3000, attempts: 4 }
+        Self {
+            attempt_ms: 3000,
+            attempts: 4,
+        }
     }
 }
 
@@ -79,7 +82,11 @@ pub(crate) enum Effect {
 }
 
 impl Handshake {
-    pub(crate) fn new(config: HandshakeConfig, samples_per_ms: u32, codes: &'static [Code]) -> Self {
+    pub(crate) fn new(
+        config: HandshakeConfig,
+        samples_per_ms: u32,
+        codes: &'static [Code],
+    ) -> Self {
         Self {
             config,
             samples_per_ms,
@@ -147,7 +154,10 @@ impl Handshake {
     pub(crate) fn receive(&mut self, event: Event) -> Option<Effect> {
         match event {
             Event::Trained(snr_db) => {
-                let fastest = self.codes.iter().position(|c| snr_db >= c.required_snr_db());
+                let fastest = self
+                    .codes
+                    .iter()
+                    .position(|c| snr_db >= c.required_snr_db());
                 // The slowest is tried on any line.
                 self.wish = fastest.map_or(self.codes.len(), |i| i + 1) as u8;
                 None
@@ -200,12 +210,18 @@ impl Handshake {
 
     pub(crate) fn message(&self) -> Message {
         let agreed = self.wish != 0 && self.peer.heard == self.wish && self.peer.wish != 0;
-        Message { wish: self.wish, heard: self.peer.wish, last: agreed }
+        Message {
+            wish: self.wish,
+            heard: self.peer.wish,
+            last: agreed,
+        }
     }
 
     /// The rates sent and received, numbered from 1, once data flows.
     pub(crate) fn rates(&self) -> Option<(u8, u8)> {
-        (self.phase == Phase::Data).then_some(self.sending.zip(self.receiving)).flatten()
+        (self.phase == Phase::Data)
+            .then_some(self.sending.zip(self.receiving))
+            .flatten()
     }
 
     pub(crate) fn state(&self, data: impl FnOnce(u8, u8) -> PumpState) -> PumpState {
@@ -219,5 +235,123 @@ impl Handshake {
 
     pub(crate) fn retrainings(&self) -> u32 {
         self.retrainings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mapper::DOWN_CODES;
+    use super::*;
+
+    fn started(config: HandshakeConfig) -> Handshake {
+        let mut end = Handshake::new(config, 8, &DOWN_CODES);
+        assert_eq!(end.want(), Want::Silence);
+        assert_eq!(end.start(), Effect::Restart);
+        end
+    }
+
+    fn frame(wish: u8, heard: u8, last: bool) -> Event {
+        Event::Frame(Message { wish, heard, last })
+    }
+
+    /// Brings an end to data, with rates 2 sent and 1 received.
+    fn in_data() -> Handshake {
+        let mut end = started(HandshakeConfig::default());
+        end.receive(Event::Trained(60.0));
+        end.receive(frame(2, 1, true));
+        end.sending(2);
+        assert_eq!(end.rates(), Some((2, 1)));
+        end
+    }
+
+    #[test]
+    fn known_symbols_are_sent_until_both_are_trained_and_data_only_when_both_have_heard() {
+        let mut end = started(HandshakeConfig::default());
+        assert_eq!(end.want(), Want::Superframes);
+        end.receive(Event::Trained(47.0));
+        // 47 dB suffice for 64 levels, not for 81.
+        assert_eq!(
+            end.message(),
+            Message {
+                wish: 2,
+                heard: 0,
+                last: false
+            }
+        );
+        end.receive(frame(0, 2, false));
+        assert_eq!(
+            end.want(),
+            Want::Superframes,
+            "the other end still needs them"
+        );
+        end.receive(frame(3, 0, false));
+        assert_eq!(end.want(), Want::Frames);
+        assert_eq!(
+            end.message(),
+            Message {
+                wish: 2,
+                heard: 3,
+                last: false
+            }
+        );
+        end.receive(frame(3, 2, false));
+        assert_eq!(
+            end.message(),
+            Message {
+                wish: 2,
+                heard: 3,
+                last: true
+            }
+        );
+        end.sending(3);
+        assert_eq!((end.want(), end.rates()), (Want::Data, None));
+        end.receive(frame(3, 2, true));
+        assert_eq!(end.rates(), Some((3, 2)));
+    }
+
+    #[test]
+    fn attempts_time_out_and_then_the_line_is_lost() {
+        let mut end = started(HandshakeConfig {
+            attempt_ms: 10,
+            attempts: 3,
+        });
+        let effects: Vec<Effect> = (0..1000).filter_map(|_| end.tick()).collect();
+        assert_eq!(effects, [Effect::Restart, Effect::Restart, Effect::Stop]);
+        assert_eq!(end.want(), Want::Silence);
+    }
+
+    #[test]
+    fn data_that_does_not_last_counts_as_a_failed_attempt() {
+        let mut end = in_data();
+        for _ in 0..HandshakeConfig::default().attempts - 1 {
+            assert_eq!(end.receive(Event::Degraded), Some(Effect::Restart));
+            end.receive(Event::Trained(60.0));
+            end.receive(frame(2, 1, true));
+            end.sending(2);
+        }
+        assert_eq!(end.receive(Event::Degraded), Some(Effect::Stop));
+        assert_eq!(end.retrainings(), 4);
+
+        // A second of data makes up for failures before.
+        let mut end = in_data();
+        for _ in 0..20 {
+            assert!((0..8001).all(|_| end.tick().is_none()));
+            assert_eq!(end.receive(Event::PeerTrains), Some(Effect::Restart));
+            end.receive(Event::Trained(60.0));
+            end.receive(frame(2, 1, true));
+            end.sending(2);
+        }
+        assert_eq!(end.retrainings(), 20);
+    }
+
+    #[test]
+    fn an_end_that_begins_anew_takes_the_other_with_it() {
+        let mut end = started(HandshakeConfig::default());
+        end.receive(Event::Trained(60.0));
+        end.receive(frame(2, 1, false));
+        end.sending(2);
+        assert_eq!(end.want(), Want::Data);
+        assert_eq!(end.receive(frame(0, 0, false)), Some(Effect::Restart));
+        assert_eq!(end.want(), Want::Superframes);
     }
 }

@@ -91,9 +91,14 @@ impl LineConfig {
         (0..TAPS)
             .map(|tap| {
                 let t = tap as f64 - centre;
-                let sum: f64 =
-                    bins.iter().map(|(omega, gain, phase)| gain * libm::cos(omega * t + phase)).sum();
-                let window = kaiser((tap as f64 - 0.5 * (TAPS - 1) as f64) / (TAPS / 2) as f64, 5.0);
+                let sum: f64 = bins
+                    .iter()
+                    .map(|(omega, gain, phase)| gain * libm::cos(omega * t + phase))
+                    .sum();
+                let window = kaiser(
+                    (tap as f64 - 0.5 * (TAPS - 1) as f64) / (TAPS / 2) as f64,
+                    5.0,
+                );
                 (sum / BINS as f64 * window) as f32
             })
             .rev()
@@ -117,7 +122,11 @@ impl HighPass {
             (2.0 * (k * k - 1.0) * norm) as f32,
             ((1.0 - core::f64::consts::SQRT_2 * k + k * k) * norm) as f32,
         ];
-        Self { gain: norm as f32, feedback, state: [0.0; 2] }
+        Self {
+            gain: norm as f32,
+            feedback,
+            state: [0.0; 2],
+        }
     }
 
     #[inline]
@@ -151,7 +160,12 @@ impl Downstream {
         let scale = CARD_RMS * core::f32::consts::SQRT_2;
         let signal_rms = scale * (power / 2.0).sqrt();
         let half = |first: usize| {
-            response.iter().skip(first).step_by(2).map(|h| h * scale).collect::<Vec<f32>>()
+            response
+                .iter()
+                .skip(first)
+                .step_by(2)
+                .map(|h| h * scale)
+                .collect::<Vec<f32>>()
         };
         Self {
             delay: vec![0.0; (config.delay_ms * 8.0) as usize].into(),
@@ -233,7 +247,8 @@ impl Upstream {
     pub fn push(&mut self, card: &[i16], network: &mut Vec<f32>) {
         for &sample in card {
             self.delay.push_back(f32::from(sample));
-            self.resampler.push(self.delay.pop_front().unwrap_or_default());
+            self.resampler
+                .push(self.delay.pop_front().unwrap_or_default());
             while let Some(sample) = self.resampler.next() {
                 self.line.push(sample);
                 self.second = !self.second;
@@ -299,7 +314,11 @@ impl Line {
         recorded: &mut [i16],
         far: impl FnOnce(&[f32], &mut [f32]),
     ) {
-        assert_eq!(played.len(), recorded.len(), "the card plays and records by one clock");
+        assert_eq!(
+            played.len(),
+            recorded.len(),
+            "the card plays and records by one clock"
+        );
         self.network.clear();
         self.up.push(played, &mut self.network);
         self.levels.clear();
@@ -343,7 +362,10 @@ mod tests {
     #[test]
     fn exchange_does_not_run_dry_at_any_clock_and_cut() {
         for clock_ppm in [-100.0, 100.0] {
-            let mut line = Line::new(&LineConfig { clock_ppm, ..LineConfig::default() });
+            let mut line = Line::new(&LineConfig {
+                clock_ppm,
+                ..LineConfig::default()
+            });
             let mut networks = 0;
             for block in [1, 7, 210, 211, 180].repeat(400) {
                 let mut recorded = vec![0; block];
@@ -354,5 +376,44 @@ mod tests {
             let exact = 609.0 * 400.0 / 2.0 / (1.0 + clock_ppm * 1e-6);
             assert!((networks as f64 - exact).abs() < 20.0, "{networks} {exact}");
         }
+    }
+
+    #[test]
+    fn the_noise_is_as_configured() {
+        let run = |snr_down_db, snr_up_db| {
+            let config = LineConfig {
+                snr_down_db,
+                snr_up_db,
+                ..LineConfig::default()
+            };
+            let mut line = Line::new(&config);
+            let mut random = Noise::new(1);
+            let (mut card, mut network) = (Vec::new(), Vec::new());
+            for _ in 0..40_000 {
+                line.down.push(&[random.next()], &mut card);
+            }
+            // White noise is not the upstream signal; between 160 and 3680 Hz it has the same
+            // density if its power fills 8 kHz instead of 3.52.
+            let scale = CARD_RMS * (8.0_f32 / 3.52).sqrt();
+            for _ in 0..80_000 {
+                line.up
+                    .push(&[round(0.3 * scale * random.next())], &mut network);
+            }
+            (
+                card.into_iter().map(f32::from).collect::<Vec<f32>>(),
+                network,
+            )
+        };
+        let power = |samples: &[f32]| samples.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
+        let snr_db = |clean: &[f32], noisy: &[f32]| {
+            let noise: Vec<f32> = clean.iter().zip(noisy).map(|(a, b)| a - b).collect();
+            10.0 * libm::log10(power(clean) / power(&noise))
+        };
+        let (clean, noisy) = (run(150.0, 150.0), run(30.0, 40.0));
+        let down = snr_db(&clean.0, &noisy.0);
+        assert!((down - 30.0).abs() < 0.5, "{down}");
+        // 0.3 of the level, and a little more band than the signal has.
+        let up = snr_db(&clean.1, &noisy.1) + 20.0 * libm::log10(1.0 / 0.3);
+        assert!((up - 40.0).abs() < 0.8, "{up}");
     }
 }

@@ -23,23 +23,62 @@ impl Code {
 
 /// The downstream codes, fastest first: six symbols of one coordinate in a block.
 pub const DOWN_CODES: [Code; 7] = [
-    Code { levels: 81, bits: 38 },
-    Code { levels: 64, bits: 36 },
-    Code { levels: 51, bits: 34 },
-    Code { levels: 41, bits: 32 },
-    Code { levels: 32, bits: 30 },
-    Code { levels: 16, bits: 24 },
-    Code { levels: 8, bits: 18 },
+    Code {
+        levels: 81,
+        bits: 38,
+    },
+    Code {
+        levels: 64,
+        bits: 36,
+    },
+    Code {
+        levels: 51,
+        bits: 34,
+    },
+    Code {
+        levels: 41,
+        bits: 32,
+    },
+    Code {
+        levels: 32,
+        bits: 30,
+    },
+    Code {
+        levels: 16,
+        bits: 24,
+    },
+    Code {
+        levels: 8,
+        bits: 18,
+    },
 ];
 
 /// The upstream codes, fastest first: four symbols of two coordinates in a block.
 pub const UP_CODES: [Code; 6] = [
-    Code { levels: 30, bits: 39 },
-    Code { levels: 23, bits: 36 },
-    Code { levels: 18, bits: 33 },
-    Code { levels: 14, bits: 30 },
-    Code { levels: 8, bits: 24 },
-    Code { levels: 4, bits: 16 },
+    Code {
+        levels: 30,
+        bits: 39,
+    },
+    Code {
+        levels: 23,
+        bits: 36,
+    },
+    Code {
+        levels: 18,
+        bits: 33,
+    },
+    Code {
+        levels: 14,
+        bits: 30,
+    },
+    Code {
+        levels: 8,
+        bits: 24,
+    },
+    Code {
+        levels: 4,
+        bits: 16,
+    },
 ];
 
 /// Coordinates in a block at most.
@@ -57,7 +96,11 @@ impl Levels {
     pub(crate) fn new(count: u16) -> Self {
         let n = f32::from(count);
         let spacing = (12.0 / (n * n - 1.0)).sqrt();
-        Self { count, spacing, per_spacing: 1.0 / spacing }
+        Self {
+            count,
+            spacing,
+            per_spacing: 1.0 / spacing,
+        }
     }
 
     #[inline]
@@ -92,8 +135,10 @@ pub(crate) fn digits(code: Code, mut value: u64) -> [u16; MAX_COORDINATES] {
 /// The block of bits that `digits` write. Wrong digits may write a number beyond the block's; it
 /// is cut to the block.
 pub(crate) fn value(code: Code, digits: &[u16]) -> u64 {
-    let number =
-        digits.iter().rev().fold(0_u64, |sum, d| sum * u64::from(code.levels) + u64::from(*d));
+    let number = digits
+        .iter()
+        .rev()
+        .fold(0_u64, |sum, d| sum * u64::from(code.levels) + u64::from(*d));
     number.min((1 << code.bits) - 1)
 }
 
@@ -106,7 +151,10 @@ mod tests {
     fn every_code_fits_its_block() {
         for (codes, coordinates) in [(&DOWN_CODES[..], 6), (&UP_CODES[..], 8)] {
             for code in codes {
-                assert!(u128::from(code.levels).pow(coordinates) >= 1 << code.bits, "{code:?}");
+                assert!(
+                    u128::from(code.levels).pow(coordinates) >= 1 << code.bits,
+                    "{code:?}"
+                );
             }
             assert!(codes.is_sorted_by(|a, b| a.bits > b.bits));
         }

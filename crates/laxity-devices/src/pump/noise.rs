@@ -6,10 +6,14 @@ const QUANTILES: usize = 4096;
 
 /// Quantiles of the normal distribution, scaled so that the sum of two has variance one.
 static TABLE: LazyLock<Arc<[f32]>> = LazyLock::new(|| {
-    let quantiles: Vec<f64> =
-        (0..QUANTILES).map(|i| normal_quantile((i as f64 + 0.5) / QUANTILES as f64)).collect();
+    let quantiles: Vec<f64> = (0..QUANTILES)
+        .map(|i| normal_quantile((i as f64 + 0.5) / QUANTILES as f64))
+        .collect();
     let power = quantiles.iter().map(|q| q * q).sum::<f64>() / QUANTILES as f64;
-    quantiles.iter().map(|q| (q / libm::sqrt(2.0 * power)) as f32).collect()
+    quantiles
+        .iter()
+        .map(|q| (q / libm::sqrt(2.0 * power)) as f32)
+        .collect()
 });
 
 /// A counter hashed by SplitMix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number
@@ -41,7 +45,10 @@ pub(crate) struct Noise {
 
 impl Noise {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { random: SplitMix64::new(seed), table: TABLE.clone() }
+        Self {
+            random: SplitMix64::new(seed),
+            table: TABLE.clone(),
+        }
     }
 
     /// The next value: the sum of two table look-ups, which has the normal tail up to 5 σ where one

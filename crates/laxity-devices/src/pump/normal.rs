@@ -20,7 +20,9 @@ impl NormalEquations {
         self.clear();
         self.unknowns = unknowns;
         self.matrix.resize(unknowns * unknowns, 0.0);
-        self.rhs.iter_mut().for_each(|rhs| rhs.resize(unknowns, 0.0));
+        self.rhs
+            .iter_mut()
+            .for_each(|rhs| rhs.resize(unknowns, 0.0));
     }
 
     /// Forgets everything; a clone is then small.
@@ -34,9 +36,16 @@ impl NormalEquations {
         let n = self.unknowns;
         let mut row = std::mem::take(&mut self.row);
         row.clear();
-        row.extend(parts.iter().flat_map(|part| part.iter().map(|v| f64::from(*v))));
+        row.extend(
+            parts
+                .iter()
+                .flat_map(|part| part.iter().map(|v| f64::from(*v))),
+        );
         for (i, &gain) in row.iter().enumerate() {
-            for (sum, v) in self.matrix[i * n + i..(i + 1) * n].iter_mut().zip(&row[i..]) {
+            for (sum, v) in self.matrix[i * n + i..(i + 1) * n]
+                .iter_mut()
+                .zip(&row[i..])
+            {
                 *sum += gain * v;
             }
         }
@@ -69,11 +78,11 @@ impl NormalEquations {
         for k in 0..n {
             let (done, rest) = self.matrix.split_at_mut((k + 1) * n);
             let row = &mut done[k * n + k..];
-            // Also false for NaN.
-            if !(row[0] > 0.0) {
+            let scale = 1.0 / row[0].sqrt();
+            // Not so for a pivot that is zero, negative or no number.
+            if !scale.is_finite() {
                 return None;
             }
-            let scale = 1.0 / row[0].sqrt();
             row.iter_mut().for_each(|v| *v *= scale);
             for i in k + 1..n {
                 let gain = row[i - k];
@@ -121,7 +130,9 @@ mod tests {
             let target = [0, 1].map(|i| v.iter().zip(&weights).map(|(v, w)| v * w[i]).sum());
             equations.add([&v[..7], &v[7..]], target);
         }
-        let solution = equations.solve(0.0).expect("100 equations determine 20 unknowns");
+        let solution = equations
+            .solve(0.0)
+            .expect("100 equations determine 20 unknowns");
         for (i, w) in weights.iter().enumerate() {
             assert!((solution[0][i] - w[0]).abs() < 1e-4);
             assert!((solution[1][i] - w[1]).abs() < 1e-4);

@@ -62,9 +62,15 @@ enum Stage {
     Search,
     /// Least squares on the known part; the index of the next symbol in its superframe, symbols
     /// until equations count, and equations still wanted.
-    Fit { index: usize, skip: usize, wanted: usize },
+    Fit {
+        index: usize,
+        skip: usize,
+        wanted: usize,
+    },
     /// Frames on two levels; symbols until the receiver counts as trained.
-    Frames { settling: usize },
+    Frames {
+        settling: usize,
+    },
     Data,
 }
 
@@ -135,7 +141,13 @@ impl PamReceiver {
     #[must_use]
     pub fn new() -> Self {
         let resampler = Resampler::new(16, 1.0, 8.0, 1.0);
-        Self::with(Direction::down(), PamEqualizer::new(), resampler, 0.0, 1.0 / 4000.0)
+        Self::with(
+            Direction::down(),
+            PamEqualizer::new(),
+            resampler,
+            0.0,
+            1.0 / 4000.0,
+        )
     }
 
     /// Takes samples of the card, in blocks of any length, and gives the decided bits to `sink`.
@@ -159,7 +171,13 @@ impl QamReceiver {
     pub fn new() -> Self {
         // From 8000 to 9600 samples/s; a narrow transition, because the signal reaches 3.7 kHz.
         let resampler = Resampler::new(48, 1.0, 6.0, 8000.0 / 9600.0);
-        Self::with(Direction::up(), QamEqualizer::new(), resampler, CARRIER, 1.0)
+        Self::with(
+            Direction::up(),
+            QamEqualizer::new(),
+            resampler,
+            CARRIER,
+            1.0,
+        )
     }
 
     /// Takes samples of the network, in blocks of any length, and gives the decided bits to `sink`.
@@ -196,7 +214,11 @@ impl<E: Equalizer> Receiver<E> {
             stage: Stage::Off,
             equalizer,
             countdown: E::SPACING,
-            quality: Quality { weight: 1.0, error: 1.0, power: 1.0 },
+            quality: Quality {
+                weight: 1.0,
+                error: 1.0,
+                power: 1.0,
+            },
             code,
             levels: Levels::new(code.levels),
             digits: [0; MAX_COORDINATES],
@@ -288,7 +310,11 @@ impl<E: Equalizer> Receiver<E> {
 
     fn symbol(&mut self, sink: &mut dyn BitSink) -> Option<Event> {
         match self.stage {
-            Stage::Fit { index, skip, wanted } => {
+            Stage::Fit {
+                index,
+                skip,
+                wanted,
+            } => {
                 self.fit(index, skip, wanted);
                 None
             }
@@ -306,11 +332,19 @@ impl<E: Equalizer> Receiver<E> {
         let wanted = wanted - usize::from(usable);
         if wanted > 0 {
             let index = (index + 1) % self.direction.superframe.period();
-            self.stage = Stage::Fit { index, skip: skip.saturating_sub(1), wanted };
+            self.stage = Stage::Fit {
+                index,
+                skip: skip.saturating_sub(1),
+                wanted,
+            };
         } else if self.equalizer.solve() {
             let settling = 800 / (E::DIMENSIONS * E::DIMENSIONS);
             // The first errors count fully, then ever less.
-            self.quality = Quality { weight: 1.0, error: 0.0, power: 1.0 };
+            self.quality = Quality {
+                weight: 1.0,
+                error: 0.0,
+                power: 1.0,
+            };
             self.frame_bits = 0;
             self.unheard = 0;
             self.stage = Stage::Frames { settling };
@@ -323,7 +357,11 @@ impl<E: Equalizer> Receiver<E> {
         let output = self.equalizer.output();
         let decision = [
             1.0_f32.copysign(output[0]),
-            if E::DIMENSIONS == 2 { 1.0_f32.copysign(output[1]) } else { 0.0 },
+            if E::DIMENSIONS == 2 {
+                1.0_f32.copysign(output[1])
+            } else {
+                0.0
+            },
         ];
         self.track(decision, output);
         self.quality.weight = (self.quality.weight / (1.0 + self.quality.weight)).max(Self::WEIGHT);
@@ -339,14 +377,18 @@ impl<E: Equalizer> Receiver<E> {
             return Some(Event::Degraded);
         }
         if settling > 0 {
-            self.stage = Stage::Frames { settling: settling - 1 };
+            self.stage = Stage::Frames {
+                settling: settling - 1,
+            };
             if settling == 1 {
                 return self.settled();
             }
         }
         let message = Message::decode(self.frame_bits & 0xFFFF_FFFF_FFFF)?;
         self.unheard = 0;
-        if message.last && let Some(code) = self.direction.code(message.heard) {
+        if message.last
+            && let Some(code) = self.direction.code(message.heard)
+        {
             self.begin_data(code);
         }
         Some(Event::Frame(message))
@@ -403,14 +445,21 @@ impl<E: Equalizer> Receiver<E> {
     }
 
     /// Weight of a symbol in the running means: 64 ms.
-    const WEIGHT: f32 = if E::DIMENSIONS == 1 { 1.0 / 512.0 } else { 1.0 / 205.0 };
+    const WEIGHT: f32 = if E::DIMENSIONS == 1 {
+        1.0 / 512.0
+    } else {
+        1.0 / 205.0
+    };
 
     /// Adapts equalizer, clock and quality to a decision.
     #[inline]
     fn track(&mut self, decision: Symbol, output: Symbol) {
         let (error, power) = (0..E::DIMENSIONS).fold((0.0, 0.0), |(error, power), i| {
             let difference = decision[i] - output[i];
-            (error + difference * difference, power + output[i] * output[i])
+            (
+                error + difference * difference,
+                power + output[i] * output[i],
+            )
         });
         let share = 1.0 / E::DIMENSIONS as f32;
         self.quality.update(error * share, power * share);
@@ -420,7 +469,8 @@ impl<E: Equalizer> Receiver<E> {
         self.resampler.shift(TIMING_GAIN * late * symbol);
         // Never further than any two clocks can be apart.
         let step = self.resampler.step() / self.nominal_step + TIMING_INTEGRAL * late;
-        self.resampler.set_step(self.nominal_step * step.clamp(1.0 - 1e-3, 1.0 + 1e-3));
+        self.resampler
+            .set_step(self.nominal_step * step.clamp(1.0 - 1e-3, 1.0 + 1e-3));
     }
 }
 

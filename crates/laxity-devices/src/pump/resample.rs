@@ -32,7 +32,13 @@ impl Resampler {
                 (cutoff * sinc(cutoff * x) * kaiser(x / (taps / 2) as f64, beta)) as f32
             }));
         }
-        Self { line: DelayLine::new(taps), table: table.into(), taps, position: 0.0, step }
+        Self {
+            line: DelayLine::new(taps),
+            table: table.into(),
+            taps,
+            position: 0.0,
+            step,
+        }
     }
 
     /// Takes one input sample; then call [`Self::next`] until it has no more.
@@ -79,12 +85,20 @@ impl Resampler {
 /// sin(πx)/(πx).
 pub(crate) fn sinc(x: f64) -> f64 {
     let angle = core::f64::consts::PI * x;
-    if angle.abs() < 1e-9 { 1.0 } else { libm::sin(angle) / angle }
+    if angle.abs() < 1e-9 {
+        1.0
+    } else {
+        libm::sin(angle) / angle
+    }
 }
 
 /// The Kaiser window at `x` of its half width, zero outside.
 pub(crate) fn kaiser(x: f64, beta: f64) -> f64 {
-    if x.abs() >= 1.0 { 0.0 } else { bessel_i0(beta * libm::sqrt(1.0 - x * x)) / bessel_i0(beta) }
+    if x.abs() >= 1.0 {
+        0.0
+    } else {
+        bessel_i0(beta * libm::sqrt(1.0 - x * x)) / bessel_i0(beta)
+    }
 }
 
 /// The modified Bessel function of order zero, by its power series.

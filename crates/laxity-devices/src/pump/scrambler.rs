@@ -24,7 +24,10 @@ impl Scrambler {
             Polynomial::Downstream => 4,
         };
         // Not zero, so that the first zeros of a link are scrambled too.
-        Self { history: 0x2A_5C33, tap }
+        Self {
+            history: 0x2A_5C33,
+            tap,
+        }
     }
 
     /// The line's bit for a data bit.

@@ -32,8 +32,9 @@ pub(crate) struct Message {
 impl Message {
     /// The frame's bits, first bit of the line in the highest of 48.
     pub(crate) fn encode(self) -> u64 {
-        let payload =
-            u16::from(self.wish & 15) << 12 | u16::from(self.heard & 15) << 8 | u16::from(self.last);
+        let payload = u16::from(self.wish & 15) << 12
+            | u16::from(self.heard & 15) << 8
+            | u16::from(self.last);
         let check = CRC.checksum(&payload.to_be_bytes());
         u64::from(SYNC) << 32 | u64::from(payload) << 16 | u64::from(check)
     }
@@ -84,7 +85,13 @@ impl Superframe {
 
     /// Symbol `index` of a frame.
     pub(crate) fn frame_symbol(&self, frame: u64, index: usize) -> Symbol {
-        let level = |bit: usize| if frame >> (FRAME_BITS - 1 - bit) & 1 == 1 { 1.0 } else { -1.0 };
+        let level = |bit: usize| {
+            if frame >> (FRAME_BITS - 1 - bit) & 1 == 1 {
+                1.0
+            } else {
+                -1.0
+            }
+        };
         match self.dimensions {
             1 => [level(index), 0.0],
             _ => [level(2 * index), level(2 * index + 1)],

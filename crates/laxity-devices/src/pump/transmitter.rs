@@ -80,8 +80,11 @@ impl Transmitter {
             Mode::Silence => ([0.0; 2], None),
             Mode::Known(index) => {
                 let known = &self.direction.superframe.known;
-                self.mode =
-                    if index + 1 < known.len() { Mode::Known(index + 1) } else { Mode::Frame(0) };
+                self.mode = if index + 1 < known.len() {
+                    Mode::Known(index + 1)
+                } else {
+                    Mode::Frame(0)
+                };
                 (known[index], None)
             }
             Mode::Frame(index) => self.frame_symbol(index, want, message),
@@ -98,8 +101,9 @@ impl Transmitter {
         let mut started = None;
         self.mode = if index + 1 < self.direction.superframe.frame_symbols() {
             Mode::Frame(index + 1)
-        } else if let Some((rate, code)) =
-            self.then.and_then(|rate| Some((rate, self.direction.code(rate)?)))
+        } else if let Some((rate, code)) = self
+            .then
+            .and_then(|rate| Some((rate, self.direction.code(rate)?)))
         {
             self.begin_data(code);
             started = Some(rate);
@@ -185,7 +189,11 @@ impl QamModulator {
                             let t = (SPAN - 1 - k) as f64 + phase as f64 / Self::SAMPLES as f64
                                 - 0.5 * SPAN as f64;
                             let angle = carrier * t;
-                            let wave = if quadrature { -libm::sin(angle) } else { libm::cos(angle) };
+                            let wave = if quadrature {
+                                -libm::sin(angle)
+                            } else {
+                                libm::cos(angle)
+                            };
                             let edge = super::resample::kaiser(2.0 * t / SPAN as f64, 3.0);
                             (f64::from(CARD_RMS) * pulse(t) * edge * wave) as f32
                         })
@@ -196,7 +204,14 @@ impl QamModulator {
             .collect();
         let turns = [0.0, 1.0, 2.0, 3.0, 4.0]
             .map(|k| [libm::cos(carrier * k) as f32, libm::sin(carrier * k) as f32]);
-        Self { re: DelayLine::new(SPAN), im: DelayLine::new(SPAN), pulses, phase: 0, turn: 0, turns }
+        Self {
+            re: DelayLine::new(SPAN),
+            im: DelayLine::new(SPAN),
+            pulses,
+            phase: 0,
+            turn: 0,
+            turns,
+        }
     }
 }
 

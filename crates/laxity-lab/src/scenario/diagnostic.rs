@@ -51,7 +51,23 @@ pub(super) struct Source<'s> {
     pub(super) text: &'s str,
 }
 
-impl Source<'_> {
+impl<'s> Source<'s> {
+    /// Where the line begins in which the span begins, and its text.
+    fn line(self, span: &Range<usize>) -> (usize, &'s str) {
+        let start = self
+            .text
+            .floor_char_boundary(span.start.min(self.text.len()));
+        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let rest = &self.text[line_start..];
+        let line = rest.split('\n').next().unwrap_or(rest);
+        (line_start, line.trim_end_matches('\r'))
+    }
+
+    /// The text of the line in which the span begins.
+    pub(super) fn line_of(self, span: &Range<usize>) -> &'s str {
+        self.line(span).1
+    }
+
     /// A finding about the bytes in `span`; a span over several lines is shown at its first.
     pub(super) fn diagnostic(
         self,
@@ -60,19 +76,10 @@ impl Source<'_> {
         cause: String,
         remedy: String,
     ) -> Diagnostic {
-        let start = self
-            .text
-            .floor_char_boundary(span.start.min(self.text.len()));
-        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let rest = &self.text[line_start..];
-        let text = rest
-            .split('\n')
-            .next()
-            .unwrap_or(rest)
-            .trim_end_matches('\r');
-        let from = (start - line_start).min(text.len());
-        let until = span.end.saturating_sub(line_start).clamp(from, text.len());
-        let until = text.ceil_char_boundary(until);
+        let (line_start, text) = self.line(span);
+        let within = |at: usize| at.saturating_sub(line_start).min(text.len());
+        let from = text.floor_char_boundary(within(span.start));
+        let until = text.ceil_char_boundary(within(span.end).max(from));
         Diagnostic {
             severity,
             file: self.file.to_owned(),
@@ -134,23 +141,29 @@ pub(super) fn nearest<'c>(
 /// Words longer than this are not compared: the comparison costs their product.
 const LONGEST_COMPARED: usize = 64;
 
-/// How many characters must be inserted, removed or replaced to make one word the other (Levenshtein); large for long words.
+/// How many characters must be inserted, removed, replaced or swapped with their neighbour to make one word the other (optimal string
+/// alignment); large for long words.
 fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
+    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     if left.len() > LONGEST_COMPARED || right.len() > LONGEST_COMPARED {
         return usize::MAX;
     }
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(!a.eq_ignore_ascii_case(b));
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+    let same = |i: usize, j: usize| left[i].eq_ignore_ascii_case(&right[j]);
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=right.len()).collect();
+    for i in 0..left.len() {
+        let mut row = vec![i + 1];
+        for j in 0..right.len() {
+            let replaced = above[j] + usize::from(!same(i, j));
+            let mut least = replaced.min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j) {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut above, row);
     }
-    row[right.len()]
+    above[right.len()]
 }
 
 /// The names as a sentence has them: "`a`, `b` or `c`".
@@ -173,7 +186,9 @@ mod tests {
         assert_eq!(nearest("procesor", names), Some("processor"));
         assert_eq!(nearest("Period", names), Some("period"));
         assert_eq!(nearest("colour", names), None);
+        assert_eq!(nearest("sede", ["seed"]), Some("seed"));
         assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
     }
 
     #[test]

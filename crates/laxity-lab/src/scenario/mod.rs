@@ -4,14 +4,16 @@
 //! [`Scenario::resolve`] then makes one length of it plain data for a runner.
 //!
 //! * [`units`]: numbers with their unit.
-//! * `reader`: typed access to the parsed table; `sections`, `placing`, `contracts`, `variants`: its parts.
+//! * `reader`: typed access to the parsed table; `sections`, `contracts`, `variants` with `placing`, `expectations` and `control`: its parts.
 
 use std::ops::Range;
 
 use toml::de::DeTable;
 
 mod contracts;
+mod control;
 mod diagnostic;
+mod expectations;
 mod placing;
 mod reader;
 mod resolve;
@@ -104,7 +106,7 @@ fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
     };
     let variants = variants::variants(root, &scope);
     let title = root.text("title", "a string", "A soft modem beside spinners");
-    let seed = root.integer("seed", &(0..=u64::from(u32::MAX)));
+    let seed = root.integer("seed", &(0..=i64::MAX as u64));
     Some(Scenario {
         file: file.to_owned(),
         title: title.map_or_else(|| file.to_owned(), |found| found.value.to_owned()),

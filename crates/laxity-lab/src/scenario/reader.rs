@@ -20,6 +20,9 @@ pub(super) struct Found<T> {
     pub(super) place: Place,
 }
 
+/// Nobody reads more; and each costs a search for its line.
+const MOST_FINDINGS: usize = 100;
+
 /// Collects what is wrong.
 pub(super) struct Findings<'s> {
     source: Source<'s>,
@@ -53,6 +56,9 @@ impl<'s> Findings<'s> {
         name: &Found<&str>,
         declared: impl Iterator<Item = &'n str> + Clone,
     ) {
+        if self.is_full() {
+            return;
+        }
         let remedy = if declared.clone().next().is_none() {
             format!("this scenario declares no {what}")
         } else {
@@ -62,7 +68,15 @@ impl<'s> Findings<'s> {
         self.error(&name.place, cause, remedy);
     }
 
+    /// Whether so much has been found that no more is looked for.
+    fn is_full(&self) -> bool {
+        self.list.borrow().len() >= MOST_FINDINGS
+    }
+
     fn push(&self, severity: Severity, place: &Place, cause: String, remedy: String) {
+        if self.is_full() {
+            return;
+        }
         let finding = self.source.diagnostic(severity, place, cause, remedy);
         let mut list = self.list.borrow_mut();
         // A declaration that several variants use is found wrong once.
@@ -172,7 +186,7 @@ impl<'a> Section<'a> {
     /// Reports every key that is not among these.
     pub(super) fn allow(&self, keys: &[&str]) {
         for entry in self.entries() {
-            if !keys.contains(&entry.name.value) {
+            if !keys.contains(&entry.name.value) && !self.findings.is_full() {
                 self.findings.error(
                     &entry.name.place,
                     format!("{} has no key `{}`", self.path, entry.name.value),
@@ -235,8 +249,12 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Reports that a key is missing.
+    /// Reports that a key is missing, unless it is there but for a slip: that is reported as what it is.
     pub(super) fn missing(&self, key: &str, example: &str) {
+        let slip = |entry: &Entry<'_>| nearest(entry.name.value, [key]).is_some();
+        if self.entries().iter().any(slip) {
+            return;
+        }
         self.findings.error(
             &self.place,
             format!("{} lacks the key `{key}`", self.path),

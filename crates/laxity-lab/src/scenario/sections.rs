@@ -126,6 +126,9 @@ fn processor(section: &Section<'_>, host: &HostSpec) -> ProcessorId {
     ProcessorId(found.value as u16)
 }
 
+/// No scenario compares more; it keeps a hostile file from costing more than its size.
+const MOST_NAMES: usize = 256;
+
 /// Reads each entry of a table of names.
 pub(super) fn named<'a, T>(
     root: &Section<'a>,
@@ -146,7 +149,17 @@ pub(super) fn named<'a, T>(
             value: child.and_then(|child| read(&child, name)),
         }
     };
-    section.entries().into_iter().map(read_entry).collect()
+    let entries = section.entries();
+    if let Some(beyond) = entries.get(MOST_NAMES) {
+        let cause = format!("[{kind}] has {} entries", entries.len());
+        let remedy = format!("write at most {MOST_NAMES}");
+        section.findings.error(&beyond.name.place, cause, remedy);
+    }
+    entries
+        .into_iter()
+        .take(MOST_NAMES)
+        .map(read_entry)
+        .collect()
 }
 
 /// Names go into tables, file names and traces.
@@ -347,6 +360,27 @@ fn spinner(section: &Section<'_>) -> TaskKind {
     }
 }
 
+/// A slot table has its own phase: a thread released in between would wait for its slot, up to Y − X, and its gaps would measure that.
+fn check_periodic_enforcer(section: &Section<'_>) {
+    let enforcers = [("deadline", Enforcer::Deadline), ("slots", Enforcer::Slots)];
+    let Some(found) = section.choice("enforcer", &enforcers) else {
+        return;
+    };
+    if !section.has("reservation") {
+        section.findings.error(
+            &found.place,
+            "`enforcer` is for a reservation, and there is none",
+            "add a line such as: reservation = \"0.1ms/1ms\"",
+        );
+    } else if found.value == Enforcer::Slots {
+        section.findings.error(
+            &found.place,
+            "a periodic task would wait for its slot at every release",
+            "write enforcer = \"deadline\", or leave it out",
+        );
+    }
+}
+
 fn periodic(section: &Section<'_>) -> Option<TaskKind> {
     section.allow(&[
         "kind",
@@ -355,7 +389,9 @@ fn periodic(section: &Section<'_>) -> Option<TaskKind> {
         "service",
         "priority",
         "reservation",
+        "enforcer",
     ]);
+    check_periodic_enforcer(section);
     if !section.has("period") {
         section.missing("period", "\"1ms\"");
     }

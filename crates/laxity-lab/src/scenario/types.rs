@@ -133,7 +133,7 @@ impl Phases {
     pub const SHORT: Self = Self {
         on_hook: Span::from_millis(200),
         dialing: Span::from_millis(300),
-        training: Span::from_secs(4),
+        training: Span::from_millis(3_500),
     };
 
     pub(super) fn overridden_by(self, other: PhaseOverrides) -> Self {
@@ -387,10 +387,10 @@ impl LengthSpec {
     /// Of [`Length::Quick`].
     pub const QUICK: Self = Self {
         repeats: 1,
-        bytes: 6_000,
+        bytes: 4_000,
         phases: Phases::SHORT,
-        limit: Span::from_secs(12),
-        idle: Span::from_secs(5),
+        limit: Span::from_secs(8),
+        idle: Span::from_secs(4),
     };
     /// Of [`Length::Full`]: 200,000 bytes (§6.5), and time enough for the slowest transfer of the study (table 2: 364 s); 30 s for 30,000 wake-ups
     /// (§6.3.1).

@@ -5,6 +5,7 @@
 //! * [`Demand`]: what a program asks for, and what is known of its other work.
 //! * [`admit`]: which enforcer can meet which request here, why, and how well.
 
+mod above;
 mod admit;
 mod deadline;
 mod demand;
@@ -24,17 +25,41 @@ use crate::{
     ActivityId, Enforcer, Grade, ProcessorId, Reservation, ReservationRequest, Service, Span,
 };
 
+/// How literally an enforcer keeps *X in every window of length Y*.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Keeps {
+    /// X/Y in the long run; a period may get less, and later ones more.
+    LongRun,
+    /// X in every period, early in one and late in the next perhaps.
+    EveryPeriod,
+    /// X in every window, wherever it begins, less at most this, which known work above the slots may take.
+    EveryWindowLess(Service),
+    /// X in every window, wherever it begins.
+    EveryWindow,
+}
+
+impl fmt::Display for Keeps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LongRun => f.write_str("in the long run"),
+            Self::EveryPeriod => f.write_str("in every period"),
+            Self::EveryWindowLess(service) => write!(f, "less {service} in every window"),
+            Self::EveryWindow => f.write_str("in every window"),
+        }
+    }
+}
+
 /// What an enforcer will make of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Prediction {
     /// The longest time without service that the reservation promises to a holder that never blocks: Y − X.
     pub promised_gap: Span,
-    /// The longest that this enforcer's own theory allows: Y − X for slots, 2(Y − X) for `SCHED_DEADLINE`.
+    /// The longest that this enforcer's own theory allows: that of the table for slots (≤ Y − X), 2(Y − X) for `SCHED_DEADLINE`.
     pub theory_gap: Span,
     /// The longest to expect on this machine, its tick or its dispatcher's jitter included.
     pub longest_gap: Span,
-    /// Whether every window of length Y can be expected to hold X, and not only the long run.
-    pub every_window: bool,
+    /// How literally X is kept.
+    pub keeps: Keeps,
     /// How firm the grant will be.
     pub grade: Grade,
     /// What else is to be known, each a sentence.

@@ -35,27 +35,33 @@ impl Levels {
     }
 
     /// The highest level that holds somebody.
+    #[inline]
     pub(super) fn highest(&self) -> Option<u8> {
         self.occupied.checked_ilog2().map(|level| level as u8)
     }
 
     /// Whether any of the levels in the mask holds somebody.
+    #[inline]
     pub(super) fn any(&self, mask: u32) -> bool {
         self.occupied & mask != 0
     }
 
+    #[inline]
     pub(super) fn holds(&self, level: u8) -> bool {
         self.any(1 << level)
     }
 
+    #[inline]
     pub(super) fn first(&self, level: u8) -> Option<u16> {
         somebody(self.first[usize::from(level)])
     }
 
+    #[inline]
     pub(super) fn after(&self, thread: u16) -> Option<u16> {
         somebody(self.links[usize::from(thread)].next)
     }
 
+    #[inline]
     pub(super) fn push_last(&mut self, level: u8, thread: u16) {
         let queue = usize::from(level);
         let last = self.last[queue];
@@ -71,6 +77,7 @@ impl Levels {
         self.occupied |= 1 << level;
     }
 
+    #[inline]
     pub(super) fn push_first(&mut self, level: u8, thread: u16) {
         let queue = usize::from(level);
         let first = self.first[queue];
@@ -87,6 +94,7 @@ impl Levels {
     }
 
     /// Takes a thread that is in the queue of this level out of it.
+    #[inline]
     pub(super) fn remove(&mut self, level: u8, thread: u16) {
         let queue = usize::from(level);
         let Link { next, previous } = self.links[usize::from(thread)];

@@ -141,6 +141,7 @@ impl Bands {
     }
 
     /// A thread's wait is over: boosted as configured, a full quantum, the tail of its level.
+    #[inline]
     pub fn wake(&mut self, thread: u16, end: WaitEnd, now: Instant) {
         self.settle(now);
         let boost = match end {
@@ -158,13 +159,20 @@ impl Bands {
         self.enqueue_last(thread, now);
     }
 
-    /// A thread that was taken away by something above the bands comes back: to the head of its level, as it was.
+    /// A thread that was run by something above the bands competes again, as if preempted: at the head of its level, with what
+    /// is left of its quantum.
     pub fn resume(&mut self, thread: u16, now: Instant) {
         self.settle(now);
         self.enqueue_first(thread, now);
     }
 
-    /// The thread no longer competes: it waits, has ended, or is run by something above the bands. Nothing happens if it did not compete.
+    /// A thread that competes has been run by something above the bands until now: it does not starve. Its place and its quantum stay.
+    pub fn has_run(&mut self, thread: u16, now: Instant) {
+        self.threads[usize::from(thread)].ready_since = now;
+    }
+
+    /// The thread no longer competes: it waits, has ended, or only something above the bands may run it. Nothing happens if it did not compete.
+    #[inline]
     pub fn leave(&mut self, thread: u16, now: Instant) {
         self.settle(now);
         let entry = &mut self.threads[usize::from(thread)];
@@ -192,12 +200,14 @@ impl Bands {
 
     /// Something above the threads takes the processor: the quantum of the running thread stands still until
     /// [`decide`](Self::decide) is asked again.
+    #[inline]
     pub fn pause(&mut self, now: Instant) {
         self.settle(now);
         self.using_since = None;
     }
 
     /// Who runs from now on.
+    #[inline]
     pub fn decide(&mut self, now: Instant) -> Decision {
         self.settle(now);
         if now >= self.next_scan {
@@ -219,6 +229,7 @@ impl Bands {
         }
     }
 
+    #[inline]
     fn holds_until(&self, now: Instant) -> Instant {
         let scan = if self.levels.any(CAN_STARVE) {
             self.next_scan
@@ -239,6 +250,7 @@ impl Bands {
     }
 
     /// Takes the time since the last call off the running thread's quantum.
+    #[inline]
     fn settle(&mut self, now: Instant) {
         let (Some(since), Some(running)) = (self.using_since, self.running) else {
             return;
@@ -247,7 +259,7 @@ impl Bands {
         let used = now - since;
         let thread = &mut self.threads[usize::from(running)];
         if used < thread.left {
-            thread.left = thread.left - used;
+            thread.left -= used;
             return;
         }
         let beyond = used - thread.left;
@@ -295,6 +307,7 @@ impl Bands {
         }
     }
 
+    #[inline]
     fn take_first(&mut self, level: u8) {
         let first = self.levels.first(level);
         if let Some(thread) = first {
@@ -304,16 +317,19 @@ impl Bands {
         self.running = first;
     }
 
+    #[inline]
     fn enqueue_first(&mut self, thread: u16, now: Instant) {
         let level = self.make_ready(thread, now);
         self.levels.push_first(level, thread);
     }
 
+    #[inline]
     fn enqueue_last(&mut self, thread: u16, now: Instant) {
         let level = self.make_ready(thread, now);
         self.levels.push_last(level, thread);
     }
 
+    #[inline]
     fn make_ready(&mut self, thread: u16, now: Instant) -> u8 {
         let entry = &mut self.threads[usize::from(thread)];
         entry.place = Place::Ready;

@@ -110,6 +110,10 @@ impl Oracle {
         self.ready_first(thread);
     }
 
+    pub(super) fn has_run(&mut self, thread: u16) {
+        self.thread(thread).ready_since = self.now;
+    }
+
     pub(super) fn leave(&mut self, thread: u16) {
         self.running = self.running.filter(|running| *running != thread);
         self.ready.retain(|ready| *ready != thread);

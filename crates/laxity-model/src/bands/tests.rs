@@ -166,6 +166,7 @@ enum Op {
     Start(u16),
     Wake(u16, bool),
     Resume(u16),
+    HasRun(u16),
     Leave(u16),
     Yield,
     Pause,
@@ -178,6 +179,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         thread.clone().prop_map(Op::Start),
         (thread.clone(), any::<bool>()).prop_map(|(t, signal)| Op::Wake(t, signal)),
         thread.clone().prop_map(Op::Resume),
+        thread.clone().prop_map(Op::HasRun),
         thread.prop_map(Op::Leave),
         Just(Op::Yield),
         Just(Op::Pause),
@@ -222,6 +224,7 @@ proptest! {
                     slow.wake(t, end);
                 }
                 Op::Resume(t) if slow.is_away(t) => { fast.resume(t, now); slow.resume(t); }
+                Op::HasRun(t) => { fast.has_run(t, now); slow.has_run(t); }
                 Op::Leave(t) => { fast.leave(t, now); slow.leave(t); }
                 Op::Yield => if let Some(t) = slow.running() { fast.yield_now(t, now); slow.yield_now(t); },
                 Op::Pause => { fast.pause(now); slow.pause(); paused = true; continue; }

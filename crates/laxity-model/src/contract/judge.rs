@@ -11,13 +11,13 @@
 //!
 //! All reasons are given, not only those that decided. Disturbed evidence never decides; where it alone exceeds a limit, a reason says so.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use core::str::FromStr;
 
 use super::{
-    Absence, Bound, Contract, Limit, Observations, Phase, Phases, Quantity, Severity, Statistic,
+    Absence, Bound, Contract, Limit, Observations, Observed, Phase, Phases, Quantity, Reason,
+    Severity, Statistic,
 };
 use crate::Grade;
 use crate::histogram::Histogram;
@@ -57,64 +57,6 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Why a verdict is what it is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Reason {
-    /// A limit does not hold in undisturbed evidence.
-    Exceeded {
-        /// Of what.
-        quantity: Quantity,
-        /// Which statistic.
-        statistic: Statistic,
-        /// In which phase; `None`: the whole run.
-        phase: Option<Phase>,
-        /// The statistic's value.
-        measured: u64,
-        /// The bound it broke; that of the control run is already multiplied out.
-        bound: Bound,
-        /// The bound as a value.
-        bound_value: u64,
-        /// Whether it decides.
-        severity: Severity,
-    },
-    /// A limit holds in undisturbed evidence, but not in disturbed evidence. Decides nothing.
-    DisturbedExceeded {
-        /// Of what.
-        quantity: Quantity,
-        /// Which statistic.
-        statistic: Statistic,
-        /// In which phase; `None`: the whole run.
-        phase: Option<Phase>,
-        /// The statistic's value over the disturbed values.
-        measured: u64,
-    },
-    /// Nothing undisturbed was seen that a required limit could be judged by.
-    NotObserved {
-        /// Of what.
-        quantity: Quantity,
-        /// In which phase; `None`: in all the run.
-        phase: Option<Phase>,
-    },
-    /// A limit compares with a control run, and there is none, or it has no such observation.
-    NoControl {
-        /// Of what.
-        quantity: Quantity,
-        /// In which phase; `None`: in all the run.
-        phase: Option<Phase>,
-    },
-    /// Events were lost.
-    EventsLost(u64),
-    /// Too much of the run was disturbed: the share in parts per million.
-    Disturbed(u32),
-    /// A grant was not enforced.
-    Unenforced {
-        /// Whose.
-        holder: String,
-        /// Why not.
-        reason: String,
-    },
-}
-
 /// The judgement of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verdict {
@@ -122,61 +64,6 @@ pub struct Verdict {
     pub result: Outcome,
     /// Why, and what else is to be known: limits in the contract's order, then the facts of the run.
     pub reasons: Vec<Reason>,
-}
-
-/// What is expected of a variant of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Expectation {
-    /// The contract is met.
-    #[default]
-    Met,
-    /// It is violated.
-    Violated,
-    /// The evidence does not suffice.
-    Inconclusive,
-    /// Nothing in particular.
-    Any,
-}
-
-/// A word that is no expectation.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is nothing to expect of a verdict: `met`, `violated`, `inconclusive` and `any` are")]
-pub struct UnknownExpectation(pub String);
-
-impl FromStr for Expectation {
-    type Err = UnknownExpectation;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Ok(match word {
-            "met" => Self::Met,
-            "violated" => Self::Violated,
-            "inconclusive" => Self::Inconclusive,
-            "any" => Self::Any,
-            _ => return Err(UnknownExpectation(word.to_string())),
-        })
-    }
-}
-
-impl fmt::Display for Expectation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Met => "met",
-            Self::Violated => "violated",
-            Self::Inconclusive => "inconclusive",
-            Self::Any => "any",
-        })
-    }
-}
-
-/// Whether the verdict is what was expected. An inconclusive verdict is as expected only if that or anything was.
-#[must_use]
-pub fn as_expected(verdict: &Verdict, expectation: Expectation) -> bool {
-    match expectation {
-        Expectation::Met => verdict.result == Outcome::Met,
-        Expectation::Violated => verdict.result == Outcome::Violated,
-        Expectation::Inconclusive => verdict.result == Outcome::Inconclusive,
-        Expectation::Any => true,
-    }
 }
 
 /// Judges a run by a contract; `control` is the run that [`Bound::AtMostTimesControl`] compares with. See the module for the rules.
@@ -224,29 +111,6 @@ pub fn judge(
         Outcome::Met
     };
     Verdict { result, reasons }
-}
-
-impl Reason {
-    /// What this reason alone would make of a verdict; `None` if it decides nothing.
-    #[must_use]
-    pub const fn implies(&self) -> Option<Outcome> {
-        match self {
-            Self::Exceeded {
-                severity: Severity::Required,
-                ..
-            }
-            | Self::Unenforced { .. } => Some(Outcome::Violated),
-            Self::Exceeded {
-                severity: Severity::Advisory,
-                ..
-            }
-            | Self::DisturbedExceeded { .. } => None,
-            Self::NotObserved { .. }
-            | Self::NoControl { .. }
-            | Self::EventsLost(_)
-            | Self::Disturbed(_) => Some(Outcome::Inconclusive),
-        }
-    }
 }
 
 /// What limits are judged by.
@@ -358,101 +222,9 @@ impl Limit {
 }
 
 /// What was seen of a quantity in a phase, or in the whole run.
-fn select(seen: &Observations, quantity: Quantity, phase: Option<&Phase>) -> super::Observed {
+fn select(seen: &Observations, quantity: Quantity, phase: Option<&Phase>) -> Observed {
     match phase {
         Some(phase) => seen.get(quantity, phase).cloned().unwrap_or_default(),
         None => seen.whole(quantity),
-    }
-}
-
-/// Writes " in phase p" or nothing.
-struct In<'a>(Option<&'a Phase>);
-
-impl fmt::Display for In<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .map_or(Ok(()), |phase| write!(f, " in phase {phase}"))
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exceeded {
-                quantity,
-                statistic,
-                phase,
-                measured,
-                bound,
-                bound_value,
-                severity,
-            } => {
-                if *severity == Severity::Advisory {
-                    f.write_str("advisory: ")?;
-                }
-                let unit = quantity.unit();
-                let (measured_shown, bound_shown) = (unit.show(*measured), unit.show(*bound_value));
-                write!(
-                    f,
-                    "{quantity}{}: {statistic} {measured_shown} ",
-                    In(phase.as_ref())
-                )?;
-                match bound {
-                    Bound::AtLeast(_) => write!(f, "is below {bound_shown}"),
-                    Bound::AtMost(0) => write!(f, "where none is allowed"),
-                    Bound::AtMost(limit) => {
-                        let tenths = u128::from(*measured) * 10 / u128::from(*limit);
-                        write!(
-                            f,
-                            "exceeds {bound_shown} ({}.{} times)",
-                            tenths / 10,
-                            tenths % 10
-                        )
-                    }
-                    Bound::AtMostTimesControl { ratio_ppm } => {
-                        let (whole, thousandths) =
-                            (ratio_ppm / 1_000_000, ratio_ppm % 1_000_000 / 1_000);
-                        write!(
-                            f,
-                            "exceeds {bound_shown}, {whole}.{thousandths:03} times the control's"
-                        )
-                    }
-                }
-            }
-            Self::DisturbedExceeded {
-                quantity,
-                statistic,
-                phase,
-                measured,
-            } => write!(
-                f,
-                "not judged: {quantity}{}: {statistic} {} where the machine itself stood still",
-                In(phase.as_ref()),
-                quantity.unit().show(*measured)
-            ),
-            Self::NotObserved { quantity, phase } => {
-                write!(
-                    f,
-                    "{quantity}{}: nothing undisturbed was observed",
-                    In(phase.as_ref())
-                )
-            }
-            Self::NoControl { quantity, phase } => write!(
-                f,
-                "{quantity}{}: nothing undisturbed was observed in a control run",
-                In(phase.as_ref())
-            ),
-            Self::EventsLost(count) => write!(f, "{count} events were lost"),
-            Self::Disturbed(ppm) => {
-                let (percent, hundredths) = (ppm / 10_000, ppm % 10_000 / 100);
-                write!(
-                    f,
-                    "{percent}.{hundredths:02} % of the run was disturbed, 1 % is allowed"
-                )
-            }
-            Self::Unenforced { holder, reason } => {
-                write!(f, "unenforced: the reservation of {holder}: {reason}")
-            }
-        }
     }
 }

@@ -5,23 +5,24 @@
 //! * [`Observations`]: what was seen, per quantity and phase, the undisturbed apart from the disturbed.
 //! * [`judge`]: met, violated or inconclusive, with reasons.
 
+mod expect;
 mod judge;
 mod observe;
 mod pc99;
 mod quantity;
+mod reason;
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-pub use judge::{
-    DISTURBED_LIMIT_PPM, Expectation, Outcome, Reason, RunFacts, UnknownExpectation, Verdict,
-    as_expected, judge,
-};
+pub use expect::{Expectation, UnknownExpectation, as_expected};
+pub use judge::{DISTURBED_LIMIT_PPM, Outcome, RunFacts, Verdict, judge};
 pub use observe::{Observations, Observed};
 pub use pc99::pc99;
 pub use quantity::{Quantity, Unit, UnknownQuantity};
+pub use reason::Reason;
 
 /// A stretch of a run in which the device is in one state, by name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -9,6 +9,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::SlotTable;
 use super::plan::{MAX_ENTRIES, PlanCosts};
 use crate::Reservation;
 
@@ -35,8 +36,8 @@ pub(super) struct Item {
 /// A way to serve all requests, its periods a harmonic chain.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Arrangement {
-    /// For comparing: the load with at least `LEAST_COST_NS` a slot, in parts per 10⁹.
-    score: u128,
+    /// For comparing: the load with at least `LEAST_COST_NS` a slot, in parts per 10⁹, if nothing is split.
+    pub(super) score: u128,
     /// By period; of equal periods the longest slot first, which packs better.
     pub(super) items: Vec<Item>,
 }
@@ -78,6 +79,16 @@ impl Item {
         let taken = u128::from(self.whole_ns) + u128::from(cost_ns);
         (taken * 1_000_000_000).div_ceil(u128::from(self.period_ns))
     }
+}
+
+/// The same measure of a table that was placed.
+pub(super) fn score(table: &SlotTable, costs: &PlanCosts) -> u128 {
+    let cost = u128::from(costs.per_slot.as_nanos().max(LEAST_COST_NS));
+    let slots = table.slots().iter();
+    let taken: u128 = slots
+        .map(|slot| u128::from(slot.length.as_nanos()) + cost)
+        .sum();
+    (taken * 1_000_000_000).div_ceil(u128::from(table.cycle().as_nanos()))
 }
 
 /// The arrangements worth placing, the one of least load first; at least one for at least one request.

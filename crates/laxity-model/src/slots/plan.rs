@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::arrange::arrangements;
+use super::arrange::{arrangements, score};
 use super::place::{Obstacle, place};
 use super::refusal::{Refusal, Shortage};
 use super::{SlotTable, nearest};
@@ -92,9 +92,22 @@ pub(super) fn find(requests: &[Reservation], costs: &PlanCosts) -> Result<SlotTa
     let mut shortage = Shortage::Arrangement {
         load_ppm: needed_ppm,
     };
+    let mut found: Option<(u128, SlotTable)> = None;
     for arrangement in &candidates {
+        // What had to be split takes more than its arrangement said, so one further down may do better; no further than this.
+        if found
+            .as_ref()
+            .is_some_and(|(score, _)| *score <= arrangement.score)
+        {
+            break;
+        }
         match place(arrangement, costs) {
-            Ok(table) if costs.allow(&table) => return Ok(table),
+            Ok(table) if costs.allow(&table) => {
+                let score = score(&table, costs);
+                if found.as_ref().is_none_or(|(least, _)| score < *least) {
+                    found = Some((score, table));
+                }
+            }
             Err(Obstacle::Entries(needed)) => {
                 shortage = Shortage::TableEntries {
                     needed,
@@ -104,5 +117,5 @@ pub(super) fn find(requests: &[Reservation], costs: &PlanCosts) -> Result<SlotTa
             Ok(_) | Err(Obstacle::Room) => {}
         }
     }
-    Err(shortage)
+    found.map(|(_, table)| table).ok_or(shortage)
 }

@@ -9,14 +9,14 @@ use crate::link::{LineRates, span_of_bits};
 /// The parameters of a link, equal at both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// k: information frames that may be unacknowledged (V.42 clause 9.2.4; its default is 15).
+    /// k: information frames that may be unacknowledged (V.42 clause 9.2; its default is 15).
     /// From 1 to 63, half the sequence numbers, so that a frame received again is told from one
     /// whose predecessor was lost.
     pub window: u8,
-    /// N401: octets of information in a frame, at least 1 (V.42 clause 9.2.3; its default is 128).
+    /// N401: octets of information in a frame, at least 1 (V.42 clause 9.2; its default is 128).
     pub max_octets: usize,
     /// N400: how often a frame that asks for an answer is sent again before the connection counts
-    /// as lost (V.42 clause 9.2.2).
+    /// as lost (V.42 clause 9.2).
     pub retries: u32,
     /// The longest time a signal takes to the other end and back.
     pub round_trip: Span,
@@ -24,7 +24,7 @@ pub struct Config {
     /// late calls.
     pub processing: Span,
     /// T403: after so long without a frame from the other end it is asked whether it is there (V.42
-    /// clause 9.2.5).
+    /// clause 9.2).
     pub inactivity: Span,
     /// Octets that [`send`](super::Lapm::send) takes in before the first of them is sent.
     pub send_octets: usize,
@@ -48,7 +48,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// T401 (V.42 clause 9.2.1): how long an answer may take at these rates.
+    /// T401 (V.42 clause 9.2): how long an answer may take at these rates.
     ///
     /// The frame itself, the way to the other end and back, a frame the other end had just begun,
     /// its answer, and the time to process them; frames of full length with the most zeros

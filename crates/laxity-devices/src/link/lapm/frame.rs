@@ -1,4 +1,4 @@
-//! Address and control fields (ITU-T V.42 clauses 8.1.1.3, 8.1.1.4 and 8.2.4), modulo 128.
+//! Address and control fields (ITU-T V.42 clauses 8.2.1, 8.2.2 and 8.2.4), modulo 128.
 
 /// Who called: it decides how commands and responses are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

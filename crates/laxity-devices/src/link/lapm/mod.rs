@@ -5,7 +5,7 @@
 //! modulo 128 with a window, RR, RNR and REJ, timer recovery by poll and final, the inactivity
 //! poll. What is not: the detection phase, XID (parameters are agreed beforehand), SREJ, TEST,
 //! FRMR, break signals and the 32-bit frame check sequence. A frame that is not understood or
-//! acknowledges what was never sent is counted and ignored, where V.42 clause 8.5.5 would establish
+//! acknowledges what was never sent is counted and ignored, where V.42 clause 8.5 would establish
 //! the connection anew: on a line that carries garbage, ignoring is what keeps the connection.
 //!
 //! A [`Lapm`] is a [`BitSource`](crate::bits::BitSource) (flags when idle) and a
@@ -170,7 +170,8 @@ impl Lapm {
         self.t401_at.or_else(|| self.inactive_at())
     }
 
-    /// Stops the timers while the line carries no data, as while the modems retrain.
+    /// Stops the timers while the line carries no data, as while the modems retrain
+    /// (compare V.42 clause 7.10, suspension).
     ///
     /// The frames under way are given up. Nothing counts as a retry until [`resume`](Self::resume).
     pub fn pause(&mut self, now: Instant) {

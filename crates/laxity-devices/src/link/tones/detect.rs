@@ -96,7 +96,7 @@ const PAUSE_WINDOWS: u32 = 3;
 /// Hears dialled digits.
 ///
 /// Windows of 12.75 ms overlap by half. A digit counts after four in a row: it takes 38.3 ms to be
-/// sure to be heard, and below 21 ms it is not (ITU-T Q.24, table A-1, asks for 40 and 20 to 24
+/// sure to be heard, and below 21 ms it is not (ITU-T Q.24, annex A, asks for 40 and 20 to 24
 /// ms). It ends with three windows without it, so that a gap of 10 ms does not make two of it. The
 /// column may be up to 4 dB above the row and 8 dB below.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ impl DtmfDecoder {
     pub fn new(rate_hz: u32) -> Self {
         let [a, b, c, d] = DTMF_ROWS_HZ;
         let [e, f, g, h] = DTMF_COLUMNS_HZ;
-        let half = (rate_hz * 51 / 8_000).max(1);
+        let half = (rate_hz.min(1_000_000) * 51 / 8_000).max(1);
         let bank = |filled| Bank::new(rate_hz, [a, b, c, d, e, f, g, h], 2 * half, filled);
         let quietest = peak(-30.0);
         Self {

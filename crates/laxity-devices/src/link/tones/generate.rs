@@ -125,7 +125,7 @@ impl Generator {
         )
     }
 
-    /// The called modem answers: 2100 Hz of −12 dBm0 for 3.3 s (ITU-T V.25, clause 4), then
+    /// The called modem answers: 2100 Hz of −12 dBm0 for 3.3 s (ITU-T V.25), then
     /// silence.
     #[must_use]
     pub fn answer_tone(rate_hz: u32) -> Self {

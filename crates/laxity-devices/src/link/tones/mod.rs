@@ -32,7 +32,7 @@ const RINGBACK_HZ: [f64; 2] = [440.0, 480.0];
 const BUSY_HZ: [f64; 2] = [480.0, 620.0];
 /// The current that rings the bell, as the card sees it.
 const RINGING_HZ: f64 = 20.0;
-/// ITU-T V.25, clause 4.
+/// ITU-T V.25.
 const ANSWER_HZ: f64 = 2100.0;
 
 /// The peak of a sine of `level_dbm0`, in steps of the 16-bit scale.
@@ -200,7 +200,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn blocks_do_not_change_what_is_generated(cuts in proptest::collection::vec(1_usize..300, 1..40)) {
+        fn blocks_do_not_change_what_is_generated(
+            cuts in proptest::collection::vec(1_usize..300, 1..40),
+        ) {
             let (mut whole, mut pieces) = (Generator::ringback(7_200), Generator::ringback(7_200));
             let mut expected = vec![0; cuts.iter().sum()];
             whole.fill(&mut expected);
@@ -214,7 +216,10 @@ mod tests {
         }
 
         #[test]
-        fn any_samples_are_listened_to_without_panic(samples in proptest::collection::vec(any::<i16>(), 0..2_000), rate in 1_u32..20_000) {
+        fn any_samples_are_listened_to_without_panic(
+            samples in proptest::collection::vec(any::<i16>(), 0..2_000),
+            rate in 1_u32..20_000,
+        ) {
             DtmfDecoder::new(rate).push(&samples);
             ToneDetector::dial_tone(rate).push(&samples);
         }

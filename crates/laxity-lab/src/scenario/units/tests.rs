@@ -16,7 +16,7 @@ fn durations_are_exact() {
 
 #[test]
 fn what_is_no_duration_is_told_apart() {
-    let cause = |text| span(text).expect_err(text).cause;
+    let cause = |text: &str| span(text).expect_err(text).cause;
     assert_eq!(cause("8"), "`8` has no unit");
     assert_eq!(
         cause("-8ms"),
@@ -28,18 +28,15 @@ fn what_is_no_duration_is_told_apart() {
         cause("18446744073709551616ns"),
         "`18446744073709551616ns` is larger than can be counted"
     );
-    assert_eq!(
-        cause(&format!("{}s", "9".repeat(40))).len(),
-        40 + 1 + 2 + " is larger than can be counted".len()
-    );
-    for text in [
-        "", "ms", "soon", "1e3ms", ".5ms", "5.ms", "1.2.3ms", "1_000us", "+1ms",
-    ] {
-        assert!(
-            cause(text).contains("does not begin with a number"),
-            "{text}"
-        );
+    let long = format!("{}s", "9".repeat(40));
+    let error = span(&long).expect_err("too long");
+    assert!(error.cause.ends_with("is larger than can be counted"));
+    for text in ["", "ms", "soon", ".5ms", "5.ms", "1.2.3ms", "+1ms", "١ms"] {
+        let cause = cause(text);
+        assert!(cause.contains("does not begin with a number"), "{cause}");
     }
+    assert_eq!(cause("1e3ms"), "`e3ms` is no unit of a duration");
+    assert_eq!(cause("1_000us"), "`_000us` is no unit of a duration");
     assert_eq!(cause("1MS"), "`MS` is no unit of a duration");
 }
 

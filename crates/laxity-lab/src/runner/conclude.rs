@@ -1,0 +1,136 @@
+//! The results of a whole scenario: all variants, where each figure comes from, the verdict and the exit code.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use laxity_model::contract::Outcome;
+
+use super::{NotRun, RunDone, aggregate};
+use crate::evidence::results::{
+    FILE_VERSION, Machine, Provenance, RunResults, Skipped, VariantResults, VerdictJson,
+};
+use crate::scenario::Resolved;
+
+/// What is to be known of a scenario's runs besides the runs.
+pub(super) struct Circumstances {
+    /// What ran them: `linux 6.18.44`.
+    pub(super) host: String,
+    /// Whether that is the machine itself.
+    pub(super) live: bool,
+    /// Receivers in each modem, the first one counted.
+    pub(super) receivers: u32,
+    /// What the reader should know first.
+    pub(super) notices: Vec<String>,
+}
+
+/// Exit codes that a run can end with.
+const AS_EXPECTED: u8 = 0;
+const NOT_AS_EXPECTED: u8 = 2;
+const INCONCLUSIVE: u8 = 5;
+
+pub(super) fn conclude(
+    resolved: &Resolved,
+    runs: &[RunDone],
+    skipped: Vec<NotRun>,
+    circumstances: Circumstances,
+) -> RunResults {
+    let all = 0..resolved.variants.len();
+    let variants: Vec<VariantResults> = all
+        .filter_map(|index| aggregate::variant(resolved, index, runs, circumstances.receivers))
+        .collect();
+    let (verdict, exit_code) = overall(&variants);
+    let skipped = skipped.into_iter().map(|not_run| Skipped {
+        name: resolved.variants[not_run.variant].name.clone(),
+        reason: not_run.reason,
+    });
+    let machine = circumstances.live.then(|| machine(runs));
+    RunResults {
+        file_version: FILE_VERSION,
+        laxity_version: env!("CARGO_PKG_VERSION").into(),
+        scenario: resolved.title.clone(),
+        file: resolved.file.clone(),
+        provenance: provenance(&circumstances, machine.as_ref()),
+        host: circumstances.host,
+        seed: resolved.seed,
+        machine,
+        notices: circumstances.notices,
+        variants,
+        skipped: skipped.collect(),
+        verdict,
+        exit_code,
+    }
+}
+
+/// Met if every variant came as the scenario expects; inconclusive if all that did not are inconclusive.
+fn overall(variants: &[VariantResults]) -> (VerdictJson, u8) {
+    let surprising: Vec<_> = variants.iter().filter(|variant| !variant.as_expected).collect();
+    let inconclusive = |v: &&VariantResults| v.verdict.result == Outcome::Inconclusive;
+    let (result, exit_code) = if surprising.is_empty() {
+        (Outcome::Met, AS_EXPECTED)
+    } else if surprising.iter().all(inconclusive) {
+        (Outcome::Inconclusive, INCONCLUSIVE)
+    } else {
+        (Outcome::Violated, NOT_AS_EXPECTED)
+    };
+    let reasons = surprising.iter().map(|variant| {
+        let why = variant.surprises().next().unwrap_or("not as expected");
+        format!("{}: {why}", variant.name)
+    });
+    (VerdictJson { result, reasons: reasons.collect() }, exit_code)
+}
+
+fn read(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_string())
+}
+
+fn machine(runs: &[RunDone]) -> Machine {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let has_hypervisor = info.lines().any(|line| {
+        line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
+    });
+    let vendor = || read("/sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "unknown".into());
+    Machine {
+        kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
+        cpu_model: model.map_or_else(String::new, |(_, name)| name.trim().into()),
+        cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+        governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+            .unwrap_or_default(),
+        hypervisor: has_hypervisor.then(vendor),
+        steal_ns: runs.iter().filter_map(|run| run.record.steal).map(laxity_model::Span::as_nanos).sum(),
+    }
+}
+
+/// Where each figure of the results comes from, by its name.
+fn provenance(circumstances: &Circumstances, machine: Option<&Machine>) -> BTreeMap<String, Provenance> {
+    let study = "Jones, Saroiu, Predictability Requirements of a Soft Modem, SIGMETRICS 2001";
+    let seen = || match machine {
+        Some(machine) => Provenance::Measured { on: format!("{}, Linux {}", machine.cpu_model, machine.kernel) },
+        None => Provenance::Simulated { profile: circumstances.host.clone() },
+    };
+    let charged = |what: &str| match machine {
+        Some(_) => seen(),
+        None => Provenance::Quoted { source: format!("{study}, {what}; charged in the twin, so no result") },
+    };
+    let mut provenance: BTreeMap<String, Provenance> = [
+        ("processing_ns", charged("section 6.2")),
+        ("cpu_share", charged("section 6.2.3")),
+        ("transfer", seen()),
+        ("samples_lost", seen()),
+        ("samples_underrun", seen()),
+        ("samples_pending", seen()),
+        ("cothread_gap_ns", seen()),
+        ("context_switches", seen()),
+        ("output_lead", Provenance::Calibrated { to: format!("{study}, tables 2 and 3") }),
+    ]
+    .map(|(name, from)| (name.to_string(), from))
+    .into();
+    if machine.is_some() {
+        let to = "the load that the scenario asks for, by the number of receivers".into();
+        provenance.insert("receivers".into(), Provenance::Calibrated { to });
+    }
+    provenance
+}

@@ -1,0 +1,160 @@
+//! From a scenario to its results: which runs are made, how each becomes a program, what was seen of it, and how it is judged.
+//!
+//! * [`tasks`]: what runs beside the devices; [`compose`]: a variant as a program.
+//! * [`schedule`]: which runs, in which order; [`live`], [`twin`]: how each host is set up and used.
+//! * [`observe`]: from events to observations; [`aggregate`]: from runs to results and verdicts.
+
+pub mod aggregate;
+pub mod compose;
+pub mod live;
+pub mod observe;
+pub mod schedule;
+pub mod tasks;
+pub mod twin;
+
+use std::sync::Arc;
+
+use laxity_devices::modem::Report;
+use laxity_model::{HostError, RunRecord};
+
+use crate::evidence::results::RunResults;
+use crate::evidence::trace::{Trace, TraceActivity, TraceMark};
+use crate::scenario::{Resolved, ResolvedVariant};
+use compose::{Composed, Probes};
+use observe::Seen;
+use schedule::PlannedRun;
+
+/// One run that was made.
+pub struct RunDone {
+    /// Which.
+    pub planned: PlannedRun,
+    /// What the host handed back; its events are in the trace, if that was kept.
+    pub record: RunRecord,
+    /// What was seen of it.
+    pub seen: Seen,
+    /// The modem's own account.
+    pub report: Option<Arc<Report>>,
+    /// Where things were.
+    pub probes: Probes,
+    /// Its events, for the first run of each variant.
+    pub trace: Option<Trace>,
+}
+
+/// A variant that could not be run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NotRun {
+    /// Which.
+    pub variant: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// Everything that came of a scenario.
+pub struct Finished {
+    /// The figures and verdicts.
+    pub results: RunResults,
+    /// The events of the first run of each variant.
+    pub traces: Vec<Trace>,
+}
+
+/// Hears how a long piece of work goes on. Called from one thread at a time.
+pub trait Progress: Send {
+    /// So many runs will be made; `estimate_ns` of real time, where that is known.
+    fn begin(&mut self, runs: usize);
+    /// Something is being prepared.
+    fn prepare(&mut self, what: &str);
+    /// A run begins (live) or is over (twin).
+    fn run(&mut self, variant: &str, repeat: u32);
+    /// All is over.
+    fn end(&mut self);
+}
+
+/// Nobody listens.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn begin(&mut self, _: usize) {}
+    fn prepare(&mut self, _: &str) {}
+    fn run(&mut self, _: &str, _: u32) {}
+    fn end(&mut self) {}
+}
+
+/// Why a scenario has no results.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Admission said no to a variant; nothing had been started.
+    #[error("variant `{variant}` is not admitted: {reason}")]
+    Refused {
+        /// Which variant.
+        variant: String,
+        /// The resource, the amount missing, and what would fit.
+        reason: String,
+    },
+    /// This machine cannot run it.
+    #[error("cannot run here: {0}")]
+    CannotRun(String),
+    /// It was stopped from outside; everything is restored.
+    #[error("interrupted by {0}; everything is as it was before")]
+    Interrupted(&'static str),
+    /// A run failed; everything is restored.
+    #[error("variant `{variant}`: {reason}")]
+    Failed {
+        /// Which variant.
+        variant: String,
+        /// What failed.
+        reason: String,
+    },
+    /// The scenario has no variant that could be run here.
+    #[error("no variant of this scenario runs on {0}")]
+    Nothing(&'static str),
+}
+
+impl RunError {
+    fn of(error: HostError, variant: &ResolvedVariant) -> Self {
+        let variant = variant.name.clone();
+        match error {
+            HostError::Refused(reason) => Self::Refused { variant, reason },
+            HostError::CannotRun(reason) => Self::CannotRun(format!("variant `{variant}`: {reason}")),
+            HostError::Interrupted(signal) => Self::Interrupted(signal),
+            HostError::BadProgram(reason) | HostError::Failed(reason) => Self::Failed { variant, reason },
+        }
+    }
+}
+
+/// What a run is called in traces: the variant's name.
+fn trace_names(composed: &Composed) -> (Vec<TraceActivity>, Vec<TraceMark>) {
+    let activities = composed.program.activities.iter().map(|activity| TraceActivity {
+        name: activity.name.clone(),
+        processor: activity.processor.0,
+    });
+    let level = composed.probes.modem.as_ref().map(|modem| usize::from(modem.marks.call_end.0));
+    let marks = composed.program.marks.iter().enumerate().map(|(index, name)| TraceMark {
+        name: name.clone(),
+        is_level: level == Some(index),
+    });
+    (activities.collect(), marks.collect())
+}
+
+/// Takes a run's record apart: what was seen, and the trace if it is kept.
+fn done(
+    planned: PlannedRun,
+    resolved: &Resolved,
+    names: (Vec<TraceActivity>, Vec<TraceMark>),
+    probes: Probes,
+    mut record: RunRecord,
+) -> RunDone {
+    let seen = observe::observe(&record, &probes);
+    let events = std::mem::take(&mut record.events);
+    let trace = (planned.repeat == 0).then(|| Trace {
+        name: resolved.variants[planned.variant].name.clone(),
+        processors: resolved.host.processors,
+        activities: names.0,
+        marks: names.1,
+        start: record.start,
+        end: record.end,
+        events,
+        events_lost: record.events_lost,
+    });
+    let report = probes.modem.as_ref().map(|modem| Arc::clone(&modem.report));
+    RunDone { planned, record, seen, report, probes, trace }
+}

@@ -1,0 +1,350 @@
+//! What a person and a program get of a run, from results made up for the purpose.
+
+use std::collections::BTreeMap;
+
+use laxity_lab::evidence::results::*;
+use laxity_lab::evidence::trace::samples;
+use laxity_lab::report::{TimelineView, html, table};
+use laxity_model::contract::{Expectation, Outcome};
+use laxity_model::histogram::Histogram;
+use laxity_model::{ActivityId, Span};
+use serde_json::Value;
+
+/// Numbers that look random and are the same everywhere.
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    /// Near `center`, seldom further than `width` from it, once in a thousand much larger.
+    fn around(&mut self, center: u64, width: u64) -> u64 {
+        let bell = (0..4).map(|_| self.below(width)).sum::<u64>() / 2;
+        let tail = if self.below(1000) == 0 {
+            self.below(4 * width)
+        } else {
+            0
+        };
+        (center + bell + tail).saturating_sub(width)
+    }
+}
+
+fn histogram(seed: u64, n: u64, center: u64, width: u64) -> Histogram {
+    let (mut noise, mut histogram) = (Noise(seed), Histogram::new());
+    (0..n).for_each(|_| histogram.record(noise.around(center, width)));
+    histogram
+}
+
+fn gap_figures(gap: &Histogram) -> GapFigures {
+    let p = |ppm| gap.percentile(ppm).unwrap();
+    GapFigures {
+        p99_ns: p(990_000),
+        p999_ns: p(999_000),
+        undisturbed_max_ns: gap.max().unwrap(),
+        max_ns: gap.max().unwrap(),
+    }
+}
+
+/// A variant that works, whose co-thread's gaps are so wide.
+fn variant(name: &str, placement: &str, gap_width: u64) -> VariantResults {
+    let gap = histogram(3, 20_000, 1_000_000, gap_width);
+    let control = histogram(4, 20_000, 1_000_000, 60_000);
+    let pending = histogram(5, 1_600, 14, 8);
+    VariantResults {
+        name: name.into(),
+        placement: placement.into(),
+        enforcer: None,
+        grade: None,
+        grade_reason: None,
+        repeats: 5,
+        receivers: 38,
+        transfer: Transfer {
+            completed: true,
+            checksum_ok: true,
+            bytes: 8_000,
+            duration_ns: Some(1_470_000_000),
+            retransmissions: 0,
+            retrainings: 0,
+        },
+        samples_lost: 0,
+        samples_underrun: 0,
+        samples_pending_max: pending.max().unwrap(),
+        samples_pending: HistogramJson::new("samples", &pending),
+        processing_ns: HistogramJson::new("ns", &histogram(6, 1_600, 1_840_000, 300_000)),
+        cpu_share: 0.1473,
+        gap_repeats: vec![
+            GapRepeat {
+                variant: gap_figures(&gap),
+                control: gap_figures(&control)
+            };
+            5
+        ],
+        cothread_gap_ns: Some(GapJson::new(&gap, gap.max())),
+        control_gap_ns: Some(GapJson::new(&control, control.max())),
+        quantities: BTreeMap::new(),
+        context_switches: 41_250,
+        context_switches_involuntary: 1_204,
+        page_faults: 0,
+        steal_ns: Some(3_200_000),
+        disturbed: Disturbed {
+            count: 3,
+            witness_wakeups: 20_000,
+            total_ns: 21_400_000,
+            share_ppm: 150,
+        },
+        phases: ["on-hook", "dialing", "training", "connected"]
+            .into_iter()
+            .enumerate()
+            .map(|(i, name)| PhaseTime {
+                name: name.into(),
+                start_ns: i as u64 * 1_000_000_000,
+                duration_ns: 1_000_000_000,
+            })
+            .collect(),
+        events_recorded: 1_284_311,
+        events_lost: 0,
+        expected: Expectation::Met,
+        as_expected: true,
+        verdict: VerdictJson {
+            result: Outcome::Met,
+            reasons: vec![],
+        },
+    }
+}
+
+fn variants() -> Vec<VariantResults> {
+    let violated = |reason: &str| VerdictJson {
+        result: Outcome::Violated,
+        reasons: vec![reason.into()],
+    };
+    let interrupt = VariantResults {
+        expected: Expectation::Violated,
+        verdict: violated("interrupt-time maximum 2.21ms is above 100us in phase connected"),
+        ..variant("interrupt", "interrupt", 1_900_000)
+    };
+    let normal = VariantResults {
+        transfer: Transfer {
+            retransmissions: 212,
+            retrainings: 4,
+            ..Transfer::default()
+        },
+        samples_lost: 40_112,
+        samples_underrun: 38_407,
+        samples_pending_max: 512,
+        samples_pending: HistogramJson::new("samples", &histogram(9, 900, 320, 200)),
+        processing_ns: HistogramJson::new("ns", &histogram(8, 900, 24_000_000, 9_000_000)),
+        cpu_share: 0.058,
+        expected: Expectation::Violated,
+        verdict: violated("samples-lost total 40112 is above 0"),
+        ..variant("thread normal", "thread 8", 65_000)
+    };
+    let slots = VariantResults {
+        enforcer: Some("slots".into()),
+        grade: Some("enforced".into()),
+        ..variant("reserved 2/8 by slots", "reserved 2ms/8ms", 61_000)
+    };
+    let rogue = VariantResults {
+        enforcer: Some("slots".into()),
+        grade: Some("unenforced".into()),
+        grade_reason: Some("the thread <rogue> holds FIFO 90, above the slot's 80".into()),
+        as_expected: false,
+        verdict: violated("reserved: the grant is unenforced"),
+        ..variant("rogue above the slot", "reserved 2ms/8ms", 64_000)
+    };
+    vec![
+        interrupt,
+        variant("thread real-time", "thread 24", 62_000),
+        normal,
+        slots,
+        rogue,
+    ]
+}
+
+fn results() -> RunResults {
+    let measured = Provenance::Measured {
+        on: "this machine, CLOCK_MONOTONIC".into(),
+    };
+    let calibrated = Provenance::Calibrated {
+        to: "14.7 % of a processor (Jones, Saroiu §6.2)".into(),
+    };
+    RunResults {
+        file_version: FILE_VERSION,
+        laxity_version: "0.1.0".into(),
+        scenario: "soft-modem".into(),
+        contract: "pc99".into(),
+        host: "linux 6.18.44".into(),
+        seed: 1,
+        machine: Some(Machine {
+            kernel: "6.18.44".into(),
+            cpu_model: "AMD EPYC 9R45".into(),
+            cpus: 2,
+            governor: None,
+            clock_source: "kvm-clock".into(),
+            hypervisor: Some("KVM".into()),
+            steal_ns: 14_000_000,
+        }),
+        provenance: BTreeMap::from([
+            ("cothread_gap_ns".into(), measured.clone()),
+            ("processing_ns".into(), measured),
+            ("receivers".into(), calibrated),
+        ]),
+        notices: vec![
+            "Phases are shortened and the file has 8000 bytes; --full has the study's.".into(),
+        ],
+        variants: variants(),
+        skipped: vec![Skipped {
+            name: "reserved 2/8 by deadline".into(),
+            reason: "cannot run here: no bandwidth for SCHED_DEADLINE is left".into(),
+        }],
+        verdict: VerdictJson {
+            result: Outcome::Violated,
+            reasons: vec!["rogue above the slot: violated, expected met".into()],
+        },
+        exit_code: 2,
+    }
+}
+
+fn page() -> String {
+    let trace = samples::busy(6_500);
+    let shown = [0, 1, 2].map(ActivityId).to_vec();
+    let view = TimelineView::representative(&trace, Span::from_millis(60), shown);
+    html::render(&results(), &[view]).unwrap()
+}
+
+#[test]
+fn the_page_stands_alone_and_is_small() {
+    let page = page();
+    // Kept for a look with a browser.
+    std::fs::write(concat!(env!("CARGO_TARGET_TMPDIR"), "/report.html"), &page).unwrap();
+    assert!(page.len() <= 300_000, "{} bytes", page.len());
+    for outside in [
+        "http:", "https:", "src=", "<script", "@import", "url(", "<link",
+    ] {
+        assert!(
+            !page.contains(outside),
+            "refers to the outside by {outside}"
+        );
+    }
+    assert_eq!(page, self::page(), "the same results give the same bytes");
+}
+
+#[test]
+fn the_page_tells_every_variant_and_every_reason() {
+    let (page, results) = (page(), results());
+    for variant in &results.variants {
+        assert!(
+            page.contains(&format!("<h3>{}</h3>", variant.name)),
+            "{}",
+            variant.name
+        );
+        for reason in &variant.verdict.reasons {
+            assert!(page.contains(reason), "{reason}");
+        }
+    }
+    assert!(page.contains("no bandwidth for SCHED_DEADLINE is left"));
+    assert!(page.contains("expected met"));
+    assert!(page.contains("The machine") && page.contains("What “disturbed” means"));
+    // Names come from scenarios and other people's threads.
+    assert!(!page.contains("<rogue>") && page.contains("&#60;rogue&#62;"));
+    // Three pictures a variant and the timeline.
+    assert_eq!(page.matches("<svg").count(), 3 * results.variants.len() + 1);
+}
+
+#[test]
+fn ten_variants_with_wide_histograms_still_fit() {
+    let mut results = results();
+    results.variants.extend(variants());
+    let page = html::render(&results, &[]).unwrap();
+    assert!(page.len() <= 300_000, "{} bytes", page.len());
+}
+
+#[test]
+fn the_table_is_short_and_narrow() {
+    let text = table::render(&results());
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(widest <= table::WIDTH, "{widest} columns:\n{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_json_has_the_keys_that_programs_rely_on() {
+    let results = results();
+    let json: Value = serde_json::from_slice(&results.to_json()).unwrap();
+    for key in [
+        "file_version",
+        "host",
+        "seed",
+        "machine",
+        "provenance",
+        "verdict",
+        "exit_code",
+    ] {
+        assert!(json.get(key).is_some(), "{key}");
+    }
+    let keys = [
+        "name",
+        "placement",
+        "enforcer",
+        "transfer/completed",
+        "transfer/checksum_ok",
+        "transfer/duration_ns",
+        "transfer/bytes",
+        "samples_lost",
+        "samples_underrun",
+        "samples_pending_max",
+        "processing_ns/p50",
+        "processing_ns/max",
+        "cpu_share",
+        "cothread_gap_ns/p50",
+        "cothread_gap_ns/p99",
+        "cothread_gap_ns/p999",
+        "cothread_gap_ns/max",
+        "cothread_gap_ns/undisturbed_max",
+        "context_switches",
+        "steal_ns",
+        "disturbed/count",
+        "grade",
+        "expected",
+        "verdict/result",
+        "verdict/reasons",
+        "events_lost",
+    ];
+    for variant in json["variants"].as_array().unwrap() {
+        for key in keys {
+            assert!(variant.pointer(&format!("/{key}")).is_some(), "{key}");
+        }
+        for key in ["processing_ns", "cothread_gap_ns", "samples_pending"] {
+            let buckets = variant[key]["buckets"].as_array().unwrap();
+            let sum: u64 = buckets.iter().map(|b| b[1].as_u64().unwrap()).sum();
+            let overflow = variant[key]["overflow"].as_u64().unwrap();
+            assert_eq!(Some(sum + overflow), variant[key]["count"].as_u64());
+        }
+    }
+    assert_eq!(json["variants"][0]["verdict"]["result"], "violated");
+    assert_eq!(serde_json::from_value::<RunResults>(json).unwrap(), results);
+}
+
+#[test]
+fn ratios_are_medians_against_medians() {
+    let mut variant = variant("thread", "thread 24", 60_000);
+    let figures = |ns| GapFigures {
+        p99_ns: ns,
+        p999_ns: ns,
+        undisturbed_max_ns: ns,
+        max_ns: 0,
+    };
+    let repeat = |with, without| GapRepeat {
+        variant: figures(with),
+        control: figures(without),
+    };
+    // One bad repeat on either side does not matter.
+    variant.gap_repeats = vec![repeat(105, 100), repeat(900, 100), repeat(104, 7_000)];
+    assert_eq!(variant.gap_ratios_ppm(), Some([1_050_000; 3]));
+    variant.gap_repeats.clear();
+    assert_eq!(variant.gap_ratios_ppm(), None);
+}

@@ -1,0 +1,88 @@
+//! Confinement by a quota of the fair class: real-time in the slot, almost nothing outside it, and nothing to notice.
+
+use std::fs;
+
+use super::group::{ConfineError, Group, Hierarchy};
+use crate::proc;
+use crate::sched::{Attributes, Policy, SchedError, Tid};
+
+/// The least quota that the kernel takes, in microseconds.
+const QUOTA_US: u64 = 1_000;
+/// The longest period that it takes, in microseconds.
+const PERIOD_US: u64 = 1_000_000;
+
+/// A group whose processes get at most 1 ms in a second while they are ordinary threads, and whatever their rank gives them while
+/// they are real-time. Dropping it moves them back and removes it; their policy is the caller's to restore.
+///
+/// The leak of at most 0.1 % comes in bursts of up to some milliseconds, since the kernel hands quota out in slices.
+#[derive(Debug)]
+pub struct FairQuota {
+    group: Group,
+}
+
+impl FairQuota {
+    /// An empty group; `name` is a part of its directory's name.
+    ///
+    /// Needs the `cpu` controller: that of cgroup v1, or that of v2 where our own group already hands it down.
+    pub fn create(name: &str) -> Result<Self, ConfineError> {
+        let version_1 = Group::create(Hierarchy::V1("cpu"), name);
+        let (group, unified) = match version_1 {
+            Err(ConfineError::NotMounted(_)) => (Group::create(Hierarchy::Unified, name)?, true),
+            other => (other?, false),
+        };
+        let quota = Self { group };
+        if unified {
+            quota
+                .group
+                .write("cpu.max", &format!("{QUOTA_US} {PERIOD_US}"))?;
+        } else {
+            quota
+                .group
+                .write("cpu.cfs_period_us", &PERIOD_US.to_string())?;
+            quota
+                .group
+                .write("cpu.cfs_quota_us", &QUOTA_US.to_string())?;
+            // Where real-time groups are compiled in, a new group has no real-time runtime and refuses SCHED_FIFO.
+            let file = quota.group.path().join("cpu.rt_runtime_us");
+            if fs::exists(&file).unwrap_or(false) {
+                // Of a period of one second: parts per million are microseconds.
+                quota
+                    .group
+                    .write("cpu.rt_runtime_us", &crate::slots::MOST_SHARE_PPM.to_string())?;
+            }
+        }
+        Ok(quota)
+    }
+
+    /// Puts a process there, with all its threads and what it starts later.
+    pub fn add(&self, process: i32) -> Result<(), ConfineError> {
+        self.group.add(process)
+    }
+
+    /// Its slot begins: all its threads become `SCHED_FIFO` of the slot occupant's priority. One system call a thread (1 µs).
+    pub fn enter(threads: &[Tid]) -> Result<(), SchedError> {
+        Self::set(threads, Policy::Fifo(crate::host::map::OCCUPANT))
+    }
+
+    /// Its slot ends: all its threads are ordinary ones, under the quota.
+    pub fn leave(threads: &[Tid]) -> Result<(), SchedError> {
+        Self::set(threads, Policy::Other { nice: 0 })
+    }
+
+    fn set(threads: &[Tid], policy: Policy) -> Result<(), SchedError> {
+        let attributes = Attributes::new(policy, false);
+        for tid in threads {
+            match attributes.apply_unchecked(*tid) {
+                Err(error) if error.errno() == Some(libc::ESRCH) => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The threads of a process, to be asked for again when it may have started more.
+    #[must_use]
+    pub fn threads(process: i32) -> Vec<Tid> {
+        proc::threads_of(process)
+    }
+}

@@ -1,0 +1,144 @@
+//! What ranks above the slots of a processor: what it takes from them if it is known, and whom to name if nothing bounds it.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::{Demand, Keeps, ProcessorSupply, SlotSupply, Work};
+use crate::{ActivityId, Enforcer, Grade, Placement, Reservation, Service, Span};
+
+/// Gaps are looked for up to this many periods.
+const PERIODS: u64 = 1_000;
+
+/// Everything on a processor that a slot's occupant does not preempt.
+#[derive(Default)]
+pub(super) struct Above {
+    /// Why a slot's grant is `unenforced`: a clause that names the culprit, and its id if it is one of the program's.
+    culprits: Vec<(Option<ActivityId>, String)>,
+    /// Work of the program whose amount is known.
+    known: Vec<(String, Work)>,
+    /// Work of the program whose amount is not.
+    pub(super) uncharged: Vec<String>,
+}
+
+impl Above {
+    pub(super) fn of(demand: &Demand, processor: &ProcessorSupply, slots: &SlotSupply) -> Self {
+        let foreign = processor.outranking.iter();
+        let mut this = Self {
+            culprits: foreign
+                .map(|name| (None, format!("`{name}` outranks the slots")))
+                .collect(),
+            ..Self::default()
+        };
+        for (activity, id) in demand.activities.iter().zip((0..=u16::MAX).map(ActivityId)) {
+            let name = &activity.name;
+            if let Some(request) = activity.reservation {
+                if request.enforcer == Enforcer::Deadline {
+                    let asked = request.reservation;
+                    let clause = format!(
+                        "`{name}` ({asked} by deadline, on any processor) outranks the slots"
+                    );
+                    this.culprits.push((Some(id), clause));
+                }
+                continue;
+            }
+            let is_above = match activity.placement {
+                Placement::Interrupt(_) | Placement::Deferred => true,
+                Placement::Thread(priority) => slots.threads_above.is_some_and(|p| priority >= p),
+                Placement::Foreign { fifo } => fifo >= slots.occupant_fifo,
+                Placement::External => false,
+            };
+            if !is_above || activity.processor != processor.processor {
+                continue;
+            }
+            if let Placement::Foreign { fifo } = activity.placement {
+                let occupant = slots.occupant_fifo;
+                let clause = format!(
+                    "`{name}` (SCHED_FIFO {fifo}) is not below the slots (SCHED_FIFO {occupant})"
+                );
+                this.culprits.push((Some(id), clause));
+            }
+            match activity.work {
+                Some(work) => this.known.push((name.clone(), work)),
+                None => this.uncharged.push(name.clone()),
+            }
+        }
+        this
+    }
+
+    /// The share of the known work, in parts per million.
+    pub(super) fn share_ppm(&self) -> u64 {
+        let shares = self.known.iter().map(|(_, work)| work.share_ppm());
+        shares.fold(0, u64::saturating_add)
+    }
+
+    /// What the known work can take from any window: of each ⌈window/T⌉ jobs that begin in it, and one from before.
+    fn taken(&self, window: Span) -> Service {
+        let taken = self.known.iter().map(|(_, work)| {
+            let period = work.period.as_nanos().max(1);
+            let jobs = window.as_nanos().div_ceil(period).saturating_add(1);
+            work.service.as_nanos().saturating_mul(jobs)
+        });
+        Service::from_nanos(taken.fold(0, u64::saturating_add))
+    }
+
+    /// How literally slots for `asked` keep it under this.
+    pub(super) fn keeps(&self, grade: &Grade, asked: Reservation) -> Keeps {
+        let less = self.taken(asked.period());
+        if *grade != Grade::Enforced || !self.uncharged.is_empty() || less >= asked.service() {
+            Keeps::LongRun
+        } else if less.is_zero() {
+            Keeps::EveryWindow
+        } else {
+            Keeps::EveryWindowLess(less)
+        }
+    }
+
+    /// The longest gap of slots for `asked`: the shortest span t in which they give more than what is taken from t. Any span of
+    /// qY + (Y − X) + r holds qX + r of slots (r ≤ X). `Span::MAX` if there is no such span near.
+    pub(super) fn longest_gap(&self, table_gap: Span, asked: Reservation) -> Span {
+        if self.known.is_empty() {
+            return table_gap;
+        }
+        let (service, period) = (asked.service().as_nanos(), asked.period().as_nanos());
+        let end = period.saturating_mul(PERIODS);
+        let mut gap = asked.longest_gap().as_nanos();
+        while gap < end {
+            let taken = self.taken(Span::from_nanos(gap)).as_nanos();
+            let whole = taken.div_ceil(service).saturating_sub(1);
+            let spans = whole
+                .saturating_mul(period)
+                .saturating_add(period - service);
+            let longer = spans.saturating_add(taken - whole.saturating_mul(service));
+            if longer <= gap {
+                return Span::from_nanos(gap);
+            }
+            gap = longer;
+        }
+        Span::MAX
+    }
+
+    /// How firm a grant of slots to this activity is.
+    pub(super) fn grade(&self, holder: ActivityId) -> Grade {
+        let others = self.culprits.iter().filter(|(who, _)| *who != Some(holder));
+        let clauses: Vec<&str> = others.map(|(_, clause)| clause.as_str()).collect();
+        if clauses.is_empty() {
+            Grade::Enforced
+        } else {
+            let reason = clauses.join("; ");
+            Grade::Unenforced { reason }
+        }
+    }
+
+    /// A sentence on each piece of work.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let known = self.known.iter().map(|(name, work)| {
+            let Work { service, period } = work;
+            format!("`{name}` runs above the slots and may take {service} every {period} from them")
+        });
+        let unknown = self.uncharged.iter().map(|name| {
+            format!("`{name}` runs above the slots, and how much is not known: it is not charged")
+        });
+        known.chain(unknown).collect()
+    }
+}

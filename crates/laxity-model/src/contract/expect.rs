@@ -1,0 +1,62 @@
+//! What is expected of a verdict: a demonstration of failure succeeds when it fails as expected.
+
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::str::FromStr;
+
+use super::{Outcome, Verdict};
+
+/// What is expected of a variant of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Expectation {
+    /// The contract is met.
+    #[default]
+    Met,
+    /// It is violated.
+    Violated,
+    /// The evidence does not suffice.
+    Inconclusive,
+    /// Nothing in particular.
+    Any,
+}
+
+/// A word that is no expectation.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{0}` is nothing to expect of a verdict: `met`, `violated`, `inconclusive` and `any` are")]
+pub struct UnknownExpectation(pub String);
+
+impl FromStr for Expectation {
+    type Err = UnknownExpectation;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Ok(match word {
+            "met" => Self::Met,
+            "violated" => Self::Violated,
+            "inconclusive" => Self::Inconclusive,
+            "any" => Self::Any,
+            _ => return Err(UnknownExpectation(word.to_string())),
+        })
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Met => "met",
+            Self::Violated => "violated",
+            Self::Inconclusive => "inconclusive",
+            Self::Any => "any",
+        })
+    }
+}
+
+/// Whether the verdict is what was expected. An inconclusive verdict is as expected only if that or anything was.
+#[must_use]
+pub fn as_expected(verdict: &Verdict, expectation: Expectation) -> bool {
+    match expectation {
+        Expectation::Met => verdict.result == Outcome::Met,
+        Expectation::Violated => verdict.result == Outcome::Violated,
+        Expectation::Inconclusive => verdict.result == Outcome::Inconclusive,
+        Expectation::Any => true,
+    }
+}

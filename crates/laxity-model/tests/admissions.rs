@@ -1,0 +1,386 @@
+//! Admission on the machine the project was measured on, and at its edges.
+
+use laxity_model::admission::{
+    ActivityDemand, Admission, DeadlineSupply, Demand, Keeps, ProcessorSupply, SlotSupply, Supply,
+    Why, Work, admit,
+};
+use laxity_model::slots::{Change, Shortage};
+use laxity_model::{
+    ActivityId, Enforcer, Grade, InterruptLevel, Outside, Placement, Priority, ProcessorId,
+    Program, Reservation, ReservationRequest, Service, Span, Step,
+};
+use proptest::prelude::*;
+
+fn every(service_us: u64, period_us: u64) -> Reservation {
+    Reservation::new(
+        Service::from_micros(service_us),
+        Span::from_micros(period_us),
+    )
+    .unwrap()
+}
+
+fn slots() -> SlotSupply {
+    SlotSupply {
+        max_share_ppm: 940_000,
+        used_ppm: 0,
+        per_slot: Service::from_micros(50),
+        shortest_slot: Span::from_micros(50),
+        jitter: Span::from_micros(200),
+        occupant_fifo: 80,
+        threads_above: Priority::new(31),
+    }
+}
+
+/// Two processors, HZ = 250, no timer for the end of a budget.
+fn machine() -> Supply {
+    let processor = |n| ProcessorSupply {
+        processor: ProcessorId(n),
+        slots: Ok(slots()),
+        outranking: Vec::new(),
+    };
+    Supply {
+        processors: vec![processor(0), processor(1)],
+        deadline: Ok(DeadlineSupply {
+            processors: 2,
+            free_ppm: 1_800_000,
+            shortest_period: Span::from_micros(100),
+            longest_period: Span::from_micros(4_194_304),
+            shortest_runtime: Service::from_nanos(1_024),
+            tick: Span::from_millis(4),
+        }),
+    }
+}
+
+fn activity(name: &str, placement: Placement) -> ActivityDemand {
+    ActivityDemand {
+        name: name.into(),
+        processor: ProcessorId(1),
+        placement,
+        reservation: None,
+        work: None,
+    }
+}
+
+fn reserved(name: &str, reservation: Reservation, enforcer: Enforcer) -> ActivityDemand {
+    ActivityDemand {
+        reservation: Some(ReservationRequest {
+            reservation,
+            enforcer,
+            outside: Outside::Timesharing,
+            begins_at_start: true,
+        }),
+        ..activity(name, Placement::Thread(Priority::NORMAL))
+    }
+}
+
+fn demand(activities: Vec<ActivityDemand>) -> Demand {
+    Demand { activities }
+}
+
+fn asked(service_us: u64, period_us: u64, enforcer: Enforcer) -> Admission {
+    let modem = reserved("modem", every(service_us, period_us), enforcer);
+    admit(&demand(vec![modem]), &machine())
+}
+
+#[test]
+fn predicted_deadline_gaps_cover_what_was_measured() {
+    // X, Y, the largest gap of a reserved spinner against four others, in µs.
+    for (x, y, measured) in [
+        (1_000, 10_000, 38_000),
+        (2_000, 8_000, 12_200),
+        (100, 2_500, 98_000),
+        (2_000, 13_000, 24_000),
+    ] {
+        let admission = asked(x, y, Enforcer::Deadline);
+        let prediction = admission.requests[0].asked().as_ref().unwrap();
+        assert_eq!(prediction.theory_gap, Span::from_micros(2 * (y - x)));
+        let predicted = prediction.longest_gap.as_micros();
+        assert!(
+            (measured..2 * measured).contains(&predicted),
+            "{x}/{y}: {predicted}"
+        );
+        assert_eq!(prediction.keeps, Keeps::LongRun);
+        assert!(prediction.notes[0].contains("less than the kernel's tick of 4ms"));
+    }
+}
+
+#[test]
+fn without_a_tick_deadline_keeps_its_theory() {
+    let mut machine = machine();
+    machine.deadline.as_mut().unwrap().tick = Span::ZERO;
+    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Deadline);
+    let admission = admit(&demand(vec![modem]), &machine);
+    let prediction = admission.requests[0].asked().as_ref().unwrap();
+    assert_eq!(prediction.longest_gap, Span::from_millis(12));
+    assert_eq!(prediction.keeps, Keeps::EveryPeriod);
+    assert!(prediction.notes.is_empty());
+}
+
+#[test]
+fn slots_keep_every_window() {
+    for (x, y) in [
+        (1_000, 10_000),
+        (100, 2_500),
+        (2_000, 8_000),
+        (2_000, 13_000),
+    ] {
+        let admission = asked(x, y, Enforcer::Slots);
+        assert!(admission.granted());
+        let prediction = admission.requests[0].asked().as_ref().unwrap();
+        assert_eq!(prediction.longest_gap, Span::from_micros(y - x + 200));
+        assert_eq!(prediction.keeps, Keeps::EveryWindow);
+        assert_eq!(prediction.grade, Grade::Enforced);
+        assert_eq!(admission.processors[1].owners, [ActivityId(0)]);
+        assert!(admission.processors[0].table.is_none());
+    }
+}
+
+#[test]
+fn the_enforcer_not_asked_for_is_assessed_too() {
+    let admission = asked(2_000, 8_000, Enforcer::Deadline);
+    assert!(admission.granted());
+    let slots = admission.requests[0].slots.as_ref().unwrap();
+    assert_eq!(slots.keeps, Keeps::EveryWindow);
+    assert_eq!(slots.grade, Grade::Enforced);
+    assert!(admission.processors[1].table.is_none());
+}
+
+#[test]
+fn work_above_the_slots_is_charged_and_lengthens_gaps() {
+    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+    let handler = activity("card", Placement::Interrupt(InterruptLevel(3)));
+    let cothread = activity("cothread", Placement::Thread(Priority::HIGHEST));
+    let below = activity("below", Placement::Thread(Priority::NORMAL));
+    let work = |service_us, period_us| Work {
+        service: Service::from_micros(service_us),
+        period: Span::from_micros(period_us),
+    };
+    let whole = demand(vec![modem, handler, cothread, below])
+        .with_work(ActivityId(1), work(16, 12_500))
+        .with_work(ActivityId(2), work(5, 1_000))
+        .with_work(ActivityId(3), work(900, 1_000));
+    let admission = admit(&whole, &machine());
+    assert_eq!(admission.processors[1].above_slots_ppm, 1_280 + 5_000);
+    let prediction = admission.requests[0].asked().as_ref().unwrap();
+    // From 8 ms: two calls of the handler, nine of the co-thread.
+    let less = Service::from_micros(2 * 16 + 9 * 5);
+    assert_eq!(prediction.keeps, Keeps::EveryWindowLess(less));
+    // From 6 ms and a little: two and eight.
+    let gap = Span::from_micros(6_000 + 2 * 16 + 8 * 5 + 200);
+    assert_eq!(prediction.longest_gap, gap);
+    assert_eq!(prediction.notes.len(), 2);
+}
+
+#[test]
+fn work_of_unknown_length_is_named() {
+    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+    let handler = activity("card", Placement::Interrupt(InterruptLevel(3)));
+    let admission = admit(&demand(vec![modem, handler]), &machine());
+    assert_eq!(admission.processors[1].uncharged, ["card"]);
+    let prediction = admission.requests[0].asked().as_ref().unwrap();
+    assert_eq!(prediction.keeps, Keeps::LongRun);
+    assert!(prediction.notes[0].contains("`card`"));
+}
+
+#[test]
+fn whoever_outranks_a_slot_makes_its_grant_unenforced() {
+    let grade_with = |other: ActivityDemand| {
+        let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+        let admission = admit(&demand(vec![modem, other]), &machine());
+        assert!(admission.granted());
+        let prediction = admission.requests[0].asked().as_ref().unwrap();
+        prediction.grade.clone()
+    };
+    let rogue = |fifo| activity("rogue", Placement::Foreign { fifo });
+    assert_eq!(grade_with(rogue(79)), Grade::Enforced);
+    for outranking in [
+        rogue(80),
+        rogue(90),
+        reserved("rogue", every(1_000, 10_000), Enforcer::Deadline),
+    ] {
+        let Grade::Unenforced { reason } = grade_with(outranking) else {
+            panic!("the rogue is not noticed");
+        };
+        assert!(reason.contains("`rogue`"), "{reason}");
+    }
+    let elsewhere = ActivityDemand {
+        processor: ProcessorId(0),
+        ..rogue(90)
+    };
+    assert_eq!(grade_with(elsewhere), Grade::Enforced);
+}
+
+#[test]
+fn threads_of_others_that_outrank_are_named() {
+    let mut machine = machine();
+    machine.processors[1].outranking.push("pipewire-rt".into());
+    let modem = |enforcer| reserved("modem", every(2_000, 8_000), enforcer);
+    let by = |enforcer| {
+        let admission = admit(&demand(vec![modem(enforcer)]), &machine);
+        admission.requests[0]
+            .asked()
+            .as_ref()
+            .unwrap()
+            .grade
+            .clone()
+    };
+    assert_eq!(by(Enforcer::Deadline), Grade::Enforced);
+    assert!(
+        matches!(by(Enforcer::Slots), Grade::Unenforced { reason } if reason.contains("`pipewire-rt`"))
+    );
+}
+
+#[test]
+fn deadline_bandwidth_that_is_missing_is_told_with_what_fits() {
+    let activities = vec![
+        reserved("a", every(9_000, 10_000), Enforcer::Deadline),
+        reserved("b", every(8_000, 10_000), Enforcer::Deadline),
+        reserved("c", every(2_000, 8_000), Enforcer::Deadline),
+    ];
+    let whole = demand(activities);
+    let admission = admit(&whole, &machine());
+    let refusals: Vec<_> = admission.refusals().collect();
+    let [(request, denial)] = refusals[..] else {
+        panic!("{refusals:?}");
+    };
+    assert_eq!(request.name, "c");
+    assert_eq!(
+        denial.why,
+        Why::DeadlineBandwidth {
+            needed_ppm: 250_000,
+            free_ppm: 100_000
+        }
+    );
+    assert_eq!(
+        denial.to_string(),
+        "deadline bandwidth: 25.00 % needed, 10.00 % free, 15.00 % missing; would fit: 800us/8ms for activity 2; \
+         or 2ms/20ms for activity 2; or 7.500ms/10ms for activity 0; or 6.500ms/10ms for activity 1"
+    );
+    for advice in &denial.nearest {
+        assert!(
+            admit(&following(&whole, &advice.requests), &machine()).granted(),
+            "{advice}"
+        );
+    }
+}
+
+/// The demand with these reservations instead of those it has.
+fn following(demand: &Demand, changes: &[(ActivityId, Reservation)]) -> Demand {
+    let mut followed = demand.clone();
+    for (activity, reservation) in changes {
+        let asked = followed.activities[activity.index()].reservation.as_mut();
+        asked.unwrap().reservation = *reservation;
+    }
+    followed
+}
+
+#[test]
+fn the_kernels_ranges_are_known_before_it_is_asked() {
+    let why = |x_ns: u64, y_ns: u64| {
+        let asked = Reservation::new(Service::from_nanos(x_ns), Span::from_nanos(y_ns)).unwrap();
+        let modem = demand(vec![reserved("modem", asked, Enforcer::Deadline)]);
+        let admission = admit(&modem, &machine());
+        let denial = admission.requests[0].deadline.clone().err();
+        if let Some(denial) = &denial {
+            let advice = &denial.nearest[0];
+            assert!(admit(&following(&modem, &advice.requests), &machine()).granted());
+        }
+        denial.map(|denial| denial.why)
+    };
+    assert_eq!(why(1_024, 100_000), None);
+    assert!(matches!(why(1_023, 100_000), Some(Why::Runtime { .. })));
+    assert!(matches!(why(2_000, 99_999), Some(Why::Period { .. })));
+    assert_eq!(why(1_000_000, 4_194_304_000), None);
+    assert!(matches!(
+        why(1_000_000, 4_194_304_001),
+        Some(Why::Period { .. })
+    ));
+}
+
+#[test]
+fn what_is_missing_says_why() {
+    let mut machine = machine();
+    machine.deadline = Err("no CAP_SYS_NICE: run as root".into());
+    machine.processors[1].slots = Err("RLIMIT_RTPRIO is 0".into());
+    let mut modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+    let denials = |modem: &ActivityDemand| {
+        let admission = admit(&demand(vec![modem.clone()]), &machine);
+        let request = &admission.requests[0];
+        [&request.deadline, &request.slots].map(|r| r.as_ref().unwrap_err().to_string())
+    };
+    assert_eq!(
+        denials(&modem),
+        [
+            "not available: no CAP_SYS_NICE: run as root",
+            "not available: RLIMIT_RTPRIO is 0"
+        ]
+    );
+    modem.processor = ProcessorId(7);
+    assert_eq!(denials(&modem)[1], "there is no processor 7");
+    modem.placement = Placement::Deferred;
+    assert_eq!(denials(&modem)[0], "only a thread can hold a reservation");
+}
+
+#[test]
+fn several_deadline_reservations_on_several_processors_may_be_late() {
+    // Dhall's effect: light ones delay a heavy one.
+    let with = |count: usize, light: Reservation| {
+        let mut activities = vec![reserved("heavy", every(9_000, 10_000), Enforcer::Deadline)];
+        activities.extend((0..count).map(|_| reserved("light", light, Enforcer::Deadline)));
+        let mut machine = machine();
+        machine.deadline.as_mut().unwrap().tick = Span::ZERO;
+        let admission = admit(&demand(activities), &machine);
+        assert!(admission.granted());
+        admission.requests[0].asked().as_ref().unwrap().keeps
+    };
+    assert_eq!(with(1, every(4_000, 10_000)), Keeps::EveryPeriod);
+    assert_eq!(with(2, every(2_000, 10_000)), Keeps::LongRun);
+    // ΣU = 1.1 = 2 − 0.9, the edge of the density test.
+    assert_eq!(with(2, every(1_000, 10_000)), Keeps::EveryPeriod);
+}
+
+#[test]
+fn a_programs_outline_is_its_demand() {
+    let mut program = Program::new(2);
+    let spinner = program.add(
+        "spinner",
+        ProcessorId(1),
+        Placement::Thread(Priority::NORMAL),
+        |_: &mut dyn laxity_model::Context| Step::Finish,
+    );
+    let outline = Demand::of(&program);
+    assert_eq!(
+        outline.activities[spinner.index()],
+        activity("spinner", Placement::Thread(Priority::NORMAL))
+    );
+    assert!(admit(&outline, &machine()).granted());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Of any mix of requests, the advice on the first refusal of each enforcer, when followed, makes that refusal go away.
+    #[test]
+    fn advice_that_is_followed_is_granted(requests in prop::collection::vec((300_u64..20_000, 1_u64..900, any::<bool>()), 1..6)) {
+        let whole = demand(requests.iter().enumerate().map(|(i, (period, permille, by_slots))| {
+            let enforcer = if *by_slots { Enforcer::Slots } else { Enforcer::Deadline };
+            reserved(&format!("r{i}"), every((period * permille / 1_000).max(60), *period), enforcer)
+        }).collect());
+        let admission = admit(&whole, &machine());
+        for enforcer in [Enforcer::Slots, Enforcer::Deadline] {
+            let first = admission.refusals().find(|(request, _)| request.request.enforcer == enforcer);
+            let Some((_, denial)) = first else { continue; };
+            for advice in &denial.nearest {
+                let followed = admit(&following(&whole, &advice.requests), &machine());
+                let refused = |admission: &Admission| admission.refusals().filter(|(r, _)| r.request.enforcer == enforcer).count();
+                prop_assert!(refused(&followed) < refused(&admission), "{}: {}", denial, advice);
+                if enforcer == Enforcer::Slots {
+                    prop_assert_eq!(refused(&followed), 0);
+                }
+            }
+            let missing = !matches!(denial.why, Why::Slots(Shortage::ProcessorTime { needed_ppm, available_ppm }) if needed_ppm <= available_ppm);
+            prop_assert!(missing);
+            prop_assert!(denial.nearest.iter().all(|advice| advice.change == Change::AllShrink || advice.requests.len() == 1));
+        }
+    }
+}

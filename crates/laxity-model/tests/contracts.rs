@@ -1,0 +1,331 @@
+//! Verdicts: the rules of the judge one by one, and PC 99 on the numbers of the modem study.
+
+use laxity_model::Grade;
+use laxity_model::contract::{
+    Bound, Contract, Expectation, Limit, Observations, Outcome, Phase, Phases, Quantity, Reason,
+    RunFacts, Severity, Statistic, Verdict, as_expected, judge, pc99,
+};
+use proptest::prelude::*;
+
+const QUIET: RunFacts = RunFacts {
+    events_lost: 0,
+    disturbed_ppm: 0,
+    grades: Vec::new(),
+};
+
+fn observe(values: &[(Quantity, &Phase, u64)]) -> Observations {
+    let mut seen = Observations::new();
+    for (quantity, phase, value) in values {
+        seen.record(*quantity, phase, *value, false);
+    }
+    seen
+}
+
+fn contract(limit: Limit) -> Contract {
+    Contract {
+        name: "test".into(),
+        limits: vec![limit],
+    }
+}
+
+fn gap_at_most(bound: u64) -> Contract {
+    let bound = Bound::AtMost(bound);
+    contract(Limit::new(Quantity::WakeupGap, Statistic::Maximum, bound))
+}
+
+fn texts(verdict: &Verdict) -> Vec<String> {
+    verdict.reasons.iter().map(ToString::to_string).collect()
+}
+
+/// A connected modem as the study saw it, in milliseconds where not said otherwise: handler time, deferred time in µs.
+fn modem(handler_us: u64, deferred_us: Option<u64>) -> Observations {
+    let mut seen = Observations::new();
+    let periods_us = [
+        (Phase::ON_HOOK, 2_500),
+        (Phase::DIALING, 12_500),
+        (Phase::TRAINING, 11_250),
+        (Phase::CONNECTED, 13_125),
+    ];
+    for (phase, period_us) in periods_us {
+        seen.record(Quantity::InterruptPeriod, &phase, period_us * 1_000, false);
+        seen.record(Quantity::InterruptTime, &phase, handler_us * 1_000, false);
+        if let Some(deferred_us) = deferred_us {
+            seen.record(Quantity::DeferredTime, &phase, deferred_us * 1_000, false);
+        }
+    }
+    seen
+}
+
+#[test]
+fn pc99_is_violated_by_processing_in_the_handler() {
+    let verdict = judge(&pc99(), &modem(3_312, None), None, &QUIET);
+    assert_eq!(verdict.result, Outcome::Violated);
+    let texts = texts(&verdict);
+    let said = "interrupt time in phase connected: maximum 3.312ms exceeds 100us (33.1 times)";
+    assert!(texts.iter().any(|text| text == said), "{texts:?}");
+    assert!(as_expected(&verdict, Expectation::Violated));
+    assert!(!as_expected(&verdict, Expectation::Met));
+}
+
+#[test]
+fn pc99_is_violated_by_processing_in_a_deferred_call() {
+    let verdict = judge(&pc99(), &modem(16, Some(1_840)), None, &QUIET);
+    let phases: Vec<&Phase> = verdict
+        .reasons
+        .iter()
+        .filter_map(|reason| match reason {
+            Reason::Exceeded {
+                quantity: Quantity::DeferredTime,
+                phase,
+                ..
+            } => phase.as_ref(),
+            other => panic!("{other}"),
+        })
+        .collect();
+    assert_eq!(verdict.result, Outcome::Violated);
+    assert_eq!(phases.len(), 4);
+}
+
+#[test]
+fn pc99_is_met_by_a_thread_and_only_advises_on_its_priority() {
+    let mut seen = modem(16, Some(20));
+    seen.record(Quantity::ThreadPriority, &Phase::CONNECTED, 24, false);
+    let verdict = judge(&pc99(), &seen, None, &QUIET);
+    assert_eq!(verdict.result, Outcome::Met);
+    assert_eq!(
+        texts(&verdict),
+        ["advisory: thread priority in phase connected: minimum 24 is below 28"]
+    );
+}
+
+#[test]
+fn without_deferred_calls_pc99_holds_if_interrupts_were_seen() {
+    assert_eq!(
+        judge(&pc99(), &modem(16, None), None, &QUIET).result,
+        Outcome::Met
+    );
+    let blind = judge(&pc99(), &Observations::new(), None, &QUIET);
+    assert_eq!(blind.result, Outcome::Inconclusive);
+    assert!(texts(&blind).contains(&"deferred time: nothing undisturbed was observed".to_owned()));
+}
+
+#[test]
+fn the_interrupt_period_binds_only_off_hook() {
+    let mut seen = modem(16, None);
+    seen.record(Quantity::InterruptPeriod, &Phase::DIALING, 2_999_999, false);
+    seen.record(
+        Quantity::InterruptPeriod,
+        &Phase::CONNECTED,
+        16_000_001,
+        false,
+    );
+    let verdict = judge(&pc99(), &seen, None, &QUIET);
+    let texts = texts(&verdict);
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(
+        texts[0].starts_with("interrupt period in phase dialing: minimum 2.999ms is below 3ms")
+    );
+    assert!(
+        texts[1].starts_with("interrupt period in phase connected: maximum 16.000ms exceeds 16ms")
+    );
+}
+
+#[test]
+fn a_bound_is_kept_by_equality_and_broken_by_one_more() {
+    for (value, result) in [(100, Outcome::Met), (101, Outcome::Violated)] {
+        let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, value)]);
+        assert_eq!(judge(&gap_at_most(100), &seen, None, &QUIET).result, result);
+    }
+}
+
+#[test]
+fn a_lost_event_leaves_everything_inconclusive() {
+    let facts = RunFacts {
+        events_lost: 1,
+        ..QUIET
+    };
+    for value in [100, 101] {
+        let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, value)]);
+        let verdict = judge(&gap_at_most(100), &seen, None, &facts);
+        assert_eq!(verdict.result, Outcome::Inconclusive);
+        assert!(texts(&verdict).contains(&"1 event was lost".to_owned()));
+    }
+}
+
+#[test]
+fn too_much_disturbance_hides_success_but_not_failure() {
+    let facts = |disturbed_ppm| RunFacts {
+        disturbed_ppm,
+        ..QUIET
+    };
+    for (value, disturbed_ppm, result) in [
+        (100, 10_000, Outcome::Met),
+        (100, 10_001, Outcome::Inconclusive),
+        (101, 10_001, Outcome::Violated),
+    ] {
+        let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, value)]);
+        let verdict = judge(&gap_at_most(100), &seen, None, &facts(disturbed_ppm));
+        assert_eq!(verdict.result, result, "{value} at {disturbed_ppm} ppm");
+    }
+}
+
+#[test]
+fn disturbed_evidence_is_mentioned_and_never_judged() {
+    let mut seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, 90)]);
+    seen.record(Quantity::WakeupGap, &Phase::RUN, 20_000_000, true);
+    let verdict = judge(&gap_at_most(100), &seen, None, &QUIET);
+    assert_eq!(verdict.result, Outcome::Met);
+    assert_eq!(
+        texts(&verdict),
+        ["not judged: wakeup gap: maximum 20ms where the machine itself stood still"]
+    );
+    // Only disturbed evidence is no evidence.
+    let mut only = Observations::new();
+    only.record(Quantity::WakeupGap, &Phase::RUN, 90, true);
+    assert_eq!(
+        judge(&gap_at_most(100), &only, None, &QUIET).result,
+        Outcome::Inconclusive
+    );
+}
+
+#[test]
+fn an_unenforced_grant_is_a_violation_that_names_the_culprit() {
+    let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, 1)]);
+    let grade = Grade::Unenforced {
+        reason: "`rogue` (SCHED_FIFO 90) is not below the slots".into(),
+    };
+    let facts = RunFacts {
+        grades: vec![("other".into(), Grade::Enforced), ("modem".into(), grade)],
+        ..QUIET
+    };
+    let verdict = judge(&gap_at_most(100), &seen, None, &facts);
+    assert_eq!(verdict.result, Outcome::Violated);
+    assert_eq!(
+        texts(&verdict),
+        ["unenforced: the reservation of modem: `rogue` (SCHED_FIFO 90) is not below the slots"]
+    );
+}
+
+#[test]
+fn a_phase_that_was_never_reached_is_inconclusive() {
+    let limit = Limit::new(Quantity::SamplesLost, Statistic::Total, Bound::AtMost(0));
+    let limit = limit.during(Phases::Only(vec![Phase::DIALING, Phase::CONNECTED]));
+    let dialing = observe(&[(Quantity::SamplesLost, &Phase::DIALING, 0)]);
+    let verdict = judge(&contract(limit.clone()), &dialing, None, &QUIET);
+    assert_eq!(verdict.result, Outcome::Inconclusive);
+    assert_eq!(
+        verdict.reasons,
+        [Reason::NotObserved {
+            quantity: Quantity::SamplesLost,
+            phase: Some(Phase::CONNECTED)
+        }]
+    );
+    // A loss that was seen outweighs what was not.
+    let lossy = observe(&[(Quantity::SamplesLost, &Phase::DIALING, 3)]);
+    let verdict = judge(&contract(limit), &lossy, None, &QUIET);
+    assert_eq!(verdict.result, Outcome::Violated);
+    assert!(texts(&verdict)[0].ends_with("total 3 where none is allowed"));
+}
+
+#[test]
+fn a_ratio_needs_a_control_and_is_multiplied_out() {
+    let bound = Bound::AtMostTimesControl {
+        ratio_ppm: 1_050_000,
+    };
+    let limit = contract(Limit::new(Quantity::WakeupGap, Statistic::Maximum, bound));
+    let control = observe(&[(Quantity::WakeupGap, &Phase::RUN, 1_000_000)]);
+    // The control has no modem, so its phases differ; over the whole run that does not matter.
+    let with = |value| observe(&[(Quantity::WakeupGap, &Phase::CONNECTED, value)]);
+    let judged = |value| judge(&limit, &with(value), Some(&control), &QUIET);
+    assert_eq!(judged(1_050_000).result, Outcome::Met);
+    let broken = judged(1_050_001);
+    assert_eq!(broken.result, Outcome::Violated);
+    assert_eq!(
+        texts(&broken),
+        ["wakeup gap: maximum 1.050ms exceeds 1.050ms, 1.050 times the control's"]
+    );
+    assert_eq!(
+        judge(&limit, &with(1), None, &QUIET).result,
+        Outcome::Inconclusive
+    );
+}
+
+#[test]
+fn advisory_limits_decide_nothing() {
+    let limit = Limit::new(Quantity::WakeupGap, Statistic::Maximum, Bound::AtMost(1)).advisory();
+    assert_eq!(limit.severity, Severity::Advisory);
+    let limit = contract(limit);
+    let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, 2)]);
+    assert_eq!(judge(&limit, &seen, None, &QUIET).result, Outcome::Met);
+    assert_eq!(
+        judge(&limit, &Observations::new(), None, &QUIET).result,
+        Outcome::Met
+    );
+}
+
+#[test]
+fn names_are_read_back() {
+    for quantity in Quantity::ALL {
+        assert_eq!(quantity.name().parse(), Ok(quantity));
+    }
+    assert!("interrupt time".parse::<Quantity>().is_err());
+    for expectation in [
+        Expectation::Met,
+        Expectation::Violated,
+        Expectation::Inconclusive,
+        Expectation::Any,
+    ] {
+        assert_eq!(expectation.to_string().parse(), Ok(expectation));
+    }
+    assert!("fail".parse::<Expectation>().is_err());
+}
+
+#[test]
+fn percentiles_print_as_people_say_them() {
+    let said = |ppm| Statistic::Percentile(ppm).to_string();
+    assert_eq!(said(500_000), "p50");
+    assert_eq!(said(999_000), "p99.9");
+    assert_eq!(said(999_990), "p99.999");
+    assert_eq!(said(50), "p0.005");
+}
+
+proptest! {
+    /// The verdict of one required limit, against the rules written out over the plain list.
+    #[test]
+    fn the_judge_agrees_with_the_rules(
+        values in prop::collection::vec((0_u64..200, any::<bool>()), 0..20),
+        bound in 0_u64..200,
+        at_least in any::<bool>(),
+        events_lost in prop_oneof![4 => Just(0_u64), 1 => Just(7)],
+        disturbed_ppm in prop_oneof![Just(0_u32), Just(10_000), Just(10_001)],
+        unenforced in prop::bool::weighted(0.2),
+    ) {
+        let mut seen = Observations::new();
+        for (value, disturbed) in &values {
+            seen.record(Quantity::ResponseTime, &Phase::RUN, *value, *disturbed);
+        }
+        let (statistic, limit) = if at_least {
+            (Statistic::Minimum, Bound::AtLeast(bound))
+        } else {
+            (Statistic::Maximum, Bound::AtMost(bound))
+        };
+        let grade = if unenforced { Grade::Unenforced { reason: "x".into() } } else { Grade::Enforced };
+        let facts = RunFacts { events_lost, disturbed_ppm, grades: vec![("a".into(), grade)] };
+        let verdict = judge(&contract(Limit::new(Quantity::ResponseTime, statistic, limit)), &seen, None, &facts);
+
+        let judged: Vec<u64> = values.iter().filter(|(_, disturbed)| !disturbed).map(|(v, _)| *v).collect();
+        let broken = judged.iter().any(|v| if at_least { *v < bound } else { *v > bound });
+        let expected = if events_lost > 0 {
+            Outcome::Inconclusive
+        } else if broken || unenforced {
+            Outcome::Violated
+        } else if disturbed_ppm > 10_000 || judged.is_empty() {
+            Outcome::Inconclusive
+        } else {
+            Outcome::Met
+        };
+        prop_assert_eq!(verdict.result, expected);
+        // Whatever is not met says why.
+        prop_assert!(verdict.result == Outcome::Met || verdict.reasons.iter().any(|r| r.implies().is_some()));
+    }
+}

@@ -1,0 +1,120 @@
+//! Bodies and readings that the tests share.
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use laxity_model::{
+    Activity, ActivityId, Context, Enforcer, Event, EventKind, Host, Instant, Mark, Outside,
+    Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest, RunRecord, Service,
+    Span, Step,
+};
+use laxity_sim::{Profile, Twin};
+
+pub(crate) const CPU: ProcessorId = ProcessorId(0);
+
+pub(crate) fn thread(level: u8) -> Placement {
+    Placement::Thread(Priority::new(level).expect("a level below 32"))
+}
+
+pub(crate) fn ms(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+pub(crate) fn work(micros: u64) -> Service {
+    Service::from_micros(micros)
+}
+
+pub(crate) fn run(profile: Profile, program: Program, millis: u64) -> RunRecord {
+    let record = Twin::new(profile).run(program, Span::from_millis(millis));
+    record.expect("the program is right")
+}
+
+/// Works for ever.
+pub(crate) fn spinner() -> impl FnMut(&mut dyn Context) -> Step + Send {
+    |_: &mut dyn Context| Step::Burn(Service::from_secs(1_000))
+}
+
+/// Does these steps, one after the other, and finishes.
+pub(crate) fn script(steps: &[Step]) -> impl FnMut(&mut dyn Context) -> Step + Send + use<> {
+    let mut steps = steps.to_vec().into_iter();
+    move |_: &mut dyn Context| steps.next().unwrap_or(Step::Finish)
+}
+
+/// Works every period, and marks the end of each job with its release and its response time.
+pub(crate) fn periodic(
+    period: Span,
+    work: Service,
+    done: Mark,
+) -> impl FnMut(&mut dyn Context) -> Step + Send {
+    let mut release = Instant::ZERO;
+    let mut working = false;
+    move |context: &mut dyn Context| {
+        working = !working;
+        if working {
+            return Step::Charge(work);
+        }
+        let response = context.now() - release;
+        context.mark(done, [release.as_nanos(), response.as_nanos()]);
+        release += period;
+        Step::SleepUntil(release)
+    }
+}
+
+/// A thread with a reservation by slots that is in force from the start.
+pub(crate) fn reserved(
+    level: u8,
+    reservation: Reservation,
+    outside: Outside,
+    body: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
+) -> Activity {
+    Activity {
+        name: "reserved".into(),
+        processor: CPU,
+        placement: thread(level),
+        reservation: Some(ReservationRequest {
+            reservation,
+            enforcer: Enforcer::Slots,
+            outside,
+            begins_at_start: true,
+        }),
+        body: Box::new(body),
+    }
+}
+
+/// Every event on a line of its own, in the units a person would use.
+pub(crate) fn table(record: &RunRecord) -> String {
+    let line = |event: &Event| {
+        let args = match event.args {
+            [0, 0] => String::new(),
+            [first, 0] => format!(" {first}"),
+            [first, second] => format!(" {first} {second}"),
+        };
+        let at = event.at.as_nanos();
+        let (kind, who, cpu) = (event.kind, event.activity, event.processor);
+        format!("{at:>9} cpu{cpu} #{who} {kind:?}{args}\n")
+    };
+    record.events.iter().map(line).collect()
+}
+
+/// The times and activities of all events of one kind.
+pub(crate) fn occurrences(record: &RunRecord, kind: EventKind) -> Vec<(u64, u16)> {
+    let of_kind = record.events.iter().filter(|event| event.kind == kind);
+    of_kind
+        .map(|event| (event.at.as_micros(), event.activity.0))
+        .collect()
+}
+
+/// When a thread had its processor to itself: between `Dispatch` and `Preempt`, `Block` or `Finish`; interrupts not taken off.
+pub(crate) fn stretches(record: &RunRecord, who: ActivityId) -> Vec<(Instant, Instant)> {
+    let mut since = None;
+    let mut out = Vec::new();
+    for event in record.events.iter().filter(|event| event.activity == who) {
+        match event.kind {
+            EventKind::Dispatch => since = Some(event.at),
+            EventKind::Preempt | EventKind::Block | EventKind::Finish => {
+                out.extend(since.take().map(|since| (since, event.at)));
+            }
+            _ => {}
+        }
+    }
+    out.extend(since.map(|since| (since, record.end)));
+    out
+}
