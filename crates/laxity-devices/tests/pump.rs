@@ -299,6 +299,42 @@ fn lost_samples_make_errors_and_retrain_both_ends() {
 }
 
 #[test]
+fn bursts_that_lose_no_time_never_leave_an_end_wrong_for_good() {
+    for burst in [1, 8, 33, 64, 200] {
+        let mut session = Session::started(&LineConfig::default());
+        session.run_until_data(2 * SECOND);
+        session.run(SECOND);
+        // Silence is played instead of what the near end sent, and recorded instead of what came.
+        session.output.drain(..burst);
+        let recorded = session.pass(&vec![0; burst]);
+        assert!(recorded.iter().any(|sample| *sample != 0));
+        let mut sent = vec![0; burst];
+        let (source, sink) = (&mut session.up.0, &mut session.down.1);
+        session
+            .near
+            .process(&vec![0; burst], &mut sent, source, sink);
+        session.output.extend_from_slice(&sent);
+        session.run(2 * SECOND);
+        assert!(
+            session.down.1.errors > 0 && session.up.1.errors > 0,
+            "{burst}"
+        );
+        session.run(SECOND);
+        assert_eq!(session.near.state(), FASTEST, "{burst}");
+        assert!(
+            session.down.1.clean > 45_000,
+            "{burst} {}",
+            session.down.1.clean
+        );
+        assert!(
+            session.up.1.clean > 28_000,
+            "{burst} {}",
+            session.up.1.clean
+        );
+    }
+}
+
+#[test]
 fn samples_lost_while_training_only_cost_time() {
     for after_ms in [200, 450, 700] {
         let mut session = Session::started(&LineConfig::default());

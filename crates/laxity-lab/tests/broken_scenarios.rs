@@ -321,6 +321,30 @@ fn each_thing_can_be_placed_by_name() {
     );
 }
 
+/// Every character of the main scenario, one by one, replaced by each of a few that mean something: read, or explained.
+#[test]
+fn every_slip_of_one_character_is_read_or_explained() {
+    let good = read(&directory("../../scenarios").join("soft-modem.toml"));
+    for (at, old) in good.char_indices() {
+        // Comments are long, and a slip in them is none.
+        let line = good[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        if good[line..at].contains('#') {
+            continue;
+        }
+        for new in ["", "x", "\"", "-", "\n", "["] {
+            let mut text = good.clone();
+            text.replace_range(at..at + old.len_utf8(), new);
+            if let Err(found) = parse(&text, "x.toml") {
+                let error = |one: &Diagnostic| one.severity == Severity::Error;
+                assert!(
+                    found.iter().any(error),
+                    "{new:?} for {old:?} at {at}: {found:?}"
+                );
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_panics(text in "(?s).{0,200}") {

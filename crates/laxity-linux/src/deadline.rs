@@ -164,7 +164,10 @@ mod tests {
             }
         );
         drop(reserved);
-        assert_eq!((sched::policy(own).unwrap(), sched::affinity(own).unwrap()), (before.0, pinned));
+        assert_eq!(
+            (sched::policy(own).unwrap(), sched::affinity(own).unwrap()),
+            (before.0, pinned)
+        );
         sched::set_affinity(own, &before.1).unwrap();
     }
 
@@ -206,7 +209,13 @@ mod tests {
             refused
         });
         let error = refused.expect("nine tenths a processor is more than there is");
-        assert!(matches!(error, DeadlineError::NoBandwidth { .. }), "{error}");
-        assert_eq!((sched::policy(own).unwrap(), sched::affinity(own).unwrap()), before);
+        assert!(
+            matches!(error, DeadlineError::NoBandwidth { .. }),
+            "{error}"
+        );
+        assert_eq!(
+            (sched::policy(own).unwrap(), sched::affinity(own).unwrap()),
+            before
+        );
     }
 }

@@ -2,9 +2,11 @@
 #![allow(unsafe_code)]
 
 pub mod clock;
+pub mod command;
 pub mod confine;
 pub mod deadline;
 pub mod doctor;
+pub mod event_log;
 pub mod futex;
 pub mod guardian;
 mod holding;
@@ -19,5 +21,6 @@ pub mod usage;
 pub mod witness;
 
 pub use deadline::ThreadReservation;
+pub use event_log::{EventLog, EventReader};
 pub use host::{LiveConfig, LiveHost};
 pub use witness::WitnessConfig;

@@ -257,9 +257,8 @@ impl Attributes {
     /// Gives them to a thread: one system call (about 1 µs), for the edges of time slots.
     pub fn apply_unchecked(&self, tid: Tid) -> Result<(), SchedError> {
         // SAFETY: `self.0` is a complete sched_attr whose size field is right.
-        let result = unsafe {
-            libc::syscall(libc::SYS_sched_setattr, tid.0, &raw const self.0, 0u32)
-        };
+        let result =
+            unsafe { libc::syscall(libc::SYS_sched_setattr, tid.0, &raw const self.0, 0u32) };
         if result == -1 {
             Err(SchedError::last("sched_setattr", tid, self.policy()))
         } else {
@@ -360,13 +359,7 @@ pub fn affinity(tid: Tid) -> Result<CpuSet, SchedError> {
 /// Says where a thread may run, and reads it back (all of [`CpuSet::ALL`] need not exist).
 pub fn set_affinity(tid: Tid, set: &CpuSet) -> Result<(), SchedError> {
     // SAFETY: `set` is as large as it says.
-    let result = unsafe {
-        libc::sched_setaffinity(
-            tid.0,
-            size_of::<CpuSet>(),
-            ptr_of(set),
-        )
-    };
+    let result = unsafe { libc::sched_setaffinity(tid.0, size_of::<CpuSet>(), ptr_of(set)) };
     if result == -1 {
         return Err(SchedError::last("sched_setaffinity", tid, set));
     }
@@ -422,7 +415,9 @@ impl Drop for Restore {
     fn drop(&mut self) {
         // A deadline thread refuses a narrower affinity, and asks for the whole one: leave that policy first, enter it last.
         let real = self.attributes.policy();
-        if policy(self.tid).is_ok_and(|now| matches!(now, Policy::Deadline { .. })) && now_differs(self.tid, real) {
+        if policy(self.tid).is_ok_and(|now| matches!(now, Policy::Deadline { .. }))
+            && now_differs(self.tid, real)
+        {
             let _ = set_policy(self.tid, Policy::Other { nice: 0 });
         }
         let _ = set_affinity(self.tid, &self.affinity);
@@ -480,6 +475,9 @@ mod tests {
         set_affinity(own, &CpuSet::single(cpus.iter().next().unwrap())).unwrap();
         assert_eq!(policy(own).unwrap(), Policy::Fifo(1));
         drop(restore);
-        assert_eq!((policy(own).unwrap(), affinity(own).unwrap()), (before, cpus));
+        assert_eq!(
+            (policy(own).unwrap(), affinity(own).unwrap()),
+            (before, cpus)
+        );
     }
 }

@@ -49,7 +49,10 @@ extern "C" fn note(signal: libc::c_int) {
 }
 
 /// Installs a handler and returns what was there. The handler must be async-signal-safe.
-pub(crate) fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> Option<libc::sigaction> {
+pub(crate) fn install(
+    signal: libc::c_int,
+    handler: extern "C" fn(libc::c_int),
+) -> Option<libc::sigaction> {
     // SAFETY: all-zero bytes are a valid sigaction: no handler, no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     action.sa_sigaction = handler as *const () as libc::sighandler_t;

@@ -100,7 +100,9 @@ fn watch(
                 args: [due.as_nanos(), now.as_nanos()],
             });
             if testimony.disturbances.len() < MOST {
-                testimony.disturbances.push(Disturbance { from: due, to: now });
+                testimony
+                    .disturbances
+                    .push(Disturbance { from: due, to: now });
             }
         }
         // Instants that passed while the machine stood still are over: waking for each would disturb on.

@@ -93,18 +93,27 @@ fn a_periodic_thread_wakes_at_every_instant_and_never_before_it() {
     let before = footprint();
     let mut program = Program::new(1);
     let mut next = None;
-    let periodic = program.add("periodic", CPU0, thread(31), move |context: &mut dyn Context| {
-        let due: Instant = next.map_or_else(|| context.now(), |due: Instant| due + ms(1));
-        next = Some(due);
-        Step::SleepUntil(due)
-    });
+    let periodic = program.add(
+        "periodic",
+        CPU0,
+        thread(31),
+        move |context: &mut dyn Context| {
+            let due: Instant = next.map_or_else(|| context.now(), |due: Instant| due + ms(1));
+            next = Some(due);
+            Step::SleepUntil(due)
+        },
+    );
     let record = host.run(program, ms(50)).expect("it runs");
     assert_eq!(record.ended_by, RunEnd::Length);
     assert_eq!(record.events_lost, 0);
     let wakes = of(&record, periodic, EventKind::Wake);
     let meant: Vec<u64> = wakes.iter().map(|wake| wake.args[0]).collect();
     assert!(wakes.iter().all(|wake| wake.at.as_nanos() >= wake.args[0]));
-    assert!(meant[2..].windows(2).all(|pair| pair[1] - pair[0] == 1_000_000));
+    assert!(
+        meant[2..]
+            .windows(2)
+            .all(|pair| pair[1] - pair[0] == 1_000_000)
+    );
     assert!((40..=52).contains(&meant.len()), "{} wake-ups", meant.len());
     assert_eq!(before, footprint());
 }
@@ -129,26 +138,36 @@ fn ranks_run_in_the_order_of_the_map() {
         let semaphore = program.semaphore(0);
         semaphores.push(semaphore);
         let mut woken = false;
-        program.add("ranked", CPU0, placement, move |context: &mut dyn Context| {
-            if woken {
-                context.mark(mark, [rank as u64, 0]);
-                return Step::Finish;
-            }
-            woken = true;
-            Step::Wait(semaphore)
-        });
+        program.add(
+            "ranked",
+            CPU0,
+            placement,
+            move |context: &mut dyn Context| {
+                if woken {
+                    context.mark(mark, [rank as u64, 0]);
+                    return Step::Finish;
+                }
+                woken = true;
+                Step::Wait(semaphore)
+            },
+        );
     }
     let mut begun = false;
-    program.add("starter", CPU0, Placement::Foreign { fifo: 98 }, move |context: &mut dyn Context| {
-        if !begun {
-            begun = true;
-            return Step::SleepUntil(context.now() + ms(5));
-        }
-        for semaphore in &semaphores {
-            context.signal(*semaphore);
-        }
-        Step::Finish
-    });
+    program.add(
+        "starter",
+        CPU0,
+        Placement::Foreign { fifo: 98 },
+        move |context: &mut dyn Context| {
+            if !begun {
+                begun = true;
+                return Step::SleepUntil(context.now() + ms(5));
+            }
+            for semaphore in &semaphores {
+                context.signal(*semaphore);
+            }
+            Step::Finish
+        },
+    );
     let record = host.run(program, Span::from_secs(5)).expect("it runs");
     assert_eq!(record.ended_by, RunEnd::AllFinished);
     let order: Vec<u64> = record
@@ -172,14 +191,19 @@ fn deferred_calls_run_in_the_order_they_were_queued_and_to_completion() {
         .map(|semaphore| {
             let semaphore = *semaphore;
             let mut burnt = true;
-            program.add("call", CPU0, Placement::Deferred, move |_: &mut dyn Context| {
-                burnt = !burnt;
-                if burnt {
-                    Step::Burn(Service::from_micros(300))
-                } else {
-                    Step::Wait(semaphore)
-                }
-            })
+            program.add(
+                "call",
+                CPU0,
+                Placement::Deferred,
+                move |_: &mut dyn Context| {
+                    burnt = !burnt;
+                    if burnt {
+                        Step::Burn(Service::from_micros(300))
+                    } else {
+                        Step::Wait(semaphore)
+                    }
+                },
+            )
         })
         .collect();
     let queue_order = [1, 2, 0];
@@ -206,7 +230,10 @@ fn deferred_calls_run_in_the_order_they_were_queued_and_to_completion() {
         .events
         .iter()
         .filter(|event| {
-            matches!(event.kind, EventKind::DeferredEnter | EventKind::DeferredExit)
+            matches!(
+                event.kind,
+                EventKind::DeferredEnter | EventKind::DeferredExit
+            )
         })
         .map(|event| (event.kind, event.activity.0))
         .collect();
@@ -217,7 +244,10 @@ fn deferred_calls_run_in_the_order_they_were_queued_and_to_completion() {
         let call = calls[queue_order[index % 3]].0;
         assert_eq!(
             **pair,
-            [(EventKind::DeferredEnter, call), (EventKind::DeferredExit, call)],
+            [
+                (EventKind::DeferredEnter, call),
+                (EventKind::DeferredExit, call)
+            ],
             "pair {index}"
         );
     }
@@ -256,16 +286,21 @@ fn time_out_and_signal_are_told_apart() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let answers = Arc::clone(&seen);
     let mut turns = 0;
-    program.add("waiter", CPU0, thread(20), move |context: &mut dyn Context| {
-        turns += 1;
-        if turns > 1 {
-            answers.lock().unwrap().push(context.timed_out());
-        }
-        if turns > 3 {
-            return Step::Finish;
-        }
-        Step::WaitUntil(semaphore, context.now() + ms(3))
-    });
+    program.add(
+        "waiter",
+        CPU0,
+        thread(20),
+        move |context: &mut dyn Context| {
+            turns += 1;
+            if turns > 1 {
+                answers.lock().unwrap().push(context.timed_out());
+            }
+            if turns > 3 {
+                return Step::Finish;
+            }
+            Step::WaitUntil(semaphore, context.now() + ms(3))
+        },
+    );
     host.run(program, Span::from_secs(5)).expect("it runs");
     assert_eq!(*seen.lock().unwrap(), [false, true, true]);
 }
@@ -303,7 +338,10 @@ fn a_panic_in_a_body_ends_the_run_and_restores_everything() {
     let HostError::Failed(text) = &error else {
         panic!("{error:?}");
     };
-    assert!(text.contains("faulty") && text.contains("a defect in the body"), "{text}");
+    assert!(
+        text.contains("faulty") && text.contains("a defect in the body"),
+        "{text}"
+    );
     assert_eq!(before, footprint());
 }
 
@@ -350,18 +388,27 @@ fn bad_programs_start_nothing() {
 
     let mut elsewhere = Program::new(1);
     elsewhere.add("a", ProcessorId(1), NORMAL, counted(&ran));
-    assert!(matches!(host.run(elsewhere, ms(1)), Err(HostError::BadProgram(_))));
+    assert!(matches!(
+        host.run(elsewhere, ms(1)),
+        Err(HostError::BadProgram(_))
+    ));
 
     let mut fifo = Program::new(1);
     fifo.add("a", CPU0, Placement::Foreign { fifo: 0 }, counted(&ran));
-    assert!(matches!(host.run(fifo, ms(1)), Err(HostError::BadProgram(_))));
+    assert!(matches!(
+        host.run(fifo, ms(1)),
+        Err(HostError::BadProgram(_))
+    ));
 
     let mut handler = Program::new(1);
     let request = reserved(2_000, 8_000, Enforcer::Slots, Outside::Confined);
     let id = with_reservation(&mut handler, "a", request, counted(&ran));
     handler.activities[id.index()].placement =
         Placement::Interrupt(laxity_model::InterruptLevel(1));
-    assert!(matches!(host.run(handler, ms(1)), Err(HostError::BadProgram(_))));
+    assert!(matches!(
+        host.run(handler, ms(1)),
+        Err(HostError::BadProgram(_))
+    ));
     assert_eq!(ran.load(Ordering::SeqCst), 0);
 }
 
@@ -374,7 +421,9 @@ fn the_witness_wakes_every_period() {
     config.witness = Some(WitnessConfig::new(CPU0));
     let mut program = Program::new(1);
     program.add("spinner", CPU0, NORMAL, spinner());
-    let record = LiveHost::new(config).run(program, ms(100)).expect("it runs");
+    let record = LiveHost::new(config)
+        .run(program, ms(100))
+        .expect("it runs");
     // Wake-ups that a standing machine swallowed are not repeated; each of them lies inside a disturbance.
     let swallowed: u64 = record
         .disturbances
@@ -401,14 +450,21 @@ fn too_many_events_are_counted_as_lost() {
     let mut program = Program::new(1);
     let mark = program.mark("flood");
     let mut left = 100;
-    program.add("flood", CPU0, thread(31), move |context: &mut dyn Context| {
-        for _ in 0..1_000 {
-            context.mark(mark, [0, 0]);
-        }
-        left -= 1;
-        if left == 0 { Step::Finish } else { Step::Yield }
-    });
-    let record = LiveHost::new(config).run(program, Span::from_secs(20)).expect("it runs");
+    program.add(
+        "flood",
+        CPU0,
+        thread(31),
+        move |context: &mut dyn Context| {
+            for _ in 0..1_000 {
+                context.mark(mark, [0, 0]);
+            }
+            left -= 1;
+            if left == 0 { Step::Finish } else { Step::Yield }
+        },
+    );
+    let record = LiveHost::new(config)
+        .run(program, Span::from_secs(20))
+        .expect("it runs");
     assert!(record.events_lost > 0);
     let marks = record
         .events
@@ -424,7 +480,9 @@ mod reservations {
     use super::*;
 
     /// A body that reads the clock all the time and keeps the stretches in which it could not.
-    fn observer(gaps: &Arc<Mutex<Vec<(Instant, Instant)>>>) -> impl FnMut(&mut dyn Context) -> Step + Send + use<> {
+    fn observer(
+        gaps: &Arc<Mutex<Vec<(Instant, Instant)>>>,
+    ) -> impl FnMut(&mut dyn Context) -> Step + Send + use<> {
         let gaps = Arc::clone(gaps);
         let mut last: Option<Instant> = None;
         move |context: &mut dyn Context| {
@@ -461,7 +519,8 @@ mod reservations {
         let begins = of(&record, confined, EventKind::SlotBegin);
         let ends = of(&record, confined, EventKind::SlotEnd);
         assert!(begins.len() >= 49, "{} slots", begins.len());
-        for pair in begins.windows(2) {
+        // The first may have begun before its holder sat down.
+        for pair in begins[1..].windows(2) {
             assert_eq!(pair[1].args[0] - pair[0].args[0], 8_000_000);
         }
         assert!(ends.len().abs_diff(begins.len()) <= 1);
@@ -494,15 +553,20 @@ mod reservations {
         let mut request = reserved(2_000, 8_000, Enforcer::Slots, Outside::Confined);
         request.begins_at_start = false;
         let mut turns = 0;
-        let id = with_reservation(&mut program, "sometimes", request, move |_: &mut dyn Context| {
-            turns += 1;
-            match turns {
-                1 | 3 | 5 => Step::Burn(Service::from_millis(5)),
-                2 => Step::BeginReservation,
-                4 => Step::EndReservation,
-                _ => Step::EndRun,
-            }
-        });
+        let id = with_reservation(
+            &mut program,
+            "sometimes",
+            request,
+            move |_: &mut dyn Context| {
+                turns += 1;
+                match turns {
+                    1 | 3 | 5 => Step::Burn(Service::from_millis(5)),
+                    2 => Step::BeginReservation,
+                    4 => Step::EndReservation,
+                    _ => Step::EndRun,
+                }
+            },
+        );
         let record = host.run(program, Span::from_secs(10)).expect("it runs");
         assert_eq!(record.ended_by, RunEnd::EndRun);
         let begin = of(&record, id, EventKind::ReservationBegin);
@@ -510,9 +574,17 @@ mod reservations {
         assert_eq!((begin.len(), end.len()), (1, 1));
         assert_eq!(begin[0].args, [2_000_000, 8_000_000]);
         // 5 ms of service take three slots of 2 ms, so at least two periods lie between.
-        assert!(end[0].at - begin[0].at >= ms(9), "{:?}", end[0].at - begin[0].at);
+        assert!(
+            end[0].at - begin[0].at >= ms(9),
+            "{:?}",
+            end[0].at - begin[0].at
+        );
         let slots = of(&record, id, EventKind::SlotBegin);
-        assert!(slots.iter().all(|slot| slot.at >= begin[0].at && slot.at <= end[0].at));
+        assert!(
+            slots
+                .iter()
+                .all(|slot| slot.at >= begin[0].at && slot.at <= end[0].at)
+        );
     }
 
     #[test]
@@ -525,21 +597,31 @@ mod reservations {
         let mark = program.mark("served");
         let request = reserved(2_000, 8_000, Enforcer::Slots, Outside::Confined);
         let mut first = true;
-        with_reservation(&mut program, "server", request, move |context: &mut dyn Context| {
-            if !std::mem::take(&mut first) {
-                context.mark(mark, [0, 0]);
-            }
-            Step::Wait(semaphore)
-        });
+        with_reservation(
+            &mut program,
+            "server",
+            request,
+            move |context: &mut dyn Context| {
+                if !std::mem::take(&mut first) {
+                    context.mark(mark, [0, 0]);
+                }
+                Step::Wait(semaphore)
+            },
+        );
         let mut due = None;
-        program.add("client", CPU0, thread(31), move |context: &mut dyn Context| {
-            if due.is_some() {
-                context.signal(semaphore);
-            }
-            let next = due.map_or_else(|| context.now() + ms(1), |due| due + ms(3));
-            due = Some(next);
-            Step::SleepUntil(next)
-        });
+        program.add(
+            "client",
+            CPU0,
+            thread(31),
+            move |context: &mut dyn Context| {
+                if due.is_some() {
+                    context.signal(semaphore);
+                }
+                let next = due.map_or_else(|| context.now() + ms(1), |due| due + ms(3));
+                due = Some(next);
+                Step::SleepUntil(next)
+            },
+        );
         let record = host.run(program, ms(200)).expect("it runs");
         let served = record
             .events
@@ -592,10 +674,15 @@ mod reservations {
             for _ in 0..3 {
                 let ran = Arc::clone(&ran);
                 let request = reserved(8_000, 10_000, enforcer, Outside::Confined);
-                with_reservation(&mut program, "greedy", request, move |_: &mut dyn Context| {
-                    ran.fetch_add(1, Ordering::SeqCst);
-                    Step::Finish
-                });
+                with_reservation(
+                    &mut program,
+                    "greedy",
+                    request,
+                    move |_: &mut dyn Context| {
+                        ran.fetch_add(1, Ordering::SeqCst);
+                        Step::Finish
+                    },
+                );
             }
             let error = host.run(program, ms(50)).unwrap_err();
             assert!(matches!(error, HostError::Refused(_)), "{error}");
@@ -606,11 +693,9 @@ mod reservations {
 
     #[test]
     fn a_deadline_reservation_is_granted_and_given_back() {
-        let Some(_turn) = rights::require(&[
-            Right::RealTime,
-            Right::Deadline,
-            Right::Processors(2),
-        ]) else {
+        let Some(_turn) =
+            rights::require(&[Right::RealTime, Right::Deadline, Right::Processors(2)])
+        else {
             return;
         };
         let before = footprint();
@@ -623,23 +708,39 @@ mod reservations {
             let policies = Arc::new(Mutex::new(Vec::new()));
             let seen = Arc::clone(&policies);
             let mut turns = 0;
-            let id = with_reservation(&mut program, "reserved", request, move |_: &mut dyn Context| {
-                seen.lock().unwrap().push(sched::policy(Tid::current()).unwrap());
-                turns += 1;
-                match turns {
-                    1 => Step::Burn(Service::from_millis(2)),
-                    2 => Step::EndReservation,
-                    _ => Step::EndRun,
-                }
-            });
+            let id = with_reservation(
+                &mut program,
+                "reserved",
+                request,
+                move |_: &mut dyn Context| {
+                    seen.lock()
+                        .unwrap()
+                        .push(sched::policy(Tid::current()).unwrap());
+                    turns += 1;
+                    match turns {
+                        1 => Step::Burn(Service::from_millis(2)),
+                        2 => Step::EndReservation,
+                        _ => Step::EndRun,
+                    }
+                },
+            );
             let record = host.run(program, Span::from_secs(10)).expect("granted");
             assert_eq!(
-                record.usage[id.index()].grant.as_ref().map(|grant| &grant.grade),
+                record.usage[id.index()]
+                    .grant
+                    .as_ref()
+                    .map(|grant| &grant.grade),
                 Some(&Grade::Enforced)
             );
-            assert_eq!(record.witness_wakeups, 0, "a deadline thread outranks any witness");
+            assert_eq!(
+                record.witness_wakeups, 0,
+                "a deadline thread outranks any witness"
+            );
             let policies = policies.lock().unwrap();
-            assert!(matches!(policies[0], Policy::Deadline { .. }), "{policies:?}");
+            assert!(
+                matches!(policies[0], Policy::Deadline { .. }),
+                "{policies:?}"
+            );
             assert_eq!(policies[2], Policy::Other { nice: 0 });
         }
         assert_eq!(before, footprint());

@@ -172,6 +172,20 @@ fn work_above_the_slots_is_charged_and_lengthens_gaps() {
 }
 
 #[test]
+fn reservations_by_deadline_need_room_on_every_processor_with_slots() {
+    let slots = |x| reserved("slots", every(x, 10_000), Enforcer::Slots);
+    let deadline = ActivityDemand {
+        processor: ProcessorId(0),
+        ..reserved("deadline", every(4_000, 10_000), Enforcer::Deadline)
+    };
+    let admission = |x| admit(&demand(vec![slots(x), deadline.clone()]), &machine());
+    // 94 % less 40 % less 50 µs in 10 ms.
+    assert!(admission(5_350).granted());
+    assert!(!admission(5_351).granted());
+    assert_eq!(admission(5_350).processors[1].above_slots_ppm, 400_000);
+}
+
+#[test]
 fn work_of_unknown_length_is_named() {
     let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
     let handler = activity("card", Placement::Interrupt(InterruptLevel(3)));
@@ -255,6 +269,11 @@ fn deadline_bandwidth_that_is_missing_is_told_with_what_fits() {
         denial.to_string(),
         "deadline bandwidth: 25.00 % needed, 10.00 % free, 15.00 % missing; would fit: 800us/8ms for activity 2; \
          or 2ms/20ms for activity 2; or 7.500ms/10ms for activity 0; or 6.500ms/10ms for activity 1"
+    );
+    assert_eq!(
+        admission.explain()[0],
+        "`c` (2ms/8ms by deadline on processor 1): deadline bandwidth: 25.00 % needed, 10.00 % free, 15.00 % missing; \
+         would fit: 800us/8ms for `c`; or 2ms/20ms for `c`; or 7.500ms/10ms for `a`; or 6.500ms/10ms for `b`"
     );
     for advice in &denial.nearest {
         assert!(

@@ -3,7 +3,7 @@
 use laxity_model::Grade;
 use laxity_model::contract::{
     Bound, Contract, Expectation, Limit, Observations, Outcome, Phase, Phases, Quantity, Reason,
-    RunFacts, Severity, Statistic, Verdict, as_expected, judge, pc99,
+    RunFacts, Severity, Statistic, Verdict, as_expected, judge as judge_runs, pc99,
 };
 use proptest::prelude::*;
 
@@ -12,6 +12,17 @@ const QUIET: RunFacts = RunFacts {
     disturbed_ppm: 0,
     grades: Vec::new(),
 };
+
+/// Judges one run, with one control run or none.
+fn judge(
+    contract: &Contract,
+    run: &Observations,
+    control: Option<&Observations>,
+    facts: &RunFacts,
+) -> Verdict {
+    let control = control.map_or(&[][..], std::slice::from_ref);
+    judge_runs(contract, std::slice::from_ref(run), control, facts)
+}
 
 fn observe(values: &[(Quantity, &Phase, u64)]) -> Observations {
     let mut seen = Observations::new();
@@ -248,6 +259,30 @@ fn a_ratio_needs_a_control_and_is_multiplied_out() {
         judge(&limit, &with(1), None, &QUIET).result,
         Outcome::Inconclusive
     );
+}
+
+#[test]
+fn ratios_are_judged_on_medians_and_absolute_bounds_on_all_runs() {
+    let runs = |maxima: &[u64]| -> Vec<Observations> {
+        let run = |value: &u64| observe(&[(Quantity::WakeupGap, &Phase::RUN, *value)]);
+        maxima.iter().map(run).collect()
+    };
+    let bound = Bound::AtMostTimesControl {
+        ratio_ppm: 1_000_000,
+    };
+    let ratio = contract(Limit::new(Quantity::WakeupGap, Statistic::Maximum, bound));
+    let control = runs(&[100, 90, 200, 95, 110]);
+    for (maxima, result) in [
+        ([100, 100, 9_000, 100, 9_000], Outcome::Met),
+        ([101, 101, 9_000, 1, 1], Outcome::Violated),
+    ] {
+        let verdict = judge_runs(&ratio, &runs(&maxima), &control, &QUIET);
+        assert_eq!(verdict.result, result, "{maxima:?}");
+    }
+    let absolute = judge_runs(&gap_at_most(100), &runs(&[1, 1, 101]), &[], &QUIET);
+    assert_eq!(absolute.result, Outcome::Violated);
+    let none = judge_runs(&gap_at_most(100), &[], &[], &QUIET);
+    assert_eq!(none.result, Outcome::Inconclusive);
 }
 
 #[test]

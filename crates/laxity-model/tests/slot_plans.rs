@@ -329,7 +329,7 @@ impl Random {
         cuts.extend([0, total_ppm]);
         cuts.sort_unstable();
         let shares = cuts.windows(2).map(|cut| cut[1] - cut[0]);
-        let request = |share_ppm| {
+        let request = |share_ppm: u64| {
             let octave = self.below(7);
             let period_us = (1_000 << octave) + self.below(1_000 << octave);
             every((period_us * share_ppm / 1_000_000).max(1), period_us)

@@ -10,7 +10,7 @@
 //! 3. *reservations*: in its time slot, a runnable holder;
 //! 4. *threads* by priority bands. A slot that its holder does not use belongs to them; a holder that wakes inside its slot gets the rest
 //!    of it at once. Outside its slots a holder competes here ([`Outside::Timesharing`](laxity_model::Outside)) or does not run
-//!    (`Confined`).
+//!    (`Confined`). Its slots take nothing from its quantum, and it keeps its place among its equals meanwhile.
 //! 5. idle.
 //!
 //! `External` activities take no processor: what they charge passes as time. Slots of a reservation that is not in force go to the threads. The table

@@ -124,3 +124,48 @@ fn ticks_take_their_share_of_a_busy_processor() {
         Service::from_nanos(1_000_000_000 - 1_023 * 2_000 - 4_000)
     );
 }
+
+/// The longest time from the wake-up of a thread, which a device signals every 12.5 ms, to the end of its work, beside a spinner of priority 8.
+fn longest_response(level: u8) -> Span {
+    let mut program = Program::new(1);
+    let block = program.semaphore(0);
+    let mut next = Instant::ZERO;
+    let device = move |context: &mut dyn Context| {
+        if !next.is_zero() {
+            context.signal(block);
+        }
+        next += Span::from_micros(12_500);
+        Step::SleepUntil(next)
+    };
+    let interrupt = Placement::Interrupt(InterruptLevel(3));
+    program.add("device", CPU, interrupt, device);
+    let mut working = false;
+    let modem = move |_: &mut dyn Context| {
+        working = !working;
+        if working {
+            Step::Wait(block)
+        } else {
+            Step::Charge(Service::from_micros(1_840))
+        }
+    };
+    let modem = program.add("modem", CPU, thread(level), modem);
+    program.add("spinner", CPU, thread(8), spinner());
+    let record = run(Profile::WIN2000_PII450, program, 3_000);
+    let own = record.events.iter().filter(|event| event.activity == modem);
+    let (mut woken, mut longest) = (Instant::ZERO, Span::ZERO);
+    for event in own {
+        match event.kind {
+            EventKind::Wake => woken = event.at,
+            EventKind::Block => longest = longest.max(event.at - woken),
+            _ => {}
+        }
+    }
+    longest
+}
+
+/// Figure 7: at priority 8, beside a spinner, 512 samples pile up, which takes 71 ms at 7.2 kHz. At priority 24 they do not.
+#[test]
+fn a_normal_thread_waits_longer_than_a_ring_lasts_and_a_real_time_thread_does_not() {
+    assert!(longest_response(8) > Span::from_micros(71_112));
+    assert!(longest_response(24) < Span::from_millis(2));
+}

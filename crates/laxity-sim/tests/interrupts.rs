@@ -292,3 +292,71 @@ fn a_signal_at_the_very_instant_beats_the_time_out() {
         assert_eq!(marks, [(ms(signal_at.min(5)), u64::from(timed_out))]);
     }
 }
+
+#[test]
+fn a_wait_whose_time_is_past_is_over_at_once_unless_the_count_helps() {
+    for (count, timed_out) in [(0, true), (1, false)] {
+        let mut program = Program::new(1);
+        let semaphore = program.semaphore(count);
+        let outcome = program.mark("outcome");
+        let mut waited = false;
+        program.add(
+            "waiter",
+            CPU,
+            thread(8),
+            move |context: &mut dyn Context| {
+                if waited {
+                    context.mark(outcome, [u64::from(context.timed_out()), 7]);
+                    return Step::Finish;
+                }
+                waited = true;
+                Step::WaitUntil(semaphore, Instant::ZERO)
+            },
+        );
+        let record = run(Profile::IDEAL, program, 10);
+        let mark = record
+            .events
+            .iter()
+            .find(|e| e.kind == EventKind::Mark(outcome));
+        assert_eq!(
+            mark.map(|e| (e.at, e.args[0])),
+            Some((ms(0), u64::from(timed_out)))
+        );
+    }
+}
+
+/// `Context::service` is what the activity has received by now, whoever else ran meanwhile.
+#[test]
+fn a_body_can_ask_for_the_service_it_has_received() {
+    let mut program = Program::new(1);
+    let seen = program.mark("seen");
+    program.add("storm", CPU, interrupt(3), once(ms(1), work(2_000)));
+    let mut steps = 0;
+    program.add(
+        "thread",
+        CPU,
+        thread(8),
+        move |context: &mut dyn Context| {
+            context.mark(
+                seen,
+                [context.service().as_nanos(), context.now().as_nanos()],
+            );
+            steps += 1;
+            if steps > 2 {
+                Step::Finish
+            } else {
+                Step::Charge(work(1_500))
+            }
+        },
+    );
+    let record = run(Profile::IDEAL, program, 10);
+    let of_kind = record
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::Mark(seen));
+    let seen: Vec<_> = of_kind.map(|e| e.args).collect();
+    assert_eq!(
+        seen,
+        [[0, 0], [1_500_000, 3_500_000], [3_000_000, 5_000_000]]
+    );
+}

@@ -252,3 +252,35 @@ fn the_kernel_s_enforcer_is_not_here() {
     let outcome = Twin::new(Profile::WIN2000_PII450).run(program, Span::from_secs(1));
     assert!(matches!(outcome, Err(HostError::CannotRun(text)) if text.contains("deadline")));
 }
+
+#[test]
+fn a_reservation_that_has_not_begun_gives_nothing() {
+    let mut program = holders_and_a_rogue(&[reservation(2_000, 8_000)], Outside::Timesharing);
+    let declared = &mut program.activities[0].reservation;
+    *declared = declared.map(|request| ReservationRequest {
+        begins_at_start: false,
+        ..request
+    });
+    let record = run(Profile::IDEAL, program, 100);
+    assert_eq!(record.usage[0].service, Service::ZERO);
+    assert_eq!(occurrences(&record, EventKind::SlotBegin), []);
+}
+
+#[test]
+fn a_confined_thread_that_wakes_outside_its_slot_waits_for_the_next() {
+    let two_of_eight = reservation(2_000, 8_000);
+    let (_, end) = first_slot(two_of_eight);
+    let outside = end + Span::from_millis(1);
+    let mut program = Program::new(1);
+    let body = script(&[Step::SleepUntil(outside), Step::Charge(work(100))]);
+    program.push(reserved(31, two_of_eight, Outside::Confined, body));
+    let record = run(Profile::IDEAL, program, 100);
+    // Nobody else wants the processor, and still it is not given.
+    let next_slot = record
+        .events
+        .iter()
+        .find(|event| event.kind == EventKind::SlotBegin && event.at > outside)
+        .expect("slots go on");
+    let finished = next_slot.at.as_micros() + 100;
+    assert_eq!(occurrences(&record, EventKind::Finish), [(finished, 0)]);
+}

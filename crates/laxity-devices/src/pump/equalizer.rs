@@ -53,7 +53,7 @@ pub struct PamEqualizer {
 impl PamEqualizer {
     const FORWARD: usize = 128;
     const FEEDBACK: usize = 96;
-    /// Step of the gradient; 224 coefficients of unit power make it a fiftieth of the largest.
+    /// Step of the gradient; with 224 coefficients of unit power, 1/90 of the largest stable one.
     const STEP: f32 = 1.0e-4;
 
     pub(crate) fn new() -> Self {

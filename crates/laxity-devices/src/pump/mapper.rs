@@ -53,7 +53,8 @@ pub const DOWN_CODES: [Code; 7] = [
     },
 ];
 
-/// The upstream codes, fastest first: four symbols of two coordinates in a block.
+/// The upstream codes, fastest first: four symbols of two coordinates in a block. None uses all of
+/// its points: blocks that cannot be betray a carrier that locked a quarter turn off.
 pub const UP_CODES: [Code; 6] = [
     Code {
         levels: 30,
@@ -72,11 +73,11 @@ pub const UP_CODES: [Code; 6] = [
         bits: 30,
     },
     Code {
-        levels: 8,
+        levels: 9,
         bits: 24,
     },
     Code {
-        levels: 4,
+        levels: 5,
         bits: 16,
     },
 ];
@@ -132,14 +133,14 @@ pub(crate) fn digits(code: Code, mut value: u64) -> [u16; MAX_COORDINATES] {
     digits
 }
 
-/// The block of bits that `digits` write. Wrong digits may write a number beyond the block's; it
-/// is cut to the block.
-pub(crate) fn value(code: Code, digits: &[u16]) -> u64 {
+/// The block of bits that `digits` write, or `None` if they write a number beyond it, which no
+/// transmitter sends.
+pub(crate) fn value(code: Code, digits: &[u16]) -> Option<u64> {
     let number = digits
         .iter()
         .rev()
         .fold(0_u64, |sum, d| sum * u64::from(code.levels) + u64::from(*d));
-    number.min((1 << code.bits) - 1)
+    (number >> code.bits == 0).then_some(number)
 }
 
 #[cfg(test)]
@@ -176,7 +177,7 @@ mod tests {
                 .iter()
                 .map(|d| levels.slice(levels.amplitude(*d) + noise * levels.spacing))
                 .collect();
-            prop_assert_eq!(value(code, &sliced), number);
+            prop_assert_eq!(value(code, &sliced), Some(number));
         }
 
         #[test]

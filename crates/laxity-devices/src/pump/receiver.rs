@@ -95,6 +95,47 @@ impl Quality {
     }
 }
 
+/// Watches for what error-free data never contains.
+///
+/// A burst can leave a receiver in a state that is wrong for good and looks clean: the channel
+/// passes no direct current, so decisions that are all one level off confirm themselves through
+/// the feedback filter, and so does a carrier a quarter turn off. Then outputs lie beyond the
+/// outermost level, or blocks write numbers that no transmitter sends: many a second.
+#[derive(Debug, Clone)]
+struct Suspicion {
+    /// Symbols left of this window of 16 ms.
+    left: u32,
+    impossible: bool,
+    /// Windows with something impossible, each a fifth less with every window since: 5 at most.
+    windows: f32,
+}
+
+impl Suspicion {
+    /// A burst spoils a window or two; this many take about 100 ms.
+    const LIMIT: f32 = 2.5;
+
+    fn new() -> Self {
+        Self {
+            left: 0,
+            impossible: false,
+            windows: 0.0,
+        }
+    }
+
+    /// Takes one symbol. True if the receiver must be wrong.
+    #[inline]
+    fn update(&mut self, impossible: bool, window: u32) -> bool {
+        self.impossible |= impossible;
+        if self.left > 0 {
+            self.left -= 1;
+            return false;
+        }
+        self.windows = 0.8 * self.windows + if self.impossible { 1.0 } else { 0.0 };
+        (self.left, self.impossible) = (window, false);
+        self.windows > Self::LIMIT
+    }
+}
+
 /// Above this mean square error, in half level spacings, decisions are as good as random: those
 /// come to 1/3, error-free data stays under 0.05.
 const RANDOM_ERROR: f32 = 0.15;
@@ -127,6 +168,7 @@ pub struct Receiver<E> {
     unheard: usize,
     /// Symbols in a row near two levels while data is expected.
     run: u32,
+    suspicion: Suspicion,
     /// Whether a training that falls short of the fastest rate is repeated.
     again: bool,
 }
@@ -151,7 +193,8 @@ impl PamReceiver {
     }
 
     /// Takes samples of the card, in blocks of any length, and gives the decided bits to `sink`.
-    /// About 10 µs per 200 samples in data mode.
+    /// About 11 µs per 200 samples in data mode, without allocation; up to 0.8 ms in training,
+    /// which allocates.
     pub fn process(&mut self, samples: &[i16], sink: &mut dyn BitSink) {
         for sample in samples {
             self.push(f32::from(*sample), sink);
@@ -181,6 +224,7 @@ impl QamReceiver {
     }
 
     /// Takes samples of the network, in blocks of any length, and gives the decided bits to `sink`.
+    /// About 7 µs per 100 samples in data mode, without allocation.
     pub fn process(&mut self, samples: &[f32], sink: &mut dyn BitSink) {
         for sample in samples {
             self.push(*sample, sink);
@@ -226,6 +270,7 @@ impl<E: Equalizer> Receiver<E> {
             frame_bits: 0,
             unheard: 0,
             run: 0,
+            suspicion: Suspicion::new(),
             again: false,
         }
     }
@@ -363,7 +408,7 @@ impl<E: Equalizer> Receiver<E> {
                 0.0
             },
         ];
-        self.track(decision, output);
+        self.track(decision, output, 1.0);
         self.quality.weight = (self.quality.weight / (1.0 + self.quality.weight)).max(Self::WEIGHT);
         for coordinate in &decision[..E::DIMENSIONS] {
             self.frame_bits = self.frame_bits << 1 | u64::from(*coordinate > 0.0);
@@ -411,6 +456,7 @@ impl<E: Equalizer> Receiver<E> {
         self.levels = Levels::new(code.levels);
         self.filled = 0;
         self.run = 0;
+        self.suspicion = Suspicion::new();
         self.descrambler = Scrambler::new(self.direction.polynomial);
         self.stage = Stage::Data;
     }
@@ -419,17 +465,22 @@ impl<E: Equalizer> Receiver<E> {
         let output = self.equalizer.output();
         let mut decision = [0.0; 2];
         let mut two_level = true;
+        let half = self.levels.half_spacing();
+        let mut impossible = false;
         for dimension in 0..E::DIMENSIONS {
             let digit = self.levels.slice(output[dimension]);
             decision[dimension] = self.levels.amplitude(digit);
             self.digits[self.filled] = digit;
             self.filled += 1;
             two_level &= (output[dimension].abs() - 1.0).abs() < 0.15;
+            impossible |= (output[dimension] - decision[dimension]).abs() > 1.05 * half;
         }
-        self.track(decision, output);
+        self.track(decision, output, half);
         if self.filled == self.direction.coordinates {
             self.filled = 0;
             let bits = value(self.code, &self.digits[..self.direction.coordinates]);
+            impossible |= bits.is_none();
+            let bits = bits.unwrap_or_default();
             for bit in 0..self.code.bits {
                 sink.push_bit(self.descrambler.descramble(bits >> bit & 1 == 1));
             }
@@ -438,12 +489,14 @@ impl<E: Equalizer> Receiver<E> {
         if self.run == TWO_LEVEL_RUN {
             return Some(Event::PeerTrains);
         }
-        let half = self.levels.half_spacing();
         let bad = self.quality.error > RANDOM_ERROR * half * half
-            || !(0.5..2.0).contains(&self.quality.power);
+            || !(0.5..2.0).contains(&self.quality.power)
+            || self.suspicion.update(impossible, Self::WINDOW);
         bad.then_some(Event::Degraded)
     }
 
+    /// Symbols in 16 ms.
+    const WINDOW: u32 = if E::DIMENSIONS == 1 { 128 } else { 51 };
     /// Weight of a symbol in the running means: 64 ms.
     const WEIGHT: f32 = if E::DIMENSIONS == 1 {
         1.0 / 512.0
@@ -451,16 +504,18 @@ impl<E: Equalizer> Receiver<E> {
         1.0 / 205.0
     };
 
-    /// Adapts equalizer, clock and quality to a decision.
+    /// Adapts equalizer, clock and quality to a decision among levels `half` of whose spacing is
+    /// given.
     #[inline]
-    fn track(&mut self, decision: Symbol, output: Symbol) {
-        let (error, power) = (0..E::DIMENSIONS).fold((0.0, 0.0), |(error, power), i| {
-            let difference = decision[i] - output[i];
-            (
-                error + difference * difference,
-                power + output[i] * output[i],
-            )
-        });
+    fn track(&mut self, decision: Symbol, mut output: Symbol, half: f32) {
+        let (mut error, mut power) = (0.0, 0.0);
+        for (output, decision) in output.iter_mut().zip(&decision).take(E::DIMENSIONS) {
+            // Only garbage lies further out; it must not tear the coefficients away.
+            let difference = (*output - decision).clamp(-half, half);
+            *output = decision + difference;
+            error += difference * difference;
+            power += decision * decision;
+        }
         let share = 1.0 / E::DIMENSIONS as f32;
         self.quality.update(error * share, power * share);
         let late = f64::from(self.equalizer.adapt(decision, output));

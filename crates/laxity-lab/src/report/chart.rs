@@ -29,16 +29,13 @@ pub(super) fn shared_limit(maxima: impl Iterator<Item = u64>) -> u64 {
 
 /// The next larger 1, 1.5, 2, 3, 4, 5, 6 or 8 times a power of ten.
 fn nice_above(value: u64) -> u64 {
-    let mut power = 1_u64;
-    loop {
-        for tenths in [10, 15, 20, 30, 40, 50, 60, 80] {
-            let nice = power.saturating_mul(tenths).div_ceil(10);
-            if nice > value || nice == u64::MAX {
-                return nice;
-            }
-        }
-        power = power.saturating_mul(10);
-    }
+    let powers = (0..20).map(|exponent| 10_u128.pow(exponent));
+    powers
+        .flat_map(|power| {
+            [10, 15, 20, 30, 40, 50, 60, 80].map(|tenths| (power * tenths).div_ceil(10))
+        })
+        .find(|nice| *nice > u128::from(value))
+        .map_or(u64::MAX, |nice| u64::try_from(nice).unwrap_or(u64::MAX))
 }
 
 /// The counts in equal bins below `limit`, and the count from it upwards.

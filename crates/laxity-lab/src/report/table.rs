@@ -7,8 +7,8 @@ use crate::evidence::results::{RunResults, VariantResults, VerdictJson};
 
 /// The widest line, in characters.
 pub const WIDTH: usize = 110;
-/// Longer names of variants are cut.
-const NAME_WIDTH: usize = 26;
+/// Names of variants are cut to this if the line would be too wide otherwise.
+const NAME_WIDTH_MIN: usize = 10;
 /// Between columns.
 const GAP: &str = "  ";
 
@@ -16,9 +16,9 @@ const GAP: &str = "  ";
 const HEADINGS: [[&str; 2]; 11] = [
     ["variant", ""],
     ["transfer", "s"],
-    ["lost +", "underrun"],
+    ["lost or", "underrun"],
     ["pend.", "max"],
-    ["processing", "p50 / max ms"],
+    ["processing", "p50/max ms"],
     ["cpu", "%"],
     ["gap ms", "p99"],
     ["", "p99.9"],
@@ -71,17 +71,20 @@ pub fn render(results: &RunResults) -> String {
 
 /// The columns, each as wide as it must be.
 fn grid(variants: &[VariantResults]) -> Vec<String> {
-    let [upper, lower] = [0, 1].map(|line| HEADINGS.map(|heading| heading[line].to_string()));
+    let [upper, lower] = [0, 1].map(|line| HEADINGS.map(|h| h[line].to_string()));
     let rows: Vec<_> = [upper, lower]
         .into_iter()
         .chain(variants.iter().map(row))
         .collect();
-    let widths: Vec<usize> = (0..HEADINGS.len())
-        .map(|column| {
-            let cells = rows.iter().map(|row| row[column].chars().count());
-            cells.max().unwrap_or(0)
-        })
-        .collect();
+    let mut widths = [0_usize; HEADINGS.len()];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let total = widths.iter().sum::<usize>() + GAP.len() * (HEADINGS.len() - 1);
+    let excess = total.saturating_sub(WIDTH);
+    widths[0] = widths[0].saturating_sub(excess).max(NAME_WIDTH_MIN);
     let line = |row: &[String; HEADINGS.len()]| {
         let cells: Vec<_> = row
             .iter()
@@ -89,7 +92,7 @@ fn grid(variants: &[VariantResults]) -> Vec<String> {
             .enumerate()
             .map(|(column, (cell, &width))| {
                 if TEXT.contains(&column) {
-                    format!("{cell:<width$}")
+                    format!("{:<width$}", cut(cell, width))
                 } else {
                     format!("{cell:>width$}")
                 }
@@ -111,19 +114,22 @@ fn row(variant: &VariantResults) -> [String; HEADINGS.len()] {
     let gap = variant.cothread_gap_ns.as_ref();
     let worst = variant.gap_ratios_ppm().and_then(|r| r.into_iter().max());
     [
-        cut(&variant.name),
+        variant.name.clone(),
         if transfer.completed && !transfer.checksum_ok {
             format!("{took} bad")
         } else {
             took
         },
-        format!("{} + {}", variant.samples_lost, variant.samples_underrun),
+        variant
+            .samples_lost
+            .saturating_add(variant.samples_underrun)
+            .to_string(),
         variant.samples_pending_max.to_string(),
         or_dash(
             processing
                 .p50
                 .zip(processing.max)
-                .map(|(p50, max)| format!("{:.2} / {:.2}", p50 as f64 / 1e6, max as f64 / 1e6)),
+                .map(|(p50, max)| format!("{:.2}/{:.2}", p50 as f64 / 1e6, max as f64 / 1e6)),
         ),
         format!("{:.1}", variant.cpu_share * 100.0),
         or_dash(gap.and_then(|g| g.all.p99).map(format::millis)),
@@ -134,18 +140,18 @@ fn row(variant: &VariantResults) -> [String; HEADINGS.len()] {
     ]
 }
 
-fn cut(name: &str) -> String {
-    if name.chars().count() <= NAME_WIDTH {
+fn cut(name: &str, width: usize) -> String {
+    if name.chars().count() <= width {
         return name.into();
     }
-    let mut short: String = name.chars().take(NAME_WIDTH - 1).collect();
+    let mut short: String = name.chars().take(width - 1).collect();
     short.push('…');
     short
 }
 
 /// The outcome, and a mark where it is not what was expected.
 fn judged(variant: &VariantResults) -> String {
-    let mark = if variant.as_expected { "" } else { " (!)" };
+    let mark = if variant.as_expected { "" } else { "!" };
     format!("{}{mark}", variant.verdict.result)
 }
 
@@ -163,8 +169,7 @@ fn remarks(variant: &VariantResults, lines: &mut Vec<String>) {
     lines.push(String::new());
     lines.push(format!(
         "{}: {}{expectation}",
-        cut(&variant.name),
-        variant.verdict.result
+        variant.name, variant.verdict.result
     ));
     for reason in &variant.verdict.reasons {
         wrap(lines, "  - ", reason);

@@ -23,6 +23,8 @@ pub struct LiveRuns {
     pub skipped: Vec<NotRun>,
     /// Receivers besides the first in each modem.
     pub further_receivers: usize,
+    /// What the host calls itself.
+    pub host: String,
 }
 
 /// Makes all runs that Linux can make.
@@ -55,7 +57,7 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
         variant,
         reason: "the scenario has it for the twin only".into(),
     });
-    Ok(LiveRuns { runs, skipped: skipped.collect(), further_receivers })
+    Ok(LiveRuns { runs, skipped: skipped.collect(), further_receivers, host: host.describe() })
 }
 
 /// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works.

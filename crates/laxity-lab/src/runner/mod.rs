@@ -6,6 +6,7 @@
 
 pub mod aggregate;
 pub mod compose;
+mod conclude;
 pub mod live;
 pub mod observe;
 pub mod schedule;
@@ -21,6 +22,7 @@ use crate::evidence::results::RunResults;
 use crate::evidence::trace::{Trace, TraceActivity, TraceMark};
 use crate::scenario::{Resolved, ResolvedVariant};
 use compose::{Composed, Probes};
+use conclude::Circumstances;
 use observe::Seen;
 use schedule::PlannedRun;
 
@@ -119,6 +121,51 @@ impl RunError {
             HostError::BadProgram(reason) | HostError::Failed(reason) => Self::Failed { variant, reason },
         }
     }
+}
+
+/// Which host runs a scenario.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum On {
+    /// This machine.
+    Linux,
+    /// The virtual-time twin, on so many threads; 0: one a processor.
+    Twin {
+        /// How many.
+        threads: usize,
+    },
+}
+
+/// Runs a scenario: all its variants, admitted before anything starts, as often as its length says. `notices` go into the results.
+///
+/// # Errors
+///
+/// See [`RunError`]; whatever was changed on the way is restored.
+pub fn run(
+    resolved: &Resolved,
+    on: On,
+    notices: Vec<String>,
+    progress: &mut dyn Progress,
+) -> Result<Finished, RunError> {
+    let (mut runs, skipped, circumstances) = match on {
+        On::Linux => {
+            let made = live::run(resolved, progress)?;
+            let circumstances = Circumstances {
+                host: made.host,
+                live: true,
+                receivers: made.further_receivers as u32 + 1,
+                notices,
+            };
+            (made.runs, made.skipped, circumstances)
+        }
+        On::Twin { threads } => {
+            let (runs, skipped) = twin::run(resolved, threads, progress)?;
+            let host = format!("twin {}", resolved.host.profile.name());
+            (runs, skipped, Circumstances { host, live: false, receivers: 1, notices })
+        }
+    };
+    let results = conclude::conclude(resolved, &runs, skipped, circumstances);
+    let traces = runs.iter_mut().filter_map(|run| run.trace.take()).collect();
+    Ok(Finished { results, traces })
 }
 
 /// What a run is called in traces: the variant's name.

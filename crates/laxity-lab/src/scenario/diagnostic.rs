@@ -68,6 +68,15 @@ impl<'s> Source<'s> {
         self.line(span).1
     }
 
+    /// The line and the column at which the span begins, both from 1.
+    pub(super) fn position(self, span: &Range<usize>) -> (usize, usize) {
+        let (line_start, text) = self.line(span);
+        let from = span.start.saturating_sub(line_start).min(text.len());
+        let before = &text[..text.floor_char_boundary(from)];
+        let line = self.text[..line_start].matches('\n').count() + 1;
+        (line, before.chars().count() + 1)
+    }
+
     /// A finding about the bytes in `span`; a span over several lines is shown at its first.
     pub(super) fn diagnostic(
         self,
@@ -77,14 +86,15 @@ impl<'s> Source<'s> {
         remedy: String,
     ) -> Diagnostic {
         let (line_start, text) = self.line(span);
+        let (line, column) = self.position(span);
         let within = |at: usize| at.saturating_sub(line_start).min(text.len());
         let from = text.floor_char_boundary(within(span.start));
         let until = text.ceil_char_boundary(within(span.end).max(from));
         Diagnostic {
             severity,
             file: self.file.to_owned(),
-            line: self.text[..line_start].matches('\n').count() + 1,
-            column: text[..from].chars().count() + 1,
+            line,
+            column,
             cause,
             remedy,
             text: text.to_owned(),

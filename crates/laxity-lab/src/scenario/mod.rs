@@ -36,8 +36,8 @@ use diagnostic::Source;
 use reader::{Findings, Section};
 use sections::Names;
 
-/// Files larger than this are refused unread: 1 MiB.
-const LARGEST_FILE: usize = 1 << 20;
+/// Files larger than this are refused unread: 128 KiB, as every finding keeps its line.
+const LARGEST_FILE: usize = 1 << 17;
 
 /// The keys of the file itself.
 const KEYS: &[&str] = &[

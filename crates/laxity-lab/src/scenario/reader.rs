@@ -64,8 +64,15 @@ impl<'s> Findings<'s> {
         } else {
             suggestion(name.value, declared)
         };
-        let cause = format!("there is no {what} `{}`", name.value);
+        let cause = format!("there is no {what} `{}`", shortened(name.value));
         self.error(&name.place, cause, remedy);
+    }
+
+    /// Whether something has been found to be wrong here.
+    fn reported(&self, place: &Place) -> bool {
+        let (line, column) = self.source.position(place);
+        let here = |finding: &Diagnostic| (finding.line, finding.column) == (line, column);
+        self.list.borrow().iter().any(here)
     }
 
     /// Whether so much has been found that no more is looked for.
@@ -189,7 +196,7 @@ impl<'a> Section<'a> {
             if !keys.contains(&entry.name.value) && !self.findings.is_full() {
                 self.findings.error(
                     &entry.name.place,
-                    format!("{} has no key `{}`", self.path, entry.name.value),
+                    format!("{} has no key `{}`", self.path, shortened(entry.name.value)),
                     suggestion(entry.name.value, keys.iter().copied()),
                 );
             }
@@ -251,7 +258,9 @@ impl<'a> Section<'a> {
 
     /// Reports that a key is missing, unless it is there but for a slip: that is reported as what it is.
     pub(super) fn missing(&self, key: &str, example: &str) {
-        let slip = |entry: &Entry<'_>| nearest(entry.name.value, [key]).is_some();
+        let slip = |entry: &Entry<'_>| {
+            nearest(entry.name.value, [key]).is_some() && self.findings.reported(&entry.name.place)
+        };
         if self.entries().iter().any(slip) {
             return;
         }

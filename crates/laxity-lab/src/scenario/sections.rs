@@ -311,6 +311,22 @@ const TASK_KINDS: &[(&str, Kind)] = &[
     ("command", Kind::Command),
 ];
 
+/// The keys of all kinds together.
+const TASK_KEYS: &[&str] = &[
+    "kind",
+    "processor",
+    "count",
+    "priority",
+    "period",
+    "service",
+    "reservation",
+    "enforcer",
+    "burst",
+    "every",
+    "fifo",
+    "argv",
+];
+
 #[derive(Clone, Copy)]
 enum Kind {
     Spinner,
@@ -324,6 +340,7 @@ pub(super) fn tasks(root: &Section<'_>, host: &HostSpec) -> Names<Task> {
     named(root, "tasks", |section, name| {
         let Some(kind) = section.choice("kind", TASK_KINDS) else {
             if !section.has("kind") {
+                section.allow(TASK_KEYS);
                 section.missing("kind", "\"spinner\"");
             }
             return None;

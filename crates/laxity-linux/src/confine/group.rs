@@ -28,7 +28,10 @@ pub enum ConfineError {
     NoGuardian(io::Error),
 }
 
-pub(super) fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ConfineError {
+pub(super) fn file_error(
+    action: &'static str,
+    path: &Path,
+) -> impl FnOnce(io::Error) -> ConfineError {
     let path = path.to_owned();
     move |source| ConfineError::File {
         action,
@@ -63,7 +66,9 @@ impl Group {
         let own = std::process::id();
         let path = parent.join(format!("laxity-{own}-{number}-{name}"));
         // The guardian knows before the group exists: there is no moment at which a death would leave it behind.
-        guardian.watch_group(&path).map_err(ConfineError::NoGuardian)?;
+        guardian
+            .watch_group(&path)
+            .map_err(ConfineError::NoGuardian)?;
         fs::create_dir(&path).map_err(file_error("make", &path))?;
         Ok(Self { path, parent })
     }
@@ -106,9 +111,8 @@ impl Drop for Group {
 
 /// The directory of the group this process is in.
 fn own_group(hierarchy: Hierarchy) -> Result<PathBuf, ConfineError> {
-    let read = |path: &'static str| {
-        fs::read_to_string(path).map_err(file_error("read", Path::new(path)))
-    };
+    let read =
+        |path: &'static str| fs::read_to_string(path).map_err(file_error("read", Path::new(path)));
     let mounts = read("/proc/self/mountinfo")?;
     let own = read("/proc/self/cgroup")?;
     find_group(hierarchy, &mounts, &own).ok_or(ConfineError::NotMounted(match hierarchy {

@@ -46,9 +46,10 @@ impl FairQuota {
             let file = quota.group.path().join("cpu.rt_runtime_us");
             if fs::exists(&file).unwrap_or(false) {
                 // Of a period of one second: parts per million are microseconds.
-                quota
-                    .group
-                    .write("cpu.rt_runtime_us", &crate::slots::MOST_SHARE_PPM.to_string())?;
+                quota.group.write(
+                    "cpu.rt_runtime_us",
+                    &crate::slots::MOST_SHARE_PPM.to_string(),
+                )?;
             }
         }
         Ok(quota)

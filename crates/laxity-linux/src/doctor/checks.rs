@@ -61,6 +61,9 @@ pub struct Finding {
 /// A finding still without a name.
 struct Judgement(Status, String, Option<String>);
 
+/// A question about the machine.
+type Check = fn(&Machine) -> Judgement;
+
 fn ok(cause: impl Into<String>) -> Judgement {
     Judgement(Status::Ok, cause.into(), None)
 }
@@ -88,7 +91,7 @@ fn judge<T>(fact: &Fact<T>, judge: impl FnOnce(&T) -> Judgement) -> Judgement {
 /// Every check, in the order of the questions a user has: may I, does it hold, what disturbs.
 #[must_use]
 pub fn diagnose(machine: &Machine) -> Vec<Finding> {
-    let checks: [(&'static str, fn(&Machine) -> Judgement); 18] = [
+    let checks: [(&'static str, Check); 18] = [
         ("fifo", check_fifo),
         ("deadline", check_deadline),
         ("rt-group", check_group),
@@ -182,7 +185,10 @@ fn check_memory_lock(machine: &Machine) -> Judgement {
         _ => judge(&rights.memlock_bytes, |limit| match limit {
             Limit::Unlimited => ok("any amount, by RLIMIT_MEMLOCK"),
             Limit::At(bytes) => limited(
-                format!("RLIMIT_MEMLOCK is {} KiB: enough now, maybe not with buffers", bytes / 1024),
+                format!(
+                    "RLIMIT_MEMLOCK is {} KiB: enough now, maybe not with buffers",
+                    bytes / 1024
+                ),
                 "`ulimit -l unlimited` as root, or `@realtime - memlock unlimited` in /etc/security/limits.conf",
             ),
         }),
@@ -192,7 +198,9 @@ fn check_memory_lock(machine: &Machine) -> Judgement {
 fn check_time_limit(machine: &Machine) -> Judgement {
     match time_limit(&machine.rights) {
         Some(Diagnosis { what, remedy, .. }) => limited(what, remedy),
-        None => judge(&machine.rights.rttime_us, |_| ok("RLIMIT_RTTIME is unlimited")),
+        None => judge(&machine.rights.rttime_us, |_| {
+            ok("RLIMIT_RTTIME is unlimited")
+        }),
     }
 }
 
@@ -204,7 +212,10 @@ fn check_affinity(machine: &Machine) -> Judgement {
             } else {
                 limited(
                     format!("kept to the processors {affinity} of {online}"),
-                    format!("`taskset -pc {online} {}`, or widen the cpuset", std::process::id()),
+                    format!(
+                        "`taskset -pc {online} {}`, or widen the cpuset",
+                        std::process::id()
+                    ),
                 )
             }
         })
@@ -283,7 +294,9 @@ fn check_granularity(machine: &Machine) -> Judgement {
     match &machine.kernel.hrtick {
         Ok(hrtick) if hrtick.deadline => ok("deadline budgets end by a timer (HRTICK_DL)"),
         Ok(_) => limited(
-            format!("deadline budgets end at {tick} (NO_HRTICK_DL): shorter ones are overrun and made up for by long gaps"),
+            format!(
+                "deadline budgets end at {tick} (NO_HRTICK_DL): shorter ones are overrun and made up for by long gaps"
+            ),
             REMEDY,
         ),
         Err(Unknown(reason)) => Judgement(
@@ -308,30 +321,32 @@ fn check_timers(machine: &Machine) -> Judgement {
 }
 
 fn check_clock_source(machine: &Machine) -> Judgement {
-    judge(&machine.kernel.clock_source, |source| match source.as_str() {
-        "tsc" => ok("tsc: time stamps by the processor's counter"),
-        "arch_sys_counter" | "timebase" | "riscv_clocksource" => {
-            ok(format!("{source}: time stamps by the processor's counter"))
+    judge(&machine.kernel.clock_source, |source| {
+        match source.as_str() {
+            "tsc" => ok("tsc: time stamps by the processor's counter"),
+            "arch_sys_counter" | "timebase" | "riscv_clocksource" => {
+                ok(format!("{source}: time stamps by the processor's counter"))
+            }
+            "kvm-clock" | "hyperv_clocksource_tsc_page" => limited(
+                format!("{source}: time stamps take a call of the vDSO"),
+                "if the host's tsc is stable: `echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource` as root",
+            ),
+            _ => limited(
+                format!("{source}: each time stamp takes a system call"),
+                "see `dmesg | grep -i clocksource` for why a better one was given up; boot with `tsc=reliable` only if the hardware is",
+            ),
         }
-        "kvm-clock" | "hyperv_clocksource_tsc_page" => limited(
-            format!("{source}: time stamps take a call of the vDSO"),
-            "if the host's tsc is stable: `echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource` as root",
-        ),
-        _ => limited(
-            format!("{source}: each time stamp takes a system call"),
-            "see `dmesg | grep -i clocksource` for why a better one was given up; boot with `tsc=reliable` only if the hardware is",
-        ),
     })
 }
 
 fn check_preemption(machine: &Machine) -> Judgement {
     judge(&machine.kernel.preemption, |model| match model {
         Preemption::RealTime | Preemption::Full => ok(format!("kernel preemption: {model}")),
-        Preemption::Lazy => ok(
-            "kernel preemption: lazy, at once for real-time threads",
-        ),
+        Preemption::Lazy => ok("kernel preemption: lazy, at once for real-time threads"),
         Preemption::None | Preemption::Voluntary => limited(
-            format!("kernel preemption: {model}; a system call of anyone may delay a real-time thread by milliseconds"),
+            format!(
+                "kernel preemption: {model}; a system call of anyone may delay a real-time thread by milliseconds"
+            ),
             "boot with `preempt=full`, or use a PREEMPT_RT kernel",
         ),
     })
@@ -360,7 +375,7 @@ fn check_governor(machine: &Machine) -> Judgement {
 fn check_dma_latency(machine: &Machine) -> Judgement {
     judge(&machine.dma_latency, |latency| match latency {
         latency if latency.writable => ok("deep sleep states can be held off during a run"),
-        latency if latency.asked_us.is_some_and(|asked| asked <= 10) => {
+        latency if matches!(latency.asked_us, Ok(Some(0..=10))) => {
             ok("deep sleep states are held off by somebody")
         }
         _ => limited(
@@ -379,7 +394,9 @@ fn check_isolation(machine: &Machine) -> Judgement {
                 format!("no tick on {tickless} while one thread runs")
             };
             if isolated.is_empty() {
-                ok(format!("no processor is isolated, {ticks}: ordinary work shares them"))
+                ok(format!(
+                    "no processor is isolated, {ticks}: ordinary work shares them"
+                ))
             } else {
                 ok(format!("isolated: {isolated}; {ticks}"))
             }
@@ -395,10 +412,16 @@ fn check_interrupts(machine: &Machine) -> Judgement {
                 .filter(|interrupt| online.is_subset(&interrupt.affinity))
                 .count();
             if everywhere == 0 || online.len() < 2 {
-                return ok(format!("{} interrupts, none of them everywhere", interrupts.len()));
+                return ok(format!(
+                    "{} interrupts, none of them everywhere",
+                    interrupts.len()
+                ));
             }
             limited(
-                format!("{everywhere} of {} interrupts may be handled on any processor", interrupts.len()),
+                format!(
+                    "{everywhere} of {} interrupts may be handled on any processor",
+                    interrupts.len()
+                ),
                 "stop irqbalance, and as root `echo CPUS > /proc/irq/N/smp_affinity_list` to keep them off the reserved processors",
             )
         })
@@ -412,7 +435,10 @@ fn check_steal(machine: &Machine) -> Judgement {
             ok("the hypervisor reports no time taken (it may stall without)")
         } else {
             limited(
-                format!("the hypervisor took {} since start", Span::from_nanos(total_ns)),
+                format!(
+                    "the hypervisor took {} since start",
+                    Span::from_nanos(total_ns)
+                ),
                 "pin the virtual processors on the host, and give them to nobody else",
             )
         }

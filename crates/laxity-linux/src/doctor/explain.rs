@@ -157,6 +157,9 @@ pub fn explain(operation: &Operation, failure: Failure, machine: &Machine) -> Di
         Failure::Errno(errno) => match (foresee(operation, machine), operation, errno) {
             (Some(refusal), ..) if refusal.errno == errno => refusal.diagnosis,
             (_, Operation::SetDeadline(asked), libc::EBUSY) => unseen_bandwidth(asked),
+            (_, Operation::SetDeadline(_), libc::EPERM) => {
+                unseen_root_domain(machine).unwrap_or_else(|| unexplained(failure, machine))
+            }
             _ => unexplained(failure, machine),
         },
     }
@@ -210,7 +213,7 @@ fn fifo_right(priority: u8, rights: &Rights) -> Option<Diagnosis> {
         return None;
     }
     if limit == 0 {
-        return Some(no_capability(rights, "CAP_SYS_NICE", CAP_SYS_NICE));
+        return Some(no_capability(rights, Wanted::Fifo));
     }
     Some(diagnosis(
         Cause::RtprioTooLow { limit, priority },
@@ -221,30 +224,45 @@ fn fifo_right(priority: u8, rights: &Rights) -> Option<Diagnosis> {
     ))
 }
 
-fn no_capability(rights: &Rights, name: &'static str, number: u32) -> Diagnosis {
-    let has_bit = rights.capabilities.as_ref().is_ok_and(|set| set >> number & 1 == 1);
-    if has_bit && rights.initial_user_namespace == Ok(false) {
+/// What `CAP_SYS_NICE` is wanted for: a limit makes up for it with FIFO only.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Fifo,
+    Deadline,
+}
+
+fn no_capability(rights: &Rights, wanted: Wanted) -> Diagnosis {
+    const NAME: &str = "CAP_SYS_NICE";
+    let held = rights
+        .capabilities
+        .as_ref()
+        .is_ok_and(|set| (set >> CAP_SYS_NICE) & 1 == 1);
+    if held && rights.initial_user_namespace == Ok(false) {
+        let outside = "run outside the user namespace (no rootless container)";
         return diagnosis(
-            Cause::CapabilityOfNamespace(name),
-            format!("{name} is held in this user namespace only, and counts in the first one alone"),
+            Cause::CapabilityOfNamespace(NAME),
             format!(
-                "run outside the user namespace (no rootless container), or give a limit to the process from outside: `prlimit --pid {} {}`",
-                std::process::id(),
-                if number == CAP_IPC_LOCK { "--memlock=unlimited" } else { "--rtprio=99" }
+                "{NAME} is held in this user namespace only, and counts in the first one alone"
             ),
+            match wanted {
+                Wanted::Deadline => outside.to_owned(),
+                Wanted::Fifo => format!(
+                    "{outside}, or give the process a limit from there as root: `prlimit --pid PID --rtprio=99`"
+                ),
+            },
         );
     }
-    let (what, limit) = if number == CAP_IPC_LOCK {
-        ("lock memory", "@realtime - memlock unlimited")
-    } else {
-        ("take a real-time policy", "@realtime - rtprio 99")
+    let (policy, limit) = match wanted {
+        Wanted::Deadline => ("SCHED_DEADLINE", " (no limit makes up for it)"),
+        Wanted::Fifo => (
+            "a real-time policy",
+            ", or `@realtime - rtprio 99` in /etc/security/limits.conf for a member of that group, and log in again",
+        ),
     };
     diagnosis(
-        Cause::NoCapability(name),
-        format!("the process has no {name}, so it may not {what}"),
-        format!(
-            "run as root, or `sudo setcap cap_sys_nice,cap_ipc_lock+ep PROGRAM`, or `{limit}` in /etc/security/limits.conf (FIFO only, not deadline)"
-        ),
+        Cause::NoCapability(NAME),
+        format!("the process has no {NAME}, so it may not take {policy}"),
+        format!("run as root, or `sudo setcap cap_sys_nice,cap_ipc_lock+ep PROGRAM`{limit}"),
     )
 }
 
@@ -257,7 +275,9 @@ pub(super) fn group_runtime(rights: &Rights) -> Option<Diagnosis> {
             Cause::RealTimeGroupWithoutRuntime {
                 group: directory.clone(),
             },
-            format!("the control group {directory} has cpu.rt_runtime_us = 0, so none of its threads may be FIFO"),
+            format!(
+                "the control group {directory} has cpu.rt_runtime_us = 0, so none of its threads may be FIFO"
+            ),
             format!(
                 "`echo 100000 > {directory}/cpu.rt_runtime_us` (its parents first), or leave the group: `echo $$ > {}/tasks`",
                 v1_root(directory)
@@ -267,7 +287,9 @@ pub(super) fn group_runtime(rights: &Rights) -> Option<Diagnosis> {
             Cause::RealTimeGroupWithoutRuntime {
                 group: directory.clone(),
             },
-            format!("this kernel limits real-time groups (RT_GROUP_SCHED), and gives a v2 group like {directory} no runtime"),
+            format!(
+                "this kernel limits real-time groups (RT_GROUP_SCHED), and gives a v2 group like {directory} no runtime"
+            ),
             "start the kernel with `rt_group_sched=0` (Linux 6.14), or leave the group: `echo $$ > /sys/fs/cgroup/cgroup.procs` as root",
         )),
         _ => None,
@@ -330,14 +352,20 @@ fn parameters(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis
         return out_of_range(
             ParameterError::PeriodTooShort,
             format!("a deadline period of {period} is under this machine's least, {shortest}"),
-            format!("ask for a period of at least {shortest}, or as root `sysctl kernel.sched_deadline_period_min_us={}`", period.as_micros()),
+            format!(
+                "ask for a period of at least {shortest}, or as root `sysctl kernel.sched_deadline_period_min_us={}`",
+                period.as_micros()
+            ),
         );
     }
     if period > longest {
         return out_of_range(
             ParameterError::PeriodTooLong,
             format!("a deadline period of {period} is over this machine's most, {longest}"),
-            format!("ask for a period of at most {longest}, or as root `sysctl kernel.sched_deadline_period_max_us={}`", period.as_micros() + 1),
+            format!(
+                "ask for a period of at most {longest}, or as root `sysctl kernel.sched_deadline_period_max_us={}`",
+                period.as_micros() + 1
+            ),
         );
     }
     None
@@ -347,7 +375,7 @@ fn parameters(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis
 pub(super) fn deadline_right(machine: &Machine) -> Option<Diagnosis> {
     let rights = &machine.rights;
     if rights.has(CAP_SYS_NICE) == Some(false) {
-        return Some(no_capability(rights, "CAP_SYS_NICE", CAP_SYS_NICE));
+        return Some(no_capability(rights, Wanted::Deadline));
     }
     match machine.throttling.runtime_us {
         // Without a limit the kernel neither admits nor looks at affinities.
@@ -378,6 +406,32 @@ fn narrow_affinity(machine: &Machine) -> Option<Diagnosis> {
         format!(
             "widen it: `taskset -pc {root_domain} TID`; to keep it to {affinity}, give those a root domain of their own (a cpuset partition, `cpuset.cpus.partition = root`)"
         ),
+    ))
+}
+
+/// Within a container the root domain cannot be seen. A refusal that nothing else explains, of a thread that is kept from some
+/// processors, is put down to that, and says so.
+fn unseen_root_domain(machine: &Machine) -> Option<Diagnosis> {
+    let Err(reason) = machine.own_root_domain() else {
+        return None;
+    };
+    let processors = &machine.processors;
+    let affinity = processors.affinity.as_ref().ok()?;
+    let isolated = processors.isolated.as_ref().ok()?;
+    let whole = processors.online.as_ref().ok()?.without(isolated);
+    if whole.is_subset(affinity) || machine.rights.has(CAP_SYS_NICE) != Some(true) {
+        return None;
+    }
+    let what = format!(
+        "the thread is kept to the processors {affinity}, and a deadline thread must be allowed on all of its root domain: {whole} if the machine is not cut ({reason})"
+    );
+    Some(diagnosis(
+        Cause::AffinityNarrowerThanRootDomain {
+            affinity: affinity.clone(),
+            root_domain: whole.clone(),
+        },
+        what,
+        format!("widen it: `taskset -pc {whole} TID`, and the container's cpuset"),
     ))
 }
 
@@ -462,7 +516,9 @@ fn set_affinity(asked: &Processors, machine: &Machine) -> Option<Refusal> {
             format!(
                 "a deadline thread cannot be kept to the processors {asked}: it must be allowed on all of its root domain, {root_domain}"
             ),
-            format!("give {asked} a root domain of their own (a cpuset partition, `cpuset.cpus.partition = root`), or reserve by `slots`"),
+            format!(
+                "give {asked} a root domain of their own (a cpuset partition, `cpuset.cpus.partition = root`), or reserve by `slots`"
+            ),
         ),
     })
 }
@@ -537,7 +593,9 @@ fn unexplained(failure: Failure, machine: &Machine) -> Diagnosis {
     };
     let (what, remedy) = if machine.rights.filtered == Ok(true) {
         (
-            format!("{how}: no cause that can be checked explains it, and a filter of system calls (seccomp) is in force"),
+            format!(
+                "{how}: no cause that can be checked explains it, and a filter of system calls (seccomp) is in force"
+            ),
             "look at the container's seccomp profile, then at the security module's log (`journalctl -k | grep -i denied`)",
         )
     } else {

@@ -23,7 +23,12 @@ fn v2(mounts: &[Mount]) -> Option<&Mount> {
 /// Where a group of a hierarchy is seen, if it is within what is mounted.
 fn directory(mount: &Mount, group: &str) -> Fact<PathBuf> {
     let below = Path::new(group).strip_prefix(&mount.root);
-    let outside = |_| Unknown(format!("the group {group} is outside what is mounted at {}", mount.point));
+    let outside = |_| {
+        Unknown(format!(
+            "the group {group} is outside what is mounted at {}",
+            mount.point
+        ))
+    };
     Ok(Path::new(&mount.point).join(below.map_err(outside)?))
 }
 
@@ -32,6 +37,13 @@ pub(super) fn own_real_time_group(
     config: Result<&str, &Unknown>,
     mounts: &[Mount],
 ) -> Fact<RealTimeGroup> {
+    // Without a limit for the machine there is none for a group.
+    let machine_limit = read_as("/proc/sys/kernel/sched_rt_runtime_us", |text| {
+        text.parse::<i64>().ok()
+    })?;
+    if machine_limit < 0 {
+        return Ok(RealTimeGroup::NotLimited);
+    }
     let own = read("/proc/thread-self/cgroup")?;
     match (v1(mounts, "cpu"), v2(mounts)) {
         (Some(mount), _) => {
@@ -114,7 +126,12 @@ pub(super) fn root_domains(
     let mut domains = merged(cut.domains.into_iter().map(|d| d.without(isolated)));
     if !cut.rest_is_unbalanced {
         let taken: Processors = domains.iter().flat_map(Processors::iter).collect();
-        domains.push(online.without(isolated).without(&taken).without(&cut.isolated));
+        domains.push(
+            online
+                .without(isolated)
+                .without(&taken)
+                .without(&cut.isolated),
+        );
     }
     // What belongs to no domain is in the default one, together.
     let balanced: Processors = domains.iter().flat_map(Processors::iter).collect();
@@ -149,11 +166,16 @@ fn v1_domains(mount: &Mount, online: &Processors) -> Fact<Cut> {
         let name = |file: &str| {
             // The controller's prefix is left out where the hierarchy was mounted with `noprefix`.
             let plain = group.join(file);
-            if plain.exists() { plain } else { group.join(format!("cpuset.{file}")) }
+            if plain.exists() {
+                plain
+            } else {
+                group.join(format!("cpuset.{file}"))
+            }
         };
         if read_as(name("sched_load_balance"), |text| Some(text == "1"))? {
             let processors = read_as(name("cpus"), parse::processor_list)?;
-            cut.domains.push(online.without(&online.without(&processors)));
+            cut.domains
+                .push(online.without(&online.without(&processors)));
             return Ok(Below::Skip);
         }
         Ok(Below::Visit)
@@ -176,9 +198,7 @@ fn v2_domains(mount: &Mount) -> Fact<Cut> {
             return Ok(Below::Skip);
         }
         if group != root {
-            let processors = || {
-                read_as(group.join("cpuset.cpus.effective"), parse::processor_list)
-            };
+            let processors = || read_as(group.join("cpuset.cpus.effective"), parse::processor_list);
             match read(partition)?.trim() {
                 "root" => cut.domains.push(processors()?),
                 "isolated" => cut.isolated.extend(processors()?.iter()),
@@ -203,11 +223,7 @@ enum Below {
 }
 
 /// Visits a group and what is below it. Groups that vanish meanwhile are left out.
-fn walk(
-    group: &Path,
-    left: &mut usize,
-    visit: &mut dyn FnMut(&Path) -> Fact<Below>,
-) -> Fact<()> {
+fn walk(group: &Path, left: &mut usize, visit: &mut dyn FnMut(&Path) -> Fact<Below>) -> Fact<()> {
     *left = left
         .checked_sub(1)
         .ok_or_else(|| Unknown(format!("there are more than {MOST_GROUPS} control groups")))?;
@@ -277,7 +293,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let root = place.path();
         let balance = ("cpuset.sched_load_balance", "1\n");
-        group(root, &[("release_agent", ""), balance, ("cpuset.cpus", "0-7\n")]);
+        group(
+            root,
+            &[("release_agent", ""), balance, ("cpuset.cpus", "0-7\n")],
+        );
         group(&root.join("a"), &[balance, ("cpuset.cpus", "0\n")]);
         let mounts = [mount(root, "cgroup", "cpuset")];
         let domains = root_domains(&set("0-7"), &set("6-7"), &mounts).unwrap();
@@ -290,7 +309,10 @@ mod tests {
         let root = place.path();
         let off = ("cpuset.sched_load_balance", "0\n");
         let on = ("cpuset.sched_load_balance", "1\n");
-        group(root, &[("release_agent", ""), off, ("cpuset.cpus", "0-3\n")]);
+        group(
+            root,
+            &[("release_agent", ""), off, ("cpuset.cpus", "0-3\n")],
+        );
         group(&root.join("a"), &[on, ("cpuset.cpus", "0-1\n")]);
         group(&root.join("b"), &[off, ("cpuset.cpus", "2-3\n")]);
         group(&root.join("b/c"), &[on, ("cpuset.cpus", "2\n")]);
@@ -307,7 +329,10 @@ mod tests {
         let partition = |directory: &str, kind: &str, processors: &str| {
             group(
                 &root.join(directory),
-                &[("cpuset.cpus.partition", kind), ("cpuset.cpus.effective", processors)],
+                &[
+                    ("cpuset.cpus.partition", kind),
+                    ("cpuset.cpus.effective", processors),
+                ],
             );
         };
         partition("a", "root\n", "2-3\n");
@@ -336,9 +361,8 @@ mod tests {
         group(&root.join("c"), &[]);
         let config = "CONFIG_RT_GROUP_SCHED=y\n";
         let mounted = mount(root, "cgroup2", "");
-        let of = |path, config, line| {
-            v2_group(Ok(config), line, Some(&mounted), Some(path)).unwrap()
-        };
+        let of =
+            |path, config, line| v2_group(Ok(config), line, Some(&mounted), Some(path)).unwrap();
         let directory = root.join("a").display().to_string();
         assert_eq!(of("/a/b", config, ""), RealTimeGroup::V2 { directory });
         assert_eq!(of("/c", config, ""), RealTimeGroup::Root);

@@ -148,7 +148,7 @@ impl Bandwidth {
     /// The longest runtime in every `period` that this share holds.
     #[must_use]
     pub fn runtime_in(self, period: Span) -> Service {
-        let nanos = u128::from(self.0) * u128::from(period.as_nanos()) >> 20;
+        let nanos = (u128::from(self.0) * u128::from(period.as_nanos())) >> 20;
         Service::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
@@ -293,7 +293,7 @@ pub struct Throttling {
 /// The own group of threads under `RT_GROUP_SCHED`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RealTimeGroup {
-    /// Groups do not limit real-time threads: the kernel is not built so, or has it switched off.
+    /// Groups do not limit real-time threads: the kernel is not built so, has it switched off, or limits no real-time work.
     NotLimited,
     /// The group of all threads, limited only as the machine is.
     Root,
@@ -349,7 +349,7 @@ impl Rights {
     #[must_use]
     pub fn has(&self, capability: u32) -> Option<bool> {
         let set = *self.capabilities.as_ref().ok()?;
-        Some(set >> capability & 1 == 1 && self.initial_user_namespace != Ok(false))
+        Some((set >> capability) & 1 == 1 && self.initial_user_namespace != Ok(false))
     }
 }
 
@@ -473,10 +473,10 @@ impl DomainBandwidth {
 }
 
 /// The sleep states that processors may be kept out of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DmaLatency {
-    /// The wake-up latency that somebody asked for, in microseconds; `None` if nobody did.
-    pub asked_us: Option<u32>,
+    /// The wake-up latency that somebody asked for, in microseconds; `Ok(None)` if nobody did.
+    pub asked_us: Fact<Option<u32>>,
     /// Whether the caller may ask.
     pub writable: bool,
 }

@@ -295,7 +295,7 @@ pub fn interrupt_names(interrupts: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// A limit as `cgroup` and `rlimit` files write it: a number, or `max` or `unlimited`.
+/// A limit as `cgroup` files and `ulimit` write it: a number, or `max` or `unlimited`.
 #[must_use]
 pub fn limit(text: &str) -> Option<Limit> {
     match text.trim() {
@@ -335,10 +335,7 @@ mod tests {
     fn status_fields() {
         let status = "Name:\tcat\nVmSize:\t    3060 kB\nCapEff:\t000001fffeffffff\nSeccomp:\t0\n";
         assert_eq!(status_bytes(status, "VmSize"), Some(3060 * 1024));
-        assert_eq!(
-            status_capabilities(status, "CapEff"),
-            Some(0x1ff_feff_ffff)
-        );
+        assert_eq!(status_capabilities(status, "CapEff"), Some(0x1ff_feff_ffff));
         assert_eq!(status_field(status, "Seccomp"), Some("0"));
         assert_eq!(status_field(status, "Sec"), None);
     }
@@ -348,7 +345,9 @@ mod tests {
         assert!(is_initial_user_namespace(
             "         0          0 4294967295\n"
         ));
-        assert!(!is_initial_user_namespace("         0       1000          1\n"));
+        assert!(!is_initial_user_namespace(
+            "         0       1000          1\n"
+        ));
     }
 
     #[test]
@@ -430,6 +429,13 @@ mod tests {
             preemption("#1 SMP PREEMPT_RT Mon", None, None, None),
             Some(Preemption::RealTime)
         );
+    }
+
+    #[test]
+    fn limits() {
+        assert_eq!(limit("max\n"), Some(Limit::Unlimited));
+        assert_eq!(limit("65536\n"), Some(Limit::At(65_536)));
+        assert_eq!(limit("-1"), None);
     }
 
     #[test]

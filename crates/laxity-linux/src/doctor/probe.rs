@@ -26,10 +26,7 @@ pub(super) fn cannot_read(path: &Path, error: &io::Error) -> Unknown {
 }
 
 /// The value in a file, or why there is none.
-pub(super) fn read_as<T>(
-    path: impl AsRef<Path>,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Fact<T> {
+pub(super) fn read_as<T>(path: impl AsRef<Path>, parse: impl FnOnce(&str) -> Option<T>) -> Fact<T> {
     let path = path.as_ref();
     let text = read(path)?;
     parse(text.trim_end())
@@ -125,8 +122,9 @@ fn kernel(config: Option<&str>) -> Kernel {
 }
 
 fn hrtick() -> Fact<HrTick> {
-    read_as("/sys/kernel/debug/sched/features", parse::hrtick)
-        .or_else(|reason| read_as("/sys/kernel/debug/sched_features", parse::hrtick).map_err(|_| reason))
+    read_as("/sys/kernel/debug/sched/features", parse::hrtick).or_else(|reason| {
+        read_as("/sys/kernel/debug/sched_features", parse::hrtick).map_err(|_| reason)
+    })
 }
 
 const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
@@ -399,15 +397,20 @@ fn dma_latency() -> Fact<DmaLatency> {
     /// What the file reads as when nobody has asked (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`).
     const NOBODY_ASKED_US: i32 = 2_000_000_000;
     let path = Path::new("/dev/cpu_dma_latency");
+    // Its owner alone may read it as a rule, and that it is there is worth knowing without.
+    fs::metadata(path).map_err(|error| cannot_read(path, &error))?;
     let mut value = [0; 4];
-    File::open(path)
+    let asked_us = File::open(path)
         .and_then(|mut file| file.read_exact(&mut value))
-        .map_err(|error| cannot_read(path, &error))?;
-    let value = i32::from_ne_bytes(value);
+        .map(|()| i32::from_ne_bytes(value))
+        .map(|asked| {
+            u32::try_from(asked)
+                .ok()
+                .filter(|_| asked < NOBODY_ASKED_US)
+        })
+        .map_err(|error| cannot_read(path, &error));
     Ok(DmaLatency {
-        asked_us: u32::try_from(value)
-            .ok()
-            .filter(|_| value < NOBODY_ASKED_US),
+        asked_us,
         writable: syscalls::may_write(c"/dev/cpu_dma_latency"),
     })
 }

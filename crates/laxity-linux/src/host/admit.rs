@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use laxity_model::slots::{PlanCosts, SlotTable, plan};
 use laxity_model::{
-    Activity, ActivityId, Enforcer, Grade, Grant, HostError, Outside, Placement, Program,
-    ProcessorId, Reservation, Service,
+    Activity, ActivityId, Enforcer, Grade, Grant, HostError, Outside, Placement, ProcessorId,
+    Program, Reservation, Service,
 };
 
 use super::LiveConfig;
@@ -56,7 +56,9 @@ pub(crate) fn check(program: &Program, config: &LiveConfig) -> Result<(), HostEr
         if let Placement::Foreign { fifo } = activity.placement
             && !(1..=99).contains(&fifo)
         {
-            return bad(format!("activity {name}: SCHED_FIFO has no priority {fifo}"));
+            return bad(format!(
+                "activity {name}: SCHED_FIFO has no priority {fifo}"
+            ));
         }
         if activity.reservation.is_some() && !matches!(activity.placement, Placement::Thread(_)) {
             return bad(format!(
@@ -140,10 +142,9 @@ fn on_processor(
     let table = plan(&requests, &costs).map_err(|refusal| {
         HostError::Refused(format!("slots of processor {processor}: {refusal}"))
     })?;
-    let confined = reservations(program, Enforcer::Slots)
-        .any(|(_, activity, _, outside)| {
-            activity.processor == processor && outside == Outside::Confined
-        });
+    let confined = reservations(program, Enforcer::Slots).any(|(_, activity, _, outside)| {
+        activity.processor == processor && outside == Outside::Confined
+    });
     Ok(Some(ProcessorSlots {
         processor,
         cpu: config.processors[processor.index()],
@@ -220,7 +221,10 @@ fn grade(holder: &Member, members: &[Member], strangers: &[RealTimeThread]) -> G
         if let Some(request) = member.request
             && request.enforcer == Enforcer::Deadline
         {
-            culprits.push(format!("{} (SCHED_DEADLINE {})", member.name, request.reservation));
+            culprits.push(format!(
+                "{} (SCHED_DEADLINE {})",
+                member.name, request.reservation
+            ));
         }
     }
     for stranger in strangers {
@@ -257,8 +261,7 @@ mod tests {
     use laxity_model::{Priority, ReservationRequest, Span};
 
     fn holder() -> Member {
-        let two_of_eight =
-            Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
+        let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
         Member {
             name: "modem".to_owned(),
             processor: ProcessorId(0),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use laxity_model::ring::Producer;
-use laxity_model::{ActivityId, Context, Event, EventKind, HostError, Instant, Mark, ProcessorId, SemaphoreId};
+use laxity_model::{
+    ActivityId, Context, Event, EventKind, HostError, Instant, Mark, ProcessorId, SemaphoreId,
+};
 
 use super::run::Run;
 use crate::clock;
@@ -49,9 +51,9 @@ impl Context for LiveContext {
             .at(now, EventKind::Signal, [u64::from(semaphore.0), 0]);
         match self.run.semaphore(semaphore) {
             Some(found) => found.signal(now),
-            None => self
-                .run
-                .fail(HostError::BadProgram(format!("semaphore {semaphore} does not exist"))),
+            None => self.run.fail(HostError::BadProgram(format!(
+                "semaphore {semaphore} does not exist"
+            ))),
         }
     }
 

@@ -79,7 +79,14 @@ mod tests {
             let priority = Priority::new(level).unwrap();
             assert!(rank(thread(priority)) < rank(Policy::Fifo(OCCUPANT)));
         }
-        let order = [WITNESS, DISPATCHER, INTERRUPT, DEFERRED, HIGHEST_THREAD, OCCUPANT];
+        let order = [
+            WITNESS,
+            DISPATCHER,
+            INTERRUPT,
+            DEFERRED,
+            HIGHEST_THREAD,
+            OCCUPANT,
+        ];
         assert!(order.windows(2).all(|pair| pair[0] > pair[1]));
     }
 }

@@ -32,7 +32,10 @@ impl Run {
     /// For `activities` threads and semaphores with these counts.
     pub(crate) fn new(activities: usize, semaphores: &[u32]) -> Self {
         Self {
-            semaphores: semaphores.iter().map(|count| Semaphore::new(*count)).collect(),
+            semaphores: semaphores
+                .iter()
+                .map(|count| Semaphore::new(*count))
+                .collect(),
             start_ns: AtomicU64::new(0),
             start_gate: AtomicU32::new(0),
             ready: AtomicUsize::new(0),

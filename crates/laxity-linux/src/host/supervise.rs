@@ -167,8 +167,15 @@ fn spawn_all(
         let cpu = config
             .processors
             .get(witness.processor.index())
-            .ok_or_else(|| HostError::CannotRun("the witness's processor does not exist".to_owned()))?;
-        threads.witness = Some(witness::spawn(witness, *cpu, rings.next(), Arc::clone(run))?);
+            .ok_or_else(|| {
+                HostError::CannotRun("the witness's processor does not exist".to_owned())
+            })?;
+        threads.witness = Some(witness::spawn(
+            witness,
+            *cpu,
+            rings.next(),
+            Arc::clone(run),
+        )?);
     }
     for (index, (activity, place)) in program
         .activities
@@ -199,12 +206,7 @@ fn spawn_all(
 }
 
 /// Waits until all are ready, lets them go, and waits for a reason to end.
-fn supervise(
-    run: &Run,
-    watch: &Watch,
-    expected: usize,
-    length: Span,
-) -> Result<RunEnd, HostError> {
+fn supervise(run: &Run, watch: &Watch, expected: usize, length: Span) -> Result<RunEnd, HostError> {
     let give_up = clock::now() + READY_WITHIN;
     let all_ready = wait_for(run, watch, give_up, || run.ready() >= expected)?;
     if !all_ready {
@@ -301,6 +303,8 @@ fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
             testimony: testimony.unwrap_or_default(),
             collection: collection.unwrap_or_default(),
         }),
-        _ => Err(HostError::Failed("a thread of the host panicked".to_owned())),
+        _ => Err(HostError::Failed(
+            "a thread of the host panicked".to_owned(),
+        )),
     }
 }

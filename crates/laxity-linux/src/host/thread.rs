@@ -45,7 +45,13 @@ pub(crate) struct Outcome {
 /// Starts the thread. It inherits the starter's policy, so it cannot starve before it has its own.
 pub(crate) fn spawn(start: Start) -> Result<thread::JoinHandle<Outcome>, HostError> {
     // The kernel keeps 15 bytes of a thread's name.
-    let name: String = start.activity.name.chars().filter(|c| *c != '\0').take(15).collect();
+    let name: String = start
+        .activity
+        .name
+        .chars()
+        .filter(|c| *c != '\0')
+        .take(15)
+        .collect();
     thread::Builder::new()
         .name(name)
         .stack_size(STACK_BYTES)
@@ -244,7 +250,9 @@ impl Worker {
     fn wait(&mut self, id: SemaphoreId, until: Option<Instant>) -> Flow {
         let run = Arc::clone(&self.context.run);
         let Some(semaphore) = run.semaphore(id) else {
-            run.fail(HostError::BadProgram(format!("semaphore {id} does not exist")));
+            run.fail(HostError::BadProgram(format!(
+                "semaphore {id} does not exist"
+            )));
             return Flow::Stop;
         };
         let deferred = matches!(self.placement, Placement::Deferred);
@@ -311,18 +319,20 @@ impl Worker {
 
     fn begin_reservation(&mut self) -> Result<(), HoldError> {
         let Some(request) = self.reservation else {
-            self.context
-                .run
-                .fail(HostError::BadProgram("an activity without a reservation began one".to_owned()));
+            self.context.run.fail(HostError::BadProgram(
+                "an activity without a reservation began one".to_owned(),
+            ));
             return Ok(());
         };
+        // A confined thread comes back in its slot only; enforcement began before.
+        let from = clock::now();
         self.holding.begin()?;
         let reservation = request.reservation;
         let args = [
             reservation.service().as_nanos(),
             reservation.period().as_nanos(),
         ];
-        self.context.log.now(EventKind::ReservationBegin, args);
+        self.context.log.at(from, EventKind::ReservationBegin, args);
         Ok(())
     }
 }

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::thread;
 
 use laxity_model::slots::{Slot, SlotTable};
-use laxity_model::{ActivityId, HostError, Instant, Outside, ProcessorId, Reservation, Service, Span, ring};
+use laxity_model::{
+    ActivityId, HostError, Instant, Outside, ProcessorId, Reservation, Service, Span, ring,
+};
 
 use super::gate::ParkSignal;
 use super::seat::{Bell, Seat};
-use super::{DispatcherStart, Timing, spawn};
-use crate::{clock, signals};
+use super::{DispatcherStart, PHASE, Timing, spawn};
 use crate::host::run::Run;
 use crate::sched::{self, CpuSet, Policy, Restore, Tid};
+use crate::{clock, signals};
 
 const CYCLE: Span = Span::from_millis(1);
 const LENGTH: Span = Span::from_micros(300);
@@ -47,7 +49,12 @@ pub fn calibrate(cpu: usize, outside: Outside) -> Result<Calibration, HostError>
     let bell = Arc::new(Bell::default());
     let reservation = Reservation::new(Service::from_nanos(LENGTH.as_nanos()), CYCLE)
         .map_err(|error| failed(&error))?;
-    let seat = Arc::new(Seat::new(ActivityId(0), reservation, outside, Arc::clone(&bell)));
+    let seat = Arc::new(Seat::new(
+        ActivityId(0),
+        reservation,
+        outside,
+        Arc::clone(&bell),
+    ));
     let slot = Slot {
         start: Span::ZERO,
         length: LENGTH,
@@ -89,7 +96,7 @@ pub fn calibrate(cpu: usize, outside: Outside) -> Result<Calibration, HostError>
     if let Some(error) = run.failure() {
         return Err(error);
     }
-    Ok(evaluate(origin, &gaps))
+    Ok(evaluate(origin + PHASE, &gaps))
 }
 
 /// Reads the clock until the run ends; returns the stretches in which it could not.
@@ -121,31 +128,37 @@ fn evaluate(origin: Instant, gaps: &[(Instant, Instant)]) -> Calibration {
     let mut entering = Vec::new();
     let mut leaving = Vec::new();
     for (from, to) in gaps {
-        entering.extend(delay(*to, origin));
-        leaving.extend(delay(*from, origin + LENGTH));
+        entering.extend(delay_ns(*to, origin));
+        leaving.extend(delay_ns(*from, origin + LENGTH));
     }
+    let left_ns = median(&mut leaving);
+    // A hypervisor may raise the timer early and wait for its instant itself. What the slot loses so is given at its beginning.
+    let entered_ns = median(&mut entering) - left_ns.min(0);
     Calibration {
         timing: Timing {
-            entering: median(&mut entering),
-            leaving: median(&mut leaving),
+            entering: Span::from_nanos(entered_ns.max(0).unsigned_abs()),
+            leaving: Span::from_nanos(left_ns.max(0).unsigned_abs()),
         },
         entered: entering.len(),
         left: leaving.len(),
     }
 }
 
-/// How long after the latest edge of the cycle this was; `None` if it has nothing to do with that edge.
-fn delay(at: Instant, first_edge: Instant) -> Option<Span> {
-    if at < first_edge {
-        return None;
-    }
-    let delay = (at - first_edge) % CYCLE;
-    (delay <= LONGEST).then_some(delay)
+/// How long after the nearest edge of the cycle this was, negative before it; `None` if it has nothing to do with that edge.
+fn delay_ns(at: Instant, first_edge: Instant) -> Option<i64> {
+    let cycle = CYCLE.as_nanos() as i64;
+    let after = (at.as_nanos() as i64 - first_edge.as_nanos() as i64).rem_euclid(cycle);
+    let delay = if after > cycle / 2 {
+        after - cycle
+    } else {
+        after
+    };
+    (delay.unsigned_abs() <= LONGEST.as_nanos()).then_some(delay)
 }
 
-fn median(spans: &mut [Span]) -> Span {
-    spans.sort_unstable();
-    spans.get(spans.len() / 2).copied().unwrap_or(Span::ZERO)
+fn median(delays: &mut [i64]) -> i64 {
+    delays.sort_unstable();
+    delays.get(delays.len() / 2).copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -166,5 +179,14 @@ mod tests {
         assert_eq!((found.entered, found.left), (2, 2));
         assert_eq!(found.timing.entering, us(11));
         assert_eq!(found.timing.leaving, us(5));
+    }
+
+    #[test]
+    fn what_an_early_timer_takes_is_given_back_at_the_beginning() {
+        let origin = Instant::from_millis(5);
+        let us = Span::from_micros;
+        let gap = (origin + LENGTH - us(2), origin + CYCLE + us(9));
+        let found = evaluate(origin, &[gap]).timing;
+        assert_eq!((found.entering, found.leaving), (us(11), Span::ZERO));
     }
 }

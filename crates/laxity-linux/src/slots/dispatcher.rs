@@ -9,7 +9,7 @@ use laxity_model::slots::{Command, Dispatcher, SlotTable};
 use laxity_model::{Event, EventKind, HostError, Instant, ProcessorId};
 
 use super::seat::{Attended, Bell, Seat};
-use super::{EARLY, SlotReport, Timing};
+use super::{EARLY, PHASE, SlotReport, Timing};
 use crate::host::map;
 use crate::host::run::Run;
 use crate::host::thread::{message, prefault_stack};
@@ -99,9 +99,11 @@ impl Worker {
         self.ring.prefault();
         sched::set_affinity(Tid::current(), &CpuSet::single(self.cpu))?;
         sched::set_policy(Tid::current(), Policy::Fifo(map::DISPATCHER))?;
-        let Some(origin) = self.run.wait_for_start() else {
+        let Some(start) = self.run.wait_for_start() else {
             return Ok(());
         };
+        // The table has been going round before the run began, so that the first window is served as every other.
+        let origin = start + PHASE - table.cycle();
         // The machine sees a clock that is fast by the cost of leaving, so that it ends slots that much early; what it would
         // begin early by the same is taken off what it compensates at beginnings.
         let ahead = self.timing.leaving;
@@ -110,10 +112,7 @@ impl Worker {
         let mut machine = Dispatcher::new(table, origin, lead, compensation);
         while !self.run.ended() {
             let rung = self.bell.number();
-            let current = machine.current();
-            for (owner, seat) in self.seats.iter_mut().enumerate() {
-                seat.answer(current == Some(owner))?;
-            }
+            self.answer(machine.current())?;
             match machine.poll(clock::now() + ahead) {
                 Command::SleepUntil(until) => {
                     futex::wait(self.bell.word(), rung, Some(until - ahead));
@@ -122,6 +121,28 @@ impl Worker {
                     clock::spin_until(until - ahead, || false);
                 }
                 Command::Switch { from, to, edge } => self.switch(from, to, edge)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets threads take and leave their seats between edges; `current` is whose slot it is.
+    fn answer(&mut self, current: Option<usize>) -> Result<(), SchedError> {
+        for owner in 0..self.seats.len() {
+            let in_slot = current == Some(owner);
+            let seat = &mut self.seats[owner];
+            let was_taken = seat.is_taken();
+            if seat.wish_is_met() {
+                continue;
+            }
+            let now = clock::now();
+            // Recorded while the seat is taken: before it is left, after it was taken.
+            if in_slot && was_taken {
+                self.record(Some(owner), EventKind::SlotEnd, now, now);
+            }
+            self.seats[owner].answer(in_slot)?;
+            if in_slot && !was_taken {
+                self.record(Some(owner), EventKind::SlotBegin, now, now);
             }
         }
         Ok(())

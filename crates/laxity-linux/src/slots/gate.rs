@@ -89,20 +89,13 @@ impl Gate {
     /// Stops the thread before its next instruction of its own.
     pub(crate) fn close(&self, tid: Tid) -> Result<(), SchedError> {
         self.state.store(CLOSED, Ordering::SeqCst);
-        if self.waiting.load(Ordering::SeqCst) == 1
-            || self.signalled.swap(1, Ordering::SeqCst) == 1
+        if self.waiting.load(Ordering::SeqCst) == 1 || self.signalled.swap(1, Ordering::SeqCst) == 1
         {
             return Ok(());
         }
         // SAFETY: a signal to a thread of this process, for which `ParkSignal` has installed a handler.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_tgkill,
-                libc::getpid(),
-                tid.0,
-                park_signal(),
-            )
-        };
+        let result =
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid.0, park_signal()) };
         if result == -1 {
             return Err(SchedError::Os {
                 call: "tgkill",

@@ -17,6 +17,9 @@ pub(crate) use seat::{Bell, Seat};
 
 /// How far before a slot the dispatcher wakes; the rest of the time to the edge it spins.
 pub const EARLY: Span = Span::from_micros(40);
+/// Where in a millisecond of the run its slot tables begin. The witness and most periodic threads wake at whole milliseconds; a
+/// slot of 0.1 ms that began there too would lose a tenth to them.
+pub(crate) const PHASE: Span = Span::from_micros(250);
 /// What admission charges for a slot beside its length.
 pub const CHARGE_PER_SLOT: Span = Span::from_micros(50);
 /// The shortest slot that can be kept.
@@ -28,7 +31,8 @@ pub const MOST_SHARE_PPM: u32 = 940_000;
 /// What switching costs on this machine, measured before a run and compensated in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Timing {
-    /// From the decision to give a slot until its holder runs. The dispatcher decides this much before the edge.
+    /// From the decision to give a slot until its holder runs, and what the slot loses where a hypervisor raises the timer of its
+    /// end early. The dispatcher decides this much before the edge.
     pub entering: Span,
     /// From a slot's end on the timer until its holder has lost the processor. The timer is set this much before the edge.
     pub leaving: Span,

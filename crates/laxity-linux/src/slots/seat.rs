@@ -133,12 +133,14 @@ impl Attended {
         self.edges.is_some()
     }
 
-    /// Answers what the thread wished meanwhile; `in_slot`: its slot is now.
+    /// Whether the thread has what it wishes.
+    pub(crate) fn wish_is_met(&self) -> bool {
+        (self.seat.wish.load(Ordering::SeqCst) == TAKEN) == self.is_taken()
+    }
+
+    /// Grants the thread's wish; `in_slot`: its slot is now.
     pub(crate) fn answer(&mut self, in_slot: bool) -> Result<(), SchedError> {
         let wish = self.seat.wish.load(Ordering::SeqCst);
-        if (wish == TAKEN) == self.is_taken() {
-            return Ok(());
-        }
         let done = if wish == TAKEN {
             let own = *self.seat.own.lock().unwrap_or_else(PoisonError::into_inner);
             let edges = Edges {

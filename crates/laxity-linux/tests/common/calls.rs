@@ -34,7 +34,7 @@ fn set_attr(mut attr: SchedAttr) -> Result<(), Failure> {
     checked(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0u32) })
 }
 
-pub fn set_fifo(priority: u8) -> Result<(), Failure> {
+pub(crate) fn set_fifo(priority: u8) -> Result<(), Failure> {
     set_attr(SchedAttr {
         policy: libc::SCHED_FIFO as u32,
         priority: u32::from(priority),
@@ -42,11 +42,11 @@ pub fn set_fifo(priority: u8) -> Result<(), Failure> {
     })
 }
 
-pub fn set_ordinary() -> Result<(), Failure> {
+pub(crate) fn set_ordinary() -> Result<(), Failure> {
     set_attr(SchedAttr::default())
 }
 
-pub fn set_deadline(asked: DeadlineParameters, reset_on_fork: bool) -> Result<(), Failure> {
+pub(crate) fn set_deadline(asked: DeadlineParameters, reset_on_fork: bool) -> Result<(), Failure> {
     set_attr(SchedAttr {
         policy: 6,
         flags: u64::from(reset_on_fork),
@@ -57,7 +57,7 @@ pub fn set_deadline(asked: DeadlineParameters, reset_on_fork: bool) -> Result<()
     })
 }
 
-pub fn set_affinity(processors: &Processors) -> Result<(), Failure> {
+pub(crate) fn set_affinity(processors: &Processors) -> Result<(), Failure> {
     let mut mask = [0u64; 1024];
     for cpu in processors.iter().map(usize::from) {
         mask[cpu / 64] |= 1 << (cpu % 64);
@@ -67,13 +67,13 @@ pub fn set_affinity(processors: &Processors) -> Result<(), Failure> {
     checked(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, bytes, mask.as_ptr()) })
 }
 
-pub fn lock_memory() -> Result<(), Failure> {
+pub(crate) fn lock_memory() -> Result<(), Failure> {
     // SAFETY: takes plain numbers; locking changes no content.
     checked(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }.into())
 }
 
 /// Takes a capability out of the thread's effective and permitted sets.
-pub fn drop_capability(number: u32) {
+pub(crate) fn drop_capability(number: u32) {
     #[repr(C)]
     struct Header {
         version: u32,
@@ -104,7 +104,7 @@ pub fn drop_capability(number: u32) {
 
 /// Which limit of setrlimit(2).
 #[derive(Clone, Copy)]
-pub enum Resource {
+pub(crate) enum Resource {
     RealTimePriority,
     RealTimeTimeUs,
     LockedMemoryBytes,
@@ -112,7 +112,7 @@ pub enum Resource {
 }
 
 /// Sets the soft limit; the hard one is raised to it if it is lower.
-pub fn set_limit(resource: Resource, soft: u64) -> Result<(), Failure> {
+pub(crate) fn set_limit(resource: Resource, soft: u64) -> Result<(), Failure> {
     let resource = match resource {
         Resource::RealTimePriority => libc::RLIMIT_RTPRIO,
         Resource::RealTimeTimeUs => libc::RLIMIT_RTTIME,
@@ -132,13 +132,13 @@ pub fn set_limit(resource: Resource, soft: u64) -> Result<(), Failure> {
 }
 
 /// The caller's thread id.
-pub fn thread_id() -> u32 {
+pub(crate) fn thread_id() -> u32 {
     // SAFETY: takes nothing, returns a plain number.
     unsafe { libc::gettid() }.unsigned_abs()
 }
 
 /// Makes a process about to be started root of a user namespace of its own.
-pub fn enter_user_namespace() -> io::Result<()> {
+pub(crate) fn enter_user_namespace() -> io::Result<()> {
     // SAFETY: take and return plain numbers.
     let (uid, unshared) = unsafe { (libc::getuid(), libc::unshare(libc::CLONE_NEWUSER)) };
     if unshared != 0 {

@@ -18,47 +18,54 @@ const OWN_PROCESS: &str = "LAXITY_TEST_IN_OWN_PROCESS";
 /// What such a process prints when its scenario came to its end.
 const DONE: &str = "scenario came to its end";
 
-/// Held while a live test runs.
-pub struct LiveLock(#[expect(dead_code, reason = "closing the file releases the lock")] File);
+/// Held while a live test runs; closing the file releases the lock.
+pub(crate) struct LiveLock(Option<File>);
 
-/// Waits until no other live test runs on this machine, in this process or another.
-pub fn live_lock() -> LiveLock {
+/// Waits until no other live test runs on this machine, in this process or another. In the process of [`in_own_process`] the test that
+/// started it holds the lock already.
+pub(crate) fn live_lock() -> LiveLock {
+    if is_own_process() {
+        return LiveLock(None);
+    }
     let path = std::env::temp_dir().join("laxity-live-tests.lock");
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
+    // Another user may have made it: then it can be read only, which is enough.
+    let file = File::open(&path)
+        .or_else(|_| File::create(&path))
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     file.lock().expect("the file system locks files");
-    LiveLock(file)
+    LiveLock(Some(file))
 }
 
 /// Says that the calling test is skipped, and why. Panics where live tests are required.
-pub fn lacks(reason: &str) {
+pub(crate) fn lacks(reason: &str) {
     let required = std::env::var(REQUIRE_LIVE).is_ok_and(|value| value == "1");
     assert!(!required, "{REQUIRE_LIVE}=1, and {reason}");
     skip(reason);
 }
 
 /// Says that the calling test is skipped, and why, even where live tests are required: for what no right of the tester can cure.
-pub fn skip(reason: &str) {
+pub(crate) fn skip(reason: &str) {
     eprintln!("skipped: {reason}");
+}
+
+/// Whether this is the process that [`in_own_process`] started.
+pub(crate) fn is_own_process() -> bool {
+    std::env::var_os(OWN_PROCESS).is_some()
 }
 
 /// Runs `scenario` in a process of its own, as the test `name` (its full path within the test binary) of this binary; the calling test
 /// fails if it fails there. Put nothing after it in the test.
-pub fn in_own_process(name: &str, scenario: impl FnOnce()) {
+pub(crate) fn in_own_process(name: &str, scenario: impl FnOnce()) {
     in_own_process_with(name, |_| (), scenario);
 }
 
 /// The same, with a last hand on the process to be started.
-pub fn in_own_process_with(
+pub(crate) fn in_own_process_with(
     name: &str,
     prepare: impl FnOnce(&mut Command),
     scenario: impl FnOnce(),
 ) {
-    if std::env::var_os(OWN_PROCESS).is_some() {
+    if is_own_process() {
         scenario();
         println!("{DONE}");
         return;
@@ -88,7 +95,7 @@ pub fn in_own_process_with(
 }
 
 /// Asks every millisecond until the answer is yes; panics after five seconds.
-pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !happened() {
         assert!(begin.elapsed() < Duration::from_secs(5), "no end: {what}");

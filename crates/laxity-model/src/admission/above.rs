@@ -15,6 +15,8 @@ const PERIODS: u64 = 1_000;
 pub(super) struct Above {
     /// Why a slot's grant is `unenforced`: a clause that names the culprit, and its id if it is one of the program's.
     culprits: Vec<(Option<ActivityId>, String)>,
+    /// Shares of the program's reservations by deadline: they keep to no processor, so each must have room for all of them.
+    deadline_ppm: Vec<(ActivityId, u64)>,
     /// Work of the program whose amount is known.
     known: Vec<(String, Work)>,
     /// Work of the program whose amount is not.
@@ -39,6 +41,7 @@ impl Above {
                         "`{name}` ({asked} by deadline, on any processor) outranks the slots"
                     );
                     this.culprits.push((Some(id), clause));
+                    this.deadline_ppm.push((id, asked.share_ppm()));
                 }
                 continue;
             }
@@ -66,9 +69,14 @@ impl Above {
         this
     }
 
-    /// The share of the known work, in parts per million.
-    pub(super) fn share_ppm(&self) -> u64 {
-        let shares = self.known.iter().map(|(_, work)| work.share_ppm());
+    /// The share of the known work in parts per million, as it matters to `holder`.
+    pub(super) fn share_ppm(&self, holder: Option<ActivityId>) -> u64 {
+        let others = self
+            .deadline_ppm
+            .iter()
+            .filter(|(id, _)| Some(*id) != holder);
+        let works = self.known.iter().map(|(_, work)| work.share_ppm());
+        let shares = others.map(|(_, share)| *share).chain(works);
         shares.fold(0, u64::saturating_add)
     }
 

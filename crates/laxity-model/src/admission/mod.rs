@@ -12,6 +12,7 @@ mod demand;
 mod slots;
 mod supply;
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -197,7 +198,7 @@ impl RequestAdmission {
 pub struct ProcessorAdmission {
     /// Which.
     pub processor: ProcessorId,
-    /// Known work above the slots, in parts per million.
+    /// Known work above the slots, reservations by deadline included, in parts per million.
     pub above_slots_ppm: u64,
     /// What slots and all work above them may take together; 0 where there can be no slots.
     pub max_share_ppm: u32,
@@ -235,5 +236,32 @@ impl Admission {
                 let denial = request.asked().as_ref().err()?;
                 Some((request, denial))
             })
+    }
+
+    /// The refusals as sentences, activities by name; empty if all is granted.
+    #[must_use]
+    pub fn explain(&self) -> Vec<String> {
+        let sentence = |(request, denial): (&RequestAdmission, &Denial)| {
+            let mut text = format!(
+                "`{}` ({} by {} on processor {}): {}",
+                request.name,
+                request.request.reservation,
+                request.request.enforcer,
+                request.processor,
+                denial.why
+            );
+            for (i, advice) in denial.nearest.iter().enumerate() {
+                let lead = if i == 0 { "; would fit: " } else { "; or " };
+                text.push_str(lead);
+                for (n, (activity, reservation)) in advice.requests.iter().enumerate() {
+                    let separator = if n == 0 { "" } else { " and " };
+                    let asker = self.requests.iter().find(|r| r.activity == *activity);
+                    let name = asker.map_or("?", |asker| asker.name.as_str());
+                    text.push_str(&format!("{separator}{reservation} for `{name}`"));
+                }
+            }
+            text
+        };
+        self.refusals().map(sentence).collect()
     }
 }

@@ -41,7 +41,7 @@ impl<'a> Processor<'a> {
 
     fn plan(&mut self, slots: &SlotSupply) {
         while !self.granted.is_empty() && self.table.is_none() {
-            match plan_claims(&self.granted, &self.costs(slots)) {
+            match plan_claims(&self.granted, &self.costs(slots, None)) {
                 Ok(table) => self.table = Some(table),
                 Err(refusal) => {
                     let denial = denial_of(&refusal, &self.granted);
@@ -56,8 +56,8 @@ impl<'a> Processor<'a> {
         self.supply.processor
     }
 
-    fn costs(&self, slots: &SlotSupply) -> PlanCosts {
-        let above = u32::try_from(self.above.share_ppm()).unwrap_or(u32::MAX);
+    fn costs(&self, slots: &SlotSupply, holder: Option<ActivityId>) -> PlanCosts {
+        let above = u32::try_from(self.above.share_ppm(holder)).unwrap_or(u32::MAX);
         PlanCosts {
             per_slot: slots.per_slot,
             max_share_ppm: slots.max_share_ppm,
@@ -83,7 +83,7 @@ impl<'a> Processor<'a> {
         }
         let mut claims = self.granted.clone();
         claims.push((activity, asked));
-        let table = plan_claims(&claims, &self.costs(slots));
+        let table = plan_claims(&claims, &self.costs(slots, Some(activity)));
         let table = table.map_err(|refusal| denial_of(&refusal, &claims))?;
         Ok(self.predict(slots, &table, claims.len() - 1, (activity, asked)))
     }
@@ -113,7 +113,7 @@ impl<'a> Processor<'a> {
         let owners = self.granted.iter().map(|(activity, _)| *activity);
         ProcessorAdmission {
             processor: self.id(),
-            above_slots_ppm: self.above.share_ppm(),
+            above_slots_ppm: self.above.share_ppm(None),
             max_share_ppm: slots.map_or(0, |slots| slots.max_share_ppm),
             owners: self.table.iter().flat_map(|_| owners.clone()).collect(),
             table: self.table,

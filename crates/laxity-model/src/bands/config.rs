@@ -10,7 +10,7 @@ use crate::Span;
 pub struct BandsConfig {
     /// How long a thread runs before others of its level get their turn; more than zero.
     ///
-    /// Documented for Windows 2000 Professional: 2 clock intervals, of 10 ms each on a uniprocessor: 20 ms. Simplified: time is
+    /// Documented for Windows 2000: 2 clock intervals (Professional) or 12 (Server, or set so), of 10 ms each on a uniprocessor. Simplified: time is
     /// measured exactly instead of being sampled at clock interrupts, the foreground process gets no longer quantum, and
     /// every completed wait starts a fresh quantum.
     pub quantum: Span,

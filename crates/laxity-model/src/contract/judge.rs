@@ -11,6 +11,7 @@
 //!
 //! All reasons are given, not only those that decided. Disturbed evidence never decides; where it alone exceeds a limit, a reason says so.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -66,29 +67,30 @@ pub struct Verdict {
     pub reasons: Vec<Reason>,
 }
 
-/// Judges a run by a contract; `control` is the run that [`Bound::AtMostTimesControl`] compares with. See the module for the rules.
+/// Judges the runs of one program by a contract; `control` are the runs that [`Bound::AtMostTimesControl`] compares with. See the
+/// module for the rules; `facts` are those of all runs together.
+///
+/// Absolute bounds are judged on all runs taken as one. A bound relative to a control is judged on medians: the median over the runs
+/// of each run's statistic against the median over the control runs, so that one bad run of either side decides nothing.
 #[must_use]
 pub fn judge(
     contract: &Contract,
-    observations: &Observations,
-    control: Option<&Observations>,
-    run: &RunFacts,
+    runs: &[Observations],
+    control: &[Observations],
+    facts: &RunFacts,
 ) -> Verdict {
-    let evidence = Evidence {
-        observations,
-        control,
-    };
+    let evidence = Evidence { runs, control };
     let mut reasons = Vec::new();
     for limit in &contract.limits {
         evidence.judge_limit(limit, &mut reasons);
     }
-    if run.events_lost > 0 {
-        reasons.push(Reason::EventsLost(run.events_lost));
+    if facts.events_lost > 0 {
+        reasons.push(Reason::EventsLost(facts.events_lost));
     }
-    if run.disturbed_ppm > DISTURBED_LIMIT_PPM {
-        reasons.push(Reason::Disturbed(run.disturbed_ppm));
+    if facts.disturbed_ppm > DISTURBED_LIMIT_PPM {
+        reasons.push(Reason::Disturbed(facts.disturbed_ppm));
     }
-    for (holder, grade) in &run.grades {
+    for (holder, grade) in &facts.grades {
         if let Grade::Unenforced { reason } = grade {
             reasons.push(Reason::Unenforced {
                 holder: holder.clone(),
@@ -101,7 +103,7 @@ pub fn judge(
             .iter()
             .any(|reason| reason.implies() == Some(outcome))
     };
-    let result = if run.events_lost > 0 {
+    let result = if facts.events_lost > 0 {
         Outcome::Inconclusive
     } else if has(Outcome::Violated) {
         Outcome::Violated
@@ -115,8 +117,8 @@ pub fn judge(
 
 /// What limits are judged by.
 struct Evidence<'a> {
-    observations: &'a Observations,
-    control: Option<&'a Observations>,
+    runs: &'a [Observations],
+    control: &'a [Observations],
 }
 
 impl Evidence<'_> {
@@ -125,7 +127,7 @@ impl Evidence<'_> {
             Phases::Whole => [None].into(),
             Phases::Only(phases) => phases.iter().cloned().map(Some).collect(),
             Phases::Each => {
-                let mut seen: Vec<_> = self.phases_of(limit.quantity);
+                let mut seen = self.phases_of(limit.quantity);
                 if let (true, Absence::HoldsIfSeen(witness)) = (seen.is_empty(), limit.absence) {
                     seen = self.phases_of(witness);
                 }
@@ -137,36 +139,30 @@ impl Evidence<'_> {
         }
     }
 
+    /// The phases in which any run saw this, by name.
     fn phases_of(&self, quantity: Quantity) -> Vec<Option<Phase>> {
-        let phases = self.observations.phases(quantity);
-        phases.map(|(phase, _)| Some(phase.clone())).collect()
+        let phases = self.runs.iter().flat_map(|run| run.phases(quantity));
+        let phases: BTreeSet<&Phase> = phases.map(|(phase, _)| phase).collect();
+        phases.into_iter().cloned().map(Some).collect()
     }
 
     fn judge_in_phase(&self, limit: &Limit, phase: Option<Phase>) -> Option<Reason> {
         let (quantity, statistic) = (limit.quantity, limit.statistic);
-        let observed = select(self.observations, quantity, phase.as_ref());
-        let Some(measured) = limit.value_of(&observed.undisturbed) else {
-            let looked = match limit.absence {
-                Absence::Inconclusive => false,
-                Absence::HoldsIfSeen(witness) => {
-                    observed.disturbed.is_empty()
-                        && !select(self.observations, witness, phase.as_ref())
-                            .undisturbed
-                            .is_empty()
-                }
-            };
-            let decides = limit.severity == Severity::Required && !looked;
+        let required = limit.severity == Severity::Required;
+        let observed = together(self.runs, quantity, phase.as_ref());
+        let judged = match limit.bound {
+            Bound::AtMostTimesControl { .. } => median(self.runs, limit, phase.as_ref()),
+            Bound::AtMost(_) | Bound::AtLeast(_) => limit.value_of(&observed.undisturbed),
+        };
+        let Some(measured) = judged else {
+            let decides = required && !self.holds_unseen(limit, &observed, phase.as_ref());
             return decides.then_some(Reason::NotObserved { quantity, phase });
         };
         let bound_value = match limit.bound {
             Bound::AtMost(value) | Bound::AtLeast(value) => value,
             Bound::AtMostTimesControl { ratio_ppm } => {
-                let control = self
-                    .control
-                    .map(|control| select(control, quantity, phase.as_ref()));
-                let Some(value) = control.and_then(|c| limit.value_of(&c.undisturbed)) else {
-                    let decides = limit.severity == Severity::Required;
-                    return decides.then_some(Reason::NoControl { quantity, phase });
+                let Some(value) = median(self.control, limit, phase.as_ref()) else {
+                    return required.then_some(Reason::NoControl { quantity, phase });
                 };
                 let bound = u128::from(value) * u128::from(ratio_ppm) / 1_000_000;
                 u64::try_from(bound).unwrap_or(u64::MAX)
@@ -191,10 +187,22 @@ impl Evidence<'_> {
             measured,
         })
     }
+
+    /// Whether there was nothing to see although somebody looked.
+    fn holds_unseen(&self, limit: &Limit, observed: &Observed, phase: Option<&Phase>) -> bool {
+        match limit.absence {
+            Absence::Inconclusive => false,
+            Absence::HoldsIfSeen(witness) => {
+                let looked = together(self.runs, witness, phase);
+                observed.disturbed.is_empty() && !looked.undisturbed.is_empty()
+            }
+        }
+    }
 }
 
 impl Limit {
-    /// The limited statistic of these values; percentiles on the side that is worse for the limit.
+    /// The limited statistic of these values; percentiles on the side that is worse for the limit (of a ratio, both sides are rounded
+    /// up alike).
     fn value_of(&self, values: &Histogram) -> Option<u64> {
         match self.statistic {
             Statistic::Minimum => values.min(),
@@ -221,10 +229,29 @@ impl Limit {
     }
 }
 
-/// What was seen of a quantity in a phase, or in the whole run.
-fn select(seen: &Observations, quantity: Quantity, phase: Option<&Phase>) -> Observed {
+/// What one run saw of a quantity in a phase, or in the whole run.
+fn select(run: &Observations, quantity: Quantity, phase: Option<&Phase>) -> Observed {
     match phase {
-        Some(phase) => seen.get(quantity, phase).cloned().unwrap_or_default(),
-        None => seen.whole(quantity),
+        Some(phase) => run.get(quantity, phase).cloned().unwrap_or_default(),
+        None => run.whole(quantity),
     }
+}
+
+/// What all runs saw of it.
+fn together(runs: &[Observations], quantity: Quantity, phase: Option<&Phase>) -> Observed {
+    let mut all = Observed::default();
+    for run in runs {
+        all.merge(&select(run, quantity, phase));
+    }
+    all
+}
+
+/// The median over the runs of the limited statistic, undisturbed; of an even number the upper of the middle two.
+fn median(runs: &[Observations], limit: &Limit, phase: Option<&Phase>) -> Option<u64> {
+    let seen = runs.iter().map(|run| select(run, limit.quantity, phase));
+    let mut values: Vec<u64> = seen
+        .filter_map(|o| limit.value_of(&o.undisturbed))
+        .collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
 }

@@ -1,5 +1,5 @@
 //! Timeliness contracts: what "on time" means for a program, stated as limits, so that it can be part of what "correct" means
-//! (Jones, Saroiu §7 ask for systematic verification of timing).
+//! (Jones, Saroiu §8.1: systematic verification of timing is the only viable way).
 //!
 //! * [`Contract`], [`Limit`]: what is promised. [`pc99`] is built in.
 //! * [`Observations`]: what was seen, per quantity and phase, the undisturbed apart from the disturbed.
@@ -72,7 +72,7 @@ pub enum Statistic {
     Minimum,
     /// The largest.
     Maximum,
-    /// The percentile by nearest rank, in parts per million: 999,000 is p99.9. Within 1/128, to the cautious side.
+    /// The percentile by nearest rank, in parts per million: 999,000 is p99.9. Within 1/128.
     Percentile(u32),
     /// The sum.
     Total,

@@ -16,7 +16,7 @@ pub enum Reason {
         statistic: Statistic,
         /// In which phase; `None`: the whole run.
         phase: Option<Phase>,
-        /// The statistic's value.
+        /// The statistic's value; against a control, its median over the runs.
         measured: u64,
         /// The bound it broke; that of the control run is already multiplied out.
         bound: Bound,

@@ -52,7 +52,28 @@ impl PlanCosts {
 /// included, that can be placed is taken. Before each slot `costs.per_slot` stays free of other slots. The same requests and costs
 /// give the same table.
 ///
-/// Cost: about 100 µs for five requests; a refusal plans some hundred sets near by.
+/// Cost: some 100 µs for five requests; a refusal plans up to some hundred sets near by, which may take 20 ms.
+///
+/// ```
+/// use laxity_model::slots::{PlanCosts, oracle, plan};
+/// use laxity_model::{Reservation, Service, Span};
+///
+/// let costs = PlanCosts {
+///     per_slot: Service::from_micros(50),
+///     max_share_ppm: 940_000,
+///     other_ppm: 0,
+///     granularity: Span::from_micros(50),
+/// };
+/// let modem = Reservation::new(Service::from_millis(2), Span::from_millis(13)).unwrap();
+/// let audio = Reservation::new(Service::from_millis(1), Span::from_millis(10)).unwrap();
+/// let table = plan(&[modem, audio], &costs).unwrap();
+/// let least = oracle::least_service_in_any_window(&table, 0, modem.period());
+/// assert!(least >= modem.service());
+///
+/// let greedy = Reservation::new(Service::from_millis(8), Span::from_millis(10)).unwrap();
+/// let refusal = plan(&[modem, greedy], &costs).unwrap_err();
+/// assert!(plan(&refusal.nearest[0].requests, &costs).is_ok());
+/// ```
 pub fn plan(requests: &[Reservation], costs: &PlanCosts) -> Result<SlotTable, Refusal> {
     find(requests, costs).map_err(|_| nearest::explain(requests, costs))
 }

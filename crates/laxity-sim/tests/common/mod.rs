@@ -34,7 +34,8 @@ pub(crate) fn spinner() -> impl FnMut(&mut dyn Context) -> Step + Send {
 
 /// Does these steps, one after the other, and finishes.
 pub(crate) fn script(steps: &[Step]) -> impl FnMut(&mut dyn Context) -> Step + Send + use<> {
-    let mut steps = steps.to_vec().into_iter();
+    let steps: Vec<Step> = steps.into();
+    let mut steps = steps.into_iter();
     move |_: &mut dyn Context| steps.next().unwrap_or(Step::Finish)
 }
 

@@ -1,0 +1,26 @@
+//! Exit codes, and failures that end in one.
+
+/// Something failed.
+pub(crate) const ERROR: u8 = 1;
+/// Admission said no.
+pub(crate) const REFUSED: u8 = 3;
+/// This machine cannot do it.
+pub(crate) const CANNOT_RUN: u8 = 4;
+/// The command line or the scenario is wrong.
+pub(crate) const USAGE: u8 = 64;
+
+/// Why a command ends without a result.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The exit code.
+    pub(crate) code: u8,
+    /// What is said on standard error.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// A failure with this code.
+    pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}

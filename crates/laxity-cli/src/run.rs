@@ -1,0 +1,119 @@
+//! `laxity run`: from a scenario file to a table, a verdict, a report and a trace.
+
+use laxity_lab::evidence::{perfetto, trace::Trace};
+use laxity_lab::report::{TimelineView, html, table};
+use laxity_lab::runner::{self, Finished, On as Host, Progress, RunError, Silent};
+use laxity_lab::scenario::{Length, Resolved, Scenario};
+use laxity_linux::doctor;
+use laxity_model::{ActivityId, Span};
+
+use crate::arguments::{On, Run};
+use crate::exit::{CANNOT_RUN, ERROR, Failure, REFUSED, USAGE};
+use crate::progress::Bar;
+use crate::{files, scenario};
+
+/// So much of a run is drawn in the report.
+const TIMELINE: Span = Span::from_millis(60);
+/// Variants whose timeline is drawn: more would make the page heavy.
+const TIMELINES: usize = 4;
+
+/// Runs the command; the exit code is the verdict.
+pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
+    let scenario = scenario::read(&arguments.scenario, arguments.quiet)?;
+    let resolved = resolve(&scenario, arguments)?;
+    let (on, notices) = choose(arguments.on, arguments.threads)?;
+    for notice in notices.iter().filter(|_| !arguments.quiet) {
+        eprintln!("{notice}");
+    }
+    let mut bar = Bar::new();
+    let progress: &mut dyn Progress = if arguments.quiet { &mut Silent } else { &mut bar };
+    let finished = runner::run(&resolved, on, notices, progress).map_err(failure)?;
+    write(arguments, &finished)?;
+    Ok(finished.results.exit_code)
+}
+
+/// The scenario at the length asked for, with the seed and the variants asked for.
+fn resolve(scenario: &Scenario, arguments: &Run) -> Result<Resolved, Failure> {
+    let mut resolved = scenario.resolve(if arguments.full { Length::Full } else { Length::Quick });
+    if let Some(seed) = arguments.seed {
+        resolved.seed = u64::from(seed);
+    }
+    if arguments.variants.is_empty() {
+        return Ok(resolved);
+    }
+    let names: Vec<String> = resolved.variants.iter().map(|variant| variant.name.clone()).collect();
+    if let Some(unknown) = arguments.variants.iter().find(|name| !names.contains(name)) {
+        let there = names.join(", ");
+        let message = format!("`{unknown}` is no variant of {}; there are {there}", resolved.file);
+        return Err(Failure::new(USAGE, message));
+    }
+    resolved.keep(|variant| arguments.variants.contains(&variant.name));
+    Ok(resolved)
+}
+
+/// The host, and what the reader should know about the choice.
+pub(crate) fn choose(on: On, threads: usize) -> Result<(Host, Vec<String>), Failure> {
+    let twin = Host::Twin { threads };
+    if on == On::Twin {
+        return Ok((twin, Vec::new()));
+    }
+    match (doctor::can_run_live(), on) {
+        (Ok(()), _) => Ok((Host::Linux, Vec::new())),
+        (Err(why), On::Linux) => {
+            let message = format!("cannot run on Linux here: {}; {}", why.what, why.remedy);
+            Err(Failure::new(CANNOT_RUN, message))
+        }
+        (Err(why), _) => {
+            let notice = format!(
+                "This runs in the twin, in virtual time: on Linux it cannot run here, because {}. Remedy: {}",
+                why.what, why.remedy
+            );
+            Ok((twin, vec![notice]))
+        }
+    }
+}
+
+fn failure(error: RunError) -> Failure {
+    let code = match &error {
+        RunError::Refused { .. } => REFUSED,
+        RunError::CannotRun(_) | RunError::Nothing(_) => CANNOT_RUN,
+        RunError::Interrupted(_) | RunError::Failed { .. } => ERROR,
+    };
+    Failure::new(code, error.to_string())
+}
+
+fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
+    let results = &finished.results;
+    let timelines = timelines(&finished.traces);
+    let page = html::render(results, &timelines)
+        .map_err(|error| Failure::new(ERROR, format!("the report: {error}")))?;
+    let encoded = perfetto::encode(&finished.traces);
+    files::write(&arguments.html, page.as_bytes())?;
+    files::write(&arguments.trace, &encoded.bytes)?;
+    if let Some(path) = &arguments.trace_summary {
+        let summary = serde_json::to_vec_pretty(&encoded.contents)
+            .map_err(|error| Failure::new(ERROR, format!("the trace's summary: {error}")))?;
+        files::write(path, &summary)?;
+    }
+    if let Some(path) = &arguments.json {
+        files::write(path, &results.to_json())?;
+    }
+    if !arguments.quiet && arguments.json.as_deref().is_none_or(|path| path.as_os_str() != "-") {
+        print!("{}", table::render(results));
+        println!("\nReport: {}", arguments.html.display());
+        println!("Trace:  {} (open it at https://ui.perfetto.dev)", arguments.trace.display());
+    }
+    Ok(())
+}
+
+/// The pictures of the report: the modem's variants that differ most, each with the lanes of all that is not a spinner.
+fn timelines(traces: &[Trace]) -> Vec<TimelineView<'_>> {
+    let chosen = traces.iter().filter(|trace| trace.activities.iter().any(|a| a.name.contains("modem")));
+    let views = chosen.map(|trace| {
+        let lanes = trace.activities.iter().enumerate();
+        let lanes = lanes.filter(|(_, activity)| !activity.name.starts_with("spinner") && activity.name != "far end");
+        let lanes = lanes.map(|(index, _)| ActivityId(index as u16)).collect();
+        TimelineView::representative(trace, TIMELINE, lanes)
+    });
+    views.take(TIMELINES).collect()
+}

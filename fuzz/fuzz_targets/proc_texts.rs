@@ -1,0 +1,46 @@
+//! Texts of the kernel: no text makes a reader panic, and what a reader gives is what the text has.
+#![no_main]
+
+use laxity_linux::doctor::machine::Limit;
+use laxity_linux::doctor::parse;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    // The first line names what is looked for.
+    let (name, text) = text.split_once('\n').unwrap_or((text, text));
+    if let Some(processors) = parse::processor_list(text) {
+        assert_eq!(parse::processor_list(&processors.to_string()).as_ref(), Some(&processors));
+    }
+    if let Some((major, minor)) = parse::kernel_version(text) {
+        assert_eq!(parse::kernel_version(&format!("{major}.{minor}.7-x")), Some((major, minor)));
+    }
+    for value in [
+        parse::status_field(text, name),
+        parse::cgroup_path(text, Some(name)),
+        parse::cgroup_path(text, None),
+        parse::chosen(text),
+        parse::boot_option(text, name),
+    ] {
+        assert!(value.is_none_or(|value| text.contains(value)));
+    }
+    if let Some(value) = parse::build_option(text, name) {
+        assert!(value == "n" || text.contains(value));
+    }
+    if let Some(bytes) = parse::status_bytes(text, name) {
+        assert_eq!(bytes % 1024, 0);
+    }
+    if let Some(Limit::At(limit)) = parse::limit(text) {
+        assert_eq!(parse::limit(&limit.to_string()), Some(Limit::At(limit)));
+    }
+    if let Some(thread) = parse::thread_stat(text) {
+        assert!(text.contains(&format!("({})", thread.name)));
+    }
+    let lines = text.lines().count();
+    assert!(parse::mounts(text).len() <= lines);
+    assert!(parse::steal_ticks(text).len() <= lines);
+    assert!(parse::interrupt_names(text).len() <= lines);
+    parse::status_capabilities(text, name);
+    parse::is_initial_user_namespace(text);
+    parse::hrtick(text);
+    parse::preemption(name, Some(text), Some(text), Some(text));
+});
