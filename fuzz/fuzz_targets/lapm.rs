@@ -24,7 +24,11 @@ fuzz_target!(|script: &[u8]| {
     let Some((first, mut script)) = script.split_first() else {
         return;
     };
-    let role = if first & 1 == 0 { Role::Originator } else { Role::Answerer };
+    let role = if first & 1 == 0 {
+        Role::Originator
+    } else {
+        Role::Answerer
+    };
     let mut end = Lapm::new(role, CONFIG);
     let mut now = Instant::ZERO;
     let mut received = Vec::new();
@@ -47,7 +51,10 @@ fuzz_target!(|script: &[u8]| {
         }
         poll(&mut end, now);
         received.clear();
-        assert!(end.send_backlog() <= CONFIG.send_octets + usize::from(CONFIG.window) * CONFIG.max_octets);
+        assert!(
+            end.send_backlog()
+                <= CONFIG.send_octets + usize::from(CONFIG.window) * CONFIG.max_octets
+        );
     }
     end.receive(&mut received);
     let most = CONFIG.receive_octets + (usize::from(CONFIG.window) + 1) * CONFIG.max_octets;
@@ -55,7 +62,11 @@ fuzz_target!(|script: &[u8]| {
 });
 
 fn rates(argument: &[u8]) -> LineRates {
-    let rate = |index: usize| argument.get(index).map_or(0, |octet| u32::from(*octet) * 200);
+    let rate = |index: usize| {
+        argument
+            .get(index)
+            .map_or(0, |octet| u32::from(*octet) * 200)
+    };
     LineRates {
         transmit_bit_s: rate(0),
         receive_bit_s: rate(1),
@@ -63,7 +74,9 @@ fn rates(argument: &[u8]) -> LineRates {
 }
 
 fn bits_of(octets: &[u8]) -> impl Iterator<Item = bool> {
-    octets.iter().flat_map(|octet| (0..8).map(move |bit| octet >> bit & 1 == 1))
+    octets
+        .iter()
+        .flat_map(|octet| (0..8).map(move |bit| octet >> bit & 1 == 1))
 }
 
 /// A well-formed frame with any contents: what a checksum would keep random bits from being.

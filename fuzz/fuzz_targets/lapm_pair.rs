@@ -102,7 +102,11 @@ impl Pair {
     fn check(&self) {
         for from in 0..2 {
             let received = &self.received[1 - from];
-            assert!(self.sent[from].starts_with(received), "from {from}: {:?}", self.ends);
+            assert!(
+                self.sent[from].starts_with(received),
+                "from {from}: {:?}",
+                self.ends
+            );
         }
     }
 

@@ -9,10 +9,16 @@ fuzz_target!(|text: &str| {
     // The first line names what is looked for.
     let (name, text) = text.split_once('\n').unwrap_or((text, text));
     if let Some(processors) = parse::processor_list(text) {
-        assert_eq!(parse::processor_list(&processors.to_string()).as_ref(), Some(&processors));
+        assert_eq!(
+            parse::processor_list(&processors.to_string()).as_ref(),
+            Some(&processors)
+        );
     }
     if let Some((major, minor)) = parse::kernel_version(text) {
-        assert_eq!(parse::kernel_version(&format!("{major}.{minor}.7-x")), Some((major, minor)));
+        assert_eq!(
+            parse::kernel_version(&format!("{major}.{minor}.7-x")),
+            Some((major, minor))
+        );
     }
     for value in [
         parse::status_field(text, name),

@@ -25,7 +25,13 @@ fn check(found: &Diagnostic, text: &str) {
     let lines = text.split('\n').count();
     assert!((1..=lines).contains(&found.line), "{found:?}");
     let line = text.split('\n').nth(found.line - 1).unwrap_or_default();
-    assert!((1..=line.chars().count() + 1).contains(&found.column), "{found:?}");
-    assert!(!found.cause.is_empty() && !found.remedy.is_empty(), "{found:?}");
+    assert!(
+        (1..=line.chars().count() + 1).contains(&found.column),
+        "{found:?}"
+    );
+    assert!(
+        !found.cause.is_empty() && !found.remedy.is_empty(),
+        "{found:?}"
+    );
     assert!(!found.render(Style::Plain).is_empty());
 }

@@ -27,12 +27,18 @@ fuzz_target!(|text: &str| {
     }
     if let Ok(level) = units::level_mdb(text) {
         let (whole, thousandths) = (level / 1_000, level % 1_000);
-        assert_eq!(units::level_mdb(&format!("{whole}.{thousandths:03} dB")), Ok(level));
+        assert_eq!(
+            units::level_mdb(&format!("{whole}.{thousandths:03} dB")),
+            Ok(level)
+        );
     }
     if let Ok(offset) = units::offset_ppb(text) {
         assert_eq!(units::offset_ppb(&format!("{offset} ppb")), Ok(offset));
     }
     if let Ok(frequency) = units::frequency_mhz(text) {
-        assert_eq!(units::frequency_mhz(&format!("{frequency} mHz")), Ok(frequency));
+        assert_eq!(
+            units::frequency_mhz(&format!("{frequency} mHz")),
+            Ok(frequency)
+        );
     }
 });

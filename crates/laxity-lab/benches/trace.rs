@@ -44,6 +44,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip_while(|a| a != "--write").skip(1);
     if let Some(directory) = arguments.next().map(PathBuf::from) {
         std::fs::create_dir_all(&directory)?;
+        let [first] = traces;
+        let mut second = samples::busy(EVENTS / 10);
+        second.name = "a second run".into();
+        let encoded = perfetto::encode(&[first, second]);
         write_whole(&directory.join("sample.pftrace"), &encoded.bytes)?;
         let contents = serde_json::to_vec_pretty(&encoded.contents)?;
         write_whole(&directory.join("sample.expect.json"), &contents)?;

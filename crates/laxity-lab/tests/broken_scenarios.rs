@@ -125,21 +125,17 @@ fn the_minimal_scenario_has_the_defaults_that_it_needs() {
     let run = minimal.resolve(Length::Quick);
     let variant = &run.variants[0];
     assert!(variant.live && variant.twin);
-    let Placing::Reserved {
-        request,
-        priority,
-        before,
-    } = variant.devices[0].placing
+    let Placing::Reserved { request, before } = variant.devices[0].placing
     else {
         panic!("{:?} is not reserved", variant.devices[0].placing);
     };
     assert_eq!(request.reservation.to_string(), "2ms/8ms");
     assert_eq!(
         (request.enforcer, request.outside),
-        (Enforcer::Slots, Outside::Timesharing)
+        (Enforcer::Slots, Outside::Timesharing(Priority::NORMAL))
     );
     assert!(!request.begins_at_start);
-    assert_eq!((priority, before.level()), (Priority::NORMAL, 24));
+    assert_eq!(before.level(), 24);
     assert_eq!(variant.devices[0].load.to_string(), "14.7 % ± 0.7 %");
     assert_eq!(
         (variant.expect.lost, variant.expect.transfer),

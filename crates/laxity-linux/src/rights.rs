@@ -39,7 +39,7 @@ pub fn missing(right: Right) -> Option<String> {
         Right::Freezer => crate::confine::Freezer::create("probe")
             .err()
             .map(|error| error.to_string()),
-        Right::FairQuota => crate::confine::FairQuota::create("probe")
+        Right::FairQuota => crate::confine::FairQuota::create("probe", 10_000)
             .err()
             .map(|error| error.to_string()),
         Right::Processors(wanted) => {

@@ -133,7 +133,7 @@ fn freezer_in_peace() -> Outcome {
 
 fn quota() -> Outcome {
     let spinner = Sleeper::start("sh", &["-c", "while :; do :; done"])?;
-    let quota = FairQuota::create("test")?;
+    let quota = FairQuota::create("test", 100_000)?;
     quota.add(spinner.id())?;
     let threads = FairQuota::threads(spinner.id());
     FairQuota::enter(&threads)?;

@@ -533,7 +533,12 @@ mod reservations {
             return;
         };
         let mut program = Program::new(1);
-        let request = reserved(1_000, 10_000, Enforcer::Slots, Outside::Timesharing);
+        let request = reserved(
+            1_000,
+            10_000,
+            Enforcer::Slots,
+            Outside::Timesharing(Priority::NORMAL),
+        );
         let id = with_reservation(&mut program, "sharing", request, spinner());
         program.add("spinner", CPU0, NORMAL, spinner());
         let record = host.run(program, ms(400)).expect("it runs");

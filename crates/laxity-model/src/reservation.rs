@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use crate::{Service, Span};
+use crate::{Priority, Service, Span};
 
 /// *X out of every Y*: at least `service` of processor time in **every** window of length `period`, while runnable
 /// (Jones, Saroiu, "Predictability Requirements of a Soft Modem", §5.4: continuously guaranteed).
@@ -101,11 +101,11 @@ impl fmt::Display for Enforcer {
 }
 
 /// What becomes of the holder of a reservation outside its reserved time.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Outside {
-    /// It competes as an ordinary thread of its own priority (Rialto/NT, §5.4).
-    #[default]
-    Timesharing,
+    /// It competes as a thread of this priority, whatever its priority was before it had the reservation (Rialto/NT, §5.4; in the
+    /// study a normal one, §6.4.2).
+    Timesharing(Priority),
     /// It does not run (§6.6: the modified scheduler of table 3).
     Confined,
 }

@@ -66,7 +66,7 @@ fn reserved(name: &str, reservation: Reservation, enforcer: Enforcer) -> Activit
         reservation: Some(ReservationRequest {
             reservation,
             enforcer,
-            outside: Outside::Timesharing,
+            outside: Outside::Timesharing(Priority::NORMAL),
             begins_at_start: true,
         }),
         ..activity(name, Placement::Thread(Priority::NORMAL))

@@ -1,7 +1,7 @@
 //! What the machine knows of one activity.
 
 use laxity_model::{Activity, Enforcer, Grade, Grant, Instant, Placement, ReservationRequest};
-use laxity_model::{Outside, Service, Usage};
+use laxity_model::{Outside, Priority, Service, Usage};
 
 /// How an activity gets to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +43,8 @@ pub(crate) struct ActivityState {
     pub(crate) received: Service,
     pub(crate) class: Class,
     pub(crate) processor: u16,
+    /// A thread's own priority; the lowest for all others.
+    pub(crate) priority: Priority,
     pub(crate) waiting: Waiting,
     pub(crate) timed_out: bool,
     pub(crate) yielded: bool,
@@ -67,6 +69,10 @@ impl ActivityState {
             received: Service::ZERO,
             class,
             processor: activity.processor.0,
+            priority: match activity.placement {
+                Placement::Thread(priority) => priority,
+                _ => Priority::IDLE,
+            },
             waiting: Waiting::No,
             timed_out: false,
             yielded: false,

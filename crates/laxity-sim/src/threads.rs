@@ -1,6 +1,6 @@
 //! Who runs on a processor: interrupts, then deferred calls, then reservations, then the priority bands.
 
-use laxity_model::{EventKind, Instant, Outside};
+use laxity_model::{EventKind, Instant, Outside, ReservationRequest};
 
 use crate::fault::Fault;
 use crate::machine::Machine;
@@ -157,7 +157,11 @@ impl Machine {
         if std::mem::replace(&mut held.in_force, true) {
             return;
         }
-        let reservation = held.request.reservation;
+        let ReservationRequest {
+            reservation,
+            outside,
+            ..
+        } = held.request;
         let args = [
             reservation.service().as_nanos(),
             reservation.period().as_nanos(),
@@ -167,8 +171,9 @@ impl Machine {
         let state = &self.activities[usize::from(activity)];
         let processor = &mut self.processors[usize::from(state.processor)];
         processor.undecided = true;
-        if state.is_confined() {
-            processor.bands.leave(activity, now);
+        match outside {
+            Outside::Confined => processor.bands.leave(activity, now),
+            Outside::Timesharing(priority) => processor.bands.set_priority(activity, priority, now),
         }
         let owner = processor.slots.as_ref().and_then(|slots| slots.owner);
         if owner == Some(activity) {
@@ -190,14 +195,17 @@ impl Machine {
             return self.fail(activity, Fault::NoReservation);
         };
         if std::mem::take(&mut held.in_force) {
-            let confined = held.request.outside == Outside::Confined;
+            let outside = held.request.outside;
             self.record_slot_end(Some(activity), now);
             self.record(EventKind::ReservationEnd, activity, [0; 2]);
-            let processor = usize::from(self.state(activity).processor);
-            let processor = &mut self.processors[processor];
+            let state = &self.activities[usize::from(activity)];
+            let processor = &mut self.processors[usize::from(state.processor)];
             processor.undecided = true;
-            if confined {
-                processor.bands.resume(activity, now);
+            match outside {
+                Outside::Confined => processor.bands.resume(activity, now),
+                Outside::Timesharing(_) => {
+                    processor.bands.set_priority(activity, state.priority, now)
+                }
             }
         }
         self.next_step_at_once(activity);

@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use laxity_model::{
-    Context, EventKind, Instant, InterruptLevel, Outside, Placement, Program, Reservation,
-    RunRecord, SemaphoreId, Service, Span, Step,
+    Context, EventKind, Instant, InterruptLevel, Outside, Placement, Priority, Program,
+    Reservation, RunRecord, SemaphoreId, Service, Span, Step,
 };
 use laxity_sim::Profile;
 use proptest::prelude::*;
@@ -70,7 +70,12 @@ fn program(scripts: &[(Placement, Vec<Entry>)]) -> Program {
         program.add("any", CPU, *placement, body(script));
     }
     let reservation = Reservation::new(work(700), Span::from_millis(3)).expect("possible sums");
-    program.push(reserved(4, reservation, Outside::Timesharing, spinner()));
+    program.push(reserved(
+        4,
+        reservation,
+        Outside::Timesharing(Priority::NORMAL),
+        spinner(),
+    ));
     program.push(reserved(4, reservation, Outside::Confined, spinner()));
     program.add("spinner", CPU, thread(1), spinner());
     program

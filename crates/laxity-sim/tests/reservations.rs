@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, EventKind, Grade, Host, HostError, Instant,
-    InterruptLevel, Outside, Placement, Program, Reservation, ReservationRequest, RunRecord,
-    Service, Span, Step,
+    InterruptLevel, Outside, Placement, Priority, Program, Reservation, ReservationRequest,
+    RunRecord, Service, Span, Step,
 };
 use laxity_sim::{Profile, Twin};
 
@@ -61,7 +61,7 @@ fn a_spinning_holder_gets_its_service_in_every_window() {
         &[reservation(3_000, 4_000)],
     ];
     for set in sets {
-        for outside in [Outside::Confined, Outside::Timesharing] {
+        for outside in [Outside::Confined, Outside::Timesharing(Priority::NORMAL)] {
             for profile in [Profile::IDEAL, Profile::WIN2000_PII450] {
                 let record = run(profile, holders_and_a_rogue(set, outside), 2_000);
                 for (index, reservation) in set.iter().enumerate() {
@@ -92,22 +92,24 @@ fn confined_means_the_slots_and_nothing_else_even_on_an_idle_processor() {
     assert_eq!(record.usage[0].service, Service::from_millis(200));
 
     let mut program = Program::new(1);
-    program.push(reserved(31, two_of_eight, Outside::Timesharing, spinner()));
+    program.push(reserved(
+        31,
+        two_of_eight,
+        Outside::Timesharing(Priority::NORMAL),
+        spinner(),
+    ));
     let record = run(Profile::IDEAL, program, 800);
     assert_eq!(record.usage[0].service, Service::from_millis(800));
 }
 
 #[test]
-fn outside_its_slot_a_timesharing_holder_has_its_own_priority() {
+fn outside_its_slot_a_timesharing_holder_has_the_priority_it_asked_for() {
     let share = |level| {
         let mut program = Program::new(1);
         let two_of_eight = reservation(2_000, 8_000);
-        program.push(reserved(
-            level,
-            two_of_eight,
-            Outside::Timesharing,
-            spinner(),
-        ));
+        let outside = Outside::Timesharing(Priority::new(level).unwrap());
+        // Its priority before it had the reservation does not matter any more.
+        program.push(reserved(31, two_of_eight, outside, spinner()));
         program.add("competitor", CPU, thread(8), spinner());
         run(Profile::IDEAL, program, 8_000).usage[0]
             .service
@@ -160,7 +162,12 @@ fn a_holder_that_wakes_inside_its_slot_gets_the_rest_at_once() {
     let mut program = Program::new(1);
     let body = script(&[Step::SleepUntil(inside), Step::Charge(work(5_000))]);
     // The holder's priority is below the rogue's, so it needs its slot to fall asleep too: in the slot before.
-    program.push(reserved(31, two_of_eight, Outside::Timesharing, body));
+    program.push(reserved(
+        31,
+        two_of_eight,
+        Outside::Timesharing(Priority::NORMAL),
+        body,
+    ));
     program.add("rogue", CPU, thread(31), spinner());
     let record = run(Profile::IDEAL, program, 100);
     let stretches = stretches(&record, ActivityId(0));
@@ -255,7 +262,10 @@ fn the_kernel_s_enforcer_is_not_here() {
 
 #[test]
 fn a_reservation_that_has_not_begun_gives_nothing() {
-    let mut program = holders_and_a_rogue(&[reservation(2_000, 8_000)], Outside::Timesharing);
+    let mut program = holders_and_a_rogue(
+        &[reservation(2_000, 8_000)],
+        Outside::Timesharing(Priority::NORMAL),
+    );
     let declared = &mut program.activities[0].reservation;
     *declared = declared.map(|request| ReservationRequest {
         begins_at_start: false,

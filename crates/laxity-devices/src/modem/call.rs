@@ -98,7 +98,14 @@ impl Call {
             &config.line,
             config.link,
         );
-        Self { core, far, card, report, config, now: Instant::ZERO }
+        Self {
+            core,
+            far,
+            card,
+            report,
+            config,
+            now: Instant::ZERO,
+        }
     }
 
     /// Runs the call without a host, every interrupt served the moment it is raised, until the transfer has begun or `limit` of the
@@ -146,7 +153,12 @@ impl Call {
     }
 
     /// Puts the call into a program, its driver on `processor`.
-    pub fn install(self, program: &mut Program, processor: ProcessorId, placement: DriverPlacement) -> Installed {
+    pub fn install(
+        self,
+        program: &mut Program,
+        processor: ProcessorId,
+        placement: DriverPlacement,
+    ) -> Installed {
         let marks = Marks {
             phase: program.mark("phase"),
             call_begin: program.mark("processing begins"),
@@ -158,9 +170,21 @@ impl Call {
         let linger = self.now + self.config.linger;
         let far = FarEndActivity::new(self.far, Arc::clone(&clock));
         program.add("far end", processor, Placement::External, far);
-        let parts = Parts { core: self.core, clock, line, marks, linger, costs: self.config.costs };
+        let parts = Parts {
+            core: self.core,
+            clock,
+            line,
+            marks,
+            linger,
+            costs: self.config.costs,
+        };
         let (interrupt, driver) = parts.install(program, processor, placement);
-        Installed { driver, interrupt, marks, report: self.report }
+        Installed {
+            driver,
+            interrupt,
+            marks,
+            report: self.report,
+        }
     }
 }
 
@@ -180,7 +204,14 @@ impl Parts {
         processor: ProcessorId,
         placement: DriverPlacement,
     ) -> (ActivityId, ActivityId) {
-        let Self { core, clock, line, marks, linger, costs } = self;
+        let Self {
+            core,
+            clock,
+            line,
+            marks,
+            linger,
+            costs,
+        } = self;
         let driver = |trigger, reserves| Driver::new(core, clock, trigger, marks, reserves, linger);
         let int = Placement::Interrupt(LEVEL);
         if placement == DriverPlacement::Interrupt {
@@ -194,15 +225,27 @@ impl Parts {
         let (thread, reservation) = match placement {
             DriverPlacement::Interrupt | DriverPlacement::Deferred => {
                 let driver = driver(Trigger::Semaphore(queued), false);
-                let id = program.add("modem deferred call", processor, Placement::Deferred, driver);
+                let id = program.add(
+                    "modem deferred call",
+                    processor,
+                    Placement::Deferred,
+                    driver,
+                );
                 return (interrupt, id);
             }
             DriverPlacement::Thread(priority) => (Placement::Thread(priority), None),
-            DriverPlacement::Reserved(request, priority) => (Placement::Thread(priority), Some(request)),
+            DriverPlacement::Reserved(request, priority) => {
+                (Placement::Thread(priority), Some(request))
+            }
         };
         let woken = program.semaphore(0);
         let signal = DeferredSignal::new(queued, woken, costs.deferred);
-        program.add("modem deferred call", processor, Placement::Deferred, signal);
+        program.add(
+            "modem deferred call",
+            processor,
+            Placement::Deferred,
+            signal,
+        );
         let reserves = reservation.is_some_and(|request| !request.begins_at_start);
         let driver = program.push(Activity {
             name: "modem thread".into(),

@@ -34,12 +34,24 @@ pub struct Setting {
 
 impl Setting {
     /// Ring detection: 18 samples at 7.2 kHz, an interrupt every 2.5 ms (§4).
-    pub const ON_HOOK: Self = Self { rate_hz: 7_200, blocks: &[18], off_hook: false };
+    pub const ON_HOOK: Self = Self {
+        rate_hz: 7_200,
+        blocks: &[18],
+        off_hook: false,
+    };
     /// Dialing and waiting: 90 samples at 7.2 kHz, an interrupt every 12.5 ms (§4).
-    pub const DIALING: Self = Self { rate_hz: 7_200, blocks: &[90], off_hook: true };
+    pub const DIALING: Self = Self {
+        rate_hz: 7_200,
+        blocks: &[90],
+        off_hook: true,
+    };
     /// Training and data: 210, 210 and 180 samples at 16 kHz, every 13.125 or 11.25 ms and 12.5 ms on average (§6.2.1; the
     /// order two to one is our reading).
-    pub const CONNECTED: Self = Self { rate_hz: 16_000, blocks: &[210, 210, 180], off_hook: true };
+    pub const CONNECTED: Self = Self {
+        rate_hz: 16_000,
+        blocks: &[210, 210, 180],
+        off_hook: true,
+    };
 
     /// Samples of the `k`-th block, counted from 0.
     #[must_use]
@@ -92,7 +104,11 @@ struct Track(Box<[AtomicU64]>);
 
 impl Track {
     fn new() -> Self {
-        Self((0..TRACK_SAMPLES).map(|_| AtomicU64::new(u64::MAX)).collect())
+        Self(
+            (0..TRACK_SAMPLES)
+                .map(|_| AtomicU64::new(u64::MAX))
+                .collect(),
+        )
     }
 
     fn tag(epoch: usize, index: u64) -> u64 {
@@ -101,7 +117,10 @@ impl Track {
 
     fn put(&self, epoch: usize, index: u64, sample: i16) {
         let cell = &self.0[index as usize % TRACK_SAMPLES];
-        cell.store(Self::tag(epoch, index) << 16 | u64::from(sample.cast_unsigned()), Ordering::Release);
+        cell.store(
+            Self::tag(epoch, index) << 16 | u64::from(sample.cast_unsigned()),
+            Ordering::Release,
+        );
     }
 
     fn get(&self, epoch: usize, index: u64) -> Option<i16> {
@@ -128,7 +147,10 @@ impl Card {
             incoming: Track::new(),
             outgoing: Track::new(),
         };
-        let first = Programming { setting: Setting::ON_HOOK, started: now };
+        let first = Programming {
+            setting: Setting::ON_HOOK,
+            started: now,
+        };
         card.programmings[0].get_or_init(|| first);
         card
     }
@@ -136,7 +158,10 @@ impl Card {
     /// The number of the programming in force, from 0; a call knows no more than four.
     #[must_use]
     pub fn epoch(&self) -> usize {
-        self.programmings.iter().rposition(|p| p.get().is_some()).unwrap_or(0)
+        self.programmings
+            .iter()
+            .rposition(|p| p.get().is_some())
+            .unwrap_or(0)
     }
 
     /// The programming with this number, once it is in force.
@@ -148,7 +173,10 @@ impl Card {
     /// Programs the card anew; its rings begin empty at `started`. Returns the new epoch, or `None` when the call has used all.
     pub fn program(&self, setting: Setting, started: Instant) -> Option<usize> {
         let next = self.epoch() + 1;
-        self.programmings.get(next)?.set(Programming { setting, started }).ok()?;
+        self.programmings
+            .get(next)?
+            .set(Programming { setting, started })
+            .ok()?;
         Some(next)
     }
 
@@ -200,7 +228,12 @@ impl Cursor {
     /// A cursor at the start of an epoch, the output filled with silence `lead` samples ahead.
     #[must_use]
     pub fn new(epoch: usize, programming: Programming, lead: u64) -> Self {
-        Self { epoch, programming, read: 0, written: lead }
+        Self {
+            epoch,
+            programming,
+            read: 0,
+            written: lead,
+        }
     }
 
     /// The epoch this cursor belongs to.
@@ -235,14 +268,20 @@ impl Cursor {
             *sample = arrived.unwrap_or(0);
         }
         self.read += samples as u64;
-        Taken { samples, lost, missing }
+        Taken {
+            samples,
+            lost,
+            missing,
+        }
     }
 
     /// Puts a block into the output ring at its place in time. Returns how many of its samples came too late: the card has
     /// already sent garbage in their stead.
     pub fn put(&mut self, card: &Card, now: Instant, block: &[i16]) -> u64 {
         let position = self.programming.position(now);
-        let late = position.saturating_sub(self.written).min(block.len() as u64);
+        let late = position
+            .saturating_sub(self.written)
+            .min(block.len() as u64);
         for (index, sample) in (self.written..).zip(block).skip(late as usize) {
             card.outgoing.put(self.epoch, index, *sample);
         }
@@ -257,7 +296,9 @@ mod tests {
 
     fn connected() -> (Card, Cursor) {
         let card = Card::new(Instant::ZERO);
-        let epoch = card.program(Setting::CONNECTED, Instant::from_millis(100)).unwrap();
+        let epoch = card
+            .program(Setting::CONNECTED, Instant::from_millis(100))
+            .unwrap();
         for index in 0..20_000 {
             card.arrive(epoch, index, (index % 30_000) as i16);
         }
@@ -272,11 +313,18 @@ mod tests {
 
     #[test]
     fn interrupts_come_at_the_studys_intervals() {
-        let hooked = Programming { setting: Setting::ON_HOOK, started: Instant::ZERO };
+        let hooked = Programming {
+            setting: Setting::ON_HOOK,
+            started: Instant::ZERO,
+        };
         assert_eq!(hooked.interrupt_at(4), Instant::from_millis(10));
-        let data = Programming { setting: Setting::CONNECTED, started: Instant::ZERO };
-        let gaps: Vec<u64> =
-            (1..4).map(|k| (data.interrupt_at(k) - data.interrupt_at(k - 1)).as_micros()).collect();
+        let data = Programming {
+            setting: Setting::CONNECTED,
+            started: Instant::ZERO,
+        };
+        let gaps: Vec<u64> = (1..4)
+            .map(|k| (data.interrupt_at(k) - data.interrupt_at(k - 1)).as_micros())
+            .collect();
         assert_eq!(gaps, [13_125, 13_125, 11_250]);
         assert_eq!(data.interrupt_at(3), Instant::from_micros(37_500));
     }
@@ -284,7 +332,10 @@ mod tests {
     #[test]
     fn position_and_duration_agree_to_the_sample() {
         for setting in [Setting::ON_HOOK, Setting::DIALING, Setting::CONNECTED] {
-            let programming = Programming { setting, started: Instant::from_nanos(12_345) };
+            let programming = Programming {
+                setting,
+                started: Instant::from_nanos(12_345),
+            };
             for samples in (0..50_000).step_by(7) {
                 let at = programming.started + setting.duration(samples);
                 assert_eq!(programming.position(at), samples);
@@ -300,8 +351,18 @@ mod tests {
             let block = Setting::CONNECTED.block(k) as usize;
             let now = after(Setting::CONNECTED.samples_in(k + 1));
             let taken = cursor.take(&card, now, &mut buffer[..block]);
-            assert_eq!(taken, Taken { samples: block, lost: 0, missing: 0 });
-            assert_eq!(i64::from(buffer[0]), Setting::CONNECTED.samples_in(k) as i64);
+            assert_eq!(
+                taken,
+                Taken {
+                    samples: block,
+                    lost: 0,
+                    missing: 0
+                }
+            );
+            assert_eq!(
+                i64::from(buffer[0]),
+                Setting::CONNECTED.samples_in(k) as i64
+            );
             assert_eq!(cursor.put(&card, now, &buffer[..block]), 0);
         }
     }
@@ -313,7 +374,14 @@ mod tests {
         assert_eq!(cursor.pending(after(511)), 511);
         assert_eq!(cursor.pending(after(512)), 0);
         let taken = cursor.take(&card, after(1_124), &mut buffer);
-        assert_eq!(taken, Taken { samples: 100, lost: 1_024, missing: 0 });
+        assert_eq!(
+            taken,
+            Taken {
+                samples: 100,
+                lost: 1_024,
+                missing: 0
+            }
+        );
         assert_eq!(buffer[0], 1_024);
     }
 
@@ -326,9 +394,17 @@ mod tests {
         // The second block's place is 420; the card is at 430 when it comes.
         assert_eq!(cursor.put(&card, after(430), &second), 10);
         assert_eq!(card.departed(1, 210), 1_000);
-        assert_eq!(card.departed(1, 429), 0, "nothing was in the ring 512 samples before");
+        assert_eq!(
+            card.departed(1, 429),
+            0,
+            "nothing was in the ring 512 samples before"
+        );
         assert_eq!(card.departed(1, 430), 2_010);
-        assert_eq!(card.departed(1, 722), 1_000, "what the ring held 512 samples before");
+        assert_eq!(
+            card.departed(1, 722),
+            1_000,
+            "what the ring held 512 samples before"
+        );
     }
 
     #[test]

@@ -15,7 +15,10 @@ impl CallClock {
     /// The clock of a call whose first `ahead` have been run before the host starts.
     #[must_use]
     pub fn new(ahead: Span) -> Self {
-        Self { began: OnceLock::new(), ahead }
+        Self {
+            began: OnceLock::new(),
+            ahead,
+        }
     }
 
     /// The host's instant in the call's time; the first reading of all makes it start.
@@ -42,8 +45,18 @@ mod tests {
         let clock = CallClock::new(Span::from_secs(3));
         let began = Instant::from_secs(100);
         assert_eq!(clock.call_time(began), Instant::from_secs(3));
-        assert_eq!(clock.call_time(began + Span::from_millis(5)), Instant::from_millis(3_005));
-        assert_eq!(clock.host_time(Instant::from_millis(3_005), began), began + Span::from_millis(5));
-        assert_eq!(clock.host_time(Instant::from_secs(1), began), began, "what is past is now");
+        assert_eq!(
+            clock.call_time(began + Span::from_millis(5)),
+            Instant::from_millis(3_005)
+        );
+        assert_eq!(
+            clock.host_time(Instant::from_millis(3_005), began),
+            began + Span::from_millis(5)
+        );
+        assert_eq!(
+            clock.host_time(Instant::from_secs(1), began),
+            began,
+            "what is past is now"
+        );
     }
 }

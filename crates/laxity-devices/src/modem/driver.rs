@@ -23,7 +23,10 @@ pub struct Hypothesis {
 
 impl Default for Hypothesis {
     fn default() -> Self {
-        Self { output_lead_blocks: 1, programming_pause: Span::from_millis(3) }
+        Self {
+            output_lead_blocks: 1,
+            programming_pause: Span::from_millis(3),
+        }
     }
 }
 
@@ -73,7 +76,13 @@ pub struct DriverCore<P> {
 
 impl<P: Processing> DriverCore<P> {
     /// A driver for a card that has just been made.
-    pub fn new(card: Arc<Card>, report: Arc<Report>, processing: P, hypothesis: Hypothesis, costs: Costs) -> Self {
+    pub fn new(
+        card: Arc<Card>,
+        report: Arc<Report>,
+        processing: P,
+        hypothesis: Hypothesis,
+        costs: Costs,
+    ) -> Self {
         let programming = card.programming(0).unwrap_or(Programming {
             setting: Phase::OnHook.setting(),
             started: Instant::ZERO,
@@ -81,12 +90,25 @@ impl<P: Processing> DriverCore<P> {
         let phase = processing.phase();
         let cursor = Self::cursor(0, programming, hypothesis);
         let (received, transmit) = (vec![0; 512], vec![0; 512]);
-        Self { card, report, processing, hypothesis, costs, cursor, served: 0, phase, received, transmit }
+        Self {
+            card,
+            report,
+            processing,
+            hypothesis,
+            costs,
+            cursor,
+            served: 0,
+            phase,
+            received,
+            transmit,
+        }
     }
 
     fn cursor(epoch: usize, programming: Programming, hypothesis: Hypothesis) -> Cursor {
         // At the k-th interrupt, k blocks have gone out; its own call writes the block `lead` further on.
-        let lead = programming.setting.samples_in(1 + hypothesis.output_lead_blocks);
+        let lead = programming
+            .setting
+            .samples_in(1 + hypothesis.output_lead_blocks);
         Cursor::new(epoch, programming, lead)
     }
 
@@ -118,11 +140,17 @@ impl<P: Processing> DriverCore<P> {
     /// The first half of a call: takes the input and works on it. Returns what that costs on the study's machine.
     pub fn begin(&mut self, now: Instant) -> Service {
         let block = self.block();
-        let taken = self.cursor.take(&self.card, now, &mut self.received[..block]);
+        let taken = self
+            .cursor
+            .take(&self.card, now, &mut self.received[..block]);
         self.report.samples_lost.add(taken.lost);
         self.report.samples_undelivered.add(taken.missing);
         self.report.calls.add(1);
-        self.processing.process(now, &self.received[..taken.samples], &mut self.transmit[..block]);
+        self.processing.process(
+            now,
+            &self.received[..taken.samples],
+            &mut self.transmit[..block],
+        );
         self.costs.call(self.phase, self.processing.recognised())
     }
 
@@ -165,8 +193,13 @@ impl<P: Processing> DriverCore<P> {
 
     fn program(&mut self, phase: Phase, now: Instant) {
         let started = now + self.hypothesis.programming_pause;
-        let Some(epoch) = self.card.program(phase.setting(), started) else { return };
-        let programming = Programming { setting: phase.setting(), started };
+        let Some(epoch) = self.card.program(phase.setting(), started) else {
+            return;
+        };
+        let programming = Programming {
+            setting: phase.setting(),
+            started,
+        };
         self.cursor = Self::cursor(epoch, programming, self.hypothesis);
         self.served = 0;
     }
@@ -212,11 +245,22 @@ impl<P: Processing> Driver<P> {
         reserves: bool,
         linger: Instant,
     ) -> Self {
-        Self { core, clock, trigger, marks, reserves, linger, state: State::New }
+        Self {
+            core,
+            clock,
+            trigger,
+            marks,
+            reserves,
+            linger,
+            state: State::New,
+        }
     }
 
     fn mark_phase(&self, context: &mut dyn Context) {
-        let place = Phase::ALL.iter().position(|phase| *phase == self.core.phase()).unwrap_or(0);
+        let place = Phase::ALL
+            .iter()
+            .position(|phase| *phase == self.core.phase())
+            .unwrap_or(0);
         context.mark(self.marks.phase, [place as u64, 0]);
     }
 
@@ -230,8 +274,14 @@ impl<P: Processing> Driver<P> {
     fn finish(&mut self, context: &mut dyn Context) {
         let now = self.clock.call_time(context.now());
         let changed = self.core.finish(now);
-        context.mark(self.marks.call_end, [self.core.pending(now), self.core.damage()]);
-        context.mark(self.marks.account, [context.service().as_nanos(), self.core.octets()]);
+        context.mark(
+            self.marks.call_end,
+            [self.core.pending(now), self.core.damage()],
+        );
+        context.mark(
+            self.marks.account,
+            [context.service().as_nanos(), self.core.octets()],
+        );
         if changed {
             self.mark_phase(context);
         }
@@ -249,7 +299,10 @@ impl<P: Processing> Driver<P> {
         }
         if self.core.is_due() {
             let raised = self.clock.host_time(self.core.raised_at(), host_now);
-            context.mark(self.marks.call_begin, [self.core.pending(now), raised.as_nanos()]);
+            context.mark(
+                self.marks.call_begin,
+                [self.core.pending(now), raised.as_nanos()],
+            );
             self.state = State::Working;
             return Step::Charge(self.core.begin(now));
         }

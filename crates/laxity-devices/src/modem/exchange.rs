@@ -35,7 +35,12 @@ pub(crate) struct Exchange {
 impl Exchange {
     pub(crate) fn new(timing: Timing) -> Self {
         let stage = Stage::Listening(Generator::dial_tone(RATE_HZ));
-        Self { timing, decoder: DtmfDecoder::new(RATE_HZ), digits: String::new(), stage }
+        Self {
+            timing,
+            decoder: DtmfDecoder::new(RATE_HZ),
+            digits: String::new(),
+            stage,
+        }
     }
 
     /// Whether the far modem has answered.
@@ -69,14 +74,20 @@ impl Exchange {
             Stage::Collecting if self.digits.len() >= self.timing.number.len() => {
                 let right = expected.is_ok_and(|number| number.digits() == self.digits);
                 self.stage = if right {
-                    Stage::Ringing { ringback: Generator::ringback(RATE_HZ), until: now + self.timing.ringing }
+                    Stage::Ringing {
+                        ringback: Generator::ringback(RATE_HZ),
+                        until: now + self.timing.ringing,
+                    }
                 } else {
                     Stage::Refusing(Generator::busy(RATE_HZ))
                 };
             }
             Stage::Ringing { until, .. } if now >= *until => {
                 let tone = Generator::tones(RATE_HZ, &[2_100.0], -12.0);
-                self.stage = Stage::Answering { tone, until: now + self.timing.answer_tone };
+                self.stage = Stage::Answering {
+                    tone,
+                    until: now + self.timing.answer_tone,
+                };
             }
             Stage::Answering { until, .. } if now >= *until => self.stage = Stage::Through,
             _ => {}

@@ -72,7 +72,10 @@ impl FarEnd {
     }
 
     fn programming(&self) -> Programming {
-        let first = Programming { setting: Setting::ON_HOOK, started: Instant::ZERO };
+        let first = Programming {
+            setting: Setting::ON_HOOK,
+            started: Instant::ZERO,
+        };
         self.card.programming(self.epoch).unwrap_or(first)
     }
 
@@ -111,12 +114,15 @@ impl FarEnd {
     fn exchange_piece(&mut self, programming: Programming, piece: u64, end: Instant) {
         let departed = |index| self.card.departed(self.epoch, index);
         self.played.clear();
-        self.played.extend((self.next..self.next + piece).map(departed));
+        self.played
+            .extend((self.next..self.next + piece).map(departed));
         self.recorded.clear();
         self.recorded.resize(piece as usize, 0);
         match programming.setting {
             Setting::ON_HOOK => {}
-            Setting::DIALING => self.exchange.exchange(end, &self.played, &mut self.recorded),
+            Setting::DIALING => self
+                .exchange
+                .exchange(end, &self.played, &mut self.recorded),
             _ => self.run_pump(end),
         }
         let first = self.next + Self::round_trip_samples(programming.setting);
@@ -132,28 +138,36 @@ impl FarEnd {
         }
         self.bits.clear();
         let (pump, endpoint, bits) = (&mut self.pump, &mut self.endpoint, &mut self.bits);
-        self.line.exchange(&self.played, &mut self.recorded, |received, levels| {
-            pump.process(received, levels, endpoint, bits);
-        });
+        self.line
+            .exchange(&self.played, &mut self.recorded, |received, levels| {
+                pump.process(received, levels, endpoint, bits);
+            });
         for &bit in &self.bits {
             self.endpoint.push_bit(bit);
         }
         self.follow_carrier(now);
         self.endpoint.poll(now);
-        self.report.retransmissions_far.set(self.endpoint.counters().lapm.frames_retransmitted);
+        self.report
+            .retransmissions_far
+            .set(self.endpoint.counters().lapm.frames_retransmitted);
     }
 
     fn follow_carrier(&mut self, now: Instant) {
         let rates = match self.pump.state() {
-            PumpState::Data { down_rate, up_rate } => {
-                Some(LineRates { transmit_bit_s: down_rate, receive_bit_s: up_rate })
-            }
+            PumpState::Data { down_rate, up_rate } => Some(LineRates {
+                transmit_bit_s: down_rate,
+                receive_bit_s: up_rate,
+            }),
             _ => None,
         };
         if rates.is_some() != self.carrier {
             self.carrier = rates.is_some();
-            let none = LineRates { transmit_bit_s: 0, receive_bit_s: 0 };
-            self.endpoint.carrier(self.carrier, rates.unwrap_or(none), now);
+            let none = LineRates {
+                transmit_bit_s: 0,
+                receive_bit_s: 0,
+            };
+            self.endpoint
+                .carrier(self.carrier, rates.unwrap_or(none), now);
         }
     }
 }

@@ -42,7 +42,11 @@ pub(crate) struct InterruptHandler {
 
 impl InterruptHandler {
     pub(crate) fn new(line: InterruptLine, deferred: SemaphoreId, cost: Service) -> Self {
-        Self { line, deferred, cost }
+        Self {
+            line,
+            deferred,
+            cost,
+        }
     }
 }
 
@@ -68,7 +72,12 @@ pub(crate) struct DeferredSignal {
 
 impl DeferredSignal {
     pub(crate) fn new(queued: SemaphoreId, thread: SemaphoreId, cost: Service) -> Self {
-        Self { queued, thread, cost, woken: false }
+        Self {
+            queued,
+            thread,
+            cost,
+            woken: false,
+        }
     }
 }
 

@@ -22,13 +22,25 @@ const TRAINING_LIMIT: Span = Span::from_secs(30);
 /// Where a call stands.
 enum Stage {
     OnHook(ToneDetector),
-    DialTone { detector: ToneDetector, since: Instant },
+    DialTone {
+        detector: ToneDetector,
+        since: Instant,
+    },
     Digits(Generator),
-    Answer { detector: ToneDetector, since: Instant },
+    Answer {
+        detector: ToneDetector,
+        since: Instant,
+    },
     AnswerTone(ToneDetector),
-    BeforeTraining { until: Instant },
-    Training { since: Instant },
-    Data { trained: bool },
+    BeforeTraining {
+        until: Instant,
+    },
+    Training {
+        since: Instant,
+    },
+    Data {
+        trained: bool,
+    },
     Over,
 }
 
@@ -100,7 +112,10 @@ impl NearModem {
     fn clone_receivers(&mut self) {
         let first = self.pump.receiver();
         self.further = (0..self.further_wanted)
-            .map(|_| FurtherReceiver { receiver: first.clone(), bits: Vec::new() })
+            .map(|_| FurtherReceiver {
+                receiver: first.clone(),
+                bits: Vec::new(),
+            })
             .collect();
     }
 
@@ -111,7 +126,10 @@ impl NearModem {
             ResultCode::Busy => "BUSY",
             _ => "NO CARRIER",
         };
-        self.outcome.get_or_insert(Outcome::Failed { result, reason: reason.into() });
+        self.outcome.get_or_insert(Outcome::Failed {
+            result,
+            reason: reason.into(),
+        });
         self.further.clear();
         Stage::Over
     }
@@ -122,7 +140,10 @@ impl NearModem {
         match self.commands.input(command.as_bytes()).pop() {
             Some(Request::Dial(number)) => {
                 self.dialled = Some(number);
-                Stage::DialTone { detector: ToneDetector::dial_tone(7_200), since: now }
+                Stage::DialTone {
+                    detector: ToneDetector::dial_tone(7_200),
+                    since: now,
+                }
             }
             _ => self.fail(ResultCode::Error, "the number cannot be dialled"),
         }
@@ -138,14 +159,27 @@ impl NearModem {
         )
     }
 
-    fn advance(&mut self, stage: Stage, now: Instant, received: &[i16], transmit: &mut [i16]) -> Stage {
+    fn advance(
+        &mut self,
+        stage: Stage,
+        now: Instant,
+        received: &[i16],
+        transmit: &mut [i16],
+    ) -> Stage {
         match stage {
             Stage::OnHook(mut detector) => {
                 detector.push(received);
                 let is_time = now.since_epoch() >= self.timing.on_hook;
-                if is_time { self.dial(now) } else { Stage::OnHook(detector) }
+                if is_time {
+                    self.dial(now)
+                } else {
+                    Stage::OnHook(detector)
+                }
             }
-            Stage::DialTone { mut detector, since } => {
+            Stage::DialTone {
+                mut detector,
+                since,
+            } => {
                 if detector.push(received) {
                     Stage::Digits(self.digits())
                 } else if now.saturating_since(since) > DIAL_TONE_LIMIT {
@@ -157,17 +191,26 @@ impl NearModem {
             Stage::Digits(mut generator) => {
                 generator.fill(transmit);
                 if generator.is_finished() {
-                    Stage::Answer { detector: ToneDetector::answer_tone(7_200), since: now }
+                    Stage::Answer {
+                        detector: ToneDetector::answer_tone(7_200),
+                        since: now,
+                    }
                 } else {
                     Stage::Digits(generator)
                 }
             }
-            Stage::Answer { mut detector, since } => {
+            Stage::Answer {
+                mut detector,
+                since,
+            } => {
                 let limit = self.timing.ringing + ANSWER_GRACE;
                 if detector.push(received) {
                     Stage::AnswerTone(detector)
                 } else if now.saturating_since(since) > limit {
-                    self.fail(ResultCode::NoCarrier, "no answer: the number was not understood, or nobody is there")
+                    self.fail(
+                        ResultCode::NoCarrier,
+                        "no answer: the number was not understood, or nobody is there",
+                    )
                 } else {
                     Stage::Answer { detector, since }
                 }
@@ -178,13 +221,21 @@ impl NearModem {
                     return Stage::AnswerTone(detector);
                 }
                 self.recognised = true;
-                Stage::BeforeTraining { until: now + self.timing.before_training }
+                Stage::BeforeTraining {
+                    until: now + self.timing.before_training,
+                }
             }
             stage => self.advance_pump(stage, now, received, transmit),
         }
     }
 
-    fn advance_pump(&mut self, stage: Stage, now: Instant, received: &[i16], transmit: &mut [i16]) -> Stage {
+    fn advance_pump(
+        &mut self,
+        stage: Stage,
+        now: Instant,
+        received: &[i16],
+        transmit: &mut [i16],
+    ) -> Stage {
         match stage {
             Stage::BeforeTraining { until } if now < until => Stage::BeforeTraining { until },
             Stage::BeforeTraining { .. } => {
@@ -195,7 +246,9 @@ impl NearModem {
                 self.run_pump(now, received, transmit);
                 match self.pump.state() {
                     PumpState::Data { .. } => self.enter_data(now),
-                    PumpState::Lost => self.fail(ResultCode::NoCarrier, "the line could not be trained"),
+                    PumpState::Lost => {
+                        self.fail(ResultCode::NoCarrier, "the line could not be trained")
+                    }
                     _ if now.saturating_since(since) > TRAINING_LIMIT => {
                         self.fail(ResultCode::NoCarrier, "training took too long")
                     }
@@ -212,10 +265,14 @@ impl NearModem {
 
     fn enter_data(&mut self, now: Instant) -> Stage {
         if let PumpState::Data { down_rate, up_rate } = self.pump.state() {
-            let rates = LineRates { transmit_bit_s: up_rate, receive_bit_s: down_rate };
+            let rates = LineRates {
+                transmit_bit_s: up_rate,
+                receive_bit_s: down_rate,
+            };
             self.endpoint.carrier(true, rates, now);
             if self.rates.is_none() {
-                self.commands.report(ResultCode::Connect { bit_s: down_rate });
+                self.commands
+                    .report(ResultCode::Connect { bit_s: down_rate });
             }
             self.rates = Some((down_rate, up_rate));
             self.clone_receivers();
@@ -230,7 +287,10 @@ impl NearModem {
             (true, PumpState::Data { .. }) => Stage::Data { trained },
             (true, _) => {
                 self.further.clear();
-                let none = LineRates { transmit_bit_s: 0, receive_bit_s: 0 };
+                let none = LineRates {
+                    transmit_bit_s: 0,
+                    receive_bit_s: 0,
+                };
                 self.endpoint.carrier(false, none, now);
                 Stage::Data { trained: false }
             }
@@ -240,15 +300,22 @@ impl NearModem {
 
     fn run_pump(&mut self, now: Instant, received: &[i16], transmit: &mut [i16]) {
         self.bits.clear();
-        self.pump.process(received, transmit, &mut self.endpoint, &mut self.bits);
+        self.pump
+            .process(received, transmit, &mut self.endpoint, &mut self.bits);
         let in_data = matches!(self.pump.state(), PumpState::Data { .. });
         for further in &mut self.further {
             further.bits.clear();
             further.receiver.process(received, &mut further.bits);
             // In the block in which training begins the first receiver stops half-way.
             if in_data {
-                let differ = further.bits.iter().zip(&self.bits).filter(|(a, b)| a != b).count();
-                self.further_errors += (differ + further.bits.len().abs_diff(self.bits.len())) as u64;
+                let differ = further
+                    .bits
+                    .iter()
+                    .zip(&self.bits)
+                    .filter(|(a, b)| a != b)
+                    .count();
+                self.further_errors +=
+                    (differ + further.bits.len().abs_diff(self.bits.len())) as u64;
                 self.further_bits += self.bits.len() as u64;
             }
         }
@@ -256,8 +323,15 @@ impl NearModem {
             self.endpoint.push_bit(bit);
         }
         self.endpoint.poll(now);
-        if let endpoint::State::Done { duration, checksum_ok } = self.endpoint.state() {
-            self.outcome.get_or_insert(Outcome::Done { duration, checksum_ok });
+        if let endpoint::State::Done {
+            duration,
+            checksum_ok,
+        } = self.endpoint.state()
+        {
+            self.outcome.get_or_insert(Outcome::Done {
+                duration,
+                checksum_ok,
+            });
         }
     }
 }
@@ -268,15 +342,23 @@ impl Processing for NearModem {
         self.recognised = false;
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         self.stage = self.advance(stage, now, received, transmit);
-        if let (endpoint::State::Failed(failure), false) = (self.endpoint.state(), matches!(self.stage, Stage::Over)) {
-            self.stage = self.fail(ResultCode::NoCarrier, &format!("error correction gave up: {failure:?}"));
+        if let (endpoint::State::Failed(failure), false) =
+            (self.endpoint.state(), matches!(self.stage, Stage::Over))
+        {
+            self.stage = self.fail(
+                ResultCode::NoCarrier,
+                &format!("error correction gave up: {failure:?}"),
+            );
         }
     }
 
     fn phase(&self) -> Phase {
         match self.stage {
             Stage::OnHook(_) => Phase::OnHook,
-            Stage::DialTone { .. } | Stage::Digits(_) | Stage::Answer { .. } | Stage::AnswerTone(_) => Phase::Dialing,
+            Stage::DialTone { .. }
+            | Stage::Digits(_)
+            | Stage::Answer { .. }
+            | Stage::AnswerTone(_) => Phase::Dialing,
             Stage::BeforeTraining { .. } | Stage::Training { .. } => Phase::Training,
             Stage::Data { .. } => Phase::Connected,
             Stage::Over => Phase::Ended,
@@ -292,7 +374,9 @@ impl Processing for NearModem {
         report.rate_down_bit_s.set(u64::from(down));
         report.rate_up_bit_s.set(u64::from(up));
         report.retrainings.set(u64::from(self.pump.retrainings()));
-        report.retransmissions_near.set(self.endpoint.counters().lapm.frames_retransmitted);
+        report
+            .retransmissions_near
+            .set(self.endpoint.counters().lapm.frames_retransmitted);
         report.receiver_bits.set(self.further_bits);
         report.receiver_bit_errors.set(self.further_errors);
         if let endpoint::State::Transferring { bytes } = self.endpoint.state() {

@@ -21,8 +21,13 @@ pub enum Phase {
 
 impl Phase {
     /// All phases, in the order a call goes through them.
-    pub const ALL: [Self; 5] =
-        [Self::OnHook, Self::Dialing, Self::Training, Self::Connected, Self::Ended];
+    pub const ALL: [Self; 5] = [
+        Self::OnHook,
+        Self::Dialing,
+        Self::Training,
+        Self::Connected,
+        Self::Ended,
+    ];
 
     /// The phase's name in contracts, tables and traces.
     #[must_use]

@@ -8,7 +8,7 @@ use super::receiver::{Direction, PamReceiver, QamReceiver, Receiver};
 use super::transmitter::{Modulator, PamModulator, QamModulator, Transmitter};
 use crate::bits::{BitSink, BitSource};
 
-/// What both ends have in common. Each sample received is one sample sent: one clock.
+/// What both ends have in common. For each sample sent one was received, by one clock; it may have been lost on the way here.
 #[derive(Debug, Clone)]
 struct Endpoint<E, M> {
     receiver: Receiver<E>,
@@ -37,8 +37,13 @@ impl<E: Equalizer, M: Modulator> Endpoint<E, M> {
     }
 
     #[inline]
-    fn step(&mut self, received: f32, source: &mut dyn BitSource, sink: &mut dyn BitSink) -> f32 {
-        if let Some(event) = self.receiver.push(received, sink) {
+    fn step(
+        &mut self,
+        received: Option<f32>,
+        source: &mut dyn BitSource,
+        sink: &mut dyn BitSink,
+    ) -> f32 {
+        if let Some(event) = received.and_then(|sample| self.receiver.push(sample, sink)) {
             let effect = self.handshake.receive(event);
             self.apply(effect);
         }
@@ -99,11 +104,12 @@ impl NearPump {
         self.0.stop();
     }
 
-    /// Takes the samples received and gives as many to transmit, at 16 kHz. In data mode bits come
-    /// from `source` and go to `sink`. Blocks of any length; how a stream is cut does not matter.
+    /// Takes the samples received and fills `transmit`, both at 16 kHz by one clock. In data mode bits
+    /// come from `source` and go to `sink`. Blocks of any length; how a stream is cut does not matter.
+    /// Of a block whose samples were lost in part, only those are passed that are left.
     ///
     /// # Panics
-    /// If the two blocks differ in length.
+    /// If more samples were received than are to be sent.
     pub fn process(
         &mut self,
         received: &[i16],
@@ -111,13 +117,13 @@ impl NearPump {
         source: &mut dyn BitSource,
         sink: &mut dyn BitSink,
     ) {
-        assert_eq!(
-            received.len(),
-            transmit.len(),
+        assert!(
+            received.len() <= transmit.len(),
             "the card plays and records by one clock"
         );
-        for (received, transmit) in received.iter().zip(transmit) {
-            *transmit = round(self.0.step(f32::from(*received), source, sink));
+        let received = received.iter().map(|sample| Some(f32::from(*sample)));
+        for (received, transmit) in received.chain(core::iter::repeat(None)).zip(transmit) {
+            *transmit = round(self.0.step(received, source, sink));
         }
     }
 
@@ -190,7 +196,7 @@ impl FarPump {
     ) {
         assert_eq!(received.len(), transmit.len(), "the network has one clock");
         for (received, transmit) in received.iter().zip(transmit) {
-            *transmit = self.0.step(*received, source, sink);
+            *transmit = self.0.step(Some(*received), source, sink);
         }
     }
 

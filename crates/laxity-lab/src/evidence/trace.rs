@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use laxity_model::{ActivityId, Event, Instant, Mark};
+use laxity_model::program::Program;
+use laxity_model::{ActivityId, Event, Instant, Mark, RunRecord};
 use serde::{Deserialize, Serialize};
 
 /// Everything that was recorded of one run of one variant.
@@ -45,6 +46,39 @@ pub struct TraceMark {
 }
 
 impl Trace {
+    /// An empty trace with the program's names, to be made before the host takes the program. `levels` are the marks to be drawn
+    /// over time.
+    #[must_use]
+    pub fn of(program: &Program, name: &str, levels: &[Mark]) -> Self {
+        let activities = program.activities.iter().map(|activity| TraceActivity {
+            name: activity.name.clone(),
+            processor: activity.processor.0,
+        });
+        let marks = program.marks.iter().zip(0..).map(|(name, n)| TraceMark {
+            name: name.clone(),
+            is_level: levels.contains(&Mark(n)),
+        });
+        Self {
+            name: name.into(),
+            processors: program.processors,
+            activities: activities.collect(),
+            marks: marks.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The same names with the events of a run.
+    #[must_use]
+    pub fn with_record(self, record: &RunRecord) -> Self {
+        Self {
+            start: record.start,
+            end: record.end,
+            events: record.events.clone(),
+            events_lost: record.events_lost,
+            ..self
+        }
+    }
+
     /// The activity's name; a number where it has none.
     #[must_use]
     pub fn activity_name(&self, id: ActivityId) -> Cow<'_, str> {
@@ -162,5 +196,33 @@ pub mod samples {
             events,
             events_lost: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laxity_model::{Placement, Priority, ProcessorId, Step};
+
+    #[test]
+    fn a_trace_knows_the_programs_names() {
+        let mut program = Program::new(2);
+        let placement = Placement::Thread(Priority::NORMAL);
+        let id = program.add(
+            "driver",
+            ProcessorId(1),
+            placement,
+            |_: &mut dyn laxity_model::program::Context| Step::Finish,
+        );
+        let (tick, pending) = (program.mark("tick"), program.mark("pending"));
+        let trace = Trace::of(&program, "thread 8", &[pending]);
+        assert_eq!(trace.activity_name(id), "driver");
+        assert_eq!(trace.activity_name(ActivityId(7)), "activity 7");
+        assert_eq!(trace.mark_name(tick), "tick");
+        assert_eq!(
+            (trace.is_level(tick), trace.is_level(pending)),
+            (false, true)
+        );
+        assert_eq!(trace.activities[0].processor, 1);
     }
 }

@@ -133,7 +133,7 @@ struct VariantView<'a> {
 }
 
 struct Figure {
-    title: &'static str,
+    title: String,
     svg: String,
     caption: String,
 }
@@ -188,15 +188,19 @@ fn anchor(name: &str) -> String {
 
 fn figures(variant: &VariantResults, limits: &Limits) -> Vec<Figure> {
     let mut figures = Vec::new();
-    let mut add = |title, histogram: &HistogramJson, control, limit| {
-        figures.push(Figure {
-            title,
-            svg: chart::histogram(
-                histogram,
-                control,
-                limit,
-                &format!("{title}, {}", variant.name),
+    let mut add = |title: &str, histogram: &HistogramJson, control, shared| {
+        // Where most values are beyond the shared scale, the picture would show nothing.
+        let (limit, note) = match (histogram.p50, histogram.max) {
+            (Some(p50), Some(max)) if p50 >= shared => (
+                chart::shared_limit([max].into_iter()),
+                " (scale of its own)",
             ),
+            _ => (shared, ""),
+        };
+        let label = format!("{title}, {}", variant.name);
+        figures.push(Figure {
+            title: format!("{title}{note}"),
+            svg: chart::histogram(histogram, control, limit, &label),
             caption: caption(histogram),
         });
     };

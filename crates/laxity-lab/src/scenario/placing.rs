@@ -228,7 +228,8 @@ fn reserved(details: &Section<'_>, holder: Holder, reservation: Reservation) -> 
     let enforcers = [("slots", Enforcer::Slots), ("deadline", Enforcer::Deadline)];
     let enforcer = details.choice("enforcer", &enforcers);
     let enforcer = enforcer.map_or(Enforcer::Slots, |found| found.value);
-    let outside = outside(details, enforcer);
+    let beside = priority(details, "priority", Priority::NORMAL);
+    let outside = outside(details, enforcer, beside);
     // A command has no on-hook phase, and nothing to ask with.
     let default = holder == Holder::Command;
     let moments = [("start", true), ("dialing", false)];
@@ -250,19 +251,18 @@ fn reserved(details: &Section<'_>, holder: Holder, reservation: Reservation) -> 
             outside,
             begins_at_start: begins.map_or(default, |found| found.value),
         },
-        priority: priority(details, "priority", Priority::NORMAL),
         before: priority(details, "before", on_hook),
     }
 }
 
-fn outside(details: &Section<'_>, enforcer: Enforcer) -> Outside {
+fn outside(details: &Section<'_>, enforcer: Enforcer, beside: Priority) -> Outside {
     let words = [
-        ("timesharing", Outside::Timesharing),
+        ("timesharing", Outside::Timesharing(beside)),
         ("confined", Outside::Confined),
     ];
     let found = details.choice("outside", &words);
     match (enforcer, found) {
-        (Enforcer::Slots, found) => found.map_or(Outside::Timesharing, |found| found.value),
+        (Enforcer::Slots, found) => found.map_or(Outside::Timesharing(beside), |found| found.value),
         (Enforcer::Deadline, None) => Outside::Confined,
         (Enforcer::Deadline, Some(found)) => {
             confined_by_deadline(details, &found.place, found.value);
@@ -273,7 +273,7 @@ fn outside(details: &Section<'_>, enforcer: Enforcer) -> Outside {
 
 fn confined_by_deadline(details: &Section<'_>, place: &Place, asked: Outside) {
     match asked {
-        Outside::Timesharing => details.findings.error(
+        Outside::Timesharing(_) => details.findings.error(
             place,
             "`deadline` gives nothing outside the reservation",
             "write: enforcer = \"slots\", or remove `outside`",

@@ -242,8 +242,6 @@ pub enum Placing {
     Reserved {
         /// What is asked for; `begins_at_start` is false for a modem that asks after its on-hook phase, as the study's did.
         request: ReservationRequest,
-        /// The thread's priority outside its reservation.
-        priority: Priority,
         /// The thread's priority until it has its reservation.
         before: Priority,
     },

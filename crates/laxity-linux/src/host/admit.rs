@@ -15,6 +15,9 @@ use crate::proc::{self, RealTimeThread};
 use crate::sched::Policy;
 use crate::slots::{Bell, CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT, Seat};
 
+/// The highest interrupt level there is.
+const HIGHEST_LEVEL: u8 = 31;
+
 /// The slots of one processor.
 pub(crate) struct ProcessorSlots {
     pub(crate) processor: ProcessorId,
@@ -38,6 +41,15 @@ pub(crate) struct Admitted {
 /// Checks ids, processors and placements.
 pub(crate) fn check(program: &Program, config: &LiveConfig) -> Result<(), HostError> {
     let bad = |text: String| Err(HostError::BadProgram(text));
+    if program.processors == 0 {
+        return bad("it asks for no processor".to_owned());
+    }
+    if program.activities.len() >= usize::from(u16::MAX) {
+        return bad(format!(
+            "{} activities; at most 65534 have a number",
+            program.activities.len()
+        ));
+    }
     if usize::from(program.processors) > config.processors.len() {
         return Err(HostError::CannotRun(format!(
             "the program is written for {} processors, {} are configured",
@@ -51,6 +63,14 @@ pub(crate) fn check(program: &Program, config: &LiveConfig) -> Result<(), HostEr
             return bad(format!(
                 "activity {name} names processor {}, the program has {}",
                 activity.processor, program.processors
+            ));
+        }
+        if let Placement::Interrupt(level) = activity.placement
+            && level.0 > HIGHEST_LEVEL
+        {
+            return bad(format!(
+                "activity {name}: interrupt level {} is above the highest, {HIGHEST_LEVEL}",
+                level.0
             ));
         }
         if let Placement::Foreign { fifo } = activity.placement
@@ -269,7 +289,7 @@ mod tests {
             request: Some(ReservationRequest {
                 reservation: two_of_eight,
                 enforcer: Enforcer::Slots,
-                outside: Outside::Timesharing,
+                outside: Outside::Timesharing(Priority::NORMAL),
                 begins_at_start: true,
             }),
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use laxity_model::ring::Producer;
 use laxity_model::{
     ActivityId, Context, Event, EventKind, HostError, Instant, Mark, ProcessorId, SemaphoreId,
+    Service,
 };
 
 use super::run::Run;
@@ -38,6 +39,12 @@ pub(crate) struct LiveContext {
     pub(crate) run: Arc<Run>,
     pub(crate) log: Log,
     pub(crate) timed_out: bool,
+    /// How many names for marks the program has.
+    pub(crate) marks: usize,
+    /// Whether it runs on the program's processors.
+    pub(crate) counts: bool,
+    /// What its thread had received before the activity began.
+    pub(crate) service_before: Service,
 }
 
 impl Context for LiveContext {
@@ -58,10 +65,23 @@ impl Context for LiveContext {
     }
 
     fn mark(&mut self, mark: Mark, args: [u64; 2]) {
-        self.log.now(EventKind::Mark(mark), args);
+        if usize::from(mark.0) < self.marks {
+            self.log.now(EventKind::Mark(mark), args);
+        } else {
+            let text = format!("mark {} has no name", mark.0);
+            self.run.fail(HostError::BadProgram(text));
+        }
     }
 
     fn timed_out(&self) -> bool {
         self.timed_out
+    }
+
+    fn service(&self) -> Service {
+        if self.counts {
+            clock::thread_service().saturating_sub(self.service_before)
+        } else {
+            Service::ZERO
+        }
     }
 }

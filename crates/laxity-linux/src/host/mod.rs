@@ -12,7 +12,7 @@ pub(crate) mod thread;
 use std::collections::BTreeMap;
 use std::fs;
 
-use laxity_model::{Host, HostError, Outside, Program, RunRecord, Span};
+use laxity_model::{Host, HostError, Outside, Priority, Program, RunRecord, Span};
 
 use crate::sched::{self, Tid};
 use crate::slots::{SlotReport, Timing, calibrate};
@@ -132,7 +132,7 @@ impl Host for LiveHost {
             let outside = if slots.confined {
                 Outside::Confined
             } else {
-                Outside::Timesharing
+                Outside::Timesharing(Priority::NORMAL)
             };
             timings.push(self.timing(slots.cpu, outside)?);
         }

@@ -145,6 +145,7 @@ fn spawn_all(
         capacity: config.ring_capacity,
         consumers: Vec::new(),
     };
+    let marks = program.marks.len();
     let deadline = program
         .activities
         .iter()
@@ -194,6 +195,7 @@ fn spawn_all(
             run: Arc::clone(run),
             ring: rings.next(),
             place,
+            marks,
         })?);
     }
     threads.collector = Some(collector::spawn(

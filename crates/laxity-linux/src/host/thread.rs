@@ -34,6 +34,8 @@ pub(crate) struct Start {
     pub(crate) run: Arc<Run>,
     pub(crate) ring: Producer,
     pub(crate) place: Place,
+    /// How many names for marks the program has.
+    pub(crate) marks: usize,
 }
 
 /// What it hands back.
@@ -108,6 +110,8 @@ struct Worker {
     holding: Holding,
     /// The handler or deferred call is between its enter and its exit.
     inside: bool,
+    /// The beginning of its reservation is recorded, and its end not yet.
+    recorded: bool,
 }
 
 impl Worker {
@@ -119,6 +123,7 @@ impl Worker {
             run,
             mut ring,
             place,
+            marks,
         } = start;
         clock::use_exact_timers();
         prefault_stack();
@@ -154,9 +159,13 @@ impl Worker {
                     activity: id,
                 },
                 timed_out: false,
+                marks,
+                counts: activity.placement != Placement::External,
+                service_before: clock::thread_service(),
             },
             holding,
             inside: false,
+            recorded: false,
         };
         let before = ThreadUsage::now();
         if worker.context.run.sleep_until(begin) {
@@ -170,9 +179,18 @@ impl Worker {
         })
     }
 
+    /// The first dispatch: it was never asleep, so nothing wakes it.
     fn begin(&mut self, with_reservation: bool) -> Result<(), HoldError> {
-        let start = self.context.run.start();
-        self.woke(start);
+        match self.placement {
+            Placement::Interrupt(_) | Placement::Deferred => {
+                let start = self.context.run.start();
+                self.woke(start);
+            }
+            Placement::Thread(_) | Placement::Foreign { .. } => {
+                self.context.log.now(EventKind::Dispatch, [0, 0]);
+            }
+            Placement::External => {}
+        }
         if with_reservation {
             self.begin_reservation()?;
         }
@@ -197,14 +215,10 @@ impl Worker {
             Step::Wait(semaphore) => return Ok(self.wait(semaphore, None)),
             Step::WaitUntil(semaphore, until) => return Ok(self.wait(semaphore, Some(until))),
             Step::Yield => thread::yield_now(),
-            Step::BeginReservation => self.begin_reservation()?,
-            Step::EndReservation => {
-                self.holding.end();
-                self.context.log.now(EventKind::ReservationEnd, [0, 0]);
-            }
+            Step::BeginReservation => return self.begin_reservation(),
+            Step::EndReservation => return Ok(self.end_reservation()),
             Step::Finish => {
-                self.left();
-                self.context.log.now(EventKind::Finish, [0, 0]);
+                self.finish();
                 return Ok(Flow::Stop);
             }
             Step::EndRun => {
@@ -229,6 +243,9 @@ impl Worker {
     }
 
     fn sleep(&mut self, until: Instant) -> Flow {
+        if matches!(self.placement, Placement::Deferred) {
+            return self.mistake("a deferred call waits for semaphores only, not for time");
+        }
         if clock::now() < until {
             self.left();
             self.holding.enter_wait();
@@ -236,54 +253,69 @@ impl Worker {
                 self.context.run.doze_until(until);
             }
             self.holding.leave_wait();
-        } else if matches!(self.placement, Placement::Interrupt(_)) {
-            // The device raised the line while the handler ran: it is entered again, as a level-triggered line would.
-            self.left();
+            if self.context.run.ended() {
+                return Flow::Stop;
+            }
+            self.woke(until);
+            return Flow::Continue;
         }
-        if self.context.run.ended() {
-            return Flow::Stop;
+        match self.placement {
+            Placement::Interrupt(_) => {
+                // The device raised the line while the handler ran: it is entered again, as a level-triggered line would.
+                self.left();
+                self.woke(until);
+            }
+            // A wait that was over before it began is a release all the same.
+            Placement::Thread(_) | Placement::Foreign { .. } => {
+                self.context.log.now(EventKind::Wake, [until.as_nanos(), 0])
+            }
+            Placement::Deferred | Placement::External => {}
         }
-        self.woke(until);
         Flow::Continue
     }
 
     fn wait(&mut self, id: SemaphoreId, until: Option<Instant>) -> Flow {
+        if until.is_some() && matches!(self.placement, Placement::Deferred) {
+            return self.mistake("a deferred call waits for semaphores only, not for time");
+        }
         let run = Arc::clone(&self.context.run);
         let Some(semaphore) = run.semaphore(id) else {
-            run.fail(HostError::BadProgram(format!(
-                "semaphore {id} does not exist"
-            )));
-            return Flow::Stop;
+            return self.mistake(&format!("semaphore {id} does not exist"));
         };
-        let deferred = matches!(self.placement, Placement::Deferred);
-        if deferred {
-            // Queued again while it ran: it goes to the end of the queue, behind other calls of the same rank.
-            self.left();
-            thread::yield_now();
+        let mut taken = semaphore.try_take();
+        if taken.is_none() && until.is_some_and(|until| until <= clock::now()) {
+            self.context.timed_out = true;
+            return Flow::Continue;
         }
-        let taken = semaphore.try_take().unwrap_or_else(|| {
+        if taken.is_none() {
             self.left();
             self.holding.enter_wait();
-            let taken = semaphore.take(until);
+            let found = semaphore.take(until);
             self.holding.leave_wait();
-            if taken == Taken::One && !deferred {
-                self.woke(semaphore.last_signal());
+            match (found, until) {
+                (Taken::One, _) => self.woke(semaphore.last_signal()),
+                (Taken::TimedOut, Some(until)) => self.woke(until),
+                (Taken::TimedOut | Taken::Closed, _) => {}
             }
-            taken
-        });
-        if taken == Taken::One && deferred {
-            self.woke(semaphore.last_signal());
+            taken = Some(found);
         }
-        self.context.timed_out = taken == Taken::TimedOut;
-        match taken {
-            Taken::One => {}
-            Taken::TimedOut => self.woke(until.unwrap_or_else(clock::now)),
-            Taken::Closed => return Flow::Stop,
+        self.context.timed_out = taken == Some(Taken::TimedOut);
+        if taken == Some(Taken::Closed) {
+            Flow::Stop
+        } else {
+            Flow::Continue
         }
-        Flow::Continue
     }
 
-    /// Records that the activity has the processor again; `meant` is when it was to have it.
+    /// The program is wrong, and the run over.
+    fn mistake(&self, what: &str) -> Flow {
+        self.context
+            .run
+            .fail(HostError::BadProgram(what.to_owned()));
+        Flow::Stop
+    }
+
+    /// Records that the activity has the processor again after a wait; `meant` is when it was to have it.
     fn woke(&mut self, meant: Instant) {
         let now = clock::now();
         let args = [meant.as_nanos(), 0];
@@ -297,43 +329,63 @@ impl Worker {
                 log.at(now, EventKind::DeferredEnter, args);
                 self.inside = true;
             }
-            _ => {
+            Placement::Thread(_) | Placement::Foreign { .. } => {
                 log.at(now, EventKind::Wake, args);
                 log.at(now, EventKind::Dispatch, [0, 0]);
             }
+            Placement::External => {}
         }
     }
 
     /// Records that the activity gives the processor up.
     fn left(&mut self) {
         let kind = match self.placement {
-            Placement::Interrupt(_) => EventKind::InterruptExit,
-            Placement::Deferred => EventKind::DeferredExit,
-            _ => EventKind::Block,
+            Placement::Interrupt(_) if self.inside => EventKind::InterruptExit,
+            Placement::Deferred if self.inside => EventKind::DeferredExit,
+            Placement::Thread(_) | Placement::Foreign { .. } => EventKind::Block,
+            _ => return,
         };
-        if kind == EventKind::Block || self.inside {
-            self.inside = false;
-            self.context.log.now(kind, [0, 0]);
+        self.inside = false;
+        self.context.log.now(kind, [0, 0]);
+    }
+
+    fn finish(&mut self) {
+        self.context.log.now(EventKind::Finish, [0, 0]);
+        if self.inside {
+            self.left();
         }
     }
 
-    fn begin_reservation(&mut self) -> Result<(), HoldError> {
+    fn end_reservation(&mut self) -> Flow {
+        if self.reservation.is_none() {
+            return self.mistake("an activity ended a reservation that it does not declare");
+        }
+        if self.holding.holds() {
+            self.holding.end();
+            self.recorded = false;
+            self.context.log.now(EventKind::ReservationEnd, [0, 0]);
+        }
+        Flow::Continue
+    }
+
+    fn begin_reservation(&mut self) -> Result<Flow, HoldError> {
         let Some(request) = self.reservation else {
-            self.context.run.fail(HostError::BadProgram(
-                "an activity without a reservation began one".to_owned(),
-            ));
-            return Ok(());
+            return Ok(self.mistake("an activity began a reservation that it does not declare"));
         };
+        if self.recorded {
+            return Ok(Flow::Continue);
+        }
         // A confined thread comes back in its slot only; enforcement began before.
         let from = clock::now();
         self.holding.begin()?;
+        self.recorded = true;
         let reservation = request.reservation;
         let args = [
             reservation.service().as_nanos(),
             reservation.period().as_nanos(),
         ];
         self.context.log.at(from, EventKind::ReservationBegin, args);
-        Ok(())
+        Ok(Flow::Continue)
     }
 }
 

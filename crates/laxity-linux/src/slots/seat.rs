@@ -115,6 +115,7 @@ struct Edges {
     tid: Tid,
     own: Attributes,
     inside: Attributes,
+    outside: Attributes,
 }
 
 /// A seat as its dispatcher sees it.
@@ -146,6 +147,10 @@ impl Attended {
             let edges = Edges {
                 tid: Tid(self.seat.tid.load(Ordering::SeqCst)),
                 own: Attributes::new(own, own.is_real_time()),
+                outside: match self.seat.outside {
+                    Outside::Timesharing(priority) => Attributes::new(map::thread(priority), true),
+                    Outside::Confined => Attributes::new(own, own.is_real_time()),
+                },
                 inside: Attributes::new(Policy::Fifo(map::OCCUPANT), true),
             };
             // A confined thread keeps its rank all the time: its gate alone says when it runs.
@@ -174,7 +179,7 @@ impl Attended {
                 self.seat.gate.open();
                 Ok(())
             }
-            Outside::Timesharing => edges.inside.apply_unchecked(edges.tid),
+            Outside::Timesharing(_) => edges.inside.apply_unchecked(edges.tid),
         }
     }
 
@@ -185,7 +190,7 @@ impl Attended {
         };
         match self.seat.outside {
             Outside::Confined => self.seat.gate.close(edges.tid),
-            Outside::Timesharing => edges.own.apply_unchecked(edges.tid),
+            Outside::Timesharing(_) => edges.outside.apply_unchecked(edges.tid),
         }
     }
 

@@ -159,6 +159,27 @@ impl Bands {
         self.enqueue_last(thread, now);
     }
 
+    /// Changes a thread's own priority: a boost it has is lost, it has a full quantum, and if it competes it goes to the tail of its
+    /// new level.
+    pub fn set_priority(&mut self, thread: u16, priority: Priority, now: Instant) {
+        self.settle(now);
+        let quantum = self.config.quantum;
+        let entry = &mut self.threads[usize::from(thread)];
+        let place = entry.place;
+        match place {
+            Place::Away => {}
+            Place::Running => self.running = None,
+            Place::Ready => self.levels.remove(entry.level, thread),
+        }
+        entry.base = priority.level();
+        entry.level = priority.level();
+        entry.rescued = false;
+        entry.left = quantum;
+        if place != Place::Away {
+            self.enqueue_last(thread, now);
+        }
+    }
+
     /// A thread that was run by something above the bands competes again, as if preempted: at the head of its level, with what
     /// is left of its quantum.
     pub fn resume(&mut self, thread: u16, now: Instant) {

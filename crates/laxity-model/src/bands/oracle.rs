@@ -106,6 +106,23 @@ impl Oracle {
         self.ready_last(thread);
     }
 
+    pub(super) fn set_priority(&mut self, thread: u16, priority: Priority) {
+        let away = self.is_away(thread);
+        self.ready.retain(|other| *other != thread);
+        if self.running == Some(thread) {
+            self.running = None;
+        }
+        let quantum = self.config.quantum.as_nanos();
+        let entry = self.thread(thread);
+        entry.base = priority.level();
+        entry.level = priority.level();
+        entry.rescued = false;
+        entry.left = quantum;
+        if !away {
+            self.ready_last(thread);
+        }
+    }
+
     pub(super) fn resume(&mut self, thread: u16) {
         self.ready_first(thread);
     }

@@ -166,6 +166,7 @@ enum Op {
     Start(u16),
     Wake(u16, bool),
     Resume(u16),
+    SetPriority(u16, Priority),
     HasRun(u16),
     Leave(u16),
     Yield,
@@ -179,6 +180,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         thread.clone().prop_map(Op::Start),
         (thread.clone(), any::<bool>()).prop_map(|(t, signal)| Op::Wake(t, signal)),
         thread.clone().prop_map(Op::Resume),
+        (thread.clone(), (0..32_u8).prop_filter_map("below 32", Priority::new))
+            .prop_map(|(t, p)| Op::SetPriority(t, p)),
         thread.clone().prop_map(Op::HasRun),
         thread.prop_map(Op::Leave),
         Just(Op::Yield),
@@ -224,6 +227,7 @@ proptest! {
                     slow.wake(t, end);
                 }
                 Op::Resume(t) if slow.is_away(t) => { fast.resume(t, now); slow.resume(t); }
+                Op::SetPriority(t, p) => { fast.set_priority(t, p, now); slow.set_priority(t, p); }
                 Op::HasRun(t) => { fast.has_run(t, now); slow.has_run(t); }
                 Op::Leave(t) => { fast.leave(t, now); slow.leave(t); }
                 Op::Yield => if let Some(t) = slow.running() { fast.yield_now(t, now); slow.yield_now(t); },

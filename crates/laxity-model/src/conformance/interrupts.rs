@@ -118,7 +118,10 @@ fn completes(host: &mut dyn Host, who: Placement, others: &[Placement]) -> Resul
             Step::Finish
         });
     }
-    let expected: Vec<u64> = [BEGIN, END].into_iter().chain((10..).take(cues.len())).collect();
+    let expected: Vec<u64> = [BEGIN, END]
+        .into_iter()
+        .chain((10..).take(cues.len()))
+        .collect();
     // The lowest first, so that nothing but their rank makes their order.
     cues.reverse();
     stage.actor(who, first, move |calls, context| {
@@ -166,7 +169,11 @@ fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
                 return Step::Burn(micros(100));
             }
             rounds += 1;
-            if rounds == ROUNDS { Step::Finish } else { Step::Wait(cue) }
+            if rounds == ROUNDS {
+                Step::Finish
+            } else {
+                Step::Wait(cue)
+            }
         });
     }
     let order = [1, 2, 0];
@@ -219,7 +226,11 @@ fn device_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let who = stage.actor(DEVICE, cue, move |calls, context| {
         let due = next.map_or_else(|| context.now(), |due| due) + PERIOD;
         next = Some(due);
-        if calls == INSTANTS { Step::Finish } else { Step::SleepUntil(due) }
+        if calls == INSTANTS {
+            Step::Finish
+        } else {
+            Step::SleepUntil(due)
+        }
     });
     let play = stage.play(host, &[cue])?;
     let enters = super::stage::of(&play.record, who, EventKind::InterruptEnter);
@@ -231,13 +242,21 @@ fn device_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         enters.len(),
         INSTANTS + 2
     );
-    ensure!(exits.len() == enters.len(), "{} exits of {} entries", exits.len(), enters.len());
+    ensure!(
+        exits.len() == enters.len(),
+        "{} exits of {} entries",
+        exits.len(),
+        enters.len()
+    );
     for pair in enters[2..].windows(2) {
         let apart = pair[1].args[0] - pair[0].args[0];
         ensure!(apart == PERIOD.as_nanos(), "raised {apart} ns apart");
     }
     for enter in &enters {
-        ensure!(enter.at.as_nanos() >= enter.args[0], "entered before it was raised: {enter:?}");
+        ensure!(
+            enter.at.as_nanos() >= enter.args[0],
+            "entered before it was raised: {enter:?}"
+        );
     }
     Ok(())
 }

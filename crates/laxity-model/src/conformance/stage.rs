@@ -156,7 +156,11 @@ impl Stage {
         });
         self.program.add("curtain", CPU, DEVICE, curtain);
         let record = host.run(self.program, NEVER)?;
-        ensure!(record.events_lost == 0, "{} events lost", record.events_lost);
+        ensure!(
+            record.events_lost == 0,
+            "{} events lost",
+            record.events_lost
+        );
         ensure!(
             record.ended_by == end,
             "ended by {:?} instead of {end:?}; told so far: {:?}",
@@ -174,7 +178,11 @@ impl Stage {
 impl Play {
     /// Whether exactly this was told.
     pub(super) fn expect(&self, told: &[u64]) -> Result<(), Failure> {
-        ensure!(self.told == told, "told {:?} instead of {told:?}", self.told);
+        ensure!(
+            self.told == told,
+            "told {:?} instead of {told:?}",
+            self.told
+        );
         Ok(())
     }
 }

@@ -68,7 +68,11 @@ fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     });
     stage.actor(HIGH, high, move |calls, context| {
         story.tell(context, 20 + calls);
-        if calls == 2 { Step::Finish } else { Step::Wait(high) }
+        if calls == 2 {
+            Step::Finish
+        } else {
+            Step::Wait(high)
+        }
     });
     let play = stage.play(host, &[low])?;
     play.expect(&[10, 20, 11, 21, 12, 22, 13])
@@ -143,7 +147,11 @@ fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     for (who, cue) in (0..).zip(cues) {
         stage.actor(MIDDLE, cue, move |calls, context| {
             story.tell(context, 10 * who + calls);
-            if calls == 2 { Step::Finish } else { Step::Burn(micros(300)) }
+            if calls == 2 {
+                Step::Finish
+            } else {
+                Step::Burn(micros(300))
+            }
         });
     }
     let play = stage.play(host, &[cues[2], cues[0], cues[3], cues[1]])?;
@@ -157,7 +165,11 @@ fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
     for (who, cue) in (0..).zip(cues) {
         stage.actor(MIDDLE, cue, move |calls, context| {
             story.tell(context, 10 * calls + who);
-            if calls == 3 { Step::Finish } else { Step::Yield }
+            if calls == 3 {
+                Step::Finish
+            } else {
+                Step::Yield
+            }
         });
     }
     let play = stage.play(host, &cues)?;

@@ -4,6 +4,8 @@
 //! for each lane of [`lanes`](super::lanes). Names are sent once a run and referred to by number.
 
 mod run;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use serde::Serialize;
