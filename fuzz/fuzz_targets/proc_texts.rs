@@ -45,8 +45,8 @@ fuzz_target!(|text: &str| {
     assert!(parse::mounts(text).len() <= lines);
     assert!(parse::steal_ticks(text).len() <= lines);
     assert!(parse::interrupt_names(text).len() <= lines);
-    parse::status_capabilities(text, name);
-    parse::is_initial_user_namespace(text);
-    parse::hrtick(text);
-    parse::preemption(name, Some(text), Some(text), Some(text));
+    let _ = parse::status_capabilities(text, name);
+    let _ = parse::is_initial_user_namespace(text);
+    let _ = parse::hrtick(text);
+    let _ = parse::preemption(name, Some(text), Some(text), Some(text));
 });

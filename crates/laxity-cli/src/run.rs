@@ -73,7 +73,7 @@ pub(crate) fn choose(on: On, threads: usize) -> Result<(Host, Vec<String>), Fail
     }
 }
 
-fn failure(error: RunError) -> Failure {
+pub(crate) fn failure(error: RunError) -> Failure {
     let code = match &error {
         RunError::Refused { .. } => REFUSED,
         RunError::CannotRun(_) | RunError::Nothing(_) => CANNOT_RUN,

@@ -56,6 +56,10 @@ fn variant(name: &str, placement: &str, gap_width: u64) -> VariantResults {
     let control = histogram(4, 20_000, 1_000_000, 60_000);
     let pending = histogram(5, 1_600, 14, 8);
     VariantResults {
+        about: String::new(),
+        samples_undelivered: 0,
+        contracts: Vec::new(),
+        surprises: Vec::new(),
         name: name.into(),
         placement: placement.into(),
         enforcer: None,
@@ -173,6 +177,7 @@ fn results() -> RunResults {
         to: "14.7 % of a processor (Jones, Saroiu §6.2)".into(),
     };
     RunResults {
+        file: "soft-modem.toml".into(),
         file_version: FILE_VERSION,
         laxity_version: "0.1.0".into(),
         scenario: "soft-modem".into(),

@@ -36,6 +36,14 @@ pub(crate) enum HoldError {
 }
 
 impl HoldError {
+    /// Whether the kernel agreed, and somebody else decided otherwise at once.
+    pub(crate) fn is_without_effect(&self) -> bool {
+        let (Self::Sched(error) | Self::Deadline(DeadlineError::Sched(error))) = self else {
+            return false;
+        };
+        matches!(error, SchedError::NoEffect { .. })
+    }
+
     /// As the error of a run, naming the activity.
     pub(crate) fn about(&self, activity: &str) -> HostError {
         let text = format!("activity {activity}: {self}");

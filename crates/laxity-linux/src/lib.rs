@@ -17,10 +17,12 @@ pub mod rights;
 pub mod sched;
 pub mod signals;
 pub mod slots;
+mod supply;
 pub mod usage;
 pub mod witness;
 
 pub use deadline::ThreadReservation;
 pub use event_log::{EventLog, EventReader};
 pub use host::{LiveConfig, LiveHost};
+pub use supply::supply;
 pub use witness::WitnessConfig;

@@ -1,7 +1,8 @@
 //! The witness: a thread above all others that wakes at fixed instants, and so sees when the machine itself stands still.
 //!
 //! A virtual machine may stop for 20 ms without counting steal time. Whatever overlaps a late wake-up of the witness was
-//! disturbed from outside, and is judged apart. It cannot serve beside `SCHED_DEADLINE`, which outranks it.
+//! disturbed from outside, and is judged apart. Where slots are dispatched, the dispatcher testifies too, to what was late at its
+//! own instants. A witness cannot serve beside `SCHED_DEADLINE`, which outranks it.
 
 use std::sync::Arc;
 use std::thread;

@@ -2,6 +2,8 @@
 //!
 //! A program of its own instead of tests in the usual frame, since it starts itself again as the process to be killed.
 
+mod common;
+
 use std::error::Error;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -23,6 +25,7 @@ fn main() -> Outcome {
     if let Some(process) = std::env::args().skip_while(|arg| arg != "--confine").nth(1) {
         return confine_and_wait(process.parse()?);
     }
+    let _among_tests = common::live_lock();
     let Some(_live) = rights::require(&[Right::Freezer, Right::RealTime]) else {
         return Ok(());
     };

@@ -1,6 +1,8 @@
 //! Programs on the live host: what they see, and that nothing of them remains.
 #![allow(unsafe_code)]
 
+mod common;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -24,8 +26,22 @@ fn thread(level: u8) -> Placement {
     Placement::Thread(Priority::new(level).expect("a priority below 32"))
 }
 
-fn live() -> Option<(LiveTest, LiveHost)> {
-    let turn = rights::require(&[Right::RealTime, Right::Processors(2)])?;
+/// The turn of a live test among those of this machine.
+struct Turn {
+    _among_tests: common::LiveLock,
+    _live: LiveTest,
+}
+
+fn turn(rights: &[Right]) -> Option<Turn> {
+    let among_tests = common::live_lock();
+    Some(Turn {
+        _live: rights::require(rights)?,
+        _among_tests: among_tests,
+    })
+}
+
+fn live() -> Option<(Turn, LiveHost)> {
+    let turn = turn(&[Right::RealTime, Right::Processors(2)])?;
     Some((turn, LiveHost::new(config())))
 }
 
@@ -346,7 +362,7 @@ fn a_panic_in_a_body_ends_the_run_and_restores_everything() {
 }
 
 #[test]
-fn sigint_interrupts_the_run_and_restores_everything() {
+fn sigint_and_sigterm_interrupt_the_run_and_restore_everything() {
     let Some((_turn, mut host)) = live() else {
         return;
     };
@@ -360,6 +376,18 @@ fn sigint_interrupts_the_run_and_restores_everything() {
     });
     let error = host.run(program, Span::from_secs(30)).unwrap_err();
     assert_eq!(error, HostError::Interrupted("SIGINT"));
+    assert_eq!(before, footprint());
+
+    let mut confined = Program::new(1);
+    let request = reservations::two_of_eight();
+    with_reservation(&mut confined, "confined", request, spinner());
+    confined.add("killer", CPU0, thread(31), |context: &mut dyn Context| {
+        // SAFETY: as above.
+        unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
+        Step::SleepUntil(context.now() + ms(1_000))
+    });
+    let error = host.run(confined, Span::from_secs(30)).unwrap_err();
+    assert_eq!(error, HostError::Interrupted("SIGTERM"));
     assert_eq!(before, footprint());
     // The watch is over: a new one begins without the old signal.
     assert_eq!(signals::Watch::begin().caught(), None);
@@ -401,7 +429,7 @@ fn bad_programs_start_nothing() {
     ));
 
     let mut handler = Program::new(1);
-    let request = reserved(2_000, 8_000, Enforcer::Slots, Outside::Confined);
+    let request = reservations::two_of_eight();
     let id = with_reservation(&mut handler, "a", request, counted(&ran));
     handler.activities[id.index()].placement =
         Placement::Interrupt(laxity_model::InterruptLevel(1));
@@ -479,6 +507,10 @@ fn too_many_events_are_counted_as_lost() {
 mod reservations {
     use super::*;
 
+    pub(super) fn two_of_eight() -> ReservationRequest {
+        reserved(2_000, 8_000, Enforcer::Slots, Outside::Confined)
+    }
+
     /// A body that reads the clock all the time and keeps the stretches in which it could not.
     fn observer(
         gaps: &Arc<Mutex<Vec<(Instant, Instant)>>>,
@@ -510,7 +542,7 @@ mod reservations {
         let before = footprint();
         let gaps = Arc::new(Mutex::new(Vec::with_capacity(10_000)));
         let mut program = Program::new(1);
-        let request = reserved(2_000, 8_000, Enforcer::Slots, Outside::Confined);
+        let request = two_of_eight();
         let confined = with_reservation(&mut program, "confined", request, observer(&gaps));
         let record = host.run(program, ms(400)).expect("it runs");
         // Nobody competes: what it does not get, confinement keeps from it.
@@ -518,10 +550,11 @@ mod reservations {
         assert!(service < Service::from_millis(115), "{service} of 100 ms");
         let begins = of(&record, confined, EventKind::SlotBegin);
         let ends = of(&record, confined, EventKind::SlotEnd);
-        assert!(begins.len() >= 49, "{} slots", begins.len());
+        // Slots that a standing machine has missed are not made up for.
+        assert!((30..=51).contains(&begins.len()), "{} slots", begins.len());
         // The first may have begun before its holder sat down.
         for pair in begins[1..].windows(2) {
-            assert_eq!(pair[1].args[0] - pair[0].args[0], 8_000_000);
+            assert_eq!((pair[1].args[0] - pair[0].args[0]) % 8_000_000, 0);
         }
         assert!(ends.len().abs_diff(begins.len()) <= 1);
         assert_eq!(before, footprint());
@@ -555,7 +588,7 @@ mod reservations {
             return;
         };
         let mut program = Program::new(1);
-        let mut request = reserved(2_000, 8_000, Enforcer::Slots, Outside::Confined);
+        let mut request = two_of_eight();
         request.begins_at_start = false;
         let mut turns = 0;
         let id = with_reservation(
@@ -600,7 +633,7 @@ mod reservations {
         let mut program = Program::new(1);
         let semaphore = program.semaphore(0);
         let mark = program.mark("served");
-        let request = reserved(2_000, 8_000, Enforcer::Slots, Outside::Confined);
+        let request = two_of_eight();
         let mut first = true;
         with_reservation(
             &mut program,
@@ -649,7 +682,7 @@ mod reservations {
         };
         for (fifo, named) in [(85, true), (70, false)] {
             let mut program = Program::new(1);
-            let request = reserved(2_000, 8_000, Enforcer::Slots, Outside::Confined);
+            let request = two_of_eight();
             let id = with_reservation(&mut program, "modem", request, spinner());
             program.add(
                 "greedy",
@@ -665,6 +698,29 @@ mod reservations {
             };
             assert_eq!(reason.contains("greedy"), named, "{reason}");
         }
+    }
+
+    #[test]
+    fn a_stranger_above_the_slot_is_named_with_its_process() {
+        let Some((_turn, mut host)) = live() else {
+            return;
+        };
+        let mut stranger = laxity_linux::command::RunningCommand::start(
+            std::process::Command::new("sleep").arg("1000"),
+        )
+        .expect("sleep starts");
+        sched::set_policy(stranger.id(), Policy::Fifo(85)).expect("a policy for a child");
+        let mut program = Program::new(1);
+        let request = two_of_eight();
+        let id = with_reservation(&mut program, "modem", request, spinner());
+        let record = host.run(program, ms(20)).expect("it runs");
+        let grant = record.usage[id.index()].grant.clone().expect("a grant");
+        let Grade::Unenforced { reason } = grant.grade else {
+            panic!("process {} went unnoticed", stranger.id());
+        };
+        assert!(reason.contains("SCHED_FIFO priority 85"), "{reason}");
+        assert!(reason.contains(&stranger.id().to_string()), "{reason}");
+        stranger.kill().expect("it can be killed");
     }
 
     #[test]
@@ -698,9 +754,7 @@ mod reservations {
 
     #[test]
     fn a_deadline_reservation_is_granted_and_given_back() {
-        let Some(_turn) =
-            rights::require(&[Right::RealTime, Right::Deadline, Right::Processors(2)])
-        else {
+        let Some(_turn) = turn(&[Right::RealTime, Right::Deadline, Right::Processors(2)]) else {
             return;
         };
         let before = footprint();

@@ -57,6 +57,7 @@ mod profile;
 mod queue;
 mod record;
 mod step;
+mod supply;
 mod threads;
 mod timers;
 mod twin;

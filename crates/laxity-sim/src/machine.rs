@@ -45,6 +45,9 @@ impl Machine {
         end: Instant,
     ) -> Result<RunEnd, (u16, Fault)> {
         self.start();
+        if self.alive == 0 {
+            return Ok(RunEnd::AllFinished);
+        }
         let ended_by = loop {
             let due = self.next_due();
             if due >= end {

@@ -139,7 +139,7 @@ impl Twin {
 }
 
 /// No slot is planned that is shorter: below it, a table is all edges.
-const SHORTEST_SLOT: Span = Span::from_micros(10);
+pub(crate) const SHORTEST_SLOT: Span = Span::from_micros(10);
 
 impl Host for Twin {
     fn describe(&self) -> String {

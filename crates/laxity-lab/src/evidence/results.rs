@@ -22,7 +22,9 @@ pub struct RunResults {
     pub laxity_version: String,
     /// The scenario's name.
     pub scenario: String,
-    /// The contract it was judged by.
+    /// The scenario's file, as it was named.
+    pub file: String,
+    /// The contracts that variants were judged by, by name.
     pub contract: String,
     /// What ran it: `linux 6.18.44`, `twin win2000-pii450`.
     pub host: String,
@@ -103,6 +105,8 @@ pub struct Skipped {
 pub struct VariantResults {
     /// Its name.
     pub name: String,
+    /// One line about it; may be empty.
+    pub about: String,
     /// Where the device's processing ran: `interrupt`, `thread 24`, `reserved 2ms/8ms`.
     pub placement: String,
     /// Who enforced the reservation: `slots`, `deadline`; none without one.
@@ -121,6 +125,8 @@ pub struct VariantResults {
     pub samples_lost: u64,
     /// Samples that were due to go out and were not there.
     pub samples_underrun: u64,
+    /// Samples that the far end had not delivered when their time came: the emulation's own failure, which makes the run worthless.
+    pub samples_undelivered: u64,
     /// The most samples that waited after processing.
     pub samples_pending_max: u64,
     /// Samples that waited after processing, at each interrupt.
@@ -153,6 +159,24 @@ pub struct VariantResults {
     pub events_recorded: u64,
     /// Events that did not fit the ring.
     pub events_lost: u64,
+    /// Each contract it was judged by.
+    pub contracts: Vec<ContractResults>,
+    /// What the scenario expects: of all contracts together, leaving out those of which it expects nothing.
+    #[serde(with = "ExpectationJson")]
+    pub expected: Expectation,
+    /// What is not as the scenario expects, beside the contracts: samples, the transfer, the grade.
+    pub surprises: Vec<String>,
+    /// Whether everything came as the scenario expects.
+    pub as_expected: bool,
+    /// The judgement on all contracts of which the scenario expects something.
+    pub verdict: VerdictJson,
+}
+
+/// The judgement by one contract.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ContractResults {
+    /// Its name.
+    pub name: String,
     /// What the scenario expects.
     #[serde(with = "ExpectationJson")]
     pub expected: Expectation,
@@ -170,6 +194,39 @@ impl VariantResults {
             Grade::Enforced => None,
             Grade::Unenforced { reason } => Some(reason.clone()),
         };
+    }
+
+    /// Sums the contracts and the `surprises` up: what was expected, what came, and whether that is the same.
+    pub fn summarise(&mut self, surprises: Vec<String>) {
+        let judged = self.contracts.iter().filter(|contract| contract.expected != Expectation::Any);
+        let has = |outcome| judged.clone().any(|contract| contract.verdict.result == outcome);
+        let result = if has(Outcome::Violated) {
+            Outcome::Violated
+        } else if has(Outcome::Inconclusive) {
+            Outcome::Inconclusive
+        } else {
+            Outcome::Met
+        };
+        let wished = judged.clone().map(|contract| contract.expected);
+        self.expected = wished.max_by_key(|e| *e as u8).unwrap_or(Expectation::Any);
+        let reasons = self.contracts.iter().flat_map(|contract| {
+            contract.verdict.reasons.iter().map(move |reason| format!("{}: {reason}", contract.name))
+        });
+        let reasons = surprises.iter().cloned().chain(reasons).collect();
+        self.as_expected = surprises.is_empty() && self.contracts.iter().all(|c| c.as_expected);
+        self.surprises = surprises;
+        self.verdict = VerdictJson { result, reasons };
+    }
+
+    /// Everything that is not as expected, in words; empty if all is.
+    pub fn unexpected(&self) -> impl Iterator<Item = String> + '_ {
+        let contracts = self.contracts.iter().filter(|contract| !contract.as_expected);
+        let contracts = contracts.map(|contract| {
+            let why = contract.verdict.reasons.first().map_or("no reason", String::as_str);
+            let (name, result) = (&contract.name, contract.verdict.result);
+            format!("{name} was to be {} and is {result}: {why}", contract.expected)
+        });
+        self.surprises.iter().cloned().chain(contracts)
     }
 
     /// The co-thread's gap against its control, in millionths: p99, p99.9 and undisturbed maximum, each the median of the repeats
@@ -208,6 +265,12 @@ pub struct Transfer {
     pub bytes: u64,
     /// How long it took, from request to last byte: the median of the repeats; none if it did not complete.
     pub duration_ns: Option<u64>,
+    /// Why it did not complete; none if it did.
+    pub failure: Option<String>,
+    /// What the modems agreed on downstream, in bit/s; 0 before they did.
+    pub rate_down_bit_s: u64,
+    /// What they agreed on upstream, in bit/s.
+    pub rate_up_bit_s: u64,
     /// Frames that the link sent again.
     pub retransmissions: u64,
     /// Times the modems learnt the line again.

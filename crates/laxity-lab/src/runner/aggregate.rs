@@ -123,6 +123,7 @@ impl Aggregate<'_> {
             events_lost: self.runs.iter().map(|run| run.record.events_lost).sum(),
             contracts: Vec::new(),
             expected: Expectation::Any,
+            surprises: Vec::new(),
             as_expected: false,
             verdict: VerdictJson { result: Outcome::Inconclusive, reasons: Vec::new() },
         };

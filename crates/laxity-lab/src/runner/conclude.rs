@@ -49,6 +49,7 @@ pub(super) fn conclude(
         laxity_version: env!("CARGO_PKG_VERSION").into(),
         scenario: resolved.title.clone(),
         file: resolved.file.clone(),
+        contract: contracts(resolved),
         provenance: provenance(&circumstances, machine.as_ref()),
         host: circumstances.host,
         seed: resolved.seed,
@@ -59,6 +60,17 @@ pub(super) fn conclude(
         verdict,
         exit_code,
     }
+}
+
+/// The names of all contracts, in the order of their first use.
+fn contracts(resolved: &Resolved) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (contract, _) in resolved.variants.iter().flat_map(|variant| &variant.contracts) {
+        if !names.contains(&contract.name.as_str()) {
+            names.push(&contract.name);
+        }
+    }
+    names.join(", ")
 }
 
 /// Met if every variant came as the scenario expects; inconclusive if all that did not are inconclusive.
@@ -73,8 +85,8 @@ fn overall(variants: &[VariantResults]) -> (VerdictJson, u8) {
         (Outcome::Violated, NOT_AS_EXPECTED)
     };
     let reasons = surprising.iter().map(|variant| {
-        let why = variant.surprises().next().unwrap_or("not as expected");
-        format!("{}: {why}", variant.name)
+        let why: Vec<String> = variant.unexpected().collect();
+        format!("{}: {}", variant.name, why.join("; "))
     });
     (VerdictJson { result, reasons: reasons.collect() }, exit_code)
 }

@@ -9,6 +9,7 @@ pub mod compose;
 mod conclude;
 pub mod live;
 pub mod observe;
+pub mod plan;
 pub mod schedule;
 pub mod tasks;
 pub mod twin;

@@ -29,6 +29,24 @@ pub struct Resolved {
     pub variants: Vec<ResolvedVariant>,
 }
 
+impl Resolved {
+    /// Keeps these variants, and the controls they are compared with; leaves all others out.
+    pub fn keep(&mut self, wanted: impl Fn(&ResolvedVariant) -> bool) {
+        let mut kept: Vec<bool> = self.variants.iter().map(wanted).collect();
+        for index in 0..kept.len() {
+            if let (true, Some(control)) = (kept[index], self.variants[index].control) {
+                kept[control] = true;
+            }
+        }
+        let new_index = |old: usize| kept[..old].iter().filter(|kept| **kept).count();
+        for variant in &mut self.variants {
+            variant.control = variant.control.map(new_index);
+        }
+        let mut kept = kept.iter();
+        self.variants.retain(|_| kept.next().copied().unwrap_or(false));
+    }
+}
+
 /// A variant with all that takes part in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedVariant {

@@ -247,14 +247,7 @@ fn grade(holder: &Member, members: &[Member], strangers: &[RealTimeThread]) -> G
             ));
         }
     }
-    for stranger in strangers {
-        if outranks_a_slot(stranger.policy) {
-            culprits.push(format!(
-                "thread {} \"{}\" of process {} ({})",
-                stranger.tid, stranger.name, stranger.process, stranger.policy
-            ));
-        }
-    }
+    culprits.extend(outranking(strangers));
     if culprits.is_empty() {
         return Grade::Enforced;
     }
@@ -264,6 +257,16 @@ fn grade(holder: &Member, members: &[Member], strangers: &[RealTimeThread]) -> G
             culprits.join(", ")
         ),
     }
+}
+
+/// Those among real-time threads of other processes that a slot's occupant cannot keep the processor from, by name.
+pub(crate) fn outranking(strangers: &[RealTimeThread]) -> Vec<String> {
+    let culprits = strangers.iter().filter(|stranger| outranks_a_slot(stranger.policy));
+    let named = culprits.map(|stranger| {
+        let RealTimeThread { tid, name, process, policy, .. } = stranger;
+        format!("thread {tid} \"{name}\" of process {process} ({policy})")
+    });
+    named.collect()
 }
 
 fn outranks_a_slot(policy: Policy) -> bool {

@@ -16,7 +16,7 @@ use super::{LiveConfig, map};
 use crate::memory::MemoryLock;
 use crate::sched::{self, CpuSet, Policy, Restore, Tid};
 use crate::signals::{self, Watch};
-use crate::slots::{self, Bell, DispatcherStart, ParkSignal, SlotReport, Timing};
+use crate::slots::{self, Bell, Dispatched, DispatcherStart, ParkSignal, SlotReport, Timing};
 use crate::witness::{self, Testimony};
 use crate::{clock, proc};
 
@@ -31,7 +31,7 @@ const LOOK_EVERY: Span = Span::from_millis(2);
 #[derive(Default)]
 struct Threads {
     activities: Vec<JoinHandle<Outcome>>,
-    dispatchers: Vec<JoinHandle<SlotReport>>,
+    dispatchers: Vec<JoinHandle<Dispatched>>,
     bells: Vec<Arc<Bell>>,
     witness: Option<JoinHandle<Testimony>>,
     collector: Option<JoinHandle<Collection>>,
@@ -78,8 +78,9 @@ pub(super) fn run(
     let mut threads = Threads::default();
     let started = spawn_all(config, program, admitted, timings, &run, &mut threads);
     let span = started.and_then(|expected| supervise(&run, &watch, expected, length));
-    let end = clock::now();
     let ended = end_all(&run, threads);
+    // When nobody runs any more: until then service was received and events were recorded.
+    let end = clock::now();
 
     let ended_by = span?;
     if let Some(error) = run.failure() {
@@ -87,8 +88,8 @@ pub(super) fn run(
     }
     let Ended {
         outcomes,
-        reports,
-        testimony,
+        dispatched,
+        mut testimony,
         collection,
     } = ended?;
     // Somebody may have come meanwhile: a grant is as good as its worst moment that was seen.
@@ -114,6 +115,12 @@ pub(super) fn run(
     let steal = proc::steal(&config.processors)
         .zip(steal_before)
         .map(|(after, before)| after.saturating_sub(before));
+    let mut reports = Vec::new();
+    for mut done in dispatched {
+        testimony.disturbances.append(&mut done.disturbances);
+        reports.push(done.report);
+    }
+    testimony.disturbances.sort_by_key(|disturbance| disturbance.from);
     let record = RunRecord {
         start: run.start(),
         end,
@@ -160,6 +167,7 @@ fn spawn_all(
             seats: slots.seats,
             bell: slots.bell,
             timing: *timing,
+            tolerance: config.witness.map(|witness| witness.tolerance),
             ring: rings.next(),
             run: Arc::clone(run),
         })?);
@@ -258,7 +266,7 @@ fn wait_for(
 /// What the threads handed back.
 struct Ended {
     outcomes: Vec<Outcome>,
-    reports: Vec<SlotReport>,
+    dispatched: Vec<Dispatched>,
     testimony: Testimony,
     collection: Collection,
 }
@@ -270,12 +278,12 @@ fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
         bell.ring();
     }
     let mut panicked = false;
-    let mut reports = Vec::new();
+    let mut dispatched = Vec::new();
     for dispatcher in threads.dispatchers {
         // They catch their own panics; a join can only fail by a bug in that.
         dispatcher
             .join()
-            .map_or_else(|_| panicked = true, |report| reports.push(report));
+            .map_or_else(|_| panicked = true, |done| dispatched.push(done));
     }
     let count = threads.activities.len();
     while !threads.activities.iter().all(JoinHandle::is_finished) {
@@ -301,7 +309,7 @@ fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
     match (testimony, collection) {
         (Ok(testimony), Ok(collection)) if !panicked => Ok(Ended {
             outcomes,
-            reports,
+            dispatched,
             testimony: testimony.unwrap_or_default(),
             collection: collection.unwrap_or_default(),
         }),

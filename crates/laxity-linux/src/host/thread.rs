@@ -65,6 +65,8 @@ pub(crate) fn spawn(start: Start) -> Result<thread::JoinHandle<Outcome>, HostErr
             let result = panic::catch_unwind(AssertUnwindSafe(|| Worker::live(start)));
             let outcome = match result {
                 Ok(Ok(outcome)) => outcome,
+                // A thread that was starved until the end is raised by whoever ends the run, perhaps while it lowers itself.
+                Ok(Err(error)) if run.ended() && error.is_without_effect() => Outcome::default(),
                 Ok(Err(error)) => {
                     run.fail(error.about(&name));
                     Outcome::default()
@@ -145,7 +147,8 @@ impl Worker {
         let Some(begin) = run.wait_for_start() else {
             return Ok(Outcome::default());
         };
-        if !holding.holds() {
+        // Lowered first, the holder of a reservation could starve before its dispatcher knows of it.
+        if !begins {
             sched::set_policy(own, own_policy)?;
         }
         let mut worker = Self {
@@ -267,7 +270,8 @@ impl Worker {
             }
             // A wait that was over before it began is a release all the same.
             Placement::Thread(_) | Placement::Foreign { .. } => {
-                self.context.log.now(EventKind::Wake, [until.as_nanos(), 0])
+                let args = [until.as_nanos(), 0];
+                self.context.log.now(EventKind::Wake, args);
             }
             Placement::Deferred | Placement::External => {}
         }

@@ -70,6 +70,7 @@ pub fn calibrate(cpu: usize, outside: Outside) -> Result<Calibration, HostError>
         seats: vec![Arc::clone(&seat)],
         bell,
         timing: Timing::default(),
+        tolerance: None,
         ring,
         run: Arc::clone(&run),
     })?;

@@ -6,7 +6,7 @@ use std::thread;
 
 use laxity_model::ring::Producer;
 use laxity_model::slots::{Command, Dispatcher, SlotTable};
-use laxity_model::{Event, EventKind, HostError, Instant, ProcessorId};
+use laxity_model::{Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Span};
 
 use super::seat::{Attended, Bell, Seat};
 use super::{EARLY, PHASE, SlotReport, Timing};
@@ -14,7 +14,9 @@ use crate::host::map;
 use crate::host::run::Run;
 use crate::host::thread::{message, prefault_stack};
 use crate::sched::{self, CpuSet, Policy, SchedError, Tid};
+use crate::futex::Woken;
 use crate::usage::ThreadUsage;
+use crate::witness::WITNESS_ACTIVITY;
 use crate::{clock, futex};
 
 /// What a dispatcher needs to begin. The seats are in the order of the table's owners.
@@ -25,12 +27,20 @@ pub(crate) struct DispatcherStart {
     pub(crate) seats: Vec<Arc<Seat>>,
     pub(crate) bell: Arc<Bell>,
     pub(crate) timing: Timing,
+    /// It testifies, as a witness, to its own wake-ups that are later than this.
+    pub(crate) tolerance: Option<Span>,
     pub(crate) ring: Producer,
     pub(crate) run: Arc<Run>,
 }
 
+/// What a dispatcher hands back.
+pub(crate) struct Dispatched {
+    pub(crate) report: SlotReport,
+    pub(crate) disturbances: Vec<Disturbance>,
+}
+
 /// Starts the dispatcher; it ends with the run.
-pub(crate) fn spawn(start: DispatcherStart) -> Result<thread::JoinHandle<SlotReport>, HostError> {
+pub(crate) fn spawn(start: DispatcherStart) -> Result<thread::JoinHandle<Dispatched>, HostError> {
     thread::Builder::new()
         .name(format!("dispatcher/{}", start.cpu))
         .spawn(move || Worker::live(start))
@@ -46,10 +56,12 @@ struct Worker {
     ring: Producer,
     run: Arc<Run>,
     slots: u64,
+    tolerance: Option<Span>,
+    disturbances: Vec<Disturbance>,
 }
 
 impl Worker {
-    fn live(start: DispatcherStart) -> SlotReport {
+    fn live(start: DispatcherStart) -> Dispatched {
         let DispatcherStart {
             cpu,
             processor,
@@ -57,6 +69,7 @@ impl Worker {
             seats,
             bell,
             timing,
+            tolerance,
             ring,
             run,
         } = start;
@@ -69,6 +82,8 @@ impl Worker {
             ring,
             run: Arc::clone(&run),
             slots: 0,
+            tolerance,
+            disturbances: Vec::with_capacity(1_024),
         };
         let before = ThreadUsage::now();
         let result = panic::catch_unwind(AssertUnwindSafe(|| worker.work(table)));
@@ -85,11 +100,15 @@ impl Worker {
         for seat in &mut worker.seats {
             seat.abandon();
         }
-        SlotReport {
+        let report = SlotReport {
             cpu,
             slots: worker.slots,
             spent: ThreadUsage::now().since(before).service,
             timing,
+        };
+        Dispatched {
+            report,
+            disturbances: worker.disturbances,
         }
     }
 
@@ -115,15 +134,35 @@ impl Worker {
             self.answer(machine.current())?;
             match machine.poll(clock::now() + ahead) {
                 Command::SleepUntil(until) => {
-                    futex::wait(self.bell.word(), rung, Some(until - ahead));
+                    let due = until - ahead;
+                    if futex::wait(self.bell.word(), rung, Some(due)) == Woken::TimedOut {
+                        self.testify(due, clock::now());
+                    }
                 }
                 Command::SpinUntil(until) => {
-                    clock::spin_until(until - ahead, || false);
+                    let due = until - ahead;
+                    let now = clock::spin_until(due, || false);
+                    self.testify(due, now);
                 }
                 Command::Switch { from, to, edge } => self.switch(from, to, edge)?,
             }
         }
         Ok(())
+    }
+
+    /// Only the witness ranks above, and the machine itself: what kept the dispatcher from an edge was one of them. The witness
+    /// wakes at other instants, so that it takes nothing from short slots, and would not have seen it.
+    fn testify(&mut self, due: Instant, now: Instant) {
+        if self.tolerance.is_some_and(|most| now.saturating_since(due) > most) {
+            self.ring.push(Event {
+                at: now,
+                kind: EventKind::Disturbed,
+                processor: self.processor,
+                activity: WITNESS_ACTIVITY,
+                args: [due.as_nanos(), now.as_nanos()],
+            });
+            self.disturbances.push(Disturbance { from: due, to: now });
+        }
     }
 
     /// Lets threads take and leave their seats between edges; `current` is whose slot it is.

@@ -11,7 +11,7 @@ mod seat;
 
 use laxity_model::Span;
 
-pub(crate) use dispatcher::{DispatcherStart, spawn};
+pub(crate) use dispatcher::{Dispatched, DispatcherStart, spawn};
 pub(crate) use gate::ParkSignal;
 pub(crate) use seat::{Bell, Seat};
 

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::reservations::holder;
-use super::stage::{CPU, NORMAL, counted};
+use super::stage::{CPU, NORMAL, ORDINARY, counted};
 use super::{Case, Failure, Tolerance, ensure};
 use crate::{
     Activity, Enforcer, Grade, Host, HostError, Outside, Program, Reservation, ReservationRequest,
@@ -58,7 +58,7 @@ fn pair(tolerance: &Tolerance, more: Service, calls: &Arc<AtomicU32>) -> Result<
             reservation: Some(ReservationRequest {
                 reservation,
                 enforcer: Enforcer::Slots,
-                outside: Outside::Timesharing,
+                outside: ORDINARY,
                 begins_at_start: true,
             }),
             body: alloc::boxed::Box::new(counted(move |_, _| {
@@ -149,13 +149,7 @@ fn grants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         finish(),
     )?;
     // Granted, though it never asks to have it enforced.
-    let (later, _) = holder(
-        &mut program,
-        [1_000, 8_000],
-        Outside::Timesharing,
-        false,
-        finish(),
-    )?;
+    let (later, _) = holder(&mut program, [1_000, 8_000], ORDINARY, false, finish())?;
     let other = program.add("other", CPU, NORMAL, finish());
     let record = host.run(program, LENGTH)?;
     let Some(grant) = &record.usage[who.index()].grant else {

@@ -2,12 +2,11 @@
 
 use alloc::boxed::Box;
 
-use super::stage::{CPU, DEVICE, LOW, NEVER, counted};
+use super::stage::{CPU, DEVICE, LOW, NEVER, ORDINARY, counted};
 use super::{Case, Failure, Tolerance, ensure};
 use crate::{
-    Activity, Context, Enforcer, Host, HostError, Instant, InterruptLevel, Mark, Outside,
-    Placement, ProcessorId, Program, Reservation, ReservationRequest, SemaphoreId, Service, Span,
-    Step,
+    Activity, Context, Enforcer, Host, HostError, Instant, InterruptLevel, Mark, Placement,
+    ProcessorId, Program, Reservation, ReservationRequest, SemaphoreId, Service, Span, Step,
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -119,7 +118,7 @@ fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fa
             reservation: Some(ReservationRequest {
                 reservation,
                 enforcer: Enforcer::Slots,
-                outside: Outside::Timesharing(Priority::NORMAL),
+                outside: ORDINARY,
                 begins_at_start: true,
             }),
             body: Box::new(counted(|_, _| Step::Finish)),

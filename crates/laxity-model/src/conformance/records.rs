@@ -148,7 +148,7 @@ fn sorted(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         let within = record.start <= event.at && event.at <= record.end;
         ensure!(
             within,
-            "outside {} to {}: {event:?}",
+            "outside {:?} to {:?}: {event:?}",
             record.start,
             record.end
         );

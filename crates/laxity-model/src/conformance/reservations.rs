@@ -4,11 +4,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::meter::{expect_every_window, meter, readings, stretches};
-use super::stage::{CPU, LOW, NORMAL, counted, of, spinner};
+use super::stage::{CPU, HIGH, LOW, NORMAL, ORDINARY, counted, of, spinner};
 use super::{Case, Failure, Tolerance, ensure};
 use crate::{
-    Activity, ActivityId, Body, Enforcer, EventKind, Host, Mark, Outside, Program, Reservation,
-    ReservationRequest, RunEnd, RunRecord, Service, Span, Step,
+    Activity, ActivityId, Body, Enforcer, EventKind, Host, Mark, Outside, Placement, Program,
+    Reservation, ReservationRequest, RunEnd, RunRecord, Service, Span, Step,
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -16,7 +16,7 @@ pub(super) const CASES: &[Case] = &[
         name: "reservation-2-of-8-timesharing",
         shows: "2 ms in every window of 8 ms beside four spinners, and a share outside",
         processors: 1,
-        run: |host, tolerance| alone(host, tolerance, [2_000, 8_000], Outside::Timesharing),
+        run: |host, tolerance| alone(host, tolerance, [2_000, 8_000], ORDINARY),
     },
     Case {
         name: "reservation-2-of-8-confined",
@@ -34,19 +34,25 @@ pub(super) const CASES: &[Case] = &[
         name: "reservation-2-of-13-timesharing",
         shows: "a period that no power of two divides",
         processors: 1,
-        run: |host, tolerance| alone(host, tolerance, [2_000, 13_000], Outside::Timesharing),
+        run: |host, tolerance| alone(host, tolerance, [2_000, 13_000], ORDINARY),
     },
     Case {
         name: "reservation-of-a-tenth-of-a-millisecond",
         shows: "0.1 ms in every window of 2.5 ms: slots far below a clock tick",
         processors: 1,
-        run: |host, tolerance| alone(host, tolerance, [100, 2_500], Outside::Timesharing),
+        run: |host, tolerance| alone(host, tolerance, [100, 2_500], ORDINARY),
     },
     Case {
         name: "reservation-above-a-rogue",
         shows: "a spinner of a real-time priority takes nothing from a slot",
         processors: 1,
         run: above_a_rogue,
+    },
+    Case {
+        name: "a-holder-has-its-priority-outside-its-slots",
+        shows: "a real-time thread that holds a reservation is an ordinary thread outside it, if it asked for that",
+        processors: 1,
+        run: outside_priority,
     },
     Case {
         name: "two-reservations-at-once",
@@ -152,6 +158,14 @@ fn run(host: &mut dyn Host, program: Program, length: Span) -> Result<RunRecord,
     Ok(record)
 }
 
+/// What nobody received, because the machine stood still.
+fn stood_still(record: &RunRecord) -> Service {
+    let disturbances = record.disturbances.iter();
+    disturbances
+        .map(|disturbance| (disturbance.to - disturbance.from).as_full_service())
+        .sum()
+}
+
 fn kept(
     record: &RunRecord,
     (_, reservation, mark): (ActivityId, Reservation, Mark),
@@ -216,24 +230,40 @@ fn inside_only(
 }
 
 fn above_a_rogue(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    beside_a_rogue(host, tolerance, NORMAL)
+}
+
+fn outside_priority(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    beside_a_rogue(host, tolerance, HIGH)
+}
+
+/// The holder, of this placement without its reservation, has its slots, and a rogue of a lower real-time priority all the rest.
+fn beside_a_rogue(
+    host: &mut dyn Host,
+    tolerance: &Tolerance,
+    placement: Placement,
+) -> Result<(), Failure> {
     let mut program = Program::new(1);
-    let own = metered(&mut program, [2_000, 8_000], Outside::Timesharing)?;
+    let own = metered(&mut program, [2_000, 8_000], ORDINARY)?;
+    program.activities[own.0.index()].placement = placement;
     let rogue = program.add("rogue", CPU, LOW, spinner());
     let record = run(host, program, Span::from_millis(320))?;
     kept(&record, own, tolerance)?;
     let rogue = record.usage[rogue.index()].service;
     // A quarter is reserved; the rogue has the rest, and keeps the holder from everything else.
-    let rest = (record.end - record.start).as_full_service() / 4 * 3;
+    let whole = (record.end - record.start).as_full_service();
+    let (rest, slack) = (whole / 4 * 3, tolerance.slack(whole));
+    let least = rest.saturating_sub(slack + stood_still(&record));
     ensure!(
-        rogue <= rest + tolerance.slack(rest),
-        "the rogue received {rogue}"
+        (least..=rest + slack).contains(&rogue),
+        "the rogue received {rogue} of the {rest} outside the slots"
     );
     Ok(())
 }
 
 fn two_at_once(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
-    let first = metered(&mut program, [2_000, 13_000], Outside::Timesharing)?;
+    let first = metered(&mut program, [2_000, 13_000], ORDINARY)?;
     let second = metered(&mut program, [400, 2_500], Outside::Confined)?;
     for _ in 0..2 {
         program.add("spinner", CPU, NORMAL, spinner());
@@ -253,7 +283,7 @@ fn confined_is_confined(host: &mut dyn Host, tolerance: &Tolerance) -> Result<()
 
 fn timesharing_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
-    let own = metered(&mut program, [1_000, 10_000], Outside::Timesharing)?;
+    let own = metered(&mut program, [1_000, 10_000], ORDINARY)?;
     let record = run(host, program, Span::from_millis(320))?;
     let received = record.usage[own.0.index()].service;
     let slots = (record.end - record.start).as_full_service() / 10;
@@ -274,15 +304,7 @@ fn unused_is_returned(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), 
     let record = run(host, program, Span::from_millis(320))?;
     let received = record.usage[other.index()].service;
     let whole = (record.end - record.start).as_full_service();
-    // With the holder's half taken out it could be no more than a half.
-    let least = whole
-        .saturating_sub(tolerance.slack(whole))
-        .min(whole / 4 * 3);
-    let least = if tolerance.lateness.is_zero() {
-        whole
-    } else {
-        least
-    };
+    let least = whole.saturating_sub(tolerance.slack(whole) + stood_still(&record));
     ensure!(
         received >= least,
         "{received} of {whole} although the holder waits"

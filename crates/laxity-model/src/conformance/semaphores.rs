@@ -169,7 +169,8 @@ fn timeout_takes_nothing(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failu
     stage.actor(HIGH, gone, move |calls, context| match calls {
         0 => Step::WaitUntil(bell, context.now() + Span::from_millis(2)),
         1 => {
-            story.tell(context, 10 + u64::from(context.timed_out()));
+            let told = 10 + u64::from(context.timed_out());
+            story.tell(context, told);
             context.signal(device);
             Step::SleepUntil(context.now() + Span::from_millis(5))
         }

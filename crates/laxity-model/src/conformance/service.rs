@@ -110,7 +110,7 @@ fn equal_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     for _ in 0..3 {
         program.add("spinner", CPU, NORMAL, spinner());
     }
-    let record = host.run(program, Span::from_millis(1_200))?;
+    let record = host.run(program, Span::from_millis(1_800))?;
     let shares = record.usage.iter().map(|usage| usage.service);
     let (least, most) = (shares.clone().min(), shares.max());
     let (least, most) = (least.unwrap_or_default(), most.unwrap_or_default());

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use super::{Failure, ensure};
 use crate::{
-    ActivityId, Body, Context, Event, EventKind, Host, Instant, InterruptLevel, Mark, Placement,
-    Priority, ProcessorId, Program, RunEnd, RunRecord, SemaphoreId, Service, Span, Step,
+    ActivityId, Body, Context, Event, EventKind, Host, Instant, InterruptLevel, Mark, Outside,
+    Placement, Priority, ProcessorId, Program, RunEnd, RunRecord, SemaphoreId, Service, Span, Step,
 };
 
 pub(super) const CPU: ProcessorId = ProcessorId(0);
@@ -24,6 +24,9 @@ pub(super) const NORMAL: Placement = Placement::Thread(Priority::NORMAL);
 pub(super) const NEVER: Span = Span::from_secs(20);
 /// From the last actor's word that it is there until it waits for its cue, a thousand times over.
 const SETTLE: Span = Span::from_millis(5);
+
+/// What most holders of reservations do outside them.
+pub(super) const ORDINARY: Outside = Outside::Timesharing(Priority::NORMAL);
 
 /// A priority below 32.
 pub(super) const fn level(level: u8) -> Priority {

@@ -191,8 +191,10 @@ fn times_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut until = Instant::ZERO;
     stage.actor(HIGH, cue, move |calls, context| {
         if calls > 0 {
-            story.tell(context, u64::from(context.timed_out()));
-            story.tell(context, u64::from(context.now() >= until));
+            let told = u64::from(context.timed_out());
+            story.tell(context, told);
+            let told = u64::from(context.now() >= until);
+            story.tell(context, told);
         }
         if calls == 5 {
             return Step::Finish;
@@ -214,12 +216,14 @@ fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
             Step::WaitUntil(bell, due)
         }
         1 => {
-            story.tell(context, u64::from(context.timed_out()));
+            let told = u64::from(context.timed_out());
+            story.tell(context, told);
             // Across the instant of the timer that is not wanted any more.
             Step::SleepUntil(due + Span::from_millis(10))
         }
         _ => {
-            story.tell(context, u64::from(context.now() >= due));
+            let told = u64::from(context.now() >= due);
+            story.tell(context, told);
             Step::Finish
         }
     });
@@ -236,7 +240,8 @@ fn past_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let two = stage.program.semaphore(2);
     stage.actor(HIGH, high, move |calls, context| {
         if calls > 0 {
-            story.tell(context, u64::from(context.timed_out()));
+            let told = u64::from(context.timed_out());
+            story.tell(context, told);
         }
         if calls == 4 {
             Step::Finish
