@@ -1,13 +1,17 @@
 //! Command lines: what is understood is written and understood again; a stream means the same in any pieces.
 #![no_main]
 
-use laxity_devices::link::at::{Command, Interpreter, Request, ResultCode, parse};
+use laxity_devices::link::at::{Command, Interpreter, MAX_LINE_OCTETS, Request, ResultCode, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
     if let Ok(commands) = parse(octets) {
         let line = commands.iter().map(write).collect::<String>();
-        assert_eq!(parse(format!("AT{line}").as_bytes()), Ok(commands));
+        let line = format!("AT{line}");
+        // What may be left out is written, so a long line may become too long.
+        if line.len() <= MAX_LINE_OCTETS {
+            assert_eq!(parse(line.as_bytes()), Ok(commands));
+        }
     }
     // The first octet says how long the pieces are.
     let Some((first, stream)) = octets.split_first() else {

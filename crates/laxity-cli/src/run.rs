@@ -9,7 +9,7 @@ use laxity_model::{ActivityId, Span};
 
 use crate::arguments::{On, Run};
 use crate::exit::{CANNOT_RUN, ERROR, Failure, REFUSED, USAGE};
-use crate::progress::Bar;
+use crate::progress::Reporter;
 use crate::{files, scenario};
 
 /// So much of a run is drawn in the report.
@@ -25,8 +25,8 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
     for notice in notices.iter().filter(|_| !arguments.quiet) {
         eprintln!("{notice}");
     }
-    let mut bar = Bar::new();
-    let progress: &mut dyn Progress = if arguments.quiet { &mut Silent } else { &mut bar };
+    let mut reporter = Reporter::new();
+    let progress: &mut dyn Progress = if arguments.quiet { &mut Silent } else { &mut reporter };
     let finished = runner::run(&resolved, on, notices, progress).map_err(failure)?;
     write(arguments, &finished)?;
     Ok(finished.results.exit_code)

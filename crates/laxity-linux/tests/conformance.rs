@@ -18,7 +18,8 @@ const PROCESSORS: u16 = 2;
 ///
 /// * a run ends when its threads have seen that it is over, which the slowest step decides;
 /// * a slot is kept within 5 %, and a piece of work may be cut by two switches;
-/// * one period in twenty may miss something that no witness saw, as its wake-ups are a millisecond apart;
+/// * one period in five may miss something that no witness saw: it wakes once a millisecond and reports from 100 µs, and less than that takes
+///   a whole slot of 100 µs. What a quiet machine reaches is measured elsewhere; a slot that is short or late by rule fails every period;
 /// * half of the periods may be disturbed, as one stall spoils three of them; the rest still shows how the host keeps its promises.
 fn tolerance() -> Tolerance {
     Tolerance {
@@ -26,7 +27,7 @@ fn tolerance() -> Tolerance {
         lateness: Span::from_millis(500),
         service_ppm: 50_000,
         service_each: Service::from_micros(20),
-        kept_ppm: 950_000,
+        kept_ppm: 800_000,
         disturbed_ppm: 500_000,
         slots: PlanCosts {
             per_slot: Service::from_nanos(CHARGE_PER_SLOT.as_nanos()),

@@ -126,6 +126,11 @@ fn freezer_in_peace() -> Outcome {
     until("it runs again", || {
         processor_ticks(spinner.id()).is_ok_and(|ticks| ticks > stopped)
     })?;
+    let elsewhere = Freezer::create("other")?;
+    expect(
+        elsewhere.add(spinner.id()).is_err(),
+        "a process of another group is refused",
+    )?;
     drop(freezer);
     expect(!directory.exists(), "the group is removed")?;
     expect(

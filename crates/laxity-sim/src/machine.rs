@@ -160,7 +160,20 @@ impl Machine {
         self.next_tick = self.profile.costly_tick_after(self.now);
     }
 
+    /// Whether the tick that should wake the thread now is lost to an interrupt handler.
+    fn tick_is_lost(&self, activity: u16) -> bool {
+        let state = self.state(activity);
+        self.profile.handlers_lose_ticks
+            && state.class == Class::Thread
+            && !self.processors[usize::from(state.processor)].handlers.is_empty()
+    }
+
     fn timer_due(&mut self, activity: u16, bodies: &mut [Box<dyn Body>]) {
+        if self.tick_is_lost(activity) {
+            let next = self.profile.next_tick_after(self.now);
+            self.timers.set(activity, next);
+            return;
+        }
         let waiting = self.state(activity).waiting;
         let state = self.state_mut(activity);
         state.timed_out = false;

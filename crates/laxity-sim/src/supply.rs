@@ -21,7 +21,7 @@ impl Twin {
             shortest_slot: SHORTEST_SLOT,
             jitter: Span::ZERO,
             occupant_fifo: OCCUPANT_FIFO,
-            threads_above: None,
+            threads_above: self.threads_above(),
         };
         let processors = (0..processors).map(|processor| ProcessorSupply {
             processor: ProcessorId(processor),

@@ -1,6 +1,6 @@
 //! Who runs on a processor: interrupts, then deferred calls, then reservations, then the priority bands.
 
-use laxity_model::{EventKind, Instant, Outside, ReservationRequest};
+use laxity_model::{EventKind, Instant, Outside, Priority, ReservationRequest};
 
 use crate::fault::Fault;
 use crate::machine::Machine;
@@ -64,9 +64,11 @@ impl Machine {
             let decision = place.bands.decide(self.now);
             return (decision.thread, decision.until);
         };
+        let threads_above = self.profile.threads_above.map(Priority::level);
+        let is_outranked = threads_above.is_some_and(|level| place.bands.highest() >= Some(level));
         let holder = slots.owner.filter(|owner| {
             let state = &self.activities[usize::from(*owner)];
-            state.is_ready() && state.has_reservation_in_force()
+            state.is_ready() && state.has_reservation_in_force() && !is_outranked
         });
         if place.reserved != holder {
             if let Some(former) = place.reserved {

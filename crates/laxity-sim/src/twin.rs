@@ -54,6 +54,11 @@ impl Twin {
         Self { recording, ..self }
     }
 
+    /// Threads of this priority and above preempt the holder of a slot.
+    pub(crate) fn threads_above(&self) -> Option<Priority> {
+        self.profile.threads_above
+    }
+
     /// What admission is told about carrying slot tables out here.
     ///
     /// A slot costs one thread switch, kept free before it. All of a processor may be given away: what interrupts, deferred calls and the clock

@@ -37,13 +37,13 @@ fn least_in_any_window(record: &RunRecord, who: ActivityId, window: Span) -> Ser
     windows.min().expect("there is at least one window")
 }
 
-/// Holders that spin, against a rogue of the highest priority.
+/// Holders that spin, against a rogue of the highest priority that a slot outranks.
 fn holders_and_a_rogue(reservations: &[Reservation], outside: Outside) -> Program {
     let mut program = Program::new(1);
     for reservation in reservations {
         program.push(reserved(8, *reservation, outside, spinner()));
     }
-    program.add("rogue", CPU, thread(31), spinner());
+    program.add("rogue", CPU, thread(30), spinner());
     program
 }
 
@@ -168,7 +168,7 @@ fn a_holder_that_wakes_inside_its_slot_gets_the_rest_at_once() {
         Outside::Timesharing(Priority::NORMAL),
         body,
     ));
-    program.add("rogue", CPU, thread(31), spinner());
+    program.add("rogue", CPU, thread(30), spinner());
     let record = run(Profile::IDEAL, program, 100);
     let stretches = stretches(&record, ActivityId(0));
     let awake = stretches.iter().find(|(from, _)| *from >= inside);

@@ -61,6 +61,8 @@ pub struct Installed {
     pub driver: ActivityId,
     /// The activity that is the interrupt handler; the driver itself under INT.
     pub interrupt: ActivityId,
+    /// The activity that queues the driver's thread, where it has one.
+    pub deferred: Option<ActivityId>,
     /// The driver's events.
     pub marks: Marks,
     /// What became of it.
@@ -178,10 +180,11 @@ impl Call {
             linger,
             costs: self.config.costs,
         };
-        let (interrupt, driver) = parts.install(program, processor, placement);
+        let (interrupt, deferred, driver) = parts.install(program, processor, placement);
         Installed {
             driver,
             interrupt,
+            deferred,
             marks,
             report: self.report,
         }
@@ -203,7 +206,7 @@ impl Parts {
         program: &mut Program,
         processor: ProcessorId,
         placement: DriverPlacement,
-    ) -> (ActivityId, ActivityId) {
+    ) -> (ActivityId, Option<ActivityId>, ActivityId) {
         let Self {
             core,
             clock,
@@ -217,7 +220,7 @@ impl Parts {
         if placement == DriverPlacement::Interrupt {
             let driver = driver(Trigger::Interrupt(line), false);
             let id = program.add("modem interrupt", processor, int, driver);
-            return (id, id);
+            return (id, None, id);
         }
         let queued = program.semaphore(0);
         let handler = InterruptHandler::new(line, queued, costs.interrupt);
@@ -231,7 +234,7 @@ impl Parts {
                     Placement::Deferred,
                     driver,
                 );
-                return (interrupt, id);
+                return (interrupt, None, id);
             }
             DriverPlacement::Thread(priority) => (Placement::Thread(priority), None),
             DriverPlacement::Reserved(request, priority) => {
@@ -240,7 +243,7 @@ impl Parts {
         };
         let woken = program.semaphore(0);
         let signal = DeferredSignal::new(queued, woken, costs.deferred);
-        program.add(
+        let deferred = program.add(
             "modem deferred call",
             processor,
             Placement::Deferred,
@@ -254,6 +257,6 @@ impl Parts {
             reservation,
             body: Box::new(driver(Trigger::Semaphore(woken), reserves)),
         });
-        (interrupt, driver)
+        (interrupt, Some(deferred), driver)
     }
 }

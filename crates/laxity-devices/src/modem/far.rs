@@ -34,7 +34,10 @@ pub struct FarEnd {
     exchange: Exchange,
     line: Line,
     pump: FarPump,
-    started: bool,
+    /// Silence between the answer and the first training signal, as the near end keeps it.
+    before_training: Span,
+    /// When the pump starts, once the near end has switched to it.
+    starts_at: Option<Instant>,
     carrier: bool,
     endpoint: Endpoint,
     bits: Vec<bool>,
@@ -52,6 +55,7 @@ impl FarEnd {
         line: &LineConfig,
         link: endpoint::Config,
     ) -> Self {
+        let before_training = timing.before_training;
         let far = Self {
             card,
             report,
@@ -60,7 +64,8 @@ impl FarEnd {
             exchange: Exchange::new(timing),
             line: Line::new(line),
             pump: FarPump::new(HandshakeConfig::default()),
-            started: false,
+            before_training,
+            starts_at: None,
             carrier: false,
             endpoint: Endpoint::server(link),
             bits: Vec::new(),
@@ -132,8 +137,9 @@ impl FarEnd {
     }
 
     fn run_pump(&mut self, now: Instant) {
-        if !self.started && self.exchange.has_answered() {
-            self.started = true;
+        let starts_at = *self.starts_at.get_or_insert(now + self.before_training);
+        if self.pump.state() == PumpState::Idle && now >= starts_at && self.exchange.has_answered()
+        {
             self.pump.start();
         }
         self.bits.clear();

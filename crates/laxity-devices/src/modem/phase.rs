@@ -73,11 +73,11 @@ pub struct Timing {
 const DIAL_TONE: Span = Span::from_millis(450);
 
 /// About what the equalizers of both ends need from the first training signal to data.
-const TRAINING: Span = Span::from_millis(1_500);
+const TRAINING: Span = Span::from_millis(950);
 
 impl Timing {
     /// A call whose phases last about this long, as far as the protocol lets them: dialing takes no less than 1.8 s and training
-    /// about 1.5 s. The study's call is 2, 9 and 12 s (§6.2.1); what fills them is our reading.
+    /// about 1 s. The study's call is 2, 9 and 12 s (§6.2.1); what fills them is our reading.
     #[must_use]
     pub fn lasting(on_hook: Span, dialing: Span, training: Span) -> Self {
         let hurried = dialing < Span::from_secs(4);

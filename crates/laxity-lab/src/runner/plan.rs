@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use laxity_linux::{LiveConfig, supply};
 use laxity_linux::doctor::Machine;
 use laxity_model::admission::{Admission, Demand, Supply, Work, admit};
-use laxity_model::{Enforcer, HostError, Span};
+use laxity_model::{Enforcer, HostError, Service, Span};
 use laxity_sim::Twin;
 use serde::Serialize;
 
@@ -15,6 +15,14 @@ use crate::scenario::{Resolved, ResolvedVariant, TaskKind};
 
 /// The interval between two calls of a connected modem's driver, on average (Jones, Saroiu §6.2.1).
 const MODEM_PERIOD: Span = Span::from_micros(12_500);
+
+/// The card's shortest interval between two interrupts off hook, and what its handler, and the deferred call behind it, take at most
+/// (§6.2.4: 16 µs).
+const INTERRUPT_PERIOD: Span = Span::from_micros(11_250);
+const HANDLER: Service = Service::from_micros(16);
+
+/// What waking a periodic thread takes besides its work.
+const WAKE_UP: Service = Service::from_micros(10);
 
 /// What would become of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -133,10 +141,16 @@ fn admission(resolved: &Resolved, variant: &ResolvedVariant, supply: &Supply) ->
     if let (Some(modem), Some(device)) = (&probes.modem, variant.devices.first()) {
         let share = u64::from(device.load.share.ppm);
         let service = Span::from_nanos(MODEM_PERIOD.as_nanos() * share / 1_000_000).as_full_service();
+        let handler = Work { service: HANDLER, period: INTERRUPT_PERIOD };
+        demand = demand.with_work(modem.interrupt, handler);
+        if let Some(deferred) = modem.deferred {
+            demand = demand.with_work(deferred, handler);
+        }
+        // Last: under INT and DPC the driver is one of the two.
         demand = demand.with_work(modem.driver, Work { service, period: MODEM_PERIOD });
     }
     let periodic = variant.tasks.iter().find_map(|task| match task.kind {
-        TaskKind::Periodic { period, service, .. } => Some(Work { service, period }),
+        TaskKind::Periodic { period, service, .. } => Some(Work { service: service + WAKE_UP, period }),
         _ => None,
     });
     if let (Some((cothread, _)), Some(work)) = (probes.cothread, periodic) {

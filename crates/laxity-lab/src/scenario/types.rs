@@ -129,11 +129,11 @@ impl Phases {
         dialing: Span::from_secs(9),
         training: Span::from_secs(12),
     };
-    /// No longer than the signal processing needs: its equalizers converge in 3 to 4 s.
+    /// No longer than the protocol and the signal processing need.
     pub const SHORT: Self = Self {
-        on_hook: Span::from_millis(200),
-        dialing: Span::from_millis(300),
-        training: Span::from_millis(3_500),
+        on_hook: Span::from_millis(100),
+        dialing: Span::from_millis(1_500),
+        training: Span::from_secs(1),
     };
 
     pub(super) fn overridden_by(self, other: PhaseOverrides) -> Self {
@@ -388,7 +388,7 @@ impl LengthSpec {
         bytes: 4_000,
         phases: Phases::SHORT,
         limit: Span::from_secs(8),
-        idle: Span::from_secs(4),
+        idle: Span::from_millis(1_200),
     };
     /// Of [`Length::Full`]: 200,000 bytes (§6.5), and time enough for the slowest transfer of the study (table 2: 364 s); 30 s for 30,000 wake-ups
     /// (§6.3.1).

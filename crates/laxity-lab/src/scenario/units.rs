@@ -341,20 +341,24 @@ impl fmt::Display for Load {
 /// The tolerance of a load that names none: 0.7 %, as of the study's 14.7 %.
 const DEFAULT_TOLERANCE: Share = Share { ppm: 7_000 };
 
-/// A load: `14.7 %`, `14.7 % ± 0.7`, `14.7 % +- 0.7 %`.
+/// A load: `14.7 %`, `14.7 % ± 0.7`, `14.7 % +- 0.7 %`. The tolerance, named or not, is below a load above zero.
 pub fn load(text: &str) -> Result<Load, UnitError> {
-    let Some((main, tolerance)) = text.split_once('±').or_else(|| text.split_once("+-")) else {
-        return Ok(Load {
+    let parts = text.split_once('±').or_else(|| text.split_once("+-"));
+    let result = match parts {
+        None => Load {
             share: share(text)?,
             tolerance: DEFAULT_TOLERANCE,
-        });
+        },
+        Some((main, tolerance)) => {
+            let tolerance = tolerance.trim().trim_end_matches('%');
+            Load {
+                share: share(main)?,
+                tolerance: share(&format!("{tolerance} %"))?,
+            }
+        }
     };
-    let tolerance = tolerance.trim().trim_end_matches('%');
-    let result = Load {
-        share: share(main)?,
-        tolerance: share(&format!("{tolerance} %"))?,
-    };
-    if result.tolerance >= result.share {
+    // That a load is more than zero is for the reader to say, as with durations.
+    if result.share.ppm > 0 && result.tolerance >= result.share {
         return Err(UnitError::new(
             format!("the tolerance of `{}` is as large as the load", text.trim()),
             "write a tolerance below the share, such as \"14.7 % ± 0.7\"",

@@ -23,6 +23,12 @@ pub enum ConfineError {
         /// The answer.
         source: io::Error,
     },
+    /// The process is in another group than this one: it could not be put back from where it came if this process dies.
+    #[error("process {process} is in another cgroup than this process")]
+    Elsewhere {
+        /// The process.
+        process: i32,
+    },
     /// There is nobody to undo it if this process dies.
     #[error("no guardian process: {0}")]
     NoGuardian(io::Error),
@@ -52,6 +58,7 @@ pub(super) enum Hierarchy {
 /// A cgroup of our own.
 #[derive(Debug)]
 pub(super) struct Group {
+    hierarchy: Hierarchy,
     path: PathBuf,
     parent: PathBuf,
 }
@@ -61,7 +68,7 @@ impl Group {
     pub(super) fn create(hierarchy: Hierarchy, name: &str) -> Result<Self, ConfineError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let guardian = guardian::start().map_err(ConfineError::NoGuardian)?;
-        let parent = own_group(hierarchy)?;
+        let parent = group_of(hierarchy, "self")?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let own = std::process::id();
         let path = parent.join(format!("laxity-{own}-{number}-{name}"));
@@ -70,15 +77,23 @@ impl Group {
             .watch_group(&path)
             .map_err(ConfineError::NoGuardian)?;
         fs::create_dir(&path).map_err(file_error("make", &path))?;
-        Ok(Self { path, parent })
+        Ok(Self {
+            hierarchy,
+            path,
+            parent,
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Moves a process there with all its threads, and what it starts later.
+    /// Moves a process there with all its threads, and what it starts later. It must be in the group that this process was in
+    /// when it made this one, as its children are: that is where all are put back.
     pub(super) fn add(&self, process: i32) -> Result<(), ConfineError> {
+        if group_of(self.hierarchy, &process.to_string())? != self.parent {
+            return Err(ConfineError::Elsewhere { process });
+        }
         let file = self.path.join("cgroup.procs");
         fs::write(&file, process.to_string()).map_err(file_error("write", &file))
     }
@@ -109,13 +124,12 @@ impl Drop for Group {
     }
 }
 
-/// The directory of the group this process is in.
-fn own_group(hierarchy: Hierarchy) -> Result<PathBuf, ConfineError> {
-    let read =
-        |path: &'static str| fs::read_to_string(path).map_err(file_error("read", Path::new(path)));
+/// The directory of the group that a process is in: its number, or `self`.
+fn group_of(hierarchy: Hierarchy, process: &str) -> Result<PathBuf, ConfineError> {
+    let read = |path: &str| fs::read_to_string(path).map_err(file_error("read", Path::new(path)));
     let mounts = read("/proc/self/mountinfo")?;
-    let own = read("/proc/self/cgroup")?;
-    find_group(hierarchy, &mounts, &own).ok_or(ConfineError::NotMounted(match hierarchy {
+    let groups = read(&format!("/proc/{process}/cgroup"))?;
+    find_group(hierarchy, &mounts, &groups).ok_or(ConfineError::NotMounted(match hierarchy {
         Hierarchy::Unified => "version 2",
         Hierarchy::V1(controller) => controller,
     }))

@@ -120,7 +120,9 @@ pub(super) fn run(
         testimony.disturbances.append(&mut done.disturbances);
         reports.push(done.report);
     }
-    testimony.disturbances.sort_by_key(|disturbance| disturbance.from);
+    testimony
+        .disturbances
+        .sort_by_key(|disturbance| disturbance.from);
     let record = RunRecord {
         start: run.start(),
         end,

@@ -10,11 +10,11 @@ use laxity_model::{Disturbance, Event, EventKind, HostError, Instant, ProcessorI
 
 use super::seat::{Attended, Bell, Seat};
 use super::{EARLY, PHASE, SlotReport, Timing};
+use crate::futex::Woken;
 use crate::host::map;
 use crate::host::run::Run;
 use crate::host::thread::{message, prefault_stack};
 use crate::sched::{self, CpuSet, Policy, SchedError, Tid};
-use crate::futex::Woken;
 use crate::usage::ThreadUsage;
 use crate::witness::WITNESS_ACTIVITY;
 use crate::{clock, futex};
@@ -153,7 +153,10 @@ impl Worker {
     /// Only the witness ranks above, and the machine itself: what kept the dispatcher from an edge was one of them. The witness
     /// wakes at other instants, so that it takes nothing from short slots, and would not have seen it.
     fn testify(&mut self, due: Instant, now: Instant) {
-        if self.tolerance.is_some_and(|most| now.saturating_since(due) > most) {
+        if self
+            .tolerance
+            .is_some_and(|most| now.saturating_since(due) > most)
+        {
             self.ring.push(Event {
                 at: now,
                 kind: EventKind::Disturbed,

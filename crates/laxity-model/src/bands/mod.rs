@@ -127,6 +127,13 @@ impl Bands {
         self.threads[usize::from(thread)].level
     }
 
+    /// The highest level at which some thread competes now; `None` if none does.
+    #[must_use]
+    pub fn highest(&self) -> Option<u8> {
+        let running = self.running.map(|thread| self.level(thread));
+        self.levels.highest().max(running)
+    }
+
     /// Whether the thread competes here: it is ready or running.
     #[must_use]
     pub fn contains(&self, thread: u16) -> bool {

@@ -224,7 +224,7 @@ fn device_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let cue = stage.cue();
     let mut next = None;
     let who = stage.actor(DEVICE, cue, move |calls, context| {
-        let due = next.map_or_else(|| context.now(), |due| due) + PERIOD;
+        let due = next.unwrap_or_else(|| context.now()) + PERIOD;
         next = Some(due);
         if calls == INSTANTS {
             Step::Finish

@@ -86,7 +86,7 @@ fn least_by_period(
         return Vec::new();
     };
     let mut periods: Vec<Period> = Vec::new();
-    let mut last = 0;
+    let (mut last, mut current) = (0, None);
     for begin in readings {
         let to = begin.at + window;
         if to > record.end {
@@ -96,10 +96,10 @@ fn least_by_period(
             last += 1;
         }
         let service = readings[last].service.saturating_sub(begin.service);
-        let index = ((begin.at - first.at) / window) as usize;
+        let index = (begin.at - first.at) / window;
         // A period in which no window begins is one without service: the windows before it tell.
-        if periods.len() <= index {
-            let from = first.at + window * index as u64;
+        if current.replace(index) != Some(index) {
+            let from = first.at + window * index;
             let is_in = |d: &Disturbance| d.from < from + window * 2 && d.to > from;
             periods.push(Period {
                 least: service,
@@ -205,7 +205,7 @@ mod tests {
             to: Instant::from_micros(209_000),
         });
         let disturbed = Err(Failure::Disturbed {
-            disturbed: 2,
+            disturbed: 1,
             periods: 49,
         });
         assert_eq!(judge(&record, &readings, &Tolerance::NONE), disturbed);

@@ -92,6 +92,9 @@ pub enum Failure {
     /// It ran it otherwise.
     #[error("{0}")]
     Wrong(String),
+    /// Somebody outside the program outranks what the host granted, and it says so: nothing was promised.
+    #[error("the host could not enforce what it granted: {0}")]
+    Unenforced(String),
     /// The machine was disturbed too much to tell.
     #[error("{disturbed} of {periods} periods were disturbed from outside")]
     Disturbed {

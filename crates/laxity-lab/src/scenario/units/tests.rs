@@ -60,6 +60,9 @@ fn loads_have_a_tolerance() {
     assert_eq!(both("14.7% +- 1 %"), Ok((147_000, 10_000)));
     assert_eq!(both("25 %"), Ok((250_000, 7_000)));
     assert!(both("5 % ± 5").is_err());
+    // The tolerance that is not named is no exception.
+    assert!(both("0.5 %").is_err());
+    assert_eq!(both("0.5 % ± 0.1"), Ok((5_000, 1_000)));
     assert!(both("101 %").is_err());
     assert!(both("14.7").is_err());
 }
