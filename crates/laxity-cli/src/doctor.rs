@@ -29,6 +29,8 @@ pub(crate) fn run(arguments: &Doctor) -> Result<u8, Failure> {
         }
         None => print!("{}", table::render(&machine, &findings)),
     }
-    let missing = findings.iter().any(|finding| finding.status == Status::Missing);
+    let missing = findings
+        .iter()
+        .any(|finding| finding.status == Status::Missing);
     Ok(if missing { CANNOT_RUN } else { 0 })
 }

@@ -21,6 +21,9 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure with this code.
     pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self {
+            code,
+            message: message.into(),
+        }
     }
 }

@@ -19,13 +19,19 @@ impl Reporter {
     pub(crate) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(0);
-            let style = ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos}/{len} {msg}");
+            let style =
+                ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos}/{len} {msg}");
             match style {
                 Ok(style) => bar.with_style(style.progress_chars("=> ")),
                 Err(_) => bar,
             }
         });
-        Self { bar, began: Instant::now(), runs: 0, made: 0 }
+        Self {
+            bar,
+            began: Instant::now(),
+            runs: 0,
+            made: 0,
+        }
     }
 
     fn say(&self, what: &str) {
@@ -59,7 +65,11 @@ impl Progress for Reporter {
         if let Some(bar) = &self.bar {
             bar.inc(1);
         }
-        let again = if repeat == 0 { String::new() } else { format!(", repeat {}", repeat + 1) };
+        let again = if repeat == 0 {
+            String::new()
+        } else {
+            format!(", repeat {}", repeat + 1)
+        };
         self.say(&format!("{variant}{again}"));
     }
 

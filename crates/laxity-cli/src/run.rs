@@ -26,7 +26,11 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
         eprintln!("{notice}");
     }
     let mut reporter = Reporter::new();
-    let progress: &mut dyn Progress = if arguments.quiet { &mut Silent } else { &mut reporter };
+    let progress: &mut dyn Progress = if arguments.quiet {
+        &mut Silent
+    } else {
+        &mut reporter
+    };
     let finished = runner::run(&resolved, on, notices, progress).map_err(failure)?;
     write(arguments, &finished)?;
     Ok(finished.results.exit_code)
@@ -34,17 +38,28 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
 
 /// The scenario at the length asked for, with the seed and the variants asked for.
 fn resolve(scenario: &Scenario, arguments: &Run) -> Result<Resolved, Failure> {
-    let mut resolved = scenario.resolve(if arguments.full { Length::Full } else { Length::Quick });
+    let mut resolved = scenario.resolve(if arguments.full {
+        Length::Full
+    } else {
+        Length::Quick
+    });
     if let Some(seed) = arguments.seed {
         resolved.seed = u64::from(seed);
     }
     if arguments.variants.is_empty() {
         return Ok(resolved);
     }
-    let names: Vec<String> = resolved.variants.iter().map(|variant| variant.name.clone()).collect();
+    let names: Vec<String> = resolved
+        .variants
+        .iter()
+        .map(|variant| variant.name.clone())
+        .collect();
     if let Some(unknown) = arguments.variants.iter().find(|name| !names.contains(name)) {
         let there = names.join(", ");
-        let message = format!("`{unknown}` is no variant of {}; there are {there}", resolved.file);
+        let message = format!(
+            "`{unknown}` is no variant of {}; there are {there}",
+            resolved.file
+        );
         return Err(Failure::new(USAGE, message));
     }
     resolved.keep(|variant| arguments.variants.contains(&variant.name));
@@ -98,20 +113,32 @@ fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
     if let Some(path) = &arguments.json {
         files::write(path, &results.to_json())?;
     }
-    if !arguments.quiet && arguments.json.as_deref().is_none_or(|path| path.as_os_str() != "-") {
+    if !arguments.quiet
+        && arguments
+            .json
+            .as_deref()
+            .is_none_or(|path| path.as_os_str() != "-")
+    {
         print!("{}", table::render(results));
         println!("\nReport: {}", arguments.html.display());
-        println!("Trace:  {} (open it at https://ui.perfetto.dev)", arguments.trace.display());
+        println!(
+            "Trace:  {} (open it at https://ui.perfetto.dev)",
+            arguments.trace.display()
+        );
     }
     Ok(())
 }
 
 /// The pictures of the report: the modem's variants that differ most, each with the lanes of all that is not a spinner.
 fn timelines(traces: &[Trace]) -> Vec<TimelineView<'_>> {
-    let chosen = traces.iter().filter(|trace| trace.activities.iter().any(|a| a.name.contains("modem")));
+    let chosen = traces
+        .iter()
+        .filter(|trace| trace.activities.iter().any(|a| a.name.contains("modem")));
     let views = chosen.map(|trace| {
         let lanes = trace.activities.iter().enumerate();
-        let lanes = lanes.filter(|(_, activity)| !activity.name.starts_with("spinner") && activity.name != "far end");
+        let lanes = lanes.filter(|(_, activity)| {
+            !activity.name.starts_with("spinner") && activity.name != "far end"
+        });
         let lanes = lanes.map(|(index, _)| ActivityId(index as u16)).collect();
         TimelineView::representative(trace, TIMELINE, lanes)
     });

@@ -12,7 +12,11 @@ pub(crate) fn read(path: &Path, quiet: bool) -> Result<Scenario, Failure> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(ERROR, format!("{name}: {error}")))?;
-    let style = if std::io::stderr().is_terminal() { Style::Coloured } else { Style::Plain };
+    let style = if std::io::stderr().is_terminal() {
+        Style::Coloured
+    } else {
+        Style::Plain
+    };
     match scenario::parse(&text, &name) {
         Ok(scenario) => {
             for note in scenario.notes.iter().filter(|_| !quiet) {
@@ -26,7 +30,10 @@ pub(crate) fn read(path: &Path, quiet: bool) -> Result<Scenario, Failure> {
             }
             let errors = diagnostics.len();
             let plural = if errors == 1 { "" } else { "s" };
-            Err(Failure::new(USAGE, format!("{name}: {errors} error{plural}; nothing was started")))
+            Err(Failure::new(
+                USAGE,
+                format!("{name}: {errors} error{plural}; nothing was started"),
+            ))
         }
     }
 }

@@ -125,8 +125,7 @@ fn the_minimal_scenario_has_the_defaults_that_it_needs() {
     let run = minimal.resolve(Length::Quick);
     let variant = &run.variants[0];
     assert!(variant.live && variant.twin);
-    let Placing::Reserved { request, before } = variant.devices[0].placing
-    else {
+    let Placing::Reserved { request, before } = variant.devices[0].placing else {
         panic!("{:?} is not reserved", variant.devices[0].placing);
     };
     assert_eq!(request.reservation.to_string(), "2ms/8ms");

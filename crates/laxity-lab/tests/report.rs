@@ -72,6 +72,9 @@ fn variant(name: &str, placement: &str, gap_width: u64) -> VariantResults {
             checksum_ok: true,
             bytes: 8_000,
             duration_ns: Some(1_470_000_000),
+            failure: None,
+            rate_down_bit_s: 50_667,
+            rate_up_bit_s: 31_200,
             retransmissions: 0,
             retrainings: 0,
         },
@@ -133,6 +136,7 @@ fn variants() -> Vec<VariantResults> {
     };
     let normal = VariantResults {
         transfer: Transfer {
+            failure: Some("NO CARRIER: retraining failed too often".into()),
             retransmissions: 212,
             retrainings: 4,
             ..Transfer::default()

@@ -24,12 +24,19 @@ const SMALLEST: DeadlineParameters = DeadlineParameters {
 /// What this machine can enforce on the processors of a configuration, as it is now. Costs a probe of the machine (some milliseconds).
 #[must_use]
 pub fn supply(config: &LiveConfig, machine: &Machine) -> Supply {
-    let processors = config.processors.iter().enumerate().map(|(index, cpu)| ProcessorSupply {
-        processor: ProcessorId(index as u16),
-        slots: slots(),
-        outranking: admit::outranking(&proc::strangers_on(*cpu)),
-    });
-    Supply { processors: processors.collect(), deadline: deadline(machine) }
+    let processors = config
+        .processors
+        .iter()
+        .enumerate()
+        .map(|(index, cpu)| ProcessorSupply {
+            processor: ProcessorId(index as u16),
+            slots: slots(),
+            outranking: admit::outranking(&proc::strangers_on(*cpu)),
+        });
+    Supply {
+        processors: processors.collect(),
+        deadline: deadline(machine),
+    }
 }
 
 fn slots() -> Result<SlotSupply, String> {
@@ -47,13 +54,29 @@ fn slots() -> Result<SlotSupply, String> {
 
 fn deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
     if let Some(refusal) = doctor::foresee(&Operation::SetDeadline(SMALLEST), machine) {
-        return Err(format!("{}; {}", refusal.diagnosis.what, refusal.diagnosis.remedy));
+        return Err(format!(
+            "{}; {}",
+            refusal.diagnosis.what, refusal.diagnosis.remedy
+        ));
     }
     let bandwidth = machine.own_bandwidth();
-    let online = machine.processors.online.as_ref().map_or(1, |processors| processors.len());
+    let online = machine
+        .processors
+        .online
+        .as_ref()
+        .map_or(1, |processors| processors.len());
     let processors = bandwidth.map_or(online, |domain| domain.processors.len());
-    let exact = machine.kernel.hrtick.as_ref().is_ok_and(|hrtick| hrtick.deadline);
-    let tick = machine.kernel.tick.as_ref().copied().unwrap_or(Span::from_millis(4));
+    let exact = machine
+        .kernel
+        .hrtick
+        .as_ref()
+        .is_ok_and(|hrtick| hrtick.deadline);
+    let tick = machine
+        .kernel
+        .tick
+        .as_ref()
+        .copied()
+        .unwrap_or(Span::from_millis(4));
     Ok(DeadlineSupply {
         processors: processors as u16,
         // Without a limit the kernel admits what it is asked for; more than there is still does not fit.

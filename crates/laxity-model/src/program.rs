@@ -52,9 +52,7 @@ pub trait Context {
     fn timed_out(&self) -> bool;
 
     /// Processor time this activity has received so far; 0 for one outside the machine. Costs a system call live (about 150 ns).
-    fn service(&self) -> Service {
-        Service::ZERO
-    }
+    fn service(&self) -> Service;
 }
 
 /// An activity's code, as a state machine.

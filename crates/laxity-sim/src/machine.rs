@@ -165,7 +165,9 @@ impl Machine {
         let state = self.state(activity);
         self.profile.handlers_lose_ticks
             && state.class == Class::Thread
-            && !self.processors[usize::from(state.processor)].handlers.is_empty()
+            && !self.processors[usize::from(state.processor)]
+                .handlers
+                .is_empty()
     }
 
     fn timer_due(&mut self, activity: u16, bodies: &mut [Box<dyn Body>]) {

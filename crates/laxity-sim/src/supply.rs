@@ -1,8 +1,8 @@
 //! What admission is told about a twin.
 
 use laxity_model::ProcessorId;
-use laxity_model::admission::{ProcessorSupply, SlotSupply, Supply};
 use laxity_model::Span;
+use laxity_model::admission::{ProcessorSupply, SlotSupply, Supply};
 
 use crate::twin::{SHORTEST_SLOT, Twin};
 

@@ -198,8 +198,15 @@ impl VariantResults {
 
     /// Sums the contracts and the `surprises` up: what was expected, what came, and whether that is the same.
     pub fn summarise(&mut self, surprises: Vec<String>) {
-        let judged = self.contracts.iter().filter(|contract| contract.expected != Expectation::Any);
-        let has = |outcome| judged.clone().any(|contract| contract.verdict.result == outcome);
+        let judged = self
+            .contracts
+            .iter()
+            .filter(|contract| contract.expected != Expectation::Any);
+        let has = |outcome| {
+            judged
+                .clone()
+                .any(|contract| contract.verdict.result == outcome)
+        };
         let result = if has(Outcome::Violated) {
             Outcome::Violated
         } else if has(Outcome::Inconclusive) {
@@ -210,7 +217,11 @@ impl VariantResults {
         let wished = judged.clone().map(|contract| contract.expected);
         self.expected = wished.max_by_key(|e| *e as u8).unwrap_or(Expectation::Any);
         let reasons = self.contracts.iter().flat_map(|contract| {
-            contract.verdict.reasons.iter().map(move |reason| format!("{}: {reason}", contract.name))
+            contract
+                .verdict
+                .reasons
+                .iter()
+                .map(move |reason| format!("{}: {reason}", contract.name))
         });
         let reasons = surprises.iter().cloned().chain(reasons).collect();
         self.as_expected = surprises.is_empty() && self.contracts.iter().all(|c| c.as_expected);
@@ -220,11 +231,21 @@ impl VariantResults {
 
     /// Everything that is not as expected, in words; empty if all is.
     pub fn unexpected(&self) -> impl Iterator<Item = String> + '_ {
-        let contracts = self.contracts.iter().filter(|contract| !contract.as_expected);
+        let contracts = self
+            .contracts
+            .iter()
+            .filter(|contract| !contract.as_expected);
         let contracts = contracts.map(|contract| {
-            let why = contract.verdict.reasons.first().map_or("no reason", String::as_str);
+            let why = contract
+                .verdict
+                .reasons
+                .first()
+                .map_or("no reason", String::as_str);
             let (name, result) = (&contract.name, contract.verdict.result);
-            format!("{name} was to be {} and is {result}: {why}", contract.expected)
+            format!(
+                "{name} was to be {} and is {result}: {why}",
+                contract.expected
+            )
         });
         self.surprises.iter().cloned().chain(contracts)
     }

@@ -2,6 +2,20 @@
 
 use laxity_model::contract::Expectation;
 
+use crate::evidence::results::Transfer;
+
+/// How a transfer ended: seconds, `dead` for a line that was given up, `slow` for one whose time was over, `-` where there was none.
+pub(super) fn transfer(transfer: &Transfer) -> String {
+    match (transfer.duration_ns, &transfer.failure) {
+        (Some(duration), _) if transfer.completed => format!("{:.2}", duration as f64 / 1e9),
+        (_, Some(failure)) if failure.starts_with("NO ") || failure.starts_with("BUSY") => {
+            "dead".into()
+        }
+        (_, Some(_)) => "slow".into(),
+        _ => "-".into(),
+    }
+}
+
 /// What a scenario expects, as it writes it.
 pub(super) const fn expectation(expected: Expectation) -> &'static str {
     match expected {

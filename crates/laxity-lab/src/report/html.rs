@@ -153,12 +153,7 @@ fn view<'a>(variant: &'a VariantResults, limits: &Limits) -> VariantView<'a> {
         anchor: anchor(&variant.name),
         chip: chip(variant.verdict.result),
         expected: format::expectation(variant.expected),
-        transfer: match variant.transfer.duration_ns {
-            Some(duration) if variant.transfer.completed => {
-                format!("{:.2}", duration as f64 / 1e9)
-            }
-            _ => "dead".into(),
-        },
+        transfer: format::transfer(&variant.transfer),
         processing: processing
             .p50
             .zip(processing.max)

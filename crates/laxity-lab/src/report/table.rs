@@ -106,10 +106,7 @@ fn grid(variants: &[VariantResults]) -> Vec<String> {
 fn row(variant: &VariantResults) -> [String; HEADINGS.len()] {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
     let transfer = &variant.transfer;
-    let took = match transfer.duration_ns {
-        Some(duration) if transfer.completed => format!("{:.2}", duration as f64 / 1e9),
-        _ => "dead".into(),
-    };
+    let took = format::transfer(transfer);
     let processing = &variant.processing_ns;
     let gap = variant.cothread_gap_ns.as_ref();
     let worst = variant.gap_ratios_ppm().and_then(|r| r.into_iter().max());

@@ -12,20 +12,33 @@ use laxity_model::{Grade, Instant};
 
 use super::RunDone;
 use crate::evidence::results::{
-    ContractResults, Disturbed, GapFigures, GapJson, GapRepeat, HistogramJson, PhaseTime, Transfer, VariantResults,
-    VerdictJson,
+    ContractResults, Disturbed, GapFigures, GapJson, GapRepeat, HistogramJson, PhaseTime, Transfer,
+    VariantResults, VerdictJson,
 };
 use crate::scenario::{ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedVariant};
 
 /// The results of one variant from all runs of the scenario; `None` if it was not run.
 #[must_use]
-pub fn variant(resolved: &Resolved, index: usize, runs: &[RunDone], receivers: u32) -> Option<VariantResults> {
-    let of = |index: usize| runs.iter().filter(move |run| run.planned.variant == index).collect::<Vec<_>>();
+pub fn variant(
+    resolved: &Resolved,
+    index: usize,
+    runs: &[RunDone],
+    receivers: u32,
+) -> Option<VariantResults> {
+    let of = |index: usize| {
+        runs.iter()
+            .filter(move |run| run.planned.variant == index)
+            .collect::<Vec<_>>()
+    };
     let variant = &resolved.variants[index];
     let made = of(index);
     let first = *made.first()?;
     let control = variant.control.map(of).unwrap_or_default();
-    let aggregate = Aggregate { variant, runs: &made, control: &control };
+    let aggregate = Aggregate {
+        variant,
+        runs: &made,
+        control: &control,
+    };
     let mut results = aggregate.figures(first, resolved, receivers);
     aggregate.judge(&mut results);
     Some(results)
@@ -64,7 +77,10 @@ fn gaps(runs: &[&RunDone]) -> Option<GapJson> {
 impl Aggregate<'_> {
     /// The runs that began on hook: what is transferred in them is judged, and what they lost. Others only repeat the gaps.
     fn whole_calls(&self) -> impl Iterator<Item = &RunDone> {
-        self.runs.iter().copied().filter(|run| !run.planned.run_ahead)
+        self.runs
+            .iter()
+            .copied()
+            .filter(|run| !run.planned.run_ahead)
     }
 
     fn reports(&self) -> impl Iterator<Item = &Arc<Report>> {
@@ -89,14 +105,29 @@ impl Aggregate<'_> {
         for run in self.runs {
             processing.merge(&run.seen.processing);
         }
-        let usage = |run: &RunDone| run.probes.modem.as_ref().map(|modem| run.record.usage[modem.driver.index()].clone());
+        let usage = |run: &RunDone| {
+            run.probes
+                .modem
+                .as_ref()
+                .map(|modem| run.record.usage[modem.driver.index()].clone())
+        };
         let usages: Vec<_> = self.runs.iter().filter_map(|run| usage(run)).collect();
-        let steal = self.runs.iter().map(|run| run.record.steal.map(laxity_model::Span::as_nanos));
+        let steal = self
+            .runs
+            .iter()
+            .map(|run| run.record.steal.map(laxity_model::Span::as_nanos));
         let mut results = VariantResults {
             name: self.variant.name.clone(),
             about: self.variant.about.clone(),
-            placement: first.probes.placing.map_or_else(|| "absent".into(), |placing| placing.to_string()),
-            enforcer: first.probes.placing.and_then(|p| p.enforcer()).map(|enforcer| enforcer.to_string()),
+            placement: first
+                .probes
+                .placing
+                .map_or_else(|| "absent".into(), |placing| placing.to_string()),
+            enforcer: first
+                .probes
+                .placing
+                .and_then(|p| p.enforcer())
+                .map(|enforcer| enforcer.to_string()),
             grade: None,
             grade_reason: None,
             repeats: self.runs.len() as u32,
@@ -113,21 +144,34 @@ impl Aggregate<'_> {
             control_gap_ns: gaps(self.control),
             gap_repeats: self.gap_repeats(),
             quantities: self.quantities(),
-            context_switches: usages.iter().map(|u| u.voluntary_switches + u.involuntary_switches).sum(),
+            context_switches: usages
+                .iter()
+                .map(|u| u.voluntary_switches + u.involuntary_switches)
+                .sum(),
             context_switches_involuntary: usages.iter().map(|u| u.involuntary_switches).sum(),
             page_faults: usages.iter().map(|u| u.page_faults).sum(),
             steal_ns: steal.sum(),
             disturbed: self.disturbed(),
             phases: phases(first),
-            events_recorded: first.trace.as_ref().map_or(0, |trace| trace.events.len() as u64),
+            events_recorded: first
+                .trace
+                .as_ref()
+                .map_or(0, |trace| trace.events.len() as u64),
             events_lost: self.runs.iter().map(|run| run.record.events_lost).sum(),
             contracts: Vec::new(),
             expected: Expectation::Any,
             surprises: Vec::new(),
             as_expected: false,
-            verdict: VerdictJson { result: Outcome::Inconclusive, reasons: Vec::new() },
+            verdict: VerdictJson {
+                result: Outcome::Inconclusive,
+                reasons: Vec::new(),
+            },
         };
-        if let Some((_, grade)) = self.grades().into_iter().max_by_key(|(_, grade)| *grade != Grade::Enforced) {
+        if let Some((_, grade)) = self
+            .grades()
+            .into_iter()
+            .max_by_key(|(_, grade)| *grade != Grade::Enforced)
+        {
             results.set_grade(&grade);
         }
         results
@@ -137,31 +181,59 @@ impl Aggregate<'_> {
     fn cpu_share(&self) -> f64 {
         let connected = self.runs.iter().filter_map(|run| run.seen.connected);
         let shares = connected.filter(|(_, span)| !span.is_zero());
-        let mut ppm: Vec<u64> = shares.map(|(service, span)| service.as_nanos() * 1_000_000 / span.as_nanos()).collect();
+        let mut ppm: Vec<u64> = shares
+            .map(|(service, span)| service.as_nanos() * 1_000_000 / span.as_nanos())
+            .collect();
         ppm.sort_unstable();
-        ppm.get(ppm.len().saturating_sub(1) / 2).map_or(0.0, |ppm| *ppm as f64 / 1e6)
+        ppm.get(ppm.len().saturating_sub(1) / 2)
+            .map_or(0.0, |ppm| *ppm as f64 / 1e6)
     }
 
     fn transfer(&self, bytes: u64) -> Transfer {
-        let outcomes: Vec<_> = self.whole_calls().filter_map(|run| run.report.as_ref()).map(|r| r.outcome()).collect();
-        let mut durations: Vec<u64> = outcomes.iter().filter_map(|outcome| duration_ns(*outcome)).collect();
+        let outcomes: Vec<_> = self
+            .whole_calls()
+            .filter_map(|run| run.report.as_ref())
+            .map(|r| r.outcome())
+            .collect();
+        let mut durations: Vec<u64> = outcomes
+            .iter()
+            .filter_map(|outcome| duration_ns(*outcome))
+            .collect();
         durations.sort_unstable();
         let completed = !outcomes.is_empty() && durations.len() == outcomes.len();
-        let is_right = |outcome: &Option<&CallOutcome>| matches!(outcome, Some(CallOutcome::Done { checksum_ok: true, .. }));
+        let is_right = |outcome: &Option<&CallOutcome>| {
+            matches!(
+                outcome,
+                Some(CallOutcome::Done {
+                    checksum_ok: true,
+                    ..
+                })
+            )
+        };
         let failure = outcomes.iter().find_map(|outcome| match outcome {
             Some(CallOutcome::Failed { result, reason }) => Some(format!("{result}: {reason}")),
             _ => None,
         });
-        let unfinished = (!completed && !outcomes.is_empty()).then(|| "not complete when its time was over".to_string());
+        let unfinished = (!completed && !outcomes.is_empty())
+            .then(|| "not complete when its time was over".to_string());
         Transfer {
             completed,
             checksum_ok: completed && outcomes.iter().all(is_right),
             bytes: if outcomes.is_empty() { 0 } else { bytes },
             duration_ns: completed.then(|| durations[(durations.len() - 1) / 2]),
             failure: failure.or(unfinished),
-            rate_down_bit_s: self.reports().map(|r| r.rate_down_bit_s.get()).max().unwrap_or(0),
-            rate_up_bit_s: self.reports().map(|r| r.rate_up_bit_s.get()).max().unwrap_or(0),
-            retransmissions: self.sum(|r| r.retransmissions_near.get() + r.retransmissions_far.get()),
+            rate_down_bit_s: self
+                .reports()
+                .map(|r| r.rate_down_bit_s.get())
+                .max()
+                .unwrap_or(0),
+            rate_up_bit_s: self
+                .reports()
+                .map(|r| r.rate_up_bit_s.get())
+                .max()
+                .unwrap_or(0),
+            retransmissions: self
+                .sum(|r| r.retransmissions_near.get() + r.retransmissions_far.get()),
             retrainings: self.sum(|report| report.retrainings.get()),
         }
     }
@@ -169,8 +241,16 @@ impl Aggregate<'_> {
     /// The gaps of each repeat beside those of its control, where both were measured.
     fn gap_repeats(&self) -> Vec<GapRepeat> {
         let control = |repeat| self.control.iter().find(|run| run.planned.repeat == repeat);
-        let pairs = self.runs.iter().filter_map(|run| Some((run, control(run.planned.repeat)?)));
-        pairs.map(|(run, control)| GapRepeat { variant: gap_figures(run), control: gap_figures(control) }).collect()
+        let pairs = self
+            .runs
+            .iter()
+            .filter_map(|run| Some((run, control(run.planned.repeat)?)));
+        pairs
+            .map(|(run, control)| GapRepeat {
+                variant: gap_figures(run),
+                control: gap_figures(control),
+            })
+            .collect()
     }
 
     fn quantities(&self) -> BTreeMap<String, HistogramJson> {
@@ -190,7 +270,9 @@ impl Aggregate<'_> {
         let all = self.runs.iter().flat_map(|run| &run.record.disturbances);
         let count = all.clone().count() as u64;
         let witness_wakeups: u64 = self.runs.iter().map(|run| run.record.witness_wakeups).sum();
-        let share = (count * 1_000_000).checked_div(witness_wakeups).unwrap_or(0);
+        let share = (count * 1_000_000)
+            .checked_div(witness_wakeups)
+            .unwrap_or(0);
         Disturbed {
             count,
             witness_wakeups,
@@ -203,7 +285,10 @@ impl Aggregate<'_> {
         let usages = self.runs.iter().flat_map(|run| run.record.usage.iter());
         let mut grades: Vec<(String, Grade)> = Vec::new();
         for grant in usages.filter_map(|usage| usage.grant.as_ref()) {
-            let named = (format!("{} by {}", grant.reservation, grant.enforcer), grant.grade.clone());
+            let named = (
+                format!("{} by {}", grant.reservation, grant.enforcer),
+                grant.grade.clone(),
+            );
             if !grades.contains(&named) {
                 grades.push(named);
             }
@@ -212,8 +297,16 @@ impl Aggregate<'_> {
     }
 
     fn judge(&self, results: &mut VariantResults) {
-        let observations: Vec<Observations> = self.runs.iter().map(|run| run.seen.observations.clone()).collect();
-        let control: Vec<Observations> = self.control.iter().map(|run| run.seen.observations.clone()).collect();
+        let observations: Vec<Observations> = self
+            .runs
+            .iter()
+            .map(|run| run.seen.observations.clone())
+            .collect();
+        let control: Vec<Observations> = self
+            .control
+            .iter()
+            .map(|run| run.seen.observations.clone())
+            .collect();
         let facts = RunFacts {
             events_lost: results.events_lost,
             disturbed_ppm: results.disturbed.share_ppm,
@@ -237,24 +330,37 @@ impl Aggregate<'_> {
         let expect = self.variant.expect;
         let mut surprises = Vec::new();
         if results.samples_undelivered > 0 {
-            surprises.push(format!("the far end came too late for {} samples", results.samples_undelivered));
+            surprises.push(format!(
+                "the far end came too late for {} samples",
+                results.samples_undelivered
+            ));
         }
         if self.variant.devices.is_empty() {
             return surprises;
         }
         let lost = results.samples_lost + results.samples_underrun;
         match expect.lost {
-            Loss::None if lost > 0 => surprises.push(format!("{lost} samples were lost or underrun, none was to be")),
-            Loss::Some if lost == 0 => surprises.push("no sample was lost or underrun, some were to be".into()),
+            Loss::None if lost > 0 => surprises.push(format!(
+                "{lost} samples were lost or underrun, none was to be"
+            )),
+            Loss::Some if lost == 0 => {
+                surprises.push("no sample was lost or underrun, some were to be".into())
+            }
             _ => {}
         }
         let complete = results.transfer.completed && results.transfer.checksum_ok;
         match expect.transfer {
             ExpectedOutcome::Complete if !complete => {
-                let why = results.transfer.failure.clone().unwrap_or_else(|| "wrong checksum".into());
+                let why = results
+                    .transfer
+                    .failure
+                    .clone()
+                    .unwrap_or_else(|| "wrong checksum".into());
                 surprises.push(format!("the transfer was to complete: {why}"));
             }
-            ExpectedOutcome::Fails if complete => surprises.push("the transfer was to fail, and completed".into()),
+            ExpectedOutcome::Fails if complete => {
+                surprises.push("the transfer was to fail, and completed".into())
+            }
             _ => {}
         }
         match (expect.grade, results.grade.as_deref()) {
@@ -265,7 +371,8 @@ impl Aggregate<'_> {
             (Some(ExpectedGrade::Unenforced), Some("enforced")) => {
                 surprises.push("the reservation was to be unenforced, and is enforced".into());
             }
-            (Some(_), None) => surprises.push("the reservation was never granted: the modem did not get so far".into()),
+            (Some(_), None) => surprises
+                .push("the reservation was never granted: the modem did not get so far".into()),
             _ => {}
         }
         surprises
@@ -282,12 +389,24 @@ fn duration_ns(outcome: Option<&CallOutcome>) -> Option<u64> {
 /// The phases of a run, from its start.
 fn phases(run: &RunDone) -> Vec<PhaseTime> {
     let after = |at: Instant| at.saturating_since(run.record.start).as_nanos();
-    let starts: Vec<(u64, ModemPhase)> = run.seen.phases.iter().map(|(at, phase)| (after(*at), *phase)).collect();
-    let ends = starts.iter().skip(1).map(|(at, _)| *at).chain([after(run.record.end)]);
-    let timed = starts.iter().zip(ends).map(|((start, phase), end)| PhaseTime {
-        name: phase.name().into(),
-        start_ns: *start,
-        duration_ns: end.saturating_sub(*start),
-    });
+    let starts: Vec<(u64, ModemPhase)> = run
+        .seen
+        .phases
+        .iter()
+        .map(|(at, phase)| (after(*at), *phase))
+        .collect();
+    let ends = starts
+        .iter()
+        .skip(1)
+        .map(|(at, _)| *at)
+        .chain([after(run.record.end)]);
+    let timed = starts
+        .iter()
+        .zip(ends)
+        .map(|((start, phase), end)| PhaseTime {
+            name: phase.name().into(),
+            start_ns: *start,
+            duration_ns: end.saturating_sub(*start),
+        });
     timed.collect()
 }

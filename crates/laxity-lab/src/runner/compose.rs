@@ -10,7 +10,9 @@ use laxity_model::{
 };
 
 use super::tasks::{Periodic, Rogue, Spinner};
-use crate::scenario::{LengthSpec, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, TaskKind};
+use crate::scenario::{
+    LengthSpec, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, TaskKind,
+};
 
 /// A call that is run ahead must have its transfer under way by then, in the call's own time.
 const RUN_AHEAD_LIMIT: Span = Span::from_secs(60);
@@ -81,7 +83,11 @@ pub fn call_config(device: &ResolvedDevice, bytes: u64, spec: RunSpec) -> CallCo
     let phases = device.phases;
     let line = device.line;
     let thousandths = |value: u32| f64::from(value) / 1_000.0;
-    let link = endpoint::Config { file_octets: bytes, seed: spec.seed, ..endpoint::Config::default() };
+    let link = endpoint::Config {
+        file_octets: bytes,
+        seed: spec.seed,
+        ..endpoint::Config::default()
+    };
     CallConfig {
         timing: Timing::lasting(phases.on_hook, phases.dialing, phases.training),
         line: LineConfig {
@@ -107,7 +113,11 @@ fn install_modem(
     spec: RunSpec,
 ) -> Result<Installed, HostError> {
     // A run that begins in the midst of the transfer is over when its time is, not when the file has arrived.
-    let bytes = if spec.run_ahead { ENDLESS_BYTES } else { length.bytes };
+    let bytes = if spec.run_ahead {
+        ENDLESS_BYTES
+    } else {
+        length.bytes
+    };
     let mut call = Call::new(call_config(device, bytes, spec));
     if spec.run_ahead && !call.run_ahead(RUN_AHEAD_LIMIT) {
         let outcome = call.report().outcome().cloned();
@@ -124,7 +134,9 @@ fn driver_placement(placing: Placing) -> DriverPlacement {
         Placing::Interrupt => DriverPlacement::Interrupt,
         Placing::Deferred => DriverPlacement::Deferred,
         Placing::Thread(priority) => DriverPlacement::Thread(priority),
-        Placing::Reserved { request, before, .. } => DriverPlacement::Reserved(request, before),
+        Placing::Reserved {
+            request, before, ..
+        } => DriverPlacement::Reserved(request, before),
     }
 }
 
@@ -137,7 +149,12 @@ fn install_task(program: &mut Program, task: &ResolvedTask, probes: &mut Probes)
                 program.add(&name, on, Placement::Thread(*priority), Spinner);
             }
         }
-        TaskKind::Periodic { period, service, priority, reservation } => {
+        TaskKind::Periodic {
+            period,
+            service,
+            priority,
+            reservation,
+        } => {
             let mark = program.mark(&format!("{} runs", task.name));
             let body = Periodic::new(*period, *service, mark);
             let activity = Activity {
@@ -149,12 +166,22 @@ fn install_task(program: &mut Program, task: &ResolvedTask, probes: &mut Probes)
             };
             probes.cothread = Some((program.push(activity), mark));
         }
-        TaskKind::Rogue { burst, every, rank } => {
+        TaskKind::Rogue {
+            burst,
+            every,
+            after,
+            rank,
+        } => {
             let placement = match rank {
                 Rank::Priority(priority) => Placement::Thread(*priority),
                 Rank::Foreign { fifo } => Placement::Foreign { fifo: *fifo },
             };
-            probes.rogue = Some(program.add(&task.name, on, placement, Rogue::new(*burst, *every)));
+            probes.rogue = Some(program.add(
+                &task.name,
+                on,
+                placement,
+                Rogue::new(*burst, *every, *after),
+            ));
         }
         // Not an activity of the program: the runner starts it beside.
         TaskKind::Command { .. } => {}

@@ -65,7 +65,11 @@ pub(super) fn conclude(
 /// The names of all contracts, in the order of their first use.
 fn contracts(resolved: &Resolved) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for (contract, _) in resolved.variants.iter().flat_map(|variant| &variant.contracts) {
+    for (contract, _) in resolved
+        .variants
+        .iter()
+        .flat_map(|variant| &variant.contracts)
+    {
         if !names.contains(&contract.name.as_str()) {
             names.push(&contract.name);
         }
@@ -75,7 +79,10 @@ fn contracts(resolved: &Resolved) -> String {
 
 /// Met if every variant came as the scenario expects; inconclusive if all that did not are inconclusive.
 fn overall(variants: &[VariantResults]) -> (VerdictJson, u8) {
-    let surprising: Vec<_> = variants.iter().filter(|variant| !variant.as_expected).collect();
+    let surprising: Vec<_> = variants
+        .iter()
+        .filter(|variant| !variant.as_expected)
+        .collect();
     let inconclusive = |v: &&VariantResults| v.verdict.result == Outcome::Inconclusive;
     let (result, exit_code) = if surprising.is_empty() {
         (Outcome::Met, AS_EXPECTED)
@@ -88,7 +95,13 @@ fn overall(variants: &[VariantResults]) -> (VerdictJson, u8) {
         let why: Vec<String> = variant.unexpected().collect();
         format!("{}: {}", variant.name, why.join("; "))
     });
-    (VerdictJson { result, reasons: reasons.collect() }, exit_code)
+    (
+        VerdictJson {
+            result,
+            reasons: reasons.collect(),
+        },
+        exit_code,
+    )
 }
 
 fn read(path: &str) -> Option<String> {
@@ -99,7 +112,9 @@ fn read(path: &str) -> Option<String> {
 
 fn machine(runs: &[RunDone]) -> Machine {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     let has_hypervisor = info.lines().any(|line| {
         line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
     });
@@ -112,20 +127,33 @@ fn machine(runs: &[RunDone]) -> Machine {
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .unwrap_or_default(),
         hypervisor: has_hypervisor.then(vendor),
-        steal_ns: runs.iter().filter_map(|run| run.record.steal).map(laxity_model::Span::as_nanos).sum(),
+        steal_ns: runs
+            .iter()
+            .filter_map(|run| run.record.steal)
+            .map(laxity_model::Span::as_nanos)
+            .sum(),
     }
 }
 
 /// Where each figure of the results comes from, by its name.
-fn provenance(circumstances: &Circumstances, machine: Option<&Machine>) -> BTreeMap<String, Provenance> {
+fn provenance(
+    circumstances: &Circumstances,
+    machine: Option<&Machine>,
+) -> BTreeMap<String, Provenance> {
     let study = "Jones, Saroiu, Predictability Requirements of a Soft Modem, SIGMETRICS 2001";
     let seen = || match machine {
-        Some(machine) => Provenance::Measured { on: format!("{}, Linux {}", machine.cpu_model, machine.kernel) },
-        None => Provenance::Simulated { profile: circumstances.host.clone() },
+        Some(machine) => Provenance::Measured {
+            on: format!("{}, Linux {}", machine.cpu_model, machine.kernel),
+        },
+        None => Provenance::Simulated {
+            profile: circumstances.host.clone(),
+        },
     };
     let charged = |what: &str| match machine {
         Some(_) => seen(),
-        None => Provenance::Quoted { source: format!("{study}, {what}; charged in the twin, so no result") },
+        None => Provenance::Quoted {
+            source: format!("{study}, {what}; charged in the twin, so no result"),
+        },
     };
     let mut provenance: BTreeMap<String, Provenance> = [
         ("processing_ns", charged("section 6.2")),
@@ -136,7 +164,12 @@ fn provenance(circumstances: &Circumstances, machine: Option<&Machine>) -> BTree
         ("samples_pending", seen()),
         ("cothread_gap_ns", seen()),
         ("context_switches", seen()),
-        ("output_lead", Provenance::Calibrated { to: format!("{study}, tables 2 and 3") }),
+        (
+            "output_lead",
+            Provenance::Calibrated {
+                to: format!("{study}, tables 2 and 3"),
+            },
+        ),
     ]
     .map(|(name, from)| (name.to_string(), from))
     .into();

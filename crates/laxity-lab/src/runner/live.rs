@@ -52,19 +52,31 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
         runs.push(run_one(&mut host, resolved, planned, further_receivers)?);
     }
     progress.end();
-    let skipped = resolved.variants.iter().enumerate().filter(|(_, variant)| !variant.live);
+    let skipped = resolved
+        .variants
+        .iter()
+        .enumerate()
+        .filter(|(_, variant)| !variant.live);
     let skipped = skipped.map(|(variant, _)| NotRun {
         variant,
         reason: "the scenario has it for the twin only".into(),
     });
-    Ok(LiveRuns { runs, skipped: skipped.collect(), further_receivers, host: host.describe() })
+    Ok(LiveRuns {
+        runs,
+        skipped: skipped.collect(),
+        further_receivers,
+        host: host.describe(),
+    })
 }
 
 /// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works.
 fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
     let cannot = |error: HostError| RunError::CannotRun(error.to_string());
     let mut config = LiveConfig::detect(resolved.host.processors).map_err(cannot)?;
-    let watched = resolved.variants.iter().find_map(|variant| variant.devices.first());
+    let watched = resolved
+        .variants
+        .iter()
+        .find_map(|variant| variant.devices.first());
     config.witness = watched.map(|device| WitnessConfig::new(device.processor));
     Ok(LiveHost::new(config))
 }
@@ -83,7 +95,8 @@ fn run_one(
         further_receivers,
         run_ahead: planned.run_ahead,
     };
-    let composed = compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
+    let composed =
+        compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
     let names = trace_names(&composed);
     let Composed { program, probes } = composed;
     let record = host.run(program, planned.length).map_err(wrong)?;
@@ -94,7 +107,11 @@ fn run_one(
 ///
 /// The driver runs in a real-time thread, nothing beside it but what the far end takes on another processor, once with few and
 /// once with many receivers; the line through the two gives the count.
-fn calibrate(host: &mut LiveHost, resolved: &Resolved, device: &ResolvedDevice) -> Result<usize, RunError> {
+fn calibrate(
+    host: &mut LiveHost,
+    resolved: &Resolved,
+    device: &ResolvedDevice,
+) -> Result<usize, RunError> {
     let mut shares_ppm = [0; 2];
     for (share, receivers) in shares_ppm.iter_mut().zip(CALIBRATION_RECEIVERS) {
         *share = measure_share(host, resolved, device, receivers)?;
@@ -124,21 +141,34 @@ fn measure_share(
         about: String::new(),
         live: true,
         twin: false,
-        devices: vec![ResolvedDevice { placing: Placing::Thread(priority), ..device.clone() }],
+        devices: vec![ResolvedDevice {
+            placing: Placing::Thread(priority),
+            ..device.clone()
+        }],
         tasks: Vec::new(),
         contracts: Vec::new(),
         expect: resolved.variants[0].expect,
         control: None,
     };
-    let spec = RunSpec { seed: resolved.seed, mss_bytes: resolved.mss_bytes, further_receivers, run_ahead: true };
-    let length = LengthSpec { idle: CALIBRATION_RUN, ..resolved.run };
+    let spec = RunSpec {
+        seed: resolved.seed,
+        mss_bytes: resolved.mss_bytes,
+        further_receivers,
+        run_ahead: true,
+    };
+    let length = LengthSpec {
+        idle: CALIBRATION_RUN,
+        ..resolved.run
+    };
     let wrong = |error| RunError::of(error, &variant);
     let composed = compose(&variant, resolved.host.processors, &length, spec).map_err(wrong)?;
     let Composed { program, probes } = composed;
     let record = host.run(program, CALIBRATION_RUN).map_err(wrong)?;
     let seen = super::observe::observe(&record, &probes);
     let Some((service, span)) = seen.connected.filter(|(_, span)| !span.is_zero()) else {
-        return Err(wrong(HostError::Failed("the driver was never called".into())));
+        return Err(wrong(HostError::Failed(
+            "the driver was never called".into(),
+        )));
     };
     Ok(service.as_nanos() * 1_000_000 / span.as_nanos())
 }

@@ -27,6 +27,9 @@ use conclude::Circumstances;
 use observe::Seen;
 use schedule::PlannedRun;
 
+/// So many events of a run are kept for its trace: the last ones. Everything is observed, whatever is kept.
+const TRACED_EVENTS: usize = 200_000;
+
 /// One run that was made.
 pub struct RunDone {
     /// Which.
@@ -117,9 +120,13 @@ impl RunError {
         let variant = variant.name.clone();
         match error {
             HostError::Refused(reason) => Self::Refused { variant, reason },
-            HostError::CannotRun(reason) => Self::CannotRun(format!("variant `{variant}`: {reason}")),
+            HostError::CannotRun(reason) => {
+                Self::CannotRun(format!("variant `{variant}`: {reason}"))
+            }
             HostError::Interrupted(signal) => Self::Interrupted(signal),
-            HostError::BadProgram(reason) | HostError::Failed(reason) => Self::Failed { variant, reason },
+            HostError::BadProgram(reason) | HostError::Failed(reason) => {
+                Self::Failed { variant, reason }
+            }
         }
     }
 }
@@ -161,7 +168,16 @@ pub fn run(
         On::Twin { threads } => {
             let (runs, skipped) = twin::run(resolved, threads, progress)?;
             let host = format!("twin {}", resolved.host.profile.name());
-            (runs, skipped, Circumstances { host, live: false, receivers: 1, notices })
+            (
+                runs,
+                skipped,
+                Circumstances {
+                    host,
+                    live: false,
+                    receivers: 1,
+                    notices,
+                },
+            )
         }
     };
     let results = conclude::conclude(resolved, &runs, skipped, circumstances);
@@ -171,15 +187,28 @@ pub fn run(
 
 /// What a run is called in traces: the variant's name.
 fn trace_names(composed: &Composed) -> (Vec<TraceActivity>, Vec<TraceMark>) {
-    let activities = composed.program.activities.iter().map(|activity| TraceActivity {
-        name: activity.name.clone(),
-        processor: activity.processor.0,
-    });
-    let level = composed.probes.modem.as_ref().map(|modem| usize::from(modem.marks.call_end.0));
-    let marks = composed.program.marks.iter().enumerate().map(|(index, name)| TraceMark {
-        name: name.clone(),
-        is_level: level == Some(index),
-    });
+    let activities = composed
+        .program
+        .activities
+        .iter()
+        .map(|activity| TraceActivity {
+            name: activity.name.clone(),
+            processor: activity.processor.0,
+        });
+    let level = composed
+        .probes
+        .modem
+        .as_ref()
+        .map(|modem| usize::from(modem.marks.call_end.0));
+    let marks = composed
+        .program
+        .marks
+        .iter()
+        .enumerate()
+        .map(|(index, name)| TraceMark {
+            name: name.clone(),
+            is_level: level == Some(index),
+        });
     (activities.collect(), marks.collect())
 }
 
@@ -192,17 +221,27 @@ fn done(
     mut record: RunRecord,
 ) -> RunDone {
     let seen = observe::observe(&record, &probes);
-    let events = std::mem::take(&mut record.events);
+    let mut events = std::mem::take(&mut record.events);
+    let all = events.len();
+    let left_out = events.drain(..all.saturating_sub(TRACED_EVENTS)).count();
+    let first = events.first().map_or(record.start, |event| event.at);
     let trace = (planned.repeat == 0).then(|| Trace {
         name: resolved.variants[planned.variant].name.clone(),
         processors: resolved.host.processors,
         activities: names.0,
         marks: names.1,
-        start: record.start,
+        start: if left_out > 0 { first } else { record.start },
         end: record.end,
         events,
         events_lost: record.events_lost,
     });
     let report = probes.modem.as_ref().map(|modem| Arc::clone(&modem.report));
-    RunDone { planned, record, seen, report, probes, trace }
+    RunDone {
+        planned,
+        record,
+        seen,
+        report,
+        probes,
+        trace,
+    }
 }

@@ -3,7 +3,9 @@
 use laxity_devices::modem::{Installed, Phase as ModemPhase};
 use laxity_model::contract::{Observations, Phase, Quantity};
 use laxity_model::histogram::Histogram;
-use laxity_model::{ActivityId, Disturbance, Event, EventKind, Instant, Mark, RunRecord, Service, Span};
+use laxity_model::{
+    ActivityId, Disturbance, Event, EventKind, Instant, Mark, RunRecord, Service, Span,
+};
 
 use super::compose::{Probes, working_priority};
 
@@ -39,7 +41,9 @@ impl Disturbances<'_> {
     /// Whether any overlaps the time from `from` to `to`, ends included. O(log n).
     fn overlap(&self, from: Instant, to: Instant) -> bool {
         let first = self.0.partition_point(|disturbance| disturbance.to < from);
-        self.0.get(first).is_some_and(|disturbance| disturbance.from <= to)
+        self.0
+            .get(first)
+            .is_some_and(|disturbance| disturbance.from <= to)
     }
 }
 
@@ -99,7 +103,9 @@ impl<'a> Reader<'a> {
 
     fn record(&mut self, quantity: Quantity, value: u64, from: Instant, to: Instant) {
         let disturbed = self.disturbances.overlap(from, to);
-        self.seen.observations.record(quantity, &self.phase, value, disturbed);
+        self.seen
+            .observations
+            .record(quantity, &self.phase, value, disturbed);
     }
 
     fn record_span(&mut self, quantity: Quantity, from: Instant, to: Instant) {
@@ -107,7 +113,10 @@ impl<'a> Reader<'a> {
     }
 
     fn is_modem_interrupt(&self, activity: ActivityId) -> bool {
-        self.probes.modem.as_ref().is_some_and(|modem| modem.interrupt == activity)
+        self.probes
+            .modem
+            .as_ref()
+            .is_some_and(|modem| modem.interrupt == activity)
     }
 
     fn interrupt_enter(&mut self, event: &Event) {
@@ -151,12 +160,21 @@ impl<'a> Reader<'a> {
     fn close_deferred(&mut self) {
         if let Some(exit) = self.deferred.last_exit.take() {
             let total = std::mem::take(&mut self.deferred.total);
-            self.record(Quantity::DeferredTime, total.as_nanos(), self.deferred.from, exit);
+            self.record(
+                Quantity::DeferredTime,
+                total.as_nanos(),
+                self.deferred.from,
+                exit,
+            );
         }
     }
 
     fn mark(&mut self, mark: Mark, event: &Event) {
-        if self.probes.cothread.is_some_and(|(id, runs)| id == event.activity && runs == mark) {
+        if self
+            .probes
+            .cothread
+            .is_some_and(|(id, runs)| id == event.activity && runs == mark)
+        {
             self.callback(event);
         }
         let probes = self.probes;
@@ -182,32 +200,57 @@ impl<'a> Reader<'a> {
             self.call = Some((Instant::from_nanos(event.args[1]), event.at));
         } else if mark == modem.marks.call_end {
             self.call_end(event);
-        } else if mark == modem.marks.account && self.seen.phases.last().is_some_and(|p| p.1 == ModemPhase::Connected) {
+        } else if mark == modem.marks.account
+            && self
+                .seen
+                .phases
+                .last()
+                .is_some_and(|p| p.1 == ModemPhase::Connected)
+        {
             let service = Service::from_nanos(event.args[0]);
             let (from, before) = *self.connected_from.get_or_insert((event.at, service));
-            self.seen.connected = Some((service.saturating_sub(before), event.at.saturating_since(from)));
+            self.seen.connected = Some((
+                service.saturating_sub(before),
+                event.at.saturating_since(from),
+            ));
         }
     }
 
     fn enter_phase(&mut self, event: &Event) {
         self.close_deferred();
         let place = usize::try_from(event.args[0]).unwrap_or(usize::MAX);
-        let Some(&phase) = ModemPhase::ALL.get(place) else { return };
+        let Some(&phase) = ModemPhase::ALL.get(place) else {
+            return;
+        };
         self.phase = Phase::new(phase.name());
         self.phase_since = event.at;
         self.seen.phases.push((event.at, phase));
         if let Some(priority) = self.probes.placing.and_then(working_priority) {
-            self.record(Quantity::ThreadPriority, u64::from(priority.level()), event.at, event.at);
+            self.record(
+                Quantity::ThreadPriority,
+                u64::from(priority.level()),
+                event.at,
+                event.at,
+            );
         }
     }
 
     fn call_end(&mut self, event: &Event) {
-        let Some((raised, began)) = self.call.take() else { return };
+        let Some((raised, began)) = self.call.take() else {
+            return;
+        };
         let [pending, damage] = event.args;
-        self.seen.processing.record(event.at.saturating_since(began).as_nanos());
+        self.seen
+            .processing
+            .record(event.at.saturating_since(began).as_nanos());
         self.record_span(Quantity::ResponseTime, raised, event.at);
         self.record(Quantity::SamplesPending, pending, raised, event.at);
-        self.record(Quantity::SamplesLost, damage - self.damage, raised, event.at);
+        self.record(
+            Quantity::SamplesLost,
+            damage - self.damage,
+            raised,
+            event.at,
+        );
         self.damage = damage;
     }
 
@@ -215,7 +258,12 @@ impl<'a> Reader<'a> {
         self.close_deferred();
         if let Some(modem) = &self.probes.modem {
             let retrainings = modem.report.retrainings.get();
-            self.record(Quantity::Retrainings, retrainings, record.start, record.start);
+            self.record(
+                Quantity::Retrainings,
+                retrainings,
+                record.start,
+                record.start,
+            );
         }
         self.seen.disturbed_ppm = (record.witness_wakeups > 0).then(|| {
             let late = record.disturbances.len() as u64 * 1_000_000;
@@ -233,8 +281,14 @@ mod tests {
     fn overlap_counts_the_ends() {
         let at = Instant::from_millis;
         let list = [
-            Disturbance { from: at(10), to: at(12) },
-            Disturbance { from: at(30), to: at(31) },
+            Disturbance {
+                from: at(10),
+                to: at(12),
+            },
+            Disturbance {
+                from: at(30),
+                to: at(31),
+            },
         ];
         let disturbances = Disturbances(&list);
         for (from, to, expected) in [
@@ -246,7 +300,11 @@ mod tests {
             (9, 40, true),
             (32, 40, false),
         ] {
-            assert_eq!(disturbances.overlap(at(from), at(to)), expected, "{from} to {to}");
+            assert_eq!(
+                disturbances.overlap(at(from), at(to)),
+                expected,
+                "{from} to {to}"
+            );
         }
     }
 }

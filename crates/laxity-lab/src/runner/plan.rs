@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use laxity_linux::{LiveConfig, supply};
 use laxity_linux::doctor::Machine;
+use laxity_linux::{LiveConfig, supply};
 use laxity_model::admission::{Admission, Demand, Supply, Work, admit};
 use laxity_model::{Enforcer, HostError, Service, Span};
 use laxity_sim::Twin;
@@ -107,13 +107,23 @@ pub fn plan(resolved: &Resolved, on: On) -> Result<Plan, RunError> {
     };
     let mut variants = Vec::new();
     for variant in resolved.variants.iter().filter(here) {
-        let admission = admission(resolved, variant, &supply).map_err(|e| RunError::of(e, variant))?;
+        let admission =
+            admission(resolved, variant, &supply).map_err(|e| RunError::of(e, variant))?;
         variants.push(variant_plan(variant, &admission));
     }
     if variants.is_empty() {
-        return Err(RunError::Nothing(if on == On::Linux { "Linux" } else { "the twin" }));
+        return Err(RunError::Nothing(if on == On::Linux {
+            "Linux"
+        } else {
+            "the twin"
+        }));
     }
-    Ok(Plan { file_version: 1, scenario: resolved.title.clone(), host, variants })
+    Ok(Plan {
+        file_version: 1,
+        scenario: resolved.title.clone(),
+        host,
+        variants,
+    })
 }
 
 fn supply_of(resolved: &Resolved, on: On) -> Result<(String, Supply), RunError> {
@@ -121,7 +131,10 @@ fn supply_of(resolved: &Resolved, on: On) -> Result<(String, Supply), RunError> 
     match on {
         On::Twin { .. } => {
             let twin = Twin::new(twin::profile(resolved.host.profile));
-            Ok((format!("twin {}", resolved.host.profile.name()), twin.supply(processors)))
+            Ok((
+                format!("twin {}", resolved.host.profile.name()),
+                twin.supply(processors),
+            ))
         }
         On::Linux => {
             let cannot = |error: HostError| RunError::CannotRun(error.to_string());
@@ -134,23 +147,48 @@ fn supply_of(resolved: &Resolved, on: On) -> Result<(String, Supply), RunError> 
 }
 
 /// Asks admission about one variant, with what is known of its work.
-fn admission(resolved: &Resolved, variant: &ResolvedVariant, supply: &Supply) -> Result<Admission, HostError> {
-    let spec = RunSpec { seed: resolved.seed, mss_bytes: resolved.mss_bytes, further_receivers: 0, run_ahead: false };
-    let Composed { program, probes } = compose(variant, resolved.host.processors, &resolved.run, spec)?;
+fn admission(
+    resolved: &Resolved,
+    variant: &ResolvedVariant,
+    supply: &Supply,
+) -> Result<Admission, HostError> {
+    let spec = RunSpec {
+        seed: resolved.seed,
+        mss_bytes: resolved.mss_bytes,
+        further_receivers: 0,
+        run_ahead: false,
+    };
+    let Composed { program, probes } =
+        compose(variant, resolved.host.processors, &resolved.run, spec)?;
     let mut demand = Demand::of(&program);
     if let (Some(modem), Some(device)) = (&probes.modem, variant.devices.first()) {
         let share = u64::from(device.load.share.ppm);
-        let service = Span::from_nanos(MODEM_PERIOD.as_nanos() * share / 1_000_000).as_full_service();
-        let handler = Work { service: HANDLER, period: INTERRUPT_PERIOD };
+        let service =
+            Span::from_nanos(MODEM_PERIOD.as_nanos() * share / 1_000_000).as_full_service();
+        let handler = Work {
+            service: HANDLER,
+            period: INTERRUPT_PERIOD,
+        };
         demand = demand.with_work(modem.interrupt, handler);
         if let Some(deferred) = modem.deferred {
             demand = demand.with_work(deferred, handler);
         }
         // Last: under INT and DPC the driver is one of the two.
-        demand = demand.with_work(modem.driver, Work { service, period: MODEM_PERIOD });
+        demand = demand.with_work(
+            modem.driver,
+            Work {
+                service,
+                period: MODEM_PERIOD,
+            },
+        );
     }
     let periodic = variant.tasks.iter().find_map(|task| match task.kind {
-        TaskKind::Periodic { period, service, .. } => Some(Work { service: service + WAKE_UP, period }),
+        TaskKind::Periodic {
+            period, service, ..
+        } => Some(Work {
+            service: service + WAKE_UP,
+            period,
+        }),
         _ => None,
     });
     if let (Some((cothread, _)), Some(work)) = (probes.cothread, periodic) {
@@ -170,7 +208,11 @@ fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan
             Ok(prediction) => Offer {
                 enforcer: enforcer.to_string(),
                 possible: true,
-                how: format!("{} {}", request.request.reservation.service(), prediction.keeps),
+                how: format!(
+                    "{} {}",
+                    request.request.reservation.service(),
+                    prediction.keeps
+                ),
                 grade: Some(prediction.grade.to_string()),
                 promised_gap_ns: Some(prediction.promised_gap.as_nanos()),
                 longest_gap_ns: Some(prediction.longest_gap.as_nanos()),
@@ -208,8 +250,16 @@ fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan
 pub fn render(plan: &Plan) -> String {
     let mut text = format!("{} on {}\n", plan.scenario, plan.host);
     for variant in &plan.variants {
-        let word = if variant.admitted { "admitted" } else { "REFUSED" };
-        let nothing = if variant.requests.is_empty() { " (reserves nothing)" } else { "" };
+        let word = if variant.admitted {
+            "admitted"
+        } else {
+            "REFUSED"
+        };
+        let nothing = if variant.requests.is_empty() {
+            " (reserves nothing)"
+        } else {
+            ""
+        };
         // Writing to a string does not fail.
         let _ = writeln!(text, "\n{}: {word}{nothing}", variant.name);
         for refusal in &variant.refusals {
@@ -236,12 +286,20 @@ fn render_request(request: &RequestPlan, text: &mut String) {
     for offer in &request.offers {
         let gap = match (offer.promised_gap_ns, offer.longest_gap_ns) {
             (Some(promised), Some(longest)) => {
-                format!("; gap {} promised, up to {} to expect here", span(promised), span(longest))
+                format!(
+                    "; gap {} promised, up to {} to expect here",
+                    span(promised),
+                    span(longest)
+                )
             }
             _ => String::new(),
         };
         let grade = offer.grade.as_deref().unwrap_or("not possible");
-        let _ = writeln!(text, "    {:<9} {grade}: {}{gap}", offer.enforcer, offer.how);
+        let _ = writeln!(
+            text,
+            "    {:<9} {grade}: {}{gap}",
+            offer.enforcer, offer.how
+        );
         for note in &offer.notes {
             let _ = writeln!(text, "              {note}");
         }

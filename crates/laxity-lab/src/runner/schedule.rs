@@ -27,9 +27,17 @@ pub struct PlannedRun {
 /// controls, are then run again and again for the length of [`LengthSpec::idle`](crate::scenario::LengthSpec::idle), with the
 /// transfer under way. The twin has no noise to take medians of: there each run is made once a repeat of the scenario.
 #[must_use]
-pub fn schedule(resolved: &Resolved, runs_here: impl Fn(&ResolvedVariant) -> bool, live: bool) -> Vec<PlannedRun> {
+pub fn schedule(
+    resolved: &Resolved,
+    runs_here: impl Fn(&ResolvedVariant) -> bool,
+    live: bool,
+) -> Vec<PlannedRun> {
     let quick = resolved.length == Length::Quick && live;
-    let repeats = if quick { resolved.run.repeats.max(QUICK_GAP_REPEATS) } else { resolved.run.repeats };
+    let repeats = if quick {
+        resolved.run.repeats.max(QUICK_GAP_REPEATS)
+    } else {
+        resolved.run.repeats
+    };
     let mut runs = Vec::new();
     for repeat in 0..repeats {
         for (index, variant) in resolved.variants.iter().enumerate() {
@@ -38,8 +46,17 @@ pub fn schedule(resolved: &Resolved, runs_here: impl Fn(&ResolvedVariant) -> boo
                 continue;
             }
             let idle = variant.devices.is_empty() || again;
-            let length = if idle { resolved.run.idle } else { resolved.run.limit };
-            runs.push(PlannedRun { variant: index, repeat, run_ahead: again, length });
+            let length = if idle {
+                resolved.run.idle
+            } else {
+                resolved.run.limit
+            };
+            runs.push(PlannedRun {
+                variant: index,
+                repeat,
+                run_ahead: again,
+                length,
+            });
         }
     }
     runs
@@ -49,8 +66,14 @@ pub fn schedule(resolved: &Resolved, runs_here: impl Fn(&ResolvedVariant) -> boo
 fn is_compared(resolved: &Resolved, index: usize) -> bool {
     let relative = |limit: &Limit| matches!(limit.bound, Bound::AtMostTimesControl { .. });
     let compares = |variant: &ResolvedVariant| {
-        variant.contracts.iter().any(|(contract, _)| contract.limits.iter().any(relative))
+        variant
+            .contracts
+            .iter()
+            .any(|(contract, _)| contract.limits.iter().any(relative))
     };
     compares(&resolved.variants[index])
-        || resolved.variants.iter().any(|variant| variant.control == Some(index) && compares(variant))
+        || resolved
+            .variants
+            .iter()
+            .any(|variant| variant.control == Some(index) && compares(variant))
 }

@@ -37,7 +37,14 @@ impl Periodic {
     #[must_use]
     pub fn new(period: Span, work: Service, mark: Mark) -> Self {
         let state = PeriodicState::Waiting;
-        Self { period, work, mark, origin: None, due: Instant::ZERO, state }
+        Self {
+            period,
+            work,
+            mark,
+            origin: None,
+            due: Instant::ZERO,
+            state,
+        }
     }
 
     fn wait(&mut self, now: Instant) -> Step {
@@ -70,16 +77,24 @@ impl Body for Periodic {
 pub struct Rogue {
     burst: Service,
     every: Span,
+    after: Span,
     origin: Option<Instant>,
     bursts: u64,
     bursting: bool,
 }
 
 impl Rogue {
-    /// A burst of `burst` at the start of every `every`, the first one after a whole `every`.
+    /// A burst of `burst` every `every`, the first one `after` so long.
     #[must_use]
-    pub fn new(burst: Service, every: Span) -> Self {
-        Self { burst, every, origin: None, bursts: 0, bursting: true }
+    pub fn new(burst: Service, every: Span, after: Span) -> Self {
+        Self {
+            burst,
+            every,
+            after,
+            origin: None,
+            bursts: 0,
+            bursting: true,
+        }
     }
 }
 
@@ -90,7 +105,8 @@ impl Body for Rogue {
         if self.bursting {
             return Step::Burn(self.burst);
         }
+        let due = origin + self.after + self.every * self.bursts;
         self.bursts += 1;
-        Step::SleepUntil(origin + self.every * self.bursts)
+        Step::SleepUntil(due)
     }
 }

@@ -51,7 +51,11 @@ pub fn run(
         progress.end();
     }
     let runs = made.into_iter().collect::<Result<_, _>>()?;
-    let skipped = resolved.variants.iter().enumerate().filter(|(_, variant)| !variant.twin);
+    let skipped = resolved
+        .variants
+        .iter()
+        .enumerate()
+        .filter(|(_, variant)| !variant.twin);
     let skipped = skipped.map(|(variant, _)| NotRun {
         variant,
         reason: "the scenario has it for Linux only".into(),
@@ -68,7 +72,8 @@ fn run_one(resolved: &Resolved, planned: PlannedRun) -> Result<RunDone, RunError
         run_ahead: planned.run_ahead,
     };
     let wrong = |error| RunError::of(error, variant);
-    let composed = compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
+    let composed =
+        compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
     let names = trace_names(&composed);
     let mut twin = Twin::new(profile(resolved.host.profile));
     let record = twin.run(composed.program, planned.length).map_err(wrong)?;

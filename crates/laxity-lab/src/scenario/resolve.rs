@@ -43,7 +43,8 @@ impl Resolved {
             variant.control = variant.control.map(new_index);
         }
         let mut kept = kept.iter();
-        self.variants.retain(|_| kept.next().copied().unwrap_or(false));
+        self.variants
+            .retain(|_| kept.next().copied().unwrap_or(false));
     }
 }
 

@@ -323,6 +323,7 @@ const TASK_KEYS: &[&str] = &[
     "enforcer",
     "burst",
     "every",
+    "after",
     "fifo",
     "argv",
 ];
@@ -467,7 +468,15 @@ fn check_reserved_job(
 }
 
 fn rogue(section: &Section<'_>) -> Option<TaskKind> {
-    section.allow(&["kind", "processor", "burst", "every", "priority", "fifo"]);
+    section.allow(&[
+        "kind",
+        "processor",
+        "burst",
+        "every",
+        "after",
+        "priority",
+        "fifo",
+    ]);
     for (key, example) in [("burst", "\"100ms\""), ("every", "\"400ms\"")] {
         if !section.has(key) {
             section.missing(key, example);
@@ -476,6 +485,7 @@ fn rogue(section: &Section<'_>) -> Option<TaskKind> {
     let rank = rank(section);
     let burst = section.quantity_in("burst", &SERVICE, &SERVICES, show_service);
     let every = section.quantity_in("every", &SPAN, &DURATIONS, format_span);
+    let after = section.quantity_in("after", &SPAN, &DURATIONS, format_span);
     let (burst, every) = (burst?, every?);
     if burst.value.as_dedicated_span() >= every.value {
         section.findings.error(
@@ -491,6 +501,7 @@ fn rogue(section: &Section<'_>) -> Option<TaskKind> {
     Some(TaskKind::Rogue {
         burst: burst.value,
         every: every.value,
+        after: after.map_or(every.value, |found| found.value),
         rank: rank?,
     })
 }

@@ -194,6 +194,8 @@ pub enum TaskKind {
         burst: Service,
         /// How often; longer than the burst.
         every: Span,
+        /// When the first time, after the start of the run.
+        after: Span,
         /// With what right.
         rank: Rank,
     },

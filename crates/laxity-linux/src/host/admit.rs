@@ -261,9 +261,17 @@ fn grade(holder: &Member, members: &[Member], strangers: &[RealTimeThread]) -> G
 
 /// Those among real-time threads of other processes that a slot's occupant cannot keep the processor from, by name.
 pub(crate) fn outranking(strangers: &[RealTimeThread]) -> Vec<String> {
-    let culprits = strangers.iter().filter(|stranger| outranks_a_slot(stranger.policy));
+    let culprits = strangers
+        .iter()
+        .filter(|stranger| outranks_a_slot(stranger.policy));
     let named = culprits.map(|stranger| {
-        let RealTimeThread { tid, name, process, policy, .. } = stranger;
+        let RealTimeThread {
+            tid,
+            name,
+            process,
+            policy,
+            ..
+        } = stranger;
         format!("thread {tid} \"{name}\" of process {process} ({policy})")
     });
     named.collect()

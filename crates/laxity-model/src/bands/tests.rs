@@ -180,7 +180,10 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         thread.clone().prop_map(Op::Start),
         (thread.clone(), any::<bool>()).prop_map(|(t, signal)| Op::Wake(t, signal)),
         thread.clone().prop_map(Op::Resume),
-        (thread.clone(), (0..32_u8).prop_filter_map("below 32", Priority::new))
+        (
+            thread.clone(),
+            (0..32_u8).prop_filter_map("below 32", Priority::new)
+        )
             .prop_map(|(t, p)| Op::SetPriority(t, p)),
         thread.clone().prop_map(Op::HasRun),
         thread.prop_map(Op::Leave),

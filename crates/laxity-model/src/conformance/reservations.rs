@@ -169,7 +169,7 @@ pub(super) fn expect_enforced(record: &RunRecord) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What nobody received, because the machine stood still.
+/// How long the machine stood still. Nobody worked, but whoever had the processor may be credited with it.
 fn stood_still(record: &RunRecord) -> Service {
     let disturbances = record.disturbances.iter();
     disturbances
@@ -231,7 +231,7 @@ fn inside_only(
     );
     let all = Service::from_nanos(reservation.service().as_nanos() * slots.len() as u64);
     let received = record.usage[who.index()].service;
-    let most = all + tolerance.slack(all);
+    let most = all + tolerance.slack(all) + stood_still(record);
     ensure!(
         received <= most,
         "{received} received in {} slots of {reservation}",
@@ -263,8 +263,9 @@ fn beside_a_rogue(
     let rogue = record.usage[rogue.index()].service;
     // A quarter is reserved; the rogue has the rest, and keeps the holder from everything else.
     let whole = (record.end - record.start).as_full_service();
-    let (rest, slack) = (whole / 4 * 3, tolerance.slack(whole));
-    let least = rest.saturating_sub(slack + stood_still(&record));
+    let rest = whole / 4 * 3;
+    let slack = tolerance.slack(whole) + stood_still(&record);
+    let least = rest.saturating_sub(slack);
     ensure!(
         (least..=rest + slack).contains(&rogue),
         "the rogue received {rogue} of the {rest} outside the slots"
