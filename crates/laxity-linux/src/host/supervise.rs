@@ -169,6 +169,7 @@ fn spawn_all(
             seats: slots.seats,
             bell: slots.bell,
             timing: *timing,
+            makes_up: true,
             tolerance: config.witness.map(|witness| witness.tolerance),
             ring: rings.next(),
             run: Arc::clone(run),

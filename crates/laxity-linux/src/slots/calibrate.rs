@@ -90,6 +90,7 @@ fn attempt(cpu: usize, outside: Outside) -> Result<Calibration, HostError> {
         seats: vec![Arc::clone(&seat)],
         bell,
         timing: Timing::default(),
+        makes_up: false,
         tolerance: None,
         ring,
         run: Arc::clone(&run),

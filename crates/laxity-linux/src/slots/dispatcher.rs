@@ -6,7 +6,9 @@ use std::thread;
 
 use laxity_model::ring::Producer;
 use laxity_model::slots::{Command, Dispatcher, SlotTable};
-use laxity_model::{Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Span};
+use laxity_model::{
+    Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Service, Span,
+};
 
 use super::seat::{Attended, Bell, Seat};
 use super::{EARLY, PHASE, SlotReport, Timing};
@@ -19,6 +21,11 @@ use crate::usage::ThreadUsage;
 use crate::witness::WITNESS_ACTIVITY;
 use crate::{clock, futex};
 
+/// A slot that lacks more than this part of its length was not wanted, or the machine stood still: it is not prolonged.
+const MADE_UP_PART: u64 = 8;
+/// Less than this is not worth a wake-up, which costs about as much.
+const MADE_UP_LEAST: Span = Span::from_micros(3);
+
 /// What a dispatcher needs to begin. The seats are in the order of the table's owners.
 pub(crate) struct DispatcherStart {
     pub(crate) cpu: usize,
@@ -27,6 +34,8 @@ pub(crate) struct DispatcherStart {
     pub(crate) seats: Vec<Arc<Seat>>,
     pub(crate) bell: Arc<Bell>,
     pub(crate) timing: Timing,
+    /// Whether it makes up for what others take from a slot.
+    pub(crate) makes_up: bool,
     /// It testifies, as a witness, to its own wake-ups that are later than this.
     pub(crate) tolerance: Option<Span>,
     pub(crate) ring: Producer,
@@ -56,6 +65,9 @@ struct Worker {
     ring: Producer,
     run: Arc<Run>,
     slots: u64,
+    /// The slot under way: by the table, and what its holder had received before.
+    begun: Option<(Instant, Service)>,
+    makes_up: bool,
     tolerance: Option<Span>,
     disturbances: Vec<Disturbance>,
 }
@@ -69,6 +81,7 @@ impl Worker {
             seats,
             bell,
             timing,
+            makes_up,
             tolerance,
             ring,
             run,
@@ -82,6 +95,8 @@ impl Worker {
             ring,
             run: Arc::clone(&run),
             slots: 0,
+            begun: None,
+            makes_up,
             tolerance,
             disturbances: Vec::with_capacity(1_024),
         };
@@ -197,9 +212,14 @@ impl Worker {
         edge: Instant,
     ) -> Result<(), SchedError> {
         if let Some(seat) = from.and_then(|owner| self.seats.get(owner)) {
+            if self.makes_up && to.is_none() {
+                self.make_up(seat, edge);
+            }
             seat.leave()?;
         }
+        self.begun = None;
         if let Some(seat) = to.and_then(|owner| self.seats.get(owner)) {
+            self.begun = seat.service().map(|service| (edge, service));
             seat.enter()?;
             self.slots += 1;
         }
@@ -208,6 +228,19 @@ impl Worker {
         self.record(from, EventKind::SlotEnd, now, edge);
         self.record(to, EventKind::SlotBegin, now, edge);
         Ok(())
+    }
+
+    /// Prolongs a slot that nobody's follows by what others above it have taken from it: the clock's interrupts, the witness, the
+    /// observer, a device's handlers. A holder that lacks much more was not there to take it.
+    fn make_up(&self, seat: &Attended, edge: Instant) {
+        let Some((begun, before)) = self.begun else { return };
+        let length = edge.saturating_since(begun);
+        let most = Span::from_nanos(length.as_nanos() / MADE_UP_PART);
+        let received = || seat.service().map(|now| now.saturating_sub(before).as_dedicated_span());
+        let Some(lacking) = received().map(|had| length.saturating_sub(had)) else { return };
+        if lacking > MADE_UP_LEAST && lacking <= most {
+            clock::sleep_until(clock::now() + lacking);
+        }
     }
 
     fn record(&mut self, owner: Option<usize>, kind: EventKind, at: Instant, edge: Instant) {

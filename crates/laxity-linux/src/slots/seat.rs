@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use laxity_model::{ActivityId, Outside, Reservation};
+use laxity_model::{ActivityId, Outside, Reservation, Service};
 
 use super::gate::Gate;
-use crate::futex;
+use crate::{clock, futex};
 use crate::host::map;
 use crate::sched::{Attributes, Policy, SchedError, Tid};
 
@@ -167,6 +167,11 @@ impl Attended {
         self.seat.state.store(wish, Ordering::SeqCst);
         futex::wake_all(&self.seat.state);
         done
+    }
+
+    /// Processor time that the holder has received; `None` while nobody sits there.
+    pub(crate) fn service(&self) -> Option<Service> {
+        clock::service_of(self.edges.as_ref()?.tid)
     }
 
     /// Its slot begins.
