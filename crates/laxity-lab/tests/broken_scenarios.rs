@@ -275,7 +275,7 @@ fn each_thing_can_be_placed_by_name() {
         processors = 2
         [devices.modem]
         kind = "soft-modem"
-        phases = { training = "5 s" }
+        phases = { training = "3 s" }
         [devices.second]
         kind = "soft-modem"
         processor = 1

@@ -58,6 +58,7 @@ fn variant(name: &str, placement: &str, gap_width: u64) -> VariantResults {
     VariantResults {
         about: String::new(),
         samples_undelivered: 0,
+        samples_lost_undisturbed: 0,
         contracts: Vec::new(),
         surprises: Vec::new(),
         name: name.into(),

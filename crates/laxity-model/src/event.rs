@@ -21,11 +21,11 @@ pub enum EventKind {
     Finish,
     /// An interrupt handler began. `args[0]`: when the device raised it, in nanoseconds.
     InterruptEnter,
-    /// An interrupt handler returned.
+    /// An interrupt handler returned. `args[0]`: the processor time it took, in nanoseconds.
     InterruptExit,
     /// A deferred procedure call began. `args[0]`: when it was queued, in nanoseconds.
     DeferredEnter,
-    /// A deferred procedure call returned.
+    /// A deferred procedure call returned. `args[0]`: the processor time it took, in nanoseconds.
     DeferredExit,
     /// A semaphore was signalled. `args[0]`: its number.
     Signal,

@@ -41,6 +41,8 @@ pub(crate) struct ActivityState {
     /// Charged, and not yet received.
     pub(crate) work: Service,
     pub(crate) received: Service,
+    /// What a handler or deferred call had received when it was entered last.
+    pub(crate) received_before: Service,
     pub(crate) class: Class,
     pub(crate) processor: u16,
     /// A thread's own priority; the lowest for all others.
@@ -67,6 +69,7 @@ impl ActivityState {
         Self {
             work: Service::ZERO,
             received: Service::ZERO,
+            received_before: Service::ZERO,
             class,
             processor: activity.processor.0,
             priority: match activity.placement {

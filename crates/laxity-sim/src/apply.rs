@@ -152,7 +152,9 @@ impl Machine {
         processor.work_ends = Instant::MAX;
         processor.undecided = true;
         if let Some(kind) = left {
-            self.record(kind, activity, [0; 2]);
+            let state = self.state(activity);
+            let took = state.received.saturating_sub(state.received_before);
+            self.record(kind, activity, [took.as_nanos(), 0]);
         }
     }
 

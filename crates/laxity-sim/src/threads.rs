@@ -41,7 +41,7 @@ impl Machine {
         let place = &mut self.processors[processor];
         if let Some(handler) = place.accept(&mut self.links) {
             place.pay(costs.interrupt_entry, self.now);
-            let raised_at = self.state(handler).meant_at.as_nanos();
+            let raised_at = self.enter(handler).as_nanos();
             self.record(EventKind::InterruptEnter, handler, [raised_at, 0]);
             return Some(handler);
         }
@@ -52,10 +52,17 @@ impl Machine {
             let next = place.deferred_queue.pop(&mut self.links)?;
             place.deferred = Some(next);
             place.pay(costs.deferred_dispatch, self.now);
-            let queued_at = self.state(next).meant_at.as_nanos();
+            let queued_at = self.enter(next).as_nanos();
             self.record(EventKind::DeferredEnter, next, [queued_at, 0]);
         }
         self.processors[processor].deferred
+    }
+
+    /// A handler or deferred call is entered; returns when it was raised or queued.
+    fn enter(&mut self, activity: u16) -> Instant {
+        let state = self.state_mut(activity);
+        state.received_before = state.received;
+        state.meant_at
     }
 
     fn choose_thread(&mut self, processor: usize) -> (Option<u16>, Instant) {

@@ -125,6 +125,8 @@ pub struct VariantResults {
     pub samples_lost: u64,
     /// Samples that were due to go out and were not there.
     pub samples_underrun: u64,
+    /// Of those lost or underrun, how many not while the machine itself stood still: these are judged.
+    pub samples_lost_undisturbed: u64,
     /// Samples that the far end had not delivered when their time came: the emulation's own failure, which makes the run worthless.
     pub samples_undelivered: u64,
     /// The most samples that waited after processing.

@@ -75,12 +75,12 @@ fn gaps(runs: &[&RunDone]) -> Option<GapJson> {
 }
 
 impl Aggregate<'_> {
-    /// The runs that began on hook: what is transferred in them is judged, and what they lost. Others only repeat the gaps.
+    /// The runs whose transfer can end; others only repeat the gaps.
     fn whole_calls(&self) -> impl Iterator<Item = &RunDone> {
         self.runs
             .iter()
             .copied()
-            .filter(|run| !run.planned.run_ahead)
+            .filter(|run| !run.planned.gaps_only)
     }
 
     fn reports(&self) -> impl Iterator<Item = &Arc<Report>> {
@@ -97,6 +97,15 @@ impl Aggregate<'_> {
             all.merge(&whole(run, quantity).raw());
         }
         all
+    }
+
+    /// The sum of what was counted while nothing disturbed.
+    fn undisturbed(&self, quantity: Quantity) -> u64 {
+        let sums = self
+            .runs
+            .iter()
+            .map(|run| whole(run, quantity).undisturbed.sum());
+        u64::try_from(sums.sum::<u128>()).unwrap_or(u64::MAX)
     }
 
     fn figures(&self, first: &RunDone, resolved: &Resolved, receivers: u32) -> VariantResults {
@@ -135,6 +144,7 @@ impl Aggregate<'_> {
             transfer: self.transfer(resolved.run.bytes),
             samples_lost: self.sum(|report| report.samples_lost.get()),
             samples_underrun: self.sum(|report| report.samples_underrun.get()),
+            samples_lost_undisturbed: self.undisturbed(Quantity::SamplesLost),
             samples_undelivered: self.sum(|report| report.samples_undelivered.get()),
             samples_pending_max: pending.max().unwrap_or(0),
             samples_pending: HistogramJson::new("samples", &pending),
@@ -338,10 +348,10 @@ impl Aggregate<'_> {
         if self.variant.devices.is_empty() {
             return surprises;
         }
-        let lost = results.samples_lost + results.samples_underrun;
+        let lost = results.samples_lost_undisturbed;
         match expect.lost {
             Loss::None if lost > 0 => surprises.push(format!(
-                "{lost} samples were lost or underrun, none was to be"
+                "{lost} samples were lost or underrun while nothing disturbed, none was to be"
             )),
             Loss::Some if lost == 0 => {
                 surprises.push("no sample was lost or underrun, some were to be".into())

@@ -11,7 +11,7 @@ use laxity_model::{
 
 use super::tasks::{Periodic, Rogue, Spinner};
 use crate::scenario::{
-    LengthSpec, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, TaskKind,
+    LengthSpec, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
 };
 
 /// A call that is run ahead must have its transfer under way by then, in the call's own time.
@@ -29,8 +29,10 @@ pub struct RunSpec {
     pub mss_bytes: u16,
     /// Receivers besides the first in each modem, as load.
     pub further_receivers: usize,
-    /// Whether the call is run ahead, so that the run begins with the transfer under way.
-    pub run_ahead: bool,
+    /// Where the call begins.
+    pub start: Start,
+    /// Whether the transfer has no end: the run is over when its time is.
+    pub gaps_only: bool,
 }
 
 /// Where the evidence of a program's parts is to be found.
@@ -112,14 +114,13 @@ fn install_modem(
     length: &LengthSpec,
     spec: RunSpec,
 ) -> Result<Installed, HostError> {
-    // A run that begins in the midst of the transfer is over when its time is, not when the file has arrived.
-    let bytes = if spec.run_ahead {
+    let bytes = if spec.gaps_only {
         ENDLESS_BYTES
     } else {
         length.bytes
     };
     let mut call = Call::new(call_config(device, bytes, spec));
-    if spec.run_ahead && !call.run_ahead(RUN_AHEAD_LIMIT) {
+    if spec.start == Start::Connected && !call.run_ahead(RUN_AHEAD_LIMIT) {
         let outcome = call.report().outcome().cloned();
         return Err(HostError::Failed(format!(
             "the line of `{}` carries no transfer even without a host: {outcome:?}",

@@ -6,7 +6,7 @@ use laxity_model::{Host, HostError, Priority, Span};
 use super::compose::{Composed, RunSpec, compose};
 use super::schedule::{PlannedRun, schedule};
 use super::{NotRun, Progress, RunDone, RunError, done, trace_names};
-use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant};
+use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
 
 /// Receivers in the two runs from which the load of one is told.
 const CALIBRATION_RECEIVERS: [usize; 2] = [20, 70];
@@ -93,7 +93,8 @@ fn run_one(
         seed: resolved.seed + u64::from(planned.repeat),
         mss_bytes: resolved.mss_bytes,
         further_receivers,
-        run_ahead: planned.run_ahead,
+        start: planned.start,
+        gaps_only: planned.gaps_only,
     };
     let composed =
         compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
@@ -148,13 +149,15 @@ fn measure_share(
         tasks: Vec::new(),
         contracts: Vec::new(),
         expect: resolved.variants[0].expect,
+        start: Start::Connected,
         control: None,
     };
     let spec = RunSpec {
         seed: resolved.seed,
         mss_bytes: resolved.mss_bytes,
         further_receivers,
-        run_ahead: true,
+        start: Start::Connected,
+        gaps_only: true,
     };
     let length = LengthSpec {
         idle: CALIBRATION_RUN,

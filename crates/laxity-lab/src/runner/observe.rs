@@ -66,7 +66,7 @@ struct Reader<'a> {
 /// The stretch over which the queue of deferred calls has not been empty.
 #[derive(Default)]
 struct DeferredQueue {
-    entered: Option<Instant>,
+    entered: bool,
     last_exit: Option<Instant>,
     from: Instant,
     total: Span,
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
             EventKind::InterruptEnter => self.interrupt_enter(event),
             EventKind::InterruptExit => self.interrupt_exit(event),
             EventKind::DeferredEnter => self.deferred_enter(event),
-            EventKind::DeferredExit => self.deferred_exit(event.at),
+            EventKind::DeferredExit => self.deferred_exit(event),
             EventKind::Mark(mark) => self.mark(mark, event),
             _ => {}
         }
@@ -146,13 +146,14 @@ impl<'a> Reader<'a> {
             self.close_deferred();
             self.deferred.from = event.at;
         }
-        self.deferred.entered = Some(event.at);
+        self.deferred.entered = true;
     }
 
-    fn deferred_exit(&mut self, at: Instant) {
-        if let Some(entered) = self.deferred.entered.take() {
-            self.deferred.total += at.saturating_since(entered);
-            self.deferred.last_exit = Some(at);
+    /// PC 99 limits the execution time that queued calls need, not the time they take: what preempts them does not count.
+    fn deferred_exit(&mut self, event: &Event) {
+        if std::mem::take(&mut self.deferred.entered) {
+            self.deferred.total += Span::from_nanos(event.args[0]);
+            self.deferred.last_exit = Some(event.at);
         }
     }
 

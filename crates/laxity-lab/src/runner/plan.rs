@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::compose::{Composed, RunSpec, compose};
 use super::{On, RunError, twin};
-use crate::scenario::{Resolved, ResolvedVariant, TaskKind};
+use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind};
 
 /// The interval between two calls of a connected modem's driver, on average (Jones, Saroiu §6.2.1).
 const MODEM_PERIOD: Span = Span::from_micros(12_500);
@@ -156,7 +156,8 @@ fn admission(
         seed: resolved.seed,
         mss_bytes: resolved.mss_bytes,
         further_receivers: 0,
-        run_ahead: false,
+        start: Start::OnHook,
+        gaps_only: false,
     };
     let Composed { program, probes } =
         compose(variant, resolved.host.processors, &resolved.run, spec)?;

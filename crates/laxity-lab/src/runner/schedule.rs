@@ -1,9 +1,9 @@
 //! Which runs are made, and in which order.
 
 use laxity_model::Span;
-use laxity_model::contract::{Bound, Limit};
+use laxity_model::contract::{Bound, Expectation, Limit};
 
-use crate::scenario::{Length, Resolved, ResolvedVariant};
+use crate::scenario::{Length, Resolved, ResolvedVariant, Start};
 
 /// How often gaps are measured at the quick length: medians of five.
 const QUICK_GAP_REPEATS: u32 = 5;
@@ -15,17 +15,19 @@ pub struct PlannedRun {
     pub variant: usize,
     /// Counted from 0.
     pub repeat: u32,
-    /// Whether it begins in the midst of the transfer, which was run ahead.
-    pub run_ahead: bool,
+    /// Where its call begins.
+    pub start: Start,
+    /// It only measures gaps once more: its transfer has no end.
+    pub gaps_only: bool,
     /// How long it lasts at most.
     pub length: Span,
 }
 
 /// All runs at one length, live or in the twin, repeat by repeat, so that every variant lies close to its control in time.
 ///
-/// At the quick length each variant is run once from on hook to the end of its transfer. What is compared with a control, and the
-/// controls, are then run again and again for the length of [`LengthSpec::idle`](crate::scenario::LengthSpec::idle), with the
-/// transfer under way. The twin has no noise to take medians of: there each run is made once a repeat of the scenario.
+/// At the quick length each variant is run once to the end of its transfer. What is compared with a control, and the controls, are
+/// then run again and again for the length of [`LengthSpec::idle`](crate::scenario::LengthSpec::idle), with the transfer under way.
+/// The twin has no noise to take medians of: there each run is made once a repeat of the scenario.
 #[must_use]
 pub fn schedule(
     resolved: &Resolved,
@@ -33,47 +35,58 @@ pub fn schedule(
     live: bool,
 ) -> Vec<PlannedRun> {
     let quick = resolved.length == Length::Quick && live;
-    let repeats = if quick {
-        resolved.run.repeats.max(QUICK_GAP_REPEATS)
-    } else {
-        resolved.run.repeats
-    };
+    let least = if quick { QUICK_GAP_REPEATS } else { 0 };
     let mut runs = Vec::new();
-    for repeat in 0..repeats {
+    for repeat in 0..resolved.run.repeats.max(least) {
         for (index, variant) in resolved.variants.iter().enumerate() {
-            let again = repeat >= resolved.run.repeats;
-            if !runs_here(variant) || (again && !is_compared(resolved, index)) {
-                continue;
+            let gaps_only = repeat >= resolved.run.repeats;
+            if runs_here(variant) && (!gaps_only || is_compared(resolved, index)) {
+                runs.push(planned(resolved, index, repeat, gaps_only));
             }
-            let idle = variant.devices.is_empty() || again;
-            let length = if idle {
-                resolved.run.idle
-            } else {
-                resolved.run.limit
-            };
-            runs.push(PlannedRun {
-                variant: index,
-                repeat,
-                run_ahead: again,
-                length,
-            });
         }
     }
     runs
 }
 
-/// Whether a variant is compared with a control, or is one.
+fn planned(resolved: &Resolved, index: usize, repeat: u32, gaps_only: bool) -> PlannedRun {
+    let variant = &resolved.variants[index];
+    let start = if gaps_only {
+        Start::Connected
+    } else {
+        variant.start
+    };
+    let length = match variant.devices.first() {
+        Some(device) if !gaps_only => {
+            let phases = device.phases;
+            let spared = match start {
+                Start::OnHook => Span::ZERO,
+                Start::Connected => phases.on_hook + phases.dialing + phases.training,
+            };
+            resolved.run.limit.saturating_sub(spared)
+        }
+        _ => resolved.run.idle,
+    };
+    PlannedRun {
+        variant: index,
+        repeat,
+        start,
+        gaps_only,
+        length,
+    }
+}
+
+/// Whether a variant is compared with a control and something is expected of that, or is such a control.
 fn is_compared(resolved: &Resolved, index: usize) -> bool {
     let relative = |limit: &Limit| matches!(limit.bound, Bound::AtMostTimesControl { .. });
     let compares = |variant: &ResolvedVariant| {
-        variant
+        let decisive = variant
             .contracts
             .iter()
+            .filter(|(_, expected)| *expected != Expectation::Any);
+        decisive
+            .into_iter()
             .any(|(contract, _)| contract.limits.iter().any(relative))
     };
-    compares(&resolved.variants[index])
-        || resolved
-            .variants
-            .iter()
-            .any(|variant| variant.control == Some(index) && compares(variant))
+    let controls = |variant: &ResolvedVariant| variant.control == Some(index) && compares(variant);
+    compares(&resolved.variants[index]) || resolved.variants.iter().any(controls)
 }

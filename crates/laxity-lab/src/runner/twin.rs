@@ -69,7 +69,8 @@ fn run_one(resolved: &Resolved, planned: PlannedRun) -> Result<RunDone, RunError
         seed: resolved.seed + u64::from(planned.repeat),
         mss_bytes: resolved.mss_bytes,
         further_receivers: 0,
-        run_ahead: planned.run_ahead,
+        start: planned.start,
+        gaps_only: planned.gaps_only,
     };
     let wrong = |error| RunError::of(error, variant);
     let composed =

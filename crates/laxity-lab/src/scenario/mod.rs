@@ -28,7 +28,7 @@ pub use diagnostic::{Diagnostic, Severity, Style};
 pub use resolve::{Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant};
 pub use types::{
     Device, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Line, Loss, Outcome,
-    PhaseOverrides, Phases, Placing, Profile, Rank, Scenario, Task, TaskKind, TransferSpec,
+    PhaseOverrides, Phases, Placing, Profile, Rank, Scenario, Start, Task, TaskKind, TransferSpec,
     Variant,
 };
 

@@ -4,7 +4,8 @@ use laxity_model::ProcessorId;
 use laxity_model::contract::{Contract, Expectation};
 
 use super::types::{
-    Expectations, HostSpec, Length, LengthSpec, Line, Phases, Placing, Scenario, TaskKind, Variant,
+    Expectations, HostSpec, Length, LengthSpec, Line, Phases, Placing, Scenario, Start, TaskKind,
+    Variant,
 };
 use super::units::Load;
 
@@ -67,6 +68,8 @@ pub struct ResolvedVariant {
     pub contracts: Vec<(Contract, Expectation)>,
     /// What else is expected.
     pub expect: Expectations,
+    /// Where its calls begin.
+    pub start: Start,
     /// The variant its gaps are compared with, as an index into [`Resolved::variants`].
     pub control: Option<usize>,
 }
@@ -157,6 +160,7 @@ impl Scenario {
                 .map(|(index, expected)| (self.contracts[*index].clone(), *expected))
                 .collect(),
             expect: variant.expect,
+            start: variant.start,
             control: variant.control,
         }
     }

@@ -312,8 +312,20 @@ pub struct Variant {
     pub contracts: Vec<(usize, Expectation)>,
     /// What else is expected of it.
     pub expect: Expectations,
+    /// Where its calls begin.
+    pub start: Start,
     /// The variant that its gaps are compared with, as an index into [`Scenario::variants`].
     pub control: Option<usize>,
+}
+
+/// Where a variant's calls begin.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Start {
+    /// On hook.
+    #[default]
+    OnHook,
+    /// With the transfer about to begin: all before was run ahead, without a host.
+    Connected,
 }
 
 /// What a variant is expected to show, beside its contracts.
@@ -389,8 +401,8 @@ impl LengthSpec {
         repeats: 1,
         bytes: 4_000,
         phases: Phases::SHORT,
-        limit: Span::from_secs(8),
-        idle: Span::from_millis(1_200),
+        limit: Span::from_millis(6_500),
+        idle: Span::from_millis(1_100),
     };
     /// Of [`Length::Full`]: 200,000 bytes (§6.5), and time enough for the slowest transfer of the study (table 2: 364 s); 30 s for 30,000 wake-ups
     /// (§6.3.1).

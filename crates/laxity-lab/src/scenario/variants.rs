@@ -8,7 +8,7 @@ use super::expectations::{check_grade_and_verdicts, contracts, expectations};
 use super::placing::{DETAIL_KEYS, Placed, placed};
 use super::reader::{Found, Section};
 use super::sections::{Names, named};
-use super::types::{Device, HostSpec, Placing, Rank, Task, TaskKind, Variant};
+use super::types::{Device, HostSpec, Placing, Rank, Start, Task, TaskKind, Variant};
 use super::units::Share;
 
 /// What a variant may name.
@@ -19,7 +19,7 @@ pub(super) struct Scope<'a> {
     pub(super) contracts: &'a Names<Contract>,
 }
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "about",
     "on",
     "placement",
@@ -29,6 +29,7 @@ const KEYS: [&str; 9] = [
     "lost",
     "transfer",
     "grade",
+    "start",
 ];
 
 /// On which hosts a variant is run: live, twin.
@@ -115,6 +116,14 @@ fn draft<'a>(
     let expect = expectations(section, !devices.is_empty(), reserved);
     let contracts = contracts(section, scope, defaults, &devices, &tasks);
     check_grade_and_verdicts(section, &expect, &contracts);
+    let starts = [("on-hook", Start::OnHook), ("connected", Start::Connected)];
+    let start = section.choice("start", &starts);
+    if let (Some(found), true) = (&start, devices.is_empty()) {
+        let cause = "`start` is about a call, and there is no device";
+        section
+            .findings
+            .error(&found.place, cause, "remove `start`");
+    }
     let about = section.text("about", "a string", "The modem in a thread");
     Some(Draft {
         variant: Variant {
@@ -126,6 +135,7 @@ fn draft<'a>(
             tasks,
             contracts,
             expect,
+            start: start.map_or(Start::OnHook, |found| found.value),
             control: None,
         },
         section: section.clone(),

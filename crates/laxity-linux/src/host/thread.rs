@@ -110,8 +110,8 @@ struct Worker {
     reservation: Option<ReservationRequest>,
     context: LiveContext,
     holding: Holding,
-    /// The handler or deferred call is between its enter and its exit.
-    inside: bool,
+    /// What a handler or deferred call had received when it was entered; `None` outside it.
+    inside: Option<Service>,
     /// The beginning of its reservation is recorded, and its end not yet.
     recorded: bool,
 }
@@ -167,7 +167,7 @@ impl Worker {
                 service_before: clock::thread_service(),
             },
             holding,
-            inside: false,
+            inside: None,
             recorded: false,
         };
         let before = ThreadUsage::now();
@@ -327,11 +327,11 @@ impl Worker {
         match self.placement {
             Placement::Interrupt(_) => {
                 log.at(now, EventKind::InterruptEnter, args);
-                self.inside = true;
+                self.inside = Some(clock::thread_service());
             }
             Placement::Deferred => {
                 log.at(now, EventKind::DeferredEnter, args);
-                self.inside = true;
+                self.inside = Some(clock::thread_service());
             }
             Placement::Thread(_) | Placement::Foreign { .. } => {
                 log.at(now, EventKind::Wake, args);
@@ -343,19 +343,20 @@ impl Worker {
 
     /// Records that the activity gives the processor up.
     fn left(&mut self) {
-        let kind = match self.placement {
-            Placement::Interrupt(_) if self.inside => EventKind::InterruptExit,
-            Placement::Deferred if self.inside => EventKind::DeferredExit,
-            Placement::Thread(_) | Placement::Foreign { .. } => EventKind::Block,
+        let (kind, service) = match (self.placement, self.inside.take()) {
+            (Placement::Interrupt(_), Some(before)) => (EventKind::InterruptExit, since(before)),
+            (Placement::Deferred, Some(before)) => (EventKind::DeferredExit, since(before)),
+            (Placement::Thread(_) | Placement::Foreign { .. }, _) => {
+                (EventKind::Block, Service::ZERO)
+            }
             _ => return,
         };
-        self.inside = false;
-        self.context.log.now(kind, [0, 0]);
+        self.context.log.now(kind, [service.as_nanos(), 0]);
     }
 
     fn finish(&mut self) {
         self.context.log.now(EventKind::Finish, [0, 0]);
-        if self.inside {
+        if self.inside.is_some() {
             self.left();
         }
     }
@@ -395,3 +396,8 @@ impl Worker {
 
 /// The policy of the thread that starts the others, and which they have until the common start.
 pub(crate) const STARTER: Policy = Policy::Fifo(map::WITNESS);
+
+/// Processor time that the calling thread has received since it had `before`.
+fn since(before: Service) -> Service {
+    clock::thread_service().saturating_sub(before)
+}

@@ -6,9 +6,7 @@ use std::thread;
 
 use laxity_model::ring::Producer;
 use laxity_model::slots::{Command, Dispatcher, SlotTable};
-use laxity_model::{
-    Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Service, Span,
-};
+use laxity_model::{Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Service, Span};
 
 use super::seat::{Attended, Bell, Seat};
 use super::{EARLY, PHASE, SlotReport, Timing};
@@ -233,11 +231,18 @@ impl Worker {
     /// Prolongs a slot that nobody's follows by what others above it have taken from it: the clock's interrupts, the witness, the
     /// observer, a device's handlers. A holder that lacks much more was not there to take it.
     fn make_up(&self, seat: &Attended, edge: Instant) {
-        let Some((begun, before)) = self.begun else { return };
+        let Some((begun, before)) = self.begun else {
+            return;
+        };
         let length = edge.saturating_since(begun);
         let most = Span::from_nanos(length.as_nanos() / MADE_UP_PART);
-        let received = || seat.service().map(|now| now.saturating_sub(before).as_dedicated_span());
-        let Some(lacking) = received().map(|had| length.saturating_sub(had)) else { return };
+        let received = || {
+            seat.service()
+                .map(|now| now.saturating_sub(before).as_dedicated_span())
+        };
+        let Some(lacking) = received().map(|had| length.saturating_sub(had)) else {
+            return;
+        };
         if lacking > MADE_UP_LEAST && lacking <= most {
             clock::sleep_until(clock::now() + lacking);
         }

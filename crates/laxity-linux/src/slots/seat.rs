@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use laxity_model::{ActivityId, Outside, Reservation, Service};
 
 use super::gate::Gate;
-use crate::{clock, futex};
 use crate::host::map;
 use crate::sched::{Attributes, Policy, SchedError, Tid};
+use crate::{clock, futex};
 
 const EMPTY: u32 = 0;
 const TAKEN: u32 = 1;
