@@ -302,7 +302,7 @@ fn each_thing_can_be_placed_by_name() {
     let run = scenario.resolve(Length::Quick);
     let all = &run.variants[0];
     assert_eq!(all.devices[0].placing.enforcer(), Some(Enforcer::Deadline));
-    assert_eq!(all.devices[0].phases.training, Span::from_secs(5));
+    assert_eq!(all.devices[0].phases.training, Span::from_secs(3));
     assert_eq!(all.devices[0].phases.on_hook, Phases::SHORT.on_hook);
     assert_eq!(all.devices[1].placing, Placing::Interrupt);
     let player = all.tasks[0].placing.expect("a command is placed");

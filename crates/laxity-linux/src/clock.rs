@@ -52,6 +52,23 @@ pub fn service_of(thread: Tid) -> Option<Service> {
     read((!thread.0 << 3) | PER_THREAD_SCHED).map(Service::from_nanos)
 }
 
+/// The length of the kernel's tick: 1/HZ, which is the resolution of its coarse clock.
+#[must_use]
+pub fn tick() -> Span {
+    let mut resolution = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `resolution` is a timespec to write to.
+    let result = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut resolution) };
+    // Every supported kernel has the clock; 10 ms is the longest tick there is.
+    Span::from_nanos(if result == 0 {
+        resolution.tv_nsec as u64
+    } else {
+        10_000_000
+    })
+}
+
 /// Sleeps until the instant on an absolute timer; a signal handled meanwhile does not shorten it.
 pub fn sleep_until(instant: Instant) {
     let until = timespec(instant);

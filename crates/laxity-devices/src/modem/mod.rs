@@ -13,6 +13,7 @@ pub mod driver;
 mod exchange;
 pub mod far;
 mod interrupt;
+mod load;
 pub mod near;
 pub mod phase;
 pub mod report;

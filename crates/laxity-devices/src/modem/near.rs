@@ -3,6 +3,7 @@
 use laxity_model::{Instant, Span};
 
 use super::driver::Processing;
+use super::load::Load;
 use super::phase::{Phase, Timing};
 use super::report::{Outcome, Report};
 use crate::bits::BitSink;
@@ -10,7 +11,7 @@ use crate::link::LineRates;
 use crate::link::at::{DialString, Interpreter, Request, ResultCode};
 use crate::link::endpoint::{self, Endpoint};
 use crate::link::tones::{Generator, ToneDetector};
-use crate::pump::{HandshakeConfig, NearPump, PamReceiver, PumpState};
+use crate::pump::{HandshakeConfig, NearPump, PumpState};
 
 /// No dial tone for so long: the exchange is dead.
 const DIAL_TONE_LIMIT: Span = Span::from_secs(5);
@@ -44,12 +45,6 @@ enum Stage {
     Over,
 }
 
-/// A receiver that only loads the processor: it demodulates the same samples as the first, with a state of its own.
-struct FurtherReceiver {
-    receiver: PamReceiver,
-    bits: Vec<bool>,
-}
-
 /// The near end of a call.
 pub struct NearModem {
     timing: Timing,
@@ -60,10 +55,7 @@ pub struct NearModem {
     pump: NearPump,
     endpoint: Endpoint,
     bits: Vec<bool>,
-    further_wanted: usize,
-    further: Vec<FurtherReceiver>,
-    further_errors: u64,
-    further_bits: u64,
+    load: Load,
     rates: Option<(u32, u32)>,
     outcome: Option<Outcome>,
 }
@@ -81,20 +73,9 @@ impl NearModem {
             pump: NearPump::new(HandshakeConfig::default()),
             endpoint: Endpoint::client(link),
             bits: Vec::new(),
-            further_wanted: further_receivers,
-            further: Vec::new(),
-            further_errors: 0,
-            further_bits: 0,
+            load: Load::new(further_receivers),
             rates: None,
             outcome: None,
-        }
-    }
-
-    /// Changes how many receivers there are besides the first, from the next entry into data mode on, or now if it is in force.
-    pub fn set_further_receivers(&mut self, count: usize) {
-        self.further_wanted = count;
-        if !self.further.is_empty() || matches!(self.stage, Stage::Data { trained: true }) {
-            self.clone_receivers();
         }
     }
 
@@ -109,16 +90,6 @@ impl NearModem {
         self.commands.output()
     }
 
-    fn clone_receivers(&mut self) {
-        let first = self.pump.receiver();
-        self.further = (0..self.further_wanted)
-            .map(|_| FurtherReceiver {
-                receiver: first.clone(),
-                bits: Vec::new(),
-            })
-            .collect();
-    }
-
     fn fail(&mut self, result: ResultCode, reason: &str) -> Stage {
         self.commands.report(result);
         let result = match result {
@@ -130,7 +101,7 @@ impl NearModem {
             result,
             reason: reason.into(),
         });
-        self.further.clear();
+        self.load.end();
         Stage::Over
     }
 
@@ -275,7 +246,7 @@ impl NearModem {
                     .report(ResultCode::Connect { bit_s: down_rate });
             }
             self.rates = Some((down_rate, up_rate));
-            self.clone_receivers();
+            self.load.begin(self.pump.receiver());
         }
         Stage::Data { trained: true }
     }
@@ -286,7 +257,7 @@ impl NearModem {
             (false, PumpState::Data { .. }) => self.enter_data(now),
             (true, PumpState::Data { .. }) => Stage::Data { trained },
             (true, _) => {
-                self.further.clear();
+                self.load.end();
                 let none = LineRates {
                     transmit_bit_s: 0,
                     receive_bit_s: 0,
@@ -303,21 +274,9 @@ impl NearModem {
         self.pump
             .process(received, transmit, &mut self.endpoint, &mut self.bits);
         let in_data = matches!(self.pump.state(), PumpState::Data { .. });
-        for further in &mut self.further {
-            further.bits.clear();
-            further.receiver.process(received, &mut further.bits);
-            // In the block in which training begins the first receiver stops half-way.
-            if in_data {
-                let differ = further
-                    .bits
-                    .iter()
-                    .zip(&self.bits)
-                    .filter(|(a, b)| a != b)
-                    .count();
-                self.further_errors +=
-                    (differ + further.bits.len().abs_diff(self.bits.len())) as u64;
-                self.further_bits += self.bits.len() as u64;
-            }
+        // In the block in which training begins the first receiver stops half-way.
+        if in_data {
+            self.load.process(received, &self.bits);
         }
         for &bit in &self.bits {
             self.endpoint.push_bit(bit);
@@ -377,8 +336,8 @@ impl Processing for NearModem {
         report
             .retransmissions_near
             .set(self.endpoint.counters().lapm.frames_retransmitted);
-        report.receiver_bits.set(self.further_bits);
-        report.receiver_bit_errors.set(self.further_errors);
+        report.receiver_bits.set(self.load.compared());
+        report.receiver_bit_errors.set(self.load.errors());
         if let endpoint::State::Transferring { bytes } = self.endpoint.state() {
             report.octets.set(bytes);
         }

@@ -333,6 +333,14 @@ impl Aggregate<'_> {
         }
         let surprises = self.surprises(results);
         results.summarise(surprises);
+        let lost = results.samples_lost + results.samples_underrun;
+        let disturbed = lost.saturating_sub(results.samples_lost_undisturbed);
+        if disturbed > 0 {
+            let note = format!(
+                "{disturbed} of {lost} samples were lost or underrun where the machine itself stood still: not judged"
+            );
+            results.verdict.reasons.push(note);
+        }
     }
 
     /// What differs from the scenario's other expectations.

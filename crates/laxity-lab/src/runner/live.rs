@@ -3,6 +3,7 @@
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::{Host, HostError, Priority, Span};
 
+use super::commands;
 use super::compose::{Composed, RunSpec, compose};
 use super::schedule::{PlannedRun, schedule};
 use super::{NotRun, Progress, RunDone, RunError, done, trace_names};
@@ -100,7 +101,9 @@ fn run_one(
         compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
     let names = trace_names(&composed);
     let Composed { program, probes } = composed;
+    let commands = commands::start(variant, host.config()).map_err(wrong)?;
     let record = host.run(program, planned.length).map_err(wrong)?;
+    drop(commands);
     Ok(done(planned, resolved, names, probes, record))
 }
 

@@ -5,6 +5,7 @@
 //! * [`observe`]: from events to observations; [`aggregate`]: from runs to results and verdicts.
 
 pub mod aggregate;
+mod commands;
 pub mod compose;
 mod conclude;
 pub mod live;

@@ -26,7 +26,8 @@ pub struct LiveConfig {
     /// The kernel's number of the processor for external activities, the start and end of a run, and the collector of events.
     /// Best one that no program processor shares.
     pub external: usize,
-    /// The witness, where there is one. It does not serve in a run with `SCHED_DEADLINE` reservations, which outrank it.
+    /// The witness, where there is one. In a run with `SCHED_DEADLINE` reservations, which outrank it, it only counts what is longer
+    /// than they can keep it from its processor.
     pub witness: Option<WitnessConfig>,
     /// Lock the process's memory during a run where that is permitted.
     pub lock_memory: bool,

@@ -1,0 +1,396 @@
+//! What the command promises to whoever calls it: exit codes, what goes to which stream, and which files are there afterwards.
+
+mod common;
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Stdio;
+
+use common::{Bench, assert_code, assert_says, shipped, shipped_text, stderr, stdout};
+use serde_json::Value;
+
+const REPORT: &str = "laxity-report.html";
+const TRACE: &str = "laxity-trace.pftrace";
+
+/// Its second variant asks for more than any machine has, and parses.
+const TOO_MUCH: &str = r#"
+[devices.modem]
+kind = "soft-modem"
+
+[tasks.cothread]
+kind = "periodic"
+period = "1ms"
+service = "0.5ms"
+priority = 31
+
+[variants.modest]
+placement = "thread 24"
+
+[variants.greedy]
+placement = "reserved 7.9ms/8ms"
+"#;
+
+/// The second line lacks a unit.
+const BROKEN: &str = r#"[tasks.cothread]
+period = 1
+kind = "periodic"
+
+[variants.none]
+placement = "absent"
+"#;
+
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).expect("this is JSON")
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let bench = Bench::new();
+    let version = bench.run(&["--version"]);
+    assert_code(&version, 0);
+    let expected = format!("laxity {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(stdout(&version), expected);
+    for arguments in [&["--help"][..], &["run", "--help"], &["plan", "--help"]] {
+        let help = bench.run(arguments);
+        assert_code(&help, 0);
+        assert_says(&stdout(&help), &["Usage: laxity", "Examples:"]);
+        assert_eq!(stderr(&help), "");
+    }
+    assert_says(&stdout(&bench.run(&["--help"])), &["Exit codes", "64 usage"]);
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error_and_says_how_it_is_used() {
+    let bench = Bench::new();
+    let scenario = shipped("soft-modem.toml");
+    let wrong: [&[&str]; 6] = [
+        &[],
+        &["walk"],
+        &["run"],
+        &["run", "--on", "mars", &scenario],
+        &["run", "--threads", "many", &scenario],
+        &["plan", "--html=x", &scenario],
+    ];
+    for arguments in wrong {
+        let output = bench.run(arguments);
+        assert_code(&output, 64);
+        assert_says(&stderr(&output), &["laxity"]);
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+    }
+    assert!(bench.files().is_empty());
+}
+
+#[test]
+fn a_broken_scenario_points_at_its_place_and_starts_nothing() {
+    let bench = Bench::new();
+    bench.write("broken.toml", BROKEN);
+    for arguments in [
+        &["run", "--on", "twin", "broken.toml"][..],
+        &["run", "--on", "auto", "broken.toml"],
+        &["run", "--on", "linux", "broken.toml"],
+        &["run", "--on", "twin", "--json=out.json", "--quiet", "broken.toml"],
+        &["plan", "--on", "twin", "--json=out.json", "broken.toml"],
+    ] {
+        let output = bench.run(arguments);
+        assert_code(&output, 64);
+        let said = stderr(&output);
+        assert_says(&said, &["broken.toml:2:10", "help:", "nothing was started"]);
+        // The notices and the progress of a run come on the same stream.
+        assert!(!said.contains("none"), "{said}");
+        assert_eq!(stdout(&output), "");
+        assert_eq!(bench.files(), ["broken.toml"], "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_unknown_variant_is_a_usage_error_that_lists_the_known_ones() {
+    let bench = Bench::new();
+    let scenario = shipped("soft-modem.toml");
+    let output = bench.run(&["run", "--on", "twin", "--variant", "wings", &scenario]);
+    assert_code(&output, 64);
+    assert_says(&stderr(&output), &["`wings`", "none", "reserved-slots"]);
+    assert!(bench.files().is_empty());
+}
+
+#[test]
+fn a_scenario_that_cannot_be_read_is_an_error_with_its_cause() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("directory.toml")).expect("the directory is ours");
+    for (name, cause) in [
+        ("missing.toml", "No such file"),
+        ("directory.toml", "Is a directory"),
+    ] {
+        for command in ["run", "plan"] {
+            let output = bench.run(&[command, "--on", "twin", name]);
+            assert_code(&output, 1);
+            assert_says(&stderr(&output), &[name, cause]);
+        }
+    }
+    assert_eq!(bench.files(), ["directory.toml"]);
+}
+
+#[test]
+fn a_refused_plan_names_the_resource_the_amount_and_what_would_fit() {
+    let bench = Bench::new();
+    bench.write("too-much.toml", TOO_MUCH);
+    let output = bench.run(&["plan", "--on", "twin", "too-much.toml"]);
+    assert_code(&output, 3);
+    let said = stdout(&output);
+    let refusal = "processor time: ";
+    assert_says(&said, &["modest: admitted", "greedy: REFUSED", refusal]);
+    assert_says(&said, &[" needed", " available", " missing", "would fit: "]);
+
+    let output = bench.run(&["plan", "--on", "twin", "--json=-", "too-much.toml"]);
+    assert_code(&output, 3);
+    let plan = json(&output.stdout);
+    let variants = plan["variants"].as_array().expect("variants");
+    assert_eq!(variants[0]["admitted"], true);
+    assert_eq!(variants[1]["admitted"], false);
+    let refusal = variants[1]["refusals"][0].as_str().expect("a refusal");
+    assert_says(refusal, &["processor time", "missing", "would fit"]);
+    assert_eq!(variants[1]["requests"][0]["service_ns"], 7_900_000);
+    assert_eq!(bench.files(), ["too-much.toml"]);
+}
+
+#[test]
+fn what_the_plan_says_would_fit_is_granted() {
+    let bench = Bench::new();
+    bench.write("too-much.toml", TOO_MUCH);
+    let said = stdout(&bench.run(&["plan", "--on", "twin", "too-much.toml"]));
+    // would fit: 3.893ms/8ms for `modem thread`; or 7.900ms/16.225ms for `modem thread`
+    let offers = said.split("would fit: ").nth(1).expect("offers");
+    let offers = offers.lines().next().expect("a line");
+    let offers: Vec<&str> = offers
+        .split("; or ")
+        .filter_map(|offer| offer.split(' ').next())
+        .collect();
+    assert_eq!(offers.len(), 2, "{said}");
+    for offer in offers {
+        bench.write("modest.toml", &TOO_MUCH.replace("7.9ms/8ms", offer));
+        assert_code(&bench.run(&["plan", "--on", "twin", "modest.toml"]), 0);
+    }
+}
+
+#[test]
+fn a_refused_scenario_is_not_run_at_all() {
+    let bench = Bench::new();
+    bench.write("too-much.toml", TOO_MUCH);
+    let output = bench.run(&["run", "--on", "twin", "too-much.toml"]);
+    assert_code(&output, 3);
+    let said = stderr(&output);
+    assert_says(&said, &["greedy", "processor time", "missing", "would fit"]);
+    // Admission comes before anything: also the variant that would have been admitted has not begun.
+    assert!(!said.contains("modest"), "{said}");
+    assert_eq!(bench.files(), ["too-much.toml"]);
+}
+
+/// What a variant has at least, as JSON pointers.
+const VARIANT_KEYS: [&str; 25] = [
+    "/name",
+    "/placement",
+    "/enforcer",
+    "/transfer/completed",
+    "/transfer/checksum_ok",
+    "/transfer/duration_ns",
+    "/samples_lost",
+    "/samples_underrun",
+    "/samples_pending_max",
+    "/processing_ns/p50",
+    "/processing_ns/max",
+    "/cpu_share",
+    "/cothread_gap_ns/p50",
+    "/cothread_gap_ns/p99",
+    "/cothread_gap_ns/p999",
+    "/cothread_gap_ns/max",
+    "/context_switches",
+    "/steal_ns",
+    "/disturbed",
+    "/grade",
+    "/expected",
+    "/as_expected",
+    "/verdict",
+    "/verdict/result",
+    "/verdict/reasons",
+];
+
+#[test]
+fn a_run_in_the_twin_writes_json_report_and_trace() {
+    let bench = Bench::new();
+    let scenario = shipped("soft-modem.toml");
+    let output = bench.run(&["run", "--on", "twin", "--json=out.json", &scenario]);
+    assert_code(&output, 0);
+    assert_says(&stdout(&output), &["verdict: met", REPORT, TRACE]);
+    assert_eq!(bench.files(), [REPORT, TRACE, "out.json"]);
+
+    let results = json(&bench.read("out.json"));
+    assert_eq!(results["host"], "twin win2000-pii450");
+    assert_eq!(results["seed"], 1);
+    assert_eq!(results["exit_code"], 0);
+    assert_eq!(results["notices"], Value::Array(Vec::new()));
+    let variants = results["variants"].as_array().expect("variants");
+    for key in VARIANT_KEYS {
+        for variant in variants {
+            assert!(variant.pointer(key).is_some(), "{key} in {variant:#}");
+        }
+    }
+    let named = |name: &str| {
+        let found = variants.iter().find(|variant| variant["name"] == name);
+        found.unwrap_or_else(|| panic!("no variant {name}"))
+    };
+    let reserved = named("reserved-slots");
+    assert_eq!(reserved["placement"], "reserved 2ms/8ms");
+    assert_eq!(reserved["enforcer"], "slots");
+    assert_eq!(reserved["grade"], "enforced");
+    assert_eq!(reserved["transfer"]["checksum_ok"], true);
+    assert_eq!(named("interrupt")["verdict"]["result"], "violated");
+    assert_eq!(named("interrupt")["expected"], "violated");
+
+    let report = String::from_utf8(bench.read(REPORT)).expect("text");
+    assert!(report.trim_end().ends_with("</html>"));
+    assert!(report.len() <= 300 * 1024, "{} bytes", report.len());
+    // A packet of Perfetto's begins with the tag of field 1, a message.
+    assert_eq!(bench.read(TRACE)[0], 0x0a);
+}
+
+#[test]
+fn a_run_in_the_twin_is_the_same_bytes_again_on_any_number_of_threads() {
+    let scenario = shipped("soft-modem.toml");
+    let made = ["1", "2", "2"].map(|threads| {
+        let bench = Bench::new();
+        let arguments = ["run", "--on", "twin", "--threads", threads];
+        let outputs = ["--json=out.json", "--trace-summary=summary.json", &scenario];
+        let output = bench.run(&[&arguments[..], &outputs].concat());
+        assert_code(&output, 0);
+        let files = ["out.json", "summary.json", REPORT, TRACE];
+        (stdout(&output), files.map(|name| bench.read(name)))
+    });
+    for (table, files) in &made[1..] {
+        assert_eq!(*table, made[0].0);
+        // No `assert_eq`: nobody wants to read megabytes.
+        assert!(*files == made[0].1, "not the same bytes");
+    }
+}
+
+#[test]
+fn another_seed_gives_another_run() {
+    let bench = Bench::new();
+    let scenario = shipped("soft-modem.toml");
+    let traces = ["7", "8"].map(|seed| {
+        let arguments = ["run", "--on", "twin", "--variant", "interrupt"];
+        let output = bench.run(&[&arguments[..], &["--seed", seed, &scenario]].concat());
+        assert_code(&output, 0);
+        bench.read(TRACE)
+    });
+    assert!(traces[0] != traces[1], "the seed makes no difference");
+}
+
+#[test]
+fn json_on_standard_output_stands_alone() {
+    let bench = Bench::new();
+    let scenario = shipped("soft-modem.toml");
+    let arguments = ["run", "--on", "twin", "--variant", "interrupt", "--json=-"];
+    let output = bench.run(&[&arguments[..], &[&scenario]].concat());
+    assert_code(&output, 0);
+    let results = json(&output.stdout);
+    let variants = results["variants"].as_array().expect("variants");
+    let names: Vec<_> = variants.iter().map(|variant| &variant["name"]).collect();
+    // The one asked for, and the control that it is compared with.
+    assert_eq!(names, ["none", "interrupt"]);
+    assert_eq!(bench.files(), [REPORT, TRACE]);
+}
+
+#[test]
+fn a_quiet_run_says_nothing() {
+    let bench = Bench::new();
+    let scenario = shipped("soft-modem.toml");
+    let output = bench.run(&["run", "--on", "twin", "--quiet", "--variant", "interrupt", &scenario]);
+    assert_code(&output, 0);
+    assert_eq!((stdout(&output), stderr(&output)), (String::new(), String::new()));
+    assert_eq!(bench.files(), [REPORT, TRACE]);
+}
+
+#[test]
+fn without_rights_linux_is_refused_with_the_remedy() {
+    let (bench, programs) = (Bench::new(), Bench::new());
+    bench.write("scenario.toml", &shipped_text("soft-modem.toml"));
+    let Some(mut command) = bench.command_without_rights(&programs) else {
+        return;
+    };
+    command.args(["run", "--on", "linux", "--json=out.json", "scenario.toml"]);
+    let output = command.output().expect("laxity starts");
+    assert_code(&output, 4);
+    assert_says(&stderr(&output), &["CAP_SYS_NICE", "setcap cap_sys_nice"]);
+    assert_eq!(bench.files(), ["scenario.toml"]);
+}
+
+#[test]
+fn without_rights_auto_runs_in_the_twin_and_says_so_first() {
+    let (bench, programs) = (Bench::new(), Bench::new());
+    // `confined` has its scenario noted upon: what is less important comes later.
+    let noted = shipped_text("soft-modem.toml").replace("\"timesharing\"", "\"confined\"");
+    bench.write("noted.toml", &noted);
+    bench.write("scenario.toml", &shipped_text("soft-modem.toml"));
+    for (scenario, variant) in [("scenario.toml", "interrupt"), ("noted.toml", "none")] {
+        let Some(mut command) = bench.command_without_rights(&programs) else {
+            return;
+        };
+        command.args(["run", "--json=out.json", "--variant", variant, scenario]);
+        let output = command.output().expect("laxity starts");
+        assert_code(&output, 0);
+        let said = stderr(&output);
+        let first = said.lines().next().expect("something is said");
+        assert_says(first, &["in the twin", "CAP_SYS_NICE", "setcap cap_sys_nice"]);
+        let results = json(&bench.read("out.json"));
+        assert_eq!(results["notices"][0].as_str(), Some(first));
+        assert_eq!(results["host"], "twin win2000-pii450");
+    }
+}
+
+#[test]
+fn output_that_nobody_takes_is_an_error_and_no_panic() {
+    let scenario = shipped("soft-modem.toml");
+    let run = ["run", "--on", "twin", "--variant", "interrupt"];
+    let commands = [
+        [&run[..], &[&scenario]].concat(),
+        [&run[..], &["--json=-", &scenario]].concat(),
+        vec!["plan", "--on", "twin", &scenario],
+        vec!["plan", "--on", "twin", "--json=-", &scenario],
+        vec!["doctor"],
+        vec!["doctor", "--json=-"],
+    ];
+    for arguments in commands {
+        let full = File::options().write(true).open("/dev/full");
+        let bench = Bench::new();
+        let mut command = bench.command();
+        command.stdout(Stdio::from(full.expect("every Linux has it")));
+        command.stderr(Stdio::piped());
+        let output = command.args(&arguments).output().expect("laxity starts");
+        assert_code(&output, 1);
+        let said = stderr(&output);
+        assert_says(&said, &["standard output", "No space left"]);
+        assert!(!said.contains("panicked"), "{said}");
+    }
+}
+
+/// A device stands in the place of a file: the results go into it, or the attempt fails; it is never replaced by a file, which would break
+/// the machine for everybody if it were `/dev/null` and the caller root.
+#[test]
+fn a_device_is_written_to_and_not_replaced() {
+    let bench = Bench::new();
+    let scenario = shipped("soft-modem.toml");
+    let run = ["run", "--on", "twin", "--variant", "interrupt", "--json=out"];
+    for (device, code, said) in [("/dev/null", 0, ""), ("/dev/full", 1, "No space left")] {
+        // By another name, so that a mistake costs no machine its device.
+        let link = bench.path("out");
+        std::os::unix::fs::symlink(device, &link).expect("the directory is ours");
+        let output = bench.run(&[&run[..], &[&scenario]].concat());
+        assert_eq!(
+            fs::read_link(&link).ok().as_deref(),
+            Some(Path::new(device)),
+            "the link has been replaced"
+        );
+        assert_code(&output, code);
+        assert_says(&stderr(&output), &[said]);
+        fs::remove_file(&link).expect("the link is ours");
+    }
+}

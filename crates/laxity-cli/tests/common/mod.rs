@@ -1,0 +1,189 @@
+//! What the tests of the command share: a place to run it in, and what a live test waits for and skips.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+pub(crate) mod machine;
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use laxity_linux::rights::{self, Right};
+use rustix::process::{Resource, getrlimit};
+use tempfile::TempDir;
+
+/// Set to `1`, a live test that lacks a right fails instead of being skipped.
+const REQUIRE_LIVE: &str = "LAXITY_REQUIRE_LIVE";
+/// The user `nobody`, and its group.
+const NOBODY: u32 = 65_534;
+
+/// An empty directory in which the command runs, so that everything it writes is seen.
+pub(crate) struct Bench(TempDir);
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new().expect("a directory for temporary files"))
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        path
+    }
+
+    /// The names of all that is there, hidden files included.
+    pub(crate) fn files(&self) -> Vec<String> {
+        names(self.0.path())
+    }
+
+    /// The command, to be run here.
+    pub(crate) fn command(&self) -> Command {
+        self.start(Path::new(env!("CARGO_BIN_EXE_laxity")))
+    }
+
+    fn start(&self, binary: &Path) -> Command {
+        let mut command = Command::new(binary);
+        command.current_dir(self.0.path());
+        command
+    }
+
+    /// Runs the command here with these arguments.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command();
+        command.args(arguments).output().expect("laxity starts")
+    }
+
+    /// The command, to be run here by somebody who may not use real-time policies; `None`, with the reason said, where nobody can be made
+    /// of that kind.
+    pub(crate) fn command_without_rights(&self, programs: &Self) -> Option<Command> {
+        let limit = getrlimit(Resource::Rtprio);
+        if limit.current != Some(0) || limit.maximum != Some(0) {
+            skip("RLIMIT_RTPRIO lets every user have a real-time priority");
+            return None;
+        }
+        if !rustix::process::geteuid().is_root() {
+            if rights::missing(Right::RealTime).is_some() {
+                return Some(self.command());
+            }
+            skip("this user has a capability, and only root can become another");
+            return None;
+        }
+        // The binary may lie where only its builder can read it.
+        let binary = programs.path("laxity");
+        fs::copy(env!("CARGO_BIN_EXE_laxity"), &binary).expect("the binary can be copied");
+        for directory in [&self.0, &programs.0] {
+            let everybody = fs::Permissions::from_mode(0o777);
+            fs::set_permissions(directory.path(), everybody).expect("the directory is ours");
+        }
+        let mut command = self.start(&binary);
+        command.uid(NOBODY).gid(NOBODY);
+        Some(command)
+    }
+}
+
+/// The names of all that is in a directory, hidden files included, in order.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("the directory can be read");
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.expect("it can be read").file_name())
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The text of a scenario that laxity comes with.
+pub(crate) fn shipped_text(name: &str) -> String {
+    fs::read_to_string(shipped(name)).expect("the scenario is there")
+}
+
+/// The path of a scenario that laxity comes with.
+pub(crate) fn shipped(name: &str) -> String {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    format!("{directory}/{name}")
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Checks the exit code; fails with all that was said.
+#[track_caller]
+pub(crate) fn assert_code(output: &Output, code: i32) {
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{}\n--- stdout\n{}\n--- stderr\n{}",
+        output.status,
+        stdout(output),
+        stderr(output)
+    );
+}
+
+/// Checks that all these words are in the text.
+#[track_caller]
+pub(crate) fn assert_says(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "`{word}` is not in:\n{text}");
+    }
+}
+
+/// Held while a live test runs: the other live tests of the machine wait meanwhile.
+pub(crate) struct LiveLock {
+    _tests: File,
+    _rights: rights::LiveTest,
+}
+
+/// Waits until no other live test runs on this machine and takes its turn; `None`, with the reason said, where a right is missing.
+pub(crate) fn live_lock(wanted: &[Right]) -> Option<LiveLock> {
+    let path = std::env::temp_dir().join("laxity-live-tests.lock");
+    // Another user may have made it: then it can be read only, which is enough.
+    let file = File::open(&path)
+        .or_else(|_| File::create(&path))
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    file.lock().expect("the file system locks files");
+    Some(LiveLock {
+        _tests: file,
+        _rights: rights::require(wanted)?,
+    })
+}
+
+/// Says that the calling test is skipped, and why. Panics where live tests are required.
+pub(crate) fn lacks(reason: &str) {
+    let required = std::env::var(REQUIRE_LIVE).is_ok_and(|value| value == "1");
+    assert!(!required, "{REQUIRE_LIVE}=1, and {reason}");
+    skip(reason);
+}
+
+/// Says that the calling test is skipped, and why, even where live tests are required: for what no right of the tester can cure.
+pub(crate) fn skip(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
+/// Asks again and again until the answer is yes; `false` if that takes longer than `patience`.
+pub(crate) fn comes_true(patience: Duration, mut happened: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    loop {
+        if happened() {
+            return true;
+        }
+        if begin.elapsed() > patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

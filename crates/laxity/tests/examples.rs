@@ -1,0 +1,96 @@
+//! The examples do what they say, with the rights and without.
+
+use std::process::{Command, Output};
+use std::thread;
+
+use laxity_linux::rights::{self, Right};
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
+
+/// Built by cargo where it is not up to date, and run.
+fn example(name: &str) -> Output {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["run", "--quiet", "--package", "laxity", "--example", name]);
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo.output().unwrap()
+}
+
+/// The same, by a thread that can give no program `CAP_SYS_NICE`.
+fn example_without_rights(name: &'static str) -> Output {
+    let run = move || {
+        if rights::missing(Right::Deadline).is_none() {
+            remove_capability_from_bounding_set(CapabilitySet::SYS_NICE).unwrap();
+        }
+        example(name)
+    };
+    thread::spawn(run).join().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn reserve_says_what_was_granted_and_shows_its_event() {
+    let Some(_live) = rights::require(&[Right::Deadline]) else {
+        return;
+    };
+    let output = example("reserve");
+    let (shown, error) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{error}");
+    let lines: Vec<&str> = shown.lines().collect();
+    let [grant, event] = lines[..] else {
+        panic!("{shown}");
+    };
+    assert_eq!(grant, "2ms/8ms: enforced");
+    assert!(event.ends_with("s  example  granted  2 8"), "{event}");
+}
+
+#[test]
+fn reserve_without_the_right_says_why_and_what_to_do() {
+    let output = example_without_rights("reserve");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(output.stdout.is_empty());
+    for part in ["2ms/8ms", "CAP_SYS_NICE", "remedy", "setcap", "caused by"] {
+        assert!(error.contains(part), "{part} is not in {error}");
+    }
+}
+
+#[test]
+fn two_hosts_runs_the_same_program_on_both() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let output = example("two_hosts");
+    let shown = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let lines: Vec<&str> = shown.lines().collect();
+    let [twin, live] = lines[..] else {
+        panic!("{shown}");
+    };
+    // 1024 ticks a second, of which every 42nd or 43rd finds nobody due.
+    assert_eq!(
+        twin,
+        "twin win2000-pii450: woke 999 times, largest gap 1.957ms"
+    );
+    assert!(
+        live.starts_with("linux ") || live.starts_with("not run live: "),
+        "{live}"
+    );
+}
+
+#[test]
+fn two_hosts_without_the_rights_runs_in_the_twin_and_says_so() {
+    let output = example_without_rights("two_hosts");
+    let shown = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let last = shown.lines().last().unwrap_or_default();
+    assert!(
+        shown.starts_with("twin ") && last.starts_with("not run live: "),
+        "{shown}"
+    );
+    assert!(last.contains("remedy"), "{last}");
+}
