@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &Plan) -> Result<u8, Failure> {
     for notice in &notices {
         eprintln!("{notice}");
     }
-    let plan = plan::plan(&resolved, on).map_err(failure)?;
+    let plan = plan::plan(&resolved, on).map_err(|error| failure(&error))?;
     match &arguments.json {
         Some(path) => {
             let mut bytes = serde_json::to_vec_pretty(&plan)

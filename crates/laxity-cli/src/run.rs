@@ -31,7 +31,8 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
     } else {
         &mut reporter
     };
-    let finished = runner::run(&resolved, on, notices, progress).map_err(failure)?;
+    let finished =
+        runner::run(&resolved, on, notices, progress).map_err(|error| failure(&error))?;
     write(arguments, &finished)?;
     Ok(finished.results.exit_code)
 }
@@ -88,8 +89,8 @@ pub(crate) fn choose(on: On, threads: usize) -> Result<(Host, Vec<String>), Fail
     }
 }
 
-pub(crate) fn failure(error: RunError) -> Failure {
-    let code = match &error {
+pub(crate) fn failure(error: &RunError) -> Failure {
+    let code = match error {
         RunError::Refused { .. } => REFUSED,
         RunError::CannotRun(_) | RunError::Nothing(_) => CANNOT_RUN,
         RunError::Interrupted(_) | RunError::Failed { .. } => ERROR,

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 use common::{Bench, assert_code, assert_says, lacks, names, shipped, stderr};
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
+    fsopen,
 };
 
 /// A small file system in memory that is mounted nowhere: it is gone when this process is, whatever ends that.
@@ -23,7 +24,11 @@ impl Disk {
         fsconfig_set_string(&context, "size", &size)?;
         fsconfig_create(&context)?;
         let attributes = MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOSUID;
-        Ok(Self(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?))
+        Ok(Self(fsmount(
+            &context,
+            FsMountFlags::FSMOUNT_CLOEXEC,
+            attributes,
+        )?))
     }
 
     /// Its root, by a path that our children can use too.
@@ -74,7 +79,10 @@ fn a_full_disk_keeps_no_part_of_a_file() {
         assert_code(&output, 1);
         let place = disk.root().join(full).display().to_string();
         let said = stderr(&output);
-        assert_says(&said, &["cannot write", &place, "No space left", "free some space"]);
+        assert_says(
+            &said,
+            &["cannot write", &place, "No space left", "free some space"],
+        );
         assert_eq!(names(&disk.root()), [""; 0]);
         assert!(!bench.files().contains(&full.to_owned()));
     }

@@ -64,7 +64,7 @@ fn deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
         .processors
         .online
         .as_ref()
-        .map_or(1, |processors| processors.len());
+        .map_or(1, doctor::machine::Processors::len);
     let processors = bandwidth.map_or(online, |domain| domain.processors.len());
     let exact = machine
         .kernel

@@ -213,7 +213,7 @@ impl Machine {
             match outside {
                 Outside::Confined => processor.bands.resume(activity, now),
                 Outside::Timesharing(_) => {
-                    processor.bands.set_priority(activity, state.priority, now)
+                    processor.bands.set_priority(activity, state.priority, now);
                 }
             }
         }

@@ -119,6 +119,8 @@ pub struct VariantResults {
     pub repeats: u32,
     /// How many receivers demodulated the samples, to make up the load asked for.
     pub receivers: u32,
+    /// Bits in which a receiver differed from the first one, over all repeats.
+    pub receiver_bit_errors: u64,
     /// The file that was fetched.
     pub transfer: Transfer,
     /// Samples that came in and were overwritten before they were read.

@@ -8,7 +8,7 @@ use laxity_model::contract::{
     Expectation, Observations, Observed, Outcome, Quantity, RunFacts, Unit, as_expected, judge,
 };
 use laxity_model::histogram::Histogram;
-use laxity_model::{Grade, Instant};
+use laxity_model::{Grade, Instant, Span, Usage};
 
 use super::RunDone;
 use crate::evidence::results::{
@@ -108,39 +108,51 @@ impl Aggregate<'_> {
         u64::try_from(sums.sum::<u128>()).unwrap_or(u64::MAX)
     }
 
+    /// Elapsed times of all calls of the signal processing.
+    fn processing(&self) -> Histogram {
+        let mut all = Histogram::new();
+        for run in self.runs {
+            all.merge(&run.seen.processing);
+        }
+        all
+    }
+
+    /// What the modem's driver used in all runs together.
+    fn driver_usage(&self) -> Usage {
+        let mut sum = Usage::default();
+        for run in self.runs {
+            if let Some(modem) = &run.probes.modem {
+                let usage = &run.record.usage[modem.driver.index()];
+                sum.voluntary_switches += usage.voluntary_switches;
+                sum.involuntary_switches += usage.involuntary_switches;
+                sum.page_faults += usage.page_faults;
+            }
+        }
+        sum
+    }
+
+    /// Time that the hypervisor took away, as the kernel counts it; `None` in the twin.
+    fn steal_ns(&self) -> Option<u64> {
+        self.runs
+            .iter()
+            .map(|run| run.record.steal.map(Span::as_nanos))
+            .sum()
+    }
+
     fn figures(&self, first: &RunDone, resolved: &Resolved, receivers: u32) -> VariantResults {
         let pending = self.pooled(Quantity::SamplesPending);
-        let mut processing = Histogram::new();
-        for run in self.runs {
-            processing.merge(&run.seen.processing);
-        }
-        let usage = |run: &RunDone| {
-            run.probes
-                .modem
-                .as_ref()
-                .map(|modem| run.record.usage[modem.driver.index()].clone())
-        };
-        let usages: Vec<_> = self.runs.iter().filter_map(|run| usage(run)).collect();
-        let steal = self
-            .runs
-            .iter()
-            .map(|run| run.record.steal.map(laxity_model::Span::as_nanos));
+        let usage = self.driver_usage();
+        let placing = first.probes.placing;
         let mut results = VariantResults {
             name: self.variant.name.clone(),
             about: self.variant.about.clone(),
-            placement: first
-                .probes
-                .placing
-                .map_or_else(|| "absent".into(), |placing| placing.to_string()),
-            enforcer: first
-                .probes
-                .placing
-                .and_then(|p| p.enforcer())
-                .map(|enforcer| enforcer.to_string()),
+            placement: placing.map_or_else(|| "absent".into(), |placing| placing.to_string()),
+            enforcer: placing.and_then(|p| p.enforcer()).map(|e| e.to_string()),
             grade: None,
             grade_reason: None,
             repeats: self.runs.len() as u32,
             receivers: if first.report.is_some() { receivers } else { 0 },
+            receiver_bit_errors: self.sum(|report| report.receiver_bit_errors.get()),
             transfer: self.transfer(resolved.run.bytes),
             samples_lost: self.sum(|report| report.samples_lost.get()),
             samples_underrun: self.sum(|report| report.samples_underrun.get()),
@@ -148,25 +160,19 @@ impl Aggregate<'_> {
             samples_undelivered: self.sum(|report| report.samples_undelivered.get()),
             samples_pending_max: pending.max().unwrap_or(0),
             samples_pending: HistogramJson::new("samples", &pending),
-            processing_ns: HistogramJson::new("ns", &processing),
+            processing_ns: HistogramJson::new("ns", &self.processing()),
             cpu_share: self.cpu_share(),
             cothread_gap_ns: gaps(self.runs),
             control_gap_ns: gaps(self.control),
             gap_repeats: self.gap_repeats(),
             quantities: self.quantities(),
-            context_switches: usages
-                .iter()
-                .map(|u| u.voluntary_switches + u.involuntary_switches)
-                .sum(),
-            context_switches_involuntary: usages.iter().map(|u| u.involuntary_switches).sum(),
-            page_faults: usages.iter().map(|u| u.page_faults).sum(),
-            steal_ns: steal.sum(),
+            context_switches: usage.voluntary_switches + usage.involuntary_switches,
+            context_switches_involuntary: usage.involuntary_switches,
+            page_faults: usage.page_faults,
+            steal_ns: self.steal_ns(),
             disturbed: self.disturbed(),
             phases: phases(first),
-            events_recorded: first
-                .trace
-                .as_ref()
-                .map_or(0, |trace| trace.events.len() as u64),
+            events_recorded: first.trace.as_ref().map_or(0, |t| t.events.len() as u64),
             events_lost: self.runs.iter().map(|run| run.record.events_lost).sum(),
             contracts: Vec::new(),
             expected: Expectation::Any,
@@ -362,7 +368,7 @@ impl Aggregate<'_> {
                 "{lost} samples were lost or underrun while nothing disturbed, none was to be"
             )),
             Loss::Some if lost == 0 => {
-                surprises.push("no sample was lost or underrun, some were to be".into())
+                surprises.push("no sample was lost or underrun, some were to be".into());
             }
             _ => {}
         }
@@ -377,7 +383,7 @@ impl Aggregate<'_> {
                 surprises.push(format!("the transfer was to complete: {why}"));
             }
             ExpectedOutcome::Fails if complete => {
-                surprises.push("the transfer was to fail, and completed".into())
+                surprises.push("the transfer was to fail, and completed".into());
             }
             _ => {}
         }

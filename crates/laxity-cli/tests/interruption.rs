@@ -1,0 +1,321 @@
+//! A live run that is stopped from outside, by a signal it can answer or by one it cannot, leaves the machine as it was.
+//!
+//! Each test waits for an event that shows the run to be under way (a thread with a real-time policy, a process), not for a time.
+
+mod common;
+
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use common::machine::{DEADLINE, FIFO, Machine, Scheduling, marked_processes, threads_of};
+use common::{Bench, assert_says, comes_true, live_lock, shipped};
+use laxity_linux::rights::Right;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A run may take so long to get where it is waited for; it needs a few seconds.
+const UNDER_WAY: Duration = Duration::from_secs(40);
+/// So long what was stopped may take to end, and the kernel and the guardian to clear up.
+const CLEARED_UP: Duration = Duration::from_secs(10);
+
+const THREE_VARIANTS: [&str; 3] = ["rogue-above-slots", "thread-24", "reserved-slots"];
+
+/// A program that starts another one: both have to go.
+const WITH_COMMAND: &str = r#"
+[quick]
+bytes = 4_000
+phases = "short"
+limit = "6.5s"
+idle = "1.1s"
+
+[devices.modem]
+kind = "soft-modem"
+
+[tasks.sleepers]
+kind = "command"
+argv = ["sh", "-c", "sleep 1000 & exec sleep 1000"]
+
+[variants.beside-a-command]
+on = "live"
+placement = "thread 24"
+"#;
+
+/// A live run in a process of its own, which everything that it starts can be told by.
+struct LiveRun {
+    child: Child,
+    mark: (String, String),
+    bench: Bench,
+    said: Bench,
+}
+
+impl LiveRun {
+    /// Starts a run of the variants of a scenario; none named: of all.
+    fn start(scenario: &str, variants: &[&str]) -> Self {
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        let number = RUNS.fetch_add(1, Ordering::Relaxed);
+        let value = format!("{}-{number}", std::process::id());
+        let mark = ("LAXITY_TEST_RUN".to_owned(), value);
+        let (bench, said) = (Bench::new(), Bench::new());
+        let stream = |name| File::create(said.path(name)).expect("the directory is ours");
+        let mut command = bench.command();
+        command.args(["run", "--on", "linux", "--json=out.json", scenario]);
+        for variant in variants {
+            command.args(["--variant", variant]);
+        }
+        command.env(&mark.0, &mark.1);
+        command.stdout(stream("stdout")).stderr(stream("stderr"));
+        let child = command.spawn().expect("laxity starts");
+        Self {
+            child,
+            mark,
+            bench,
+            said,
+        }
+    }
+
+    fn said(&self) -> String {
+        String::from_utf8_lossy(&self.said.read("stderr")).into_owned()
+    }
+
+    /// Waits until something is so; fails if the run ends before.
+    fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
+        let came = comes_true(UNDER_WAY, || {
+            let so = is_so(self);
+            let ended = self.child.try_wait().expect("it is our child");
+            assert!(
+                so || ended.is_none(),
+                "{ended:?} before {what}: {}",
+                self.said()
+            );
+            so
+        });
+        assert!(came, "never came: {what}\n{}", self.said());
+    }
+
+    /// Waits until the run has a thread that is scheduled so.
+    fn wait_for_thread(&mut self, what: &str, wanted: impl Fn(&Scheduling) -> bool) {
+        self.wait_until(what, |run| threads_of(run.child.id()).iter().any(&wanted));
+    }
+
+    /// Waits until slots are given out: there is a dispatcher, and the witness, which is there only while a variant runs.
+    fn wait_for_slots(&mut self) {
+        self.wait_until("slots", |run| {
+            let threads = threads_of(run.child.id());
+            let has = |name| {
+                let mut named = threads
+                    .iter()
+                    .filter(|thread| thread.name.starts_with(name));
+                named.any(|thread| thread.policy == FIFO)
+            };
+            has("dispatcher") && has("witness")
+        });
+    }
+
+    fn kill(&self, signal: Signal) {
+        let process = Pid::from_child(&self.child);
+        kill_process(process, signal).expect("it is our child, and not waited for");
+    }
+
+    fn ended(&mut self) -> ExitStatus {
+        let mut status = None;
+        let ended = comes_true(CLEARED_UP, || {
+            status = self.child.try_wait().expect("it is our child");
+            status.is_some()
+        });
+        assert!(ended, "still there: {:?}", threads_of(self.child.id()));
+        status.expect("it has ended")
+    }
+
+    /// Stops the run, checks that it said what had come to it, and that nothing is left of it.
+    fn interrupt(mut self, signal: Signal, name: &str, before: &Machine) {
+        self.kill(signal);
+        let status = self.ended();
+        let said = self.said();
+        assert_eq!(status.code(), Some(1), "{status}: {said}");
+        let restored = "everything is as it was before";
+        assert_says(&said, &[&format!("interrupted by {name}"), restored]);
+        self.assert_nothing_left(before);
+    }
+
+    /// Kills the run, which can do nothing about it, and checks that nothing is left of it.
+    fn murder(mut self, before: &Machine) {
+        self.kill(Signal::KILL);
+        assert_eq!(self.ended().signal(), Some(Signal::KILL.as_raw()));
+        self.assert_nothing_left(before);
+    }
+
+    fn assert_nothing_left(self, before: &Machine) {
+        // The guardian clears up after its master's death, and then ends too.
+        let gone = comes_true(CLEARED_UP, || marked_processes(&self.mark).is_empty());
+        assert!(gone, "left: {:?}", marked_processes(&self.mark));
+        let restored = comes_true(CLEARED_UP, || before.changes().is_empty());
+        assert!(restored, "changed: {:#?}", before.changes());
+        let files = self.bench.files();
+        assert!(files.is_empty(), "written: {files:?}");
+        assert_eq!(self.said.read("stdout"), b"");
+    }
+}
+
+impl Drop for LiveRun {
+    fn drop(&mut self) {
+        // Where a test has failed; otherwise it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            for (process, _) in marked_processes(&self.mark) {
+                if let Some(process) = Pid::from_raw(process) {
+                    let _ = kill_process(process, Signal::KILL);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn interrupted_while_a_slot_is_held() {
+    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+        return;
+    };
+    let before = Machine::now();
+    let mut run = LiveRun::start(&shipped("soft-modem.toml"), &THREE_VARIANTS);
+    run.wait_until("the second variant", |run| {
+        run.said()
+            .lines()
+            .any(|line| line.ends_with("  reserved-slots"))
+    });
+    run.wait_for_slots();
+    run.interrupt(Signal::INT, "SIGINT", &before);
+}
+
+#[test]
+fn terminated_while_a_rogue_outranks_the_slots() {
+    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+        return;
+    };
+    let before = Machine::now();
+    let mut run = LiveRun::start(&shipped("soft-modem.toml"), &["rogue-above-slots"]);
+    run.wait_for_thread("the rogue", |thread| {
+        thread.policy == FIFO && thread.priority == 90
+    });
+    run.wait_for_slots();
+    run.interrupt(Signal::TERM, "SIGTERM", &before);
+}
+
+#[test]
+fn interrupted_while_the_switch_between_slots_is_calibrated() {
+    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+        return;
+    };
+    let before = Machine::now();
+    let mut run = LiveRun::start(&shipped("soft-modem.toml"), &["rogue-above-slots"]);
+    run.wait_for_thread("the calibration", |thread| thread.name == "calibration");
+    run.interrupt(Signal::INT, "SIGINT", &before);
+}
+
+#[test]
+fn terminated_while_the_load_is_calibrated() {
+    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+        return;
+    };
+    let before = Machine::now();
+    let mut run = LiveRun::start(&shipped("soft-modem.toml"), &["thread-24"]);
+    run.wait_for_thread("a real-time thread", Scheduling::is_real_time);
+    assert_says(&run.said(), &["calibrating"]);
+    run.interrupt(Signal::TERM, "SIGTERM", &before);
+}
+
+#[test]
+fn killed_while_a_slot_is_held() {
+    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+        return;
+    };
+    let before = Machine::now();
+    let variants = ["reserved-slots", "rogue-above-slots"];
+    let mut run = LiveRun::start(&shipped("soft-modem.toml"), &variants);
+    run.wait_for_slots();
+    run.murder(&before);
+}
+
+#[test]
+fn interrupted_and_killed_while_the_kernel_holds_a_reservation() {
+    let Some(_alone) = live_lock(&[Right::RealTime, Right::Deadline]) else {
+        return;
+    };
+    let before = Machine::now();
+    for signal in [Signal::INT, Signal::KILL] {
+        let mut run = LiveRun::start(&shipped("soft-modem.toml"), &["rogue-deadline"]);
+        run.wait_for_thread("a reservation", |thread| thread.policy == DEADLINE);
+        if signal == Signal::INT {
+            run.interrupt(signal, "SIGINT", &before);
+        } else {
+            run.murder(&before);
+        }
+    }
+}
+
+/// A run whose command has started another program.
+fn run_with_command() -> LiveRun {
+    let scenarios = Bench::new();
+    let scenario = scenarios.write("command.toml", WITH_COMMAND);
+    let mut run = LiveRun::start(&scenario.display().to_string(), &[]);
+    run.wait_until("both programs", |run| {
+        let marked = marked_processes(&run.mark);
+        marked.iter().filter(|(_, name)| name == "sleep").count() == 2
+    });
+    run
+}
+
+#[test]
+fn an_interrupted_run_takes_its_commands_along() {
+    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+        return;
+    };
+    let before = Machine::now();
+    run_with_command().interrupt(Signal::INT, "SIGINT", &before);
+}
+
+#[test]
+fn a_killed_run_takes_its_commands_along() {
+    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+        return;
+    };
+    let before = Machine::now();
+    run_with_command().murder(&before);
+}
+
+/// The tests above would see what they look for.
+#[test]
+fn a_mark_is_inherited_and_a_change_is_seen() {
+    let mark = (
+        "LAXITY_TEST_RUN".to_owned(),
+        format!("{}-own", std::process::id()),
+    );
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "sleep 1000 & exec sleep 1000"]);
+    shell.env(&mark.0, &mark.1);
+    let mut child = shell.spawn().expect("a shell");
+    let sleeping = || {
+        let marked = marked_processes(&mark);
+        marked.into_iter().filter(|(_, name)| name == "sleep")
+    };
+    let both = comes_true(CLEARED_UP, || sleeping().count() == 2);
+    let before = Machine::now();
+    let unchanged = before.changes();
+    let niced = std::process::Command::new("renice")
+        .args(["-n", "5", "-p", &child.id().to_string()])
+        .output();
+    let changed = before.changes();
+    for (process, _) in sleeping() {
+        let process = Pid::from_raw(process).expect("a process has a number");
+        kill_process(process, Signal::KILL).expect("it is ours");
+    }
+    child.wait().expect("it is our child");
+    assert!(both, "not both were seen");
+    assert!(niced.is_ok_and(|output| output.status.success()));
+    let named = format!("({}, ", child.id());
+    let about = |changes: &[String]| changes.iter().any(|change| change.contains(&named));
+    assert!(!about(&unchanged) && about(&changed), "{changed:?}");
+    assert!(comes_true(CLEARED_UP, || sleeping().count() == 0));
+}

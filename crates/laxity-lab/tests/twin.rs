@@ -1,0 +1,155 @@
+//! The main scenario in the twin: what the study found, from protocol, rates and the charged costs alone.
+
+use laxity_lab::evidence::results::{RunResults, VariantResults};
+use laxity_lab::runner::{self, On, Silent};
+use laxity_lab::scenario::{self, Length, Resolved};
+use laxity_model::contract::Outcome;
+
+fn resolved(length: Length) -> Resolved {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scenarios/soft-modem.toml"
+    );
+    let text = std::fs::read_to_string(file).unwrap();
+    scenario::parse(&text, "soft-modem.toml")
+        .unwrap()
+        .resolve(length)
+}
+
+fn run(resolved: &Resolved, threads: usize) -> RunResults {
+    runner::run(resolved, On::Twin { threads }, Vec::new(), &mut Silent)
+        .unwrap()
+        .results
+}
+
+fn variant<'a>(results: &'a RunResults, name: &str) -> &'a VariantResults {
+    results
+        .variants
+        .iter()
+        .find(|variant| variant.name == name)
+        .unwrap()
+}
+
+fn longest_gap(results: &RunResults, name: &str) -> u64 {
+    variant(results, name)
+        .cothread_gap_ns
+        .as_ref()
+        .and_then(|gap| gap.all.max)
+        .unwrap()
+}
+
+/// The study's phases and file, once.
+fn full() -> RunResults {
+    let mut resolved = resolved(Length::Full);
+    resolved.run.repeats = 1;
+    run(&resolved, 2)
+}
+
+#[test]
+fn the_studys_findings_come_out() {
+    let results = full();
+    assert_eq!(
+        results.verdict.result,
+        Outcome::Met,
+        "{:?}",
+        results.verdict.reasons
+    );
+
+    // Figures 5 and 6: never more than 30 samples pending.
+    for name in ["interrupt", "deferred", "thread-24"] {
+        let variant = variant(&results, name);
+        assert!(
+            variant.samples_pending_max <= 30,
+            "{name}: {}",
+            variant.samples_pending_max
+        );
+        assert_eq!(variant.samples_lost + variant.samples_underrun, 0, "{name}");
+        assert!(
+            variant.transfer.completed && variant.transfer.checksum_ok,
+            "{name}"
+        );
+    }
+    // Table 2: 36.4 s. Here from the rate, HDLC, LAPM, PPP and TCP/IP with an MSS of 536 alone.
+    let took = variant(&results, "interrupt").transfer.duration_ns.unwrap();
+    assert!(
+        took.abs_diff(36_400_000_000) * 20 <= 36_400_000_000,
+        "{took} ns"
+    );
+
+    // Figure 7: the ring overflows, and the number is not dialled.
+    let normal = variant(&results, "thread-8");
+    assert!(normal.samples_lost >= 512, "{}", normal.samples_lost);
+    assert!(!normal.transfer.completed);
+    assert!(
+        normal.phases.iter().all(|phase| phase.name != "training"),
+        "{:?}",
+        normal.phases
+    );
+
+    // Figures 10 to 13 and 16: the co-thread's longest gap.
+    let none = longest_gap(&results, "none");
+    for name in ["thread-24", "reserved-slots"] {
+        assert!(
+            longest_gap(&results, name).abs_diff(none) * 20 <= none,
+            "{name}"
+        );
+    }
+    let (deferred, interrupt) = (
+        longest_gap(&results, "deferred"),
+        longest_gap(&results, "interrupt"),
+    );
+    assert!(
+        none < deferred && deferred < interrupt,
+        "{none} < {deferred} < {interrupt}"
+    );
+
+    // Figure 14: more pending with a reservation, far under the ring's 512. Figure 15: 6 to 8 ms at times.
+    let reserved = variant(&results, "reserved-slots");
+    assert!(
+        (31..300).contains(&reserved.samples_pending_max),
+        "{}",
+        reserved.samples_pending_max
+    );
+    let longest = reserved.processing_ns.max.unwrap();
+    assert!((6_000_000..10_000_000).contains(&longest), "{longest} ns");
+
+    // Section 6.3.4: no priority is safe from a higher one; a reservation is (§6.4.1).
+    let killed = variant(&results, "rogue-thread");
+    assert!(killed.samples_lost + killed.samples_underrun > 0 && !killed.transfer.completed);
+    let kept = variant(&results, "rogue-slots");
+    assert_eq!(kept.samples_lost + kept.samples_underrun, 0);
+    assert!(kept.transfer.completed && kept.transfer.checksum_ok);
+
+    // Charged, so a check of consistency: 14.7 % and 3.3 ms.
+    let charged = variant(&results, "interrupt");
+    assert!(
+        (0.145..0.149).contains(&charged.cpu_share),
+        "{}",
+        charged.cpu_share
+    );
+    assert_eq!(charged.processing_ns.max.unwrap() / 10_000, 330);
+}
+
+#[test]
+fn one_spinner_is_enough_to_stop_a_normal_thread() {
+    let mut resolved = resolved(Length::Quick);
+    resolved.keep(|variant| variant.name == "thread-8");
+    for task in resolved
+        .variants
+        .iter_mut()
+        .flat_map(|variant| &mut variant.tasks)
+    {
+        if let scenario::TaskKind::Spinner { count, .. } = &mut task.kind {
+            *count = 1;
+        }
+    }
+    let results = run(&resolved, 1);
+    let normal = variant(&results, "thread-8");
+    assert!(normal.samples_lost >= 512 && !normal.transfer.completed);
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let resolved = resolved(Length::Quick);
+    assert_eq!(run(&resolved, 1).to_json(), run(&resolved, 2).to_json());
+}
