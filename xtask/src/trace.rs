@@ -6,7 +6,7 @@ use crate::{cargo, command, sh, target_dir};
 
 /// Runs the minimal scenario in the twin and has its trace checked by Perfetto's own trace processor.
 pub(crate) fn run() -> Result<()> {
-    let dir = target_dir().join("trace-check");
+    let dir = target_dir().join("trace-run");
     std::fs::create_dir_all(&dir)?;
     let trace = dir.join("run.pftrace");
     let expected = dir.join("expected.json");

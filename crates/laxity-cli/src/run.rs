@@ -5,7 +5,7 @@ use laxity_lab::report::{TimelineView, html, table};
 use laxity_lab::runner::{self, Finished, On as Host, Progress, RunError, Silent};
 use laxity_lab::scenario::{Length, Resolved, Scenario};
 use laxity_linux::doctor;
-use laxity_model::{ActivityId, Span};
+use laxity_model::{ActivityId, EventKind, Span};
 
 use crate::arguments::{On, Run};
 use crate::exit::{CANNOT_RUN, ERROR, Failure, REFUSED, USAGE};
@@ -14,8 +14,6 @@ use crate::{files, scenario};
 
 /// So much of a run is drawn in the report.
 const TIMELINE: Span = Span::from_millis(60);
-/// Variants whose timeline is drawn: more would make the page heavy.
-const TIMELINES: usize = 4;
 
 /// Runs the command; the exit code is the verdict.
 pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
@@ -130,18 +128,41 @@ fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The pictures of the report: the modem's variants that differ most, each with the lanes of all that is not a spinner.
+/// The pictures of the report: one of each kind of placement, with the lanes of all that is neither a spinner nor the far end.
 fn timelines(traces: &[Trace]) -> Vec<TimelineView<'_>> {
-    let chosen = traces
+    let mut shown = Vec::new();
+    let mut views = Vec::new();
+    for trace in traces.iter().filter(|trace| has_activity(trace, "modem")) {
+        let kind = (
+            has_activity(trace, "modem deferred"),
+            has_activity(trace, "modem thread"),
+            trace
+                .events
+                .iter()
+                .any(|event| event.kind == EventKind::ReservationBegin),
+            trace
+                .events
+                .iter()
+                .any(|event| event.kind == EventKind::SlotBegin),
+        );
+        if !shown.contains(&kind) {
+            shown.push(kind);
+            views.push(TimelineView::representative(trace, TIMELINE, lanes(trace)));
+        }
+    }
+    views
+}
+
+fn has_activity(trace: &Trace, name: &str) -> bool {
+    trace
+        .activities
         .iter()
-        .filter(|trace| trace.activities.iter().any(|a| a.name.contains("modem")));
-    let views = chosen.map(|trace| {
-        let lanes = trace.activities.iter().enumerate();
-        let lanes = lanes.filter(|(_, activity)| {
-            !activity.name.starts_with("spinner") && activity.name != "far end"
-        });
-        let lanes = lanes.map(|(index, _)| ActivityId(index as u16)).collect();
-        TimelineView::representative(trace, TIMELINE, lanes)
+        .any(|activity| activity.name.starts_with(name))
+}
+
+fn lanes(trace: &Trace) -> Vec<ActivityId> {
+    let lanes = trace.activities.iter().enumerate().filter(|(_, activity)| {
+        !activity.name.starts_with("spinner") && activity.name != "far end"
     });
-    views.take(TIMELINES).collect()
+    lanes.map(|(index, _)| ActivityId(index as u16)).collect()
 }

@@ -372,8 +372,9 @@ fn without_rights_linux_is_refused_with_the_remedy() {
 #[test]
 fn without_rights_auto_runs_in_the_twin_and_says_so_first() {
     let (bench, programs) = (Bench::new(), Bench::new());
-    // `confined` has its scenario noted upon: what is less important comes later.
-    let noted = shipped_text("soft-modem.toml").replace("\"timesharing\"", "\"confined\"");
+    // A scenario that is noted upon: what is less important comes later.
+    let superfluous = "enforcer = \"deadline\"\noutside = \"confined\"\n";
+    let noted = shipped_text("soft-modem.toml").replace("enforcer = \"deadline\"\n", superfluous);
     bench.write("noted.toml", &noted);
     bench.write("scenario.toml", &shipped_text("soft-modem.toml"));
     for (scenario, variant) in [("scenario.toml", "interrupt"), ("noted.toml", "none")] {
@@ -384,6 +385,7 @@ fn without_rights_auto_runs_in_the_twin_and_says_so_first() {
         let output = command.output().expect("laxity starts");
         assert_code(&output, 0);
         let said = stderr(&output);
+        assert_eq!(said.contains("always confined"), scenario == "noted.toml");
         let first = said.lines().next().expect("something is said");
         assert_says(
             first,

@@ -1,6 +1,6 @@
-//! A live run that is stopped from outside, by a signal it can answer or by one it cannot, leaves the machine as it was.
+//! A run that is stopped from outside, by a signal it can answer or by one it cannot, leaves the machine as it was.
 //!
-//! Each test waits for an event that shows the run to be under way (a thread with a real-time policy, a process), not for a time.
+//! Each test waits for an event that shows the run to be under way (a thread with a real-time policy, a process, a file), not for a time.
 
 mod common;
 
@@ -283,6 +283,41 @@ fn a_killed_run_takes_its_commands_along() {
     };
     let before = Machine::now();
     run_with_command().murder(&before);
+}
+
+/// Whatever it is stopped in the middle of: there are whole files, and nothing else.
+#[test]
+fn stopped_while_it_writes() {
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let bench = Bench::new();
+        let mut command = bench.command();
+        command.args([
+            "run",
+            "--on",
+            "twin",
+            "--quiet",
+            &shipped("soft-modem.toml"),
+        ]);
+        let mut child = command.spawn().expect("laxity starts");
+        // The first sight of anything, by whatever name, is the begin of the writing; it may be over before we look.
+        let mut ended = false;
+        while !ended && bench.files().is_empty() {
+            std::thread::sleep(Duration::from_micros(200));
+            ended = child.try_wait().expect("it is our child").is_some();
+        }
+        if !ended {
+            kill_process(Pid::from_child(&child), signal).expect("it is not waited for");
+        }
+        child.wait().expect("it is our child");
+        for name in bench.files() {
+            let whole = match name.as_str() {
+                "laxity-report.html" => bench.read(&name).trim_ascii_end().ends_with(b"</html>"),
+                "laxity-trace.pftrace" => true,
+                _ => false,
+            };
+            assert!(whole, "{signal:?} left {name}");
+        }
+    }
 }
 
 /// The tests above would see what they look for.
