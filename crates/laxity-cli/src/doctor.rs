@@ -1,5 +1,7 @@
 //! `laxity doctor`: what this machine can do, and the remedy for what it cannot.
 
+use std::path::Path;
+
 use laxity_linux::doctor::{Machine, Status, diagnose, table};
 use serde_json::json;
 
@@ -27,7 +29,10 @@ pub(crate) fn run(arguments: &Doctor) -> Result<u8, Failure> {
             let text = format!("{:#}\n", json!({ "file_version": 1, "findings": list }));
             files::write(path, text.as_bytes())?;
         }
-        None => print!("{}", table::render(&machine, &findings)),
+        None => files::write(
+            Path::new("-"),
+            table::render(&machine, &findings).as_bytes(),
+        )?,
     }
     let missing = findings
         .iter()

@@ -1,5 +1,7 @@
 //! `laxity plan`: what would be admitted, by whom and how well; nothing is run.
 
+use std::path::Path;
+
 use laxity_lab::runner::plan;
 use laxity_lab::scenario::Length;
 
@@ -10,12 +12,13 @@ use crate::{files, scenario};
 
 /// Prints the plan. Exit code 3 if something would be refused.
 pub(crate) fn run(arguments: &Plan) -> Result<u8, Failure> {
-    let scenario = scenario::read(&arguments.scenario, false)?;
+    let scenario = scenario::read(&arguments.scenario)?;
     let resolved = scenario.resolve(Length::Quick);
     let (on, notices) = choose(arguments.on, 0)?;
     for notice in &notices {
         eprintln!("{notice}");
     }
+    scenario::print_notes(&scenario);
     let plan = plan::plan(&resolved, on).map_err(|error| failure(&error))?;
     match &arguments.json {
         Some(path) => {
@@ -24,7 +27,7 @@ pub(crate) fn run(arguments: &Plan) -> Result<u8, Failure> {
             bytes.push(b'\n');
             files::write(path, &bytes)?;
         }
-        None => print!("{}", plan::render(&plan)),
+        None => files::write(Path::new("-"), plan::render(&plan).as_bytes())?,
     }
     Ok(if plan.admitted() { 0 } else { REFUSED })
 }

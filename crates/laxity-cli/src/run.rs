@@ -1,5 +1,7 @@
 //! `laxity run`: from a scenario file to a table, a verdict, a report and a trace.
 
+use std::path::Path;
+
 use laxity_lab::evidence::{perfetto, trace::Trace};
 use laxity_lab::report::{TimelineView, html, table};
 use laxity_lab::runner::{self, Finished, On as Host, Progress, RunError, Silent};
@@ -17,11 +19,14 @@ const TIMELINE: Span = Span::from_millis(60);
 
 /// Runs the command; the exit code is the verdict.
 pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
-    let scenario = scenario::read(&arguments.scenario, arguments.quiet)?;
+    let scenario = scenario::read(&arguments.scenario)?;
     let resolved = resolve(&scenario, arguments)?;
     let (on, notices) = choose(arguments.on, arguments.threads)?;
-    for notice in notices.iter().filter(|_| !arguments.quiet) {
+    for notice in &notices {
         eprintln!("{notice}");
+    }
+    if !arguments.quiet {
+        scenario::print_notes(&scenario);
     }
     let mut reporter = Reporter::new();
     let progress: &mut dyn Progress = if arguments.quiet {
@@ -118,12 +123,12 @@ fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
             .as_deref()
             .is_none_or(|path| path.as_os_str() != "-")
     {
-        print!("{}", table::render(results));
-        println!("\nReport: {}", arguments.html.display());
-        println!(
-            "Trace:  {} (open it at https://ui.perfetto.dev)",
-            arguments.trace.display()
-        );
+        let mut text = table::render(results);
+        let (html, trace) = (arguments.html.display(), arguments.trace.display());
+        text.push_str(&format!(
+            "\nReport: {html}\nTrace:  {trace} (open it at https://ui.perfetto.dev)\n"
+        ));
+        files::write(Path::new("-"), text.as_bytes())?;
     }
     Ok(())
 }

@@ -1,7 +1,12 @@
 //! Files that are there whole, or not at all.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
+use rustix::io::Errno;
 
 /// A file could not be written; nothing of it was left behind, and what stood there before still does.
 #[derive(Debug, thiserror::Error)]
@@ -27,22 +32,75 @@ fn remedy(cause: &io::Error) -> &'static str {
     }
 }
 
-/// Writes the file beside its final place, brings it to the disk, and then renames it: readers see the old file or the new one.
+/// Writes a file that has no name until it is complete and on the disk: readers see the old file or the new one, and a process that is
+/// killed on the way leaves nothing. What is no regular file (a pipe, a device) is written to; a link's target is replaced, not the link.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let failed = |cause| WriteError {
         path: path.to_owned(),
         cause,
     };
+    match std::fs::metadata(path) {
+        Ok(there) if !there.is_file() => write_into(path, bytes).map_err(failed),
+        Ok(_) => path
+            .canonicalize()
+            .and_then(|target| replace(&target, bytes))
+            .map_err(failed),
+        Err(_) => replace(path, bytes).map_err(failed),
+    }
+}
+
+fn write_into(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::options().write(true).open(path)?;
+    file.write_all(bytes)?;
+    file.flush()
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // Dropped on any error, which removes it.
-    let mut file = readable_temporary(directory).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
+    let mode = Mode::from_raw_mode(0o666);
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    match rustix::fs::open(directory, flags, mode) {
+        Ok(unnamed) => {
+            let mut file = File::from(unnamed);
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            give_name(&file, directory, path)
+        }
+        // Some file systems have no files without a name.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
+            // Dropped on any error, which removes it.
+            let mut file = readable_temporary(directory)?;
+            file.write_all(bytes)?;
+            file.as_file().sync_all()?;
+            file.persist(path).map_err(|error| error.error)?;
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Gives a complete file its name. One that is taken is replaced by way of another name, which exists for microseconds.
+fn give_name(file: &File, directory: &Path, path: &Path) -> io::Result<()> {
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = |to: &Path| linkat(CWD, unnamed.as_str(), CWD, to, AtFlags::SYMLINK_FOLLOW);
+    match link(path) {
+        Err(Errno::EXIST) => {
+            let beside = directory.join(format!(
+                ".laxity-{}-{}",
+                std::process::id(),
+                file.as_raw_fd()
+            ));
+            link(&beside)?;
+            std::fs::rename(&beside, path).inspect_err(|_| {
+                // The rename's error is the one to tell.
+                let _ = std::fs::remove_file(&beside);
+            })
+        }
+        other => other.map_err(io::Error::from),
+    }
 }
 
 /// A temporary file with the rights of an ordinary new file; the crate's own default lets nobody else read it.

@@ -1,5 +1,6 @@
 //! Scenarios on this machine: one run after another, at the load that the scenario asks for.
 
+use laxity_linux::signals::Watch;
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::{Host, HostError, Priority, Span};
 
@@ -38,6 +39,8 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
     if planned.is_empty() {
         return Err(RunError::Nothing("Linux"));
     }
+    // From here on a signal ends the run in order, wherever it comes.
+    let watch = Watch::begin();
     let mut host = host(resolved)?;
     progress.begin(planned.len());
     let further_receivers = match resolved.variants.iter().find_map(|v| v.devices.first()) {
@@ -49,6 +52,9 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
     };
     let mut runs = Vec::new();
     for planned in planned {
+        if let Some(signal) = watch.caught() {
+            return Err(RunError::Interrupted(signal));
+        }
         progress.run(&resolved.variants[planned.variant].name, planned.repeat);
         runs.push(run_one(&mut host, resolved, planned, further_receivers)?);
     }

@@ -155,6 +155,7 @@ pub fn run(
     notices: Vec<String>,
     progress: &mut dyn Progress,
 ) -> Result<Finished, RunError> {
+    admit(resolved, on)?;
     let (mut runs, skipped, circumstances) = match on {
         On::Linux => {
             let made = live::run(resolved, progress)?;
@@ -184,6 +185,18 @@ pub fn run(
     let results = conclude::conclude(resolved, &runs, skipped, circumstances);
     let traces = runs.iter_mut().filter_map(|run| run.trace.take()).collect();
     Ok(Finished { results, traces })
+}
+
+/// Fails if a variant that runs on this host would be refused.
+fn admit(resolved: &Resolved, on: On) -> Result<(), RunError> {
+    let plan = plan::plan(resolved, on)?;
+    match plan.variants.into_iter().find(|variant| !variant.admitted) {
+        Some(refused) => Err(RunError::Refused {
+            variant: refused.name,
+            reason: refused.refusals.join("; "),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// What a run is called in traces: the variant's name.
