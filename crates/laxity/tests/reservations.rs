@@ -254,6 +254,6 @@ fn memory_under_a_limit_stays_unlocked_and_says_so() {
             );
             assert_eq!(proc::locked_memory_kib(), Some(0));
         });
-        setrlimit(Resource::Memlock, before.clone()).unwrap();
+        setrlimit(Resource::Memlock, before).unwrap();
     }
 }
