@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use laxity_model::Grade;
-use laxity_model::contract::{Expectation, Outcome, Verdict};
+use laxity_model::contract::{Expectation, Outcome, Reason, Verdict};
 use laxity_model::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -428,10 +428,14 @@ pub struct VerdictJson {
 }
 
 impl From<&Verdict> for VerdictJson {
+    /// Those reasons first that decided.
     fn from(verdict: &Verdict) -> Self {
+        let decided = |reason: &&Reason| reason.implies() == Some(verdict.result);
+        let (first, others): (Vec<_>, Vec<_>) = verdict.reasons.iter().partition(decided);
+        let reasons = first.into_iter().chain(others).map(ToString::to_string);
         Self {
             result: verdict.result,
-            reasons: verdict.reasons.iter().map(ToString::to_string).collect(),
+            reasons: reasons.collect(),
         }
     }
 }
