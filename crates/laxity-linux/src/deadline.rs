@@ -38,7 +38,8 @@ pub enum DeadlineError {
 
 /// Puts a thread under `SCHED_DEADLINE`, on all processors. What it forks starts as an ordinary thread.
 ///
-/// Waits, where bandwidth is short, until that of reservations released shortly before is back; no longer than their longest period.
+/// Waits first until the bandwidth of all reservations released shortly before is back, no longer than their longest period: the kernel
+/// may refuse until then, and on Linux 6.18 a thread that re-enters `SCHED_DEADLINE` before was seen runnable and never run.
 pub fn reserve(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> {
     // EPERM is the kernel's word for an affinity narrower than the root domain: widen it first.
     sched::set_affinity(tid, &CpuSet::ALL)?;
@@ -51,6 +52,7 @@ pub fn reserve(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> 
         },
         true,
     );
+    wait_for_returns();
     loop {
         // Read before trying: what is released after the attempt must not shorten the wait.
         let returned_by = Instant::from_nanos(RETURNED_BY_NS.load(Ordering::SeqCst));
@@ -68,6 +70,14 @@ pub fn reserve(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> 
             }
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+/// Waits until the zero-lag time of everything this process has released is past.
+fn wait_for_returns() {
+    let returned_by = Instant::from_nanos(RETURNED_BY_NS.load(Ordering::SeqCst));
+    if clock::now() < returned_by {
+        clock::sleep_until(returned_by);
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 
 use laxity_model::{Service, Span};
 
+use crate::doctor::{self, DeadlineParameters, Machine, Operation};
 use crate::sched::{self, Policy, Restore, Tid};
 
 /// Something a live run needs.
@@ -28,14 +29,7 @@ pub fn missing(right: Right) -> Option<String> {
     let own = Tid::current();
     match right {
         Right::RealTime => try_policy(own, Policy::Fifo(99)),
-        Right::Deadline => try_policy(
-            own,
-            Policy::Deadline {
-                runtime: Service::from_micros(10),
-                deadline: Span::from_millis(10),
-                period: Span::from_millis(10),
-            },
-        ),
+        Right::Deadline => foreseen_refusal(),
         Right::Freezer => crate::confine::Freezer::create("probe")
             .err()
             .map(|error| error.to_string()),
@@ -47,6 +41,19 @@ pub fn missing(right: Right) -> Option<String> {
             (found < wanted).then(|| format!("{wanted} processors are needed, {found} may be used"))
         }
     }
+}
+
+/// What would stand against any reservation by `SCHED_DEADLINE`, however small. Not tried: a trial would hold bandwidth until its
+/// zero-lag time.
+fn foreseen_refusal() -> Option<String> {
+    let smallest = Operation::SetDeadline(DeadlineParameters {
+        runtime: Service::from_micros(10),
+        deadline: Span::from_millis(10),
+        period: Span::from_millis(10),
+    });
+    let refusal = doctor::foresee(&smallest, &Machine::probe())?;
+    // That others hold all bandwidth now is no missing right.
+    (refusal.errno != libc::EBUSY).then_some(refusal.diagnosis.what)
 }
 
 fn try_policy(own: Tid, policy: Policy) -> Option<String> {
