@@ -110,10 +110,10 @@ impl Call {
         }
     }
 
-    /// Runs the call without a host, every interrupt served the moment it is raised, until the transfer has begun or `limit` of the
-    /// call's time is over. Returns whether the transfer is under way.
+    /// Runs the call without a host, every interrupt served the moment it is raised, until the transfer can begin or `limit` of the
+    /// call's time is over. Returns whether it can.
     pub fn run_ahead(&mut self, limit: Span) -> bool {
-        while !self.core.processing().is_transferring() {
+        while !self.core.processing().is_connected() {
             if self.now.since_epoch() > limit || self.core.is_over() {
                 return false;
             }

@@ -79,10 +79,13 @@ impl NearModem {
         }
     }
 
-    /// Whether both the pumps and the error correction above them are at work.
+    /// Whether IP datagrams pass: the transfer can begin.
     #[must_use]
-    pub fn is_transferring(&self) -> bool {
-        matches!(self.endpoint.state(), endpoint::State::Transferring { .. })
+    pub fn is_connected(&self) -> bool {
+        matches!(
+            self.endpoint.state(),
+            endpoint::State::Connected | endpoint::State::Transferring { .. }
+        )
     }
 
     /// What the modem has said to its application so far.

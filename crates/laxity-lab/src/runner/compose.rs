@@ -119,7 +119,12 @@ fn install_modem(
     } else {
         length.bytes
     };
-    let mut call = Call::new(call_config(device, bytes, spec));
+    let mut config = call_config(device, bytes, spec);
+    if spec.start == Start::Connected {
+        // A short transfer is over before there is much to see.
+        config.linger = length.idle;
+    }
+    let mut call = Call::new(config);
     if spec.start == Start::Connected && !call.run_ahead(RUN_AHEAD_LIMIT) {
         let outcome = call.report().outcome().cloned();
         return Err(HostError::Failed(format!(
