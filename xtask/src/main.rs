@@ -2,6 +2,7 @@
 
 mod architecture;
 mod fuzz;
+mod peer;
 mod readme;
 mod style;
 mod trace;
@@ -60,6 +61,16 @@ const STEPS: &[StepDef] = &[
         name: "doc-tests",
         about: "examples in the documentation",
         run: doc_tests,
+    },
+    StepDef {
+        name: "peer",
+        about: "the V.22bis mode against spandsp",
+        run: peer::run,
+    },
+    StepDef {
+        name: "docs",
+        about: "the documentation builds without a warning",
+        run: docs,
     },
     StepDef {
         name: "loom",
@@ -215,6 +226,13 @@ fn tests() -> Result<()> {
 
 fn doc_tests() -> Result<()> {
     sh(cargo().args(["test", "--workspace", "--doc"]))
+}
+
+fn docs() -> Result<()> {
+    let mut command = cargo();
+    // The command's own pages would take the place of the library's: both are called laxity.
+    command.args(["doc", "--workspace", "--no-deps", "--exclude", "laxity-cli"]);
+    sh(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
 fn loom() -> Result<()> {

@@ -11,7 +11,7 @@ use crate::sched::Tid;
 /// A running program. Dropping it kills it.
 ///
 /// It also dies with the thread that started it (`PR_SET_PDEATHSIG` means the thread, not the process), so this cannot be sent
-/// to another; and the [guardian](crate::guardian) kills its whole process group if this process is killed.
+/// to another; and the [`guardian`] kills its whole process group if this process is killed.
 #[derive(Debug)]
 pub struct RunningCommand {
     child: Child,

@@ -16,6 +16,7 @@
 //! | `transmitter` | bits to samples |
 //! | `mapper`, `scrambler` | bits to levels and back |
 //! | `line`, `noise` | the telephone line |
+//! | [`v22bis`] | the 2400 bit/s mode, which connects to other makers' modems |
 
 mod acquire;
 mod endpoint;
@@ -31,6 +32,7 @@ mod resample;
 mod scrambler;
 mod training;
 mod transmitter;
+pub mod v22bis;
 
 pub use endpoint::{FarPump, NearPump};
 pub use equalizer::{Equalizer, PamEqualizer, QamEqualizer};

@@ -1,7 +1,7 @@
 //! Traces for Perfetto (<https://ui.perfetto.dev>): track events as protocol buffers, written by hand.
 //!
 //! Each run is a process of its own, and all begin at time 0, so that variants lie under one another. Within a run there is a track
-//! for each lane of [`lanes`](super::lanes). Names are sent once a run and referred to by number.
+//! for each lane of [`lanes`]. Names are sent once a run and referred to by number.
 
 mod run;
 #[cfg(test)]
