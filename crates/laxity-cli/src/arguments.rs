@@ -38,7 +38,7 @@ pub(crate) enum Command {
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  laxity run scenarios/soft-modem.toml                      about a minute; the report is in laxity-report.html
+  laxity run scenarios/soft-modem.toml                      a minute and a half; the report is in laxity-report.html
   laxity run --variant reserved-slots --variant none s.toml only these (controls are needed for ratios)
   laxity run --on linux --json=result.json s.toml           for CI: exits 4 instead of falling back to the twin
   laxity run --full s.toml                                  the study's phases and 200,000 bytes, five times";

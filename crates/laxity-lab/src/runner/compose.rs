@@ -5,9 +5,7 @@ use laxity_devices::modem::{
     Call, CallConfig, Costs, DriverPlacement, Hypothesis, Installed, Timing,
 };
 use laxity_devices::pump::LineConfig;
-use laxity_model::{
-    Activity, ActivityId, HostError, Mark, Placement, Priority, ProcessorId, Program, Span,
-};
+use laxity_model::{Activity, ActivityId, HostError, Mark, Placement, Priority, Program, Span};
 
 use super::tasks::{Periodic, Rogue, Spinner};
 use crate::scenario::{
@@ -202,9 +200,4 @@ pub fn working_priority(placing: Placing) -> Option<Priority> {
         Placing::Thread(priority) => Some(priority),
         Placing::Reserved { before, .. } => Some(before),
     }
-}
-
-/// The processors on which a variant's modems work.
-pub fn modem_processors(variant: &ResolvedVariant) -> impl Iterator<Item = ProcessorId> {
-    variant.devices.iter().map(|device| device.processor)
 }

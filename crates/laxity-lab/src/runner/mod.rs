@@ -66,7 +66,7 @@ pub struct Finished {
 
 /// Hears how a long piece of work goes on. Called from one thread at a time.
 pub trait Progress: Send {
-    /// So many runs will be made; `estimate_ns` of real time, where that is known.
+    /// So many runs will be made.
     fn begin(&mut self, runs: usize);
     /// Something is being prepared.
     fn prepare(&mut self, what: &str);
@@ -199,7 +199,7 @@ fn admit(resolved: &Resolved, on: On) -> Result<(), RunError> {
     }
 }
 
-/// What a run is called in traces: the variant's name.
+/// The names of a program's activities and events, before the host takes it.
 fn trace_names(composed: &Composed) -> (Vec<TraceActivity>, Vec<TraceMark>) {
     let activities = composed
         .program

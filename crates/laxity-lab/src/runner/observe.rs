@@ -52,7 +52,7 @@ struct Reader<'a> {
     disturbances: Disturbances<'a>,
     seen: Seen,
     phase: Phase,
-    /// The phase of the last interrupt, gap and so on may not be that of the next.
+    /// When that phase began: an interval that began before belongs to neither.
     phase_since: Instant,
     callback: Option<Instant>,
     interrupt: Option<Instant>,

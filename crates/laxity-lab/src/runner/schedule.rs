@@ -90,3 +90,53 @@ fn is_compared(resolved: &Resolved, index: usize) -> bool {
     let controls = |variant: &ResolvedVariant| variant.control == Some(index) && compares(variant);
     compares(&resolved.variants[index]) || resolved.variants.iter().any(controls)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+
+    fn main_scenario(length: Length) -> Resolved {
+        let text = include_str!("../../../../scenarios/soft-modem.toml");
+        scenario::parse(text, "soft-modem.toml")
+            .unwrap()
+            .resolve(length)
+    }
+
+    fn times(resolved: &Resolved, runs: &[PlannedRun], name: &str) -> usize {
+        let named = |run: &&PlannedRun| resolved.variants[run.variant].name == name;
+        runs.iter().filter(named).count()
+    }
+
+    #[test]
+    fn what_is_compared_is_measured_five_times_with_its_control_in_every_round() {
+        let resolved = main_scenario(Length::Quick);
+        let runs = schedule(&resolved, |variant| variant.live, true);
+        for name in [
+            "none",
+            "interrupt",
+            "thread-24",
+            "reserved-slots",
+            "reserved-deadline-cothread",
+        ] {
+            assert_eq!(times(&resolved, &runs, name), 5, "{name}");
+        }
+        // Nothing is expected of these against a control.
+        for name in ["thread-8", "reserved-deadline", "rogue-slots"] {
+            assert_eq!(times(&resolved, &runs, name), 1, "{name}");
+        }
+        assert!(runs.is_sorted_by_key(|run| run.repeat), "round by round");
+        assert!(runs.iter().all(|run| run.gaps_only == (run.repeat > 0)));
+    }
+
+    #[test]
+    fn the_twin_and_the_full_length_repeat_as_the_scenario_says() {
+        let quick = main_scenario(Length::Quick);
+        let runs = schedule(&quick, |variant| variant.twin, false);
+        assert_eq!(times(&quick, &runs, "interrupt"), 1);
+        let full = main_scenario(Length::Full);
+        let runs = schedule(&full, |variant| variant.live, true);
+        assert_eq!(times(&full, &runs, "rogue-slots"), 5);
+        assert!(runs.iter().all(|run| !run.gaps_only));
+    }
+}

@@ -373,7 +373,7 @@ pub enum ExpectedGrade {
 /// Which of a scenario's two lengths is run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Length {
-    /// All variants in about a minute.
+    /// All variants in a minute or two.
     #[default]
     Quick,
     /// The study's phases and its file, several times.
