@@ -152,8 +152,13 @@ fn run(steps: &[&StepDef]) -> ExitCode {
 
 /// The root of the workspace.
 fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest).to_path_buf()
+    // Cargo says where it runs us; where we were built may be another checkout with the same target directory.
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR");
+    let manifest =
+        manifest.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    manifest
+        .parent()
+        .map_or_else(|| manifest.clone(), Path::to_path_buf)
 }
 
 /// Where builds go: what cargo was told, or `target` in the workspace.
