@@ -7,6 +7,7 @@
 //! * [`slots`], [`bands`]: the policies, as state machines that take `now` and return effects.
 //! * [`admission`]: yes or no before anything runs, with the reason and the nearest request that fits.
 //! * `conformance` (with the feature of that name): what every host must do alike, as cases for its tests.
+//! * [`analysis`]: schedulability of task sets on supplies of every kind.
 //! * [`histogram`]: many measurements in little memory.
 //! * [`contract`]: what timeliness means, and the verdict with its reasons.
 #![no_std]
@@ -16,6 +17,7 @@
 extern crate alloc;
 
 pub mod admission;
+pub mod analysis;
 pub mod bands;
 #[cfg(feature = "conformance")]
 pub mod conformance;

@@ -1,0 +1,259 @@
+//! What is analysed: a recurring task.
+
+use core::fmt;
+
+use crate::{Service, Span};
+
+/// Where a job may be preempted.
+///
+/// A region of length q that has begun when a more urgent job is released keeps it waiting for at most q less one tick: it began at
+/// least one tick before.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Preemption {
+    /// Anywhere, at once.
+    #[default]
+    Anywhere,
+    /// It has non-preemptive regions, none longer than this, but nobody knows where (short critical sections, system calls).
+    Floating {
+        /// The longest.
+        longest: Service,
+    },
+    /// It is cut at known points (a handler that looks after every so many packets whether it should yield: the *quantum* of
+    /// Gopalakrishnan, Parulkar, "Real-time Upcalls", §5).
+    Fixed {
+        /// The longest region between two points.
+        longest: Service,
+        /// The region after the last point.
+        last: Service,
+    },
+    /// Not at all: one region from its beginning to its end.
+    Never,
+}
+
+/// A task that releases jobs again and again, independent of all others.
+///
+/// Jobs arrive at least T apart; each is released (ready to run) at most J after it arrives, needs at most C of service, and is due D
+/// after it *arrived*. D may be less than, equal to or more than T; a task's own jobs run in the order of arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Task {
+    cost: Service,
+    period: Span,
+    deadline: Span,
+    jitter: Span,
+    preemption: Preemption,
+}
+
+/// Why numbers are no task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TaskError {
+    /// C is zero.
+    #[error("the execution time must be more than zero")]
+    NoCost,
+    /// T is zero.
+    #[error("the period must be more than zero")]
+    NoPeriod,
+    /// D is zero.
+    #[error("the deadline must be more than zero")]
+    NoDeadline,
+    /// A region is zero, or longer than the job.
+    #[error(
+        "a non-preemptive region of {region} does not fit an execution time of {cost}: it must be from 1 ns to that"
+    )]
+    Region {
+        /// The region.
+        region: Service,
+        /// C.
+        cost: Service,
+    },
+    /// The last region is longer than the longest.
+    #[error("the last non-preemptive region, {last}, is longer than the longest, {longest}")]
+    LastRegion {
+        /// The last region.
+        last: Service,
+        /// The longest.
+        longest: Service,
+    },
+}
+
+impl Task {
+    /// A task of at most `cost` of service every `period` or less often, due a period after it arrives, preemptible anywhere,
+    /// released as it arrives.
+    pub const fn new(cost: Service, period: Span) -> Result<Self, TaskError> {
+        if cost.is_zero() {
+            return Err(TaskError::NoCost);
+        }
+        if period.is_zero() {
+            return Err(TaskError::NoPeriod);
+        }
+        Ok(Self {
+            cost,
+            period,
+            deadline: period,
+            jitter: Span::ZERO,
+            preemption: Preemption::Anywhere,
+        })
+    }
+
+    /// The same task, due this long after it arrives.
+    pub const fn with_deadline(mut self, deadline: Span) -> Result<Self, TaskError> {
+        if deadline.is_zero() {
+            return Err(TaskError::NoDeadline);
+        }
+        self.deadline = deadline;
+        Ok(self)
+    }
+
+    /// The same task, released up to this long after it arrives.
+    #[must_use]
+    pub const fn with_jitter(mut self, jitter: Span) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// The same task, with non-preemptive regions.
+    pub fn with_preemption(mut self, preemption: Preemption) -> Result<Self, TaskError> {
+        let fits = |region: Service| {
+            let cost = self.cost;
+            if region.is_zero() || region > cost {
+                Err(TaskError::Region { region, cost })
+            } else {
+                Ok(())
+            }
+        };
+        match preemption {
+            Preemption::Anywhere | Preemption::Never => {}
+            Preemption::Floating { longest } => fits(longest)?,
+            Preemption::Fixed { longest, last } => {
+                fits(longest)?;
+                fits(last)?;
+                if last > longest {
+                    return Err(TaskError::LastRegion { last, longest });
+                }
+            }
+        }
+        self.preemption = preemption;
+        Ok(self)
+    }
+
+    /// C: the most service that a job needs.
+    #[inline]
+    #[must_use]
+    pub const fn cost(&self) -> Service {
+        self.cost
+    }
+
+    /// T: jobs arrive at least this far apart.
+    #[inline]
+    #[must_use]
+    pub const fn period(&self) -> Span {
+        self.period
+    }
+
+    /// D: a job is due this long after it arrived.
+    #[inline]
+    #[must_use]
+    pub const fn deadline(&self) -> Span {
+        self.deadline
+    }
+
+    /// J: a job is released at most this long after it arrived.
+    #[inline]
+    #[must_use]
+    pub const fn jitter(&self) -> Span {
+        self.jitter
+    }
+
+    /// Where a job may be preempted.
+    #[inline]
+    #[must_use]
+    pub const fn preemption(&self) -> Preemption {
+        self.preemption
+    }
+
+    /// The most service for which a job, once it runs, can keep a more urgent one waiting: its longest region less one tick.
+    #[inline]
+    #[must_use]
+    pub const fn blocking(&self) -> Service {
+        let longest = match self.preemption {
+            Preemption::Anywhere => return Service::ZERO,
+            Preemption::Floating { longest } | Preemption::Fixed { longest, .. } => longest,
+            Preemption::Never => self.cost,
+        };
+        Service::from_nanos(longest.as_nanos() - 1)
+    }
+
+    /// What of a job can no longer be preempted once its last region has run for one tick: that region less one tick, where it is
+    /// known; zero where regions float.
+    #[inline]
+    #[must_use]
+    pub const fn tail(&self) -> Service {
+        let last = match self.preemption {
+            Preemption::Anywhere | Preemption::Floating { .. } => return Service::ZERO,
+            Preemption::Fixed { last, .. } => last,
+            Preemption::Never => self.cost,
+        };
+        Service::from_nanos(last.as_nanos() - 1)
+    }
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} every {}", self.cost, self.period)?;
+        if self.deadline != self.period {
+            write!(f, ", due in {}", self.deadline)?;
+        }
+        if !self.jitter.is_zero() {
+            write!(f, ", released up to {} late", self.jitter)?;
+        }
+        match self.preemption {
+            Preemption::Anywhere => Ok(()),
+            Preemption::Floating { longest } => {
+                write!(f, ", not preemptible for up to {longest}")
+            }
+            Preemption::Fixed { longest, last } => {
+                write!(f, ", preemptible every {longest}, the last {last} not")
+            }
+            Preemption::Never => f.write_str(", not preemptible"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    fn task() -> Task {
+        Task::new(Service::from_millis(2), Span::from_millis(8)).expect("a task")
+    }
+
+    #[test]
+    fn what_is_no_task_is_refused() {
+        let (cost, period) = (Service::from_millis(2), Span::from_millis(8));
+        assert_eq!(Task::new(Service::ZERO, period), Err(TaskError::NoCost));
+        assert_eq!(Task::new(cost, Span::ZERO), Err(TaskError::NoPeriod));
+        assert_eq!(task().with_deadline(Span::ZERO), Err(TaskError::NoDeadline));
+        let longest = Service::from_millis(3);
+        assert_eq!(
+            task().with_preemption(Preemption::Floating { longest }),
+            Err(TaskError::Region {
+                region: longest,
+                cost
+            })
+        );
+        let (longest, last) = (Service::from_millis(1), cost);
+        assert_eq!(
+            task().with_preemption(Preemption::Fixed { longest, last }),
+            Err(TaskError::LastRegion { last, longest })
+        );
+    }
+
+    #[test]
+    fn a_region_that_has_begun_blocks_for_one_tick_less() {
+        let never = task().with_preemption(Preemption::Never).expect("fits");
+        assert_eq!(never.blocking(), Service::from_nanos(1_999_999));
+        assert_eq!(never.tail(), never.blocking());
+        assert_eq!(task().blocking(), Service::ZERO);
+        assert_eq!(never.to_string(), "2ms every 8ms, not preemptible");
+    }
+}
