@@ -79,7 +79,7 @@ const STEPS: &[StepDef] = &[
     },
     StepDef {
         name: "readme",
-        about: "the README's commands",
+        about: "the commands of the README and of docs/",
         run: readme::run,
     },
     StepDef {

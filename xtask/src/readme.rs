@@ -1,5 +1,6 @@
-//! The README's commands, run as a newcomer would type them.
+//! The commands of the README and of the pages in `docs/`, run as a newcomer would type them.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -12,13 +13,31 @@ const FENCE: &str = "```sh";
 /// Commands that would start this very program again.
 const OURSELVES: &str = "cargo xtask";
 
-/// Runs every command of the README's `sh` blocks, in order. A comment behind a command may name the exit codes it may have, such as
-/// `# exits 0, 2 or 5`: what a live run says of a noisy machine is not an error of the README.
+/// Runs every command of the `sh` blocks, page by page, in order. A comment behind a command may name the exit codes it may have, such
+/// as `# exits 0, 2 or 5`: what a live run says of a noisy machine is not an error of the page.
 pub(crate) fn run() -> Result<()> {
-    let text = std::fs::read_to_string(root().join("README.md"))?;
+    run_page(&root().join("README.md"))?;
+    pages(&root().join("docs"))?
+        .iter()
+        .try_for_each(|page| run_page(page))
+}
+
+/// The pages of a folder, by name.
+fn pages(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
+    let paths = entries.into_iter().map(|entry| entry.path());
+    let mut pages: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    pages.sort();
+    Ok(pages)
+}
+
+fn run_page(page: &Path) -> Result<()> {
+    let text = std::fs::read_to_string(page)?;
     let commands = commands(&text);
     if commands.is_empty() {
-        bail!("the README has no command to run");
+        bail!("{} has no command to run", page.display());
     }
     for (line, codes) in commands {
         println!("-- {line}");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 /// Predictable execution for soft real-time work on ordinary Linux.
 #[derive(Parser, Debug)]
@@ -34,6 +34,9 @@ pub(crate) enum Command {
     /// Say what this machine can do, and the remedy for what it cannot.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(Doctor),
+    /// Experiments that need no scenario; without a name, list them.
+    #[command(after_help = LAB_EXAMPLES)]
+    Lab(Lab),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -44,9 +47,34 @@ Examples:
   laxity run --full s.toml                                  the study's phases and 200,000 bytes, five times";
 
 const PLAN_EXAMPLES: &str = "\
+A task set is a workload of rt-app (.json), or CSV with a header of these columns; times end in
+_ns, _us, _ms or _s, and only cost and period are needed:
+  name,cost_us,period_us,deadline_us,jitter_us,region_us,last_region_us,priority,processor
+
+Exit codes: 0 admitted; 3 refused; 1 error; 4 cannot run here; 64 usage, or a file that is wrong.
+
 Examples:
   laxity plan scenarios/soft-modem.toml
-  laxity plan --on twin --json=- s.toml";
+  laxity plan --on twin --json=- s.toml
+  laxity plan scenarios/upcalls-12.csv                       bounds, margins, the twin
+  laxity plan --scheduler edf --supply 8ms/10ms tasks.csv    in a reservation
+  laxity plan --processors 2 scenarios/rt-app.json";
+
+const LAB_EXAMPLES: &str = "\
+Examples:
+  laxity lab                              what there is
+  laxity lab acceptance                   how many random task sets each schedulability test accepts";
+
+const ACCEPTANCE_EXAMPLES: &str = "\
+The same seed gives the same bytes, with any number of threads.
+
+Exit codes: 0 done; 1 error, or a test accepts what a stronger one rejects; 64 usage.
+
+Examples:
+  laxity lab acceptance                            table here, curves in laxity-acceptance.html
+  laxity lab acceptance --sets 20000               standard errors of 0.35 points at most; ten times as long
+  laxity lab acceptance --tasks 5 --seed 2
+  laxity lab acceptance --sets 100 --json=- --html=/dev/null";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
@@ -105,14 +133,59 @@ pub(crate) struct Run {
 /// What `plan` takes.
 #[derive(Args, Debug)]
 pub(crate) struct Plan {
-    /// The scenario file.
-    pub(crate) scenario: PathBuf,
-    /// For which host.
+    /// The scenario (TOML), or a task set: CSV, or rt-app's JSON.
+    pub(crate) file: PathBuf,
+    /// For which host; scenarios only.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) on: On,
+    /// Do not look in the twin how long things take.
+    #[arg(long)]
+    pub(crate) no_observe: bool,
     /// Write the plan as JSON; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Who schedules a task set.
+    #[arg(long, value_enum, help_heading = "Task sets")]
+    pub(crate) scheduler: Option<Scheduler>,
+    /// The reservation that a task set runs in on each processor, such as 2ms/8ms; without it, the whole processor.
+    #[arg(long, value_name = "X/Y", help_heading = "Task sets")]
+    pub(crate) supply: Option<String>,
+    /// Who enforces that reservation.
+    #[arg(long, value_enum, requires = "supply", help_heading = "Task sets")]
+    pub(crate) enforcer: Option<Enforcer>,
+    /// How often the kernel looks at the budgets of deadline reservations, such as 4ms; without it, at once.
+    #[arg(
+        long,
+        value_name = "SPAN",
+        requires = "enforcer",
+        help_heading = "Task sets"
+    )]
+    pub(crate) tick: Option<String>,
+    /// How many processors a task set has; without it, as many as it names.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Task sets")]
+    pub(crate) processors: Option<u16>,
+}
+
+/// Who schedules a task set.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scheduler {
+    /// As the file says; else the first that admits it of: priorities by deadline, best priorities, EDF.
+    Auto,
+    /// Fixed priorities: the file's, or by deadline.
+    Fp,
+    /// Earliest deadline first.
+    Edf,
+    /// Rate monotonic with delayed preemption, by the upcalls paper's test.
+    Rmdp,
+}
+
+/// Who enforces a reservation.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Enforcer {
+    /// Time slots: X in every window of Y.
+    Slots,
+    /// The kernel's `SCHED_DEADLINE`: X in every period.
+    Deadline,
 }
 
 /// What `doctor` takes.
@@ -121,4 +194,46 @@ pub(crate) struct Doctor {
     /// Write the findings as JSON; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// What `lab` takes.
+#[derive(Args, Debug)]
+pub(crate) struct Lab {
+    /// Which one.
+    #[command(subcommand)]
+    pub(crate) experiment: Option<Experiment>,
+}
+
+/// The experiments.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Experiment {
+    /// How many random task sets each schedulability test accepts: over utilization, region length and period range.
+    #[command(after_help = ACCEPTANCE_EXAMPLES)]
+    Acceptance(Acceptance),
+}
+
+/// What `lab acceptance` takes.
+#[derive(Args, Debug)]
+pub(crate) struct Acceptance {
+    /// Sets drawn for each point.
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) sets: u32,
+    /// Tasks of each set.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u8).range(1..=64))]
+    pub(crate) tasks: u8,
+    /// Everything random follows from it.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads; 0: one a processor. Makes no difference to the results.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Write the results as JSON; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Where the page with the curves goes.
+    #[arg(long, value_name = "FILE", default_value = "laxity-acceptance.html")]
+    pub(crate) html: PathBuf,
+    /// No progress, no table: only files, errors and the exit code.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }

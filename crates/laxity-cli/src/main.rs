@@ -5,6 +5,7 @@ mod arguments;
 mod doctor;
 mod exit;
 mod files;
+mod lab;
 mod plan;
 mod progress;
 mod run;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run::run(run),
         Command::Plan(plan) => plan::run(plan),
         Command::Doctor(doctor) => doctor::run(doctor),
+        Command::Lab(lab) => lab::run(lab),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -1,12 +1,20 @@
 //! Scenarios, and what comes of them: read, admitted, run on either host, judged, and reported.
 //!
+//! * [`import`]: task sets from CSV and from rt-app.
+//! * [`plan`]: what would become of such a set.
 //! * [`scenario`]: the TOML file, with errors that point at the line.
 //! * [`runner`]: from a scenario to runs, observations and verdicts.
 //! * [`evidence`]: histograms, results, JSON and traces.
 //! * [`report`]: the table on the terminal and the HTML page.
+//! * [`workload`]: random task sets; [`lab`]: experiments on them.
 #![forbid(unsafe_code)]
 
 pub mod evidence;
+pub mod import;
+pub mod lab;
+mod layout;
+pub mod plan;
 pub mod report;
 pub mod runner;
 pub mod scenario;
+pub mod workload;

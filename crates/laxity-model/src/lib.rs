@@ -40,3 +40,8 @@ pub use reservation::{
     Enforcer, Grade, Grant, Outside, Reservation, ReservationError, ReservationRequest,
 };
 pub use time::{Instant, Service, Span};
+
+/// The pages in `docs/` whose examples are this crate's: run with its own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/which-test.md")]
+struct Pages;

@@ -51,7 +51,27 @@
 //! # Ok::<(), laxity::HostError>(())
 //! ```
 //!
-//! `examples/reserve.rs` and `examples/two_hosts.rs` are both, complete.
+//! # Know before anything runs
+//!
+//! [`analysis`] says whether deadlines will be met, by exact tests on every kind of supply; [`slots`] plans a table of time slots for
+//! reservations of any periods.
+//!
+//! ```
+//! use laxity::analysis::supply::Continuous;
+//! use laxity::analysis::{Task, fixed_priority};
+//! use laxity::{Reservation, Service, Span};
+//!
+//! // Two tasks in a reservation of 2 ms out of every 8, the more urgent first.
+//! let tasks = [
+//!     Task::new(Service::from_micros(500), Span::from_millis(10))?,
+//!     Task::new(Service::from_millis(3), Span::from_millis(20))?,
+//! ];
+//! let supply = Continuous::new(Reservation::new(Service::from_millis(2), Span::from_millis(8))?);
+//! assert!(fixed_priority::test(&tasks, &supply)?.is_schedulable());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `examples/reserve.rs` and `examples/two_hosts.rs` are the first two, complete.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -71,4 +91,5 @@ pub use laxity_model::{
     Program, Reservation, ReservationError, ReservationRequest, RunEnd, RunRecord, SemaphoreId,
     Service, Span, Step, Usage,
 };
+pub use laxity_model::{analysis, slots};
 pub use laxity_sim::{Profile, Recording, Twin};

@@ -1,9 +1,9 @@
 //! Exact fractions, and the exact comparison of a sum of them: utilizations of exactly 1 are common, and must not be misjudged.
 
-use alloc::vec;
-use alloc::vec::Vec;
 use core::cmp::Ordering;
-use core::fmt;
+use core::{fmt, iter};
+
+use super::exact::compare_sums_exactly;
 
 /// A non-negative fraction of two 64-bit numbers, kept as it was given. Its denominator is never zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -71,7 +71,7 @@ impl Fraction {
         if least + count <= own {
             return Ordering::Less;
         }
-        self.compare_sum_exactly(terms)
+        compare_sums_exactly(terms, iter::once(self))
     }
 
     /// In units of 2⁻³², rounded down.
@@ -83,63 +83,12 @@ impl Fraction {
             (u128::from(self.numerator) << POINT) / u128::from(self.denominator)
         }
     }
-
-    /// Σ nᵢ/dᵢ against N/D, as (Σ nᵢ · Π_{j≠i} dⱼ) · D against N · Π dᵢ.
-    fn compare_sum_exactly(self, terms: impl Iterator<Item = Self>) -> Ordering {
-        let (mut numerator, mut denominator) = (vec![0_u64], vec![1_u64]);
-        for term in terms {
-            let added = times(&denominator, term.numerator);
-            numerator = plus(&times(&numerator, term.denominator), &added);
-            denominator = times(&denominator, term.denominator);
-        }
-        let left = times(&numerator, self.denominator);
-        let right = times(&denominator, self.numerator);
-        let length = left.len().max(right.len());
-        let limb = |number: &[u64], i: usize| number.get(i).copied().unwrap_or(0);
-        let limbs = (0..length).rev();
-        limbs
-            .map(|i| limb(&left, i).cmp(&limb(&right, i)))
-            .find(|ordering| ordering.is_ne())
-            .unwrap_or(Ordering::Equal)
-    }
 }
 
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.numerator, self.denominator)
     }
-}
-
-/// A number of any length, least limb first, times a factor.
-fn times(number: &[u64], factor: u64) -> Vec<u64> {
-    let mut carry = 0_u128;
-    let mut product: Vec<u64> = Vec::with_capacity(number.len() + 1);
-    for limb in number {
-        carry += u128::from(*limb) * u128::from(factor);
-        product.push(low(carry));
-        carry >>= 64;
-    }
-    product.push(low(carry));
-    product
-}
-
-/// The sum of two numbers of any length.
-fn plus(a: &[u64], b: &[u64]) -> Vec<u64> {
-    let limb = |number: &[u64], i: usize| u128::from(number.get(i).copied().unwrap_or(0));
-    let mut carry = 0_u128;
-    let mut sum = Vec::with_capacity(a.len().max(b.len()) + 1);
-    for i in 0..a.len().max(b.len()) {
-        carry += limb(a, i) + limb(b, i);
-        sum.push(low(carry));
-        carry >>= 64;
-    }
-    sum.push(low(carry));
-    sum
-}
-
-/// The lowest 64 bits.
-const fn low(number: u128) -> u64 {
-    (number & u64::MAX as u128) as u64
 }
 
 #[cfg(test)]
@@ -186,8 +135,7 @@ mod tests {
             let sum: u128 = terms.iter().map(|(n, d)| u128::from(*n) * common / u128::from(*d)).sum();
             let expected = (sum * u128::from(own.1)).cmp(&(u128::from(own.0) * common));
             let fractions = terms.iter().map(|(n, d)| fraction(*n, *d));
-            prop_assert_eq!(fraction(own.0, own.1).compare_sum(fractions.clone()), expected);
-            prop_assert_eq!(fraction(own.0, own.1).compare_sum_exactly(fractions), expected);
+            prop_assert_eq!(fraction(own.0, own.1).compare_sum(fractions), expected);
         }
     }
 }

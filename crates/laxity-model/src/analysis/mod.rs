@@ -15,6 +15,7 @@
 
 pub mod devices;
 pub mod edf;
+mod exact;
 pub mod fixed_priority;
 mod fraction;
 pub mod multiprocessor;

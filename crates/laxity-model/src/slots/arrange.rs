@@ -1,15 +1,14 @@
-//! Which period and which slot length to serve each request with: the half of planning that needs no picture of the table.
+//! Harmonic chains: periods each of which divides the next longer one, and which slot to serve each request with.
 //!
-//! A slot of X every Y gives X in every window of length Y, wherever the slot lies. So slots that are strictly periodic keep every
-//! promise by themselves, and all that can go wrong is that two of them meet. They never need to if each period divides the next
-//! longer one. An *arrangement* therefore picks a chain of such periods and serves each request at one of them, no longer than its
-//! own, with a slot just long enough for X in every Y. (The idea of specialising distances to a harmonic chain is that of Han, Lin,
-//! Hou, "Distance-constrained scheduling and its applications to real-time systems", IEEE Trans. Computers 45(7), 1996.)
+//! Slots at such periods never need to meet if there is room for them at all. An *arrangement* picks a chain and serves each request
+//! at one of its periods, no longer than its own, with a slot just long enough for X in every Y. (The idea of specialising distances
+//! to a harmonic chain is that of Han, Lin, Hou, "Distance-constrained scheduling and its applications to real-time systems", IEEE
+//! Trans. Computers 45(7), 1996.)
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::SlotTable;
+use super::item::Item;
 use super::plan::{MAX_ENTRIES, PlanCosts};
 use crate::Reservation;
 
@@ -19,19 +18,6 @@ const BASES_A_PERIOD: u64 = 32;
 const ATTEMPTS: usize = 64;
 /// What a slot counts for at least when arrangements are compared: no switch is free, even where none is charged.
 const LEAST_COST_NS: u64 = 5_000;
-
-/// How one request is served.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Item {
-    /// The slot comes every so much.
-    pub(super) period_ns: u64,
-    /// It is so long, if it is in one piece.
-    pub(super) whole_ns: u64,
-    /// Its pieces are so long together, if it must be split.
-    pub(super) split_ns: u64,
-    /// The request.
-    pub(super) owner: usize,
-}
 
 /// A way to serve all requests, its periods a harmonic chain.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,47 +34,10 @@ impl Arrangement {
         let load = self
             .items
             .iter()
-            .map(|item| item.load(costs.per_slot.as_nanos()));
+            .map(|item| item.share(costs.per_slot.as_nanos()));
         let load: u128 = load.sum::<u128>().div_ceil(1_000);
         u64::try_from(load).unwrap_or(u64::MAX)
     }
-}
-
-impl Item {
-    /// The least slot that keeps `request` if it comes every `period_ns` (more than zero, and no more than the request's own).
-    ///
-    /// A window of Y = n·p + r holds n whole slots, and what of one more is not hidden in p − r: n·x + max(0, x − (p − r)).
-    /// In pieces only the n whole ones count.
-    fn new(owner: usize, request: Reservation, period_ns: u64, shortest_ns: u64) -> Self {
-        let (service, window) = (request.service().as_nanos(), request.period().as_nanos());
-        let (n, rest) = (window / period_ns, window % period_ns);
-        let split = service.div_ceil(n);
-        let hidden = u128::from(period_ns - rest);
-        let overlapping = (u128::from(service) + hidden).div_ceil(u128::from(n) + 1);
-        let whole = u64::try_from(overlapping).unwrap_or(u64::MAX).min(split);
-        Self {
-            period_ns,
-            whole_ns: whole.max(shortest_ns),
-            split_ns: split.max(shortest_ns),
-            owner,
-        }
-    }
-
-    /// Its share of the processor in parts per 10⁹, rounded up.
-    fn load(&self, cost_ns: u64) -> u128 {
-        let taken = u128::from(self.whole_ns) + u128::from(cost_ns);
-        (taken * 1_000_000_000).div_ceil(u128::from(self.period_ns))
-    }
-}
-
-/// The same measure of a table that was placed.
-pub(super) fn score(table: &SlotTable, costs: &PlanCosts) -> u128 {
-    let cost = u128::from(costs.per_slot.as_nanos().max(LEAST_COST_NS));
-    let slots = table.slots().iter();
-    let taken: u128 = slots
-        .map(|slot| u128::from(slot.length.as_nanos()) + cost)
-        .sum();
-    (taken * 1_000_000_000).div_ceil(u128::from(table.cycle().as_nanos()))
 }
 
 /// The arrangements worth placing, the one of least load first; at least one for at least one request.
@@ -122,12 +71,12 @@ fn arrange(requests: &[Reservation], chain: &[u64], costs: &PlanCosts) -> Arrang
     for (owner, &request) in requests.iter().enumerate() {
         let window = request.period().as_nanos();
         let periods = chain.iter().filter(|period| **period <= window);
-        let options = periods.map(|&period| Item::new(owner, request, period, shortest));
-        items.extend(options.min_by_key(|item| item.load(cost)));
+        let options = periods.filter_map(|&period| Item::new(owner, request, period, shortest));
+        items.extend(options.min_by_key(|item| item.share(cost)));
     }
     items.sort_unstable_by_key(|item| (item.period_ns, u64::MAX - item.whole_ns, item.owner));
     Arrangement {
-        score: items.iter().map(|item| item.load(cost)).sum(),
+        score: items.iter().map(|item| item.share(cost)).sum(),
         items,
     }
 }

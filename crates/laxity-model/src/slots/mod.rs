@@ -1,24 +1,78 @@
 //! Time slots: a cyclic table, computed once, that keeps *X in every window of length Y* for each of its reservations
-//! (the precomputed schedule of Rialto; Jones, Saroiu §2.3, §5.4).
+//! (the precomputed schedule of Rialto; Jones, Roşu, Roşu, "CPU Reservations and Time Constraints", SOSP 1997; its continuous
+//! guarantee: Jones, Saroiu §2.3, §5.4).
 //!
-//! * [`plan`]: finds a table, or says what is missing and which requests near by would fit ([`Refusal`]).
+//! * [`plan`]: finds a table, or says what is missing and which requests near by would fit ([`Refusal`]); [`plan_with`]: with another
+//!   [`Objective`]; [`trade`]: the tables among which there is a choice.
 //! * [`Dispatcher`]: carries a table out.
-//! * [`oracle`]: what a table really gives, by brute force.
+//! * [`least_service`]: what a table gives in every window of a length; [`oracle`]: the same by brute force.
+//!
+//! # The problem
+//!
+//! *X in every window of Y* is more than *X in each period of Y*: it also bounds the distance from one slot to the next. With slots of
+//! one tick that is the pinwheel problem (Holte, Mok, Rosier, Tulchinsky, Varvel, "The pinwheel: a real-time scheduling problem",
+//! HICSS 1989), with longer ones distance-constrained scheduling (Han, Lin, Hou, "Distance-constrained scheduling and its
+//! applications to real-time systems", IEEE Transactions on Computers 45(7), 1996). A load of less than one is not enough: windows of
+//! 2 and 3 ticks leave room for no third request, of however long a window. Nor is there a quick way to the best table; so this is a
+//! search, and a set that is refused may have a table after all.
+//!
+//! # The tables tried
+//!
+//! A slot of X every Y keeps *X in every window of Y* wherever it lies. So slots that are strictly periodic keep every promise by
+//! themselves, and all that can go wrong is that two of them meet. They need not if all periods are whole multiples of a base: slots
+//! every p and every q stay apart if they do so modulo gcd(p, q). A request with Y = n·p + r is served at a period p of that kind by
+//! the least slot x with n·x + max(0, x − (p − r)) ≥ X. Four ways out of periods that do not fit together follow:
+//!
+//! * p just under Y: the same slot, a little too often;
+//! * p just over Y: a slot lengthened by p − Y;
+//! * p just under or over Y/m: m shorter slots a window, which is more edges for less over-allocation;
+//! * p a multiple that no whole slot fits: the slot in as few pieces as possible, which all come every p.
+//!
+//! First *harmonic chains* are tried, in which each period divides the next longer one (the specialisation of Han, Lin, Hou): they pack
+//! best and always give a table if there is much room. Then branch and bound over *any multiples of a base*, among them chains, for
+//! fewer edges. Whatever is found is checked by [`SlotTable::keeps`], exactly, before it is handed out.
+//!
+//! # The objective
+//!
+//! *Over-allocation* is what the table gives ÷ what was asked for (the sum of X/Y), less one ([`SlotTable::over_allocation_ppm`]).
+//! *Slot edges* are the beginnings and ends of slots, two a slot ([`SlotTable::edges_per_1000_s`]): each is a wake-up of the dispatcher
+//! and a switch. Of the tables that fit and whose over-allocation is within [`Objective::most_over_ppm`], 5 % unless said otherwise, the
+//! one with the fewest edges a second is taken. One slot of X every Y each, with the sum of 2/Y edges a second, is the mark; a slot at
+//! a period over Y may go below it. If nothing is within the limit, the table with the least over-allocation is taken that is found.
+//!
+//! Of 100,000 random sets (one to five requests, log-uniform periods from 1 to 100 ms, none of which divides another, for up to 80 % of
+//! the processor together) [`plan`] finds a table for all if switches cost nothing: 99.995 % within the 5 %, 2.4 % over-allocation and
+//! 1.24 times the edges of the mark on average. If a slot is charged 50 µs and 6 % of the processor stay free: for 99.3 %, 98.1 %
+//! within the 5 %, with 1.26 times the edges. The example `slot_plan_statistics` prints this and more.
+//!
+//! # Limits
+//!
+//! At most [`MAX_ENTRIES`] slots in a table. Lengths are whole nanoseconds, so a plan may give some nanoseconds more than it must. The
+//! search is bounded by steps, not by time: the same requests give the same table on every machine. Tables whose slots are not
+//! strictly periodic (as online pinwheel schedulers make them) are not tried.
 
 mod arrange;
 mod dispatcher;
+mod item;
 mod nearest;
+mod objective;
 pub mod oracle;
 mod place;
 mod plan;
 mod refusal;
+mod search;
+mod trade;
+mod window;
 
 use alloc::vec::Vec;
 
 pub use dispatcher::{Command, Dispatcher};
-pub use plan::{MAX_ENTRIES, PlanCosts, plan};
+pub use objective::Objective;
+pub use plan::{MAX_ENTRIES, PlanCosts, plan, plan_with};
 pub(crate) use refusal::Share;
 pub use refusal::{Change, Nearest, Refusal, Shortage};
+pub use trade::{Trade, trade};
+pub use window::least_service;
 
 use crate::{Instant, Service, Span};
 
@@ -62,6 +116,14 @@ impl SlotTable {
             free_from = end;
         }
         (!cycle.is_zero()).then_some(Self { cycle, slots })
+    }
+
+    /// The table of no reservations.
+    fn empty() -> Self {
+        Self {
+            cycle: Span::from_secs(1),
+            slots: Vec::new(),
+        }
     }
 
     /// After this much time the table begins again.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::plan::{PlanCosts, find};
+use super::plan::{PlanCosts, check};
 use super::refusal::{Change, Nearest, Refusal, Shortage};
 use crate::{Reservation, Service, Span};
 
@@ -13,7 +13,7 @@ const SHRINK_STEPS: u64 = 1_000;
 
 /// Why `requests`, which do not fit, do not, and what would.
 pub(super) fn explain(requests: &[Reservation], costs: &PlanCosts) -> Refusal {
-    let refused = (0..requests.len()).find_map(|i| Some((i, find(&requests[..=i], costs).err()?)));
+    let refused = (0..requests.len()).find_map(|i| Some((i, check(&requests[..=i], costs).err()?)));
     let (request, shortage) = refused.expect("a set is explained because it does not fit");
     let search = Search { requests, costs };
     let mut nearest = Vec::new();
@@ -53,7 +53,7 @@ impl Search<'_> {
     ) -> Option<Nearest> {
         let mut requests = self.requests.to_vec();
         requests[request] = replacement?;
-        find(&requests, self.costs).ok()?;
+        check(&requests, self.costs).ok()?;
         Some(Nearest {
             change,
             request,
@@ -121,7 +121,7 @@ impl Search<'_> {
                 Reservation::new(service, asked.period()).ok()
             });
             let requests: Vec<Reservation> = shrunk.collect::<Option<_>>()?;
-            find(&requests, self.costs).ok()?;
+            check(&requests, self.costs).ok()?;
             Some(Nearest {
                 change: Change::AllShrink,
                 request,

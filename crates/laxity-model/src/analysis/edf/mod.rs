@@ -1,33 +1,24 @@
-//! Earliest deadline first.
+//! Earliest deadline first: of all jobs that are released, the one that is due first runs. Ties are broken anyhow; a task's
+//! own jobs run in the order of arrival.
+//!
+//! * [`test`] says whether all deadlines are met, from the demand alone ([`demand`]).
+//! * [`response_times`] bounds how long each task's jobs take, deadlines met or not.
+//! * [`longest_regions`] says for how long each task may keep others waiting.
+//! * [`oracle`] has the same answers by trying every tick.
+//!
+//! All work on any supply, with jitter, deadlines before or after the end of the period, and regions that are not preemptible.
 
-use alloc::vec::Vec;
+mod demand;
+mod divisor;
+mod horizon;
+pub mod oracle;
+mod qpa;
+mod regions;
+mod response;
+mod set;
+mod witness;
 
-use super::supply::SupplyBound;
-use super::{Overflow, Response, Task, Verdict};
-use crate::{Service, Span};
-
-/// dbf(t): the service that jobs which arrive and are due within a window of this length need at most.
-pub fn demand(_tasks: &[Task], _window: Span) -> Result<Service, Overflow> {
-    todo!()
-}
-
-/// Whether all deadlines are met.
-pub fn test<S: SupplyBound>(_tasks: &[Task], _supply: &S) -> Result<Verdict, Overflow> {
-    todo!()
-}
-
-/// The response times of all.
-pub fn response_times<S: SupplyBound>(
-    _tasks: &[Task],
-    _supply: &S,
-) -> Result<Vec<Response>, Overflow> {
-    todo!()
-}
-
-/// For each task, the longest floating region that all others tolerate; `None` if some miss deadlines without any.
-pub fn longest_regions<S: SupplyBound>(
-    _tasks: &[Task],
-    _supply: &S,
-) -> Result<Option<Vec<Service>>, Overflow> {
-    todo!()
-}
+pub use demand::demand;
+pub use qpa::test;
+pub use regions::longest_regions;
+pub use response::{response_time, response_times};

@@ -1,10 +1,34 @@
 //! How much service there is at least: supply bound functions.
 //!
 //! Shin, Lee, "Periodic resource model for compositional real-time guarantees", RTSS 2003.
+//!
+//! | supply | what it promises | its longest time without service |
+//! |---|---|---|
+//! | [`Dedicated`] | all of a processor | 0 |
+//! | [`Continuous`] | X in every window of length Y (slots) | Y − X |
+//! | [`ExplicitDeadline`] | X in every period Y, by Δ after its beginning | Y + Δ − 2X |
+//! | [`PeriodicResource`] | X in every period Y (`SCHED_DEADLINE` in theory) | 2(Y − X) |
+//! | [`BoundedDelay`] | a rate, after a delay | the delay, and a tick of service at the rate |
+//! | [`TableSupply`] | what a slot table really gives to one owner | that of the table |
+//! | [`KernelDeadline`] | `SCHED_DEADLINE` as a kernel with a tick enforces it | see there |
+//! | [`Residual`] | what known work above leaves of a supply | |
+//!
+//! All of them repeat themselves: with a rate of n/d, as the fraction stands, n more of service take d more of window, for all but the
+//! very first tick of service. (A [`Residual`] whose cycle is 2⁶² ns or longer may round its rate down instead.)
 
+mod bounded_delay;
 mod dedicated;
+mod kernel_deadline;
+mod periodic;
+mod residual;
+mod table;
 
+pub use bounded_delay::BoundedDelay;
 pub use dedicated::Dedicated;
+pub use kernel_deadline::KernelDeadline;
+pub use periodic::{Continuous, ExplicitDeadline, PeriodicResource};
+pub use residual::Residual;
+pub use table::TableSupply;
 
 use super::{Fraction, Overflow};
 use crate::{Service, Span};
@@ -51,4 +75,33 @@ impl<S: SupplyBound + ?Sized> SupplyBound for &S {
     fn is_attained(&self) -> bool {
         (**self).is_attained()
     }
+}
+
+/// Why numbers are no supply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SupplyError {
+    /// The service of a period does not fit before its deadline, or the deadline lies behind the period.
+    #[error(
+        "a deadline of {deadline} is not within {service} (the service) to {period} (the period)"
+    )]
+    Deadline {
+        /// X.
+        service: Service,
+        /// Y.
+        period: Span,
+        /// Δ.
+        deadline: Span,
+    },
+    /// A rate of nothing, or of more than a processor.
+    #[error("a rate of {0} is not more than 0 and at most 1")]
+    Rate(Fraction),
+    /// The table has no slot of this owner.
+    #[error("the table has no slot of owner {0}")]
+    NoSlot(usize),
+    /// The work above takes all that there is in the long run.
+    #[error("the work above leaves nothing in the long run")]
+    NothingLeft,
+    /// A number does not fit.
+    #[error(transparent)]
+    Overflow(#[from] Overflow),
 }

@@ -1,6 +1,20 @@
-//! Admission of a whole scenario before anything runs: per variant and processor, which enforcer can meet what, and why.
+//! What would become of a whole scenario before anything runs: per variant, which enforcer can meet what and why, how long everything takes at
+//! most, and how long it took in the twin.
+//!
+//! [`plan`] is admission, which [`run`](super::run) asks too; [`Plan::bounded`] adds the bounds, [`Plan::observed`] what the twin shows.
+//!
+//! * `machine`: what a profile costs; `modes`: what a modem asks for in each phase; `sources`: everything that takes a processor's time.
+//! * `subjects`: whose response times are asked for; `bounds`: those; `observe`: the same, as seen.
 
-use std::fmt::Write as _;
+mod bounds;
+mod machine;
+mod modes;
+mod observe;
+mod render;
+mod sources;
+mod subjects;
+
+pub use render::render;
 
 use laxity_linux::doctor::Machine;
 use laxity_linux::{LiveConfig, supply};
@@ -9,8 +23,9 @@ use laxity_model::{Enforcer, HostError, Service, Span};
 use laxity_sim::Twin;
 use serde::Serialize;
 
-use super::compose::{Composed, RunSpec, compose};
-use super::{On, RunError, twin};
+use super::compose::{Composed, Probes, RunSpec, compose};
+use super::{On, Progress, RunError, twin};
+use crate::plan::FILE_VERSION;
 use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind};
 
 /// The interval between two calls of a connected modem's driver, on average (Jones, Saroiu §6.2.1).
@@ -48,6 +63,37 @@ pub struct VariantPlan {
     pub refusals: Vec<String>,
     /// Every reservation that is asked for.
     pub requests: Vec<RequestPlan>,
+    /// Everything that recurs, and how long it takes; see [`Plan::bounded`].
+    pub activities: Vec<ActivityPlan>,
+    /// The activity that is closest to its deadline or furthest behind it, and who takes most of its time.
+    pub bottleneck: Option<String>,
+}
+
+/// How long an activity takes, each time it is asked to work.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ActivityPlan {
+    /// Its name.
+    pub activity: String,
+    /// On which of the program's processors.
+    pub processor: u16,
+    /// The phase of the call for which this holds; none where it holds in all.
+    pub phase: Option<String>,
+    /// What a job takes at most, in nanoseconds.
+    pub cost_ns: Option<u64>,
+    /// Jobs arrive at least so far apart, in nanoseconds.
+    pub period_ns: Option<u64>,
+    /// A job is due so long after it arrived, in nanoseconds; none where nobody says.
+    pub deadline_ns: Option<u64>,
+    /// From arrival (an interrupt that is raised, an instant that was asked for) to completion at most, in nanoseconds.
+    pub bound_ns: Option<u64>,
+    /// Why there is no bound.
+    pub no_bound: Option<String>,
+    /// The deadline less the bound, in nanoseconds; below zero if it can be missed.
+    pub slack_ns: Option<i64>,
+    /// The longest seen in the twin, in nanoseconds.
+    pub observed_max_ns: Option<u64>,
+    /// So many jobs were seen complete.
+    pub observed_jobs: u64,
 }
 
 /// What would become of one reservation.
@@ -92,6 +138,45 @@ impl Plan {
     pub fn admitted(&self) -> bool {
         self.variants.iter().all(|variant| variant.admitted)
     }
+
+    /// The same plan with a bound for everything that recurs, or why there is none: in the twin, where all costs are known, and while a
+    /// call lasts.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Failed`] if a number is too large to be reckoned with.
+    pub fn bounded(mut self, resolved: &Resolved, on: On) -> Result<Self, RunError> {
+        let (_, supply) = supply_of(resolved, on)?;
+        for plan in &mut self.variants {
+            let Some(variant) = resolved.variants.iter().find(|v| v.name == plan.name) else {
+                continue;
+            };
+            let outline = outline(resolved, variant)?;
+            let admission = admit(&outline.demand, &supply);
+            let bounded = bounds::of(resolved, variant, &outline, &admission, on);
+            let (activities, bottleneck) = bounded.map_err(|error| RunError::Failed {
+                variant: variant.name.clone(),
+                reason: error.to_string(),
+            })?;
+            plan.activities = activities;
+            plan.bottleneck = bottleneck;
+        }
+        Ok(self)
+    }
+
+    /// The same plan with what the twin shows of everything that has a line in it: each variant is run once. Only for plans of the twin.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](super::run).
+    pub fn observed(
+        mut self,
+        resolved: &Resolved,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, RunError> {
+        observe::observe(&mut self, resolved, progress)?;
+        Ok(self)
+    }
 }
 
 /// Plans all variants that run on this host.
@@ -107,9 +192,8 @@ pub fn plan(resolved: &Resolved, on: On) -> Result<Plan, RunError> {
     };
     let mut variants = Vec::new();
     for variant in resolved.variants.iter().filter(here) {
-        let admission =
-            admission(resolved, variant, &supply).map_err(|e| RunError::of(e, variant))?;
-        variants.push(variant_plan(variant, &admission));
+        let outline = outline(resolved, variant)?;
+        variants.push(variant_plan(variant, &admit(&outline.demand, &supply)));
     }
     if variants.is_empty() {
         return Err(RunError::Nothing(if on == On::Linux {
@@ -119,7 +203,7 @@ pub fn plan(resolved: &Resolved, on: On) -> Result<Plan, RunError> {
         }));
     }
     Ok(Plan {
-        file_version: 1,
+        file_version: FILE_VERSION,
         scenario: resolved.title.clone(),
         host,
         variants,
@@ -146,12 +230,14 @@ fn supply_of(resolved: &Resolved, on: On) -> Result<(String, Supply), RunError> 
     }
 }
 
-/// Asks admission about one variant, with what is known of its work.
-fn admission(
-    resolved: &Resolved,
-    variant: &ResolvedVariant,
-    supply: &Supply,
-) -> Result<Admission, HostError> {
+/// A variant's program without its bodies.
+struct Outline {
+    demand: Demand,
+    probes: Probes,
+}
+
+/// What one variant asks for, with what is known of its work.
+fn outline(resolved: &Resolved, variant: &ResolvedVariant) -> Result<Outline, RunError> {
     let spec = RunSpec {
         seed: resolved.seed,
         mss_bytes: resolved.mss_bytes,
@@ -160,7 +246,8 @@ fn admission(
         gaps_only: false,
     };
     let Composed { program, probes } =
-        compose(variant, resolved.host.processors, &resolved.run, spec)?;
+        compose(variant, resolved.host.processors, &resolved.run, spec)
+            .map_err(|error| RunError::of(error, variant))?;
     let mut demand = Demand::of(&program);
     if let (Some(modem), Some(device)) = (&probes.modem, variant.devices.first()) {
         let share = u64::from(device.load.share.ppm);
@@ -195,7 +282,7 @@ fn admission(
     if let (Some((cothread, _)), Some(work)) = (probes.cothread, periodic) {
         demand = demand.with_work(cothread, work);
     }
-    Ok(admit(&demand, supply))
+    Ok(Outline { demand, probes })
 }
 
 fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan {
@@ -243,66 +330,7 @@ fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan
         admitted: admission.granted(),
         refusals: admission.explain(),
         requests: requests.collect(),
-    }
-}
-
-/// The plan for people.
-#[must_use]
-pub fn render(plan: &Plan) -> String {
-    let mut text = format!("{} on {}\n", plan.scenario, plan.host);
-    for variant in &plan.variants {
-        let word = if variant.admitted {
-            "admitted"
-        } else {
-            "REFUSED"
-        };
-        let nothing = if variant.requests.is_empty() {
-            " (reserves nothing)"
-        } else {
-            ""
-        };
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "\n{}: {word}{nothing}", variant.name);
-        for refusal in &variant.refusals {
-            let _ = writeln!(text, "  {refusal}");
-        }
-        for request in &variant.requests {
-            render_request(request, &mut text);
-        }
-    }
-    text
-}
-
-fn render_request(request: &RequestPlan, text: &mut String) {
-    let span = |nanos: u64| Span::from_nanos(nanos).to_string();
-    let _ = writeln!(
-        text,
-        "  `{}` asks {} for {}/{} on processor {}",
-        request.activity,
-        request.enforcer,
-        span(request.service_ns),
-        span(request.period_ns),
-        request.processor
-    );
-    for offer in &request.offers {
-        let gap = match (offer.promised_gap_ns, offer.longest_gap_ns) {
-            (Some(promised), Some(longest)) => {
-                format!(
-                    "; gap {} promised, up to {} to expect here",
-                    span(promised),
-                    span(longest)
-                )
-            }
-            _ => String::new(),
-        };
-        let grade = offer.grade.as_deref().unwrap_or("not possible");
-        let _ = writeln!(
-            text,
-            "    {:<9} {grade}: {}{gap}",
-            offer.enforcer, offer.how
-        );
-        for note in &offer.notes {
-            let _ = writeln!(text, "              {note}");
-        }
+        activities: Vec::new(),
+        bottleneck: None,
     }
 }

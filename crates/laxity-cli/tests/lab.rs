@@ -1,0 +1,150 @@
+//! What `laxity lab` promises to whoever calls it.
+
+mod common;
+
+use common::{Bench, assert_code, assert_says, stderr, stdout};
+use serde_json::Value;
+
+const PAGE: &str = "laxity-acceptance.html";
+
+#[test]
+fn without_a_name_the_experiments_are_listed() {
+    let bench = Bench::new();
+    let output = bench.run(&["lab"]);
+    assert_code(&output, 0);
+    assert_says(&stdout(&output), &["Experiments:", "acceptance"]);
+    assert!(bench.files().is_empty());
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    let bench = Bench::new();
+    for arguments in [&["lab", "--help"][..], &["lab", "acceptance", "--help"]] {
+        let help = bench.run(arguments);
+        assert_code(&help, 0);
+        assert_says(&stdout(&help), &["Usage: laxity lab", "Examples:"]);
+    }
+    let help = stdout(&bench.run(&["lab", "acceptance", "--help"]));
+    assert_says(
+        &help,
+        &["Exit codes", "--sets", "--seed", "[default: 2000]"],
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_a_usage_error() {
+    let bench = Bench::new();
+    let wrong: [&[&str]; 8] = [
+        &["lab", "levitation"],
+        &["lab", "acceptance", "--sets", "0"],
+        &["lab", "acceptance", "--sets", "1000001"],
+        &["lab", "acceptance", "--sets=-1"],
+        &["lab", "acceptance", "--tasks", "0"],
+        &["lab", "acceptance", "--tasks", "65"],
+        &["lab", "acceptance", "--seed", "x"],
+        &["lab", "acceptance", "--on", "twin"],
+    ];
+    for arguments in wrong {
+        let output = bench.run(arguments);
+        assert_code(&output, 64);
+        assert_says(&stderr(&output), &["--help"]);
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+    }
+    let both = ["lab", "acceptance", "--sets=1", "--json=-", "--html=-"];
+    let output = bench.run(&both);
+    assert_code(&output, 64);
+    assert_says(&stderr(&output), &["--json", "--html", "standard output"]);
+    assert!(bench.files().is_empty());
+}
+
+#[test]
+fn json_is_alone_on_standard_output_and_adds_up() {
+    let bench = Bench::new();
+    let output = bench.run(&["lab", "acceptance", "--sets", "20", "--json=-"]);
+    assert_code(&output, 0);
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert_eq!(json["file_version"], 1);
+    assert_eq!(
+        (&json["sets"], &json["tasks"], &json["seed"]),
+        (&20.into(), &10.into(), &1.into())
+    );
+    let tests = json["tests"].as_array().expect("tests").len();
+    let sweeps = json["sweeps"].as_array().expect("sweeps");
+    assert!(sweeps.len() >= 3);
+    for point in sweeps
+        .iter()
+        .flat_map(|sweep| sweep["points"].as_array().expect("points"))
+    {
+        let accepted = point["accepted"].as_array().expect("counts");
+        assert_eq!(accepted.len(), tests);
+        assert!(accepted.iter().all(|n| n.as_u64().expect("a count") <= 20));
+    }
+    for order in json["orders"].as_array().expect("orders") {
+        assert_eq!(order["counterexamples"], 0, "{order}");
+    }
+    assert_eq!(bench.files(), [PAGE]);
+}
+
+#[test]
+fn a_person_gets_a_table_and_a_page() {
+    let bench = Bench::new();
+    let output = bench.run(&["lab", "acceptance", "--sets", "5", "--tasks", "4"]);
+    assert_code(&output, 0);
+    let said = stdout(&output);
+    assert_says(
+        &said,
+        &["5 sets a point, 4 tasks a set, seed 1", "RMDP", PAGE],
+    );
+    assert_eq!(stderr(&output), "");
+    let page = String::from_utf8(bench.read(PAGE)).expect("text");
+    assert_says(&page, &["<svg", "RMDP", "5 random sets a point"]);
+    let quiet = [
+        "lab",
+        "acceptance",
+        "--sets=5",
+        "--quiet",
+        "--html=p.html",
+        "--json=r.json",
+    ];
+    let output = bench.run(&quiet);
+    assert_code(&output, 0);
+    assert_eq!(
+        (stdout(&output), stderr(&output)),
+        (String::new(), String::new())
+    );
+    assert_eq!(bench.files(), [PAGE, "p.html", "r.json"]);
+}
+
+#[test]
+fn the_number_of_threads_makes_no_difference() {
+    let bench = Bench::new();
+    for threads in ["1", "2"] {
+        let (html, json) = (
+            format!("--html={threads}.html"),
+            format!("--json={threads}.json"),
+        );
+        let arguments = [
+            "lab",
+            "acceptance",
+            "--sets=10",
+            "--threads",
+            threads,
+            &html,
+            &json,
+        ];
+        assert_code(&bench.run(&arguments), 0);
+    }
+    assert_eq!(bench.read("1.html"), bench.read("2.html"));
+    assert_eq!(bench.read("1.json"), bench.read("2.json"));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_an_error() {
+    let bench = Bench::new();
+    let output = bench.run(&["lab", "acceptance", "--sets=1", "--html=none/page.html"]);
+    assert_code(&output, 1);
+    assert_says(
+        &stderr(&output),
+        &["none/page.html", "directory must exist"],
+    );
+}

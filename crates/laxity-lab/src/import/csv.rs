@@ -1,0 +1,481 @@
+//! A task a line, as comma-separated values. The header names the columns, each time with its unit:
+//!
+//! ```text
+//! name,cost_us,period_ms,deadline_ms,jitter_us,region_us,last_region_us,priority,processor
+//! video,2500,40,40,0,625,625,12,0
+//! ```
+//!
+//! Only a cost and a period are needed. A line that begins with `#` says nothing.
+
+use std::ops::Range;
+
+use csv::{ReaderBuilder, StringRecord, Trim};
+use laxity_model::Span;
+use laxity_model::analysis::{Preemption, Task, TaskError};
+
+use super::error::{Source, Wrong};
+use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
+use crate::scenario::units;
+
+/// What a column tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Name,
+    Cost,
+    Period,
+    Deadline,
+    Jitter,
+    Region,
+    LastRegion,
+    Priority,
+    Processor,
+}
+
+const TIMES: [(&str, Kind); 6] = [
+    ("cost", Kind::Cost),
+    ("period", Kind::Period),
+    ("deadline", Kind::Deadline),
+    ("jitter", Kind::Jitter),
+    ("region", Kind::Region),
+    ("last_region", Kind::LastRegion),
+];
+const OTHERS: [(&str, Kind); 3] = [
+    ("name", Kind::Name),
+    ("priority", Kind::Priority),
+    ("processor", Kind::Processor),
+];
+const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
+const COLUMNS: &str = "the columns are name, cost_us, period_us, deadline_us, jitter_us, region_us, last_region_us, priority and \
+                       processor; a time's column ends in _ns, _us, _ms or _s";
+
+/// A column of the file.
+#[derive(Clone, Copy)]
+struct Column {
+    kind: Kind,
+    /// The unit's name; empty where there is none.
+    unit: &'static str,
+}
+
+/// Reads a whole file.
+pub(super) fn read(source: Source<'_>) -> Result<TaskSet, Vec<Wrong>> {
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .trim(Trim::All)
+        .comment(Some(b'#'))
+        .from_reader(source.text.as_bytes());
+    let mut rows = reader.records().map(|record| {
+        // The text is UTF-8, and lengths may differ: nothing is left that could be wrong with a record.
+        record.map_err(|error| vec![source.error(0..0, error.to_string(), COLUMNS)])
+    });
+    let Some(header) = rows.next().transpose()? else {
+        let cause = "the file is empty";
+        let remedy = "begin with a header such as: name,cost_us,period_us; then a task a line: video,2500,40000";
+        return Err(vec![source.error(0..0, cause, remedy)]);
+    };
+    let header = Row::new(source, header);
+    let columns = columns(&header)?;
+    let mut table = Table {
+        columns,
+        header,
+        tasks: Vec::new(),
+        rows: Vec::new(),
+        errors: Vec::new(),
+    };
+    for record in rows {
+        table.take(Row::new(source, record?));
+    }
+    table.finish(source)
+}
+
+/// A line with the places of its fields.
+struct Row<'s> {
+    source: Source<'s>,
+    record: StringRecord,
+    /// Where its first field begins.
+    start: usize,
+}
+
+impl<'s> Row<'s> {
+    fn new(source: Source<'s>, record: StringRecord) -> Self {
+        let at = record.position().map_or(0, csv::Position::byte);
+        let mut start = usize::try_from(at).unwrap_or(0).min(source.text.len());
+        // The reader counts what it skipped before a record as part of it.
+        loop {
+            let rest = &source.text[start..];
+            let blank = rest.len() - rest.trim_start_matches(['\r', '\n', '\u{feff}']).len();
+            start += blank;
+            if !source.text[start..].starts_with('#') {
+                break;
+            }
+            let rest = &source.text[start..];
+            start += rest.find('\n').unwrap_or(rest.len());
+        }
+        Self {
+            source,
+            record,
+            start,
+        }
+    }
+
+    /// The bytes of a field, quotes and all, without the blanks around it; of the line's end for one that is not there.
+    fn place(&self, field: usize) -> Range<usize> {
+        let text = &self.source.text[self.start..];
+        let (mut index, mut from, mut quoted) = (0, 0, false);
+        let mut end = text.len();
+        for (at, byte) in text.bytes().enumerate() {
+            match byte {
+                b'"' => quoted = !quoted,
+                b',' if !quoted => {
+                    if index == field {
+                        end = at;
+                        break;
+                    }
+                    index += 1;
+                    from = at + 1;
+                }
+                b'\n' | b'\r' if !quoted => {
+                    end = at;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        if index < field {
+            from = end;
+        }
+        let part = &text[from..end];
+        let from = from + part.len() - part.trim_start().len();
+        self.start + from..self.start + from + part.trim().len()
+    }
+
+    fn error(&self, field: usize, cause: impl Into<String>, remedy: impl Into<String>) -> Wrong {
+        self.source.error(self.place(field), cause, remedy)
+    }
+}
+
+/// What the columns of the header are.
+fn columns(header: &Row<'_>) -> Result<Vec<Column>, Vec<Wrong>> {
+    let mut columns: Vec<Column> = Vec::new();
+    let mut errors = Vec::new();
+    for (field, name) in header.record.iter().enumerate() {
+        match column(name.trim_start_matches('\u{feff}')) {
+            Ok(found) => {
+                let before = columns.iter().position(|column| column.kind == found.kind);
+                if let Some(before) = before {
+                    let cause = format!("`{name}` says the same as column {}", before + 1);
+                    errors.push(header.error(field, cause, "leave one of them out"));
+                }
+                columns.push(found);
+            }
+            Err((cause, remedy)) => errors.push(header.error(field, cause, remedy)),
+        }
+    }
+    let has = |kind: Kind| columns.iter().any(|column| column.kind == kind);
+    if errors.is_empty() {
+        for (kind, name) in [(Kind::Cost, "cost"), (Kind::Period, "period")] {
+            if !has(kind) {
+                let cause = format!("there is no column for the {name}");
+                errors.push(header.error(0, cause, format!("add `{name}_us`; {COLUMNS}")));
+            }
+        }
+    }
+    if errors.is_empty() {
+        Ok(columns)
+    } else {
+        Err(errors)
+    }
+}
+
+/// The column of this name, or cause and remedy.
+fn column(name: &str) -> Result<Column, (String, String)> {
+    if let Some((_, kind)) = OTHERS.iter().find(|(known, _)| *known == name) {
+        return Ok(Column {
+            kind: *kind,
+            unit: "",
+        });
+    }
+    if TIMES.iter().any(|(known, _)| *known == name) {
+        let cause = format!("column `{name}` has no unit");
+        return Err((
+            cause,
+            format!("write `{name}_ns`, `{name}_us`, `{name}_ms` or `{name}_s`"),
+        ));
+    }
+    let split = name.rsplit_once('_');
+    let found = split.and_then(|(stem, unit)| {
+        let unit = UNITS.into_iter().find(|known| *known == unit)?;
+        let (_, kind) = TIMES.iter().find(|(known, _)| *known == stem)?;
+        Some(Column { kind: *kind, unit })
+    });
+    found.ok_or_else(|| {
+        let cause = if name.is_empty() {
+            "a column has no name".to_owned()
+        } else {
+            format!("there is no column `{name}`")
+        };
+        (cause, COLUMNS.to_owned())
+    })
+}
+
+/// The lines read so far.
+struct Table<'s> {
+    columns: Vec<Column>,
+    header: Row<'s>,
+    tasks: Vec<SetTask>,
+    rows: Vec<Row<'s>>,
+    errors: Vec<Wrong>,
+}
+
+impl<'s> Table<'s> {
+    fn take(&mut self, row: Row<'s>) {
+        let (fields, wanted) = (row.record.len(), self.columns.len());
+        if fields != wanted {
+            let cause = format!("this line has {fields} fields, and the header {wanted}");
+            let remedy = "give every column a field; one that may be left out may be empty";
+            self.errors
+                .push(row.error(fields.min(wanted), cause, remedy));
+            return;
+        }
+        if self.tasks.len() == MOST_TASKS {
+            if self.rows.len() == MOST_TASKS {
+                let cause = format!("the set has more than {MOST_TASKS} tasks");
+                self.errors
+                    .push(row.error(0, cause, "split it, by processor perhaps"));
+                self.rows.push(row);
+            }
+            return;
+        }
+        let cells = Cells {
+            columns: &self.columns,
+            row: &row,
+        };
+        match cells.task(self.tasks.len() + 1) {
+            Ok(task) => {
+                if let Some(before) = self.tasks.iter().position(|known| known.name == task.name) {
+                    let line = self.rows[before].source.line_of(self.rows[before].start);
+                    let cause = format!("`{}` is the name of the task in line {line}", task.name);
+                    self.errors
+                        .push(cells.error(Kind::Name, cause, "give each task its own name"));
+                }
+                self.tasks.push(task);
+                self.rows.push(row);
+            }
+            Err(errors) => self.errors.extend(errors),
+        }
+    }
+
+    fn finish(mut self, source: Source<'_>) -> Result<TaskSet, Vec<Wrong>> {
+        let is_ranked = |task: &SetTask| task.policy != Policy::Unsaid;
+        let some = self.tasks.iter().any(is_ranked);
+        if let (true, Some(without)) = (some, self.tasks.iter().position(|task| !is_ranked(task))) {
+            let cells = Cells {
+                columns: &self.columns,
+                row: &self.rows[without],
+            };
+            let cause = "this task has no priority, and others have";
+            let remedy = "give all tasks a priority, or none: then they are ranked by deadline";
+            self.errors.push(cells.error(Kind::Priority, cause, remedy));
+        }
+        if self.tasks.is_empty() && self.errors.is_empty() {
+            let cause = "there is a header and no task";
+            let remedy = "add a line for each task, in the order of the columns";
+            self.errors.push(self.header.error(0, cause, remedy));
+        }
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        Ok(TaskSet {
+            file: source.file.to_owned(),
+            format: Format::Csv,
+            tasks: self.tasks,
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// One line by its columns.
+struct Cells<'a, 's> {
+    columns: &'a [Column],
+    row: &'a Row<'s>,
+}
+
+impl Cells<'_, '_> {
+    fn field(&self, kind: Kind) -> Option<usize> {
+        self.columns.iter().position(|column| column.kind == kind)
+    }
+
+    /// The text of a field that is there and not empty.
+    fn text(&self, kind: Kind) -> Option<&str> {
+        let text = self.row.record.get(self.field(kind)?)?;
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn error(&self, kind: Kind, cause: impl Into<String>, remedy: impl Into<String>) -> Wrong {
+        self.row.error(self.field(kind).unwrap_or(0), cause, remedy)
+    }
+
+    fn time(&self, kind: Kind) -> Result<Option<Span>, Wrong> {
+        let Some(text) = self.text(kind) else {
+            return Ok(None);
+        };
+        let unit = self
+            .field(kind)
+            .map_or("", |field| self.columns[field].unit);
+        if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+            let cause = format!("`{text}` is not a number of {unit}");
+            let remedy = format!(
+                "write a number from 0 alone, such as 2500; its unit, {unit}, is in the column's name"
+            );
+            return Err(self.error(kind, cause, remedy));
+        }
+        let span = units::span(&format!("{text}{unit}"));
+        span.map(Some)
+            .map_err(|error| self.error(kind, error.cause, error.remedy))
+    }
+
+    fn required(&self, kind: Kind, name: &str) -> Result<Span, Wrong> {
+        self.time(kind)?.ok_or_else(|| {
+            self.error(
+                kind,
+                format!("this task has no {name}"),
+                format!("write its {name}"),
+            )
+        })
+    }
+
+    fn number(&self, kind: Kind, most: u16) -> Result<Option<u16>, Wrong> {
+        let Some(text) = self.text(kind) else {
+            return Ok(None);
+        };
+        match text.parse::<u16>() {
+            Ok(number) if number <= most => Ok(Some(number)),
+            _ => {
+                let cause = format!("`{text}` is not a whole number from 0 to {most}");
+                let remedy = match kind {
+                    Kind::Priority => "write a priority; a larger number is more urgent",
+                    _ => "write the number of a processor, the first is 0",
+                };
+                Err(self.error(kind, cause, remedy))
+            }
+        }
+    }
+
+    fn task(&self, number: usize) -> Result<SetTask, Vec<Wrong>> {
+        let mut errors = Vec::new();
+        let mut keep = |result: Result<Option<Span>, Wrong>| {
+            result.unwrap_or_else(|error| {
+                errors.push(error);
+                None
+            })
+        };
+        let cost = keep(self.required(Kind::Cost, "cost").map(Some));
+        let period = keep(self.required(Kind::Period, "period").map(Some));
+        let deadline = keep(self.time(Kind::Deadline));
+        let jitter = keep(self.time(Kind::Jitter));
+        let region = keep(self.time(Kind::Region));
+        let last = keep(self.time(Kind::LastRegion));
+        let mut count = |result: Result<Option<u16>, Wrong>| {
+            result.unwrap_or_else(|error| {
+                errors.push(error);
+                None
+            })
+        };
+        let priority = count(self.number(Kind::Priority, 99));
+        let processor = count(self.number(Kind::Processor, MOST_PROCESSORS - 1));
+        let (Some(cost), Some(period), true) = (cost, period, errors.is_empty()) else {
+            return Err(errors);
+        };
+        let task = self.assemble(cost, period, (deadline, jitter), (region, last));
+        let task = task.map_err(|error| vec![error])?;
+        let name = self.text(Kind::Name);
+        Ok(SetTask {
+            name: name.map_or_else(|| format!("task {number}"), str::to_owned),
+            policy: priority.map_or(Policy::Unsaid, |level| {
+                Policy::Priority(u8::try_from(level).unwrap_or(u8::MAX))
+            }),
+            processor,
+            work: Ok(task),
+        })
+    }
+
+    fn assemble(
+        &self,
+        cost: Span,
+        period: Span,
+        (deadline, jitter): (Option<Span>, Option<Span>),
+        (region, last): (Option<Span>, Option<Span>),
+    ) -> Result<Task, Wrong> {
+        let service = Span::as_full_service;
+        let preemption = match (region.map(service), last.map(service)) {
+            (None, None) => Preemption::Anywhere,
+            (Some(longest), None) => Preemption::Floating { longest },
+            (Some(longest), Some(last)) => Preemption::Fixed { longest, last },
+            (None, Some(_)) => {
+                let cause = "this task has a last region, and no longest one";
+                let remedy = "say in `region_us` how long its non-preemptive regions are at most, the last included";
+                return Err(self.error(Kind::LastRegion, cause, remedy));
+            }
+        };
+        let wrong = |error: TaskError| self.wrong(error);
+        let task = Task::new(service(cost), period).map_err(wrong)?;
+        let task = task
+            .with_deadline(deadline.unwrap_or(period))
+            .map_err(wrong)?;
+        let task = task.with_jitter(jitter.unwrap_or(Span::ZERO));
+        task.with_preemption(preemption).map_err(wrong)
+    }
+
+    fn wrong(&self, error: TaskError) -> Wrong {
+        let longest = self.time(Kind::Region).ok().flatten();
+        let (kind, remedy) = match error {
+            TaskError::NoCost => (
+                Kind::Cost,
+                "write how much processor time a job needs at most",
+            ),
+            TaskError::NoPeriod => (Kind::Period, "write how far apart its jobs arrive at least"),
+            TaskError::NoDeadline => (
+                Kind::Deadline,
+                "write when a job is due after it arrived, or nothing: then that is the period",
+            ),
+            TaskError::Region { region, .. } if longest == Some(region.as_dedicated_span()) => (
+                Kind::Region,
+                "write the longest non-preemptive region, or nothing where there is none",
+            ),
+            TaskError::Region { .. } | TaskError::LastRegion { .. } => (
+                Kind::LastRegion,
+                "write the region after the last preemption point; it is one of those that `region_us` bounds",
+            ),
+        };
+        self.error(kind, error.to_string(), remedy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import;
+    use laxity_model::Service;
+
+    fn set(text: &str) -> TaskSet {
+        import::read(text, "x.csv", Format::Csv).expect("a task set")
+    }
+
+    #[test]
+    fn units_are_the_columns_and_what_is_left_out_has_its_default() {
+        let set = set(
+            "# comment\nname, cost_us, period_ms, region_ns, last_region_us, processor\n\"a,b\",1.5,2,1000,0.5,1\n,2,1,,,\n",
+        );
+        let [first, second] = set.tasks.as_slice() else {
+            panic!("{set:?}");
+        };
+        assert_eq!((first.name.as_str(), first.processor), ("a,b", Some(1)));
+        let task = first.work.clone().expect("analysable");
+        assert_eq!(task.cost(), Service::from_nanos(1_500));
+        assert_eq!(task.deadline(), Span::from_millis(2));
+        let (longest, last) = (Service::from_micros(1), Service::from_nanos(500));
+        assert_eq!(task.preemption(), Preemption::Fixed { longest, last });
+        assert_eq!((second.name.as_str(), second.processor), ("task 2", None));
+        assert_eq!(second.policy, Policy::Unsaid);
+    }
+}

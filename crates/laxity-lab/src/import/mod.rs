@@ -1,0 +1,132 @@
+//! Task sets from files: CSV, and rt-app's JSON.
+//!
+//! [`read`] looks at the file's name and content to know which it is. What it returns can be analysed, or every
+//! [`ImportError`] says file, line, column, cause and remedy. Nothing is guessed: what of an rt-app task cannot be told (a lock, a wait) is
+//! named, and the task has no [`SetTask::work`].
+
+mod csv;
+mod error;
+mod rt_app;
+
+pub use error::ImportError;
+
+use laxity_model::analysis::Task;
+use laxity_model::{Service, Span};
+
+use error::Source;
+
+/// A file may be so large: 4 MiB.
+const LARGEST_FILE: usize = 4 << 20;
+
+/// A set may have so many tasks.
+pub const MOST_TASKS: usize = 1_000;
+
+/// Processors are numbered from 0 to this less one.
+pub const MOST_PROCESSORS: u16 = 64;
+
+/// What kind of file it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Comma-separated values, a task a line.
+    Csv,
+    /// A workload of rt-app.
+    RtApp,
+}
+
+impl Format {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "CSV",
+            Self::RtApp => "rt-app",
+        }
+    }
+
+    /// What a file is, by its name's end, and if that says nothing by its first character; `None` if it is neither.
+    #[must_use]
+    pub fn of(name: &str, text: &str) -> Option<Self> {
+        let suffix = name.rsplit_once('.').map(|(_, suffix)| suffix);
+        match suffix.map(str::to_ascii_lowercase).as_deref() {
+            Some("csv") => return Some(Self::Csv),
+            Some("json") => return Some(Self::RtApp),
+            Some("toml") => return None,
+            _ => {}
+        }
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        if text.starts_with('{') || text.starts_with("/*") {
+            return Some(Self::RtApp);
+        }
+        let header = text.lines().find(|line| !line.starts_with('#'))?;
+        let is_header = header.contains(',') && !header.contains('=') && !header.starts_with('[');
+        is_header.then_some(Self::Csv)
+    }
+}
+
+/// How a task is scheduled, as far as the file says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    /// The file does not say.
+    Unsaid,
+    /// By a fixed priority; a larger number is more urgent, and equals take turns or go by order of arrival.
+    Priority(u8),
+    /// By `SCHED_DEADLINE`.
+    Deadline {
+        /// The most service in each period.
+        runtime: Service,
+        /// The period of the reservation.
+        period: Span,
+        /// Within this after the period's beginning.
+        deadline: Span,
+    },
+    /// By timesharing: nothing is promised to it, and it delays no one of the others.
+    Timesharing,
+}
+
+/// One task of a set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SetTask {
+    /// Its name; no two alike.
+    pub name: String,
+    /// How it is scheduled.
+    pub policy: Policy,
+    /// Where, if that is fixed.
+    pub processor: Option<u16>,
+    /// What it does, or why that cannot be told.
+    pub work: Result<Task, String>,
+}
+
+/// What a file has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskSet {
+    /// The file's name, as it was given.
+    pub file: String,
+    /// What kind of file it was.
+    pub format: Format,
+    /// Its tasks, in the order of the file; at least one.
+    pub tasks: Vec<SetTask>,
+    /// What else is to be known, each a sentence.
+    pub notes: Vec<String>,
+}
+
+/// Reads a task set.
+///
+/// # Errors
+///
+/// Everything that was found wrong, in the order of the file (of a file that is no JSON at all, the first only).
+pub fn read(text: &str, file: &str, format: Format) -> Result<TaskSet, Vec<ImportError>> {
+    let source = Source { file, text };
+    if text.len() > LARGEST_FILE {
+        let cause = format!(
+            "the file is larger than {} MiB",
+            LARGEST_FILE / (1024 * 1024)
+        );
+        let remedy = format!("a set has at most {MOST_TASKS} tasks");
+        return Err(vec![*source.error(0..0, cause, remedy)]);
+    }
+    let found = match format {
+        Format::Csv => csv::read(source),
+        Format::RtApp => rt_app::read(source),
+    };
+    found.map_err(|errors| errors.into_iter().map(|error| *error).collect())
+}

@@ -1,0 +1,252 @@
+//! From a task's events to the most that a job needs and how often there is one.
+//!
+//! A task goes through its phases again and again. What it does between two waits for a timer is a job: the jobs of the analysed task are the
+//! largest of these at the shortest of the timers' periods, which is no less than the task asks for, whatever the loops. A sleep within a job counts as if it
+//! were run (*suspension-oblivious* analysis: Chen et al., "Many suspensions, many problems", Real-Time Systems 55, 2019, §4.1).
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+use laxity_model::Span;
+
+use super::{File, Wrong};
+
+/// What a task does.
+pub(super) enum Work {
+    /// Jobs of at most `cost`, at least `period` apart.
+    Periodic {
+        cost: Span,
+        period: Span,
+        /// What was assumed.
+        remarks: Vec<String>,
+    },
+    /// This, which is no work that an analysis knows.
+    Unknown(String),
+    /// It has no events.
+    Nothing,
+}
+
+/// What an event does to the thread that comes to it.
+enum Event {
+    /// Takes processor time.
+    Run(Span),
+    Sleep(Span),
+    /// Waits for the timer of this name, until a period after the last time.
+    Timer(String, Span),
+    /// Takes no time that counts.
+    Passing,
+    /// Takes nobody knows how long.
+    Unknown(&'static str),
+}
+
+/// In the order in which rt-app looks for them: a name need only begin so.
+const KINDS: [&str; 17] = [
+    "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer",
+    "suspend", "resume", "mem", "iorun", "yield", "barrier", "fork",
+];
+
+/// What is no event though it begins like one.
+const PROPERTIES: [&str; 1] = ["membind_nodes"];
+
+/// What a thread object does.
+pub(super) fn work(file: File<'_>, task: &Object<'_>) -> Result<Work, Wrong> {
+    let phases: Vec<&Object<'_>> = match task.get("phases") {
+        Some(found) => {
+            let phases = file.object(&found.value)?;
+            let objects = phases
+                .properties
+                .iter()
+                .map(|phase| file.object(&phase.value));
+            objects.collect::<Result<_, _>>()?
+        }
+        None => vec![task],
+    };
+    let mut jobs = Jobs::default();
+    for phase in phases {
+        for property in &phase.properties {
+            // `runtime` of a thread under SCHED_DEADLINE was its budget once; as an event it stays a run.
+            if let Some(event) = event(file, property)? {
+                jobs.take(event, file.line(&property.value));
+            }
+        }
+        jobs.end_phase();
+    }
+    Ok(jobs.work())
+}
+
+fn event(file: File<'_>, property: &ObjectProp<'_>) -> Result<Option<Event>, Wrong> {
+    let (name, value) = (property.name.as_str(), &property.value);
+    if PROPERTIES.contains(&name) {
+        return Ok(None);
+    }
+    let Some(kind) = KINDS.into_iter().find(|kind| name.starts_with(kind)) else {
+        return Ok(None);
+    };
+    Ok(Some(match kind {
+        "run" | "runtime" => Event::Run(file.micros(value, 0)?),
+        "sleep" => Event::Sleep(file.micros(value, 0)?),
+        "timer" => timer(file, value)?,
+        "signal" | "broad" | "resume" | "yield" | "unlock" => Event::Passing,
+        other => Event::Unknown(other),
+    }))
+}
+
+fn timer(file: File<'_>, value: &Value<'_>) -> Result<Event, Wrong> {
+    let object = file.object(value)?;
+    let name = match object.get("ref") {
+        Some(name) => file.text(&name.value)?,
+        None => "unknown",
+    };
+    match object.get("period") {
+        Some(period) => Ok(Event::Timer(
+            name.to_owned(),
+            file.micros(&period.value, 1)?,
+        )),
+        None => {
+            let remedy = "write { \"ref\": \"unique\", \"period\": 10000 }, in µs";
+            Err(file.wrong(object, "this timer has no period", remedy))
+        }
+    }
+}
+
+/// The jobs of a task as its events come.
+#[derive(Default)]
+struct Jobs {
+    /// Of the job at hand: run and slept.
+    run: Option<Span>,
+    slept: Span,
+    /// The largest between two timers of one phase.
+    largest: Span,
+    /// What comes before the first timer of a phase, and behind the last, at most; the one may follow the other.
+    first: Span,
+    trailing: Span,
+    seen_timer: bool,
+    /// The only timer it may have: each runs by itself, so that behind one wait another may be over already.
+    timer: Option<String>,
+    shortest: Option<Span>,
+    differ: bool,
+    sleeps: bool,
+    /// The largest round of a phase without any timer: run and slept.
+    untimed: Option<(Span, Span)>,
+    unknown: Option<String>,
+    too_long: bool,
+}
+
+impl Jobs {
+    fn take(&mut self, event: Event, line: usize) {
+        match event {
+            Event::Run(span) => {
+                let run = self.run.unwrap_or(Span::ZERO).checked_add(span);
+                self.too_long |= run.is_none();
+                self.run = run.or(Some(Span::MAX));
+            }
+            Event::Sleep(span) => {
+                let slept = self.slept.checked_add(span);
+                self.too_long |= slept.is_none();
+                self.slept = slept.unwrap_or(Span::MAX);
+            }
+            Event::Timer(name, period) => {
+                if self.timer.get_or_insert_with(|| name.clone()) != &name {
+                    let why = format!(
+                        "it waits for several timers (`{name}` in line {line} is the second): two may be over at once"
+                    );
+                    self.unknown.get_or_insert(why);
+                }
+                let job = self.close();
+                if self.seen_timer {
+                    self.largest = self.largest.max(job);
+                } else {
+                    self.first = self.first.max(job);
+                }
+                self.seen_timer = true;
+                self.differ |= self.shortest.is_some_and(|shortest| shortest != period);
+                self.shortest = Some(self.shortest.map_or(period, |known| known.min(period)));
+            }
+            Event::Passing => {}
+            Event::Unknown(what) => {
+                let why =
+                    format!("`{what}` in line {line} takes a time that the file does not tell");
+                self.unknown.get_or_insert(why);
+            }
+        }
+    }
+
+    /// The job at hand is over; a sleep counts as run.
+    fn close(&mut self) -> Span {
+        let run = self.run.take().unwrap_or(Span::ZERO);
+        let slept = std::mem::take(&mut self.slept);
+        self.sleeps |= !slept.is_zero();
+        let job = run.checked_add(slept);
+        self.too_long |= job.is_none();
+        job.unwrap_or(Span::MAX)
+    }
+
+    fn end_phase(&mut self) {
+        if self.seen_timer {
+            let rest = self.close();
+            self.trailing = self.trailing.max(rest);
+        } else if self.run.is_some() || !self.slept.is_zero() {
+            let (run, slept) = (self.run.take().unwrap_or(Span::ZERO), self.slept);
+            self.slept = Span::ZERO;
+            // Several such phases follow each other before a timer comes, or none does.
+            let (all_run, all_slept) = self.untimed.unwrap_or((Span::ZERO, Span::ZERO));
+            let sums = all_run.checked_add(run).zip(all_slept.checked_add(slept));
+            self.too_long |= sums.is_none();
+            self.untimed = sums.or(self.untimed);
+        }
+        self.seen_timer = false;
+    }
+
+    fn work(self) -> Work {
+        if let Some(why) = self.unknown {
+            return Work::Unknown(why);
+        }
+        if self.too_long {
+            return Work::Unknown("its events last longer than can be counted".into());
+        }
+        match (self.shortest, self.untimed) {
+            (Some(_), Some(_)) => Work::Unknown(
+                "some of its phases have a timer and some have not: how often they come is not told"
+                    .into(),
+            ),
+            (Some(period), None) => self.timed(period),
+            (None, Some((run, slept))) => untimed(run, slept),
+            (None, None) => Work::Nothing,
+        }
+    }
+
+    fn timed(&self, period: Span) -> Work {
+        let Some(around) = self.first.checked_add(self.trailing) else {
+            return Work::Unknown("its events last longer than can be counted".into());
+        };
+        let mut remarks = Vec::new();
+        if self.differ {
+            remarks.push(format!(
+                "its timers differ; analysed as its largest job every {period}, the shortest of them"
+            ));
+        }
+        if self.sleeps {
+            remarks.push("it sleeps within a job; the sleep is analysed as if it ran".into());
+        }
+        Work::Periodic {
+            cost: self.largest.max(around),
+            period,
+            remarks,
+        }
+    }
+}
+
+/// Rounds of run and sleep: the next job comes no earlier than both have passed.
+fn untimed(run: Span, slept: Span) -> Work {
+    if slept.is_zero() {
+        return Work::Unknown("it runs without ever waiting".into());
+    }
+    match run.checked_add(slept) {
+        Some(period) if !run.is_zero() => Work::Periodic {
+            cost: run,
+            period,
+            remarks: vec![format!(
+                "it sleeps {slept} behind each job; analysed as one every {period}, which is the least there can be between two"
+            )],
+        },
+        _ => Work::Unknown("it only sleeps".into()),
+    }
+}

@@ -1,0 +1,327 @@
+//! Workloads of rt-app (github.com/scheduler-tools/rt-app, `doc/tutorial.txt`): a JSON file with one object a task.
+//!
+//! Its dialect is read as its own tools read it: comments, commas too many or too few, and several events of one name in one object.
+//!
+//! * `read`: the file, and what each task says of its scheduling.
+//! * `events`: from a task's events to what it needs at most and how often.
+
+mod events;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use jsonc_parser::ast::{Array, NumberLit, Object, ObjectProp, StringLit, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use laxity_model::Span;
+use laxity_model::analysis::Task;
+
+use super::error::{Source, Wrong};
+use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
+use events::{Work, work};
+
+/// rt-app's own default for the real-time policies.
+const DEFAULT_PRIORITY: u8 = 10;
+const POLICIES: &str =
+    "write \"SCHED_OTHER\", \"SCHED_IDLE\", \"SCHED_FIFO\", \"SCHED_RR\" or \"SCHED_DEADLINE\"";
+
+/// Reads a whole file.
+pub(super) fn read(source: Source<'_>) -> Result<TaskSet, Vec<Wrong>> {
+    let collect = CollectOptions::default();
+    let parsed = parse_to_ast(source.text, &collect, &ParseOptions::default());
+    let parsed = parsed.map_err(|error| {
+        let range = error.range();
+        let remedy = "rt-app's files are JSON; comments and commas too many are forgiven";
+        vec![source.error(range.start..range.end, error.kind().to_string(), remedy)]
+    })?;
+    let Some(Value::Object(root)) = &parsed.value else {
+        let cause = "this is no JSON object";
+        let remedy = "write { \"tasks\": { \"a\": { \"run\": 2000, \"timer\": { \"ref\": \"unique\", \"period\": 10000 } } } }";
+        let range = parsed.value.as_ref().map_or(0..0, bytes);
+        return Err(vec![source.error(range, cause, remedy)]);
+    };
+    let file = File { source };
+    file.set(root)
+}
+
+fn bytes(value: &impl Ranged) -> Range<usize> {
+    let range = value.range();
+    range.start..range.end
+}
+
+/// How a task is scheduled where its phases say nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Timesharing,
+    Fixed,
+    Deadline,
+}
+
+#[derive(Clone, Copy)]
+struct File<'s> {
+    source: Source<'s>,
+}
+
+impl<'s> File<'s> {
+    fn wrong(self, at: &impl Ranged, cause: impl Into<String>, remedy: impl Into<String>) -> Wrong {
+        self.source.error(bytes(at), cause, remedy)
+    }
+
+    fn line(self, at: &impl Ranged) -> usize {
+        self.source.line_of(at.range().start)
+    }
+
+    fn set(self, root: &Object<'_>) -> Result<TaskSet, Vec<Wrong>> {
+        let default = self.default_policy(root).map_err(|error| vec![error])?;
+        let Some(tasks) = root.get("tasks") else {
+            let remedy = "add \"tasks\": { … } with an object for each task";
+            return Err(vec![self.wrong(root, "there is no `tasks` object", remedy)]);
+        };
+        let tasks = self.object(&tasks.value).map_err(|error| vec![error])?;
+        let mut set = TaskSet {
+            file: self.source.file.to_owned(),
+            format: Format::RtApp,
+            tasks: Vec::new(),
+            notes: Vec::new(),
+        };
+        let mut errors = Vec::new();
+        for property in &tasks.properties {
+            if let Err(error) = self.task(property, default, &mut set) {
+                errors.push(error);
+            }
+        }
+        if errors.is_empty() && set.tasks.is_empty() {
+            let remedy = "add an object for each task, with \"instance\" of at least 1";
+            errors.push(self.wrong(tasks, "there is no task", remedy));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        make_names_differ(&mut set.tasks);
+        Ok(set)
+    }
+
+    fn default_policy(self, root: &Object<'_>) -> Result<Class, Wrong> {
+        let Some(global) = root.get("global") else {
+            return Ok(Class::Timesharing);
+        };
+        let global = self.object(&global.value)?;
+        let policy = global.get("default_policy");
+        policy.map_or(Ok(Class::Timesharing), |found| self.class(&found.value))
+    }
+
+    fn task(
+        self,
+        property: &ObjectProp<'_>,
+        default: Class,
+        set: &mut TaskSet,
+    ) -> Result<(), Wrong> {
+        let name = property.name.as_str();
+        let object = self.object(&property.value)?;
+        let instances = match object.get("instance") {
+            Some(found) => self.whole(&found.value, 0)?,
+            None => 1,
+        };
+        if instances > (MOST_TASKS - set.tasks.len()) as u64 {
+            let cause = format!("the set has more than {MOST_TASKS} tasks");
+            return Err(self.wrong(property, cause, "ask for fewer instances"));
+        }
+        let class = match object.get("policy") {
+            Some(found) => self.class(&found.value)?,
+            None => default,
+        };
+        let policy = self.policy(object, class)?;
+        let processor = self.processor(name, object, &mut set.notes)?;
+        let work = self.analysable(name, object, policy, &mut set.notes)?;
+        for instance in 1..=instances {
+            let name = if instances == 1 {
+                name.to_owned()
+            } else {
+                format!("{name}-{instance}")
+            };
+            let work = work.clone();
+            set.tasks.push(SetTask {
+                name,
+                policy,
+                processor,
+                work,
+            });
+        }
+        Ok(())
+    }
+
+    /// What a task does, or why that cannot be told.
+    fn analysable(
+        self,
+        name: &str,
+        object: &Object<'_>,
+        policy: Policy,
+        notes: &mut Vec<String>,
+    ) -> Result<Result<Task, String>, Wrong> {
+        let found = work(self, object)?;
+        let Work::Periodic {
+            cost,
+            period,
+            remarks,
+        } = found
+        else {
+            let Work::Unknown(why) = found else {
+                return Ok(Err("it has no events that take time".into()));
+            };
+            notes.push(format!("`{name}` is not analysed: {why}"));
+            return Ok(Err(why));
+        };
+        for remark in remarks {
+            notes.push(format!("`{name}`: {remark}"));
+        }
+        let task = Task::new(cost.as_full_service(), period);
+        let task = task.map_err(|error| {
+            let remedy = "write run events of more than 0 µs, and a timer of more than 0 µs";
+            self.wrong(object, error.to_string(), remedy)
+        })?;
+        // A job of a deadline task is due when its reservation's period says so.
+        Ok(Ok(match policy {
+            Policy::Deadline { deadline, .. } => task.with_deadline(deadline).unwrap_or(task),
+            _ => task,
+        }))
+    }
+
+    fn policy(self, object: &Object<'_>, class: Class) -> Result<Policy, Wrong> {
+        match class {
+            Class::Timesharing => Ok(Policy::Timesharing),
+            Class::Fixed => {
+                let Some(found) = object.get("priority") else {
+                    return Ok(Policy::Priority(DEFAULT_PRIORITY));
+                };
+                let level = self.whole(&found.value, 1)?;
+                let level = u8::try_from(level).ok().filter(|level| *level <= 99);
+                level.map(Policy::Priority).ok_or_else(|| {
+                    let remedy = "write a priority from 1 to 99; a larger one is more urgent";
+                    self.wrong(
+                        &found.value,
+                        "the real-time policies have no such priority",
+                        remedy,
+                    )
+                })
+            }
+            Class::Deadline => {
+                let remedy = "write \"dl-runtime\", \"dl-period\" and, if it is less, \"dl-deadline\", in µs";
+                let runtime = object.get("dl-runtime").or_else(|| object.get("runtime"));
+                let Some(runtime) = runtime else {
+                    let cause = "a task under SCHED_DEADLINE has no `dl-runtime`";
+                    return Err(self.wrong(object, cause, remedy));
+                };
+                let runtime = self.micros(&runtime.value, 1)?;
+                let of = |names: [&str; 2], default: Span| {
+                    let found = names.into_iter().find_map(|name| object.get(name));
+                    found.map_or(Ok(default), |found| self.micros(&found.value, 1))
+                };
+                let period = of(["dl-period", "period"], runtime)?;
+                let deadline = of(["dl-deadline", "deadline"], period)?;
+                if runtime > deadline || deadline > period {
+                    let cause = "the kernel takes runtime ≤ deadline ≤ period only";
+                    return Err(self.wrong(object, cause, remedy));
+                }
+                Ok(Policy::Deadline {
+                    runtime: runtime.as_full_service(),
+                    period,
+                    deadline,
+                })
+            }
+        }
+    }
+
+    /// The only processor a task may use, if there is only one.
+    fn processor(
+        self,
+        name: &str,
+        object: &Object<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<u16>, Wrong> {
+        let Some(found) = object.get("cpus") else {
+            return Ok(None);
+        };
+        let Value::Array(Array { elements, .. }) = &found.value else {
+            let remedy = "write a list such as [0]";
+            return Err(self.wrong(&found.value, "this is no list of processors", remedy));
+        };
+        let mut processors = BTreeSet::new();
+        for element in elements {
+            let number = self.whole(element, 0)?;
+            let number = u16::try_from(number)
+                .ok()
+                .filter(|number| *number < MOST_PROCESSORS);
+            processors.insert(number.ok_or_else(|| {
+                let remedy = format!("processors are numbered from 0 to {}", MOST_PROCESSORS - 1);
+                self.wrong(element, "there is no such processor", remedy)
+            })?);
+        }
+        if processors.len() > 1 {
+            notes.push(format!(
+                "`{name}` may run on {} processors; it is placed on one of all",
+                processors.len()
+            ));
+            return Ok(None);
+        }
+        Ok(processors.first().copied())
+    }
+
+    fn class(self, value: &Value<'_>) -> Result<Class, Wrong> {
+        match self.text(value)? {
+            "SCHED_OTHER" | "SCHED_IDLE" | "SCHED_BATCH" => Ok(Class::Timesharing),
+            "SCHED_FIFO" | "SCHED_RR" => Ok(Class::Fixed),
+            "SCHED_DEADLINE" => Ok(Class::Deadline),
+            other => Err(self.wrong(value, format!("there is no policy `{other}`"), POLICIES)),
+        }
+    }
+
+    fn object<'a, 't>(self, value: &'a Value<'t>) -> Result<&'a Object<'t>, Wrong> {
+        value
+            .as_object()
+            .ok_or_else(|| self.wrong(value, "this is no object", "write { … }"))
+    }
+
+    fn text<'a>(self, value: &'a Value<'_>) -> Result<&'a str, Wrong> {
+        match value {
+            Value::StringLit(StringLit { value, .. }) => Ok(value),
+            _ => Err(self.wrong(value, "this is no text", "write it in double quotes")),
+        }
+    }
+
+    /// A whole number that is no less than this.
+    fn whole(self, value: &Value<'_>, least: u64) -> Result<u64, Wrong> {
+        let number = match value {
+            Value::NumberLit(NumberLit { value, .. }) => value.parse::<u64>().ok(),
+            _ => None,
+        };
+        number.filter(|number| *number >= least).ok_or_else(|| {
+            let cause = format!("this is no whole number from {least}");
+            self.wrong(value, cause, "write digits only")
+        })
+    }
+
+    /// A time in microseconds, as all of rt-app's are.
+    fn micros(self, value: &Value<'_>, least: u64) -> Result<Span, Wrong> {
+        let micros = self.whole(value, least)?;
+        let nanos = micros.checked_mul(1_000);
+        nanos.map(Span::from_nanos).ok_or_else(|| {
+            let cause = format!("{micros} µs are more than can be counted");
+            self.wrong(value, cause, "write microseconds")
+        })
+    }
+}
+
+/// Objects of one name are several tasks: the second is `x.2`.
+fn make_names_differ(tasks: &mut [SetTask]) {
+    let mut names = BTreeSet::new();
+    for task in tasks {
+        let (own, mut number) = (task.name.clone(), 2);
+        while !names.insert(task.name.clone()) {
+            task.name = format!("{own}.{number}");
+            number += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

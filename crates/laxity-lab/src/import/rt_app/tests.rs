@@ -1,0 +1,153 @@
+use laxity_model::Service;
+
+use super::*;
+use crate::import::{self, ImportError};
+
+fn set(text: &str) -> TaskSet {
+    import::read(text, "x.json", Format::RtApp).expect("a task set")
+}
+
+fn refused(text: &str) -> ImportError {
+    let mut errors = import::read(text, "x.json", Format::RtApp).expect_err("no task set");
+    errors.remove(0)
+}
+
+fn only(text: &str) -> (SetTask, Vec<String>) {
+    let mut set = set(&format!("{{ \"tasks\": {{ \"a\": {{ {text} }} }} }}"));
+    assert_eq!(set.tasks.len(), 1);
+    (set.tasks.remove(0), set.notes)
+}
+
+const TIMER: &str = "\"timer\": { \"ref\": \"unique\", \"period\": 10000 }";
+
+#[test]
+fn the_dialect_has_comments_spare_commas_and_events_of_one_name() {
+    let text = format!("/* a comment */ \"run\": 1000, \"run\": 500, // another\n {TIMER},");
+    let (task, notes) = only(&text);
+    let work = task.work.expect("analysable");
+    assert_eq!(work.cost(), Service::from_micros(1_500));
+    assert_eq!(work.period(), Span::from_millis(10));
+    assert_eq!(task.policy, Policy::Timesharing);
+    assert!(notes.is_empty());
+}
+
+#[test]
+fn phases_are_the_largest_job_at_the_shortest_timer() {
+    let phase = |run: u32, period: u32| {
+        format!(
+            "{{ \"loop\": 10, \"run0\": {run}, \"timer0\": {{ \"ref\": \"unique\", \"period\": {period} }} }}"
+        )
+    };
+    let (light, heavy) = (phase(1_000, 30_000), phase(4_000, 60_000));
+    let (task, notes) = only(&format!("\"phases\": {{ \"p\": {light}, \"q\": {heavy} }}"));
+    let work = task.work.expect("analysable");
+    assert_eq!(work.cost(), Service::from_millis(4));
+    assert_eq!(work.period(), Span::from_millis(30));
+    assert!(notes[0].contains("timers differ"), "{notes:?}");
+}
+
+#[test]
+fn what_runs_behind_the_last_timer_belongs_to_the_next_job() {
+    let (task, _) = only(&format!("\"run0\": 1000, {TIMER}, \"run1\": 2000"));
+    assert_eq!(
+        task.work.expect("analysable").cost(),
+        Service::from_millis(3)
+    );
+}
+
+#[test]
+fn sleeps_are_run_within_a_job_and_its_pause_without_a_timer() {
+    let (task, notes) = only(&format!("\"run\": 1000, \"sleep\": 500, {TIMER}"));
+    assert_eq!(
+        task.work.expect("analysable").cost(),
+        Service::from_micros(1_500)
+    );
+    assert!(notes[0].contains("as if it ran"), "{notes:?}");
+    let (task, _) = only("\"run\": 5000, \"sleep\": 10000");
+    let work = task.work.expect("analysable");
+    assert_eq!(
+        (work.cost(), work.period()),
+        (Service::from_millis(5), Span::from_millis(15))
+    );
+}
+
+#[test]
+fn what_cannot_be_told_is_named_and_not_guessed() {
+    let cases = [
+        (format!("\"lock\": \"m\", \"run\": 10, {TIMER}"), "`lock`"),
+        (format!("\"mem\": 4096, {TIMER}"), "`mem`"),
+        (
+            format!("\"run\": 10, {TIMER}, \"timer1\": {{ \"ref\": \"other\", \"period\": 5 }}"),
+            "several timers",
+        ),
+        ("\"run\": 10".into(), "without ever waiting"),
+        (
+            format!("\"phases\": {{ \"p\": {{ \"run\": 1 }}, \"q\": {{ \"run\": 1, {TIMER} }} }}"),
+            "some of its phases",
+        ),
+    ];
+    for (text, word) in cases {
+        let (task, notes) = only(&text);
+        let why = task.work.expect_err("not analysable");
+        assert!(why.contains(word), "{why}");
+        assert!(notes[0].contains("not analysed"), "{notes:?}");
+    }
+}
+
+#[test]
+fn policies_are_read_with_their_parameters_and_defaults() {
+    let run = format!("\"run\": 1000, {TIMER}");
+    let (task, _) = only(&format!("{run}, \"policy\": \"SCHED_FIFO\""));
+    assert_eq!(task.policy, Policy::Priority(10));
+    let (task, _) = only(&format!(
+        "{run}, \"policy\": \"SCHED_RR\", \"priority\": 42, \"cpus\": [1]"
+    ));
+    assert_eq!(
+        (task.policy, task.processor),
+        (Policy::Priority(42), Some(1))
+    );
+    let (task, _) = only(&format!(
+        "{run}, \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": 2000, \"dl-period\": 8000"
+    ));
+    let period = Span::from_millis(8);
+    let deadline = Policy::Deadline {
+        runtime: Service::from_millis(2),
+        period,
+        deadline: period,
+    };
+    assert_eq!(task.policy, deadline);
+    assert_eq!(task.work.expect("analysable").deadline(), period);
+}
+
+#[test]
+fn instances_and_equal_names_are_told_apart() {
+    let one = format!("{{ \"instance\": 2, \"run\": 1, {TIMER} }}");
+    let set = set(&format!(
+        "{{ \"tasks\": {{ \"a\": {one}, \"a\": {one} }} }}"
+    ));
+    let names: Vec<&str> = set.tasks.iter().map(|task| task.name.as_str()).collect();
+    assert_eq!(names, ["a-1", "a-2", "a-1.2", "a-2.2"]);
+}
+
+#[test]
+fn errors_point_at_the_place() {
+    let found = refused("{\n  \"tasks\": {\n    \"a\": { \"run\": -5 }\n  }\n}");
+    assert_eq!((found.line, found.column), (3, 19));
+    assert!(found.cause.contains("no whole number"));
+    let found = refused("{ \"tasks\": { \"a\": { \"policy\": \"SCHED_BEST\" } } }");
+    assert!(found.remedy.contains("SCHED_FIFO"));
+    assert!(refused("[1]").cause.contains("no JSON object"));
+    assert!(refused("{").line == 1);
+    assert!(refused("{}").cause.contains("`tasks`"));
+    let overflow = format!(
+        "{{ \"tasks\": {{ \"a\": {{ \"run\": {}, {TIMER} }} }} }}",
+        u64::MAX
+    );
+    assert!(
+        refused(&overflow)
+            .cause
+            .contains("more than can be counted")
+    );
+    let many = "{ \"tasks\": { \"a\": { \"instance\": 1001, \"run\": 1, \"sleep\": 1 } } }";
+    assert!(refused(many).cause.contains("1000 tasks"));
+}

@@ -1,0 +1,262 @@
+//! The plan of one processor.
+
+use laxity_model::analysis::supply::SupplyBound;
+use laxity_model::analysis::{Doubt, Overflow, Response, Task, edf, fixed_priority};
+use laxity_model::{Service, Span};
+
+use super::advice::Advisor;
+use super::attempt::{Attempt, Member, Method, attempt, meets, methods, why_unknown};
+use super::observe::{Observed, observe};
+use super::place::load_ppm;
+use super::{Bottleneck, Options, ProcessorPlan, TaskPlan, tests};
+use crate::import::Policy;
+
+/// Plans what is on one processor; `members` is not empty.
+pub(super) fn plan(
+    number: u16,
+    members: &[Member],
+    options: &Options,
+    supply: &dyn SupplyBound,
+) -> Result<ProcessorPlan, Overflow> {
+    let methods = methods(members, options.scheduler);
+    let chosen = choose(&methods, members, supply)?;
+    let observed = observe(members, &chosen, options);
+    let bottleneck = bottleneck(members, &chosen);
+    // For a set that is admitted, margins are those of the test that admitted it.
+    let asked: &[Method] = if chosen.admits {
+        std::slice::from_ref(&chosen.method)
+    } else {
+        &methods
+    };
+    let advisor = Advisor {
+        members,
+        methods: asked,
+        supply,
+    };
+    let advises = advisor.is_small() && !is_too_long(&chosen);
+    let regions = longest_regions(members, &chosen, supply)?;
+    let mut rows = Vec::new();
+    for index in &chosen.order {
+        let largest = if advises {
+            advisor.largest_cost(*index)?
+        } else {
+            None
+        };
+        rows.push(TaskPlan {
+            largest_cost_ns: largest.map(|(cost, _)| cost),
+            longest_region_ns: regions[*index].map(Service::as_nanos),
+            ..row(
+                &members[*index],
+                &chosen.responses[*index],
+                *index,
+                &observed,
+            )
+        });
+    }
+    let scale = if advises { advisor.scale()? } else { None };
+    let nearest = match &bottleneck {
+        Some((offender, _)) if advises && !chosen.admits => advisor.nearest(*offender)?,
+        _ => Vec::new(),
+    };
+    Ok(ProcessorPlan {
+        processor: number,
+        utilization_ppm: members.iter().map(load_ppm).fold(0, u64::saturating_add),
+        admitted: chosen.admits,
+        test: chosen.method.name().into(),
+        tests: tests::run(members, &chosen, supply)?,
+        tasks: rows,
+        bottleneck: bottleneck.map(|(_, found)| found),
+        scale_ppm: scale.map(|(permille, _)| permille * 1_000),
+        nearest,
+        observed: observed.how,
+    })
+}
+
+/// The first method that admits the set; the first of all if none does.
+fn choose(
+    methods: &[Method],
+    members: &[Member],
+    supply: &dyn SupplyBound,
+) -> Result<Attempt, Overflow> {
+    let first = attempt(methods[0], members, supply)?;
+    if first.admits {
+        return Ok(first);
+    }
+    for method in &methods[1..] {
+        let other = attempt(*method, members, supply)?;
+        if other.admits {
+            return Ok(other);
+        }
+    }
+    Ok(first)
+}
+
+fn is_too_long(attempt: &Attempt) -> bool {
+    let too_long = Ok(Response::Unknown(Doubt::TooLong));
+    attempt.responses.contains(&too_long)
+}
+
+fn row(
+    member: &Member,
+    response: &Result<Response, String>,
+    index: usize,
+    observed: &Observed,
+) -> TaskPlan {
+    let task = member.work.as_ref().ok();
+    let bound = response.as_ref().ok().and_then(Response::bound);
+    let no_bound = match response {
+        Ok(response) => why_unknown(*response).map(str::to_owned),
+        Err(why) => Some(why.clone()),
+    };
+    let slack = task
+        .zip(bound)
+        .map(|(task, bound)| slack_ns(task.deadline(), bound.from_arrival));
+    TaskPlan {
+        name: member.name.clone(),
+        priority: priority(member.policy),
+        cost_ns: task.map(|task| task.cost().as_nanos()),
+        period_ns: task.map(|task| task.period().as_nanos()),
+        deadline_ns: task.map(|task| task.deadline().as_nanos()),
+        utilization_ppm: task.map(|_| load_ppm(member)),
+        bound_ns: bound.map(|bound| bound.from_arrival.as_nanos()),
+        no_bound,
+        slack_ns: slack,
+        observed_max_ns: observed.longest_ns[index],
+        observed_jobs: observed.jobs[index],
+        largest_cost_ns: None,
+        longest_region_ns: None,
+    }
+}
+
+/// What is left of a deadline; the most or least there is where it does not fit.
+pub(crate) fn slack_ns(deadline: Span, taken: Span) -> i64 {
+    let slack = i128::from(deadline.as_nanos()) - i128::from(taken.as_nanos());
+    let limit = if slack < 0 { i64::MIN } else { i64::MAX };
+    i64::try_from(slack).unwrap_or(limit)
+}
+
+fn priority(policy: Policy) -> String {
+    match policy {
+        Policy::Unsaid => String::new(),
+        Policy::Priority(level) => level.to_string(),
+        Policy::Deadline {
+            runtime, period, ..
+        } => format!("{runtime}/{period}"),
+        Policy::Timesharing => "other".into(),
+    }
+}
+
+/// By member, what region all others tolerate, where the scheduler takes one line of tasks.
+fn longest_regions(
+    members: &[Member],
+    attempt: &Attempt,
+    supply: &dyn SupplyBound,
+) -> Result<Vec<Option<Service>>, Overflow> {
+    let mut regions = vec![None; members.len()];
+    let known: Vec<usize> = attempt
+        .order
+        .iter()
+        .copied()
+        .filter(|index| members[*index].work.is_ok())
+        .collect();
+    let tasks: Vec<Task> = known
+        .iter()
+        .filter_map(|index| members[*index].work.clone().ok())
+        .collect();
+    if attempt.method == Method::AsGiven || !attempt.admits {
+        return Ok(regions);
+    }
+    let found = if attempt.method.has_fixed_priorities() {
+        fixed_priority::longest_regions(&tasks, &supply)?
+    } else {
+        edf::longest_regions(&tasks, &supply)?
+    };
+    for (index, region) in known.iter().zip(found.into_iter().flatten()) {
+        regions[*index] = Some(region);
+    }
+    Ok(regions)
+}
+
+/// The first member that is promised something and does not get it, else the one with the least slack; and who takes most of its time.
+fn bottleneck(members: &[Member], attempt: &Attempt) -> Option<(usize, Bottleneck)> {
+    let known = attempt
+        .order
+        .iter()
+        .copied()
+        .filter(|index| attempt.responses[*index].is_ok() && members[*index].work.is_ok());
+    let slack = |index: &usize| {
+        let task = members[*index].work.as_ref().ok()?;
+        let response = *attempt.responses[*index].as_ref().ok()?;
+        let bound = response.bound()?;
+        Some(slack_ns(task.deadline(), bound.from_arrival))
+    };
+    let fails = |index: &usize| {
+        let task = members[*index].work.as_ref();
+        let response = attempt.responses[*index].as_ref();
+        match (task, response) {
+            (Ok(task), Ok(response)) => !meets(task, *response),
+            _ => false,
+        }
+    };
+    let index = known
+        .clone()
+        .find(fails)
+        .or_else(|| known.min_by_key(|index| slack(index).unwrap_or(i64::MAX)))?;
+    let (contributor, contribution_ns) = contributor(index, members, attempt)?;
+    let found = Bottleneck {
+        task: members[index].name.clone(),
+        contributor,
+        contribution_ns,
+    };
+    Some((index, found))
+}
+
+/// Who takes most of a member's time: of each that may go first, the jobs that can be released in it.
+fn contributor(index: usize, members: &[Member], attempt: &Attempt) -> Option<(String, u64)> {
+    let task = members[index].work.as_ref().ok()?;
+    let response = attempt.responses[index].as_ref().ok()?;
+    let window = response
+        .bound()
+        .map_or(task.deadline(), |bound| bound.from_release);
+    let place = attempt.order.iter().position(|other| *other == index)?;
+    let level = |member: &Member| match member.policy {
+        Policy::Priority(level) => Some(level),
+        _ => None,
+    };
+    let mut best = (members[index].name.clone(), task.cost().as_nanos());
+    for (at, other) in attempt.order.iter().enumerate() {
+        let Ok(work) = &members[*other].work else {
+            continue;
+        };
+        let equal = attempt.method == Method::AsGiven
+            && level(&members[*other]).is_some()
+            && level(&members[*other]) == level(&members[index]);
+        let taken = if *other == index {
+            continue;
+        } else if !attempt.method.has_fixed_priorities() {
+            due_within(work, task.deadline().max(window))
+        } else if at < place || equal {
+            released_within(work, window)
+        } else {
+            work.blocking().as_nanos()
+        };
+        if taken > best.1 {
+            best = (members[*other].name.clone(), taken);
+        }
+    }
+    Some(best)
+}
+
+fn released_within(task: &Task, window: Span) -> u64 {
+    let window = window.as_nanos().saturating_add(task.jitter().as_nanos());
+    let jobs = window.div_ceil(task.period().as_nanos());
+    jobs.saturating_mul(task.cost().as_nanos())
+}
+
+fn due_within(task: &Task, window: Span) -> u64 {
+    let later = window.as_nanos().saturating_add(task.jitter().as_nanos());
+    let jobs = later
+        .checked_sub(task.deadline().as_nanos())
+        .map_or(0, |rest| rest / task.period().as_nanos() + 1);
+    jobs.saturating_mul(task.cost().as_nanos())
+}

@@ -1,0 +1,162 @@
+//! A task set's plan for people: at most 100 columns.
+
+use std::fmt::Write as _;
+
+use laxity_model::Span;
+
+use super::{ProcessorPlan, SetPlan, TaskPlan};
+use crate::layout::{Align, Grid, Unit, percent, wrap};
+
+/// The plan for people.
+#[must_use]
+pub fn render(plan: &SetPlan) -> String {
+    let word = if plan.admitted { "admitted" } else { "REFUSED" };
+    let tasks: usize = plan.processors.iter().map(|p| p.tasks.len()).sum();
+    let plural = if tasks == 1 { "" } else { "s" };
+    // Writing to a string does not fail.
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{} ({}, {tasks} task{plural}) on {}: {word}",
+        plan.file, plan.format, plan.supply
+    );
+    for processor in &plan.processors {
+        render_processor(processor, &mut text);
+    }
+    if !plan.notes.is_empty() {
+        text.push('\n');
+    }
+    for note in &plan.notes {
+        wrap("note: ", note, &mut text);
+    }
+    text
+}
+
+fn render_processor(plan: &ProcessorPlan, text: &mut String) {
+    let word = if plan.admitted {
+        "admitted by"
+    } else {
+        "REFUSED by"
+    };
+    let _ = writeln!(
+        text,
+        "\nprocessor {}: {} % used; {word} {}\n",
+        plan.processor,
+        percent(plan.utilization_ppm),
+        plan.test
+    );
+    text.push_str(&table(plan));
+    text.push('\n');
+    for task in &plan.tasks {
+        if let Some(why) = &task.no_bound {
+            wrap("  ", &format!("`{}` has no bound: {why}", task.name), text);
+        }
+        if let (Some(seen), Some(bound)) = (task.observed_max_ns, task.bound_ns)
+            && seen > bound
+        {
+            let sentence = format!(
+                "FAILURE: `{}` took {} in the twin, more than its bound of {}: one of the two is wrong",
+                task.name,
+                Span::from_nanos(seen),
+                Span::from_nanos(bound)
+            );
+            wrap("  ", &sentence, text);
+        }
+    }
+    if let Some(bottleneck) = &plan.bottleneck {
+        let who = if bottleneck.contributor == bottleneck.task {
+            "itself".to_owned()
+        } else {
+            format!("`{}`", bottleneck.contributor)
+        };
+        let sentence = format!(
+            "`{}`; most of its time is taken by {who}, {}",
+            bottleneck.task,
+            Span::from_nanos(bottleneck.contribution_ns)
+        );
+        wrap("  bottleneck: ", &sentence, text);
+    }
+    if let Some(scale) = plan.scale_ppm {
+        let (whole, rest) = (scale / 1_000_000, scale % 1_000_000 / 1_000);
+        let sentence = format!("all costs times {whole}.{rest:03} are admitted, and no more");
+        wrap("  margin:     ", &sentence, text);
+    }
+    wrap("  seen:       ", &plan.observed, text);
+    if !plan.nearest.is_empty() {
+        text.push_str("  would be admitted:\n");
+        for change in &plan.nearest {
+            wrap(
+                "    - ",
+                &format!("{} ({})", change.text, change.test),
+                text,
+            );
+        }
+    }
+    text.push_str("  tests:\n");
+    let width = plan.tests.iter().map(|test| test.test.chars().count());
+    let width = width.max().unwrap_or(0);
+    for test in &plan.tests {
+        let head = format!("    {:<width$}  {:<14}  ", test.test, test.verdict);
+        wrap(&head, &test.detail, text);
+    }
+}
+
+fn table(plan: &ProcessorPlan) -> String {
+    let times = plan.tasks.iter().filter_map(|task| task.cost_ns);
+    let unit = Unit::for_least(times.min().unwrap_or(1_000_000));
+    let name = |head: &str| format!("{head} {}", unit.name());
+    let mut grid = Grid::new([
+        ("task".to_owned(), Align::Left),
+        ("prio".to_owned(), Align::Right),
+        (name("C"), Align::Right),
+        ("T".to_owned(), Align::Right),
+        ("D".to_owned(), Align::Right),
+        ("U %".to_owned(), Align::Right),
+        ("bound".to_owned(), Align::Right),
+        ("slack".to_owned(), Align::Right),
+        ("seen".to_owned(), Align::Right),
+        ("of it %".to_owned(), Align::Right),
+        ("C most".to_owned(), Align::Right),
+        ("region most".to_owned(), Align::Right),
+    ]);
+    for task in &plan.tasks {
+        grid.row(row(task, unit));
+    }
+    grid.render()
+}
+
+fn row(task: &TaskPlan, unit: Unit) -> [String; 12] {
+    let up = |value: Option<u64>| value.map_or_else(String::new, |ns| unit.up(ns));
+    let down = |value: Option<u64>| value.map_or_else(String::new, |ns| unit.down(ns));
+    let slack = task
+        .slack_ns
+        .map_or_else(String::new, |slack| match u64::try_from(slack) {
+            Ok(slack) => unit.down(slack),
+            Err(_) => format!("-{}", unit.up(slack.unsigned_abs())),
+        });
+    let ratio = task
+        .observed_max_ns
+        .zip(task.bound_ns)
+        .map(|(seen, bound)| {
+            let ppm = u128::from(seen) * 1_000_000 / u128::from(bound.max(1));
+            percent(u64::try_from(ppm).unwrap_or(u64::MAX))
+        });
+    let bound = match (task.bound_ns, &task.no_bound) {
+        (None, Some(_)) => "none".into(),
+        (bound, _) => up(bound),
+    };
+    [
+        task.name.clone(),
+        task.priority.clone(),
+        up(task.cost_ns),
+        up(task.period_ns),
+        up(task.deadline_ns),
+        task.utilization_ppm.map_or_else(String::new, percent),
+        bound,
+        slack,
+        up(task.observed_max_ns),
+        ratio.unwrap_or_default(),
+        down(task.largest_cost_ns),
+        down(task.longest_region_ns),
+    ]
+}

@@ -1,0 +1,377 @@
+//! Plans of task sets: bounds that the twin never exceeds, advice that holds, and the shipped examples to the letter.
+//!
+//! `LAXITY_CASES` multiplies the number of random sets (default 1: 100 sets).
+
+use laxity_lab::import::{Format, Policy, SetTask, TaskSet, read};
+use laxity_lab::plan::{Kind, Options, ProcessorPlan, Scheduler, Supply, plan, render};
+use laxity_model::analysis::{Preemption, Task};
+use laxity_model::{Reservation, Service, Span};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+fn cases() -> u64 {
+    let factor = std::env::var("LAXITY_CASES").ok();
+    100 * factor
+        .and_then(|text| text.parse::<u64>().ok())
+        .unwrap_or(1)
+}
+
+fn set_of(tasks: Vec<(Policy, Task)>) -> TaskSet {
+    let numbered = (1..).zip(tasks);
+    TaskSet {
+        file: "random".into(),
+        format: Format::Csv,
+        tasks: numbered
+            .map(|(number, (policy, task))| SetTask {
+                name: format!("task {number}"),
+                policy,
+                processor: None,
+                work: Ok(task),
+            })
+            .collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// Up to six tasks with small periods: regions of all kinds, jitter, deadlines below and beyond the period, and priorities of which some may be equal.
+fn random(seed: u64) -> TaskSet {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let count = random.random_range(1..=6);
+    let ranked = random.random_bool(0.5);
+    let regions = random.random_bool(0.5);
+    let jitters = random.random_bool(0.3);
+    let tasks = (0..count).map(|_| {
+        let period = random.random_range(2..=40_u64) * 1_000;
+        let cost = random.random_range(1..=(2 * period / count).min(period));
+        let mut task =
+            Task::new(Service::from_nanos(cost), Span::from_nanos(period)).expect("a task");
+        if random.random_bool(0.3) {
+            let deadline = random.random_range(cost..=2 * period);
+            task = task
+                .with_deadline(Span::from_nanos(deadline))
+                .expect("a deadline");
+        }
+        if jitters {
+            task = task.with_jitter(Span::from_nanos(random.random_range(0..period)));
+        }
+        if regions {
+            let longest = Service::from_nanos(random.random_range(1..=cost));
+            let last = Service::from_nanos(random.random_range(1..=longest.as_nanos()));
+            let preemption = match random.random_range(0..4) {
+                0 => Preemption::Anywhere,
+                1 => Preemption::Floating { longest },
+                2 => Preemption::Fixed { longest, last },
+                _ => Preemption::Never,
+            };
+            task = task.with_preemption(preemption).expect("it fits");
+        }
+        let level = random.random_range(1..=count as u8);
+        let policy = if ranked {
+            Policy::Priority(level)
+        } else {
+            Policy::Unsaid
+        };
+        (policy, task)
+    });
+    set_of(tasks.collect())
+}
+
+/// The only processor of a plan.
+fn only(set: &TaskSet, options: &Options) -> ProcessorPlan {
+    let mut plan = plan(set, options).expect("no overflow");
+    assert_eq!(plan.processors.len(), 1);
+    plan.processors.remove(0)
+}
+
+#[test]
+fn the_twin_never_exceeds_a_bound_and_often_reaches_it() {
+    let (mut compared, mut reached, mut jobs) = (0_u64, 0_u64, 0_u64);
+    for seed in 0..cases() {
+        let set = random(seed);
+        let options = Options {
+            scheduler: Scheduler::FixedPriority,
+            ..Options::default()
+        };
+        let found = only(&set, &options);
+        for task in &found.tasks {
+            if let (Some(bound), Some(seen)) = (task.bound_ns, task.observed_max_ns) {
+                assert!(seen <= bound, "seed {seed}: {task:?}");
+                compared += 1;
+                reached += u64::from(seen == bound);
+                jobs += task.observed_jobs;
+            }
+        }
+    }
+    println!("{compared} bounds compared with {jobs} jobs, {reached} of them reached");
+    assert!(compared > cases(), "{compared}");
+    assert!(2 * reached > compared, "{reached} of {compared}");
+}
+
+/// With a change made, the plan of the set is an admission.
+fn changed(set: &TaskSet, found: &ProcessorPlan, costs_ns: &[u64], periods_ns: &[u64]) -> TaskSet {
+    let mut changed = set.clone();
+    for (place, task) in changed.tasks.iter_mut().enumerate() {
+        let former = task.work.clone().expect("known");
+        let cost = Service::from_nanos(costs_ns[place]);
+        let period = Span::from_nanos(periods_ns[place]);
+        let deadline = if former.deadline() == former.period() {
+            period
+        } else {
+            former.deadline()
+        };
+        let shorter = |region: Service| region.min(cost);
+        let preemption = match former.preemption() {
+            Preemption::Floating { longest } => Preemption::Floating {
+                longest: shorter(longest),
+            },
+            Preemption::Fixed { longest, last } => Preemption::Fixed {
+                longest: shorter(longest),
+                last: shorter(last),
+            },
+            other => other,
+        };
+        let task_now = Task::new(cost, period).and_then(|task| task.with_deadline(deadline));
+        let task_now = task_now.map(|task| task.with_jitter(former.jitter()));
+        task.work = Ok(task_now
+            .and_then(|task| task.with_preemption(preemption))
+            .expect("a task"));
+    }
+    assert_eq!(found.tasks.len(), set.tasks.len());
+    changed
+}
+
+#[test]
+fn advice_that_is_followed_is_accepted() {
+    let mut followed = 0_u64;
+    for seed in 0..cases() {
+        let set = random(seed);
+        let options = Options {
+            observe: false,
+            ..Options::default()
+        };
+        let found = only(&set, &options);
+        assert!(!found.admitted || found.nearest.is_empty(), "seed {seed}");
+        for change in &found.nearest {
+            let mut follow = changed(&set, &found, &change.costs_ns, &change.periods_ns);
+            let mut scheduler = Scheduler::Auto;
+            if change.text.starts_with("as it is") {
+                follow
+                    .tasks
+                    .iter_mut()
+                    .for_each(|task| task.policy = Policy::Unsaid);
+                scheduler = if change.test.starts_with("earliest") {
+                    Scheduler::Edf
+                } else {
+                    Scheduler::FixedPriority
+                };
+            }
+            let again = only(
+                &follow,
+                &Options {
+                    scheduler,
+                    ..options
+                },
+            );
+            assert!(again.admitted, "seed {seed}: {change:?}");
+            assert_eq!(again.test, change.test, "seed {seed}: {change:?}");
+            followed += 1;
+        }
+        let scale = found.scale_ppm.unwrap_or(0);
+        if found.admitted {
+            assert!(
+                scale >= 1_000_000 || found.utilization_ppm > 999_900,
+                "seed {seed}: {scale}"
+            );
+        } else {
+            assert!(scale < 1_000_000, "seed {seed}: {scale}");
+        }
+    }
+    println!("{followed} changes followed");
+    assert!(followed > cases() / 4, "{followed}");
+}
+
+#[test]
+fn margins_are_admitted_to_the_last_digit() {
+    let mut asked = 0_u64;
+    for seed in 0..cases() / 4 {
+        let set = random(seed);
+        let options = Options {
+            observe: false,
+            ..Options::default()
+        };
+        let found = only(&set, &options);
+        let costs: Vec<u64> = set
+            .tasks
+            .iter()
+            .map(|task| task.work.clone().map_or(0, |work| work.cost().as_nanos()))
+            .collect();
+        let periods: Vec<u64> = set
+            .tasks
+            .iter()
+            .map(|task| task.work.clone().map_or(1, |work| work.period().as_nanos()))
+            .collect();
+        for (place, task) in set.tasks.iter().enumerate() {
+            let line = found
+                .tasks
+                .iter()
+                .find(|line| line.name == task.name)
+                .expect("a line");
+            if let Some(largest) = line.largest_cost_ns {
+                let mut with = costs.clone();
+                with[place] = largest;
+                let again = only(&changed(&set, &found, &with, &periods), &options);
+                assert!(again.admitted, "seed {seed}: {line:?}");
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > cases() / 4, "{asked}");
+}
+
+#[test]
+fn a_reservation_gives_longer_bounds_than_a_processor_and_shorter_ones_than_a_slower_kernel() {
+    let set = read(
+        "name,cost_us,period_ms\na,100,10\nb,300,40\n",
+        "x.csv",
+        Format::Csv,
+    );
+    let set = set.expect("a task set");
+    let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).expect("2/8");
+    let tick = Span::from_millis(4);
+    let supplies = [
+        Supply::Dedicated,
+        Supply::Reserved(reservation, Kind::Slots),
+        Supply::Reserved(reservation, Kind::Deadline { tick: Span::ZERO }),
+        Supply::Reserved(reservation, Kind::Deadline { tick }),
+    ];
+    let bounds = supplies.map(|supply| {
+        let options = Options {
+            supply,
+            scheduler: Scheduler::FixedPriority,
+            ..Options::default()
+        };
+        let found = only(&set, &options);
+        found.tasks[0].bound_ns.expect("a bound")
+    });
+    // The whole, then Y − X and 2(Y − X) before it, then with a kernel that looks every 4 ms.
+    assert_eq!(bounds[..3], [100_000, 6_100_000, 12_100_000]);
+    assert!(bounds[3] > bounds[2], "{bounds:?}");
+}
+
+#[test]
+fn tasks_on_no_processor_are_placed_where_they_are_admitted() {
+    let text = "name,cost_ms,period_ms,processor\na,6,10,\nb,6,10,\nc,3,10,0\nd,3,10,\n";
+    let set = read(text, "x.csv", Format::Csv).expect("a task set");
+    let options = Options::default();
+    assert!(!plan(&set, &options).expect("a plan").admitted);
+    let options = Options {
+        processors: Some(2),
+        ..options
+    };
+    let two = plan(&set, &options).expect("a plan");
+    assert!(two.admitted);
+    let names = |place: usize| -> Vec<&str> {
+        two.processors[place]
+            .tasks
+            .iter()
+            .map(|task| task.name.as_str())
+            .collect()
+    };
+    assert_eq!((names(0), names(1)), (vec!["a", "c"], vec!["b", "d"]));
+    assert!(two.notes[0].contains("first fit"), "{:?}", two.notes);
+    let text = "cost_ms,period_ms,processor\n6,10,3\n";
+    let set = read(text, "x.csv", Format::Csv).expect("a task set");
+    let wrong = plan(&set, &options).expect_err("there is no processor 3");
+    assert!(wrong.to_string().contains("processor 3, and there are 2"));
+}
+
+#[test]
+fn what_is_not_analysed_gives_no_bound_to_whom_it_may_delay() {
+    let timer = "\"timer\": { \"ref\": \"unique\", \"period\": 10000 }";
+    let fifo = |priority: u8, rest: &str| {
+        format!(
+            "{{ \"policy\": \"SCHED_FIFO\", \"priority\": {priority}, \"run\": 100, {rest} {timer} }}"
+        )
+    };
+    let (top, middle, low) = (fifo(3, ""), fifo(2, "\"lock\": \"m\","), fifo(1, ""));
+    let text =
+        format!("{{ \"tasks\": {{ \"top\": {top}, \"middle\": {middle}, \"low\": {low} }} }}");
+    let set = read(&text, "x.json", Format::RtApp).expect("a task set");
+    let found = only(&set, &Options::default());
+    assert!(!found.admitted);
+    let bounds: Vec<bool> = found
+        .tasks
+        .iter()
+        .map(|task| task.bound_ns.is_some())
+        .collect();
+    assert_eq!(bounds, [true, false, false]);
+    let why = found.tasks[2].no_bound.as_deref().expect("a reason");
+    assert!(why.contains("`middle` may go first"), "{why}");
+}
+
+#[test]
+fn numbers_at_the_end_of_what_can_be_counted_are_planned_or_refused() {
+    let ends = [1, 2, u64::MAX / 8, u64::MAX / 2 + 1, u64::MAX];
+    let mut planned = 0;
+    for cost in ends {
+        for period in ends {
+            for (deadline, jitter) in [(1, 0), (period, u64::MAX), (u64::MAX, 1)] {
+                let task = Task::new(Service::from_nanos(cost), Span::from_nanos(period));
+                let task = task.and_then(|task| task.with_deadline(Span::from_nanos(deadline)));
+                let task = task.expect("a task").with_jitter(Span::from_nanos(jitter));
+                let set = set_of(vec![(Policy::Unsaid, task); 2]);
+                for scheduler in [Scheduler::Auto, Scheduler::Edf, Scheduler::Rmdp] {
+                    let options = Options {
+                        scheduler,
+                        ..Options::default()
+                    };
+                    planned += u32::from(plan(&set, &options).is_ok());
+                }
+            }
+        }
+    }
+    assert!(planned > 0);
+}
+
+#[test]
+fn what_the_kernel_refuses_is_not_admitted() {
+    let timer = "\"timer\": { \"ref\": \"unique\", \"period\": 10000 }";
+    let text = |runtime: u32| {
+        format!(
+            "{{ \"tasks\": {{ \"a\": {{ \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": {runtime}, \"dl-period\": 10000, \"run\": 100, {timer} }} }} }}"
+        )
+    };
+    let only_with = |runtime: u32| {
+        let set = read(&text(runtime), "x.json", Format::RtApp).expect("a task set");
+        only(&set, &Options::default())
+    };
+    assert!(only_with(8_900).admitted);
+    let refused = only_with(9_700);
+    assert!(!refused.admitted);
+    let why = refused.tasks[0].no_bound.as_deref().expect("a reason");
+    assert!(why.contains("EBUSY"), "{why}");
+}
+
+#[test]
+fn the_shipped_sets_have_these_plans() {
+    let csv = include_str!("../../../scenarios/upcalls-12.csv");
+    let csv = read(csv, "upcalls-12.csv", Format::Csv).expect("a task set");
+    let json = include_str!("../../../scenarios/rt-app.json");
+    let json = read(json, "rt-app.json", Format::RtApp).expect("a task set");
+    for (name, set) in [("upcalls", &csv), ("rt_app", &json)] {
+        let text = render(&plan(set, &Options::default()).expect("a plan"));
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
+        insta::assert_snapshot!(name, text);
+    }
+    let options = Options {
+        scheduler: Scheduler::Rmdp,
+        ..Options::default()
+    };
+    insta::assert_snapshot!(
+        "upcalls_rmdp",
+        render(&plan(&csv, &options).expect("a plan"))
+    );
+}

@@ -1,0 +1,358 @@
+//! Random task sets have the distributions that they are said to have. Seeds are fixed, so nothing here passes or fails by chance; the
+//! limits are those that a right generator keeps with 999 of 1000 seeds, and wrong ones are shown to miss them.
+
+use std::collections::BTreeSet;
+
+use laxity_lab::workload::{
+    BoundedSimplex, Deadlines, Draws, Jitter, Periods, Recipe, RecipeError, Regions, Shares,
+    automotive, uunifast, uunifast_discard,
+};
+use laxity_model::Span;
+use laxity_model::analysis::{Preemption, Task};
+use proptest::prelude::*;
+
+/// The Kolmogorov-Smirnov distance times √N is below this in 999 of 1000 cases.
+const KOLMOGOROV: f64 = 1.95;
+
+/// √N times the greatest distance between the distribution of the values and `expected`.
+fn distance(mut values: Vec<f64>, expected: impl Fn(f64) -> f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let count = values.len() as f64;
+    let gaps = values.iter().enumerate().map(|(index, value)| {
+        let expected = expected(*value);
+        let (before, after) = (index as f64 / count, (index + 1) as f64 / count);
+        (expected - before).max(after - expected)
+    });
+    gaps.fold(0.0, f64::max) * count.sqrt()
+}
+
+/// The same for two samples of one size.
+fn distance_of_two(a: Vec<f64>, mut b: Vec<f64>) -> f64 {
+    b.sort_by(f64::total_cmp);
+    let count = b.len() as f64;
+    let steps = move |value: f64| b.partition_point(|other| *other <= value) as f64 / count;
+    distance(a, steps) / 2.0_f64.sqrt()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn variance(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64
+}
+
+/// Component `index` of many vectors.
+fn component(vectors: &[Vec<f64>], index: usize) -> Vec<f64> {
+    vectors.iter().map(|vector| vector[index]).collect()
+}
+
+const VECTORS: usize = 20_000;
+
+fn vectors(seed: u64, draw: impl Fn(&mut Draws) -> Vec<f64>) -> Vec<Vec<f64>> {
+    let mut draws = Draws::new(seed, 0);
+    (0..VECTORS).map(|_| draw(&mut draws)).collect()
+}
+
+/// Each component of a vector that is uniform over the simplex has the distribution Beta(1, n − 1): mean 1/n, variance
+/// (n − 1)/(n²(n + 1)), P(u ≤ x) = 1 − (1 − x)ⁿ⁻¹; two of them have the correlation −1/(n − 1).
+#[test]
+fn uunifast_is_uniform_over_the_simplex() {
+    let (n, total) = (5, 0.9);
+    let drawn = vectors(1, |draws| uunifast(n, total, draws));
+    let size = n as f64;
+    let spread = (size - 1.0) / (size * size * (size + 1.0));
+    for index in 0..n {
+        let parts: Vec<f64> = component(&drawn, index).iter().map(|u| u / total).collect();
+        let error = (spread / VECTORS as f64).sqrt();
+        assert!((mean(&parts) - 1.0 / size).abs() < 3.3 * error, "{index}");
+        assert!((variance(&parts) / spread - 1.0).abs() < 0.05, "{index}");
+        let far = distance(parts, |x| 1.0 - (1.0 - x).powi(n as i32 - 1));
+        assert!(far < KOLMOGOROV, "component {index}: {far}");
+    }
+    let (a, b) = (component(&drawn, 0), component(&drawn, 4));
+    let products: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a * b).collect();
+    let correlation =
+        (mean(&products) - mean(&a) * mean(&b)) / (variance(&a) * variance(&b)).sqrt();
+    assert!((correlation + 0.25).abs() < 0.025, "{correlation}");
+}
+
+/// What UUniFast was made against: uniform numbers divided by their sum crowd in the middle.
+#[test]
+fn scaled_uniform_numbers_would_be_found_out() {
+    let naive = vectors(1, |draws| {
+        let raw: Vec<f64> = (0..5).map(|_| draws.unit()).collect();
+        let sum: f64 = raw.iter().sum();
+        raw.iter().map(|u| u / sum).collect()
+    });
+    let far = distance(component(&naive, 0), |x| 1.0 - (1.0 - x).powi(4));
+    assert!(far > 5.0 * KOLMOGOROV, "{far}");
+}
+
+/// Two ways to the uniform distribution under one bound for all: discard, and count.
+#[test]
+fn discarding_and_counting_agree() {
+    let (n, total, limit) = (4, 1.5, 0.6);
+    let discarded = vectors(2, |draws| {
+        uunifast_discard(n, total, limit, draws).expect("possible")
+    });
+    let simplex = BoundedSimplex::new(total, &[limit; 4], 10_000).expect("possible");
+    let counted = vectors(3, |draws| simplex.draw(draws));
+    for index in 0..n {
+        let far = distance_of_two(component(&discarded, index), component(&counted, index));
+        assert!(far < KOLMOGOROV, "component {index}: {far}");
+    }
+}
+
+/// Different bounds, against the slow and obvious way: draw without bounds, and draw again if one is not kept.
+#[test]
+fn a_bound_for_each_is_the_uniform_distribution_under_these_bounds() {
+    let (total, bounds) = (1.0, [0.9, 0.5, 0.35, 0.2]);
+    let obvious = vectors(4, |draws| {
+        loop {
+            let drawn = uunifast(4, total, draws);
+            if drawn.iter().zip(&bounds).all(|(u, bound)| u <= bound) {
+                return drawn;
+            }
+        }
+    });
+    let simplex = BoundedSimplex::new(total, &bounds, 10_000).expect("possible");
+    let counted = vectors(5, |draws| simplex.draw(draws));
+    for index in 0..4 {
+        let far = distance_of_two(component(&obvious, index), component(&counted, index));
+        assert!(far < KOLMOGOROV, "component {index}: {far}");
+    }
+    // Cutting each to its bound and giving the rest to the others is another distribution, and is found out.
+    let cut = vectors(6, |draws| {
+        let mut drawn = uunifast(4, total, draws);
+        for index in (1..4).rev() {
+            let surplus = (drawn[index] - bounds[index]).max(0.0);
+            drawn[index] -= surplus;
+            drawn[index - 1] += surplus;
+        }
+        drawn
+    });
+    let far = distance_of_two(component(&obvious, 1), component(&cut, 1));
+    assert!(far > 3.0 * KOLMOGOROV, "{far}");
+}
+
+#[test]
+fn what_is_nearly_always_discarded_is_given_up() {
+    let drawn = uunifast_discard(12, 11.5, 1.0, &mut Draws::new(1, 0));
+    assert_eq!(drawn, Err(RecipeError::TooRare));
+    let drawn = uunifast_discard(3, 2.0, 0.5, &mut Draws::new(1, 0));
+    assert_eq!(drawn, Err(RecipeError::Impossible));
+}
+
+fn millis(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+#[test]
+fn logarithms_of_periods_are_uniform() {
+    let (least, most, grain) = (millis(10), millis(1000), Span::from_micros(1));
+    let periods = Periods::LogUniform { least, most, grain };
+    let mut draws = Draws::new(7, 0);
+    let drawn: Vec<u64> = (0..VECTORS)
+        .map(|_| periods.draw(&mut draws).as_nanos())
+        .collect();
+    assert!(drawn.iter().all(|t| t % 1_000 == 0));
+    assert!(
+        drawn
+            .iter()
+            .all(|t| (10_000_000..=1_000_000_000).contains(t))
+    );
+    let logarithms = drawn.iter().map(|t| (*t as f64).ln()).collect();
+    let (low, high) = (1e7_f64.ln(), 1e9_f64.ln());
+    let far = distance(logarithms, |x| (x - low) / (high - low));
+    assert!(far < KOLMOGOROV, "{far}");
+    let uniform = Periods::Uniform { least, most, grain };
+    let drawn = (0..VECTORS).map(|_| uniform.draw(&mut draws).as_nanos() as f64);
+    let far = distance(drawn.collect(), |x| (x - 1e7) / (1e9 - 1e7));
+    assert!(far < KOLMOGOROV, "{far}");
+}
+
+/// A coarse grain: the last multiple is as reachable as the first.
+#[test]
+fn all_multiples_of_the_grain_come() {
+    let (least, most, grain) = (millis(1), millis(5), millis(1));
+    for periods in [
+        Periods::LogUniform { least, most, grain },
+        Periods::Uniform { least, most, grain },
+    ] {
+        let mut draws = Draws::new(8, 0);
+        let drawn: BTreeSet<_> = (0..1_000).map(|_| periods.draw(&mut draws)).collect();
+        assert_eq!(drawn, (1..=5).map(millis).collect(), "{periods:?}");
+    }
+}
+
+#[test]
+fn automotive_periods_have_their_shares() {
+    let mut draws = Draws::new(9, 0);
+    let total: u32 = automotive::CLASSES.iter().map(|c| c.share_percent).sum();
+    let mut chi = 0.0;
+    let drawn: Vec<u64> = (0..VECTORS)
+        .map(|_| automotive::class(&mut draws).period_ms)
+        .collect();
+    for class in automotive::CLASSES {
+        let count = drawn.iter().filter(|ms| **ms == class.period_ms).count() as f64;
+        let expected = VECTORS as f64 * f64::from(class.share_percent) / f64::from(total);
+        chi += (count - expected).powi(2) / expected;
+    }
+    // χ² of eight degrees of freedom is below 26.1 in 999 of 1000 cases.
+    assert!(chi < 26.1, "{chi}");
+}
+
+#[test]
+fn average_execution_times_have_their_least_mean_and_greatest() {
+    for class in automotive::CLASSES {
+        let mut draws = Draws::new(10, class.period_ms);
+        let [least, expected, greatest] = class.average_ns.map(|ns| ns as f64);
+        let drawn: Vec<f64> = (0..VECTORS).map(|_| class.average(&mut draws)).collect();
+        assert!(drawn.iter().all(|t| (least..=greatest).contains(t)));
+        let error = (variance(&drawn) / VECTORS as f64).sqrt();
+        let off = (mean(&drawn) - expected).abs();
+        assert!(off < 3.3 * error, "{} ms: {off} ns", class.period_ms);
+    }
+}
+
+#[test]
+fn automotive_sets_have_the_utilization_asked_for() {
+    for seed in 0..200 {
+        let tasks = automotive::set(0.7, &mut Draws::new(seed, 0)).expect("a set");
+        assert!((1..=9).contains(&tasks.len()));
+        assert!(tasks.windows(2).all(|t| t[0].period() < t[1].period()));
+        let short = 0.7 - utilization(&tasks);
+        assert!((-1e-12..1e-6).contains(&short), "{short}");
+    }
+    assert!(automotive::set(1.5, &mut Draws::new(0, 0)).is_err());
+    assert!(automotive::set(0.0, &mut Draws::new(0, 0)).is_err());
+}
+
+fn utilization(tasks: &[Task]) -> f64 {
+    let part = |task: &Task| task.cost().as_nanos() as f64 / task.period().as_nanos() as f64;
+    tasks.iter().map(part).sum()
+}
+
+fn recipe() -> Recipe {
+    Recipe {
+        tasks: 10,
+        utilization: 0.8,
+        shares: Shares::Any,
+        periods: Periods::LogUniform {
+            least: millis(10),
+            most: millis(100),
+            grain: Span::from_micros(1),
+        },
+        deadlines: Deadlines::Implicit,
+        jitter: Jitter::None,
+        regions: Regions::None,
+    }
+}
+
+#[test]
+fn a_recipe_that_makes_no_sense_is_refused() {
+    let wrong: [fn(&mut Recipe); 10] = [
+        |r| r.tasks = 0,
+        |r| r.utilization = 0.0,
+        |r| r.utilization = f64::INFINITY,
+        |r| r.shares = Shares::UpTo(0.05),
+        |r| r.shares = Shares::Within(vec![1.0; 9]),
+        |r| r.shares = Shares::Within(vec![0.01; 10]),
+        |r| {
+            let (least, most, grain) = (millis(100), millis(10), millis(1));
+            r.periods = Periods::LogUniform { least, most, grain };
+        },
+        |r| r.deadlines = Deadlines::Constrained { part: 1.5 },
+        |r| r.jitter = Jitter::UpTo(-0.1),
+        |r| r.regions = Regions::Floating(f64::NAN),
+    ];
+    assert!(recipe().generator().is_ok());
+    for (index, change) in wrong.iter().enumerate() {
+        let mut recipe = recipe();
+        change(&mut recipe);
+        assert!(recipe.generator().is_err(), "number {index}");
+    }
+}
+
+/// Curves over the utilization or the regions compare sets that differ in nothing else.
+#[test]
+fn sets_of_one_seed_belong_together() {
+    let draw = |change: fn(&mut Recipe)| {
+        let mut recipe = recipe();
+        change(&mut recipe);
+        let generator = recipe.generator().expect("a recipe");
+        generator.draw(&mut Draws::new(1, 2)).expect("a set")
+    };
+    let base = draw(|_| {});
+    let fuller = draw(|r| r.utilization = 0.9);
+    let cut = draw(|r| r.regions = Regions::Cut(0.25));
+    for ((base, fuller), cut) in base.iter().zip(&fuller).zip(&cut) {
+        assert_eq!(base.period(), fuller.period());
+        let ratio = fuller.cost().as_nanos() as f64 / base.cost().as_nanos() as f64;
+        assert!((ratio - 1.125).abs() < 1e-3, "{ratio}");
+        assert_eq!((base.cost(), base.period()), (cut.cost(), cut.period()));
+    }
+}
+
+/// Ticks that are coarse for the set: execution times of less than a tick are raised to one.
+#[test]
+fn no_execution_time_is_rounded_to_nothing() {
+    let mut recipe = recipe();
+    let (least, most, grain) = [10, 20, 1].map(Span::from_nanos).into();
+    recipe.periods = Periods::Uniform { least, most, grain };
+    recipe.utilization = 0.2;
+    let generator = recipe.generator().expect("a recipe");
+    let tasks = generator.draw(&mut Draws::new(1, 0)).expect("a set");
+    assert!(tasks.iter().all(|task| task.cost().as_nanos() >= 1));
+    let raised: f64 = tasks
+        .iter()
+        .map(|t| 1.0 / t.period().as_nanos() as f64)
+        .sum();
+    assert!(utilization(&tasks) > 0.2 && utilization(&tasks) <= 0.2 + raised);
+}
+
+proptest! {
+    #[test]
+    fn a_set_keeps_what_its_recipe_says(
+        tasks in 1_usize..15,
+        utilization_asked in 0.05_f64..1.0,
+        part in 0.0_f64..=1.0,
+        kind in 0..3,
+        seed in any::<u64>(),
+    ) {
+        let mut recipe = recipe();
+        (recipe.tasks, recipe.utilization) = (tasks, utilization_asked);
+        recipe.shares = match kind {
+            0 => Shares::Any,
+            1 => Shares::UpTo(1.0),
+            _ => Shares::Within(vec![(2.0 * utilization_asked / tasks as f64).max(0.5); tasks]),
+        };
+        recipe.deadlines = Deadlines::Constrained { part };
+        recipe.jitter = Jitter::UpTo(part);
+        recipe.regions = Regions::Floating(part);
+        // One task may need more than its bound of one half.
+        prop_assume!(kind != 2 || tasks > 1);
+        let generator = recipe.generator().expect("a recipe");
+        let set = generator.draw(&mut Draws::new(seed, 0)).expect("a set");
+        prop_assert_eq!(set.len(), tasks);
+        let grains: f64 = set.iter().map(|t| 1.0 / t.period().as_nanos() as f64).sum();
+        let off = utilization(&set) - utilization_asked;
+        prop_assert!(off > -grains - 1e-12 && off < grains + 1e-12);
+        for task in &set {
+            let (cost, period) = (task.cost().as_nanos(), task.period().as_nanos());
+            prop_assert!((10_000_000..=100_000_000).contains(&period));
+            prop_assert!(cost >= 1 && cost <= period);
+            let deadline = task.deadline().as_nanos();
+            let least = cost as f64 + part * (period - cost) as f64;
+            prop_assert!(deadline <= period && deadline as f64 >= least - 1e-3);
+            prop_assert!(task.jitter().as_nanos() as f64 <= part * period as f64);
+            let Preemption::Floating { longest } = task.preemption() else {
+                return Err(TestCaseError::fail("a floating region"));
+            };
+            let longest = longest.as_nanos();
+            prop_assert!(longest >= 1 && longest as f64 <= (part * cost as f64).max(1.0));
+        }
+    }
+}

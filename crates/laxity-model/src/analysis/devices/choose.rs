@@ -1,0 +1,87 @@
+//! What a device should ask for.
+
+use alloc::vec::Vec;
+use core::cmp::{Ordering, Reverse};
+
+use super::{Device, serves};
+use crate::analysis::Overflow;
+use crate::analysis::supply::SupplyBound;
+use crate::{Reservation, Service, Span};
+
+/// The least X, a multiple of `granularity` (of 1 ns if that is zero), for which X every `period` serves the device; `None` if not even the largest multiple in
+/// the period does.
+///
+/// `supply` says what a reservation is worth: [`Continuous::new`](crate::analysis::supply::Continuous::new) for slots,
+/// [`PeriodicResource::new`](crate::analysis::supply::PeriodicResource::new), or
+/// [`KernelDeadline::alone`](crate::analysis::supply::KernelDeadline::alone) with a tick; `None` for what it cannot be. More X must not
+/// give less. Exact as [`serves`] is; an answer that is unknown counts as no. Cost: [`serves`] at most 64 times.
+///
+/// ```
+/// use laxity_model::analysis::devices::{Device, least_reservation};
+/// use laxity_model::analysis::supply::Continuous;
+/// use laxity_model::{Service, Span};
+///
+/// let modem = Device::duplex(Service::from_micros(1_840), Span::from_micros(12_500), 90, 512, 104)?;
+/// let millisecond = Span::from_millis(1);
+/// let supply = |reservation| Some(Continuous::new(reservation));
+/// let least = least_reservation(&modem, Span::from_millis(16), millisecond, supply);
+/// assert_eq!(least.unwrap().map(|r| r.service()), Some(Service::from_millis(4)));
+/// # Ok::<(), laxity_model::analysis::devices::DeviceError>(())
+/// ```
+pub fn least_reservation<S: SupplyBound>(
+    device: &Device,
+    period: Span,
+    granularity: Span,
+    supply: impl Fn(Reservation) -> Option<S>,
+) -> Result<Option<Reservation>, Overflow> {
+    let grain = granularity.as_nanos().max(1);
+    let of = |grains: u64| Reservation::new(Service::from_nanos(grains * grain), period).ok();
+    let is_served = |grains: u64| -> Result<bool, Overflow> {
+        let Some(supply) = of(grains).and_then(&supply) else {
+            return Ok(false);
+        };
+        Ok(serves(device, &supply)?.is_served())
+    };
+    let (mut short, mut enough) = (0, period.as_nanos() / grain);
+    if enough == 0 || !is_served(enough)? {
+        return Ok(None);
+    }
+    while enough - short > 1 {
+        let middle = short + (enough - short) / 2;
+        // What is so little that its windows do not fit serves nobody.
+        if is_served(middle).unwrap_or(false) {
+            enough = middle;
+        } else {
+            short = middle;
+        }
+    }
+    Ok(of(enough))
+}
+
+/// The least reservation for each of these periods, in their order.
+pub fn least_reservations<S: SupplyBound>(
+    device: &Device,
+    periods: &[Span],
+    granularity: Span,
+    supply: impl Fn(Reservation) -> Option<S>,
+) -> Result<Vec<Option<Reservation>>, Overflow> {
+    let least = |period: &Span| least_reservation(device, *period, granularity, &supply);
+    periods.iter().map(least).collect()
+}
+
+/// Of these, the one with the least share; of several, that with the longest period, which has the fewest edges in a second. Exact.
+#[must_use]
+pub fn cheapest(reservations: impl IntoIterator<Item = Reservation>) -> Option<Reservation> {
+    reservations.into_iter().min_by(|a, b| {
+        let by_share = compare_shares(*a, *b);
+        by_share.then_with(|| Reverse(a.period()).cmp(&Reverse(b.period())))
+    })
+}
+
+/// X/Y against X/Y.
+pub(super) fn compare_shares(a: Reservation, b: Reservation) -> Ordering {
+    let product = |service: Service, period: Span| {
+        u128::from(service.as_nanos()) * u128::from(period.as_nanos())
+    };
+    product(a.service(), b.period()).cmp(&product(b.service(), a.period()))
+}

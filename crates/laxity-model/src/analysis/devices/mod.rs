@@ -1,0 +1,273 @@
+//! Which reservation serves a device that fills and empties rings of samples at a constant rate.
+//!
+//! The question that Jones and Saroiu ask in §6.6 of "Predictability Requirements of a Soft Modem", and that they expect other soft
+//! devices (DSL, audio) to pose "with different parameters as dictated by the particular buffer size and rate values".
+//!
+//! * [`two_line_model`]: the study's own answer, from share and gap alone.
+//! * [`serves`]: the exact answer, from a supply and the rings; with the margins, or the block that comes too late.
+//! * [`least_reservation`], [`least_reservations`], [`cheapest`]: what to ask for.
+//! * [`fit`]: several devices on one processor, with the slot table that serves them.
+
+mod choose;
+mod fit;
+mod serve;
+
+pub use choose::{cheapest, least_reservation, least_reservations};
+pub use fit::{Fit, Unfit, fit};
+pub use serve::{Answer, Late, Limit, Margins, serves};
+
+use crate::analysis::Fraction;
+use crate::{Reservation, Service, Span};
+
+/// A device that moves samples at a constant rate and interrupts after every block of them.
+///
+/// At time kT the k-th block of B samples is complete and its work C is released; blocks are worked on in order, each as it comes or as
+/// soon as those before it are done. When the work of a block completes, its B samples leave the input ring, and B samples are
+/// appended to the output. Meanwhile:
+///
+/// * *Input*: a sample arrives every T/B. A ring of n samples *overflows* when n of them are unread, for then what is to be written
+///   next overwrites the oldest ("this value … will wrap around to zero (indicating loss of data) should it ever reach 512", §6.1). So
+///   a block's work must complete (n − B)·T/B after its interrupt.
+/// * *Output*: a sample is sent every T/B. At a block's interrupt, all before it done, the driver is m samples ahead, its *lead*; the
+///   output *underflows* when a sample is due that has not been appended: m·T/B after the interrupt, unless the work is
+///   complete by then.
+/// * *Calls*: while a block waits or is worked on, no stretch of more than g may pass without service.
+///
+/// What happens at the very instant of a limit is in time.
+///
+/// ```
+/// use laxity_model::analysis::devices::{Device, serves};
+/// use laxity_model::analysis::supply::Continuous;
+/// use laxity_model::{Reservation, Service, Span};
+///
+/// // 1.84 ms of work every 12.5 ms for blocks of 90 samples; a ring of 512, and the output 104 samples ahead.
+/// let modem = Device::duplex(Service::from_micros(1_840), Span::from_micros(12_500), 90, 512, 104)?;
+/// let served = |x, y| {
+///     let reservation = Reservation::new(Service::from_millis(x), Span::from_millis(y)).unwrap();
+///     serves(&modem, &Continuous::new(reservation)).map(|answer| answer.is_served())
+/// };
+/// assert_eq!(served(4, 16), Ok(true));
+/// // Enough of the processor, but too seldom.
+/// assert_eq!(served(7, 20), Ok(false));
+/// # Ok::<(), laxity_model::analysis::devices::DeviceError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Device {
+    work: Service,
+    period: Span,
+    block: u64,
+    ring: Option<u64>,
+    lead: Option<u64>,
+    longest_pause: Option<Span>,
+}
+
+/// Why numbers are no device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// C is zero.
+    #[error("the work for a block must be more than zero")]
+    NoWork,
+    /// T is zero.
+    #[error("the time of a block must be more than zero")]
+    NoPeriod,
+    /// B is zero.
+    #[error("a block must have a sample at least")]
+    NoBlock,
+    /// The ring is full, and so overflows, as soon as a block has arrived.
+    #[error("an input ring of {ring} samples overflows with the first block of {block}")]
+    Ring {
+        /// n.
+        ring: u64,
+        /// B.
+        block: u64,
+    },
+    /// m is zero.
+    #[error("the output must be a sample ahead at least")]
+    NoLead,
+}
+
+impl Device {
+    /// A device that is read: so much work for every block of `block` samples, which arrive in `period`, from a ring of `ring`.
+    pub fn capture(
+        work: Service,
+        period: Span,
+        block: u64,
+        ring: u64,
+    ) -> Result<Self, DeviceError> {
+        Self::new(work, period, block, Some(ring), None)
+    }
+
+    /// A device that is written: so much work for every block of `block` samples, which are sent in `period`, `lead` ahead.
+    pub fn playback(
+        work: Service,
+        period: Span,
+        block: u64,
+        lead: u64,
+    ) -> Result<Self, DeviceError> {
+        Self::new(work, period, block, None, Some(lead))
+    }
+
+    /// A device that is read and written, a block of each by the same work.
+    pub fn duplex(
+        work: Service,
+        period: Span,
+        block: u64,
+        ring: u64,
+        lead: u64,
+    ) -> Result<Self, DeviceError> {
+        Self::new(work, period, block, Some(ring), Some(lead))
+    }
+
+    fn new(
+        work: Service,
+        period: Span,
+        block: u64,
+        ring: Option<u64>,
+        lead: Option<u64>,
+    ) -> Result<Self, DeviceError> {
+        if work.is_zero() {
+            return Err(DeviceError::NoWork);
+        }
+        if period.is_zero() {
+            return Err(DeviceError::NoPeriod);
+        }
+        if block == 0 {
+            return Err(DeviceError::NoBlock);
+        }
+        if let Some(ring) = ring.filter(|ring| *ring <= block) {
+            return Err(DeviceError::Ring { ring, block });
+        }
+        if lead == Some(0) {
+            return Err(DeviceError::NoLead);
+        }
+        Ok(Self {
+            work,
+            period,
+            block,
+            ring,
+            lead,
+            longest_pause: None,
+        })
+    }
+
+    /// The same device, which besides must not be without service for more than this while it has work.
+    #[must_use]
+    pub const fn called_every(mut self, longest_pause: Span) -> Self {
+        self.longest_pause = Some(longest_pause);
+        self
+    }
+
+    /// C: the most work for a block.
+    #[must_use]
+    pub const fn work(&self) -> Service {
+        self.work
+    }
+
+    /// T: from interrupt to interrupt.
+    #[must_use]
+    pub const fn period(&self) -> Span {
+        self.period
+    }
+
+    /// B: samples from interrupt to interrupt.
+    #[must_use]
+    pub const fn block(&self) -> u64 {
+        self.block
+    }
+
+    /// n, if the device is read.
+    #[must_use]
+    pub const fn ring(&self) -> Option<u64> {
+        self.ring
+    }
+
+    /// m, if the device is written.
+    #[must_use]
+    pub const fn lead(&self) -> Option<u64> {
+        self.lead
+    }
+
+    /// g, if the device must be called so often.
+    #[must_use]
+    pub const fn longest_pause(&self) -> Option<Span> {
+        self.longest_pause
+    }
+
+    /// C/T: the share of a processor that its work takes.
+    #[must_use]
+    pub fn share(&self) -> Fraction {
+        let share = Fraction::new(self.work.as_nanos(), self.period.as_nanos());
+        share.unwrap_or(Fraction::ONE)
+    }
+
+    /// A block's work must be complete this long after its interrupt, or the input ring overflows: (n − B)·T/B, in whole ticks.
+    #[must_use]
+    pub fn input_limit(&self) -> Option<Span> {
+        self.ring.map(|ring| self.time_of(ring - self.block))
+    }
+
+    /// A block's work must be complete this long after its interrupt, or the output underflows: m·T/B, in whole ticks.
+    #[must_use]
+    pub fn output_limit(&self) -> Option<Span> {
+        self.lead.map(|lead| self.time_of(lead))
+    }
+
+    /// Whether a block that is ever later makes the input overflow before the output underflows.
+    fn overflows_first(&self) -> bool {
+        let room = self.ring.map(|ring| ring - self.block);
+        room.is_some_and(|room| self.lead.is_none_or(|lead| room < lead))
+    }
+
+    /// The time in which so many samples are moved, rounded down.
+    fn time_of(&self, samples: u64) -> Span {
+        let scaled = u128::from(samples) * u128::from(self.period.as_nanos());
+        let span = u64::try_from(scaled / u128::from(self.block));
+        // What takes longer than 584 years is no limit.
+        span.map_or(Span::MAX, Span::from_nanos)
+    }
+}
+
+/// The study's model of its modem, by the two lines of its figure 17.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TwoLines {
+    /// X/Y ≥ C/T: on or above the line from the origin.
+    pub is_enough: bool,
+    /// Y − X ≤ g: on or left of the line of equal gaps.
+    pub is_often_enough: bool,
+}
+
+impl TwoLines {
+    /// Whether the model predicts that the device works.
+    #[must_use]
+    pub const fn is_served(&self) -> bool {
+        self.is_enough && self.is_often_enough
+    }
+}
+
+/// What the study's model (Jones, Saroiu §6.6, figure 17) predicts for a device with a reservation and nothing besides: it works if and
+/// only if its share is no less than that of the work and its gap no longer than g, which is the time of a block unless
+/// [`Device::called_every`] says otherwise.
+///
+/// An observation, not a proof: it knows no rings, and takes no account of the time that the work itself needs. Exact arithmetic, O(1).
+///
+/// ```
+/// use laxity_model::analysis::devices::{Device, two_line_model};
+/// use laxity_model::{Reservation, Service, Span};
+///
+/// let modem = Device::capture(Service::from_micros(1_840), Span::from_micros(12_500), 90, 512)?;
+/// let two_of_fourteen = Reservation::new(Service::from_millis(2), Span::from_millis(14)).unwrap();
+/// let lines = two_line_model(&modem, two_of_fourteen);
+/// assert!(!lines.is_enough && lines.is_often_enough);
+/// # Ok::<(), laxity_model::analysis::devices::DeviceError>(())
+/// ```
+#[must_use]
+pub fn two_line_model(device: &Device, reservation: Reservation) -> TwoLines {
+    let product =
+        |service: Service, span: Span| u128::from(service.as_nanos()) * u128::from(span.as_nanos());
+    let longest_gap = device.longest_pause.unwrap_or(device.period);
+    TwoLines {
+        is_enough: product(reservation.service(), device.period)
+            >= product(device.work, reservation.period()),
+        is_often_enough: reservation.longest_gap() <= longest_gap,
+    }
+}

@@ -1,0 +1,155 @@
+//! How far a demand test must look.
+
+use core::cmp::Ordering;
+
+use super::set::{Load, Set, is_whole};
+use crate::analysis::supply::SupplyBound;
+use crate::analysis::{Fraction, Overflow};
+
+/// Bits behind the point.
+const POINT: u32 = 32;
+
+/// A bound from utilizations that is longer than this many of the longest period is held against the busy window, which takes
+/// longer to find.
+const FAR: u64 = 256;
+
+/// What to search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Horizon {
+    /// If there is an overload at all, there is one no later than this.
+    All(u64),
+    /// The best that can be done: none up to this says nothing of later.
+    Part(u64),
+    /// Not even that.
+    Unknown,
+}
+
+/// The sums that bound dbf(t) from above by a line, in units of 2⁻³².
+struct Line {
+    /// Σ U·(T + J − D), over those where it is positive; high.
+    excess: u128,
+    /// The same over the others, without its sign; low.
+    deficit: u128,
+    /// What the rate of the supply exceeds Σ U by; low.
+    gap: u128,
+    /// From where the line bounds the demand if the deficit is used: the last D − J − T.
+    from: u64,
+}
+
+/// For a set that does not need more than the rate of the supply, nor releases jobs that are late already.
+///
+/// Beyond the last D − J − T, dbf(t) ≤ U·t + Σ U·(T + J − D), and sbf(t) ≥ r·(t − delay): with blocking B an overload has
+/// t < (Σ U·(T + J − D) + r·delay + B) / (r − U) (as Zhang, Burns 2009 on a dedicated processor without regions). Without
+/// the negative terms the same holds for all t. Nothing blocks beyond the last D − J. With U = r, or nearly, the busy window
+/// bounds the search, and at last, on a dedicated processor, the hyperperiod: there dbf(t + H) ≤ dbf(t) + H.
+pub(super) fn horizon<S: SupplyBound>(
+    set: &Set,
+    supply: &S,
+    load: Load,
+    ordering: Ordering,
+) -> Result<Horizon, Overflow> {
+    let mut blocking = (0, 0);
+    let mut longest_period = 0;
+    for item in &set.items {
+        longest_period = item.period.get().max(longest_period);
+        if item.blocking > 0 {
+            blocking = (item.blocking.max(blocking.0), item.due.max(blocking.1));
+        }
+    }
+    let line = Line::new(set, supply.rate(), load);
+    let lag = lag(supply);
+    let free = line.bound(lag);
+    let linear = if blocking.0 == 0 {
+        free
+    } else {
+        let after = free.map(|bound| bound.max(blocking.1));
+        let under = line.bound(lag + (u128::from(blocking.0) << POINT));
+        after.into_iter().chain(under).min()
+    };
+    if let Some(bound) = linear
+        && bound / FAR <= longest_period
+    {
+        return Ok(Horizon::All(bound));
+    }
+    let busy = set.busy_window(supply, ordering)?;
+    Ok(match linear.into_iter().chain(busy).min() {
+        Some(bound) => Horizon::All(bound),
+        None => by_hyperperiod(set, supply),
+    })
+}
+
+impl Line {
+    fn new(set: &Set, rate: Fraction, load: Load) -> Self {
+        let (mut excess, mut deficit, mut from) = (0_u128, 0_u128, 0);
+        for item in &set.items {
+            let (cost, period) = (u128::from(item.cost), item.period.get());
+            let share = cost * u128::from(item.period.reciprocal());
+            if let Some(early) = period.checked_sub(item.due) {
+                excess += (((share + cost) >> POINT) + 1) * u128::from(early);
+            } else {
+                let late = item.due - period;
+                deficit += (share >> POINT) * u128::from(late);
+                from = late.max(from);
+            }
+        }
+        let rate = if is_whole(rate) {
+            1 << POINT
+        } else {
+            (u128::from(rate.numerator()) << POINT) / u128::from(rate.denominator())
+        };
+        Self {
+            excess,
+            deficit,
+            gap: rate.saturating_sub((load.most >> POINT) + 1),
+            from,
+        }
+    }
+
+    /// No overload is later than this, if there is anything to be blocked for and lag on top.
+    fn bound(&self, more: u128) -> Option<u64> {
+        let over = |sum: u128| match (sum, self.gap) {
+            (0, _) => Some(0),
+            (_, 0) => None,
+            (sum, gap) => u64::try_from(sum / gap).ok(),
+        };
+        let all = over(self.excess + more);
+        let net = over((self.excess + more).saturating_sub(self.deficit));
+        all.into_iter()
+            .chain(net.map(|net| net.max(self.from)))
+            .min()
+    }
+}
+
+/// rate · delay, in units of 2⁻³²; high.
+fn lag<S: SupplyBound>(supply: &S) -> u128 {
+    let (rate, delay) = (supply.rate(), u128::from(supply.delay().as_nanos()));
+    if delay == 0 {
+        return 0;
+    }
+    let lag = (u128::from(rate.numerator()) * delay).div_ceil(u128::from(rate.denominator()));
+    // The rate is at most one, so this is at most the delay.
+    lag.min(delay) << POINT
+}
+
+/// After the last first deadline, the demand repeats; on a dedicated processor the supply does as well.
+fn by_hyperperiod<S: SupplyBound>(set: &Set, supply: &S) -> Horizon {
+    let hyperperiod = (set.items.iter()).try_fold(1_u64, |multiple, item| {
+        (multiple / gcd(multiple, item.period.get())).checked_mul(item.period.get())
+    });
+    let last = set.items.iter().map(|item| item.due).max().unwrap_or(0);
+    let Some(until) = hyperperiod.and_then(|length| length.checked_add(last)) else {
+        return Horizon::Unknown;
+    };
+    if is_whole(supply.rate()) && supply.delay().is_zero() {
+        Horizon::All(until)
+    } else {
+        Horizon::Part(until)
+    }
+}
+
+const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,93 @@
+//! Whether deadlines are met: response times, looked at no further than to the deadline.
+
+use super::requests::{compare_load, requests_of};
+use super::response::{least_demand, load_of};
+use super::window::{Arrival, Outcome, Window, blocking_of_each};
+use crate::analysis::supply::SupplyBound;
+use crate::analysis::{Doubt, Overflow, Task, Verdict, Witness};
+use crate::{Service, Span};
+
+/// Whether all jobs of a set that is given by priority, the highest first, no two alike, meet their deadlines.
+///
+/// Assumptions and sources are those of [`response_times`](super::response_times); this stops at the first job that misses its
+/// deadline, and looks no further than to each job's deadline, so it is no slower.
+///
+/// **Exact** on a supply that is [attained](SupplyBound::is_attained): [`Verdict::NotSchedulable`] then names the first job of the most
+/// urgent task that misses one. (Where it is due before time 0, because its jitter is longer than its deadline, the witness says 0.)
+/// On other supplies a miss is [`Doubt::Sufficient`]. [`Doubt::TooLong`] as for response times.
+///
+/// ```
+/// use laxity_model::analysis::{Preemption, Task, Verdict, fixed_priority, supply::Dedicated};
+/// use laxity_model::{Service, Span};
+///
+/// let task = |cost, period| Task::new(Service::from_millis(cost), Span::from_millis(period));
+/// let tasks = [task(1, 4)?, task(5, 20)?];
+/// assert_eq!(fixed_priority::test(&tasks, &Dedicated)?, Verdict::Schedulable);
+/// let tasks = [tasks[0], tasks[1].with_preemption(Preemption::Never)?];
+/// let verdict = fixed_priority::test(&tasks, &Dedicated)?;
+/// assert!(matches!(verdict, Verdict::NotSchedulable(witness) if witness.task == 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {
+    let requests = requests_of(tasks)?;
+    let blocking = blocking_of_each(tasks);
+    let all = compare_load(&requests, supply.rate());
+    let (mut reached, mut blocked) = (0_u64, Service::ZERO);
+    for (index, task) in tasks.iter().enumerate() {
+        // All before it meet their deadlines, so they ask for no more than the supply's rate, as a window needs.
+        let load = load_of(&requests[..=index], all, supply);
+        let regions = (blocking[index], task.tail());
+        let least = least_demand(reached, blocked, regions, task.cost());
+        let of = (&requests[..index], requests[index]);
+        let window = Window::new(of, regions, (supply, load), least);
+        match fate(window, task.deadline())? {
+            Fate::Met { demand } => (reached, blocked) = (demand, blocking[index]),
+            Fate::TooLong => return Ok(Verdict::Unknown(Doubt::TooLong)),
+            Fate::Missed(_) if !supply.is_attained() => {
+                return Ok(Verdict::Unknown(Doubt::Sufficient));
+            }
+            Fate::Missed(job) => {
+                return Ok(Verdict::NotSchedulable(Witness {
+                    task: index,
+                    release: job.release(),
+                    due: job.due(task.deadline()),
+                }));
+            }
+        }
+    }
+    Ok(Verdict::Schedulable)
+}
+
+/// What becomes of the jobs of a busy window.
+pub(super) enum Fate {
+    /// All meet their deadlines; the demand when the first job's whole cost is done.
+    Met {
+        demand: u64,
+    },
+    /// This is the first that does not.
+    Missed(Arrival),
+    TooLong,
+}
+
+/// Looks at the jobs of a busy window one after the other, until one misses its deadline.
+#[inline]
+pub(super) fn fate<S: SupplyBound>(
+    mut window: Window<'_, S>,
+    deadline: Span,
+) -> Result<Fate, Overflow> {
+    let mut first = None;
+    loop {
+        let arrival = window.arrival();
+        let due = arrival.due(deadline).as_nanos();
+        match window.next_job(due)? {
+            Outcome::Completed(job) if job.at <= due => {
+                let demand = *first.get_or_insert(job.demand);
+                if job.last {
+                    return Ok(Fate::Met { demand });
+                }
+            }
+            Outcome::Completed(_) | Outcome::Late => return Ok(Fate::Missed(arrival)),
+            Outcome::TooLong => return Ok(Fate::TooLong),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The busy window: the jobs of one task, one after the other, from the instant that is worst for them until it closes.
+//!
+//! At time 0 all interfering tasks, and the task itself, release the jobs that arrived within their jitter, and go on as early as
+//! they may; a less urgent job has just begun its longest region. Job k of the task (arrived at kT − J) begins its last region's first
+//! tick before the least F with
+//!
+//! > sbf(F) ≥ B + (k+1) C − tail + Σ ⌈(F + Jⱼ)/Tⱼ⌉ Cⱼ
+//!
+//! and is complete after the least R with sbf(R) ≥ sbf(F) + tail. The window closes with the first job whose whole C is done before
+//! the next is released.
+//!
+//! *Why this holds on any supply.* Let S(t) be what the supply gives from time 0 on, and D(F) the right side above. S grows by at most
+//! one a tick and D never falls, so S(F*) = D(F*) at the least F* with S(F*) ≥ D(F*). As S ≥ sbf, F* ≤ F; and at R,
+//! S(R) ≥ sbf(R) ≥ D(F) + tail ≥ S(F*) + tail: the job is complete. With S = sbf both are equalities, so the bound is reached
+//! if the supply can give no more than sbf. It can do so after it has given the tick before time 0 in which the region that blocks
+//! began: had it not given that tick, the window that begins there would have S(t − 1) in t, less than sbf(t) for some t.
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
+use super::requests::{HORIZON, Requests, requested};
+use crate::analysis::supply::SupplyBound;
+use crate::analysis::{Overflow, Task};
+use crate::{Service, Span};
+
+/// How often, at most, the requests of all interfering tasks are summed up for one task.
+pub(super) const MOST_PASSES: u32 = 1 << 18;
+
+const TOO_LONG: Overflow = Overflow("twice the busy window");
+
+/// The busy window of one task.
+pub(super) struct Window<'a, S> {
+    interferers: &'a [Requests],
+    own: Requests,
+    /// What of each job is not preempted once it has begun.
+    tail: u64,
+    supply: &'a S,
+    /// How the utilization of all of these compares with the supply's rate.
+    load: Ordering,
+    /// The blocking, and the cost of the jobs so far.
+    own_demand: u64,
+    /// Demand that the next job's first fixed point has at least.
+    least_demand: u64,
+    /// When the next job arrives: so long after the first.
+    since_first: u64,
+    /// If the window never closes but repeats itself: jobs that arrive so long after the first need not be looked at.
+    repeats: Option<u64>,
+    passes: u32,
+}
+
+/// When a job arrived: kT − J.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival {
+    /// kT
+    since_first: u64,
+    /// J
+    first_before: u64,
+}
+
+impl Arrival {
+    /// From the arrival, and from the release (0 at the earliest), to an instant that is not before them.
+    #[inline]
+    pub(super) fn until(self, instant: u64) -> (Span, Span) {
+        let from_arrival = instant + self.first_before - self.since_first;
+        (
+            Span::from_nanos(from_arrival),
+            Span::from_nanos(from_arrival.min(instant)),
+        )
+    }
+
+    /// When the job is released.
+    pub(super) fn release(self) -> Span {
+        Span::from_nanos(self.since_first.saturating_sub(self.first_before))
+    }
+
+    /// When the job is due if its deadline is this long after its arrival; zero if that is before the window begins.
+    pub(super) fn due(self, deadline: Span) -> Span {
+        let due = u128::from(self.since_first) + u128::from(deadline.as_nanos());
+        let due = due.saturating_sub(u128::from(self.first_before));
+        Span::from_nanos(u64::try_from(due).unwrap_or(u64::MAX))
+    }
+}
+
+/// A job of the busy window.
+#[derive(Clone, Copy)]
+pub(super) struct Completed {
+    /// When it is complete.
+    pub(super) at: u64,
+    /// No later job of the window takes longer.
+    pub(super) last: bool,
+    /// The demand when its whole cost is done.
+    pub(super) demand: u64,
+}
+
+/// What became of a job.
+pub(super) enum Outcome {
+    Completed(Completed),
+    /// It is not complete at the limit.
+    Late,
+    TooLong,
+}
+
+/// A solution of sbf(F) = D(F).
+enum Point {
+    At { window: u64, demand: u64 },
+    Late,
+    TooLong,
+}
+
+impl<'a, S: SupplyBound> Window<'a, S> {
+    /// `least_demand`: what the first job's fixed point has of demand at least, if something is known; else zero.
+    ///
+    /// The interferers must not be more than the supply's rate; `load` is theirs and the task's own.
+    #[inline]
+    pub(super) fn new(
+        (interferers, own): (&'a [Requests], Requests),
+        (blocking, tail): (Service, Service),
+        (supply, load): (&'a S, Ordering),
+        least_demand: u64,
+    ) -> Self {
+        Self {
+            interferers,
+            own,
+            tail: tail.as_nanos(),
+            supply,
+            load,
+            own_demand: blocking.as_nanos(),
+            least_demand,
+            since_first: 0,
+            repeats: None,
+            passes: MOST_PASSES,
+        }
+    }
+
+    /// When the next job arrives.
+    #[inline]
+    pub(super) fn arrival(&self) -> Arrival {
+        Arrival {
+            since_first: self.since_first,
+            first_before: self.own.jitter,
+        }
+    }
+
+    /// The next job, looked at no further than to the limit.
+    #[inline]
+    pub(super) fn next_job(&mut self, limit: u64) -> Result<Outcome, Overflow> {
+        self.own_demand = self
+            .own_demand
+            .checked_add(self.own.cost)
+            .filter(|demand| *demand <= HORIZON)
+            .ok_or(TOO_LONG)?;
+        let begun = self.own_demand - self.tail;
+        let least = self.least_demand.max(begun);
+        let (window, demand) = match self.fixed_point(begun, least, limit)? {
+            Point::At { window, demand } => (window, demand),
+            Point::Late => return Ok(Outcome::Late),
+            Point::TooLong => return Ok(Outcome::TooLong),
+        };
+        let mut done = Completed {
+            at: window,
+            last: false,
+            demand,
+        };
+        let mut whole = window;
+        if self.tail > 0 {
+            let least = demand + self.tail;
+            done.at = window_for(self.supply, least)?;
+            match self.fixed_point(self.own_demand, least, u64::MAX)? {
+                Point::At { window, demand } => {
+                    whole = window;
+                    done.demand = demand;
+                }
+                Point::Late | Point::TooLong => return Ok(Outcome::TooLong),
+            }
+        }
+        self.least_demand = done.demand + (self.own.cost - self.tail);
+        // No overflow: a job is looked at only if it was released within the window so far.
+        let next = self.since_first + self.own.period;
+        done.last = whole + self.own.jitter <= next
+            || (self.load.is_eq() && self.repeats_before(next, whole));
+        self.since_first = next;
+        Ok(Outcome::Completed(done))
+    }
+
+    /// The least F with sbf(F) ≥ `own` + what the interferers ask for in F, if D(F) ≥ `least` is known.
+    #[inline]
+    fn fixed_point(&mut self, own: u64, least: u64, limit: u64) -> Result<Point, Overflow> {
+        let mut window = window_for(self.supply, least)?;
+        loop {
+            if window > limit {
+                return Ok(Point::Late);
+            }
+            // Each job takes one at least, so this also ends windows of too many jobs.
+            let Some(left) = self.passes.checked_sub(1) else {
+                return Ok(Point::TooLong);
+            };
+            self.passes = left;
+            let asked = requested(self.interferers, window);
+            let demand = own + asked.service;
+            window = window_for(self.supply, demand)?;
+            if window <= asked.until {
+                return Ok(if window > limit {
+                    Point::Late
+                } else {
+                    Point::At { window, demand }
+                });
+            }
+        }
+    }
+
+    /// Whether no job that arrives `next` after the first, or later, need be looked at in a window that never closes, where the
+    /// load is exactly the supply's rate; a job is complete at `window`.
+    ///
+    /// Let that rate be one processor, and the supply give a tick every tick from the first job's completion on (because it has
+    /// come as late as it ever does). Then with H, the least common multiple of all periods, D(F + H) for the job H/T later is
+    /// D(F) + H, and its completion H later: a job that is released after H takes as long as one that is released after 0.
+    #[cold]
+    fn repeats_before(&mut self, next: u64, window: u64) -> bool {
+        if self.since_first == 0 {
+            let periods = self.interferers.iter().map(|row| row.period);
+            self.repeats = repetition(self.supply, window, periods.chain([self.own.period]))
+                .and_then(|length| length.checked_add(self.own.jitter));
+        }
+        self.repeats.is_some_and(|end| next > end)
+    }
+}
+
+/// The shortest window in which this much service is sure, if it is one that may be looked at.
+#[inline]
+pub(super) fn window_for(supply: &impl SupplyBound, demand: u64) -> Result<u64, Overflow> {
+    let window = supply.window_for(Service::from_nanos(demand))?.as_nanos();
+    if window > HORIZON {
+        return Err(TOO_LONG);
+    }
+    Ok(window)
+}
+
+/// The least common multiple of the periods of tasks that need exactly the supply's rate, if that is a whole processor and it gives a
+/// tick every tick after a window of this length.
+pub(super) fn repetition(
+    supply: &impl SupplyBound,
+    window: u64,
+    mut periods: impl Iterator<Item = u64>,
+) -> Option<u64> {
+    let rate = supply.rate();
+    let given = supply.least_service(Span::from_nanos(window)).as_nanos();
+    let late = window.saturating_sub(given);
+    if rate.numerator() != rate.denominator() || late != supply.delay().as_nanos() {
+        return None;
+    }
+    periods.try_fold(1_u64, |multiple, period| {
+        (multiple / common_divisor(multiple, period)).checked_mul(period)
+    })
+}
+
+/// The greatest common divisor (Euclid).
+const fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The most service for which a job of one of these can block more urgent ones.
+pub(super) fn blocking_by<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Service {
+    let blocking = tasks.into_iter().map(Task::blocking);
+    blocking.max().unwrap_or(Service::ZERO)
+}
+
+/// For each task, the most service for which a job of a later one can block its own.
+pub(super) fn blocking_of_each(tasks: &[Task]) -> Vec<Service> {
+    let mut most = Service::ZERO;
+    let mut each: Vec<Service> = (tasks.iter().rev())
+        .map(|task| {
+            let blocking = most;
+            most = most.max(task.blocking());
+            blocking
+        })
+        .collect();
+    each.reverse();
+    each
+}

@@ -1,0 +1,192 @@
+//! Devices, sample by sample and tick by tick.
+
+use std::collections::BTreeSet;
+
+use laxity_model::Reservation;
+use laxity_model::analysis::devices::{Answer, Device, Limit};
+use laxity_model::slots::SlotTable;
+
+/// What goes wrong, if anything does, for a device that has the slots of owner 0 and begins at some tick of the table. It runs as long
+/// as anything new can happen, or at least until the answer says that something will have.
+pub(crate) fn outcome_on(device: &Device, table: &SlotTable, answer: &Answer) -> Option<Limit> {
+    let (cycle, period) = (table.cycle().as_nanos(), device.period().as_nanos());
+    let said = match answer {
+        Answer::TooLate(late) => late.done.as_nanos(),
+        _ => 0,
+    };
+    // Long enough for a debt to show: every phase is met, several times.
+    let ticks = said.max(8 * cycle * period);
+    let fails = (0..cycle).filter_map(|from| run(device, table, from, ticks));
+    // The one that goes wrong first.
+    fails.min_by_key(|(when, _)| *when).map(|(_, limit)| limit)
+}
+
+/// Rings as counters, in steps of 1/B of a tick, so that samples come at whole steps, T apart.
+fn run(device: &Device, table: &SlotTable, from: u64, ticks: u64) -> Option<(u64, Limit)> {
+    let (cycle, period, block) = (
+        table.cycle().as_nanos(),
+        device.period().as_nanos(),
+        device.block(),
+    );
+    let is_served = |tick: u64| {
+        let mut slots = table.slots().iter();
+        slots.any(|slot| {
+            (slot.start..slot.start + slot.length).contains(&laxity_model::Span::from_nanos(tick))
+        })
+    };
+    let served: Vec<bool> = (0..cycle).map(is_served).collect();
+    // Beginning with a block that is just complete.
+    let (mut unread, mut ahead) = (block, device.lead().unwrap_or(0));
+    let (mut blocks, mut work, mut samples, mut pause) = (1, device.work().as_nanos(), 0, 0);
+    for step in 0..ticks * block {
+        if step % period == 0 {
+            // At 0 the block's last sample was there already; the first sample to be sent is due.
+            if step > 0 {
+                unread += 1;
+                samples += 1;
+            }
+            if samples == block {
+                samples = 0;
+                blocks += 1;
+            }
+            if device.lead().is_some() {
+                if ahead == 0 {
+                    return Some((step, Limit::Output));
+                }
+                ahead -= 1;
+            }
+            if device.ring().is_some_and(|ring| unread >= ring) {
+                return Some((step, Limit::Input));
+            }
+        }
+        // The tick that ends with the next step.
+        if (step + 1) % block == 0 && blocks > 0 {
+            let tick = step / block;
+            if !served[((from + tick) % cycle) as usize] {
+                pause += 1;
+            } else {
+                pause = 0;
+                work -= 1;
+                if work == 0 {
+                    work = device.work().as_nanos();
+                    blocks -= 1;
+                    unread -= block;
+                    ahead += block;
+                }
+            }
+            if device
+                .longest_pause()
+                .is_some_and(|longest| pause > longest.as_nanos())
+            {
+                return Some((step, Limit::Calls));
+            }
+        }
+    }
+    None
+}
+
+/// Whoever decides when in each period, by its deadline, a reservation is served.
+pub(crate) struct Adversary<'a> {
+    device: &'a Device,
+    service: u64,
+    period: u64,
+    deadline: u64,
+}
+
+/// At a tick: where in the period, what is left of its service, the time since the last interrupt, since the interrupt of the oldest
+/// block that is not complete, with what is left of it, and since there was service.
+type State = (u64, u64, u64, Option<(u64, u64)>, u64);
+
+impl<'a> Adversary<'a> {
+    pub(crate) fn new(device: &'a Device, reservation: Reservation, deadline: u64) -> Self {
+        Self {
+            device,
+            service: reservation.service().as_nanos(),
+            period: reservation.period().as_nanos(),
+            deadline,
+        }
+    }
+
+    /// Whether any course that keeps the promise lets the device fail, from wherever in a period it begins.
+    pub(crate) fn can_fail(&self) -> bool {
+        let work = self.device.work().as_nanos();
+        let begin = |position: u64| {
+            let least = self.service.saturating_sub(position);
+            let most = self.service.min(self.deadline.saturating_sub(position));
+            (least..=most).map(move |left| (position, left, 0, Some((0, work)), 0))
+        };
+        let mut open: Vec<State> = (0..self.period).flat_map(begin).collect();
+        let mut seen: BTreeSet<State> = open.iter().copied().collect();
+        while let Some(state) = open.pop() {
+            for served in [false, true] {
+                let Some(next) = self.next(state, served) else {
+                    continue;
+                };
+                let Some(next) = next else {
+                    return true;
+                };
+                if seen.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        false
+    }
+
+    /// What comes after a tick, if that may be: `Some(None)` if the device has failed.
+    fn next(&self, state: State, served: bool) -> Option<Option<State>> {
+        let (position, left, since, oldest, pause) = state;
+        let may = if served {
+            left > 0
+        } else {
+            left == 0 || left < self.deadline - position
+        };
+        if !may {
+            return None;
+        }
+        let (left, position) = (left - u64::from(served), position + 1);
+        let (position, left) = if position == self.period {
+            (0, self.service)
+        } else {
+            (position, left)
+        };
+        let period = self.device.period().as_nanos();
+        let since = (since + 1) % period;
+        let Some((age, work)) = oldest else {
+            let oldest = (since == 0).then(|| (0, self.device.work().as_nanos()));
+            return Some(Some((position, left, since, oldest, 0)));
+        };
+        let (age, work) = (age + 1, work - u64::from(served));
+        let pause = if served { 0 } else { pause + 1 };
+        if self.is_lost(age) || self.is_missed(pause) {
+            return Some(None);
+        }
+        let oldest = if work > 0 {
+            Some((age, work))
+        } else {
+            let next = age.checked_sub(period);
+            next.map(|age| (age, self.device.work().as_nanos()))
+        };
+        let pause = if self.device.longest_pause().is_some() && oldest.is_some() {
+            pause
+        } else {
+            0
+        };
+        Some(Some((position, left, since, oldest, pause)))
+    }
+
+    /// Whether a block that was not complete just before this age has cost a sample.
+    fn is_lost(&self, age: u64) -> bool {
+        let (block, period) = (self.device.block(), self.device.period().as_nanos());
+        // Samples come at T/B, 2T/B, …; those at the very instant are in time.
+        let arrived = block + (age * block).div_ceil(period) - 1;
+        let due = (age * block).div_ceil(period);
+        self.device.ring().is_some_and(|ring| arrived >= ring)
+            || self.device.lead().is_some_and(|lead| due > lead)
+    }
+
+    fn is_missed(&self, pause: u64) -> bool {
+        let longest = self.device.longest_pause();
+        longest.is_some_and(|longest| pause > longest.as_nanos())
+    }
+}
