@@ -58,7 +58,7 @@ Examples:
   laxity plan --on twin --json=- s.toml
   laxity plan scenarios/upcalls-12.csv                       bounds, margins, the twin
   laxity plan --scheduler edf --supply 8ms/10ms tasks.csv    in a reservation
-  laxity plan --processors 2 scenarios/rt-app.json";
+  laxity plan --processors 2 scenarios/rt-app.json           partitionings, global EDF, the kernel's admission";
 
 const LAB_EXAMPLES: &str = "\
 Examples:

@@ -44,7 +44,7 @@ fn admitted_is_0_and_refused_is_3() {
         (
             &["--processors", "2", "heavy.csv"],
             0,
-            &["processor 1", "first fit"],
+            &["processor 1", "first fit", "on 2 processors", "global EDF"],
         ),
         (
             &["--supply", "1ms/8ms", "light.csv"],
@@ -76,6 +76,15 @@ fn json_has_every_figure_in_nanoseconds() {
     assert_eq!(second["bound_ns"], 3_000_000);
     assert_eq!(second["slack_ns"], 17_000_000);
     assert_eq!(second["observed_max_ns"], 3_000_000);
+    assert_eq!(plan["on_several"], Value::Null);
+    bench.write("heavy.csv", HEAVY);
+    let output = bench.run(&["plan", "--processors=2", "--json=-", "heavy.csv"]);
+    assert_code(&output, 0);
+    let several = &json(&output.stdout)["on_several"];
+    assert_eq!(several["utilization_ppm"], 1_200_000);
+    assert_eq!(several["partitionings"][2]["heuristic"], "worst fit");
+    assert_eq!(several["partitionings"][2]["processors"][1][0], "b");
+    assert_eq!(several["tardiness"][0]["tardiness_ns"], 0);
     let output = bench.run(&["plan", "--no-observe", "--json=out.json", "light.csv"]);
     assert_code(&output, 0);
     assert_eq!(stdout(&output), "");
@@ -144,6 +153,10 @@ fn a_scenario_has_bounds_beside_what_the_twin_shows() {
     assert_eq!(figure("cost_ns"), 1_840_000);
     assert!(figure("observed_max_ns") <= figure("bound_ns"));
     assert!(figure("bound_ns") < figure("deadline_ns"));
+    let device = &reserved.expect("a variant")["device"];
+    assert_eq!(device["answer"], "served");
+    assert_eq!(device["device"]["block_ns"], 12_500_000);
+    assert!(device["margins"]["response_ns"].as_u64() < Some(figure("bound_ns")));
     let spinners = lines
         .iter()
         .find(|line| line["activity"] == "spinners")

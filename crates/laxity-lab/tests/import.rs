@@ -1,15 +1,16 @@
 //! Task-set files: what is read, and where errors point.
 
-use laxity_lab::import::{Format, ImportError, MOST_TASKS, Policy, TaskSet, read};
+use laxity_lab::import::{Format, MOST_TASKS, Policy, TaskSet, read};
+use laxity_lab::scenario::Diagnostic;
 use laxity_model::analysis::Preemption;
 use laxity_model::{Service, Span};
 use proptest::prelude::*;
 
-fn csv(text: &str) -> Result<TaskSet, Vec<ImportError>> {
+fn csv(text: &str) -> Result<TaskSet, Vec<Diagnostic>> {
     read(text, "x.csv", Format::Csv)
 }
 
-fn first(text: &str) -> ImportError {
+fn first(text: &str) -> Diagnostic {
     csv(text).expect_err("this is no task set").remove(0)
 }
 

@@ -135,6 +135,54 @@ fn other_scenarios_keep_their_bounds_too() {
 }
 
 #[test]
+fn a_reservation_is_judged_by_the_studys_lines_and_by_the_cards_rings() {
+    let cases = [
+        // Often enough, not enough; enough, not often enough; both, and late by the time of the work itself; served.
+        ("1ms/8ms", (false, true), "too late"),
+        ("4ms/20ms", (true, false), "too late"),
+        ("3.6ms/16ms", (true, true), "too late"),
+        ("2ms/8ms", (true, true), "served"),
+        // All of the processor is more than slots can give.
+        ("8ms/8ms", (true, true), "cannot tell"),
+    ];
+    for (reservation, lines, answer) in cases {
+        let text = format!(
+            "[devices.modem]\nkind = \"soft-modem\"\n[variants.a]\nplacement = \"reserved {reservation}\"\n"
+        );
+        let resolved = resolved(&text);
+        let plan = plan(&resolved, TWIN).expect("a plan");
+        let plan = plan.bounded(&resolved, TWIN).expect("bounds");
+        let variant = &plan.variants[0];
+        let device = variant.device.as_ref().expect("a reserved modem");
+        assert_eq!(
+            (device.is_enough, device.is_often_enough),
+            lines,
+            "{device:?}"
+        );
+        assert_eq!(device.answer, answer, "{device:?}");
+        if let Some(margins) = device.margins {
+            // All that the machine takes besides comes on top.
+            let mut lines = variant.activities.iter();
+            let connected = lines.find(|line| line.phase.as_deref() == Some("connected"));
+            let bound = connected.and_then(|line| line.bound_ns);
+            assert!(Some(margins.response_ns) <= bound, "{margins:?} {bound:?}");
+            assert_eq!(margins.output_ns, Some(12_500_000 - margins.response_ns));
+            assert!(device.cheapest.is_none() && device.least_service_ns.is_none());
+        } else {
+            let cheapest = device.cheapest.expect("one serves");
+            let least = device.least_service_ns.expect("one serves");
+            let more = least > device.service_ns;
+            assert_eq!(more, answer == "too late", "{device:?}");
+            let cost = |service: u64, period: u64| {
+                u128::from(service) * 1_000_000_000 / u128::from(period)
+            };
+            let cheap = cost(cheapest.service_ns, cheapest.period_ns);
+            assert!(cheap <= cost(least, device.period_ns), "{device:?}");
+        }
+    }
+}
+
+#[test]
 fn what_never_stops_has_no_bound_and_takes_it_from_its_equals() {
     let text = "[tasks.spin]\nkind = \"spinner\"\ncount = 2\n[tasks.work]\nkind = \"periodic\"\nperiod = \"10ms\"\npriority = 8\n[variants.a]\nplacement = \"absent\"\n";
     let text = text.replace("placement = \"absent\"\n", "tasks = [\"spin\", \"work\"]\n");

@@ -3,7 +3,9 @@
 //! `LAXITY_CASES` multiplies the number of random sets (default 1: 100 sets).
 
 use laxity_lab::import::{Format, Policy, SetTask, TaskSet, read};
-use laxity_lab::plan::{Kind, Options, ProcessorPlan, Scheduler, Supply, plan, render};
+use laxity_lab::plan::{
+    Kind, Options, PartitionPlan, ProcessorPlan, Scheduler, Supply, plan, render,
+};
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::{Reservation, Service, Span};
 use rand::{RngExt, SeedableRng};
@@ -286,6 +288,120 @@ fn tasks_on_no_processor_are_placed_where_they_are_admitted() {
 }
 
 #[test]
+fn on_several_processors_what_is_planned_is_first_fit_and_what_is_guaranteed_fits() {
+    let (mut compared, mut guaranteed, mut late) = (0_u64, 0_u64, 0_u64);
+    for seed in 0..cases() {
+        let mut set = random(seed);
+        for task in &mut set.tasks {
+            task.policy = Policy::Unsaid;
+            // Every other set is of the kind that guarantees are made for.
+            if let (Ok(work), true) = (&task.work, seed % 2 == 0) {
+                task.work = Ok(Task::new(work.cost(), work.period()).expect("a task"));
+            }
+        }
+        for scheduler in [Scheduler::Auto, Scheduler::Edf, Scheduler::FixedPriority] {
+            let options = Options {
+                scheduler,
+                observe: false,
+                processors: Some(2 + (seed % 2) as u16),
+                ..Options::default()
+            };
+            let found = plan(&set, &options).expect("no overflow");
+            let several = found.on_several.as_ref().expect("more than one");
+            let first = &several.partitionings[0];
+            if first.misfit.is_none() {
+                assert!(found.admitted, "seed {seed}");
+                for placed in &found.processors {
+                    let mut names: Vec<&String> = placed.tasks.iter().map(|t| &t.name).collect();
+                    names.sort();
+                    let mut expected: Vec<&String> = first.processors
+                        [usize::from(placed.processor)]
+                    .iter()
+                    .collect();
+                    expected.sort();
+                    assert_eq!(names, expected, "seed {seed}");
+                }
+                compared += 1;
+            }
+            let fits = |line: &PartitionPlan| line.misfit.is_none();
+            if several.is_guaranteed {
+                assert!(several.partitionings.iter().all(fits), "seed {seed}");
+                guaranteed += 1;
+            }
+            let latest = several.tardiness.iter().map(|line| line.tardiness_ns).max();
+            if several.global_edf.verdict == "admits" {
+                assert_eq!(latest.unwrap_or(0), 0, "seed {seed}");
+            }
+            late += u64::from(latest > Some(0));
+        }
+    }
+    println!(
+        "{compared} first fits compared, {guaranteed} guaranteed, {late} late by a bounded time"
+    );
+    assert!(compared > cases() && guaranteed > cases() / 4 && late > 0);
+}
+
+#[test]
+fn a_task_that_fits_nowhere_fits_with_what_is_said_to_be_left() {
+    // Three of two thirds on two processors.
+    let set = |cost_us: u64| {
+        let text = format!("name,cost_us,period_ms\na,6000,9\nb,6000,9\nc,{cost_us},9\n");
+        read(&text, "x.csv", Format::Csv).expect("a task set")
+    };
+    let options = Options {
+        processors: Some(2),
+        ..Options::default()
+    };
+    let refused = plan(&set(6_000), &options).expect("a plan");
+    assert!(!refused.admitted);
+    let several = refused.on_several.expect("two");
+    for line in &several.partitionings {
+        let misfit = line.misfit.as_ref().expect("no room for three");
+        assert_eq!(misfit.task, "c");
+        assert_eq!(misfit.largest_cost_ns, Some(3_000_000));
+        assert_eq!(misfit.missing_ns, Some(3_000_000));
+    }
+    // All are equally long, so that x is nothing: late by their own C at most, though both processors are full.
+    let late: Vec<u64> = several
+        .tardiness
+        .iter()
+        .map(|line| line.tardiness_ns)
+        .collect();
+    assert_eq!(late, [6_000_000; 3]);
+    assert_eq!(several.kernel.verdict, "refuses");
+    assert!(
+        several.kernel.detail.contains("`c` gets EBUSY"),
+        "{}",
+        several.kernel.detail
+    );
+    assert!(plan(&set(3_000), &options).expect("a plan").admitted);
+}
+
+#[test]
+fn of_large_sets_no_task_is_asked_about_alone_and_the_plan_says_so() {
+    let large = |count: u64| {
+        let lines = (0..count).map(|i| format!("{},{}\n", 1 + i % 3, 1_000 + i));
+        let text = format!("cost_us,period_us\n{}", lines.collect::<String>());
+        let set = read(&text, "x.csv", Format::Csv).expect("a task set");
+        let options = Options {
+            observe: false,
+            scheduler: Scheduler::Edf,
+            ..Options::default()
+        };
+        only(&set, &options)
+    };
+    let known = |found: &ProcessorPlan| {
+        let mut tasks = found.tasks.iter();
+        tasks.all(|task| task.largest_cost_ns.is_some())
+    };
+    let (whole, partial) = (large(65), large(201));
+    assert!(known(&whole) && whole.no_margins.is_none());
+    assert!(!known(&partial) && partial.scale_ppm > Some(1_000_000));
+    let why = partial.no_margins.expect("a reason");
+    assert!(why.contains("more than 200 tasks"), "{why}");
+}
+
+#[test]
 fn what_is_not_analysed_gives_no_bound_to_whom_it_may_delay() {
     let timer = "\"timer\": { \"ref\": \"unique\", \"period\": 10000 }";
     let fifo = |priority: u8, rest: &str| {
@@ -365,6 +481,17 @@ fn the_shipped_sets_have_these_plans() {
             "{text}"
         );
         insta::assert_snapshot!(name, text);
+    }
+    let options = Options {
+        processors: Some(2),
+        observe: false,
+        ..Options::default()
+    };
+    for (name, set) in [("upcalls_on_2", &csv), ("rt_app_on_2", &json)] {
+        let text = render(&plan(set, &options).expect("a plan"));
+        assert!(text.lines().all(|line| line.chars().count() <= 100));
+        let (_, several) = text.split_once("\non ").expect("a section");
+        insta::assert_snapshot!(name, several);
     }
     let options = Options {
         scheduler: Scheduler::Rmdp,

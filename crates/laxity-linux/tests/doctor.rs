@@ -16,12 +16,13 @@ use std::time::{Duration, Instant};
 use calls::Resource;
 use common::{in_own_process, in_own_process_with, is_own_process, lacks, live_lock, skip, until};
 use laxity_linux::doctor::machine::{
-    Bandwidth, CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Policy, Processors, RealTimeGroup, Unknown,
+    CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Policy, Processors, RealTimeGroup, Unknown,
 };
 use laxity_linux::doctor::{
     Cause, DeadlineParameters, Diagnosis, Failure, Machine, Operation, ParameterError, Status,
     can_run_live, diagnose, explain, foresee, parse, real_time_threads, table,
 };
+use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
 
 fn deadline(runtime_us: u64, deadline_us: u64, period_us: u64) -> DeadlineParameters {
@@ -379,10 +380,10 @@ fn no_bandwidth_left() {
             panic!("{diagnosis:?}");
         };
         let domain = machine.own_bandwidth().unwrap();
-        let wanted = Bandwidth::new(asked.runtime, asked.period).unwrap();
-        assert_eq!(missing.plus(domain.free()), wanted);
+        let wanted = Bandwidth::of(asked.runtime, asked.period);
+        assert_eq!(wanted.checked_sub(domain.free()), Some(missing));
         // The nearest that would do is named, with who holds the rest; and it does.
-        let nearest = domain.free().runtime_in(asked.period);
+        let nearest = domain.free().longest_runtime(asked.period);
         assert!(diagnosis.remedy.contains(&nearest.to_string()));
         assert!(
             diagnosis

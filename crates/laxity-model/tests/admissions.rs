@@ -1,8 +1,13 @@
 //! Admission on the machine the project was measured on, and at its edges.
 
+use core::num::NonZeroU16;
+
 use laxity_model::admission::{
     ActivityDemand, Admission, DeadlineSupply, Demand, Keeps, ProcessorSupply, SlotSupply, Supply,
     Why, Work, admit,
+};
+use laxity_model::analysis::multiprocessor::{
+    Bandwidth, DeadlineRequest, KernelLimits, kernel_admits,
 };
 use laxity_model::slots::{Change, Shortage};
 use laxity_model::{
@@ -10,6 +15,8 @@ use laxity_model::{
     Program, Reservation, ReservationRequest, Service, Span, Step,
 };
 use proptest::prelude::*;
+
+const TWO: NonZeroU16 = NonZeroU16::new(2).unwrap();
 
 fn every(service_us: u64, period_us: u64) -> Reservation {
     Reservation::new(
@@ -41,11 +48,9 @@ fn machine() -> Supply {
     Supply {
         processors: vec![processor(0), processor(1)],
         deadline: Ok(DeadlineSupply {
-            processors: 2,
-            free_ppm: 1_800_000,
-            shortest_period: Span::from_micros(100),
-            longest_period: Span::from_micros(4_194_304),
-            shortest_runtime: Service::from_nanos(1_024),
+            processors: TWO,
+            limits: KernelLimits::WITH_FAIR_SERVER,
+            granted: Bandwidth::ZERO,
             tick: Span::from_millis(4),
         }),
     }
@@ -262,7 +267,8 @@ fn deadline_bandwidth_that_is_missing_is_told_with_what_fits() {
         denial.why,
         Why::DeadlineBandwidth {
             needed_ppm: 250_000,
-            free_ppm: 100_000
+            // 1,887,438 units of 2⁻²⁰ on two processors, less 943,718 and 838,860.
+            free_ppm: 100_002
         }
     );
     assert_eq!(
@@ -281,6 +287,45 @@ fn deadline_bandwidth_that_is_missing_is_told_with_what_fits() {
             "{advice}"
         );
     }
+}
+
+/// What is booked for others is taken; a kernel without a limit does not make more of the machine than there is.
+#[test]
+fn deadline_admission_follows_what_the_kernel_is_set_to() {
+    let with = |change: fn(&mut DeadlineSupply), numbers: &[[u64; 2]]| {
+        let mut machine = machine();
+        change(machine.deadline.as_mut().unwrap());
+        let holders = numbers
+            .iter()
+            .map(|[x, y]| reserved("r", every(*x, *y), Enforcer::Deadline));
+        let admission = admit(&demand(holders.collect()), &machine);
+        let refusals: Vec<String> = admission.refusals().map(|(_, d)| d.to_string()).collect();
+        refusals
+    };
+    let foreign = |supply: &mut DeadlineSupply| {
+        supply.granted = Bandwidth::of(Service::from_millis(13), Span::from_millis(10));
+    };
+    assert_eq!(with(foreign, &[[5_000, 10_000]]), [""; 0]);
+    assert_eq!(
+        with(foreign, &[[6_000, 10_000]]),
+        [
+            "deadline bandwidth: 60.00 % needed, 50.00 % free, 10.00 % missing; would fit: 5ms/10ms for activity 0; \
+             or 6ms/12ms for activity 0"
+        ]
+    );
+    let no_limit = |supply: &mut DeadlineSupply| supply.limits.rt_runtime = None;
+    assert_eq!(with(no_limit, &[[9_500, 10_000]; 2]), [""; 0]);
+    assert_eq!(with(no_limit, &[[9_500, 10_000]; 3]).len(), 1);
+    let nothing = |supply: &mut DeadlineSupply| supply.limits.rt_runtime = Some(Service::ZERO);
+    assert_eq!(
+        with(nothing, &[[1_000, 10_000]]),
+        ["not available: EPERM: kernel.sched_rt_runtime_us leaves nothing to deadline threads"]
+    );
+    let coarse = |supply: &mut DeadlineSupply| supply.limits.shortest_period = Span::from_millis(1);
+    assert_eq!(
+        with(coarse, &[[100, 500]]),
+        ["deadline period: 500us is not within 1ms to 4.194s; would fit: 100us/1ms for activity 0"]
+    );
 }
 
 /// The demand with these reservations instead of those it has.
@@ -375,8 +420,70 @@ fn a_programs_outline_is_its_demand() {
     assert!(admit(&outline, &machine()).granted());
 }
 
+/// A reservation as it is written: `7.500ms/10ms`.
+fn read(text: &str) -> Reservation {
+    let nanos = |text: &str| {
+        let unit = text.find(char::is_alphabetic).unwrap();
+        let scale: u64 = match &text[unit..] {
+            "ns" => 1,
+            "us" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            other => panic!("{other}"),
+        };
+        let (whole, rest) = text[..unit].split_once('.').unwrap_or((&text[..unit], "0"));
+        whole.parse::<u64>().unwrap() * scale + rest.parse::<u64>().unwrap() * scale / 1_000
+    };
+    let (service, period) = text.split_once('/').unwrap();
+    Reservation::new(
+        Service::from_nanos(nanos(service)),
+        Span::from_nanos(nanos(period)),
+    )
+    .unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// What is granted is what the kernel lets in, one after the other, without those that it refuses; a refusal lacks something, and what
+    /// is written of its advice is taken.
+    #[test]
+    fn by_deadline_the_kernel_decides(
+        numbers in prop::collection::vec((100_u64..50_000, 1_u64..1_000), 1..8),
+        granted in 0_u64..1_900_000,
+        count in 1_u16..4,
+    ) {
+        let processors = NonZeroU16::new(count).unwrap();
+        let granted = Bandwidth::from_units(granted);
+        let mut machine = machine();
+        let supply = machine.deadline.as_mut().unwrap();
+        (supply.processors, supply.granted) = (processors, granted);
+        let limits = supply.limits;
+        let requests: Vec<Reservation> = numbers
+            .iter()
+            .map(|(period, permille)| every((period * permille / 1_000).max(2), *period))
+            .collect();
+        let whole = demand(requests.iter().map(|r| reserved("r", *r, Enforcer::Deadline)).collect());
+        let admission = admit(&whole, &machine);
+
+        let mut booked = granted;
+        for (asked, found) in requests.iter().zip(&admission.requests) {
+            let answer = limits.check(processors, booked, DeadlineRequest::from(*asked));
+            prop_assert_eq!(found.asked().is_ok(), answer.is_ok(), "{}: {:?}", asked, answer);
+            booked = [booked, answer.unwrap_or_default()].into_iter().sum();
+        }
+        if granted == Bandwidth::ZERO {
+            prop_assert_eq!(admission.granted(), kernel_admits(&requests.iter().map(|r| (*r).into()).collect::<Vec<_>>(), processors, &limits).is_ok());
+        }
+        for (_, denial) in admission.refusals() {
+            if let Why::DeadlineBandwidth { needed_ppm, free_ppm } = denial.why {
+                prop_assert!(needed_ppm > free_ppm, "{}", denial);
+            }
+            for (_, advised) in denial.nearest.iter().flat_map(|advice| &advice.requests) {
+                prop_assert_eq!(&read(&advised.to_string()), advised);
+            }
+        }
+    }
 
     /// Of any mix of requests, the advice on the first refusal of each enforcer, when followed, makes that refusal go away.
     #[test]

@@ -53,8 +53,8 @@
 //!
 //! # Know before anything runs
 //!
-//! [`analysis`] says whether deadlines will be met, by exact tests on every kind of supply; [`slots`] plans a table of time slots for
-//! reservations of any periods.
+//! [`analysis`] says whether deadlines will be met, on every kind of supply: exactly where that is possible, safely elsewhere.
+//! [`slots`] plans a table of time slots for reservations of any periods.
 //!
 //! ```
 //! use laxity::analysis::supply::Continuous;

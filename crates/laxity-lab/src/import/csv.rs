@@ -13,8 +13,9 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use laxity_model::Span;
 use laxity_model::analysis::{Preemption, Task, TaskError};
 
-use super::error::{Source, Wrong};
+use super::Wrong;
 use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
+use crate::scenario::diagnostic::Source;
 use crate::scenario::units;
 
 /// What a column tells.
@@ -149,6 +150,11 @@ impl<'s> Row<'s> {
         self.start + from..self.start + from + part.trim().len()
     }
 
+    /// The line, from 1.
+    fn line(&self) -> usize {
+        self.source.position(&(self.start..self.start)).0
+    }
+
     fn error(&self, field: usize, cause: impl Into<String>, remedy: impl Into<String>) -> Wrong {
         self.source.error(self.place(field), cause, remedy)
     }
@@ -253,7 +259,7 @@ impl<'s> Table<'s> {
         match cells.task(self.tasks.len() + 1) {
             Ok(task) => {
                 if let Some(before) = self.tasks.iter().position(|known| known.name == task.name) {
-                    let line = self.rows[before].source.line_of(self.rows[before].start);
+                    let line = self.rows[before].line();
                     let cause = format!("`{}` is the name of the task in line {line}", task.name);
                     self.errors
                         .push(cells.error(Kind::Name, cause, "give each task its own name"));

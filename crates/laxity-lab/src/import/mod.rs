@@ -1,19 +1,20 @@
 //! Task sets from files: CSV, and rt-app's JSON.
 //!
 //! [`read`] looks at the file's name and content to know which it is. What it returns can be analysed, or every
-//! [`ImportError`] says file, line, column, cause and remedy. Nothing is guessed: what of an rt-app task cannot be told (a lock, a wait) is
+//! [`Diagnostic`] says file, line, column, cause and remedy. Nothing is guessed: what of an rt-app task cannot be told (a lock, a wait) is
 //! named, and the task has no [`SetTask::work`].
 
 mod csv;
-mod error;
 mod rt_app;
-
-pub use error::ImportError;
 
 use laxity_model::analysis::Task;
 use laxity_model::{Service, Span};
 
-use error::Source;
+use crate::scenario::Diagnostic;
+use crate::scenario::diagnostic::Source;
+
+/// An error on its way: small beside what is read.
+type Wrong = Box<Diagnostic>;
 
 /// A file may be so large: 4 MiB.
 const LARGEST_FILE: usize = 4 << 20;
@@ -114,7 +115,7 @@ pub struct TaskSet {
 /// # Errors
 ///
 /// Everything that was found wrong, in the order of the file (of a file that is no JSON at all, the first only).
-pub fn read(text: &str, file: &str, format: Format) -> Result<TaskSet, Vec<ImportError>> {
+pub fn read(text: &str, file: &str, format: Format) -> Result<TaskSet, Vec<Diagnostic>> {
     let source = Source { file, text };
     if text.len() > LARGEST_FILE {
         let cause = format!(

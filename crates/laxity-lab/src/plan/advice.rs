@@ -8,8 +8,9 @@ use super::Change;
 use super::attempt::{Member, Method, admits};
 use crate::import::Policy;
 
-/// Larger sets are told less: each figure takes some twenty tests of the set.
-const MOST_MEMBERS: usize = 64;
+/// In larger sets no task is asked about alone: that takes some twenty tests of the set for each, and with fixed priorities a test takes time by the
+/// square of its size (200 tasks: up to a second and a half; 500: up to half a minute).
+pub(super) const MOST_MEMBERS: usize = 200;
 
 /// Next to a full processor, tests take long: fuller than this, in parts per million of it, no set is proposed.
 const FULLEST_PPM: u128 = 999_900;
@@ -25,7 +26,7 @@ pub(super) struct Advisor<'a> {
 }
 
 impl Advisor<'_> {
-    /// Whether there is anything to be asked.
+    /// Whether every task can be asked about alone.
     pub(super) fn is_small(&self) -> bool {
         self.members.len() <= MOST_MEMBERS
     }
@@ -159,7 +160,9 @@ impl Advisor<'_> {
             );
             changes.push(change(text, &self.with(offender, changed), method));
         }
-        changes.extend(self.another_gives_up(offender)?);
+        if self.is_small() {
+            changes.extend(self.another_gives_up(offender)?);
+        }
         if let Some((permille, method)) = self.scale()?
             && let Some(scaled) = self.scaled(permille)
         {

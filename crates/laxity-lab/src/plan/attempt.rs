@@ -79,15 +79,24 @@ pub(super) fn admits(
         .iter()
         .filter_map(|member| member.work.clone().ok())
         .collect();
+    accepts(method, &tasks, supply)
+}
+
+/// Whether a scheduler that asks nobody's policy admits these tasks; one that does takes them by deadline.
+pub(super) fn accepts(
+    method: Method,
+    tasks: &[Task],
+    supply: &dyn SupplyBound,
+) -> Result<bool, Overflow> {
     let sorted =
         |order: Vec<usize>| -> Vec<Task> { order.iter().map(|index| tasks[*index]).collect() };
     let verdict = match method {
-        Method::BestOrder => return Ok(fixed_priority::best_order(&tasks, &supply)?.is_some()),
-        Method::Edf => edf::test(&tasks, &supply)?,
+        Method::BestOrder => return Ok(fixed_priority::best_order(tasks, &supply)?.is_some()),
+        Method::Edf => edf::test(tasks, &supply)?,
         Method::Rmdp if !is_whole(supply) => return Ok(false),
-        Method::Rmdp => utilization::rmdp(&sorted(fixed_priority::rate_monotonic(&tasks)))?,
+        Method::Rmdp => utilization::rmdp(&sorted(fixed_priority::rate_monotonic(tasks)))?,
         Method::AsGiven | Method::Monotonic => {
-            fixed_priority::test(&sorted(fixed_priority::deadline_monotonic(&tasks)), &supply)?
+            fixed_priority::test(&sorted(fixed_priority::deadline_monotonic(tasks)), &supply)?
         }
     };
     Ok(verdict.is_schedulable() && !tasks.is_empty())
@@ -98,7 +107,7 @@ pub(super) fn is_whole(supply: &dyn SupplyBound) -> bool {
     supply
         .rate()
         .compare_sum(core::iter::once(Fraction::ONE))
-        .is_ge()
+        .is_le()
         && supply.delay().is_zero()
 }
 

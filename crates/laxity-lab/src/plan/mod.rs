@@ -3,7 +3,7 @@
 //!
 //! [`plan`] does all of that for a [`TaskSet`]; [`render`] is for people, the plan's own fields for programs.
 //!
-//! * `place`: which processor a task goes to; `attempt`: one processor under one scheduler.
+//! * `place`: which processor a task goes to; `several`: what else could be done with several; `attempt`: one processor under one scheduler.
 //! * `tests`: what each test of the library says; `advice`: margins, and the nearest sets that are admitted.
 //! * `observe`: the set in the twin.
 
@@ -13,12 +13,14 @@ mod observe;
 mod place;
 mod processor;
 mod render;
+mod several;
 mod tests;
 
 pub(crate) use attempt::why_unknown;
 pub(crate) use processor::slack_ns;
 
 pub use render::render;
+pub use several::{MisfitPlan, PartitionPlan, SeveralPlan, TardinessPlan};
 
 use laxity_model::analysis::Overflow;
 use laxity_model::analysis::supply::{Continuous, Dedicated, KernelDeadline, SupplyBound};
@@ -125,6 +127,8 @@ pub struct SetPlan {
     pub admitted: bool,
     /// By processor.
     pub processors: Vec<ProcessorPlan>,
+    /// On several processors: what other ways of using them would give, were all tasks free to go on any.
+    pub on_several: Option<SeveralPlan>,
     /// What else is to be known, each a sentence.
     pub notes: Vec<String>,
 }
@@ -148,6 +152,8 @@ pub struct ProcessorPlan {
     pub bottleneck: Option<Bottleneck>,
     /// All costs times this, in parts per million, rounded down to 0.1 %: the largest that is admitted. `None` if none is.
     pub scale_ppm: Option<u64>,
+    /// Why margins are missing, of single tasks or all.
+    pub no_margins: Option<String>,
     /// For a set that is refused, the nearest ones that are not; each was tested.
     pub nearest: Vec<Change>,
     /// How the twin was looked at, or why not.
@@ -236,6 +242,8 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
         );
     }
     notes.extend(placed.notes);
+    let count = u16::try_from(placed.processors.len()).unwrap_or(u16::MAX);
+    let on_several = several::plan(&placed.members, count, options.scheduler, &*supply)?;
     let mut processors = Vec::new();
     for (number, members) in (0_u16..).zip(placed.processors) {
         if !members.is_empty() {
@@ -249,6 +257,7 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
         supply: options.supply.words(),
         admitted: processors.iter().all(|processor| processor.admitted),
         processors,
+        on_several,
         notes,
     })
 }

@@ -1,7 +1,8 @@
 //! Which processor a task goes to.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 
+use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::SupplyBound;
 
 use super::attempt::{Member, admits, methods};
@@ -10,6 +11,8 @@ use crate::import::{Policy, SetTask, TaskSet};
 
 /// Who is where.
 pub(super) struct Placed {
+    /// All, in the order of the file.
+    pub(super) members: Vec<Member>,
     /// By processor, in the order of the file.
     pub(super) processors: Vec<Vec<Member>>,
     /// What was decided.
@@ -18,6 +21,10 @@ pub(super) struct Placed {
 
 /// Places the tasks that are on no processor yet: the most demanding first, each on the first processor that then still admits all it
 /// has (*first fit, decreasing*); one that fits nowhere on the least loaded, where it is refused.
+///
+/// Where no task is bound to a processor, no policy is given and all fit, this is what
+/// [`partition`](laxity_model::analysis::multiprocessor::partition) finds, to which [`several`](super::several) compares. It cannot be
+/// made of that: `partition` begins with empty processors, its test sees tasks without policies, and it ends with the first that fits nowhere.
 pub(super) fn place(
     set: &TaskSet,
     options: &Options,
@@ -42,7 +49,7 @@ pub(super) fn place(
     let mut open: Vec<usize> = (0..homes.len())
         .filter(|index| homes[*index].is_none())
         .collect();
-    open.sort_by_key(|index| Reverse(load_ppm(&members[*index])));
+    open.sort_by(|a, b| compare_load(&members[*b], &members[*a]));
     let mut notes = Vec::new();
     if processors > 1 && !open.is_empty() {
         notes.push(format!(
@@ -61,8 +68,10 @@ pub(super) fn place(
         )?);
     }
     let on = |processor: u16| of(processor, &members, &homes).cloned().collect();
+    let processors = (0..processors).map(on).collect();
     Ok(Placed {
-        processors: (0..processors).map(on).collect(),
+        members,
+        processors,
         notes,
     })
 }
@@ -88,12 +97,25 @@ fn of<'m>(
 
 /// C/T in parts per million; what is not known counts as nothing.
 pub(super) fn load_ppm(member: &Member) -> u64 {
-    let Ok(task) = &member.work else {
-        return 0;
-    };
+    member.work.as_ref().map_or(0, load_ppm_of)
+}
+
+/// C/T of a task in parts per million, rounded up.
+pub(super) fn load_ppm_of(task: &Task) -> u64 {
     let ppm = u128::from(task.cost().as_nanos()) * 1_000_000;
     let ppm = ppm.div_ceil(u128::from(task.period().as_nanos()));
     u64::try_from(ppm).unwrap_or(u64::MAX)
+}
+
+/// By C/T, exactly; what is not known counts as nothing.
+fn compare_load(a: &Member, b: &Member) -> Ordering {
+    let (Ok(a), Ok(b)) = (&a.work, &b.work) else {
+        return a.work.is_ok().cmp(&b.work.is_ok());
+    };
+    let product = |task: &Task, other: &Task| {
+        u128::from(task.cost().as_nanos()) * u128::from(other.period().as_nanos())
+    };
+    product(a, b).cmp(&product(b, a))
 }
 
 fn home(
@@ -107,8 +129,9 @@ fn home(
         if processors == 1 {
             break;
         }
-        let mut with: Vec<Member> = of(processor, members, homes).cloned().collect();
-        with.push(members[index].clone());
+        let mut homes = homes.to_vec();
+        homes[index] = Some(processor);
+        let with: Vec<Member> = of(processor, members, &homes).cloned().collect();
         for method in methods(&with, scheduler) {
             if admits(method, &with, supply)? {
                 return Ok(processor);

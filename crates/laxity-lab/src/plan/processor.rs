@@ -4,7 +4,7 @@ use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Doubt, Overflow, Response, Task, edf, fixed_priority};
 use laxity_model::{Service, Span};
 
-use super::advice::Advisor;
+use super::advice::{Advisor, MOST_MEMBERS};
 use super::attempt::{Attempt, Member, Method, attempt, meets, methods, why_unknown};
 use super::observe::{Observed, observe};
 use super::place::load_ppm;
@@ -33,7 +33,8 @@ pub(super) fn plan(
         methods: asked,
         supply,
     };
-    let advises = advisor.is_small() && !is_too_long(&chosen);
+    let searched = !is_too_long(&chosen);
+    let advises = searched && advisor.is_small();
     let regions = longest_regions(members, &chosen, supply)?;
     let mut rows = Vec::new();
     for index in &chosen.order {
@@ -53,10 +54,19 @@ pub(super) fn plan(
             )
         });
     }
-    let scale = if advises { advisor.scale()? } else { None };
+    let scale = if searched { advisor.scale()? } else { None };
     let nearest = match &bottleneck {
-        Some((offender, _)) if advises && !chosen.admits => advisor.nearest(*offender)?,
+        Some((offender, _)) if searched && !chosen.admits => advisor.nearest(*offender)?,
         _ => Vec::new(),
+    };
+    let no_margins = if !searched {
+        Some(TOO_LONG.to_owned())
+    } else if advises {
+        None
+    } else {
+        Some(format!(
+            "of more than {MOST_MEMBERS} tasks none is asked about alone: the set would have to be tested some twenty times for each"
+        ))
     };
     Ok(ProcessorPlan {
         processor: number,
@@ -68,9 +78,12 @@ pub(super) fn plan(
         bottleneck: bottleneck.map(|(_, found)| found),
         scale_ppm: scale.map(|(permille, _)| permille * 1_000),
         nearest,
+        no_margins,
         observed: observed.how,
     })
 }
+
+const TOO_LONG: &str = "busy windows are too long to be searched again and again";
 
 /// The first method that admits the set; the first of all if none does.
 fn choose(

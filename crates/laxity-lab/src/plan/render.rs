@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use laxity_model::Span;
 
-use super::{ProcessorPlan, SetPlan, TaskPlan};
+use super::{PartitionPlan, ProcessorPlan, SetPlan, SeveralPlan, TaskPlan, TestPlan};
 use crate::layout::{Align, Grid, Unit, percent, wrap};
 
 /// The plan for people.
@@ -23,6 +23,9 @@ pub fn render(plan: &SetPlan) -> String {
     for processor in &plan.processors {
         render_processor(processor, &mut text);
     }
+    if let Some(several) = &plan.on_several {
+        render_several(several, &mut text);
+    }
     if !plan.notes.is_empty() {
         text.push('\n');
     }
@@ -30,6 +33,119 @@ pub fn render(plan: &SetPlan) -> String {
         wrap("note: ", note, &mut text);
     }
     text
+}
+
+/// So many names of a list are shown; all are in JSON.
+const MOST_NAMES: usize = 24;
+
+/// Below the processors' own tables: what other ways of using them would give.
+fn render_several(plan: &SeveralPlan, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "\non {} processors, {} % of one used, were all tasks free to go on any:",
+        plan.processors,
+        percent(plan.utilization_ppm)
+    );
+    let besides = if plan.ignores_policies {
+        ", whatever the file gives"
+    } else {
+        ""
+    };
+    let tests = format!("{}{besides}", plan.tests.join("; or "));
+    wrap("  tested by:    ", &tests, text);
+    for partitioning in &plan.partitionings {
+        let head = format!("  {:<12}  ", format!("{}:", partitioning.heuristic));
+        wrap(&head, &partition_words(partitioning, plan), text);
+    }
+    wrap("  guarantee:    ", &guarantee_words(plan), text);
+    wrap("  global EDF:   ", &test_words(&plan.global_edf), text);
+    let late = match &plan.no_tardiness {
+        Some(why) => format!("no bound: {why}"),
+        None if plan.tardiness.iter().all(|line| line.tardiness_ns == 0) => "none".into(),
+        None => {
+            let lines = plan.tardiness.iter();
+            let lines =
+                lines.map(|line| format!("{} {}", line.task, Span::from_nanos(line.tardiness_ns)));
+            format!("by at most: {}", shown(&lines.collect::<Vec<_>>()))
+        }
+    };
+    wrap("  tardiness:    ", &late, text);
+    let kernel = &plan.kernel;
+    wrap("  the kernel:   ", &test_words(kernel), text);
+    if !plan.left_out.is_empty() {
+        wrap("  left out:     ", &shown(&plan.left_out), text);
+    }
+}
+
+fn partition_words(partitioning: &PartitionPlan, plan: &SeveralPlan) -> String {
+    if let Some(misfit) = &partitioning.misfit {
+        let sentence = format!("`{}` fits nowhere", misfit.task);
+        return match (misfit.processor, misfit.largest_cost_ns, misfit.missing_ns) {
+            (Some(processor), Some(largest), Some(missing)) => format!(
+                "{sentence}; at most {} of it on processor {processor}, {} missing",
+                Span::from_nanos(largest),
+                Span::from_nanos(missing)
+            ),
+            _ => sentence,
+        };
+    }
+    let same = plan
+        .partitionings
+        .iter()
+        .find(|other| other.processors == partitioning.processors && other.misfit.is_none());
+    if let Some(same) = same.filter(|same| same.heuristic != partitioning.heuristic) {
+        return format!("all fit, as by {}", same.heuristic);
+    }
+    let most = MOST_NAMES.div_ceil(usize::from(plan.processors));
+    let places = partitioning
+        .processors
+        .iter()
+        .enumerate()
+        .map(|(number, names)| {
+            let more = if names.len() > most { ", …" } else { "" };
+            match names.len() {
+                0 => format!("{number}: none"),
+                count => format!("{number}: {}{more}", names[..count.min(most)].join(", ")),
+            }
+        });
+    format!("all fit; {}", places.collect::<Vec<_>>().join("; "))
+}
+
+fn guarantee_words(plan: &SeveralPlan) -> String {
+    let Some(bound) = plan.guaranteed_ppm else {
+        let why = plan.no_guarantee.as_deref();
+        return format!("none: {}", why.unwrap_or_default());
+    };
+    let (tenths, word) = (
+        bound / 1_000,
+        if plan.is_guaranteed {
+            "and this has no more"
+        } else {
+            "and this has more"
+        },
+    );
+    format!(
+        "each of the three places such tasks up to {}.{} %, {word}",
+        tenths / 10,
+        tenths % 10
+    )
+}
+
+fn test_words(test: &TestPlan) -> String {
+    if test.detail.is_empty() {
+        return test.verdict.clone();
+    }
+    format!("{}: {}", test.verdict, test.detail)
+}
+
+/// The first few.
+fn shown(words: &[String]) -> String {
+    let more = if words.len() > MOST_NAMES {
+        ", …"
+    } else {
+        ""
+    };
+    format!("{}{more}", words[..words.len().min(MOST_NAMES)].join(", "))
 }
 
 fn render_processor(plan: &ProcessorPlan, text: &mut String) {
@@ -80,6 +196,9 @@ fn render_processor(plan: &ProcessorPlan, text: &mut String) {
         let (whole, rest) = (scale / 1_000_000, scale % 1_000_000 / 1_000);
         let sentence = format!("all costs times {whole}.{rest:03} are admitted, and no more");
         wrap("  margin:     ", &sentence, text);
+    }
+    if let Some(why) = &plan.no_margins {
+        wrap("  no margins: ", why, text);
     }
     wrap("  seen:       ", &plan.observed, text);
     if !plan.nearest.is_empty() {

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario file, where, and what would be right.
+//! What is wrong with a file that somebody wrote (a scenario, a task set), where, and what would be right.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// The scenario cannot be run; nothing is started.
+    /// The file cannot be used; nothing is started.
     Error,
-    /// The scenario means what it says, but maybe not what its author thinks.
+    /// The file means what it says, but maybe not what its author thinks.
     Note,
 }
 
-/// One finding in a scenario file.
+/// One finding in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// How bad it is.
@@ -46,9 +46,9 @@ pub enum Style {
 
 /// A file as it was read: finds the line and column of a place.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'s> {
-    pub(super) file: &'s str,
-    pub(super) text: &'s str,
+pub(crate) struct Source<'s> {
+    pub(crate) file: &'s str,
+    pub(crate) text: &'s str,
 }
 
 impl<'s> Source<'s> {
@@ -69,12 +69,22 @@ impl<'s> Source<'s> {
     }
 
     /// The line and the column at which the span begins, both from 1.
-    pub(super) fn position(self, span: &Range<usize>) -> (usize, usize) {
+    pub(crate) fn position(self, span: &Range<usize>) -> (usize, usize) {
         let (line_start, text) = self.line(span);
         let from = span.start.saturating_sub(line_start).min(text.len());
         let before = &text[..text.floor_char_boundary(from)];
         let line = self.text[..line_start].matches('\n').count() + 1;
         (line, before.chars().count() + 1)
+    }
+
+    /// An error about the bytes in `span`, boxed: small beside what is read.
+    pub(crate) fn error(
+        self,
+        span: Range<usize>,
+        cause: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Box<Diagnostic> {
+        Box::new(self.diagnostic(Severity::Error, &span, cause.into(), remedy.into()))
     }
 
     /// A finding about the bytes in `span`; a span over several lines is shown at its first.

@@ -12,7 +12,7 @@ use toml::de::DeTable;
 
 mod contracts;
 mod control;
-mod diagnostic;
+pub(crate) mod diagnostic;
 mod expectations;
 mod placing;
 mod reader;

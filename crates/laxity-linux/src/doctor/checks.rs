@@ -258,7 +258,7 @@ fn check_bandwidth(machine: &Machine) -> Judgement {
                     Source::KernelDefault => ", by this kernel version's default",
                 };
                 format!(
-                    "processors {}: {} of {} free (after {} for ordinary threads{source})",
+                    "processors {}: {:.3} of {:.3} free (after {:.3} for ordinary threads{source})",
                     domain.processors,
                     domain.free(),
                     domain.admissible,

@@ -4,11 +4,11 @@
 //! `mm/mlock.c`), on facts instead of on kernel state; the first that refuses is the cause, as it is in the kernel. A fact that is not
 //! known refuses nothing.
 
+use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
 
 use super::machine::{
-    Bandwidth, CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Machine, Policy, Processors, RealTimeGroup,
-    Rights,
+    CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Machine, Policy, Processors, RealTimeGroup, Rights,
 };
 
 /// What was tried, by the calling thread on itself.
@@ -437,17 +437,17 @@ fn unseen_root_domain(machine: &Machine) -> Option<Diagnosis> {
 
 fn bandwidth(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis> {
     let domain = machine.own_bandwidth()?;
-    let wanted = Bandwidth::new(asked.runtime, asked.period)?;
+    let wanted = Bandwidth::of(asked.runtime, asked.period);
     // A thread that changes its reservation gives the old one back.
     let own = match machine.rights.policy {
-        Ok(Policy::Deadline { runtime, period }) => Bandwidth::new(runtime, period)?,
-        _ => Bandwidth::default(),
+        Ok(Policy::Deadline { runtime, period }) => Bandwidth::of(runtime, period),
+        _ => Bandwidth::ZERO,
     };
-    let free = domain.free().plus(own);
+    let free: Bandwidth = [domain.free(), own].into_iter().sum();
     if wanted <= free {
         return None;
     }
-    let missing = wanted.minus(free);
+    let missing = wanted.saturating_sub(free);
     let holders: Vec<String> = machine
         .threads
         .iter()
@@ -461,12 +461,12 @@ fn bandwidth(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis>
             missing: Some(missing),
         },
         format!(
-            "{wanted} of a processor is asked for, and of the {} that processors {} admit {} is left: {missing} is missing",
-            domain.admissible, domain.processors, free
+            "{wanted:.3} of a processor is asked for, and of the {:.3} that processors {} admit {free:.3} is left: {missing:.3} is missing",
+            domain.admissible, domain.processors
         ),
         format!(
             "ask for at most {} out of {}{}",
-            free.runtime_in(asked.period),
+            free.longest_runtime(asked.period),
             asked.period,
             if holders.is_empty() {
                 String::new()

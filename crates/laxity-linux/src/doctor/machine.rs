@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
 
 /// A fact, or the reason why it is not known.
@@ -90,74 +91,6 @@ impl fmt::Display for Processors {
             comma = ",";
         }
         Ok(())
-    }
-}
-
-/// A share of processors as the kernel's deadline admission counts it: in 1/2²⁰ of one processor, each task's share rounded down.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Bandwidth(u64);
-
-impl Bandwidth {
-    const ONE: u64 = 1 << 20;
-
-    /// `runtime` in every `period`; `None` for a period of zero.
-    #[must_use]
-    pub fn new(runtime: Service, period: Span) -> Option<Self> {
-        let scaled = u128::from(runtime.as_nanos()) * u128::from(Self::ONE);
-        let share = scaled.checked_div(u128::from(period.as_nanos()))?;
-        u64::try_from(share).ok().map(Self)
-    }
-
-    /// This share of a capacity, where 1024 is one processor of the fastest kind.
-    #[must_use]
-    pub fn of_capacity(self, capacity: u64) -> Self {
-        Self(self.0.saturating_mul(capacity) / 1024)
-    }
-
-    /// This share on each of `n` processors.
-    #[must_use]
-    pub fn times(self, n: usize) -> Self {
-        Self(self.0.saturating_mul(n as u64))
-    }
-
-    /// The sum.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-
-    /// The difference, or nothing if `other` is more.
-    #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-
-    /// Whether it is nothing.
-    #[must_use]
-    pub fn is_zero(self) -> bool {
-        self.0 == 0
-    }
-
-    /// In parts per million of one processor, rounded to the nearest.
-    #[must_use]
-    pub fn ppm(self) -> u64 {
-        let scaled = (u128::from(self.0) * 1_000_000 + u128::from(Self::ONE / 2)) >> 20;
-        u64::try_from(scaled).unwrap_or(u64::MAX)
-    }
-
-    /// The longest runtime in every `period` that this share holds.
-    #[must_use]
-    pub fn runtime_in(self, period: Span) -> Service {
-        let nanos = (u128::from(self.0) * u128::from(period.as_nanos())) >> 20;
-        Service::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-    }
-}
-
-/// In processors, to a thousandth: `1.800`.
-impl fmt::Display for Bandwidth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let thousandths = (self.ppm() + 500) / 1000;
-        write!(f, "{}.{:03}", thousandths / 1000, thousandths % 1000)
     }
 }
 
@@ -468,7 +401,7 @@ impl DomainBandwidth {
     /// What is left at most.
     #[must_use]
     pub fn free(&self) -> Bandwidth {
-        self.admissible.minus(self.used)
+        self.admissible.saturating_sub(self.used)
     }
 }
 
@@ -545,22 +478,11 @@ mod tests {
 
     #[test]
     fn two_processors_admit_one_and_four_fifths() {
-        let limit = Bandwidth::new(Service::from_millis(950), Span::from_secs(1)).unwrap();
-        let fair = Bandwidth::new(Service::from_millis(50), Span::from_secs(1)).unwrap();
-        let admissible = limit.of_capacity(2048).minus(fair.times(2));
-        assert_eq!(admissible.to_string(), "1.800");
-        assert_eq!(Bandwidth::new(Service::from_millis(1), Span::ZERO), None);
-    }
-
-    #[test]
-    fn runtime_of_a_share_is_admitted_again() {
-        let period = Span::from_nanos(8_000_000);
-        for nanos in [1024, 100_000, 1_999_999, 7_999_999] {
-            let share = Bandwidth::new(Service::from_nanos(nanos), period).unwrap();
-            let runtime = share.runtime_in(period);
-            assert!(Bandwidth::new(runtime, period).unwrap() <= share);
-            assert!(runtime.as_nanos() <= nanos && nanos - runtime.as_nanos() < 8);
-        }
+        let limit = Bandwidth::of(Service::from_millis(950), Span::from_secs(1));
+        let fair = Bandwidth::of(Service::from_millis(50), Span::from_secs(1));
+        let both: Bandwidth = [fair, fair].into_iter().sum();
+        let admissible = limit.of_capacity(2048).saturating_sub(both);
+        assert_eq!(format!("{admissible:.3}"), "1.800");
     }
 
     #[test]

@@ -4,11 +4,12 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
 
 use super::machine::{
-    Bandwidth, DmaLatency, DomainBandwidth, Fact, HrTick, Interrupt, Kernel, Machine,
-    ProcessorFacts, Processors, RealTimeThread, Rights, Source, Throttling, Unknown,
+    DmaLatency, DomainBandwidth, Fact, HrTick, Interrupt, Kernel, Machine, ProcessorFacts,
+    Processors, RealTimeThread, Rights, Source, Throttling, Unknown,
 };
 use super::parse::{self, Mount};
 use super::syscalls::{self, Resource};
@@ -319,13 +320,13 @@ fn fair_server(cpu: u16, version: (u32, u32)) -> (Bandwidth, Source) {
         read_as(path, |text| text.parse::<u64>().ok())
     };
     if let (Ok(runtime), Ok(period)) = (nanos("runtime"), nanos("period")) {
-        let share = Bandwidth::new(Service::from_nanos(runtime), Span::from_nanos(period));
-        return (share.unwrap_or_default(), Source::Read);
+        let share = Bandwidth::of(Service::from_nanos(runtime), Span::from_nanos(period));
+        return (share, Source::Read);
     }
     let share = if version >= (6, 12) {
-        Bandwidth::new(DEFAULT.0, DEFAULT.1).unwrap_or_default()
+        Bandwidth::of(DEFAULT.0, DEFAULT.1)
     } else {
-        Bandwidth::default()
+        Bandwidth::ZERO
     };
     (share, Source::KernelDefault)
 }
@@ -341,8 +342,11 @@ fn bandwidth(
     };
     let version = kernel.version.clone()?;
     let runtime = span_of_micros(runtime_us).as_full_service();
-    let limit = Bandwidth::new(runtime, span_of_micros(throttling.period_us.clone()?))
-        .ok_or_else(|| Unknown("sched_rt_period_us is 0".to_owned()))?;
+    let period = span_of_micros(throttling.period_us.clone()?);
+    if period.is_zero() {
+        return Err(Unknown("sched_rt_period_us is 0".to_owned()));
+    }
+    let limit = Bandwidth::of(runtime, period);
     let domains = processors.root_domains.as_ref().map_err(Clone::clone)?;
     let threads = threads.as_ref().map_err(Clone::clone)?;
     let domains = domains
@@ -364,13 +368,11 @@ fn domain_bandwidth(
     };
     let total = limit.of_capacity(domain.iter().map(capacity).sum());
     let servers: Vec<_> = domain.iter().map(|cpu| fair_server(cpu, version)).collect();
-    let fair_servers = servers
-        .iter()
-        .fold(Bandwidth::default(), |sum, (share, _)| sum.plus(*share));
+    let fair_servers = servers.iter().map(|(share, _)| *share).sum();
     let all_read = servers.iter().all(|(_, source)| *source == Source::Read);
     DomainBandwidth {
         processors: domain.clone(),
-        admissible: total.minus(fair_servers),
+        admissible: total.saturating_sub(fair_servers),
         fair_servers,
         fair_servers_from: if all_read {
             Source::Read
@@ -387,10 +389,10 @@ fn used_in(domain: &Processors, threads: &[RealTimeThread]) -> Bandwidth {
         .iter()
         .filter(|thread| domain.contains(thread.processor) && !thread.is_scheduler())
         .filter_map(|thread| match thread.policy {
-            Policy::Deadline { runtime, period } => Bandwidth::new(runtime, period),
+            Policy::Deadline { runtime, period } => Some(Bandwidth::of(runtime, period)),
             _ => None,
         })
-        .fold(Bandwidth::default(), Bandwidth::plus)
+        .sum()
 }
 
 fn dma_latency() -> Fact<DmaLatency> {

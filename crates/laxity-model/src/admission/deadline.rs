@@ -6,10 +6,16 @@
 //! 2/13: 24, 26.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::iter;
+use core::num::NonZeroU16;
 
 use super::{Advice, DeadlineSupply, Denial, Keeps, Prediction, Why};
+use crate::analysis::Task;
+use crate::analysis::multiprocessor::{
+    Bandwidth, DeadlineRequest, KernelLimits, KernelRefusal, global_edf,
+};
 use crate::analysis::supply::KernelDeadline;
 use crate::slots::Change;
 use crate::{ActivityId, Grade, Reservation, Service, Span};
@@ -31,112 +37,160 @@ impl Book<'_> {
             .supply
             .as_ref()
             .map_err(|why| Why::Unavailable(why.clone()))?;
-        let others = self
-            .granted
-            .iter()
-            .filter(|(holder, _)| *holder != activity);
-        let shares: Vec<u64> = others.map(|(_, held)| held.share_ppm()).collect();
-        let free_ppm = supply.free_ppm.saturating_sub(shares.iter().sum());
-        check(supply, asked, free_ppm).map_err(|why| Denial {
-            nearest: self.nearest(&why, activity, asked, free_ppm),
-            why,
-        })?;
-        Ok(predict(supply, asked, &shares))
+        let others: Vec<Reservation> = self.others(activity).map(|(_, held)| held).collect();
+        let kernel = Kernel::beside(supply, &others);
+        match kernel.refusal(asked) {
+            None => Ok(predict(supply, asked, &others)),
+            Some(refusal) => Err(Denial {
+                why: why(asked, refusal),
+                nearest: self.nearest(&kernel, refusal, activity, asked),
+            }),
+        }
+    }
+
+    /// The reservations of others, who holds which.
+    fn others(&self, activity: ActivityId) -> impl Iterator<Item = (ActivityId, Reservation)> {
+        let granted = self.granted.iter().copied();
+        granted.filter(move |(holder, _)| *holder != activity)
     }
 
     /// The changes after which the kernel would say yes.
     fn nearest(
         &self,
-        why: &Why,
+        kernel: &Kernel,
+        refusal: KernelRefusal,
         activity: ActivityId,
         asked: Reservation,
-        free_ppm: u64,
     ) -> Vec<Advice> {
-        let Ok(supply) = self.supply else {
-            return Vec::new();
-        };
         let (service, period) = (asked.service(), asked.period());
         let own = |change, service, period| {
             let reservation = Reservation::new(service, period).ok()?;
-            check(supply, reservation, free_ppm).ok()?;
-            Some(Advice {
+            kernel.refusal(reservation).is_none().then(|| Advice {
                 change,
                 requests: [(activity, reservation)].into(),
             })
         };
-        let candidates = match why {
-            Why::DeadlineBandwidth { needed_ppm, .. } => {
-                let others = self
-                    .granted
-                    .iter()
-                    .filter(|(holder, _)| *holder != activity);
-                let others = others.filter_map(|(holder, held)| {
-                    let left_ppm = held.share_ppm().checked_sub(needed_ppm - free_ppm)?;
-                    let left = within(left_ppm, held.period());
-                    let left = Reservation::new(left, held.period()).ok()?;
-                    (left.service() >= supply.shortest_runtime).then(|| Advice {
-                        change: Change::OtherGivesUp,
-                        requests: [(*holder, left)].into(),
-                    })
-                });
+        let less = |most: Service, period| {
+            let rounded = own(Change::LargestService, round_down(most), period);
+            rounded.or_else(|| own(Change::LargestService, most, period))
+        };
+        let later = |least: Span| {
+            let rounded = own(Change::ShortestPeriod, service, round_up(least));
+            rounded.or_else(|| own(Change::ShortestPeriod, service, least))
+        };
+        let candidates = match refusal {
+            KernelRefusal::Bandwidth { needed, free } => {
                 let mut found = Vec::new();
-                found.extend(own(
-                    Change::LargestService,
-                    within(free_ppm, period),
-                    period,
-                ));
-                let longer = period_for(service, free_ppm);
-                found.extend(longer.and_then(|y| own(Change::ShortestPeriod, service, y)));
-                found.extend(others);
+                found.extend(kernel.longest_runtime(period).and_then(|x| less(x, period)));
+                found.extend(kernel.shortest_period(service).and_then(later));
+                let missing = needed.saturating_sub(free);
+                found.extend(self.others(activity).filter_map(|(holder, held)| {
+                    let left = kernel.without(held, missing)?;
+                    Some(Advice {
+                        change: Change::OtherGivesUp,
+                        requests: [(holder, left)].into(),
+                    })
+                }));
                 return found;
             }
-            Why::Period { shortest, .. } if period < *shortest => {
-                own(Change::ShortestPeriod, service, *shortest)
+            KernelRefusal::Period { shortest, .. } if period < shortest => later(shortest),
+            // A longer period than the kernel takes: the same share at the longest that it takes, or what is left of it.
+            KernelRefusal::Period { longest, .. } => {
+                let longest = round_down(longest.as_full_service()).as_dedicated_span();
+                let most = kernel.longest_runtime(longest);
+                most.and_then(|most| less(most.min(same_share(asked, longest)), longest))
             }
-            // A longer period than the kernel takes: the same share at the longest that it takes.
-            Why::Period { longest, .. } => own(
-                Change::LargestService,
-                within(asked.share_ppm(), *longest),
-                *longest,
-            ),
-            Why::Runtime { shortest, .. } => own(Change::SmallestService, *shortest, period),
-            _ => None,
+            KernelRefusal::Runtime { shortest, .. } => {
+                own(Change::SmallestService, shortest, period)
+            }
+            KernelRefusal::Order { .. } | KernelRefusal::Disabled => None,
         };
         candidates.into_iter().collect()
     }
 }
 
-/// The kernel's own conditions.
-fn check(supply: &DeadlineSupply, asked: Reservation, free_ppm: u64) -> Result<(), Why> {
-    let (service, period) = (asked.service(), asked.period());
-    if period < supply.shortest_period || period > supply.longest_period {
-        return Err(Why::Period {
-            period,
-            shortest: supply.shortest_period,
-            longest: supply.longest_period,
-        });
-    }
-    if service < supply.shortest_runtime {
-        return Err(Why::Runtime {
-            service,
-            shortest: supply.shortest_runtime,
-        });
-    }
-    let needed_ppm = asked.share_ppm();
-    if needed_ppm > free_ppm {
-        return Err(Why::DeadlineBandwidth {
-            needed_ppm,
-            free_ppm,
-        });
-    }
-    Ok(())
+/// The kernel where some of ours are in already.
+struct Kernel<'a> {
+    supply: &'a DeadlineSupply,
+    limits: KernelLimits,
+    granted: Bandwidth,
 }
 
-fn predict(supply: &DeadlineSupply, asked: Reservation, others_ppm: &[u64]) -> Prediction {
+impl<'a> Kernel<'a> {
+    fn beside(supply: &'a DeadlineSupply, ours: &[Reservation]) -> Self {
+        let booked = ours
+            .iter()
+            .map(|held| DeadlineRequest::from(*held).bandwidth());
+        Self {
+            supply,
+            limits: supply.limits.up_to_whole_processors(),
+            granted: iter::once(supply.granted).chain(booked).sum(),
+        }
+    }
+
+    fn refusal(&self, asked: Reservation) -> Option<KernelRefusal> {
+        let processors = self.supply.processors;
+        let answer = self.limits.check(processors, self.granted, asked.into());
+        answer.err()
+    }
+
+    fn longest_runtime(&self, period: Span) -> Option<Service> {
+        let processors = self.supply.processors;
+        self.limits
+            .longest_runtime(processors, self.granted, period)
+    }
+
+    fn shortest_period(&self, runtime: Service) -> Option<Span> {
+        let processors = self.supply.processors;
+        self.limits
+            .shortest_period(processors, self.granted, runtime)
+    }
+
+    /// What is left to a holder that gives up so much; `None` if that is less than the kernel takes.
+    fn without(&self, held: Reservation, missing: Bandwidth) -> Option<Reservation> {
+        let left = DeadlineRequest::from(held)
+            .bandwidth()
+            .checked_sub(missing)?;
+        let most = left.longest_runtime(held.period());
+        let services = [round_down(most), most];
+        let service = services
+            .into_iter()
+            .find(|x| *x >= KernelLimits::SHORTEST_RUNTIME)?;
+        Reservation::new(service, held.period()).ok()
+    }
+}
+
+/// The refusal in terms of what was asked for.
+fn why(asked: Reservation, refusal: KernelRefusal) -> Why {
+    match refusal {
+        KernelRefusal::Runtime { runtime, shortest } => Why::Runtime {
+            service: runtime,
+            shortest,
+        },
+        KernelRefusal::Period {
+            period,
+            shortest,
+            longest,
+        } => Why::Period {
+            period,
+            shortest,
+            longest,
+        },
+        // What it lacks is a fraction of the kernel's unit at times: seen from above it is never nothing.
+        KernelRefusal::Bandwidth { free, .. } => Why::DeadlineBandwidth {
+            needed_ppm: asked.share_ppm(),
+            free_ppm: free.ppm(),
+        },
+        KernelRefusal::Order { .. } | KernelRefusal::Disabled => {
+            Why::Unavailable(refusal.to_string())
+        }
+    }
+}
+
+fn predict(supply: &DeadlineSupply, asked: Reservation, others: &[Reservation]) -> Prediction {
     let tick = supply.tick;
     let theory_gap = asked.longest_gap().checked_mul(2).unwrap_or(Span::MAX);
-    let has_its_own = has_a_processor_of_its_own(supply, others_ppm);
-    let kernel = if has_its_own {
+    let kernel = if has_a_processor_of_its_own(supply, others) {
         KernelDeadline::alone(asked, tick)
     } else {
         KernelDeadline::among_others(asked, tick)
@@ -155,17 +209,28 @@ fn predict(supply: &DeadlineSupply, asked: Reservation, others_ppm: &[u64]) -> P
             "a burst may run up to a tick of {tick} longer, which the next period takes back"
         ));
     }
-    if !keeps_deadlines(supply, asked, others_ppm) {
+    let keeps_deadlines = keeps_deadlines(supply, asked, others);
+    if !keeps_deadlines {
         notes.push(format!(
-            "among these reservations on {} processors deadlines may be missed by a bounded time",
-            supply.processors
+            "among {} on {} processor{} deadlines may be missed by a bounded time",
+            if supply.granted == Bandwidth::ZERO {
+                "these reservations"
+            } else {
+                "these reservations and those of others"
+            },
+            supply.processors,
+            if supply.processors == NonZeroU16::MIN {
+                ""
+            } else {
+                "s"
+            }
         ));
     }
     Prediction {
         promised_gap: asked.longest_gap(),
         theory_gap,
         longest_gap,
-        keeps: if tick.is_zero() && keeps_deadlines(supply, asked, others_ppm) {
+        keeps: if tick.is_zero() && keeps_deadlines {
             Keeps::EveryPeriod
         } else {
             Keeps::LongRun
@@ -175,38 +240,51 @@ fn predict(supply: &DeadlineSupply, asked: Reservation, others_ppm: &[u64]) -> P
     }
 }
 
-/// Whether there are no more holders than processors.
-const fn has_a_processor_of_its_own(supply: &DeadlineSupply, others_ppm: &[u64]) -> bool {
-    others_ppm.len() < supply.processors as usize
+/// Whether there are no more holders than processors. Those that are not ours may be many.
+fn has_a_processor_of_its_own(supply: &DeadlineSupply, others: &[Reservation]) -> bool {
+    supply.granted == Bandwidth::ZERO && others.len() < usize::from(supply.processors.get())
 }
 
-/// Whether global EDF on m processors misses no deadline, by the density test of Goossens, Funk, Baruah ("Priority-driven scheduling
-/// of periodic task systems on multiprocessors", Real-Time Systems 25, 2003): ΣU ≤ m − (m − 1)·U_max; or because each reservation has a
-/// processor of its own.
-fn keeps_deadlines(supply: &DeadlineSupply, asked: Reservation, others_ppm: &[u64]) -> bool {
-    let processors = u64::from(supply.processors);
-    let own = asked.share_ppm();
-    let total: u64 = own + others_ppm.iter().sum::<u64>();
-    let largest = others_ppm.iter().copied().fold(own, u64::max);
-    let spare = processors.saturating_sub(1) * largest;
-    has_a_processor_of_its_own(supply, others_ppm) || total + spare <= processors * 1_000_000
+/// Whether global earliest deadline first surely misses no deadline of these; of those that are not ours nothing but the sum is known.
+fn keeps_deadlines(supply: &DeadlineSupply, asked: Reservation, others: &[Reservation]) -> bool {
+    let all = iter::once(&asked).chain(others);
+    let tasks: Result<Vec<Task>, _> = all.map(|r| Task::new(r.service(), r.period())).collect();
+    let surely = |tasks: Vec<Task>| global_edf(&tasks, supply.processors).ok();
+    supply.granted == Bandwidth::ZERO
+        && tasks
+            .ok()
+            .and_then(surely)
+            .is_some_and(|verdict| verdict.is_schedulable())
 }
 
-/// The service of this share in a period, rounded down.
-fn within(share_ppm: u64, period: Span) -> Service {
-    let service = u128::from(period.as_nanos()) * u128::from(share_ppm) / 1_000_000;
-    Service::from_nanos(
-        u64::try_from(service)
-            .unwrap_or(u64::MAX)
-            .min(period.as_nanos()),
-    )
+/// The service of the same share in another period, rounded down.
+fn same_share(asked: Reservation, period: Span) -> Service {
+    let scaled = u128::from(asked.service().as_nanos()) * u128::from(period.as_nanos());
+    let service = scaled / u128::from(asked.period().as_nanos());
+    // No share is more than 1, so it is no more than the period.
+    Service::from_nanos(u64::try_from(service).unwrap_or(u64::MAX))
 }
 
-/// The shortest period in which this service is no more than this share.
-fn period_for(service: Service, share_ppm: u64) -> Option<Span> {
-    let scaled = u128::from(service.as_nanos()) * 1_000_000;
-    let period = scaled.div_ceil(u128::from(share_ppm.min(1_000_000)).max(1));
-    (share_ppm > 0).then(|| u64::try_from(period).ok().map(Span::from_nanos))?
+/// To what is written of it without loss, and easily said.
+fn round_down(service: Service) -> Service {
+    let nanos = service.as_nanos();
+    Service::from_nanos(nanos - nanos % grain(nanos))
+}
+
+/// As [`round_down`], to more.
+fn round_up(period: Span) -> Span {
+    let nanos = period.as_nanos();
+    let grain = grain(nanos);
+    Span::from_nanos(nanos.div_ceil(grain).saturating_mul(grain))
+}
+
+/// Of advice of so many nanoseconds: at most 1 % of it.
+const fn grain(nanos: u64) -> u64 {
+    match nanos {
+        0..100_000 => 1,
+        100_000..1_000_000_000 => 1_000,
+        _ => 1_000_000,
+    }
 }
 
 #[cfg(test)]
@@ -214,16 +292,19 @@ mod tests {
     use super::*;
 
     fn predicted(others: usize, tick_ms: u64) -> Prediction {
+        predicted_beside(Bandwidth::ZERO, others, tick_ms)
+    }
+
+    fn predicted_beside(foreign: Bandwidth, others: usize, tick_ms: u64) -> Prediction {
         let supply = DeadlineSupply {
-            processors: 2,
-            free_ppm: 1_800_000,
-            shortest_period: Span::from_micros(100),
-            longest_period: Span::from_secs(4),
-            shortest_runtime: Service::from_nanos(1_024),
+            processors: NonZeroU16::new(2).expect("two"),
+            limits: KernelLimits::WITH_FAIR_SERVER,
+            granted: foreign,
             tick: Span::from_millis(tick_ms),
         };
         let asked = Reservation::new(Service::from_millis(2), Span::from_millis(8)).expect("fits");
-        predict(&supply, asked, &alloc::vec![100_000; others])
+        let other = Reservation::new(Service::from_millis(1), Span::from_millis(10)).expect("fits");
+        predict(&supply, asked, &alloc::vec![other; others])
     }
 
     /// Who may have to wait for others gets each of two long rounds at its end.
@@ -233,5 +314,30 @@ mod tests {
         assert_eq!(predicted(2, 4).longest_gap, Span::from_nanos(27_999_999));
         assert_eq!(predicted(1, 0).longest_gap, Span::from_millis(12));
         assert_eq!(predicted(2, 0).longest_gap, Span::from_millis(12));
+    }
+
+    /// Of those that are not ours it is not known how many they are.
+    #[test]
+    fn others_that_are_not_ours_may_keep_anyone_waiting() {
+        let tenth = Bandwidth::of(Service::from_millis(1), Span::from_millis(10));
+        let beside = predicted_beside(tenth, 0, 4);
+        assert_eq!(beside.longest_gap, predicted(2, 4).longest_gap);
+        let beside = predicted_beside(tenth, 0, 0);
+        assert_eq!(beside.keeps, Keeps::LongRun);
+        assert!(beside.notes[0].contains("and those of others"));
+        assert_eq!(predicted(1, 0).keeps, Keeps::EveryPeriod);
+    }
+
+    #[test]
+    fn advice_is_written_without_loss() {
+        let text = |nanos| format!("{}", round_up(Span::from_nanos(nanos)));
+        assert_eq!(
+            [99_999, 100_001, 999_999_001, 1_000_000_001].map(text),
+            ["99.999us", "101us", "1s", "1.001s"]
+        );
+        assert_eq!(
+            round_down(Service::from_nanos(19_999_351)),
+            Service::from_micros(19_999)
+        );
     }
 }

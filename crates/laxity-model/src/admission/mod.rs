@@ -82,12 +82,12 @@ pub enum Why {
     /// The kernel would not admit so much.
     #[error(
         "deadline bandwidth: {} needed, {} free, {} missing",
-        Share(*needed_ppm), Share(*free_ppm), Share(needed_ppm.saturating_sub(*free_ppm))
+        Share(*needed_ppm), Share(free_ppm / 100 * 100), Share(needed_ppm.saturating_sub(*free_ppm))
     )]
     DeadlineBandwidth {
-        /// The request's share of one processor, in parts per million.
+        /// The request's share of one processor, in parts per million, rounded up.
         needed_ppm: u64,
-        /// What is left by those before it, in parts per million of one processor.
+        /// What is left by those before it, in parts per million of one processor, rounded down.
         free_ppm: u64,
     },
     /// The period is outside what the kernel takes.

@@ -2,7 +2,9 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
+use crate::analysis::multiprocessor::{Bandwidth, KernelLimits};
 use crate::{Priority, ProcessorId, Service, Span};
 
 /// What a host found that its machine can do. Where something is missing, the text says why, and what would help.
@@ -18,15 +20,11 @@ pub struct Supply {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeadlineSupply {
     /// The processors that share the bandwidth (the root domain).
-    pub processors: u16,
-    /// Bandwidth not yet given away, in parts per million of one processor: up to 950,000 a processor.
-    pub free_ppm: u64,
-    /// The shortest period that the kernel takes (100 µs).
-    pub shortest_period: Span,
-    /// The longest (4.19 s).
-    pub longest_period: Span,
-    /// The shortest runtime (1024 ns).
-    pub shortest_runtime: Service,
+    pub processors: NonZeroU16,
+    /// What the kernel is set to. A kernel without a limit lets in more than there is; admission does not.
+    pub limits: KernelLimits,
+    /// What it has booked for threads that are not ours.
+    pub granted: Bandwidth,
     /// The grain at which the kernel notices that a budget is used up: its tick, 4 ms at HZ = 250; zero where it has a timer for it.
     pub tick: Span,
 }

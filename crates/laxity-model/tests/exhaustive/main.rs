@@ -3,9 +3,8 @@
 //! The tests of `analysis` are held against it both ways: no response time is ever longer than its bound, no set that is said to be
 //! schedulable misses a deadline; and where a test is exact, its bounds are reached and the job that it names as its witness is late.
 //!
-//! `LAXITY_CASES` is the number of sets (300 if it is not set; 100,000 take five minutes in release), of which the tests that cost
-//! more take every so-manieth; `LAXITY_SEED` the seed of the first. A
-//! failure names the seed and a least set that fails.
+//! `LAXITY_CASES` is the number of sets (300 if it is not set; 100,000 take three minutes in release); tests that cost more take a part of
+//! them. `LAXITY_SEED` is the seed of the first. A failure names the seed and a least set that fails.
 
 mod choices;
 mod courses;

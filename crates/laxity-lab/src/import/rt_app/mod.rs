@@ -16,8 +16,9 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use laxity_model::Span;
 use laxity_model::analysis::Task;
 
-use super::error::{Source, Wrong};
+use super::Wrong;
 use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
+use crate::scenario::diagnostic::Source;
 use events::{Work, work};
 
 /// rt-app's own default for the real-time policies.
@@ -68,7 +69,7 @@ impl<'s> File<'s> {
     }
 
     fn line(self, at: &impl Ranged) -> usize {
-        self.source.line_of(at.range().start)
+        self.source.position(&bytes(at)).0
     }
 
     fn set(self, root: &Object<'_>) -> Result<TaskSet, Vec<Wrong>> {

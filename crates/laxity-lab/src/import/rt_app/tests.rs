@@ -1,13 +1,14 @@
 use laxity_model::Service;
 
 use super::*;
-use crate::import::{self, ImportError};
+use crate::import;
+use crate::scenario::Diagnostic;
 
 fn set(text: &str) -> TaskSet {
     import::read(text, "x.json", Format::RtApp).expect("a task set")
 }
 
-fn refused(text: &str) -> ImportError {
+fn refused(text: &str) -> Diagnostic {
     let mut errors = import::read(text, "x.json", Format::RtApp).expect_err("no task set");
     errors.remove(0)
 }

@@ -4,9 +4,11 @@
 //! [`plan`] is admission, which [`run`](super::run) asks too; [`Plan::bounded`] adds the bounds, [`Plan::observed`] what the twin shows.
 //!
 //! * `machine`: what a profile costs; `modes`: what a modem asks for in each phase; `sources`: everything that takes a processor's time.
+//! * `device`: whether a reserved modem gets what its rings need.
 //! * `subjects`: whose response times are asked for; `bounds`: those; `observe`: the same, as seen.
 
 mod bounds;
+mod device;
 mod machine;
 mod modes;
 mod observe;
@@ -14,11 +16,13 @@ mod render;
 mod sources;
 mod subjects;
 
+pub use device::{DeviceMargins, DeviceNumbers, DevicePlan, Proposal};
 pub use render::render;
 
 use laxity_linux::doctor::Machine;
 use laxity_linux::{LiveConfig, supply};
 use laxity_model::admission::{Admission, Demand, Supply, Work, admit};
+use laxity_model::analysis::Overflow;
 use laxity_model::{Enforcer, HostError, Service, Span};
 use laxity_sim::Twin;
 use serde::Serialize;
@@ -67,6 +71,8 @@ pub struct VariantPlan {
     pub activities: Vec<ActivityPlan>,
     /// The activity that is closest to its deadline or furthest behind it, and who takes most of its time.
     pub bottleneck: Option<String>,
+    /// Whether the modem's reservation serves it, if it has one; see [`Plan::bounded`].
+    pub device: Option<DevicePlan>,
 }
 
 /// How long an activity takes, each time it is asked to work.
@@ -140,7 +146,7 @@ impl Plan {
     }
 
     /// The same plan with a bound for everything that recurs, or why there is none: in the twin, where all costs are known, and while a
-    /// call lasts.
+    /// call lasts; and whether a reserved modem gets what its rings need.
     ///
     /// # Errors
     ///
@@ -154,10 +160,12 @@ impl Plan {
             let outline = outline(resolved, variant)?;
             let admission = admit(&outline.demand, &supply);
             let bounded = bounds::of(resolved, variant, &outline, &admission, on);
-            let (activities, bottleneck) = bounded.map_err(|error| RunError::Failed {
+            let too_large = |error: Overflow| RunError::Failed {
                 variant: variant.name.clone(),
                 reason: error.to_string(),
-            })?;
+            };
+            let (activities, bottleneck) = bounded.map_err(too_large)?;
+            plan.device = device::of(&outline, &admission, &supply).map_err(too_large)?;
             plan.activities = activities;
             plan.bottleneck = bottleneck;
         }
@@ -332,5 +340,6 @@ fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan
         requests: requests.collect(),
         activities: Vec::new(),
         bottleneck: None,
+        device: None,
     }
 }

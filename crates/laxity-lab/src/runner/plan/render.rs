@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use laxity_model::Span;
 
-use super::{ActivityPlan, Plan, RequestPlan, VariantPlan};
+use super::{ActivityPlan, DevicePlan, Plan, RequestPlan, VariantPlan};
 use crate::layout::{Align, Grid, Unit, percent, wrap};
 
 /// The plan for people.
@@ -29,6 +29,9 @@ pub fn render(plan: &Plan) -> String {
         }
         for request in &variant.requests {
             render_request(request, &mut text);
+        }
+        if let Some(device) = &variant.device {
+            render_device(device, &mut text);
         }
         render_activities(variant, &mut text);
     }
@@ -137,6 +140,78 @@ fn row(line: &ActivityPlan, several: bool) -> [String; 11] {
         ratio.unwrap_or_default(),
         jobs,
     ]
+}
+
+/// What a reservation is worth to the modem: by the study's model, and exactly.
+fn render_device(plan: &DevicePlan, text: &mut String) {
+    let span = Span::from_nanos;
+    let device = plan.device;
+    let sentence = format!(
+        "{} for each {} samples (the mean of its blocks), every {}; {} in the ring, the output {} ahead; without service for {} at most",
+        span(device.cost_ns),
+        device.block_samples,
+        span(device.block_ns),
+        device.ring_samples,
+        device.lead_samples,
+        span(device.longest_pause_ns),
+    );
+    wrap("  connected:  ", &sentence, text);
+    let (asked, needed) = plan.shares_ppm();
+    let than = |fits: bool| if fits { "<=" } else { ">" };
+    let sentence = format!(
+        "{}: C/T {} % {} X/Y {} %; Y - X {} {} {}",
+        if plan.is_predicted() {
+            "works"
+        } else {
+            "does not work"
+        },
+        percent(needed),
+        than(plan.is_enough),
+        percent(asked),
+        plan.gap(),
+        than(plan.is_often_enough),
+        span(device.longest_pause_ns),
+    );
+    wrap("  two lines:  ", &sentence, text);
+    let mut sentence = format!("{} {}", plan.answer, plan.detail);
+    if plan.answer == "cannot tell" {
+        sentence = format!("{}: {}", plan.answer, plan.detail);
+    }
+    if let Some(margins) = plan.margins {
+        let _ = write!(
+            sentence,
+            ": complete {} after the interrupt",
+            span(margins.response_ns)
+        );
+        let spare = [
+            ("the input", margins.input_ns),
+            ("the output", margins.output_ns),
+            ("calls", margins.calls_ns),
+        ];
+        let spare = spare
+            .into_iter()
+            .filter_map(|(whose, ns)| Some(format!("{whose} {}", span(ns?))));
+        let _ = write!(
+            sentence,
+            "; to spare: {}",
+            spare.collect::<Vec<_>>().join(", ")
+        );
+    }
+    wrap("  exactly:    ", &sentence, text);
+    if plan.margins.is_none() {
+        let least = plan.least_service_ns.map_or_else(
+            || format!("nothing every {}", span(plan.period_ns)),
+            |least| format!("{}/{}", span(least), span(plan.period_ns)),
+        );
+        let cheapest = plan.cheapest.map_or_else(String::new, |cheapest| {
+            format!(
+                "; the cheapest: {}/{}",
+                span(cheapest.service_ns),
+                span(cheapest.period_ns)
+            )
+        });
+        wrap("  would do:   ", &format!("{least}{cheapest}"), text);
+    }
 }
 
 fn render_request(request: &RequestPlan, text: &mut String) {

@@ -137,16 +137,79 @@ impl Bandwidth {
         }
     }
 
+    /// The longest runtime in every period that books no more than this; it may be longer than the period.
+    ///
+    /// ```
+    /// use laxity_model::analysis::multiprocessor::Bandwidth;
+    /// use laxity_model::{Service, Span};
+    ///
+    /// let period = Span::from_millis(10);
+    /// let tenth = Bandwidth::of(Service::from_millis(1), period);
+    /// let longest = tenth.longest_runtime(period);
+    /// assert_eq!(longest.as_nanos(), 1_000_003); // 104,857.9
+    /// assert_eq!(Bandwidth::of(longest, period), tenth);
+    /// ```
+    #[must_use]
+    pub fn longest_runtime(self, period: Span) -> Service {
+        // ⌊r·2²⁰/p⌋ ≤ b: r·2²⁰ < (b + 1)p.
+        let beyond = (u128::from(self.0) + 1) * u128::from(period.as_nanos());
+        let longest = beyond.div_ceil(1 << Self::SHIFT).saturating_sub(1);
+        Service::from_nanos(u64::try_from(longest).unwrap_or(u64::MAX))
+    }
+
+    /// The difference, or `None` if `other` is more.
+    #[must_use]
+    pub const fn checked_sub(self, other: Self) -> Option<Self> {
+        match self.0.checked_sub(other.0) {
+            Some(rest) => Some(Self(rest)),
+            None => None,
+        }
+    }
+
+    /// The difference, or nothing if `other` is more.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// This share of a processor of a lower capacity, where 1024 is the fastest kind's, as the kernel's `cap_scale`; the sum of several
+    /// processors' capacities will do too. It saturates.
+    ///
+    /// ```
+    /// use laxity_model::analysis::multiprocessor::Bandwidth;
+    /// use laxity_model::{Service, Span};
+    ///
+    /// let limit = Bandwidth::of(Service::from_millis(950), Span::from_secs(1));
+    /// assert_eq!(format!("{:.3}", limit.of_capacity(2 * 1024)), "1.900");
+    /// ```
+    #[must_use]
+    pub const fn of_capacity(self, capacity: u64) -> Self {
+        Self(self.0.saturating_mul(capacity) >> 10)
+    }
+
+    /// Whether it is nothing.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
     /// So many times this.
     const fn times(self, count: NonZeroU16) -> Self {
         Self(self.0.saturating_mul(count.get() as u64))
     }
 }
 
+/// In processors: to a millionth, or to as many digits as the format asks for (`{:.3}`), up to nine.
 impl fmt::Display for Bandwidth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ppm = self.ppm();
-        write!(f, "{}.{:06}", ppm / 1_000_000, ppm % 1_000_000)
+        let digits = f.precision().map_or(6, |digits| digits.min(9));
+        let scale = 10_u128.pow(digits as u32);
+        let parts = (u128::from(self.0) * scale + (1 << (Self::SHIFT - 1))) >> Self::SHIFT;
+        write!(f, "{}", parts / scale)?;
+        if digits > 0 {
+            write!(f, ".{:0digits$}", parts % scale)?;
+        }
+        Ok(())
     }
 }
 
@@ -217,11 +280,34 @@ impl KernelLimits {
     /// ```
     #[must_use]
     pub fn capacity(&self, processors: NonZeroU16) -> Option<Bandwidth> {
+        let all = self.all(processors)?;
+        Some(all.saturating_sub(self.servers.times(processors)))
+    }
+
+    /// The kernel's servers included.
+    fn all(&self, processors: NonZeroU16) -> Option<Bandwidth> {
         let each = Bandwidth::of(self.rt_runtime?, self.rt_period);
-        let all = each.times(processors).0;
-        Some(Bandwidth(
-            all.saturating_sub(self.servers.times(processors).0),
-        ))
+        Some(each.times(processors))
+    }
+
+    /// What of it is left beside what is granted.
+    #[must_use]
+    pub fn free(&self, processors: NonZeroU16, granted: Bandwidth) -> Option<Bandwidth> {
+        let capacity = self.capacity(processors)?;
+        Some(capacity.saturating_sub(granted))
+    }
+
+    /// The same, but a kernel without a limit is taken to have that of whole processors: it lets in more than there is, which nobody
+    /// can enforce.
+    #[must_use]
+    pub const fn up_to_whole_processors(self) -> Self {
+        match self.rt_runtime {
+            Some(_) => self,
+            None => Self {
+                rt_runtime: Some(self.rt_period.as_full_service()),
+                ..self
+            },
+        }
     }
 
     /// Whether the kernel takes one more request where `granted` is booked already (the sum of what it booked for others), and what it
@@ -252,14 +338,15 @@ impl KernelLimits {
     ) -> Result<Bandwidth, KernelRefusal> {
         self.check_parameters(request)?;
         let needed = request.bandwidth();
-        let Some(capacity) = self.capacity(processors) else {
+        let (Some(all), Some(free)) = (self.all(processors), self.free(processors, granted)) else {
             return Ok(needed);
         };
         if self.rt_runtime.is_some_and(Service::is_zero) {
             return Err(KernelRefusal::Disabled);
         }
-        let free = Bandwidth(capacity.0.saturating_sub(granted.0));
-        if needed > free {
+        // What books nothing is refused too where more is booked than there is.
+        let servers = self.servers.times(processors);
+        if [servers, granted, needed].into_iter().sum::<Bandwidth>() > all {
             return Err(KernelRefusal::Bandwidth { needed, free });
         }
         Ok(needed)
@@ -274,17 +361,9 @@ impl KernelLimits {
         granted: Bandwidth,
         period: Span,
     ) -> Option<Service> {
-        let most = match self.capacity(processors) {
-            None => period.as_nanos(),
-            Some(capacity) => {
-                let free = capacity.0.saturating_sub(granted.0);
-                // ⌊r·2²⁰/p⌋ ≤ f: r·2²⁰ < (f + 1)p.
-                let beyond = (u128::from(free) + 1) * u128::from(period.as_nanos());
-                let most = beyond.div_ceil(1 << Bandwidth::SHIFT).saturating_sub(1);
-                u64::try_from(most).unwrap_or(u64::MAX)
-            }
-        };
-        let runtime = Service::from_nanos(most.min(period.as_nanos()));
+        let whole = period.as_full_service();
+        let free = self.free(processors, granted);
+        let runtime = free.map_or(whole, |free| free.longest_runtime(period).min(whole));
         self.check(processors, granted, request(runtime, period))
             .ok()
             .map(|_| runtime)
@@ -299,13 +378,12 @@ impl KernelLimits {
         granted: Bandwidth,
         runtime: Service,
     ) -> Option<Span> {
-        let least = match self.capacity(processors) {
+        let least = match self.free(processors, granted) {
             None => 0,
-            Some(capacity) => {
-                let free = capacity.0.saturating_sub(granted.0);
+            Some(free) => {
                 // ⌊r·2²⁰/p⌋ ≤ f: p > r·2²⁰/(f + 1).
                 let scaled = u128::from(runtime.as_nanos()) << Bandwidth::SHIFT;
-                u64::try_from(scaled / (u128::from(free) + 1) + 1).unwrap_or(u64::MAX)
+                u64::try_from(scaled / (u128::from(free.0) + 1) + 1).unwrap_or(u64::MAX)
             }
         };
         let least = least
@@ -373,7 +451,7 @@ const fn request(runtime: Service, period: Span) -> DeadlineRequest {
 /// assert!(kernel_admits(&[out_of_ten(9)?, out_of_ten(9)?], two, &limits).is_ok());
 /// let (index, refusal) = kernel_admits(&[out_of_ten(9)?, out_of_ten(9)?, out_of_ten(1)?], two, &limits).unwrap_err();
 /// assert_eq!(index, 2);
-/// assert_eq!(refusal.to_string(), "EBUSY: 0.099999 of a processor is more than the 0.000001 that are left");
+/// assert_eq!(refusal.to_string(), "EBUSY: 0.099999 of a processor is more than the 0.000002 that are left");
 /// # Ok::<(), laxity_model::ReservationError>(())
 /// ```
 pub fn kernel_admits(

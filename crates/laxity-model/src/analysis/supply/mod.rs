@@ -35,8 +35,12 @@ use crate::{Service, Span};
 
 /// A lower bound on the service in any window of a given length, however the window lies.
 ///
-/// What an implementation must keep (and `tests/supplies.rs` checks): sbf(0) = 0; sbf does not fall, and grows by at most one tick a
-/// tick; `window_for` is its least inverse; sbf(t) ≥ rate · (t − delay) for all t.
+/// What an implementation must keep (and `tests/supplies` checks): sbf(0) = 0; sbf does not fall, and grows by at most one tick a
+/// tick; `window_for` is its least inverse; sbf(t) ≥ rate · (t − delay) for all t; and it repeats itself: with a rate of n/d, as the
+/// fraction stands, `window_for(c + n)` is d more than `window_for(c)` for all c from two ticks on.
+///
+/// A task that begins a region with the last tick of service before the supply pauses is not one tick into it when the supply comes
+/// back: where the next job is chosen in that very instant, a region blocks for its whole length.
 pub trait SupplyBound {
     /// sbf(t): the least service in any window of this length.
     fn least_service(&self, window: Span) -> Service;
