@@ -1,8 +1,8 @@
 //! Any text is a workload of rt-app, or has errors that point into it.
 #![no_main]
 
-use laxity_lab::import::{Format, ImportError, MOST_TASKS, SetTask, read};
-use laxity_lab::scenario::Style;
+use laxity_lab::import::{Format, MOST_TASKS, SetTask, read};
+use laxity_lab::scenario::{Diagnostic, Style};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -24,7 +24,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-fn check(error: &ImportError, text: &str) {
+fn check(error: &Diagnostic, text: &str) {
     let line = text.split('\n').nth(error.line - 1);
     let line = line.expect("the line is one of the text's");
     let columns = 1..=line.chars().count() + 1;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use laxity_lab::import::{self, Format};
-use laxity_lab::plan::{self as sets, Kind, Options, Supply};
+use laxity_lab::plan::{self as sets, Kind, Options, PlanError, Supply};
 use laxity_lab::runner::{On as Host, Progress, plan};
 use laxity_lab::scenario::{Length, Style, units};
 use laxity_model::Span;
@@ -73,8 +73,13 @@ fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8
         let plural = if errors.len() == 1 { "" } else { "s" };
         Failure::new(USAGE, format!("{name}: {} error{plural}", errors.len()))
     })?;
-    let plan = sets::plan(&set, &options)
-        .map_err(|error| Failure::new(ERROR, format!("{name}: {error}")))?;
+    let plan = sets::plan(&set, &options).map_err(|error| {
+        let code = match error {
+            PlanError::NoSuchProcessor { .. } => USAGE,
+            PlanError::Overflow(_) => ERROR,
+        };
+        Failure::new(code, format!("{name}: {error}"))
+    })?;
     print(arguments, &plan, || sets::render(&plan))?;
     Ok(if plan.admitted { 0 } else { REFUSED })
 }

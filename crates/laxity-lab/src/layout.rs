@@ -1,5 +1,7 @@
 //! Tables and paragraphs of plans: plain text of at most [`WIDTH`] columns.
 
+use std::borrow::Cow;
+
 /// The widest line, in characters.
 pub(crate) const WIDTH: usize = 100;
 /// Names are cut to so many characters.
@@ -71,10 +73,20 @@ impl<const N: usize> Grid<N> {
     }
 }
 
+/// A text without what a terminal would obey: names come from files.
+fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().any(char::is_control) {
+        let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+        return text.chars().map(shown).collect();
+    }
+    text.into()
+}
+
 /// A cell that is not too wide.
 fn cut(cell: &str) -> String {
+    let cell = printable(cell);
     if cell.chars().count() <= NAME_WIDTH {
-        return cell.to_owned();
+        return cell.into_owned();
     }
     let mut short: String = cell.chars().take(NAME_WIDTH - 1).collect();
     short.push('…');
@@ -87,6 +99,7 @@ pub(crate) fn wrap(head: &str, text: &str, out: &mut String) {
     let mut line = head.to_owned();
     let mut length = indent;
     for word in text.split_whitespace() {
+        let word = &printable(word);
         let word_length = word.chars().count();
         if length > indent && length + 1 + word_length > WIDTH {
             out.push_str(line.trim_end());
@@ -103,6 +116,14 @@ pub(crate) fn wrap(head: &str, text: &str, out: &mut String) {
     }
     out.push_str(line.trim_end());
     out.push('\n');
+}
+
+/// Parts per million as per cent with one decimal, rounded; but what is more than the whole never looks like the whole.
+pub(crate) fn load(ppm: u64) -> String {
+    match ppm {
+        1_000_001..1_000_500 => "more than 100 %".into(),
+        _ => format!("{} %", percent(ppm)),
+    }
 }
 
 /// Parts per million as per cent with one decimal, rounded.
@@ -179,6 +200,14 @@ mod tests {
         assert_eq!(unit.up(2_000_000), "2");
         assert_eq!(Unit::Microsecond.up(1_001), "1.001");
         assert_eq!(Unit::for_least(3).up(7), "7");
+    }
+
+    #[test]
+    fn more_than_the_whole_does_not_look_like_it_and_names_are_not_obeyed() {
+        assert_eq!(load(1_000_000), "100.0 %");
+        assert_eq!(load(1_000_001), "more than 100 %");
+        assert_eq!(load(1_000_500), "100.1 %");
+        assert_eq!(cut("a\u{1b}[2J\nb"), "a\u{fffd}[2J\u{fffd}b");
     }
 
     #[test]

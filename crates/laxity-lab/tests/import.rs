@@ -124,7 +124,7 @@ const MISTAKES: &[Mistake] = &[
         "cost_us,period_us,region_us\n5,9,6\n",
         (2, 5),
         "does not fit",
-        "longest",
+        "is at most",
     ),
     (
         "cost_us,period_us,last_region_us\n5,9,1\n",
@@ -162,7 +162,126 @@ const MISTAKES: &[Mistake] = &[
         "in line 2",
         "own name",
     ),
+    (
+        "name;cost_us;period_ms\na;1000;10\n",
+        (1, 1),
+        "separated by semicolons",
+        "by commas",
+    ),
+    (
+        "cost_us\tperiod_ms\n1000\t10\n",
+        (1, 1),
+        "separated by tabs",
+        "by commas",
+    ),
+    (
+        "cost_us,period_us\n1;2\n",
+        (2, 4),
+        "1 fields, and the header 2",
+        "by commas",
+    ),
+    (
+        "name,cost_us,period_us\n\u{1b}[31mred,1,2\n",
+        (2, 1),
+        "`\\u{1b}[31mred` has a control character",
+        "one line",
+    ),
+    (
+        "cost_us,period_us,name\n1,2,\"a\nb\"\n",
+        (2, 5),
+        "`a\\nb` has a control character",
+        "one line",
+    ),
+    (
+        "cost_us,period_us\n\u{7},2\n",
+        (2, 1),
+        "`\\u{7}` is not a number",
+        "2500",
+    ),
+    (
+        "cost_us,period_us,region_us,last_region_us\n5,9,0,1\n",
+        (2, 7),
+        "no longest one",
+        "region_us",
+    ),
 ];
+
+#[test]
+fn no_region_is_none_or_nothing_known_of_it() {
+    let text = "cost_us,period_us,region_us,last_region_us\n5,9,0,0\n5,9,0,\n5,9,,\n5,9,2,0\n5,9,2,\n5,9,2,1\n";
+    let set = csv(text).expect("a task set");
+    let micros = Service::from_micros;
+    let found: Vec<Preemption> = set
+        .tasks
+        .iter()
+        .map(|task| task.work.clone().expect("analysable").preemption())
+        .collect();
+    let floating = Preemption::Floating { longest: micros(2) };
+    let fixed = Preemption::Fixed {
+        longest: micros(2),
+        last: micros(1),
+    };
+    let anywhere = Preemption::Anywhere;
+    assert_eq!(
+        found,
+        [anywhere, anywhere, anywhere, floating, floating, fixed]
+    );
+}
+
+/// What rt-app's own examples are made of: a waker, sleepers that say `"suspend",` and no more, queues behind a lock, phases and spare commas.
+const PLAYER: &str = r#"{
+	/* a player: a tick wakes the decoder, the decoder the output */
+	"tasks" : {
+		"tick" : {
+			"priority" : -19,
+			"loop" : -1,
+			"phases" : {
+				"first" : { "loop" : 1, "resume" : "output", "timer" : { "ref" : "tick", "period": 6000 } },
+				"rest" : { "loop" : 4, "timer" : { "ref" : "tick", "period": 6000 }, },
+			},
+		},
+		"output" : {
+			"suspend",
+			"run" : 275,
+			"resume" : "decoder",
+			"run" : 4725, // the second of its name
+			"sync" : { "ref" : "queue", "mutex" : "mutex" }
+		},
+		"decoder" : {
+			"suspend" : "decoder",
+			"run" : 1000,
+			"lock" : "mutex",
+			"signal" : "queue",
+			"wait" : { "ref" : "queue", "mutex" : "mutex" },
+			"unlock" : "mutex",
+			"run" : 150,
+		},
+		"effects" : {
+			"policy" : "SCHED_FIFO",
+			"run" : 300, "yield", "timer" : { "ref" : "unique", "period" : 6000, "mode" : "absolute" }
+		},
+		"display" : { "priority" : -7, "run" : 1500, "suspend" }
+	},
+	"global" : { "duration" : 6, "default_policy" : "SCHED_OTHER", "pi_enabled" : false, }
+}"#;
+
+#[test]
+fn what_rt_apps_examples_are_made_of_is_read() {
+    let set = read(PLAYER, "player.json", Format::RtApp).expect("a task set");
+    let names: Vec<&str> = set.tasks.iter().map(|task| task.name.as_str()).collect();
+    assert_eq!(names, ["tick", "output", "decoder", "effects", "display"]);
+    let known: Vec<bool> = set.tasks.iter().map(|task| task.work.is_ok()).collect();
+    assert_eq!(known, [false, false, false, true, false]);
+    let effects = set.tasks[3].work.clone().expect("analysable");
+    assert_eq!(effects.cost(), Service::from_micros(300));
+    assert_eq!(effects.period(), Span::from_millis(6));
+    let says = |text: &str| set.notes.iter().any(|note| note.contains(text));
+    assert!(says(
+        "`tick` is not analysed: it has no events that take time"
+    ));
+    assert!(says("`output` is not analysed: `suspend` in line 13"));
+    assert!(says("`display` is not analysed: `suspend` in line 32"));
+}
 
 #[test]
 fn every_mistake_points_at_its_line_and_column() {
@@ -208,9 +327,10 @@ fn the_shipped_sets_are_what_they_say() {
         let Preemption::Fixed { longest, last } = work.preemption() else {
             panic!("{}: {:?}", task.name, work.preemption());
         };
-        let quarter = work.cost().as_nanos() as f64 / 4.0;
-        assert!((longest.as_nanos() as f64 - quarter).abs() <= 1_000.0);
-        assert_eq!(longest, last);
+        // Four regions of whole microseconds: the longest is no less than a quarter, the last no more.
+        let micros = work.cost().as_nanos() / 1_000;
+        assert_eq!(longest, Service::from_micros(micros.div_ceil(4)));
+        assert_eq!(last, Service::from_micros(micros / 4));
     }
     assert!((0.7998..=0.8).contains(&load), "{load}");
 
@@ -230,7 +350,10 @@ fn the_shipped_sets_are_what_they_say() {
     assert_eq!(set.tasks[0].policy, video);
     assert_eq!(set.tasks[4].policy, Policy::Timesharing);
     assert!(set.tasks[4].work.is_err());
-    assert!(set.tasks.iter().all(|task| task.processor == Some(0)));
+    // The kernel binds no SCHED_DEADLINE task to one processor of several.
+    assert_eq!(set.tasks[0].processor, None);
+    assert!(set.tasks[1..].iter().all(|task| task.processor == Some(0)));
+    assert_eq!(set.notes.len(), 1, "{:?}", set.notes);
 }
 
 /// Texts that are almost task sets: pieces of them in any order.
@@ -258,6 +381,9 @@ const CSV: &[&str] = &[
     "last_region_us",
     "\u{feff}",
     "µ",
+    ";",
+    "\t",
+    "\u{1b}",
 ];
 const JSON: &[&str] = &[
     "{\"tasks\":{\"a\":{",
@@ -273,6 +399,8 @@ const JSON: &[&str] = &[
     "\"phases\":{\"p\":{",
     "\"sleep\":5,",
     "\"lock\":\"m\",",
+    "\"suspend\",",
+    "'yield'",
     "\"instance\":3,",
     "\"cpus\":[1,2],",
     "\"policy\":\"SCHED_FIFO\",",
@@ -293,6 +421,11 @@ fn check(text: &str, format: Format) {
     match read(text, "x", format) {
         Ok(set) => {
             assert!((1..=MOST_TASKS).contains(&set.tasks.len()));
+            let names = set.tasks.iter().map(|task| task.name.as_str());
+            let said = set.notes.iter().map(String::as_str);
+            for shown in names.chain(said) {
+                assert!(!shown.chars().any(char::is_control), "{shown:?}");
+            }
             assert_eq!(read(text, "x", format), Ok(set));
         }
         Err(errors) => {

@@ -9,7 +9,9 @@ use edf_support::rival::Rival;
 use edf_support::sets::{Deadlines, r20, with_quarters};
 use edf_support::{Pause, cases, plain, schedule};
 use laxity_model::analysis::supply::{Dedicated, SupplyBound};
-use laxity_model::analysis::{Doubt, Fraction, Overflow, Preemption, Response, Task, Verdict, edf};
+use laxity_model::analysis::{
+    Doubt, Fraction, Overflow, Preemption, Response, Search, Task, Verdict, edf,
+};
 use laxity_model::{Service, Span};
 use proptest::prelude::*;
 
@@ -203,9 +205,18 @@ proptest! {
             tasks.iter().zip(regions).map(floating).collect()
         };
         let none = vec![Service::from_nanos(1); tasks.len()];
-        let Some(regions) = edf::longest_regions(&tasks, &supply).expect("small numbers") else {
-            prop_assert!(!edf::test(&with(&none), &supply).expect("small numbers").is_schedulable());
-            return Ok(());
+        let regions = match edf::longest_regions(&tasks, &supply).expect("small numbers") {
+            Search::Found(regions) => regions,
+            // As sure as the test of the same tasks without regions.
+            nothing => {
+                let expected = match edf::test(&with(&none), &supply).expect("small numbers") {
+                    Verdict::Schedulable => None,
+                    Verdict::NotSchedulable(_) => Some(Search::None),
+                    Verdict::Unknown(doubt) => Some(Search::Unknown(doubt)),
+                };
+                prop_assert_eq!(Some(nothing), expected);
+                return Ok(());
+            }
         };
         prop_assert_eq!(edf::test(&with(&regions), &supply), Ok(Verdict::Schedulable));
         for (index, task) in tasks.iter().enumerate().filter(|(index, task)| regions[*index] < task.cost()) {
@@ -251,6 +262,18 @@ fn what_does_not_fit_is_an_error() {
     assert!(edf::demand(&[half, half, half], ticks(u64::MAX)).is_err());
     assert!(edf::response_times(&[late, half], &Dedicated).is_err());
     assert!(edf::longest_regions(&[half, half], &Dedicated).is_err());
+    // More than there is until it is due: on any supply, and beside whatever else.
+    let (alone, other) = (plain(u64::MAX, 1), plain(1, 2));
+    for tasks in [[alone, other], [other, alone], [alone, alone]] {
+        assert!(matches!(
+            edf::test(&tasks, &Dedicated),
+            Ok(Verdict::NotSchedulable(_))
+        ));
+        assert!(matches!(
+            laxity_model::analysis::fixed_priority::test(&tasks, &Dedicated),
+            Ok(Verdict::NotSchedulable(_))
+        ));
+    }
     // A job may be released long after it was due: no numbers are needed to see that.
     assert!(matches!(
         edf::test(&[late], &Dedicated),
@@ -265,7 +288,8 @@ fn a_search_that_does_not_end_is_given_up() {
     let tasks = [4_294_967_291, 4_294_967_279, 4_294_967_231].map(third);
     let doubt = Doubt::TooLong;
     assert_eq!(edf::test(&tasks, &Dedicated), Ok(Verdict::Unknown(doubt)));
-    assert_eq!(edf::longest_regions(&tasks, &Dedicated), Ok(None));
+    let regions = edf::longest_regions(&tasks, &Dedicated);
+    assert_eq!(regions, Ok(Search::Unknown(doubt)));
     let responses = edf::response_times(&tasks, &Dedicated);
     assert_eq!(responses, Ok(vec![Response::Unknown(doubt); 3]));
 }
@@ -317,6 +341,10 @@ fn a_supply_that_may_be_better_than_its_bound_proves_no_miss() {
         ));
         let sufficient = Verdict::Unknown(Doubt::Sufficient);
         assert_eq!(edf::test(&tasks, &Better(half)), Ok(sufficient));
+        // Two ticks of four, from the third on at the latest: nothing of six ticks fits in four, and of two only 0 ticks are sure.
+        assert_eq!(edf::longest_regions(&tasks, &half), Ok(Search::None));
+        let regions = edf::longest_regions(&tasks, &Better(half));
+        assert_eq!(regions, Ok(Search::Unknown(Doubt::Sufficient)));
     }
 }
 
@@ -324,7 +352,10 @@ fn a_supply_that_may_be_better_than_its_bound_proves_no_miss() {
 fn nothing_is_schedulable() {
     assert_eq!(edf::test(&[], &Dedicated), Ok(Verdict::Schedulable));
     assert_eq!(edf::response_times(&[], &Dedicated), Ok(vec![]));
-    assert_eq!(edf::longest_regions(&[], &Dedicated), Ok(Some(vec![])));
+    assert_eq!(
+        edf::longest_regions(&[], &Dedicated),
+        Ok(Search::Found(vec![]))
+    );
     assert_eq!(edf::demand(&[], ticks(9)), Ok(Service::ZERO));
 }
 

@@ -3,6 +3,8 @@
 //!
 //! `LAXITY_CASES` is the number of random sets for each property (2,000 if it is not set).
 
+mod random;
+
 use core::num::NonZeroU16;
 
 use laxity_model::analysis::multiprocessor::{
@@ -17,28 +19,17 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use random::task;
+
 const FITS: [Fit; 3] = [Fit::First, Fit::Best, Fit::Worst];
 const ORDERS: [Order; 2] = [Order::Given, Order::Decreasing];
 
 fn config() -> ProptestConfig {
-    ProptestConfig {
-        cases: cases(),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
-fn cases() -> u32 {
-    let cases = std::env::var("LAXITY_CASES").ok();
-    cases.and_then(|cases| cases.parse().ok()).unwrap_or(2_000)
+    random::config(2_000)
 }
 
 fn processors(count: u16) -> NonZeroU16 {
     NonZeroU16::new(count).expect("some")
-}
-
-fn task(cost: u64, period: u64) -> Task {
-    Task::new(Service::from_nanos(cost), Span::from_nanos(period)).expect("a task")
 }
 
 fn tasks(costs: &[u64], period: u64) -> Vec<Task> {
@@ -279,7 +270,7 @@ proptest! {
 fn guarantees_are_kept() {
     const PERIOD: u64 = 1 << 40;
     let mut rng = Pcg64Mcg::seed_from_u64(1);
-    for _ in 0..cases() {
+    for _ in 0..config().cases {
         let count = rng.random_range(1..=5_u16);
         let n = rng.random_range(1..=20_usize);
         let most = PERIOD / rng.random_range(1..=6) - rng.random_range(0..1 << 36);
@@ -493,7 +484,7 @@ fn full_set(rng: &mut Pcg64Mcg, count: u64, n: usize) -> Vec<Task> {
 fn tardiness_is_bounded() {
     let mut rng = Pcg64Mcg::seed_from_u64(3);
     let (mut sets, mut tardy, mut closest) = (0, 0, 0);
-    for _ in 0..cases() {
+    for _ in 0..config().cases {
         let count = rng.random_range(1..=4_u16);
         let n = usize::from(count) + rng.random_range(1..=4_usize);
         let set = full_set(&mut rng, count.into(), n);
@@ -530,7 +521,7 @@ fn tardiness_is_bounded() {
 fn the_density_test_is_sound() {
     let mut rng = Pcg64Mcg::seed_from_u64(4);
     let mut accepted = 0;
-    for _ in 0..cases() {
+    for _ in 0..config().cases {
         let count = rng.random_range(1..=4_u16);
         let n = usize::from(count) + rng.random_range(0..=3_usize);
         let full = full_set(&mut rng, count.into(), n);
@@ -554,7 +545,7 @@ fn the_density_test_is_sound() {
             }
         }
     }
-    assert!(accepted > cases() / 50, "{accepted}");
+    assert!(accepted > config().cases / 50, "{accepted}");
 }
 
 /// The formula with doubles; and never more than the kernel's documentation says, ((M − 1)·C_max − C_min)/(M − (M − 2)·U_max) + C_max.
@@ -562,7 +553,7 @@ fn the_density_test_is_sound() {
 fn the_bound_is_as_written_and_no_more_than_the_kernels_own() {
     let mut rng = Pcg64Mcg::seed_from_u64(5);
     let descending = |a: &f64, b: &f64| b.total_cmp(a);
-    for _ in 0..cases() {
+    for _ in 0..config().cases {
         let count = rng.random_range(2..=6_u16);
         let set = full_set(&mut rng, count.into(), usize::from(count) + 3);
         let Ok(Tardiness::Bounded(bounds)) = tardiness(&set, processors(count)) else {

@@ -3,6 +3,8 @@
 //!
 //! `LAXITY_CASES` is the number of random sets for each property (4,000 if it is not set).
 
+mod random;
+
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::utilization::{
     blocking_per_task, blocking_summed, earliest_deadline_first, given_away_ppm, hyperbolic,
@@ -11,6 +13,8 @@ use laxity_model::analysis::utilization::{
 use laxity_model::analysis::{Doubt, Overflow, Preemption, Task, Verdict, edf, fixed_priority};
 use laxity_model::{Service, Span};
 use proptest::prelude::*;
+
+use random::task;
 
 type Test = fn(&[Task]) -> Result<Verdict, Overflow>;
 
@@ -23,23 +27,6 @@ const TESTS: [(&str, Test); 6] = [
     ("hyperbolic with blocking", hyperbolic_with_blocking),
     ("RMDP", rmdp),
 ];
-
-fn config() -> ProptestConfig {
-    ProptestConfig {
-        cases: cases(),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
-fn cases() -> u32 {
-    let cases = std::env::var("LAXITY_CASES").ok();
-    cases.and_then(|cases| cases.parse().ok()).unwrap_or(4_000)
-}
-
-fn task(cost: u64, period: u64) -> Task {
-    Task::new(Service::from_nanos(cost), Span::from_nanos(period)).expect("a task")
-}
 
 fn floating(task: Task, longest: u64) -> Task {
     let longest = Service::from_nanos(longest);
@@ -117,7 +104,7 @@ fn accepts(test: Test, tasks: &[Task]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(random::config(4_000))]
 
     /// Never a set whose response times are too long; and nothing is ever called not schedulable.
     #[test]

@@ -2,10 +2,22 @@
 //!
 //! ```text
 //! name,cost_us,period_ms,deadline_ms,jitter_us,region_us,last_region_us,priority,processor
-//! video,2500,40,40,0,625,625,12,0
+//! video,2500,40,40,0,626,624,12,0
 //! ```
 //!
-//! Only a cost and a period are needed. A line that begins with `#` says nothing.
+//! Only a cost and a period are needed. A line that begins with `#` says nothing. What a number bounds, and from which side:
+//!
+//! | column | a job … | the analysis is safe if it is |
+//! |---|---|---|
+//! | `cost` | needs at most this much processor time | rounded up |
+//! | `period` | arrives at least this long after the one before | rounded down |
+//! | `deadline` | is due this long after it arrived; the period if empty | rounded down |
+//! | `jitter` | is released at most this long after it arrived | rounded up |
+//! | `region` | cannot be preempted for at most this long at a time | rounded up |
+//! | `last_region` | cannot be preempted at its end for at least this long | rounded **down** |
+//!
+//! `region` without `last_region`: the regions may be anywhere in the job. Nothing or 0 in either means that there is none, or that nothing is
+//! known of it.
 
 use std::ops::Range;
 
@@ -13,8 +25,8 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use laxity_model::Span;
 use laxity_model::analysis::{Preemption, Task, TaskError};
 
-use super::Wrong;
 use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
+use super::{Wrong, shown, unfit_name};
 use crate::scenario::diagnostic::Source;
 use crate::scenario::units;
 
@@ -48,6 +60,8 @@ const OTHERS: [(&str, Kind); 3] = [
 const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
 const COLUMNS: &str = "the columns are name, cost_us, period_us, deadline_us, jitter_us, region_us, last_region_us, priority and \
                        processor; a time's column ends in _ns, _us, _ms or _s";
+const COMMAS: &str =
+    "separate the columns by commas; what a number has behind its point, by a point";
 
 /// A column of the file.
 #[derive(Clone, Copy)]
@@ -164,6 +178,10 @@ impl<'s> Row<'s> {
 fn columns(header: &Row<'_>) -> Result<Vec<Column>, Vec<Wrong>> {
     let mut columns: Vec<Column> = Vec::new();
     let mut errors = Vec::new();
+    if let Some(separator) = other_separator(header) {
+        let cause = format!("the columns are separated by {separator}");
+        return Err(vec![header.error(0, cause, COMMAS)]);
+    }
     for (field, name) in header.record.iter().enumerate() {
         match column(name.trim_start_matches('\u{feff}')) {
             Ok(found) => {
@@ -193,6 +211,16 @@ fn columns(header: &Row<'_>) -> Result<Vec<Column>, Vec<Wrong>> {
     }
 }
 
+/// What a line of a single field is separated by, if that is not a comma: what spreadsheets write where the comma is the decimal point.
+fn other_separator(row: &Row<'_>) -> Option<&'static str> {
+    let [only] = row.record.iter().collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let known = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];
+    let found = known.into_iter().find(|(mark, _)| only.contains(*mark));
+    found.map(|(_, name)| name)
+}
+
 /// The column of this name, or cause and remedy.
 fn column(name: &str) -> Result<Column, (String, String)> {
     if let Some((_, kind)) = OTHERS.iter().find(|(known, _)| *known == name) {
@@ -218,7 +246,7 @@ fn column(name: &str) -> Result<Column, (String, String)> {
         let cause = if name.is_empty() {
             "a column has no name".to_owned()
         } else {
-            format!("there is no column `{name}`")
+            format!("there is no column `{}`", shown(name))
         };
         (cause, COLUMNS.to_owned())
     })
@@ -238,7 +266,11 @@ impl<'s> Table<'s> {
         let (fields, wanted) = (row.record.len(), self.columns.len());
         if fields != wanted {
             let cause = format!("this line has {fields} fields, and the header {wanted}");
-            let remedy = "give every column a field; one that may be left out may be empty";
+            let remedy = if other_separator(&row).is_some() {
+                COMMAS
+            } else {
+                "give every column a field; one that may be left out may be empty"
+            };
             self.errors
                 .push(row.error(fields.min(wanted), cause, remedy));
             return;
@@ -329,7 +361,7 @@ impl Cells<'_, '_> {
             .field(kind)
             .map_or("", |field| self.columns[field].unit);
         if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-            let cause = format!("`{text}` is not a number of {unit}");
+            let cause = format!("`{}` is not a number of {unit}", shown(text));
             let remedy = format!(
                 "write a number from 0 alone, such as 2500; its unit, {unit}, is in the column's name"
             );
@@ -357,7 +389,7 @@ impl Cells<'_, '_> {
         match text.parse::<u16>() {
             Ok(number) if number <= most => Ok(Some(number)),
             _ => {
-                let cause = format!("`{text}` is not a whole number from 0 to {most}");
+                let cause = format!("`{}` is not a whole number from 0 to {most}", shown(text));
                 let remedy = match kind {
                     Kind::Priority => "write a priority; a larger number is more urgent",
                     _ => "write the number of a processor, the first is 0",
@@ -392,9 +424,12 @@ impl Cells<'_, '_> {
         let (Some(cost), Some(period), true) = (cost, period, errors.is_empty()) else {
             return Err(errors);
         };
+        let name = self.text(Kind::Name);
+        if let Some((cause, remedy)) = name.and_then(unfit_name) {
+            return Err(vec![self.error(Kind::Name, cause, remedy)]);
+        }
         let task = self.assemble(cost, period, (deadline, jitter), (region, last));
         let task = task.map_err(|error| vec![error])?;
-        let name = self.text(Kind::Name);
         Ok(SetTask {
             name: name.map_or_else(|| format!("task {number}"), str::to_owned),
             policy: priority.map_or(Policy::Unsaid, |level| {
@@ -413,7 +448,9 @@ impl Cells<'_, '_> {
         (region, last): (Option<Span>, Option<Span>),
     ) -> Result<Task, Wrong> {
         let service = Span::as_full_service;
-        let preemption = match (region.map(service), last.map(service)) {
+        // 0 is no region, or one of which nothing is known.
+        let known = |span: Option<Span>| span.filter(|span| !span.is_zero()).map(service);
+        let preemption = match (known(region), known(last)) {
             (None, None) => Preemption::Anywhere,
             (Some(longest), None) => Preemption::Floating { longest },
             (Some(longest), Some(last)) => Preemption::Fixed { longest, last },
@@ -446,11 +483,11 @@ impl Cells<'_, '_> {
             ),
             TaskError::Region { region, .. } if longest == Some(region.as_dedicated_span()) => (
                 Kind::Region,
-                "write the longest non-preemptive region, or nothing where there is none",
+                "write how long a non-preemptive region is at most, or nothing where there is none",
             ),
             TaskError::Region { .. } | TaskError::LastRegion { .. } => (
                 Kind::LastRegion,
-                "write the region after the last preemption point; it is one of those that `region_us` bounds",
+                "write how long the region after the last preemption point is at least; it is one of those that `region_us` bounds",
             ),
         };
         self.error(kind, error.to_string(), remedy)

@@ -1,19 +1,12 @@
 //! How much could be added to a set that is admitted, and the nearest sets that are to one that is not. Whatever is found was tested.
 
-use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Fraction, Overflow, Preemption, Task};
 use laxity_model::{Service, Span};
 
-use super::Change;
-use super::attempt::{Member, Method, admits};
+use super::attempt::{Answer, Member, Method, admits};
+use super::effort::Effort;
+use super::{Change, ChangedTask, ReservationPlan};
 use crate::import::Policy;
-
-/// In larger sets no task is asked about alone: that takes some twenty tests of the set for each, and with fixed priorities a test takes time by the
-/// square of its size (200 tasks: up to a second and a half; 500: up to half a minute).
-pub(super) const MOST_MEMBERS: usize = 200;
-
-/// Next to a full processor, tests take long: fuller than this, in parts per million of it, no set is proposed.
-const FULLEST_PPM: u128 = 999_900;
 
 /// Factors are tried up to this.
 const LARGEST_FACTOR: u64 = 1_000;
@@ -22,40 +15,119 @@ const LARGEST_FACTOR: u64 = 1_000;
 pub(super) struct Advisor<'a> {
     pub(super) members: &'a [Member],
     pub(super) methods: &'a [Method],
-    pub(super) supply: &'a dyn SupplyBound,
+    /// Who admits the set as it is.
+    pub(super) admitted_by: Option<Method>,
+    pub(super) effort: Effort<'a>,
+}
+
+/// What it found.
+pub(super) struct Advice {
+    /// The largest factor in thousandths by which all costs can be multiplied.
+    pub(super) scale: Option<Most>,
+    /// By member, the largest C.
+    pub(super) costs: Vec<Option<Most>>,
+    pub(super) nearest: Vec<Change>,
+    /// What was looked for in vain or not at all.
+    pub(super) left_out: Vec<String>,
+}
+
+/// The largest number that is admitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Most {
+    pub(super) number: u64,
+    pub(super) method: Method,
+    /// Whether the next larger one is refused; else nobody knows.
+    pub(super) is_exact: bool,
+}
+
+/// What the methods say of a set together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Found {
+    Admitted(Method),
+    Refused,
+    TooLong,
 }
 
 impl Advisor<'_> {
-    /// Whether every task can be asked about alone.
-    pub(super) fn is_small(&self) -> bool {
-        self.members.len() <= MOST_MEMBERS
+    /// All that can be said. A set that is not admitted fails on `offender`.
+    pub(super) fn advise(&self, offender: Option<usize>) -> Result<Advice, Overflow> {
+        let refused = offender.filter(|_| self.admitted_by.is_none());
+        let another_scheduler = match refused {
+            Some(_) => self.another_scheduler()?,
+            None => None,
+        };
+        let scale = self.scale()?;
+        let period = match refused {
+            Some(offender) => self.shortest_period(offender)?,
+            None => None,
+        };
+        let mut costs = vec![None; self.members.len()];
+        // The offender first: who knows how far one gets.
+        let others = (0..costs.len()).filter(|index| refused != Some(*index));
+        let mut asked = 0;
+        for index in refused.into_iter().chain(others) {
+            if self.effort.is_spent() {
+                break;
+            }
+            costs[index] = self.largest_cost(index)?;
+            asked += 1;
+        }
+        let mut nearest: Vec<Change> = another_scheduler.into_iter().collect();
+        if let Some(offender) = refused {
+            nearest.extend(self.of_one(offender, costs[offender], period));
+            nearest.extend(self.another_gives_up(offender, &costs));
+            nearest.extend(self.all_give_up(scale));
+        }
+        let mut left_out = Vec::new();
+        if self.admitted_by.is_none() && nearest.is_empty() {
+            left_out.push(self.why_nothing());
+        }
+        if asked < costs.len() {
+            left_out.push(format!(
+                "the largest costs of {} of {} tasks: what is looked at for one plan is limited",
+                costs.len() - asked,
+                costs.len()
+            ));
+        }
+        if self.admitted_by.is_some() && scale.is_none() {
+            left_out.push("the largest factor for all costs: no task is known".into());
+        }
+        Ok(Advice {
+            scale,
+            costs,
+            nearest,
+            left_out,
+        })
     }
 
-    /// The first method that admits these.
-    fn admitted(&self, members: &[Member]) -> Result<Option<Method>, Overflow> {
-        if self.is_too_full(members) {
-            return Ok(None);
+    fn why_nothing(&self) -> String {
+        if self.effort.is_spent() {
+            return "sets that would be admitted: what is looked at for one plan is limited, and none was found within that"
+                .into();
         }
+        "sets that would be admitted: none was found with one task's cost or period changed, nor with any factor for all costs"
+            .into()
+    }
+
+    /// What the methods say of these.
+    fn ask(&self, members: &[Member]) -> Result<Found, Overflow> {
+        let mut found = Found::Refused;
         for method in self.methods {
-            if admits(*method, members, self.supply)? {
-                return Ok(Some(*method));
+            match self.effort.ask(|supply| admits(*method, members, supply))? {
+                Answer::Admits => return Ok(Found::Admitted(*method)),
+                Answer::TooLong => found = Found::TooLong,
+                Answer::Refuses => {}
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
-    fn is_too_full(&self, members: &[Member]) -> bool {
-        let tasks = members
-            .iter()
-            .filter_map(|member| member.work.as_ref().ok());
-        let loads = tasks.map(|task| {
-            let (cost, period) = (task.cost().as_nanos(), task.period().as_nanos());
-            u128::from(cost) * 1_000_000_000_000 / u128::from(period)
-        });
-        let rate = self.supply.rate();
-        let rate =
-            u128::from(rate.numerator()) * FULLEST_PPM * 1_000_000 / u128::from(rate.denominator());
-        loads.sum::<u128>() > rate
+    /// What they say where one member has other work, if there is such work.
+    fn ask_with(&self, index: usize, task: Option<Task>) -> Result<Found, Overflow> {
+        match task {
+            Some(task) => self.ask(&self.with(index, task)),
+            None => Ok(Found::Refused),
+        }
     }
 
     fn with(&self, index: usize, task: Task) -> Vec<Member> {
@@ -68,13 +140,17 @@ impl Advisor<'_> {
         self.members[index].work.clone().ok()
     }
 
-    /// The largest factor in thousandths by which all costs can be multiplied, and who admits that.
-    pub(super) fn scale(&self) -> Result<Option<(u64, Method)>, Overflow> {
-        let test = |permille: u64| match self.scaled(permille) {
-            Some(members) => self.admitted(&members),
-            None => Ok(None),
+    /// The largest factor in thousandths by which all costs can be multiplied.
+    fn scale(&self) -> Result<Option<Most>, Overflow> {
+        if self.members.iter().all(|member| member.work.is_err()) {
+            return Ok(None);
+        }
+        let test = |permille: u64| match (self.admitted_by, self.scaled(permille)) {
+            (Some(method), _) if permille == 1_000 => Ok(Found::Admitted(method)),
+            (_, Some(members)) => self.ask(&members),
+            (_, None) => Ok(Found::Refused),
         };
-        largest(1, LARGEST_FACTOR * 1_000, 1_000, test)
+        largest(1_000, LARGEST_FACTOR * 1_000, test)
     }
 
     fn scaled(&self, permille: u64) -> Option<Vec<Member>> {
@@ -89,33 +165,35 @@ impl Advisor<'_> {
         Some(members)
     }
 
-    /// The largest C of a member, in three digits, and who admits that.
-    pub(super) fn largest_cost(&self, index: usize) -> Result<Option<(u64, Method)>, Overflow> {
+    /// The largest C of a member, in three digits; what it has, in however many, if that is admitted and the next is not.
+    fn largest_cost(&self, index: usize) -> Result<Option<Most>, Overflow> {
         let Some(task) = self.task(index) else {
             return Ok(None);
         };
         let cost = task.cost().as_nanos();
         let grain = grain(cost);
-        let test = |steps: u64| match steps
-            .checked_mul(grain)
-            .and_then(|cost| with_cost(task, cost))
-        {
-            Some(task) => self.admitted(&self.with(index, task)),
-            None => Ok(None),
+        let test = |steps: u64| match (self.admitted_by, steps.checked_mul(grain)) {
+            (Some(method), Some(other)) if other == cost => Ok(Found::Admitted(method)),
+            (_, Some(other)) => self.ask_with(index, with_cost(task, other)),
+            (_, None) => Ok(Found::Refused),
         };
-        let found = largest(1, u64::MAX / grain, cost / grain, test)?;
-        let found = found.map(|(steps, method)| (steps * grain, method));
-        // What it has is a cost, in however many digits.
-        if found.is_none_or(|(most, _)| most < cost)
-            && let Some(method) = self.admitted(self.members)?
-        {
-            return Ok(Some((cost, method)));
-        }
-        Ok(found)
+        let found = largest(cost / grain, u64::MAX / grain, test)?.map(|most| Most {
+            number: most.number * grain,
+            ..most
+        });
+        Ok(match (found, self.admitted_by) {
+            (Some(most), _) if most.number >= cost => Some(most),
+            (_, Some(method)) => Some(Most {
+                number: cost,
+                method,
+                is_exact: found.is_some_and(|most| most.is_exact),
+            }),
+            (found, None) => found,
+        })
     }
 
-    /// The shortest T of a member, in three digits, and who admits that.
-    fn shortest_period(&self, index: usize) -> Result<Option<(u64, Method)>, Overflow> {
+    /// The shortest T of a member, in three digits.
+    fn shortest_period(&self, index: usize) -> Result<Option<Most>, Overflow> {
         let Some(task) = self.task(index) else {
             return Ok(None);
         };
@@ -123,57 +201,49 @@ impl Advisor<'_> {
         let grain = grain(period);
         let most = period.div_ceil(grain).saturating_mul(LARGEST_FACTOR);
         // The largest step down from a period that is too long.
-        let test = |down: u64| match (most - down)
-            .checked_mul(grain)
-            .and_then(|period| with_period(task, period))
-        {
-            Some(task) => self.admitted(&self.with(index, task)),
-            None => Ok(None),
+        let test = |down: u64| {
+            let period = (most - down).checked_mul(grain);
+            self.ask_with(index, period.and_then(|period| with_period(task, period)))
         };
-        let found = bisect(0, most - 1, test)?;
-        Ok(found.map(|(down, method)| ((most - down) * grain, method)))
+        let Found::Admitted(method) = test(0)? else {
+            return Ok(None);
+        };
+        let found = bisect((0, method), (most, true), test)?;
+        Ok(Some(Most {
+            number: (most - found.number) * grain,
+            ..found
+        }))
     }
 
-    /// The nearest sets that are admitted where this one fails on `offender`.
-    pub(super) fn nearest(&self, offender: usize) -> Result<Vec<Change>, Overflow> {
-        let mut changes = Vec::new();
-        changes.extend(self.another_scheduler()?);
+    /// The one task that fails, changed.
+    fn of_one(&self, offender: usize, cost: Option<Most>, period: Option<Most>) -> Vec<Change> {
         let name = &self.members[offender].name;
-        let task = self.task(offender);
-        if let (Some((cost, method)), Some(task)) = (self.largest_cost(offender)?, task)
-            && let Some(changed) = with_cost(task, cost)
+        let Some(task) = self.task(offender) else {
+            return Vec::new();
+        };
+        let mut changes = Vec::new();
+        if let Some(most) = cost
+            && let Some(changed) = with_cost(task, most.number)
         {
             let text = format!(
-                "`{name}` at most {} every {}",
+                "`{name}` at most {} every {}{}",
                 changed.cost(),
-                task.period()
+                task.period(),
+                cut_region(task, changed)
             );
-            changes.push(change(text, &self.with(offender, changed), method));
+            changes.push(change(text, &self.with(offender, changed), most.method));
         }
-        if let (Some((period, method)), Some(task)) = (self.shortest_period(offender)?, task)
-            && let Some(changed) = with_period(task, period)
+        if let Some(most) = period
+            && let Some(changed) = with_period(task, most.number)
         {
             let text = format!(
                 "`{name}` every {}, with its {}",
                 changed.period(),
                 task.cost()
             );
-            changes.push(change(text, &self.with(offender, changed), method));
+            changes.push(change(text, &self.with(offender, changed), most.method));
         }
-        if self.is_small() {
-            changes.extend(self.another_gives_up(offender)?);
-        }
-        if let Some((permille, method)) = self.scale()?
-            && let Some(scaled) = self.scaled(permille)
-        {
-            let text = format!(
-                "all costs times {}.{:03}",
-                permille / 1_000,
-                permille % 1_000
-            );
-            changes.push(change(text, &scaled, method));
-        }
-        Ok(changes)
+        changes
     }
 
     /// As it is, under a scheduler that was not asked for.
@@ -185,7 +255,13 @@ impl Advisor<'_> {
             return Ok(None);
         }
         for method in [Method::Monotonic, Method::BestOrder, Method::Edf] {
-            if !self.methods.contains(&method) && admits(method, self.members, self.supply)? {
+            if self.methods.contains(&method) {
+                continue;
+            }
+            let answer = self
+                .effort
+                .ask(|supply| admits(method, self.members, supply))?;
+            if answer == Answer::Admits {
                 let text = match method {
                     Method::Edf => "as it is, under earliest deadline first",
                     Method::BestOrder => "as it is, with other priorities (see Audsley's test)",
@@ -198,45 +274,105 @@ impl Advisor<'_> {
     }
 
     /// Who else would have to give up the least share of its cost.
-    fn another_gives_up(&self, offender: usize) -> Result<Option<Change>, Overflow> {
-        let mut best: Option<(u64, usize, u64, Method)> = None;
-        for index in (0..self.members.len()).filter(|index| *index != offender) {
-            let Some(task) = self.task(index) else {
+    fn another_gives_up(&self, offender: usize, costs: &[Option<Most>]) -> Option<Change> {
+        let mut best: Option<(u64, usize, Most)> = None;
+        for (index, most) in costs.iter().enumerate() {
+            let (Some(task), Some(most)) = (self.task(index), most) else {
                 continue;
             };
-            if let Some((cost, method)) = self.largest_cost(index)? {
-                let kept = Fraction::new(cost, task.cost().as_nanos()).map_or(0, Fraction::ppm);
-                let candidate = (kept, index, cost, method);
-                if best.is_none_or(|(most, ..)| kept > most) {
-                    best = Some(candidate);
-                }
+            let kept = Fraction::new(most.number, task.cost().as_nanos()).map_or(0, Fraction::ppm);
+            if index != offender && best.is_none_or(|(other, ..)| kept > other) {
+                best = Some((kept, index, *most));
             }
         }
-        let found = best.and_then(|(_, index, cost, method)| {
-            let task = self.task(index)?;
-            let changed = with_cost(task, cost)?;
-            let given = Service::from_nanos(task.cost().as_nanos().saturating_sub(cost));
-            let name = &self.members[index].name;
-            let text = format!(
-                "`{name}` gives up {given}: at most {} every {}",
-                changed.cost(),
-                task.period()
-            );
-            Some(change(text, &self.with(index, changed), method))
-        });
-        Ok(found)
+        let (_, index, most) = best?;
+        let task = self.task(index)?;
+        let changed = with_cost(task, most.number)?;
+        let given = Service::from_nanos(task.cost().as_nanos().saturating_sub(most.number));
+        let text = format!(
+            "`{}` gives up {given}: at most {} every {}{}",
+            self.members[index].name,
+            changed.cost(),
+            task.period(),
+            cut_region(task, changed)
+        );
+        Some(change(text, &self.with(index, changed), most.method))
+    }
+
+    fn all_give_up(&self, scale: Option<Most>) -> Option<Change> {
+        let most = scale?;
+        let scaled = self.scaled(most.number)?;
+        let mut text = format!(
+            "all costs times {}.{:03}",
+            most.number / 1_000,
+            most.number % 1_000
+        );
+        let mut pairs = self.members.iter().zip(&scaled);
+        if pairs.any(|(member, changed)| match (&member.work, &changed.work) {
+            (Ok(task), Ok(changed)) => !cut_region(*task, *changed).is_empty(),
+            _ => false,
+        }) {
+            text.push_str(", and no region longer than its task's cost");
+        }
+        Some(change(text, &scaled, most.method))
+    }
+}
+
+/// In words, that a region does not fit what is left of a cost.
+fn cut_region(task: Task, changed: Task) -> String {
+    let (former, now) = (regions(task).0, regions(changed).0);
+    match now.filter(|now| former.is_some_and(|former| *now < former)) {
+        Some(now) if task.preemption() != Preemption::Never => {
+            format!(" and no region longer than {now}")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The longest region and the last, of those that a task is said to have.
+fn regions(task: Task) -> (Option<Service>, Option<Service>) {
+    match task.preemption() {
+        Preemption::Anywhere => (None, None),
+        Preemption::Floating { longest } => (Some(longest), None),
+        Preemption::Fixed { longest, last } => (Some(longest), Some(last)),
+        Preemption::Never => (Some(task.cost()), Some(task.cost())),
     }
 }
 
 fn change(text: String, members: &[Member], method: Method) -> Change {
-    let tasks = members
-        .iter()
-        .filter_map(|member| member.work.as_ref().ok());
+    let tasks = members.iter().filter_map(|member| {
+        let task = *member.work.as_ref().ok()?;
+        let (longest, last) = regions(task);
+        Some(ChangedTask {
+            name: member.name.clone(),
+            cost_ns: task.cost().as_nanos(),
+            period_ns: task.period().as_nanos(),
+            deadline_ns: task.deadline().as_nanos(),
+            jitter_ns: task.jitter().as_nanos(),
+            region_ns: longest.map(Service::as_nanos),
+            last_region_ns: last.map(Service::as_nanos),
+            reservation: reservation(member.policy),
+        })
+    });
     Change {
         text,
-        costs_ns: tasks.clone().map(|task| task.cost().as_nanos()).collect(),
-        periods_ns: tasks.map(|task| task.period().as_nanos()).collect(),
+        tasks: tasks.collect(),
         test: method.name().into(),
+    }
+}
+
+fn reservation(policy: Policy) -> Option<ReservationPlan> {
+    match policy {
+        Policy::Deadline {
+            runtime,
+            period,
+            deadline,
+        } => Some(ReservationPlan {
+            runtime_ns: runtime.as_nanos(),
+            period_ns: period.as_nanos(),
+            deadline_ns: deadline.as_nanos(),
+        }),
+        _ => None,
     }
 }
 
@@ -265,65 +401,64 @@ fn grain(number: u64) -> u64 {
     10_u64.pow(number.max(1).ilog10().saturating_sub(2))
 }
 
-type Test<'t> = dyn Fn(u64) -> Result<Option<Method>, Overflow> + 't;
-
-/// The largest number from `least` to `most` that passes, if those below it do too; looked for from `near` on upwards, by doubling.
+/// The largest number from 1 to `most` that is admitted, if those below it are too; looked for from `near` on upwards, by doubling.
 fn largest(
-    least: u64,
-    most: u64,
     near: u64,
-    test: impl Fn(u64) -> Result<Option<Method>, Overflow>,
-) -> Result<Option<(u64, Method)>, Overflow> {
-    let mut high = near.clamp(least, most);
-    let mut low = least;
-    while high < most && test(high)?.is_some() {
-        low = high;
-        high = high.saturating_mul(2).min(most);
-    }
-    bisect(low, high, test)
+    most: u64,
+    test: impl Fn(u64) -> Result<Found, Overflow>,
+) -> Result<Option<Most>, Overflow> {
+    let mut next = near.clamp(1, most);
+    let mut low = None;
+    let high = loop {
+        match test(next)? {
+            // Nothing larger is asked about.
+            Found::Admitted(method) if next == most => {
+                return Ok(Some(Most {
+                    number: most,
+                    method,
+                    is_exact: false,
+                }));
+            }
+            Found::Admitted(method) => low = Some((next, method)),
+            other => break (next, other == Found::Refused),
+        }
+        next = next.saturating_mul(2).min(most);
+    };
+    let low = match low {
+        None if high.0 > 1 => match test(1)? {
+            Found::Admitted(method) => Some((1, method)),
+            Found::Refused | Found::TooLong => None,
+        },
+        low => low,
+    };
+    low.map(|low| bisect(low, high, test)).transpose()
 }
 
-/// The largest number from `low` to `high` that passes, if those below it do too.
+/// The largest number from `low`, which is admitted, on that is admitted, if those below it are too; `high` is not, and it is known
+/// whether that is sure.
 fn bisect(
-    low: u64,
-    high: u64,
-    test: impl Fn(u64) -> Result<Option<Method>, Overflow>,
-) -> Result<Option<(u64, Method)>, Overflow> {
-    let test: &Test<'_> = &test;
-    let Some(method) = test(low)? else {
-        return Ok(None);
-    };
-    let mut best = (low, method);
-    let mut high = high;
-    while best.0 < high {
-        let middle = high - (high - best.0) / 2;
+    low: (u64, Method),
+    high: (u64, bool),
+    test: impl Fn(u64) -> Result<Found, Overflow>,
+) -> Result<Most, Overflow> {
+    let ((mut number, mut method), (mut high, mut is_exact)) = (low, high);
+    while number + 1 < high {
+        let middle = number + (high - number) / 2;
         match test(middle)? {
-            Some(method) => best = (middle, method),
-            None => high = middle - 1,
+            Found::Admitted(other) => (number, method) = (middle, other),
+            other => (high, is_exact) = (middle, other == Found::Refused),
         }
     }
-    Ok(Some(best))
+    Ok(Most {
+        number,
+        method,
+        is_exact,
+    })
 }
 
 /// The same with another cost; its regions are no longer than that.
 fn with_cost(task: Task, cost_ns: u64) -> Option<Task> {
-    let cost = Service::from_nanos(cost_ns);
-    let preemption = match task.preemption() {
-        Preemption::Floating { longest } => Preemption::Floating {
-            longest: longest.min(cost),
-        },
-        Preemption::Fixed { longest, last } => Preemption::Fixed {
-            longest: longest.min(cost),
-            last: last.min(cost),
-        },
-        other => other,
-    };
-    let changed = Task::new(cost, task.period()).ok()?;
-    let changed = changed.with_deadline(task.deadline()).ok()?;
-    changed
-        .with_jitter(task.jitter())
-        .with_preemption(preemption)
-        .ok()
+    task.with_cost(Service::from_nanos(cost_ns)).ok()
 }
 
 /// The same with another period; a deadline that was the period still is.

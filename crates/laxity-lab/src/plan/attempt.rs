@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use laxity_model::analysis::multiprocessor::{DeadlineRequest, KernelLimits, kernel_admits};
 use laxity_model::analysis::supply::{KernelDeadline, SupplyBound};
 use laxity_model::analysis::{
-    Doubt, Fraction, Overflow, Response, Task, edf, fixed_priority, utilization,
+    Doubt, Fraction, Overflow, Response, Search, Task, Verdict, edf, fixed_priority, utilization,
 };
 use laxity_model::{Reservation, Service, Span};
 
@@ -66,20 +66,36 @@ pub(super) fn methods(members: &[Member], scheduler: Scheduler) -> Vec<Method> {
     }
 }
 
+/// What a scheduler's test says of a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Admits,
+    /// It does not admit it, after a search to the end.
+    Refuses,
+    /// It was not searched to the end.
+    TooLong,
+}
+
 /// Whether a scheduler admits these: what [`attempt`] says, without everybody's response times where that is quicker.
 pub(super) fn admits(
     method: Method,
     members: &[Member],
     supply: &dyn SupplyBound,
-) -> Result<bool, Overflow> {
+) -> Result<Answer, Overflow> {
     if method == Method::AsGiven {
-        return Ok(as_given(members, supply)?.admits);
+        let found = as_given(members, supply)?;
+        return Ok(match (found.admits, found.is_too_long()) {
+            (true, _) => Answer::Admits,
+            (false, false) => Answer::Refuses,
+            (false, true) => Answer::TooLong,
+        });
     }
     let tasks: Vec<Task> = members
         .iter()
         .filter_map(|member| member.work.clone().ok())
         .collect();
-    accepts(method, &tasks, supply)
+    // A search that ends because its numbers do not fit has not been to the end.
+    Ok(accepts(method, &tasks, supply).unwrap_or(Answer::TooLong))
 }
 
 /// Whether a scheduler that asks nobody's policy admits these tasks; one that does takes them by deadline.
@@ -87,19 +103,71 @@ pub(super) fn accepts(
     method: Method,
     tasks: &[Task],
     supply: &dyn SupplyBound,
-) -> Result<bool, Overflow> {
-    let sorted =
-        |order: Vec<usize>| -> Vec<Task> { order.iter().map(|index| tasks[*index]).collect() };
+) -> Result<Answer, Overflow> {
+    if tasks.is_empty() {
+        return Ok(Answer::Refuses);
+    }
     let verdict = match method {
-        Method::BestOrder => return Ok(fixed_priority::best_order(tasks, &supply)?.is_some()),
+        Method::BestOrder => {
+            return Ok(match fixed_priority::best_order(tasks, &supply)? {
+                Search::Found(_) => Answer::Admits,
+                Search::Unknown(Doubt::TooLong) => Answer::TooLong,
+                Search::None | Search::Unknown(_) => Answer::Refuses,
+            });
+        }
         Method::Edf => edf::test(tasks, &supply)?,
-        Method::Rmdp if !is_whole(supply) => return Ok(false),
-        Method::Rmdp => utilization::rmdp(&sorted(fixed_priority::rate_monotonic(tasks)))?,
+        Method::Rmdp if !is_whole(supply) => return Ok(Answer::Refuses),
+        Method::Rmdp => by_rate(tasks, utilization::rmdp)?.verdict,
         Method::AsGiven | Method::Monotonic => {
-            fixed_priority::test(&sorted(fixed_priority::deadline_monotonic(tasks)), &supply)?
+            let order = fixed_priority::deadline_monotonic(tasks);
+            fixed_priority::test(&in_order(tasks, &order), &supply)?
         }
     };
-    Ok(verdict.is_schedulable() && !tasks.is_empty())
+    Ok(match verdict {
+        Verdict::Schedulable => Answer::Admits,
+        Verdict::Unknown(Doubt::TooLong) => Answer::TooLong,
+        Verdict::NotSchedulable(_) | Verdict::Unknown(_) => Answer::Refuses,
+    })
+}
+
+fn in_order(tasks: &[Task], order: &[usize]) -> Vec<Task> {
+    order.iter().map(|index| tasks[*index]).collect()
+}
+
+/// What a test for priorities by rate says.
+pub(super) struct ByRate {
+    /// The shortest period first.
+    pub(super) order: Vec<usize>,
+    pub(super) verdict: Verdict,
+    /// Whether min(T, D) − J stands for the periods.
+    pub(super) is_shortened: bool,
+}
+
+/// Asks a test that is made for tasks that are due by their periods, without jitter, with priorities by rate. Where that is not so, min(T, D) − J
+/// stands for the period: who meets its deadlines so meets its own.
+pub(super) fn by_rate(
+    tasks: &[Task],
+    test: impl Fn(&[Task]) -> Result<Verdict, Overflow>,
+) -> Result<ByRate, Overflow> {
+    let order = fixed_priority::rate_monotonic(tasks);
+    let verdict = test(&in_order(tasks, &order))?;
+    if verdict == Verdict::Unknown(Doubt::OutOfScope) {
+        let implicit: Option<Vec<Task>> = tasks.iter().map(utilization::implicit).collect();
+        if let Some(implicit) = implicit.filter(|implicit| implicit != tasks) {
+            let order = fixed_priority::rate_monotonic(&implicit);
+            let verdict = test(&in_order(&implicit, &order))?;
+            return Ok(ByRate {
+                order,
+                verdict,
+                is_shortened: true,
+            });
+        }
+    }
+    Ok(ByRate {
+        order,
+        verdict,
+        is_shortened: false,
+    })
 }
 
 /// Whether a supply is a processor of one's own, which the utilization bounds are made for.
@@ -121,6 +189,14 @@ pub(super) struct Attempt {
     pub(super) responses: Vec<Result<Response, String>>,
     /// Whether everybody who was promised something gets it.
     pub(super) admits: bool,
+}
+
+impl Attempt {
+    /// Whether somebody's busy window was not searched to the end.
+    pub(super) fn is_too_long(&self) -> bool {
+        let too_long = Ok(Response::Unknown(Doubt::TooLong));
+        self.responses.contains(&too_long)
+    }
 }
 
 /// Whether a response is over by the deadline.
@@ -149,14 +225,15 @@ pub(super) fn attempt(
         }),
         Method::BestOrder => free(method, members, |tasks| {
             let best = fixed_priority::best_order(tasks, &supply)?;
-            let order = best.unwrap_or_else(|| fixed_priority::deadline_monotonic(tasks));
+            let order = best
+                .found()
+                .unwrap_or_else(|| fixed_priority::deadline_monotonic(tasks));
             ordered(tasks, order, supply)
         }),
         Method::Rmdp => free(method, members, |tasks| {
-            let order = fixed_priority::rate_monotonic(tasks);
-            let sorted: Vec<Task> = order.iter().map(|index| tasks[*index]).collect();
-            let says = utilization::rmdp(&sorted)?.is_schedulable();
-            let (order, responses, _) = ordered(tasks, order, supply)?;
+            let found = by_rate(tasks, utilization::rmdp)?;
+            let (order, responses, _) = ordered(tasks, found.order, supply)?;
+            let says = found.verdict.is_schedulable();
             Ok((order, responses, says && is_whole(supply)))
         }),
     }
@@ -166,8 +243,7 @@ type Found = (Vec<usize>, Vec<Response>, bool);
 
 /// Fixed priorities in this order.
 fn ordered(tasks: &[Task], order: Vec<usize>, supply: &dyn SupplyBound) -> Result<Found, Overflow> {
-    let sorted: Vec<Task> = order.iter().map(|index| tasks[*index]).collect();
-    let found = fixed_priority::response_times(&sorted, &supply)?;
+    let found = fixed_priority::response_times(&in_order(tasks, &order), &supply)?;
     let mut responses = vec![Response::Unbounded; tasks.len()];
     for (index, response) in order.iter().zip(found) {
         responses[*index] = response;
@@ -213,7 +289,7 @@ fn free(
 }
 
 /// Its reservation as a task: X every Y, due when the kernel has to have given it.
-fn budget(policy: Policy) -> Option<Task> {
+pub(super) fn budget(policy: Policy) -> Option<Task> {
     let Policy::Deadline {
         runtime,
         period,
@@ -226,8 +302,11 @@ fn budget(policy: Policy) -> Option<Task> {
     task.with_deadline(deadline).ok()
 }
 
-/// Whether the kernel lets the reservations in where this processor is all there is; `None` if there are none.
-pub(super) fn kernel_refusal(members: &[Member]) -> Option<Result<(), String>> {
+/// Whether the kernel lets the reservations in where so many processors are all there are; `None` if there are none.
+pub(super) fn kernel_refusal(
+    members: &[Member],
+    processors: NonZeroU16,
+) -> Option<Result<(), String>> {
     let asking = |member: &Member| match member.policy {
         Policy::Deadline {
             runtime,
@@ -247,14 +326,14 @@ pub(super) fn kernel_refusal(members: &[Member]) -> Option<Result<(), String>> {
     if requests.is_empty() {
         return None;
     }
-    let found = kernel_admits(&requests, NonZeroU16::MIN, &KernelLimits::WITH_FAIR_SERVER);
+    let found = kernel_admits(&requests, processors, &KernelLimits::WITH_FAIR_SERVER);
     Some(match found {
         Ok(_) => Ok(()),
         Err((index, refusal)) => Err(format!("`{}`: {refusal}", holders[index].name)),
     })
 }
 
-fn level(policy: Policy) -> Option<u8> {
+pub(super) fn level(policy: Policy) -> Option<u8> {
     match policy {
         Policy::Priority(level) => Some(level),
         _ => None,
@@ -278,7 +357,7 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
         .iter()
         .filter_map(|member| budget(member.policy))
         .collect();
-    let kernel = kernel_refusal(members).unwrap_or(Ok(()));
+    let kernel = kernel_refusal(members, NonZeroU16::MIN).unwrap_or(Ok(()));
     let in_time = match kernel {
         Ok(()) if budgets.is_empty() || edf::test(&budgets, &supply)?.is_schedulable() => Ok(()),
         Ok(()) => Err("the reservations by deadline are more than there is".to_owned()),
@@ -315,7 +394,7 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
 }
 
 /// A task in its own reservation; `own` is how long its budget takes to come.
-fn reserved(
+pub(super) fn reserved(
     member: &Member,
     own: Response,
     in_time: &Result<(), String>,
@@ -335,7 +414,8 @@ fn reserved(
     if let Err(why) = in_time {
         return Ok(Err(why.clone()));
     }
-    if task.cost() <= runtime && task.period() >= period {
+    // A job that comes late may be followed by one within the same period of the budget.
+    if task.cost() <= runtime && task.period() >= period && task.jitter().is_zero() {
         return Ok(Ok(own));
     }
     let Some(reservation) = Reservation::new(runtime, period)

@@ -3,18 +3,21 @@
 //!
 //! [`plan`] does all of that for a [`TaskSet`]; [`render`] is for people, the plan's own fields for programs.
 //!
-//! * `place`: which processor a task goes to; `several`: what else could be done with several; `attempt`: one processor under one scheduler.
-//! * `tests`: what each test of the library says; `advice`: margins, and the nearest sets that are admitted.
+//! * `place`: which processor a task goes to; `several`: what else could be done with several; `attempt`: one processor under one scheduler;
+//!   `global`: threads of `SCHED_DEADLINE`, which are on all processors.
+//! * `verdicts`: what each test of the library says; `advice`: margins, and the nearest sets that are admitted; `effort`: how much is looked at for them.
 //! * `observe`: the set in the twin.
 
 mod advice;
 mod attempt;
+mod effort;
+mod global;
 mod observe;
 mod place;
 mod processor;
 mod render;
 mod several;
-mod tests;
+mod verdicts;
 
 pub(crate) use attempt::why_unknown;
 pub(crate) use processor::slack_ns;
@@ -27,7 +30,9 @@ use laxity_model::analysis::supply::{Continuous, Dedicated, KernelDeadline, Supp
 use laxity_model::{Reservation, Span};
 use serde::Serialize;
 
-use crate::import::{Policy, TaskSet};
+use crate::import::{Policy, SetTask, TaskSet};
+use attempt::Member;
+use global::Global;
 
 /// The version of the format of plans.
 pub const FILE_VERSION: u32 = 2;
@@ -136,11 +141,12 @@ pub struct SetPlan {
 /// What would become of one processor's tasks.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ProcessorPlan {
-    /// Which.
-    pub processor: u16,
-    /// Σ C/T, in parts per million of the processor, rounded up.
+    /// Which; none: all of them, for threads of `SCHED_DEADLINE`, which the kernel binds to none.
+    pub processor: Option<u16>,
+    /// Σ C/T, in parts per million of a processor, rounded up; of a reservation by deadline, what is reserved.
     pub utilization_ppm: u64,
-    /// Whether they are admitted.
+    /// Whether they are admitted. On one processor: whether all that are promised something meet their deadlines; on all of them: whether the
+    /// kernel lets the reservations in, and all responses have a bound, which may be beyond the deadline (see [`TaskPlan::slack_ns`]).
     pub admitted: bool,
     /// By which test; the one that was tried first if by none.
     pub test: String,
@@ -150,10 +156,12 @@ pub struct ProcessorPlan {
     pub tests: Vec<TestPlan>,
     /// Whom the set fails on, or would first.
     pub bottleneck: Option<Bottleneck>,
-    /// All costs times this, in parts per million, rounded down to 0.1 %: the largest that is admitted. `None` if none is.
+    /// All costs times this, in parts per million, rounded down to 0.1 %, are admitted. `None` if no such factor was found.
     pub scale_ppm: Option<u64>,
-    /// Why margins are missing, of single tasks or all.
-    pub no_margins: Option<String>,
+    /// Whether the next larger factor, by 0.1 %, is not admitted; else it was not searched to the end.
+    pub scale_is_exact: bool,
+    /// What was looked for in vain or not at all: margins, sets that would be admitted, regions; each a phrase.
+    pub left_out: Vec<String>,
     /// For a set that is refused, the nearest ones that are not; each was tested.
     pub nearest: Vec<Change>,
     /// How the twin was looked at, or why not.
@@ -185,9 +193,12 @@ pub struct TaskPlan {
     pub observed_max_ns: Option<u64>,
     /// So many jobs were seen complete.
     pub observed_jobs: u64,
-    /// The largest C with which the set is admitted, all else as it is, in nanoseconds, rounded down to three digits.
+    /// With this C the set is admitted, all else as it is (but no region longer than C), in nanoseconds, rounded down to three digits.
     pub largest_cost_ns: Option<u64>,
-    /// The longest non-preemptive region of this task that all others tolerate, all else as it is, in nanoseconds.
+    /// Whether the next larger one in three digits is not admitted; else it was not searched to the end.
+    pub largest_cost_is_exact: bool,
+    /// The longest non-preemptive region of this task that all others tolerate, in nanoseconds, if every task can be preempted anywhere
+    /// else; all tasks may have theirs at once.
     pub longest_region_ns: Option<u64>,
 }
 
@@ -218,12 +229,42 @@ pub struct Bottleneck {
 pub struct Change {
     /// What to change, as a sentence.
     pub text: String,
-    /// Every task's cost and period with it, in nanoseconds, in the order of [`ProcessorPlan::tasks`] without those of which nothing is known.
-    pub costs_ns: Vec<u64>,
-    /// See [`Self::costs_ns`].
-    pub periods_ns: Vec<u64>,
-    /// The test that then admits it.
+    /// All tasks of which something is known, as they then are.
+    pub tasks: Vec<ChangedTask>,
+    /// The test that then admits them.
     pub test: String,
+}
+
+/// A task of a changed set, all of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ChangedTask {
+    /// Its name.
+    pub name: String,
+    /// C, in nanoseconds.
+    pub cost_ns: u64,
+    /// T, in nanoseconds.
+    pub period_ns: u64,
+    /// D after the arrival, in nanoseconds.
+    pub deadline_ns: u64,
+    /// J, in nanoseconds.
+    pub jitter_ns: u64,
+    /// Its longest non-preemptive region, in nanoseconds; none if it can be preempted anywhere.
+    pub region_ns: Option<u64>,
+    /// The region after its last preemption point, in nanoseconds; none if that can lie anywhere.
+    pub last_region_ns: Option<u64>,
+    /// What it reserves by `SCHED_DEADLINE`, if it does.
+    pub reservation: Option<ReservationPlan>,
+}
+
+/// A reservation by `SCHED_DEADLINE`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct ReservationPlan {
+    /// So much in each period, in nanoseconds.
+    pub runtime_ns: u64,
+    /// The period, in nanoseconds.
+    pub period_ns: u64,
+    /// Within this after the period's beginning, in nanoseconds.
+    pub deadline_ns: u64,
 }
 
 /// Plans a set.
@@ -233,7 +274,8 @@ pub struct Change {
 /// See [`PlanError`].
 pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
     let supply = options.supply.bound()?;
-    let placed = place::place(set, options, &*supply)?;
+    let count = place::count(set, options)?;
+    let members = place::members(set);
     let mut notes = set.notes.clone();
     if all_timesharing(set) {
         notes.push(
@@ -241,14 +283,34 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
                 .into(),
         );
     }
+    let on_several = several::plan(&members, count, options.scheduler, &*supply)?;
+    let global = global::plan(&members, count, options, &*supply)?;
+    notes.extend(pinned(set, global.is_some()));
+    let left: &dyn SupplyBound = match &global {
+        Some(Global { left: Ok(left), .. }) => left,
+        _ => &*supply,
+    };
+    let is_global = |member: &Member| global::is_global(member, options.scheduler, count);
+    let placed = place::place(set, &members, (count, options.scheduler), is_global, left)?;
     notes.extend(placed.notes);
-    let count = u16::try_from(placed.processors.len()).unwrap_or(u16::MAX);
-    let on_several = several::plan(&placed.members, count, options.scheduler, &*supply)?;
-    let mut processors = Vec::new();
-    for (number, members) in (0_u16..).zip(placed.processors) {
-        if !members.is_empty() {
-            processors.push(processor::plan(number, &members, options, &*supply)?);
+    let mut processors: Vec<ProcessorPlan> =
+        global.iter().map(|global| global.plan.clone()).collect();
+    let below = Options {
+        observe: options.observe && global.is_none(),
+        ..*options
+    };
+    for (number, mut members) in (0_u16..).zip(placed.processors) {
+        if members.is_empty() {
+            continue;
         }
+        if let Some(Err(why)) = global.as_ref().map(|global| &global.left) {
+            no_bounds(&mut members, why);
+        }
+        let mut found = processor::plan(number, &members, &below, left)?;
+        if let Some(global) = &global {
+            found.observed.clone_from(&global.plan.observed);
+        }
+        processors.push(found);
     }
     Ok(SetPlan {
         file_version: FILE_VERSION,
@@ -260,6 +322,32 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
         on_several,
         notes,
     })
+}
+
+/// That a file binds threads of `SCHED_DEADLINE` to a processor, which the kernel does not.
+fn pinned(set: &TaskSet, is_global: bool) -> Option<String> {
+    let is_pinned = |task: &&SetTask| {
+        matches!(task.policy, Policy::Deadline { .. }) && task.processor.is_some()
+    };
+    let task = set.tasks.iter().find(is_pinned)?;
+    let taken = if is_global {
+        "it is taken to run on any"
+    } else {
+        "this plan is for a root domain of that processor alone: a machine with no other, or an exclusive cpuset"
+    };
+    Some(format!(
+        "`{}` is bound to a processor, and the kernel refuses SCHED_DEADLINE (EPERM) to a thread that may not run on all processors of its root domain; {taken}",
+        task.name
+    ))
+}
+
+/// That nothing is known of those that threads without bounds may delay.
+fn no_bounds(members: &mut [Member], why: &str) {
+    for member in members {
+        if member.policy != Policy::Timesharing && member.work.is_ok() {
+            member.work = Err(why.to_owned());
+        }
+    }
 }
 
 /// Whether a file gives no task any right.

@@ -34,13 +34,20 @@ pub(super) struct Observed {
     pub(super) how: String,
 }
 
+impl Observed {
+    /// Of so many members.
+    pub(super) fn nothing(members: usize) -> Self {
+        Self {
+            longest_ns: vec![None; members],
+            jobs: vec![0; members],
+            how: String::new(),
+        }
+    }
+}
+
 /// Runs the members as the attempt would have them run.
 pub(super) fn observe(members: &[Member], attempt: &Attempt, options: &Options) -> Observed {
-    let mut observed = Observed {
-        longest_ns: vec![None; members.len()],
-        jobs: vec![0; members.len()],
-        how: String::new(),
-    };
+    let mut observed = Observed::nothing(members.len());
     let (levels, tasks) = match cast(members, attempt, options) {
         Ok(cast) => cast,
         Err(why) => {

@@ -5,35 +5,24 @@ use std::cmp::Ordering;
 use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::SupplyBound;
 
-use super::attempt::{Member, admits, methods};
+use super::attempt::{Answer, Member, admits, budget, methods};
 use super::{Options, PlanError, Scheduler, all_timesharing};
 use crate::import::{Policy, SetTask, TaskSet};
 
 /// Who is where.
 pub(super) struct Placed {
-    /// All, in the order of the file.
-    pub(super) members: Vec<Member>,
     /// By processor, in the order of the file.
     pub(super) processors: Vec<Vec<Member>>,
     /// What was decided.
     pub(super) notes: Vec<String>,
 }
 
-/// Places the tasks that are on no processor yet: the most demanding first, each on the first processor that then still admits all it
-/// has (*first fit, decreasing*); one that fits nowhere on the least loaded, where it is refused.
-///
-/// Where no task is bound to a processor, no policy is given and all fit, this is what
-/// [`partition`](laxity_model::analysis::multiprocessor::partition) finds, to which [`several`](super::several) compares. It cannot be
-/// made of that: `partition` begins with empty processors, its test sees tasks without policies, and it ends with the first that fits nowhere.
-pub(super) fn place(
-    set: &TaskSet,
-    options: &Options,
-    supply: &dyn SupplyBound,
-) -> Result<Placed, PlanError> {
+/// How many processors there are.
+pub(super) fn count(set: &TaskSet, options: &Options) -> Result<u16, PlanError> {
     let named = set.tasks.iter().filter_map(|task| task.processor).max();
     let processors = options
         .processors
-        .unwrap_or_else(|| named.map_or(1, |most| most + 1));
+        .unwrap_or_else(|| named.map_or(1, |most| most.saturating_add(1)));
     for task in &set.tasks {
         if let Some(processor) = task.processor.filter(|number| *number >= processors) {
             return Err(PlanError::NoSuchProcessor {
@@ -43,11 +32,34 @@ pub(super) fn place(
             });
         }
     }
+    Ok(processors)
+}
+
+/// All tasks, in the order of the file.
+pub(super) fn members(set: &TaskSet) -> Vec<Member> {
     let unsaid = all_timesharing(set);
-    let members: Vec<Member> = set.tasks.iter().map(|task| member(task, unsaid)).collect();
-    let mut homes: Vec<Option<u16>> = set.tasks.iter().map(|task| task.processor).collect();
+    set.tasks.iter().map(|task| member(task, unsaid)).collect()
+}
+
+/// Places the tasks that are on no processor yet: the most demanding first, each on the first processor that then still admits all it
+/// has (*first fit, decreasing*); one that fits nowhere on the least loaded, where it is refused.
+///
+/// Where no task is bound to a processor, no policy is given and all fit, this is what
+/// [`partition`](laxity_model::analysis::multiprocessor::partition) finds, to which [`several`](super::several) compares. It cannot be
+/// made of that: `partition` begins with empty processors, its test sees tasks without policies, and it ends with the first that fits nowhere.
+///
+/// Those that `is_global` names are on all processors and placed nowhere.
+pub(super) fn place(
+    set: &TaskSet,
+    members: &[Member],
+    (processors, scheduler): (u16, Scheduler),
+    is_global: impl Fn(&Member) -> bool,
+    supply: &dyn SupplyBound,
+) -> Result<Placed, PlanError> {
+    let own = |(task, member): (&SetTask, &Member)| task.processor.filter(|_| !is_global(member));
+    let mut homes: Vec<Option<u16>> = set.tasks.iter().zip(members).map(own).collect();
     let mut open: Vec<usize> = (0..homes.len())
-        .filter(|index| homes[*index].is_none())
+        .filter(|index| homes[*index].is_none() && !is_global(&members[*index]))
         .collect();
     open.sort_by(|a, b| compare_load(&members[*b], &members[*a]));
     let mut notes = Vec::new();
@@ -59,19 +71,12 @@ pub(super) fn place(
         ));
     }
     for index in open {
-        homes[index] = Some(home(
-            index,
-            &members,
-            &homes,
-            (processors, options.scheduler),
-            supply,
-        )?);
+        let found = home(index, members, &homes, (processors, scheduler), supply)?;
+        homes[index] = Some(found);
     }
-    let on = |processor: u16| of(processor, &members, &homes).cloned().collect();
-    let processors = (0..processors).map(on).collect();
+    let on = |processor: u16| of(processor, members, &homes).cloned().collect();
     Ok(Placed {
-        members,
-        processors,
+        processors: (0..processors).map(on).collect(),
         notes,
     })
 }
@@ -95,9 +100,10 @@ fn of<'m>(
         .map(|(member, _)| member)
 }
 
-/// C/T in parts per million; what is not known counts as nothing.
+/// C/T in parts per million, or what is reserved, where that is more; what is not known counts as nothing.
 pub(super) fn load_ppm(member: &Member) -> u64 {
-    member.work.as_ref().map_or(0, load_ppm_of)
+    let work = member.work.as_ref().map_or(0, load_ppm_of);
+    work.max(budget(member.policy).as_ref().map_or(0, load_ppm_of))
 }
 
 /// C/T of a task in parts per million, rounded up.
@@ -105,6 +111,20 @@ pub(super) fn load_ppm_of(task: &Task) -> u64 {
     let ppm = u128::from(task.cost().as_nanos()) * 1_000_000;
     let ppm = ppm.div_ceil(u128::from(task.period().as_nanos()));
     u64::try_from(ppm).unwrap_or(u64::MAX)
+}
+
+/// What members load a processor with together, as [`load_ppm`] has it, in parts per million: rounded up once, from a sum that is less
+/// than 10⁻¹² low for each, so that three thirds are one.
+pub(super) fn sum_ppm(members: &[Member]) -> u64 {
+    let share = |task: &Task| {
+        let cost = u128::from(task.cost().as_nanos()) * 1_000_000_000_000;
+        cost / u128::from(task.period().as_nanos())
+    };
+    let loads = members.iter().map(|member| {
+        let work = member.work.as_ref().map_or(0, share);
+        work.max(budget(member.policy).as_ref().map_or(0, share))
+    });
+    u64::try_from(loads.sum::<u128>().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 /// By C/T, exactly; what is not known counts as nothing.
@@ -133,7 +153,7 @@ fn home(
         homes[index] = Some(processor);
         let with: Vec<Member> = of(processor, members, &homes).cloned().collect();
         for method in methods(&with, scheduler) {
-            if admits(method, &with, supply)? {
+            if admits(method, &with, supply)? == Answer::Admits {
                 return Ok(processor);
             }
         }

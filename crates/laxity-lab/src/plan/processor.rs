@@ -1,14 +1,15 @@
 //! The plan of one processor.
 
 use laxity_model::analysis::supply::SupplyBound;
-use laxity_model::analysis::{Doubt, Overflow, Response, Task, edf, fixed_priority};
+use laxity_model::analysis::{Overflow, Response, Search, Task, edf, fixed_priority};
 use laxity_model::{Service, Span};
 
-use super::advice::{Advisor, MOST_MEMBERS};
+use super::advice::Advisor;
 use super::attempt::{Attempt, Member, Method, attempt, meets, methods, why_unknown};
+use super::effort::Effort;
 use super::observe::{Observed, observe};
-use super::place::load_ppm;
-use super::{Bottleneck, Options, ProcessorPlan, TaskPlan, tests};
+use super::place::{load_ppm, sum_ppm};
+use super::{Bottleneck, Options, ProcessorPlan, TaskPlan, verdicts};
 use crate::import::Policy;
 
 /// Plans what is on one processor; `members` is not empty.
@@ -31,59 +32,45 @@ pub(super) fn plan(
     let advisor = Advisor {
         members,
         methods: asked,
-        supply,
+        admitted_by: chosen.admits.then_some(chosen.method),
+        effort: Effort::new(supply, members.len()),
     };
-    let searched = !is_too_long(&chosen);
-    let advises = searched && advisor.is_small();
-    let regions = longest_regions(members, &chosen, supply)?;
-    let mut rows = Vec::new();
-    for index in &chosen.order {
-        let largest = if advises {
-            advisor.largest_cost(*index)?
-        } else {
-            None
-        };
-        rows.push(TaskPlan {
-            largest_cost_ns: largest.map(|(cost, _)| cost),
-            longest_region_ns: regions[*index].map(Service::as_nanos),
-            ..row(
-                &members[*index],
-                &chosen.responses[*index],
-                *index,
-                &observed,
-            )
-        });
-    }
-    let scale = if searched { advisor.scale()? } else { None };
-    let nearest = match &bottleneck {
-        Some((offender, _)) if searched && !chosen.admits => advisor.nearest(*offender)?,
-        _ => Vec::new(),
+    let advice = advisor.advise(bottleneck.as_ref().map(|(offender, _)| *offender))?;
+    let mut left_out = advice.left_out;
+    let regions = match longest_regions(members, &chosen, supply)? {
+        Ok(regions) => regions,
+        Err(why) => {
+            left_out.extend(why);
+            vec![None; members.len()]
+        }
     };
-    let no_margins = if !searched {
-        Some(TOO_LONG.to_owned())
-    } else if advises {
-        None
-    } else {
-        Some(format!(
-            "of more than {MOST_MEMBERS} tasks none is asked about alone: the set would have to be tested some twenty times for each"
-        ))
-    };
+    let rows = chosen.order.iter().map(|index| TaskPlan {
+        largest_cost_ns: advice.costs[*index].map(|most| most.number),
+        largest_cost_is_exact: advice.costs[*index].is_some_and(|most| most.is_exact),
+        longest_region_ns: regions[*index].map(Service::as_nanos),
+        priority: priority(members[*index].policy, chosen.method),
+        ..row(
+            &members[*index],
+            &chosen.responses[*index],
+            *index,
+            &observed,
+        )
+    });
     Ok(ProcessorPlan {
-        processor: number,
-        utilization_ppm: members.iter().map(load_ppm).fold(0, u64::saturating_add),
+        processor: Some(number),
+        utilization_ppm: sum_ppm(members),
         admitted: chosen.admits,
         test: chosen.method.name().into(),
-        tests: tests::run(members, &chosen, supply)?,
-        tasks: rows,
+        tests: verdicts::run(members, &chosen, supply)?,
+        tasks: rows.collect(),
         bottleneck: bottleneck.map(|(_, found)| found),
-        scale_ppm: scale.map(|(permille, _)| permille * 1_000),
-        nearest,
-        no_margins,
+        scale_ppm: advice.scale.map(|most| most.number * 1_000),
+        scale_is_exact: advice.scale.is_some_and(|most| most.is_exact),
+        nearest: advice.nearest,
+        left_out,
         observed: observed.how,
     })
 }
-
-const TOO_LONG: &str = "busy windows are too long to be searched again and again";
 
 /// The first method that admits the set; the first of all if none does.
 fn choose(
@@ -96,20 +83,18 @@ fn choose(
         return Ok(first);
     }
     for method in &methods[1..] {
-        let other = attempt(*method, members, supply)?;
-        if other.admits {
+        // What is too large for one analysis need not be for the first.
+        if let Ok(other) = attempt(*method, members, supply)
+            && other.admits
+        {
             return Ok(other);
         }
     }
     Ok(first)
 }
 
-fn is_too_long(attempt: &Attempt) -> bool {
-    let too_long = Ok(Response::Unknown(Doubt::TooLong));
-    attempt.responses.contains(&too_long)
-}
-
-fn row(
+/// What is known of a member; its margins are not.
+pub(super) fn row(
     member: &Member,
     response: &Result<Response, String>,
     index: usize,
@@ -126,7 +111,7 @@ fn row(
         .map(|(task, bound)| slack_ns(task.deadline(), bound.from_arrival));
     TaskPlan {
         name: member.name.clone(),
-        priority: priority(member.policy),
+        priority: priority(member.policy, Method::AsGiven),
         cost_ns: task.map(|task| task.cost().as_nanos()),
         period_ns: task.map(|task| task.period().as_nanos()),
         deadline_ns: task.map(|task| task.deadline().as_nanos()),
@@ -137,6 +122,7 @@ fn row(
         observed_max_ns: observed.longest_ns[index],
         observed_jobs: observed.jobs[index],
         largest_cost_ns: None,
+        largest_cost_is_exact: false,
         longest_region_ns: None,
     }
 }
@@ -148,24 +134,25 @@ pub(crate) fn slack_ns(deadline: Span, taken: Span) -> i64 {
     i64::try_from(slack).unwrap_or(limit)
 }
 
-fn priority(policy: Policy) -> String {
+/// What the file gives, where the scheduler asks for it.
+fn priority(policy: Policy, method: Method) -> String {
     match policy {
+        _ if method != Method::AsGiven => String::new(),
         Policy::Unsaid => String::new(),
         Policy::Priority(level) => level.to_string(),
         Policy::Deadline {
             runtime, period, ..
-        } => format!("{runtime}/{period}"),
+        } => format!("deadline {runtime}/{period}"),
         Policy::Timesharing => "other".into(),
     }
 }
 
-/// By member, what region all others tolerate, where the scheduler takes one line of tasks.
+/// By member, what region all others tolerate, where the scheduler takes one line of tasks; or why there is none to be named.
 fn longest_regions(
     members: &[Member],
     attempt: &Attempt,
     supply: &dyn SupplyBound,
-) -> Result<Vec<Option<Service>>, Overflow> {
-    let mut regions = vec![None; members.len()];
+) -> Result<Result<Vec<Option<Service>>, Option<String>>, Overflow> {
     let known: Vec<usize> = attempt
         .order
         .iter()
@@ -177,17 +164,28 @@ fn longest_regions(
         .filter_map(|index| members[*index].work.clone().ok())
         .collect();
     if attempt.method == Method::AsGiven || !attempt.admits {
-        return Ok(regions);
+        return Ok(Err(None));
     }
     let found = if attempt.method.has_fixed_priorities() {
         fixed_priority::longest_regions(&tasks, &supply)?
     } else {
         edf::longest_regions(&tasks, &supply)?
     };
-    for (index, region) in known.iter().zip(found.into_iter().flatten()) {
-        regions[*index] = Some(region);
-    }
-    Ok(regions)
+    Ok(match found {
+        Search::Found(found) => {
+            let mut regions = vec![None; members.len()];
+            for (index, region) in known.iter().zip(found) {
+                regions[*index] = Some(region);
+            }
+            Ok(regions)
+        }
+        Search::None => Err(Some(
+            "the longest regions: if all tasks could be preempted anywhere, a deadline would be missed".into(),
+        )),
+        Search::Unknown(doubt) => Err(Some(format!(
+            "the longest regions: whether deadlines are met without any is not known; {doubt}"
+        ))),
+    })
 }
 
 /// The first member that is promised something and does not get it, else the one with the least slack; and who takes most of its time.

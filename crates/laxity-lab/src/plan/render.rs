@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use laxity_model::Span;
 
 use super::{PartitionPlan, ProcessorPlan, SetPlan, SeveralPlan, TaskPlan, TestPlan};
-use crate::layout::{Align, Grid, Unit, percent, wrap};
+use crate::layout::{Align, Grid, Unit, load, percent, wrap};
 
 /// The plan for people.
 #[must_use]
@@ -42,9 +42,9 @@ const MOST_NAMES: usize = 24;
 fn render_several(plan: &SeveralPlan, text: &mut String) {
     let _ = writeln!(
         text,
-        "\non {} processors, {} % of one used, were all tasks free to go on any:",
+        "\non {} processors, {} of one used, were all tasks free to go on any:",
         plan.processors,
-        percent(plan.utilization_ppm)
+        load(plan.utilization_ppm)
     );
     let besides = if plan.ignores_policies {
         ", whatever the file gives"
@@ -101,12 +101,13 @@ fn partition_words(partitioning: &PartitionPlan, plan: &SeveralPlan) -> String {
         .processors
         .iter()
         .enumerate()
+        .filter(|(_, names)| !names.is_empty())
         .map(|(number, names)| {
             let more = if names.len() > most { ", …" } else { "" };
-            match names.len() {
-                0 => format!("{number}: none"),
-                count => format!("{number}: {}{more}", names[..count.min(most)].join(", ")),
-            }
+            format!(
+                "{number}: {}{more}",
+                names[..names.len().min(most)].join(", ")
+            )
         });
     format!("all fit; {}", places.collect::<Vec<_>>().join("; "))
 }
@@ -154,19 +155,25 @@ fn render_processor(plan: &ProcessorPlan, text: &mut String) {
     } else {
         "REFUSED by"
     };
-    let _ = writeln!(
-        text,
-        "\nprocessor {}: {} % used; {word} {}\n",
-        plan.processor,
-        percent(plan.utilization_ppm),
-        plan.test
+    let place = plan.processor.map_or_else(
+        || "all processors".into(),
+        |number| format!("processor {number}"),
     );
-    text.push_str(&table(plan));
     text.push('\n');
+    let head = format!(
+        "{} used; {word} {}{}",
+        load(plan.utilization_ppm),
+        plan.test,
+        lateness_words(plan)
+    );
+    wrap(&format!("{place}: "), &head, text);
+    let times = plan.tasks.iter().filter_map(|task| task.cost_ns);
+    let unit = Unit::for_least(times.min().unwrap_or(1_000_000));
+    let _ = writeln!(text, "\n  times in {}", unit.name());
+    text.push_str(&table(plan, unit));
+    text.push('\n');
+    render_reasons(plan, text);
     for task in &plan.tasks {
-        if let Some(why) = &task.no_bound {
-            wrap("  ", &format!("`{}` has no bound: {why}", task.name), text);
-        }
         if let (Some(seen), Some(bound)) = (task.observed_max_ns, task.bound_ns)
             && seen > bound
         {
@@ -194,22 +201,63 @@ fn render_processor(plan: &ProcessorPlan, text: &mut String) {
     }
     if let Some(scale) = plan.scale_ppm {
         let (whole, rest) = (scale / 1_000_000, scale % 1_000_000 / 1_000);
-        let sentence = format!("all costs times {whole}.{rest:03} are admitted, and no more");
+        let end = if plan.scale_is_exact {
+            ", and no more"
+        } else {
+            ", and perhaps more: that was not searched to the end"
+        };
+        let sentence = format!("all costs times {whole}.{rest:03} are admitted{end}");
         wrap("  margin:     ", &sentence, text);
     }
-    if let Some(why) = &plan.no_margins {
-        wrap("  no margins: ", why, text);
+    for what in &plan.left_out {
+        wrap("  left out:   ", what, text);
     }
     wrap("  seen:       ", &plan.observed, text);
-    if !plan.nearest.is_empty() {
-        text.push_str("  would be admitted:\n");
-        for change in &plan.nearest {
-            wrap(
-                "    - ",
-                &format!("{} ({})", change.text, change.test),
-                text,
-            );
+    render_nearest(plan, text);
+    render_tests(plan, text);
+}
+
+fn render_nearest(plan: &ProcessorPlan, text: &mut String) {
+    if plan.nearest.is_empty() {
+        return;
+    }
+    text.push_str("  would be admitted:\n");
+    for change in &plan.nearest {
+        let sentence = format!("{} ({})", change.text, change.test);
+        wrap("    - ", &sentence, text);
+    }
+}
+
+/// Why there are no bounds, each reason once.
+fn render_reasons(plan: &ProcessorPlan, text: &mut String) {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for task in &plan.tasks {
+        let Some(why) = &task.no_bound else {
+            continue;
+        };
+        let name = format!("`{}`", task.name);
+        match reasons.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
         }
+    }
+    for (why, names) in reasons {
+        let verb = match names.len() {
+            1 => "has".into(),
+            count if count > MOST_NAMES => format!("({count} tasks) have"),
+            _ => "have".into(),
+        };
+        wrap(
+            "  ",
+            &format!("{} {verb} no bound: {why}", shown(&names)),
+            text,
+        );
+    }
+}
+
+fn render_tests(plan: &ProcessorPlan, text: &mut String) {
+    if plan.tests.is_empty() {
+        return;
     }
     text.push_str("  tests:\n");
     let width = plan.tests.iter().map(|test| test.test.chars().count());
@@ -220,14 +268,24 @@ fn render_processor(plan: &ProcessorPlan, text: &mut String) {
     }
 }
 
-fn table(plan: &ProcessorPlan) -> String {
-    let times = plan.tasks.iter().filter_map(|task| task.cost_ns);
-    let unit = Unit::for_least(times.min().unwrap_or(1_000_000));
-    let name = |head: &str| format!("{head} {}", unit.name());
+/// Where threads are admitted and may all the same be late: how many.
+fn lateness_words(plan: &ProcessorPlan) -> String {
+    let late = plan
+        .tasks
+        .iter()
+        .filter(|task| task.slack_ns < Some(0) && task.slack_ns.is_some());
+    match (plan.admitted, late.count()) {
+        (false, _) | (true, 0) => String::new(),
+        (true, 1) => "; 1 deadline can be missed".into(),
+        (true, count) => format!("; {count} deadlines can be missed"),
+    }
+}
+
+fn table(plan: &ProcessorPlan, unit: Unit) -> String {
     let mut grid = Grid::new([
         ("task".to_owned(), Align::Left),
         ("prio".to_owned(), Align::Right),
-        (name("C"), Align::Right),
+        ("C".to_owned(), Align::Right),
         ("T".to_owned(), Align::Right),
         ("D".to_owned(), Align::Right),
         ("U %".to_owned(), Align::Right),
@@ -275,7 +333,10 @@ fn row(task: &TaskPlan, unit: Unit) -> [String; 12] {
         slack,
         up(task.observed_max_ns),
         ratio.unwrap_or_default(),
-        down(task.largest_cost_ns),
+        match down(task.largest_cost_ns) {
+            least if !least.is_empty() && !task.largest_cost_is_exact => format!("≥{least}"),
+            most => most,
+        },
         down(task.longest_region_ns),
     ]
 }

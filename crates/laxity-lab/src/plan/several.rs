@@ -13,7 +13,7 @@ use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Doubt, Fraction, Overflow, Task, Verdict};
 use serde::Serialize;
 
-use super::attempt::{Member, Method, accepts, is_whole, methods};
+use super::attempt::{Answer, Member, Method, accepts, is_whole, methods};
 use super::{Scheduler, TestPlan};
 use crate::import::Policy;
 
@@ -124,7 +124,7 @@ pub(super) fn plan(
         tests: methods.iter().map(|method| method.name().into()).collect(),
         ignores_policies,
         partitionings,
-        guaranteed_ppm: guarantee.as_ref().ok().map(|bound| bound.ppm()),
+        guaranteed_ppm: guarantee.as_ref().ok().map(|bound| ppm_down(*bound)),
         is_guaranteed: guarantee
             .as_ref()
             .is_ok_and(|bound| bound.compare_sum(shares(&set.tasks)).is_le()),
@@ -171,7 +171,7 @@ impl Set<'_> {
     ) -> Result<PartitionPlan, Overflow> {
         let test = |tasks: &[Task]| {
             for method in methods {
-                if accepts(*method, tasks, self.supply)? {
+                if accepts(*method, tasks, self.supply)? == Answer::Admits {
                     return Ok(Verdict::Schedulable);
                 }
             }
@@ -345,6 +345,12 @@ fn shares(tasks: &[Task]) -> impl Iterator<Item = Fraction> + Clone {
         let share = Fraction::new(task.cost().as_nanos(), task.period().as_nanos());
         share.unwrap_or(Fraction::ONE)
     })
+}
+
+/// In parts per million, rounded down: for what is guaranteed.
+fn ppm_down(fraction: Fraction) -> u64 {
+    let ppm = u128::from(fraction.numerator()) * 1_000_000 / u128::from(fraction.denominator());
+    u64::try_from(ppm).unwrap_or(u64::MAX)
 }
 
 fn larger(a: Fraction, b: Fraction) -> Fraction {

@@ -1,12 +1,17 @@
 //! Exact fractions, and the exact comparison of a sum of them: utilizations of exactly 1 are common, and must not be misjudged.
 
 use core::cmp::Ordering;
+use core::hash::{Hash, Hasher};
 use core::{fmt, iter};
 
 use super::exact::compare_sums_exactly;
+use super::number::gcd;
+use crate::{Service, Span};
 
 /// A non-negative fraction of two 64-bit numbers, kept as it was given. Its denominator is never zero.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+///
+/// Fractions are compared by value, exactly: 1/2 and 2/4 are equal, and are the same key.
+#[derive(Clone, Copy, Debug)]
 pub struct Fraction {
     numerator: u64,
     denominator: u64,
@@ -32,6 +37,21 @@ impl Fraction {
             numerator,
             denominator,
         })
+    }
+
+    /// So much service in every so much time, which must not be zero.
+    pub(super) fn of(service: Service, span: Span) -> Self {
+        Self::new(service.as_nanos(), span.as_nanos()).unwrap_or(Self::ONE)
+    }
+
+    /// The same number in lowest terms.
+    pub(super) const fn reduced(self) -> Self {
+        // Not zero, because the denominator is not.
+        let common = gcd(self.numerator, self.denominator);
+        Self {
+            numerator: self.numerator / common,
+            denominator: self.denominator / common,
+        }
     }
 
     /// Above the line.
@@ -85,6 +105,36 @@ impl Fraction {
     }
 }
 
+impl PartialEq for Fraction {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Fraction {}
+
+impl PartialOrd for Fraction {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Fraction {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let product = |above: &Self, below: &Self| {
+            u128::from(above.numerator) * u128::from(below.denominator)
+        };
+        product(self, other).cmp(&product(other, self))
+    }
+}
+
+impl Hash for Fraction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let reduced = self.reduced();
+        (reduced.numerator, reduced.denominator).hash(state);
+    }
+}
+
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.numerator, self.denominator)
@@ -93,6 +143,8 @@ impl fmt::Display for Fraction {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -117,6 +169,24 @@ mod tests {
             Fraction::ONE.compare_sum([third, third, less].into_iter()),
             Ordering::Less
         );
+    }
+
+    #[test]
+    fn fractions_are_equal_by_value() {
+        assert_eq!(fraction(1, 2), fraction(2, 4));
+        assert_eq!(fraction(0, 3), fraction(0, 7));
+        assert_eq!(fraction(6, 8).reduced().denominator(), 4);
+        // Next to each other, and to one.
+        let (most, less) = (u64::MAX, u64::MAX - 1);
+        assert!(fraction(less, most) < Fraction::ONE && Fraction::ONE < fraction(most, less));
+        assert!(fraction(less - 1, less) < fraction(less, most));
+        let hash = |fraction: Fraction| {
+            let mut state = std::hash::DefaultHasher::new();
+            fraction.hash(&mut state);
+            state.finish()
+        };
+        assert_eq!(hash(fraction(1, 2)), hash(fraction(2, 4)));
+        assert_ne!(hash(fraction(1, 2)), hash(fraction(1, 4)));
     }
 
     #[test]

@@ -13,12 +13,15 @@
 //! Sound before tight: a test says *schedulable* only if no deadline can be missed under its assumptions, *not schedulable* only with
 //! a job that can miss its deadline, and otherwise *unknown*. Every number that does not fit is an error, never a wrong answer.
 
+mod alone;
 pub mod devices;
+mod divisor;
 pub mod edf;
 mod exact;
 pub mod fixed_priority;
 mod fraction;
 pub mod multiprocessor;
+mod number;
 pub mod supply;
 mod task;
 pub mod utilization;
@@ -26,4 +29,4 @@ mod verdict;
 
 pub use fraction::Fraction;
 pub use task::{Preemption, Task, TaskError};
-pub use verdict::{Bound, Doubt, Overflow, Response, Verdict, Witness};
+pub use verdict::{Bound, Doubt, Overflow, Response, Search, Verdict, Witness};

@@ -8,6 +8,29 @@ use crate::{Service, Span};
 ///
 /// A region of length q that has begun when a more urgent job is released keeps it waiting for at most q less one tick: it began at
 /// least one tick before.
+///
+/// How long regions are is not known exactly of most programs. What is safe to say is two different things: `longest` is an **upper
+/// bound** on every region of every job, because a region keeps others waiting; `last` is a **lower bound** on the last region of
+/// every job, because nothing can preempt a job any more once that has begun, which is in its own favour. A job that needs its
+/// whole C must have it; one that needs x less than C may have a last region that is shorter by up to x. (So
+/// [`Self::Never`] is safe if C is only an upper bound, and so are jobs that end early between two points.) A last region said to be
+/// longer than it is makes a bound too short. [`Self::Floating`] claims nothing of the last region, and is safe where nobody knows.
+///
+/// ```
+/// use laxity_model::analysis::{Preemption, Task, fixed_priority, supply::Dedicated};
+/// use laxity_model::{Service, Span};
+///
+/// let task = |cost, period| Task::new(Service::from_nanos(cost), Span::from_nanos(period));
+/// let response = |last| {
+///     let (longest, last) = (Service::from_nanos(3), Service::from_nanos(last));
+///     let cut = task(6, 20)?.with_preemption(Preemption::Fixed { longest, last })?;
+///     let response = fixed_priority::response_time(&[task(2, 6)?, cut], 1, &Dedicated)?;
+///     Ok::<_, Box<dyn std::error::Error>>(response.bound().map(|bound| bound.from_arrival))
+/// };
+/// assert_eq!(response(3)?, Some(Span::from_nanos(8)));
+/// assert_eq!(response(2)?, Some(Span::from_nanos(10)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Preemption {
     /// Anywhere, at once.
@@ -15,18 +38,20 @@ pub enum Preemption {
     Anywhere,
     /// It has non-preemptive regions, none longer than this, but nobody knows where (short critical sections, system calls).
     Floating {
-        /// The longest.
+        /// No region is longer, in any job.
         longest: Service,
     },
     /// It is cut at known points (a handler that looks after every so many packets whether it should yield: the *quantum* of
     /// Gopalakrishnan, Parulkar, "Real-time Upcalls", §5).
     Fixed {
-        /// The longest region between two points.
+        /// No region between two points is longer, in any job. Of a job cut into k equal parts, ⌈C/k⌉.
         longest: Service,
-        /// The region after the last point.
+        /// The region after the last point is no shorter in any job that needs C, and no shorter than this less x in one that needs
+        /// C − x. Of a job cut every `longest` that is what is left of C after whole regions, which may be less than `longest`; of
+        /// one cut into k equal parts, ⌊C/k⌋.
         last: Service,
     },
-    /// Not at all: one region from its beginning to its end.
+    /// Not at all: one region from its beginning to its end, however much of C it needs.
     Never,
 }
 
@@ -132,6 +157,34 @@ impl Task {
             }
         }
         self.preemption = preemption;
+        Ok(self)
+    }
+
+    /// The same task, preemptible anywhere.
+    #[must_use]
+    pub const fn without_regions(&self) -> Self {
+        Self {
+            preemption: Preemption::Anywhere,
+            ..*self
+        }
+    }
+
+    /// The same task, of at most this much service; regions longer than that are cut to it.
+    pub fn with_cost(mut self, cost: Service) -> Result<Self, TaskError> {
+        if cost.is_zero() {
+            return Err(TaskError::NoCost);
+        }
+        self.cost = cost;
+        self.preemption = match self.preemption {
+            Preemption::Floating { longest } => Preemption::Floating {
+                longest: longest.min(cost),
+            },
+            Preemption::Fixed { longest, last } => Preemption::Fixed {
+                longest: longest.min(cost),
+                last: last.min(cost),
+            },
+            whole @ (Preemption::Anywhere | Preemption::Never) => whole,
+        };
         Ok(self)
     }
 

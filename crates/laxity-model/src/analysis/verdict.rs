@@ -4,9 +4,10 @@ use core::fmt;
 
 use crate::Span;
 
-/// A number that a test needs does not fit 64 bits of nanoseconds (584 years), or 128 bits in between.
+/// A number that a test needs is too large: most must fit 64 bits of nanoseconds (584 years), some, of which sums are made without
+/// looking, 61 (73 years); 128 bits in between.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0} does not fit 64 bits: execution times, periods or their number are too large")]
+#[error("{0} is too large: sums of execution times and periods must fit 64 bits of nanoseconds")]
 pub struct Overflow(
     /// What was computed.
     pub &'static str,
@@ -47,6 +48,20 @@ pub enum Doubt {
     TooLong,
 }
 
+/// What a search for something that meets all deadlines found: an order of priorities, the lengths of regions.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Search<T> {
+    /// This does: all that was looked for is met with it.
+    Found(T),
+    /// There is nothing that does, whatever one chooses. Only said after a search to the end, on a supply that is
+    /// [attained](super::supply::SupplyBound::is_attained), or where one task is too much for any processor.
+    None,
+    /// Nothing was found, but there may be something: [`Doubt::Sufficient`] on a supply that is not attained,
+    /// [`Doubt::TooLong`] where not all was searched.
+    Unknown(Doubt),
+}
+
 /// A bound on the response times of a task's jobs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bound {
@@ -72,6 +87,32 @@ impl Verdict {
     #[must_use]
     pub const fn is_schedulable(&self) -> bool {
         matches!(self, Self::Schedulable)
+    }
+}
+
+impl<T> Search<T> {
+    /// What was found, if anything was.
+    #[must_use]
+    pub fn found(self) -> Option<T> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::None | Self::Unknown(_) => None,
+        }
+    }
+
+    /// Whether something was found.
+    #[must_use]
+    pub const fn is_found(&self) -> bool {
+        matches!(self, Self::Found(_))
+    }
+
+    /// That nothing was found by a search to its end: there is nothing if the supply is attained, and else nobody knows.
+    pub(super) const fn nothing(is_attained: bool) -> Self {
+        if is_attained {
+            Self::None
+        } else {
+            Self::Unknown(Doubt::Sufficient)
+        }
     }
 }
 

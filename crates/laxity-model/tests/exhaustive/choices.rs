@@ -2,7 +2,7 @@
 
 use laxity_model::Service;
 use laxity_model::analysis::supply::SupplyBound;
-use laxity_model::analysis::{Task, Verdict, edf, fixed_priority};
+use laxity_model::analysis::{Search, Task, Verdict, edf, fixed_priority};
 
 use crate::explore::Policy;
 use crate::set::{Kind, Spec, tasks};
@@ -46,13 +46,14 @@ pub(crate) fn check_longest_regions<S: SupplyBound>(
         };
         let regions = regions.map_err(|overflow| overflow.to_string())?;
         let feasible = meets(&without) == Ok(Verdict::Schedulable);
-        let Some(regions) = regions else {
-            if feasible {
+        let regions = match regions {
+            Search::Found(regions) => regions,
+            Search::None if !feasible => continue,
+            nothing => {
                 return Err(format!(
-                    "{policy:?}: schedulable without regions, but none are named"
+                    "{policy:?}: {nothing:?}; schedulable without regions: {feasible}"
                 ));
             }
-            continue;
         };
         let regions: Vec<u64> = regions.iter().map(|region| region.as_nanos()).collect();
         let verdict = meets(&with_regions(&without, &regions));
@@ -108,7 +109,7 @@ pub(crate) fn check_orders<S: SupplyBound>(
     let possible = orders(specs.len()).iter().any(|order| meets(order));
     let found = fixed_priority::best_order(&tasks(specs), supply);
     match found.map_err(|overflow| overflow.to_string())? {
-        Some(order) => {
+        Search::Found(order) => {
             let mut sorted = order.clone();
             sorted.sort_unstable();
             if sorted != (0..specs.len()).collect::<Vec<_>>() || !meets(&order) {
@@ -116,8 +117,8 @@ pub(crate) fn check_orders<S: SupplyBound>(
             }
             tally.orders += 1;
         }
-        None if possible => return Err("no order found, but there is one".into()),
-        None => {}
+        Search::None if !possible => {}
+        nothing => return Err(format!("{nothing:?}; there is an order: {possible}")),
     }
     Ok(())
 }
@@ -163,12 +164,12 @@ pub(crate) fn check_final_regions<S: SupplyBound>(
     });
     let found = fixed_priority::best_order_with_final_regions(&tasks(specs), supply);
     match found.map_err(|overflow| overflow.to_string())? {
-        Some(order) if !meets(&order) => Err(format!("{order:?} misses a deadline")),
-        Some(_) => {
+        Search::Found(order) if !meets(&order) => Err(format!("{order:?} misses a deadline")),
+        Search::Found(_) => {
             tally.final_regions += 1;
             Ok(())
         }
-        None if possible => Err("no order with final regions found, but there is one".into()),
-        None => Ok(()),
+        Search::None if !possible => Ok(()),
+        nothing => Err(format!("{nothing:?}; final regions that do: {possible}")),
     }
 }

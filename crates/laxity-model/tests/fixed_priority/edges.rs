@@ -86,11 +86,14 @@ fn what_does_not_fit_is_an_error() {
 fn no_tasks_are_no_trouble() {
     assert_eq!(fp::response_times(&[], &Dedicated), Ok(vec![]));
     assert_eq!(fp::test(&[], &Dedicated), Ok(Verdict::Schedulable));
-    assert_eq!(fp::longest_regions(&[], &Dedicated), Ok(Some(vec![])));
-    assert_eq!(fp::best_order(&[], &Dedicated), Ok(Some(vec![])));
+    assert_eq!(
+        fp::longest_regions(&[], &Dedicated),
+        Ok(Search::Found(vec![]))
+    );
+    assert_eq!(fp::best_order(&[], &Dedicated), Ok(Search::Found(vec![])));
     assert_eq!(
         fp::best_order_with_final_regions(&[], &Dedicated),
-        Ok(Some(vec![]))
+        Ok(Search::Found(vec![]))
     );
 }
 

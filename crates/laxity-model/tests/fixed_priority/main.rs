@@ -18,7 +18,7 @@ use laxity_model::analysis::supply::{
     BoundedDelay, Continuous, Dedicated, ExplicitDeadline, KernelDeadline, PeriodicResource,
     Residual, SupplyBound,
 };
-use laxity_model::analysis::{Fraction, Preemption, Response, Task, Verdict};
+use laxity_model::analysis::{Fraction, Preemption, Response, Search, Task, Verdict};
 use laxity_model::{Reservation, Service, Span};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};

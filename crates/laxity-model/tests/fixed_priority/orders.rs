@@ -55,8 +55,10 @@ proptest! {
         prop_assume!(load(&tasks, supply.rate()).is_ne());
         let any = permutations(tasks.len()).iter().any(|order| accepts(&by(order, &tasks), &*supply));
         let found = fp::best_order(&tasks, &&*supply).expect("small");
-        prop_assert_eq!(found.is_some(), any);
-        if let Some(order) = found {
+        prop_assert_eq!(found.is_found(), any);
+        // "None" is for sure, and only for sure.
+        prop_assert!(found != Search::None || supply.is_attained());
+        if let Search::Found(order) = found {
             prop_assert!(accepts(&by(&order, &tasks), &*supply));
         }
     }
@@ -70,14 +72,15 @@ proptest! {
         prop_assume!(load(&tasks, supply.rate()).is_ne());
         let mut orders = permutations(tasks.len()).into_iter();
         let found = fp::best_order_with_final_regions(&tasks, &&*supply).expect("small");
-        if let Some(found) = &found {
+        if let Search::Found(found) = &found {
             let set: Vec<Task> = found.iter().map(|(i, q)| final_region(tasks[*i], *q)).collect();
             prop_assert!(accepts(&set, &*supply));
         } else {
+            prop_assert_eq!(found == Search::None, supply.is_attained());
             prop_assert!(!orders.any(|order| some_regions(&by(&order, &tasks), 0, &*supply)));
         }
-        if fp::best_order(&tasks, &&*supply).expect("small").is_some() {
-            prop_assert!(found.is_some());
+        if fp::best_order(&tasks, &&*supply).expect("small").is_found() {
+            prop_assert!(found.is_found());
         }
     }
 }

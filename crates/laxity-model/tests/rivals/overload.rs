@@ -5,9 +5,11 @@
 use core::cell::Cell;
 
 use laxity_model::analysis::supply::{
-    BoundedDelay, Continuous, Dedicated, PeriodicResource, SupplyBound,
+    BoundedDelay, Continuous, Dedicated, PeriodicResource, Residual, SupplyBound,
 };
-use laxity_model::analysis::{Fraction, Overflow, Response, Task, Verdict, edf, fixed_priority};
+use laxity_model::analysis::{
+    Doubt, Fraction, Overflow, Response, Search, Task, Verdict, edf, fixed_priority,
+};
 use laxity_model::{Reservation, Service, Span};
 
 use crate::{never_preempted, task};
@@ -75,6 +77,7 @@ fn ask_all<S: SupplyBound>(tasks: &[Task], supply: S) {
     let _ = fixed_priority::test(tasks, &counted());
     let _ = fixed_priority::longest_regions(tasks, &counted());
     let _ = fixed_priority::best_order(tasks, &counted());
+    let _ = fixed_priority::best_order_with_final_regions(tasks, &counted());
     let _ = fixed_priority::fifo(tasks, &counted());
     let _ = edf::response_times(tasks, &counted());
     let _ = edf::test(tasks, &counted());
@@ -186,5 +189,58 @@ fn short_periods_beside_long_ones_are_no_endless_search() {
         ask_all(&tasks, Dedicated);
         ask_all(&tasks, Continuous::new(reservation(9_999, 10_000)));
         ask_all(&tasks, PeriodicResource::new(reservation(long - 1, long)));
+    }
+}
+
+/// One task leaves a tick every 10 ms to a thousand others: each of them alone is a search of hundreds of thousands of steps, all of which
+/// look at all tasks above. What one call may look at is limited for all tasks together.
+#[test]
+fn a_thousand_tasks_in_a_trickle_are_no_endless_search() {
+    let ms = 1_000_000;
+    let mut tasks = vec![task(10 * ms - 1, 10 * ms)];
+    tasks.resize(1_000, task(300, 10_000_000 * ms));
+    ask_all(&tasks, Dedicated);
+    // The budget goes to the most urgent first.
+    let counted = Counted::new(Dedicated);
+    let responses = fixed_priority::response_times(&tasks, &counted).expect("small");
+    assert!(responses[1].bound().is_some());
+    let passes = counted.asked.get();
+    assert!(passes < 1 << 22, "{passes}");
+    // Nobody was refused: not all was searched.
+    let too_long = Search::Unknown(Doubt::TooLong);
+    assert_eq!(fixed_priority::best_order(&tasks, &Dedicated), Ok(too_long));
+    assert_eq!(
+        fixed_priority::longest_regions(&tasks, &Dedicated),
+        Ok(Search::Unknown(Doubt::TooLong))
+    );
+}
+
+/// Full to 10⁻⁶ by interrupts: a window of that takes as many rounds as there are ticks in it, if one begins at its beginning.
+#[test]
+fn interrupts_that_leave_next_to_nothing_are_no_endless_search() {
+    let tasks = [
+        task(5_000_000, 100_000_000_000_000),
+        task(7_000_000, 130_000_000_000_000),
+        task(11_000_000, 170_000_000_000_000),
+    ];
+    for above in [
+        vec![task(999_999, 1_000_000)],
+        vec![task(499_999, 1_000_000), task(350_000, 700_000)],
+        vec![
+            task(1 << 39, 1 << 40),
+            task((1 << 39) - (1 << 20), (1 << 40) - 1),
+        ],
+    ] {
+        let left = |supply| Residual::new(supply, above.clone()).expect("a tick is left");
+        let supply = left(Counted::new(Dedicated));
+        let _ = edf::response_times(&tasks, &supply);
+        let _ = edf::test(&tasks, &supply);
+        let _ = edf::longest_regions(&tasks, &supply);
+        let _ = fixed_priority::response_times(&tasks, &supply);
+        let _ = fixed_priority::test(&tasks, &supply);
+        let _ = fixed_priority::longest_regions(&tasks, &supply);
+        let _ = fixed_priority::best_order(&tasks, &supply);
+        let rounds = supply.supply().asked.get();
+        assert!(rounds < 1 << 20, "{rounds}");
     }
 }

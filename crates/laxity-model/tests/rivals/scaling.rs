@@ -155,7 +155,8 @@ proptest! {
         ];
         for (short, long) in regions {
             let (short, long) = (short.expect("small"), long.expect("small"));
-            prop_assert_eq!(short.is_some(), long.is_some());
+            prop_assert_eq!(short.is_found(), long.is_found());
+            let (short, long) = (short.found(), long.found());
             for ((short, long), task) in short.iter().flatten().zip(long.iter().flatten()).zip(&tasks) {
                 prop_assert!(same_region(*short, *long, task.cost(), by), "{short} {long}");
             }

@@ -133,15 +133,43 @@ fn what_takes_all_leaves_nothing() {
     assert!(Residual::new(Dedicated, Vec::new()).unwrap().is_attained());
 }
 
-/// Next to nothing is left: the fixed point is cut off, and rate and delay answer.
+/// Next to nothing is left: a fixed point of a million rounds, which begins at its end.
 #[test]
-fn a_residual_of_next_to_nothing_still_answers() {
+fn a_residual_of_next_to_nothing_answers_at_once() {
     let (most, second) = (999_999_999, 1_000_000_000);
     let left = Residual::new(Dedicated, vec![task(most, second, 0)]).unwrap();
     assert_eq!(left.rate(), Fraction::new(1, second).unwrap());
     let wanted = Service::from_nanos(1_000_000);
     let window = left.window_for(wanted).unwrap();
     // In each second there is one tick, its last.
-    let least = Span::from_secs(1_000_000);
-    assert!(window >= least && window <= least + left.delay());
+    assert_eq!(window, Span::from_secs(1_000_000));
+    assert_eq!(left.least_service(window), wanted);
+}
+
+/// Here the common cycle of the work is longer than can be told, and its end unknown: after some rounds, rate and delay answer.
+#[test]
+fn a_fixed_point_of_too_many_rounds_is_cut_off() {
+    let (even, odd) = (1 << 40, (1 << 40) - 1);
+    let above = vec![task(even / 2, even, 0), task(odd / 2 - (1 << 30), odd, 0)];
+    let left = Residual::new(Dedicated, above.clone()).unwrap();
+    assert!(left.rate().denominator() >= 1 << 62);
+    let wanted = 1 << 48;
+    let window = left.window_for(Service::from_nanos(wanted)).unwrap();
+    // It is a window in which that much is left.
+    let taken: u64 = above
+        .iter()
+        .map(|task| window.as_nanos().div_ceil(task.period().as_nanos()) * task.cost().as_nanos())
+        .sum();
+    assert!(window.as_nanos() - taken >= wanted);
+}
+
+#[test]
+fn a_supply_that_is_chosen_at_run_time_has_a_residual_too() {
+    for (supply, sure) in [
+        (Box::new(Dedicated) as Box<dyn SupplyBound>, 27),
+        (Box::new(PeriodicResource::new(every(5, 10))), 7),
+    ] {
+        let left = Residual::new(supply, vec![task(1, 12, 0)]).unwrap();
+        assert_eq!(sbf(&left, 30), sure);
+    }
 }

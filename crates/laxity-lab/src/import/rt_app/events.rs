@@ -7,21 +7,21 @@
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use laxity_model::Span;
 
-use super::{File, Wrong};
+use super::{File, Wrong, shown};
 
 /// What a task does.
 pub(super) enum Work {
-    /// Jobs of at most `cost`, at least `period` apart.
+    /// Jobs of at most `cost`, at least `period` apart but for `jitter`.
     Periodic {
         cost: Span,
         period: Span,
+        /// One may come so much earlier than `period` after the one before.
+        jitter: Span,
         /// What was assumed.
         remarks: Vec<String>,
     },
     /// This, which is no work that an analysis knows.
     Unknown(String),
-    /// It has no events.
-    Nothing,
 }
 
 /// What an event does to the thread that comes to it.
@@ -38,10 +38,12 @@ enum Event {
 }
 
 /// In the order in which rt-app looks for them: a name need only begin so.
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 19] = [
     "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer",
-    "suspend", "resume", "mem", "iorun", "yield", "barrier", "fork",
+    "suspend", "resume", "mem", "iorun", "yield", "barrier", "fork", "sem_post", "sem_wait",
 ];
+
+const NOTHING: &str = "it has no events that take time";
 
 /// What is no event though it begins like one.
 const PROPERTIES: [&str; 1] = ["membind_nodes"];
@@ -84,7 +86,7 @@ fn event(file: File<'_>, property: &ObjectProp<'_>) -> Result<Option<Event>, Wro
         "run" | "runtime" => Event::Run(file.micros(value, 0)?),
         "sleep" => Event::Sleep(file.micros(value, 0)?),
         "timer" => timer(file, value)?,
-        "signal" | "broad" | "resume" | "yield" | "unlock" => Event::Passing,
+        "signal" | "broad" | "resume" | "yield" | "unlock" | "sem_post" => Event::Passing,
         other => Event::Unknown(other),
     }))
 }
@@ -146,7 +148,8 @@ impl Jobs {
             Event::Timer(name, period) => {
                 if self.timer.get_or_insert_with(|| name.clone()) != &name {
                     let why = format!(
-                        "it waits for several timers (`{name}` in line {line} is the second): two may be over at once"
+                        "it waits for several timers (`{}` in line {line} is the second): two may be over at once",
+                        shown(&name)
                     );
                     self.unknown.get_or_insert(why);
                 }
@@ -209,7 +212,7 @@ impl Jobs {
             ),
             (Some(period), None) => self.timed(period),
             (None, Some((run, slept))) => untimed(run, slept),
-            (None, None) => Work::Nothing,
+            (None, None) => Work::Unknown(NOTHING.into()),
         }
     }
 
@@ -217,6 +220,11 @@ impl Jobs {
         let Some(around) = self.first.checked_add(self.trailing) else {
             return Work::Unknown("its events last longer than can be counted".into());
         };
+        let cost = self.largest.max(around);
+        if cost.is_zero() {
+            // One that only wakes others: what that takes is not told.
+            return Work::Unknown(NOTHING.into());
+        }
         let mut remarks = Vec::new();
         if self.differ {
             remarks.push(format!(
@@ -227,14 +235,17 @@ impl Jobs {
             remarks.push("it sleeps within a job; the sleep is analysed as if it ran".into());
         }
         Work::Periodic {
-            cost: self.largest.max(around),
+            cost,
             period,
+            jitter: Span::ZERO,
             remarks,
         }
     }
 }
 
-/// Rounds of run and sleep: the next job comes no earlier than both have passed.
+/// Rounds of run and sleep. `run` is the most that a round runs: one that runs less brings the next earlier, by `run` at most. So they are
+/// jobs every run + sleep with a jitter of run. What begins in a window of length t, k rounds run + sleep and r more, is at most k + 1 jobs if
+/// r ≤ sleep and k + 2 if not, which is what the jitter gives: ⌈(t + run) / (run + sleep)⌉.
 fn untimed(run: Span, slept: Span) -> Work {
     if slept.is_zero() {
         return Work::Unknown("it runs without ever waiting".into());
@@ -243,10 +254,50 @@ fn untimed(run: Span, slept: Span) -> Work {
         Some(period) if !run.is_zero() => Work::Periodic {
             cost: run,
             period,
+            jitter: run,
             remarks: vec![format!(
-                "it sleeps {slept} behind each job; analysed as one every {period}, which is the least there can be between two"
+                "it sleeps {slept} behind each job; analysed as one every {period} that may come {run} early, as a run that takes less than {run} brings the next one earlier"
             )],
         },
-        _ => Work::Unknown("it only sleeps".into()),
+        Some(_) => Work::Unknown("it only sleeps".into()),
+        None => Work::Unknown("its events last longer than can be counted".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Any runs of at most `run` with sleeps between: no window has more work than the task with jitter asks for.
+        #[test]
+        fn rounds_of_run_and_sleep_ask_for_no_more_than_is_analysed(
+            sleep in 1_u64..12,
+            runs in prop::collection::vec(0_u64..=12, 1..24),
+        ) {
+            let run = runs.iter().copied().max().unwrap_or(0).max(1);
+            let Work::Periodic { cost, period, jitter, .. } =
+                untimed(Span::from_nanos(run), Span::from_nanos(sleep))
+            else {
+                panic!("{run} and {sleep} are jobs");
+            };
+            let mut starts = Vec::new();
+            let mut now = 0;
+            for taken in &runs {
+                starts.push(now);
+                now += taken + sleep;
+            }
+            for from in 0..runs.len() {
+                let mut asked = 0;
+                for to in from..runs.len() {
+                    asked += runs[to];
+                    // The shortest half-open window that has both beginnings.
+                    let window = starts[to] - starts[from] + 1;
+                    let jobs = (window + jitter.as_nanos()).div_ceil(period.as_nanos());
+                    prop_assert!(asked <= jobs * cost.as_nanos(), "{asked} in {window}");
+                }
+            }
+        }
     }
 }

@@ -1,10 +1,14 @@
 //! Workloads of rt-app (github.com/scheduler-tools/rt-app, `doc/tutorial.txt`): a JSON file with one object a task.
 //!
-//! Its dialect is read as its own tools read it: comments, commas too many or too few, and several events of one name in one object.
+//! JSON is read with what rt-app and its tools allow beside: comments, commas too many or too few, several events of one name in one object,
+//! and `suspend` and `yield` without a value. A task has the policy, priority and processors that its own object names: if a phase
+//! names others, a note says so.
 //!
+//! * `dialect`: events without a value.
 //! * `read`: the file, and what each task says of its scheduling.
 //! * `events`: from a task's events to what it needs at most and how often.
 
+mod dialect;
 mod events;
 
 use std::collections::BTreeSet;
@@ -12,12 +16,13 @@ use std::ops::Range;
 
 use jsonc_parser::ast::{Array, NumberLit, Object, ObjectProp, StringLit, Value};
 use jsonc_parser::common::Ranged;
+use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use laxity_model::Span;
 use laxity_model::analysis::Task;
 
-use super::Wrong;
 use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
+use super::{Wrong, shown, unfit_name};
 use crate::scenario::diagnostic::Source;
 use events::{Work, work};
 
@@ -29,10 +34,16 @@ const POLICIES: &str =
 /// Reads a whole file.
 pub(super) fn read(source: Source<'_>) -> Result<TaskSet, Vec<Wrong>> {
     let collect = CollectOptions::default();
-    let parsed = parse_to_ast(source.text, &collect, &ParseOptions::default());
+    let text = dialect::with_values(source.text);
+    let parsed = parse_to_ast(&text, &collect, &ParseOptions::default());
     let parsed = parsed.map_err(|error| {
         let range = error.range();
-        let remedy = "rt-app's files are JSON; comments and commas too many are forgiven";
+        let remedy = match error.kind() {
+            ParseErrorKind::ExpectedColonAfterObjectKey => {
+                "write \"name\" : value; `suspend` and `yield` alone need no value"
+            }
+            _ => "rt-app's files are JSON; comments and commas too many are forgiven",
+        };
         vec![source.error(range.start..range.end, error.kind().to_string(), remedy)]
     })?;
     let Some(Value::Object(root)) = &parsed.value else {
@@ -118,6 +129,9 @@ impl<'s> File<'s> {
         set: &mut TaskSet,
     ) -> Result<(), Wrong> {
         let name = property.name.as_str();
+        if let Some((cause, remedy)) = unfit_name(name) {
+            return Err(self.wrong(&property.name, cause, remedy));
+        }
         let object = self.object(&property.value)?;
         let instances = match object.get("instance") {
             Some(found) => self.whole(&found.value, 0)?,
@@ -133,6 +147,7 @@ impl<'s> File<'s> {
         };
         let policy = self.policy(object, class)?;
         let processor = self.processor(name, object, &mut set.notes)?;
+        note_what_phases_say(name, object, &mut set.notes);
         let work = self.analysable(name, object, policy, &mut set.notes)?;
         for instance in 1..=instances {
             let name = if instances == 1 {
@@ -159,18 +174,17 @@ impl<'s> File<'s> {
         policy: Policy,
         notes: &mut Vec<String>,
     ) -> Result<Result<Task, String>, Wrong> {
-        let found = work(self, object)?;
-        let Work::Periodic {
-            cost,
-            period,
-            remarks,
-        } = found
-        else {
-            let Work::Unknown(why) = found else {
-                return Ok(Err("it has no events that take time".into()));
-            };
-            notes.push(format!("`{name}` is not analysed: {why}"));
-            return Ok(Err(why));
+        let (cost, period, jitter, remarks) = match work(self, object)? {
+            Work::Periodic {
+                cost,
+                period,
+                jitter,
+                remarks,
+            } => (cost, period, jitter, remarks),
+            Work::Unknown(why) => {
+                notes.push(format!("`{name}` is not analysed: {why}"));
+                return Ok(Err(why));
+            }
         };
         for remark in remarks {
             notes.push(format!("`{name}`: {remark}"));
@@ -180,6 +194,7 @@ impl<'s> File<'s> {
             let remedy = "write run events of more than 0 µs, and a timer of more than 0 µs";
             self.wrong(object, error.to_string(), remedy)
         })?;
+        let task = task.with_jitter(jitter);
         // A job of a deadline task is due when its reservation's period says so.
         Ok(Ok(match policy {
             Policy::Deadline { deadline, .. } => task.with_deadline(deadline).unwrap_or(task),
@@ -272,7 +287,11 @@ impl<'s> File<'s> {
             "SCHED_OTHER" | "SCHED_IDLE" | "SCHED_BATCH" => Ok(Class::Timesharing),
             "SCHED_FIFO" | "SCHED_RR" => Ok(Class::Fixed),
             "SCHED_DEADLINE" => Ok(Class::Deadline),
-            other => Err(self.wrong(value, format!("there is no policy `{other}`"), POLICIES)),
+            other => Err(self.wrong(
+                value,
+                format!("there is no policy `{}`", shown(other)),
+                POLICIES,
+            )),
         }
     }
 
@@ -309,6 +328,23 @@ impl<'s> File<'s> {
             let cause = format!("{micros} µs are more than can be counted");
             self.wrong(value, cause, "write microseconds")
         })
+    }
+}
+
+/// Phases can have a policy, a priority and processors of their own, of which nothing is analysed.
+fn note_what_phases_say(name: &str, task: &Object<'_>, notes: &mut Vec<String>) {
+    let phases = task.get("phases").and_then(|found| found.value.as_object());
+    let phases = phases.map_or(&[][..], |phases| &phases.properties);
+    for what in ["policy", "priority", "cpus"] {
+        let says = |phase: &ObjectProp<'_>| {
+            let phase = phase.value.as_object();
+            phase.is_some_and(|phase| phase.get(what).is_some())
+        };
+        if phases.iter().any(says) {
+            notes.push(format!(
+                "`{name}` has phases with a `{what}`; analysed with what the task's own object says"
+            ));
+        }
     }
 }
 

@@ -64,12 +64,17 @@ fn sleeps_are_run_within_a_job_and_its_pause_without_a_timer() {
         Service::from_micros(1_500)
     );
     assert!(notes[0].contains("as if it ran"), "{notes:?}");
-    let (task, _) = only("\"run\": 5000, \"sleep\": 10000");
+    let (task, notes) = only("\"run\": 5000, \"sleep\": 10000");
     let work = task.work.expect("analysable");
     assert_eq!(
-        (work.cost(), work.period()),
-        (Service::from_millis(5), Span::from_millis(15))
+        (work.cost(), work.period(), work.jitter()),
+        (
+            Service::from_millis(5),
+            Span::from_millis(15),
+            Span::from_millis(5)
+        )
     );
+    assert!(notes[0].contains("may come 5ms early"), "{notes:?}");
 }
 
 #[test]
@@ -78,10 +83,23 @@ fn what_cannot_be_told_is_named_and_not_guessed() {
         (format!("\"lock\": \"m\", \"run\": 10, {TIMER}"), "`lock`"),
         (format!("\"mem\": 4096, {TIMER}"), "`mem`"),
         (
+            format!("\"sem_wait\": \"s\", \"run\": 10, {TIMER}"),
+            "`sem_wait`",
+        ),
+        (
+            format!("\"suspend\", \"run\": 10, {TIMER}"),
+            "`suspend` in line 1",
+        ),
+        (
             format!("\"run\": 10, {TIMER}, \"timer1\": {{ \"ref\": \"other\", \"period\": 5 }}"),
             "several timers",
         ),
         ("\"run\": 10".into(), "without ever waiting"),
+        (String::new(), "no events that take time"),
+        (
+            format!("\"resume\": \"b\", {TIMER}"),
+            "no events that take time",
+        ),
         (
             format!("\"phases\": {{ \"p\": {{ \"run\": 1 }}, \"q\": {{ \"run\": 1, {TIMER} }} }}"),
             "some of its phases",
@@ -151,4 +169,47 @@ fn errors_point_at_the_place() {
     );
     let many = "{ \"tasks\": { \"a\": { \"instance\": 1001, \"run\": 1, \"sleep\": 1 } } }";
     assert!(refused(many).cause.contains("1000 tasks"));
+}
+
+#[test]
+fn an_event_needs_no_value_only_where_rt_app_needs_none() {
+    let (task, notes) = only(&format!("\"run\": 1000, \"yield\", {TIMER}"));
+    assert_eq!(
+        task.work.expect("analysable").cost(),
+        Service::from_millis(1)
+    );
+    assert!(notes.is_empty(), "{notes:?}");
+    let found = refused("{ \"tasks\": {\n \"a\": { \"suspend\", \"lock\", \"run\": 1 } } }");
+    assert_eq!(found.line, 2);
+    assert!(found.remedy.contains("need no value"), "{found}");
+    let found = refused("{ \"tasks\": {\n \"a\": { \"suspend\", \"run\": -5 } } }");
+    assert_eq!((found.line, found.column), (2, 27));
+}
+
+#[test]
+fn a_phase_with_a_policy_of_its_own_is_noted() {
+    let phase = format!("{{ \"run\": 1, {TIMER}, \"policy\": \"SCHED_FIFO\" }}");
+    let (task, notes) = only(&format!("\"phases\": {{ \"p\": {phase}, \"q\": {phase} }}"));
+    assert_eq!(task.policy, Policy::Timesharing);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].contains("phases with a `policy`"), "{notes:?}");
+}
+
+#[test]
+fn no_control_character_comes_through() {
+    let found = refused("{ \"tasks\": {\n  \"a\u{1b}[31m\": { \"run\": 1 } } }");
+    assert_eq!((found.line, found.column), (2, 3));
+    assert!(
+        found.cause.contains("`a\\u{1b}[31m` has a control"),
+        "{found}"
+    );
+    let found = refused("{ \"tasks\": { \"a\\nb\": { \"run\": 1 } } }");
+    assert!(found.cause.contains("`a\\nb` has a control"), "{found}");
+    let found = refused("{ \"tasks\": { \"a\": { \"policy\": \"\\u001b\" } } }");
+    assert!(found.cause.contains("\\u{1b}"), "{found}");
+    let (task, _) = only(&format!(
+        "\"run\": 10, {TIMER}, \"timer1\": {{ \"ref\": \"\\u001b\", \"period\": 5 }}"
+    ));
+    let why = task.work.expect_err("two timers");
+    assert!(!why.chars().any(char::is_control), "{why:?}");
 }

@@ -1,7 +1,9 @@
 //! The tests that are compared, and the orders among them.
 
 use laxity_model::analysis::supply::Dedicated;
-use laxity_model::analysis::{Doubt, Overflow, Task, Verdict, edf, fixed_priority, utilization};
+use laxity_model::analysis::{
+    Doubt, Overflow, Search, Task, Verdict, edf, fixed_priority, utilization,
+};
 
 use crate::workload::{RecipeError, Regions};
 
@@ -213,11 +215,11 @@ fn verdict(answer: Result<Verdict, Overflow>) -> Answer {
     }
 }
 
-fn exists<T>(answer: &Result<Option<T>, Overflow>) -> Answer {
+fn exists<T>(answer: &Result<Search<T>, Overflow>) -> Answer {
     match answer {
-        Ok(Some(_)) => Answer::Accepts,
-        Ok(None) => Answer::Rejects,
-        Err(_) => Answer::Undecided,
+        Ok(Search::Found(_)) => Answer::Accepts,
+        Ok(Search::None) => Answer::Rejects,
+        Ok(Search::Unknown(_)) | Err(_) => Answer::Undecided,
     }
 }
 

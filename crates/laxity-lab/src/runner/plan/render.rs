@@ -10,20 +10,10 @@ use crate::layout::{Align, Grid, Unit, percent, wrap};
 /// The plan for people.
 #[must_use]
 pub fn render(plan: &Plan) -> String {
-    let mut text = format!("{} on {}\n", plan.scenario, plan.host);
+    let mut text = format!("{} on {}; times in ms\n", plan.scenario, plan.host);
     for variant in &plan.variants {
-        let word = if variant.admitted {
-            "admitted"
-        } else {
-            "REFUSED"
-        };
-        let nothing = if variant.requests.is_empty() {
-            " (reserves nothing)"
-        } else {
-            ""
-        };
         // Writing to a string does not fail.
-        let _ = writeln!(text, "\n{}: {word}{nothing}", variant.name);
+        let _ = writeln!(text, "\n{}: {}", variant.name, verdict_words(variant));
         for refusal in &variant.refusals {
             let _ = writeln!(text, "  {refusal}");
         }
@@ -38,6 +28,24 @@ pub fn render(plan: &Plan) -> String {
     text
 }
 
+/// Whether its reservations are admitted, if it has any; that no deadline is missed does not follow.
+fn verdict_words(variant: &VariantPlan) -> String {
+    let word = match (variant.admitted, variant.requests.is_empty()) {
+        (false, _) => "REFUSED",
+        (true, false) => "admitted",
+        (true, true) => "nothing to admit",
+    };
+    let missed = variant
+        .activities
+        .iter()
+        .filter(|line| line.slack_ns.is_some_and(|slack| slack < 0));
+    match missed.count() {
+        0 => word.into(),
+        1 => format!("{word}; 1 deadline can be missed"),
+        count => format!("{word}; {count} deadlines can be missed"),
+    }
+}
+
 fn render_activities(variant: &VariantPlan, text: &mut String) {
     if variant.activities.is_empty() {
         return;
@@ -47,7 +55,7 @@ fn render_activities(variant: &VariantPlan, text: &mut String) {
         ("activity".to_owned(), Align::Left),
         ("in".to_owned(), Align::Left),
         ("on".to_owned(), Align::Right),
-        ("C ms".to_owned(), Align::Right),
+        ("C".to_owned(), Align::Right),
         ("T".to_owned(), Align::Right),
         ("D".to_owned(), Align::Right),
         ("bound".to_owned(), Align::Right),

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 
 use super::{Device, serves};
-use crate::analysis::Overflow;
 use crate::analysis::supply::SupplyBound;
+use crate::analysis::{Fraction, Overflow};
 use crate::{Reservation, Service, Span};
 
 /// The least X, a multiple of `granularity` (of 1 ns if that is zero), for which X every `period` serves the device; `None` if not even the largest multiple in
@@ -80,8 +80,7 @@ pub fn cheapest(reservations: impl IntoIterator<Item = Reservation>) -> Option<R
 
 /// X/Y against X/Y.
 pub(super) fn compare_shares(a: Reservation, b: Reservation) -> Ordering {
-    let product = |service: Service, period: Span| {
-        u128::from(service.as_nanos()) * u128::from(period.as_nanos())
-    };
-    product(a.service(), b.period()).cmp(&product(b.service(), a.period()))
+    let share =
+        |reservation: Reservation| Fraction::of(reservation.service(), reservation.period());
+    share(a).cmp(&share(b))
 }

@@ -262,12 +262,9 @@ impl TwoLines {
 /// ```
 #[must_use]
 pub fn two_line_model(device: &Device, reservation: Reservation) -> TwoLines {
-    let product =
-        |service: Service, span: Span| u128::from(service.as_nanos()) * u128::from(span.as_nanos());
     let longest_gap = device.longest_pause.unwrap_or(device.period);
     TwoLines {
-        is_enough: product(reservation.service(), device.period)
-            >= product(device.work, reservation.period()),
+        is_enough: Fraction::of(reservation.service(), reservation.period()) >= device.share(),
         is_often_enough: reservation.longest_gap() <= longest_gap,
     }
 }

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::Device;
+use crate::analysis::number::gcd;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Overflow};
 use crate::{Service, Span};
@@ -228,11 +229,8 @@ fn repeats_after<S: SupplyBound + ?Sized>(device: &Device, supply: &S) -> Option
     if rate.denominator() >= INEXACT {
         return None;
     }
-    let (mut a, mut b) = (rate.numerator(), device.work().as_nanos());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    (rate.numerator() / a).checked_add(1)
+    let common = gcd(rate.numerator(), device.work().as_nanos());
+    (rate.numerator() / common).checked_add(1)
 }
 
 /// When a block is complete, and how long after its interrupt.

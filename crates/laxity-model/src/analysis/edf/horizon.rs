@@ -3,6 +3,7 @@
 use core::cmp::Ordering;
 
 use super::set::{Load, Set, is_whole};
+use crate::analysis::number::lcm;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Fraction, Overflow};
 
@@ -133,9 +134,7 @@ fn lag<S: SupplyBound>(supply: &S) -> u128 {
 
 /// After the last first deadline, the demand repeats; on a dedicated processor the supply does as well.
 fn by_hyperperiod<S: SupplyBound>(set: &Set, supply: &S) -> Horizon {
-    let hyperperiod = (set.items.iter()).try_fold(1_u64, |multiple, item| {
-        (multiple / gcd(multiple, item.period.get())).checked_mul(item.period.get())
-    });
+    let hyperperiod = lcm(set.items.iter().map(|item| item.period.get()));
     let last = set.items.iter().map(|item| item.due).max().unwrap_or(0);
     let Some(until) = hyperperiod.and_then(|length| length.checked_add(last)) else {
         return Horizon::Unknown;
@@ -145,11 +144,4 @@ fn by_hyperperiod<S: SupplyBound>(set: &Set, supply: &S) -> Horizon {
     } else {
         Horizon::Part(until)
     }
-}
-
-const fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

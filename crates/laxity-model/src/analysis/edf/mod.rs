@@ -1,7 +1,7 @@
 //! Earliest deadline first: of all jobs that are released, the one that is due first runs. Ties are broken anyhow; a task's
 //! own jobs run in the order of arrival.
 //!
-//! * [`test`] says whether all deadlines are met, from the demand alone ([`demand`]).
+//! * [`test()`] says whether all deadlines are met, from the demand alone ([`demand`]).
 //! * [`response_times`] bounds how long each task's jobs take, deadlines met or not.
 //! * [`longest_regions`] says for how long each task may keep others waiting.
 //! * [`oracle`] has the same answers by trying every tick.
@@ -9,7 +9,6 @@
 //! All work on any supply, with jitter, deadlines before or after the end of the period, and regions that are not preemptible.
 
 mod demand;
-mod divisor;
 mod horizon;
 pub mod oracle;
 mod qpa;

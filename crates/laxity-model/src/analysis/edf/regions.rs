@@ -7,18 +7,19 @@ use super::qpa::test;
 use super::set::{Set, least_service, window_for};
 use crate::Service;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Overflow, Preemption, Task};
+use crate::analysis::{Doubt, Overflow, Search, Task, Verdict};
 
-/// For each task, the longest floating region such that all deadlines are met; `None` if they are not sure to be met even
-/// without regions, or if that takes too long to tell. The regions that the tasks have are ignored.
+/// For each task, the longest floating region such that all deadlines are met; [`Search::None`] if one is missed even without
+/// regions, [`Search::Unknown`] if it is not known whether one is, or where the search takes too long. The regions that the
+/// tasks have are ignored, those before known points and the last ones too.
 ///
 /// Q = 1 + min {sbf(t) − dbf(t) : t < D − J}, where t runs over the times by which anything is due, and at most C; the one
 /// tick is there because a region of q has begun one tick before it blocks. (Baruah, "The limited-preemption uniprocessor
 /// scheduling of sporadic task systems", ECRTS 2005; Bertogna, Baruah, "Limited preemption EDF scheduling of sporadic task
-/// systems", IEEE TII 6(4), 2010.) All may have them at once. Where [`test`] is exact, so is this: one tick more, if C allows
+/// systems", IEEE TII 6(4), 2010.) All may have them at once. Where [`test()`] is exact, so is this: one tick more, if C allows
 /// it, and a deadline can be missed.
 ///
-/// Cost: [`test`]'s, and about as much for each different deadline.
+/// Cost: [`test()`]'s, and about as much for each different deadline.
 ///
 /// ```
 /// use laxity_model::analysis::supply::Dedicated;
@@ -26,21 +27,19 @@ use crate::analysis::{Overflow, Preemption, Task};
 /// use laxity_model::{Service, Span};
 ///
 /// let task = |cost, period| Task::new(Service::from_nanos(cost), Span::from_nanos(period)).unwrap();
-/// let regions = edf::longest_regions(&[task(2, 5), task(4, 10)], &Dedicated).unwrap().unwrap();
+/// let regions = edf::longest_regions(&[task(2, 5), task(4, 10)], &Dedicated).unwrap().found().unwrap();
 /// // The first has nobody to block. The second may have begun one tick before the first, with 3 ticks to spare, is released.
 /// assert_eq!(regions, [Service::from_nanos(2), Service::from_nanos(4)]);
 /// ```
 pub fn longest_regions<S: SupplyBound>(
     tasks: &[Task],
     supply: &S,
-) -> Result<Option<Vec<Service>>, Overflow> {
-    let free = (tasks.iter())
-        .map(|task| task.with_preemption(Preemption::Anywhere))
-        .collect::<Result<Vec<Task>, _>>();
-    // No region at all fits every task.
-    let Ok(free) = free else { return Ok(None) };
-    if !test(&free, supply)?.is_schedulable() {
-        return Ok(None);
+) -> Result<Search<Vec<Service>>, Overflow> {
+    let free: Vec<Task> = tasks.iter().map(Task::without_regions).collect();
+    match test(&free, supply)? {
+        Verdict::Schedulable => {}
+        Verdict::NotSchedulable(_) => return Ok(Search::None),
+        Verdict::Unknown(doubt) => return Ok(Search::Unknown(doubt)),
     }
     let set = Set::new(&free)?.by_deadline();
     // All jitters are less than the deadlines now.
@@ -62,13 +61,15 @@ pub fn longest_regions<S: SupplyBound>(
         let due = first_due(&task);
         if due > from {
             let found = least_slack(&set, supply, (from, due - 1), slack, &mut budget)?;
-            let Some(found) = found else { return Ok(None) };
+            let Some(found) = found else {
+                return Ok(Search::Unknown(Doubt::TooLong));
+            };
             slack = found;
             from = due;
         }
         regions[task] = Service::from_nanos(slack + 1).min(tasks[task].cost());
     }
-    Ok(Some(regions))
+    Ok(Search::Found(regions))
 }
 
 /// The least of sbf(t) − dbf(t) for `from` ≤ t ≤ `time` with anything due, and `slack`; `None` if the budget runs out.

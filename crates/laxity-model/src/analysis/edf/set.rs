@@ -3,13 +3,16 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use super::divisor::Divisor;
+use crate::analysis::divisor::Divisor;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Fraction, Overflow, Task};
 use crate::{Service, Span};
 
 /// How much a search may look at, in tasks: some 5 ms of work.
 const BUDGET: usize = 1 << 22;
+
+/// How much all searches of one call may look at, in tasks: some 0.5 s of work.
+const WHOLE_BUDGET: usize = 1 << 28;
 
 /// A task as its demand needs it.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +64,11 @@ impl Set {
     /// How many steps of O(n) a search may take.
     pub(super) fn budget(&self) -> usize {
         BUDGET / self.items.len().max(1)
+    }
+
+    /// How many steps of O(n) all searches of one call may take.
+    pub(super) fn whole_budget(&self) -> usize {
+        WHOLE_BUDGET / self.items.len().max(1)
     }
 
     /// Σ C/T.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::qpa::{Search, latest_overload};
+use super::qpa::{Latest, latest_overload};
 use super::set::Set;
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
@@ -20,7 +20,7 @@ pub(super) fn judge<S: SupplyBound>(
 ) -> Result<Verdict, Overflow> {
     let certain = without_uncertain_blocking(tasks);
     let Some(certain) = certain.map(|tasks| Set::new(&tasks)).transpose()? else {
-        return shortest(tasks, set, supply, Search::Overload(time));
+        return shortest(tasks, set, supply, Latest::Overload(time));
     };
     let certain = certain.by_deadline();
     let latest = latest_overload(&certain, supply, 0, time)?;
@@ -32,24 +32,24 @@ fn shortest<S: SupplyBound>(
     tasks: &[Task],
     set: &Set,
     supply: &S,
-    latest: Search,
+    latest: Latest,
 ) -> Result<Verdict, Overflow> {
     // No overload up to here.
     let mut met = 0;
     let mut overload = match latest {
-        Search::Clear => return Ok(Verdict::Unknown(Doubt::Sufficient)),
-        Search::TooLong => return Ok(Verdict::Unknown(Doubt::TooLong)),
+        Latest::Clear => return Ok(Verdict::Unknown(Doubt::Sufficient)),
+        Latest::TooLong => return Ok(Verdict::Unknown(Doubt::TooLong)),
         // The same is due by the deadline before, and less is given.
-        Search::Overload(time) => set.last_due_by(time),
+        Latest::Overload(time) => set.last_due_by(time),
     };
     while met + 1 < overload {
         // The first overload is most often early.
         let middle = met + (overload - met).div_ceil(4);
         match latest_overload(set, supply, met, middle)? {
-            Search::Clear if set.last_due_by(overload - 1) <= middle => break,
-            Search::Clear => met = middle,
-            Search::Overload(time) => overload = set.last_due_by(time),
-            Search::TooLong => break,
+            Latest::Clear if set.last_due_by(overload - 1) <= middle => break,
+            Latest::Clear => met = middle,
+            Latest::Overload(time) => overload = set.last_due_by(time),
+            Latest::TooLong => break,
         }
     }
     Ok(Verdict::NotSchedulable(last_due_by(tasks, overload)))
@@ -64,12 +64,12 @@ fn without_uncertain_blocking(tasks: &[Task]) -> Option<Vec<Task>> {
     }
     let without = |task: &Task| {
         if uncertain(task) {
-            task.with_preemption(Preemption::Anywhere).ok()
+            task.without_regions()
         } else {
-            Some(*task)
+            *task
         }
     };
-    tasks.iter().map(without).collect()
+    Some(tasks.iter().map(without).collect())
 }
 
 /// Of the jobs that are due last by this time, the one that is released last.

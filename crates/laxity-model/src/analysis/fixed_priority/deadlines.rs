@@ -2,7 +2,8 @@
 
 use super::requests::{compare_load, requests_of};
 use super::response::{least_demand, load_of};
-use super::window::{Arrival, Outcome, Window, blocking_of_each};
+use super::window::{Arrival, Budget, Outcome, Window, blocking_of_each};
+use crate::analysis::alone::late_alone;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Overflow, Task, Verdict, Witness};
 use crate::{Service, Span};
@@ -14,6 +15,8 @@ use crate::{Service, Span};
 ///
 /// **Exact** on a supply that is [attained](SupplyBound::is_attained): [`Verdict::NotSchedulable`] then names the first job of the most
 /// urgent task that misses one. (Where it is due before time 0, because its jitter is longer than its deadline, the witness says 0.)
+/// Where numbers do not fit, a task that is too much even alone, with C > D − J or C > T, is named all the same, the first such job of
+/// the most urgent such task.
 /// On other supplies a miss is [`Doubt::Sufficient`]. [`Doubt::TooLong`] as for response times.
 ///
 /// ```
@@ -29,9 +32,19 @@ use crate::{Service, Span};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {
+    let late = |overflow| {
+        late_alone(tasks)
+            .map(Verdict::NotSchedulable)
+            .ok_or(overflow)
+    };
+    judge(tasks, supply).or_else(late)
+}
+
+fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {
     let requests = requests_of(tasks)?;
     let blocking = blocking_of_each(tasks);
     let all = compare_load(&requests, supply.rate());
+    let budget = Budget::new();
     let (mut reached, mut blocked) = (0_u64, Service::ZERO);
     for (index, task) in tasks.iter().enumerate() {
         // All before it meet their deadlines, so they ask for no more than the supply's rate, as a window needs.
@@ -39,7 +52,7 @@ pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overf
         let regions = (blocking[index], task.tail());
         let least = least_demand(reached, blocked, regions, task.cost());
         let of = (&requests[..index], requests[index]);
-        let window = Window::new(of, regions, (supply, load), least);
+        let window = Window::new(of, regions, (supply, load), least, &budget);
         match fate(window, task.deadline())? {
             Fate::Met { demand } => (reached, blocked) = (demand, blocking[index]),
             Fate::TooLong => return Ok(Verdict::Unknown(Doubt::TooLong)),
@@ -73,6 +86,16 @@ pub(super) enum Fate {
 #[inline]
 pub(super) fn fate<S: SupplyBound>(
     mut window: Window<'_, S>,
+    deadline: Span,
+) -> Result<Fate, Overflow> {
+    let fate = fate_of_jobs(&mut window, deadline);
+    window.settle();
+    fate
+}
+
+#[inline]
+fn fate_of_jobs<S: SupplyBound>(
+    window: &mut Window<'_, S>,
     deadline: Span,
 ) -> Result<Fate, Overflow> {
     let mut first = None;

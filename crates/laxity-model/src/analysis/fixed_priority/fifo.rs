@@ -1,7 +1,7 @@
 //! First in, first out, among all tasks.
 
-use super::requests::{compare_load, requested, requests_of};
-use super::window::{MOST_PASSES, repetition, window_for};
+use super::requests::{Requests, compare_load, requested, requests_of};
+use super::window::{Budget, repetition, window_for};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Bound, Doubt, Overflow, Response, Task};
@@ -46,12 +46,12 @@ pub fn fifo<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Response, Over
         }))
     };
     let (mut release, mut longest, mut repeats) = (0_u64, 0_u64, None);
-    for _ in 0..MOST_PASSES {
+    for _ in 0..Budget::new().passes(requests.len()) {
         let asked = requested(&requests, release + 1);
         let complete = window_for(supply, asked.service)?;
         longest = longest.max(complete.saturating_sub(release));
         if release == 0 && load.is_eq() {
-            repeats = repetition(supply, complete, requests.iter().map(|row| row.period));
+            repeats = repetition(supply, complete, requests.iter().map(Requests::period));
         }
         // The next release is at the end of the longest window in which no more is asked for.
         release = asked.until;

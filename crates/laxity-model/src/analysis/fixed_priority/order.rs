@@ -1,14 +1,15 @@
 //! Orders of priorities.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::cmp::Ordering;
 
-use super::regions::{least, meets, one_less};
+use super::regions::{Deadlines, least, meets, one_less};
 use super::requests::{Requests, compare_load, requests_of};
 use super::response::load_of;
-use super::window::Window;
+use super::window::{Budget, Window};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Overflow, Task};
+use crate::analysis::{Doubt, Overflow, Search, Task};
 use crate::{Service, Span};
 
 /// Indices by period, the shortest first; of equal ones the first first. O(n log n).
@@ -36,11 +37,12 @@ fn sorted_by(tasks: &[Task], key: impl Fn(&Task) -> Span) -> Vec<usize> {
 }
 
 /// An order of priorities under which all tasks, with the regions they have, meet their deadlines: indices, the highest priority
-/// first; `None` if there is none.
+/// first.
 ///
 /// For any deadlines, jitter, regions and supply. On a supply that is [attained](SupplyBound::is_attained) it finds an order whenever
-/// there is one; on others, whenever there is one that [`test`](super::test) accepts; what is too long to be searched counts as not
-/// accepted. Of several orders it finds the one nearest to deadlines (less jitter), looking from the lowest priority on.
+/// there is one, and [`Search::None`] is sure; on others, whenever there is one that [`test()`](super::test) accepts. Where a window that
+/// might have decided is too long to be searched (see [`response_times`](super::response_times)), the answer is
+/// [`Doubt::TooLong`]. Of several orders it finds the one nearest to deadlines (less jitter), looking from the lowest priority on.
 ///
 /// **Cost**: at most n² / 2 response times.
 ///
@@ -50,54 +52,69 @@ fn sorted_by(tasks: &[Task], key: impl Fn(&Task) -> Span) -> Vec<usize> {
 /// job of it in interference for at most one region of it, less a tick, in blocking.
 ///
 /// ```
-/// use laxity_model::analysis::{Preemption, Task, fixed_priority, supply::Dedicated};
+/// use laxity_model::analysis::{Preemption, Search, Task, fixed_priority, supply::Dedicated};
 /// use laxity_model::{Service, Span};
 ///
 /// let task = |cost, period| Task::new(Service::from_nanos(cost), Span::from_nanos(period));
 /// // Never preempted, the first must not come second: the other would block it for 4.
 /// let long = task(5, 12)?.with_deadline(Span::from_nanos(10))?.with_preemption(Preemption::Never)?;
 /// let short = task(2, 12)?.with_deadline(Span::from_nanos(6))?.with_preemption(Preemption::Never)?;
-/// assert_eq!(fixed_priority::best_order(&[long, short], &Dedicated)?, Some(vec![1, 0]));
+/// assert_eq!(fixed_priority::best_order(&[long, short], &Dedicated)?, Search::Found(vec![1, 0]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn best_order<S: SupplyBound>(
     tasks: &[Task],
     supply: &S,
-) -> Result<Option<Vec<usize>>, Overflow> {
-    let Some(mut levels) = Levels::new(tasks, supply)? else {
-        return Ok(None);
+) -> Result<Search<Vec<usize>>, Overflow> {
+    let budget = Budget::new();
+    let Some(mut levels) = Levels::new(tasks, supply, &budget)? else {
+        return Ok(Search::nothing(supply.is_attained()));
     };
     let mut blocking = Service::ZERO;
     let mut order = Vec::with_capacity(tasks.len());
     while let Some(lowest) = levels.open.len().checked_sub(1) {
-        let mut found = None;
+        let (mut found, mut too_long) = (None, false);
         for position in (0..=lowest).rev() {
             let tail = tasks[levels.open[position]].tail();
-            if levels.with_lowest(position, |level| level.meets((blocking, tail)))? {
-                found = Some(position);
-                break;
+            match levels.with_lowest(position, |level| level.meets((blocking, tail)))? {
+                Deadlines::Met => {
+                    found = Some(position);
+                    break;
+                }
+                Deadlines::Missed => {}
+                Deadlines::TooLong => too_long = true,
             }
         }
         let Some(position) = found else {
-            return Ok(None);
+            return Ok(nothing(supply, too_long));
         };
         let index = levels.take(position);
         blocking = blocking.max(tasks[index].blocking());
         order.push(index);
     }
     order.reverse();
-    Ok(Some(order))
+    Ok(Search::Found(order))
+}
+
+/// That no task can be the least urgent one of those that are left.
+fn nothing<T>(supply: &impl SupplyBound, too_long: bool) -> Search<T> {
+    if too_long {
+        Search::Unknown(Doubt::TooLong)
+    } else {
+        Search::nothing(supply.is_attained())
+    }
 }
 
 /// An order of priorities and the length of each task's final region under which all meet their deadlines: indices, the highest
-/// priority first, each with its region; `None` if there are none.
+/// priority first, each with its region.
 ///
 /// A task is meant to be preemptible anywhere before its final region, which is not preempted: that is
 /// [`Preemption::Fixed`](crate::analysis::Preemption::Fixed) with `longest` and `last` both this long; one tick long, it is no region at all. What regions the
 /// tasks have now does not matter. For any deadlines, jitter and supply; optimal, in the sense of [`best_order`], over all orders and
 /// all final regions. So it accepts whatever any other test here for fixed priorities accepts: preemptive and non-preemptive
 /// scheduling are final regions of one tick and of the whole job, and what cuts jobs into more regions than the final one
-/// only adds blocking.
+/// only adds blocking. [`Search::None`] and [`Search::Unknown`] as there; where a window was too long to be searched, the regions that
+/// are found need not be the shortest.
 ///
 /// **Cost**: at most n² / 2 bisections of some 30 response times each.
 ///
@@ -105,7 +122,7 @@ pub fn best_order<S: SupplyBound>(
 /// from the lowest on, of the tasks that can be there, the one that can with the shortest final region.
 ///
 /// ```
-/// use laxity_model::analysis::{Task, fixed_priority, supply::Dedicated};
+/// use laxity_model::analysis::{Search, Task, fixed_priority, supply::Dedicated};
 /// use laxity_model::{Service, Span};
 ///
 /// let task = |cost, period, deadline| {
@@ -113,20 +130,23 @@ pub fn best_order<S: SupplyBound>(
 /// };
 /// // Fully preemptible, the second would be complete after 12. Three ticks of it must not be preempted, and block the first for two.
 /// let tasks = [task(3, 9, 6)?, task(6, 20, 9)?];
-/// assert_eq!(fixed_priority::best_order(&tasks, &Dedicated)?, Some(vec![0, 1]));
+/// assert_eq!(fixed_priority::best_order(&tasks, &Dedicated)?, Search::Found(vec![0, 1]));
 /// let tasks = [task(3, 7, 6)?, task(6, 20, 9)?];
-/// assert_eq!(fixed_priority::best_order(&tasks, &Dedicated)?, None);
+/// assert_eq!(fixed_priority::best_order(&tasks, &Dedicated)?, Search::None);
 /// let found = fixed_priority::best_order_with_final_regions(&tasks, &Dedicated)?;
-/// assert_eq!(found, Some(vec![(0, Service::from_nanos(1)), (1, Service::from_nanos(3))]));
+/// assert_eq!(found, Search::Found(vec![(0, Service::from_nanos(1)), (1, Service::from_nanos(3))]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn best_order_with_final_regions<S: SupplyBound>(
     tasks: &[Task],
     supply: &S,
-) -> Result<Option<Vec<(usize, Service)>>, Overflow> {
-    let Some(mut levels) = Levels::new(tasks, supply)? else {
-        return Ok(None);
+) -> Result<Search<Vec<(usize, Service)>>, Overflow> {
+    let budget = Budget::new();
+    let Some(mut levels) = Levels::new(tasks, supply, &budget)? else {
+        return Ok(Search::nothing(supply.is_attained()));
     };
+    // From then on a region may be longer than it need be, and block where a shorter one would not.
+    let too_long = Cell::new(false);
     let one = Service::from_nanos(1);
     let mut blocking = Service::ZERO;
     let mut order = Vec::with_capacity(tasks.len());
@@ -137,7 +157,11 @@ pub fn best_order_with_final_regions<S: SupplyBound>(
             let cost = tasks[levels.open[position]].cost();
             let most = best.map_or(cost, |(_, region)| one_less(region).min(cost));
             let region = levels.with_lowest(position, |level| {
-                let meets = |region| level.meets((blocking, one_less(region)));
+                let meets = |region| {
+                    let found = level.meets((blocking, one_less(region)))?;
+                    too_long.set(too_long.get() || found == Deadlines::TooLong);
+                    Ok(found == Deadlines::Met)
+                };
                 if !meets(most)? {
                     return Ok(None);
                 }
@@ -149,13 +173,13 @@ pub fn best_order_with_final_regions<S: SupplyBound>(
             }
         }
         let Some((position, region)) = best else {
-            return Ok(None);
+            return Ok(nothing(supply, too_long.get()));
         };
         blocking = blocking.max(one_less(region));
         order.push((levels.take(position), region));
     }
     order.reverse();
-    Ok(Some(order))
+    Ok(Search::Found(order))
 }
 
 /// The tasks that have no priority yet.
@@ -168,6 +192,7 @@ struct Levels<'a, S> {
     open: Vec<usize>,
     /// What they ask for, in the same order.
     requests: Vec<Requests>,
+    budget: &'a Budget,
 }
 
 /// One of them at the lowest priority of all.
@@ -177,20 +202,21 @@ struct Level<'a, S> {
     deadline: Span,
     load: Ordering,
     supply: &'a S,
+    budget: &'a Budget,
 }
 
 impl<S: SupplyBound> Level<'_, S> {
     /// Whether it meets its deadlines there, blocked by, and with a tail of, so much.
-    fn meets(&self, regions: (Service, Service)) -> Result<bool, Overflow> {
+    fn meets(&self, regions: (Service, Service)) -> Result<Deadlines, Overflow> {
         let of = (self.interferers, self.own);
-        let window = Window::new(of, regions, (self.supply, self.load), 0);
+        let window = Window::new(of, regions, (self.supply, self.load), 0, self.budget);
         meets(window, self.deadline)
     }
 }
 
 impl<'a, S: SupplyBound> Levels<'a, S> {
     /// `None` if the tasks ask for more than the supply's rate.
-    fn new(tasks: &'a [Task], supply: &'a S) -> Result<Option<Self>, Overflow> {
+    fn new(tasks: &'a [Task], supply: &'a S, budget: &'a Budget) -> Result<Option<Self>, Overflow> {
         let open = sorted_by(tasks, |task| task.deadline().saturating_sub(task.jitter()));
         let requests = requests_of(open.iter().map(|index| &tasks[*index]))?;
         let all = compare_load(&requests, supply.rate());
@@ -200,6 +226,7 @@ impl<'a, S: SupplyBound> Levels<'a, S> {
             all,
             open,
             requests,
+            budget,
         }))
     }
 
@@ -218,6 +245,7 @@ impl<'a, S: SupplyBound> Levels<'a, S> {
             deadline: self.tasks[self.open[position]].deadline(),
             load: load_of(&self.requests, self.all, self.supply),
             supply: self.supply,
+            budget: self.budget,
         });
         self.requests.swap(position, lowest);
         found

@@ -5,13 +5,14 @@ use alloc::vec::Vec;
 use super::deadlines::{Fate, fate};
 use super::requests::{compare_load, requests_of};
 use super::response::load_of;
-use super::window::Window;
+use super::window::{Budget, Window};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Overflow, Task};
+use crate::analysis::{Doubt, Overflow, Search, Task};
 use crate::{Service, Span};
 
 /// For each task of a set that is given by priority, the highest first, no two alike, the longest floating region that all more urgent
-/// tasks tolerate, and at most its whole job; `None` if some task misses a deadline even without any regions.
+/// tasks tolerate, and at most its whole job; [`Search::None`] if some task misses a deadline even without any regions, and
+/// [`Search::Unknown`] if it is not known whether one does.
 ///
 /// What regions the tasks have now does not matter, and a task's own region is not counted in its favour. All tasks may have their
 /// longest regions at once: with [`Preemption::Floating`](crate::analysis::Preemption::Floating) of these lengths all deadlines are met.
@@ -21,9 +22,9 @@ use crate::{Service, Span};
 /// least β of those above it, and one tick more, because a region that blocks began at least one tick before.
 ///
 /// **Exact** on a supply that is [attained](SupplyBound::is_attained): where a region shorter than its job is one tick longer, a more
-/// urgent job can miss its deadline; on other supplies the regions are safe, and so they are where the busy window is too long to be
-/// searched (see [`response_times`](super::response_times)): what is not known to be tolerated is not. Deadlines of any length and
-/// jitter are allowed.
+/// urgent job can miss its deadline; on other supplies the regions are safe. So they are where the busy window with some region in
+/// it is too long to be searched (see [`response_times`](super::response_times)): what is not known to be tolerated is not. Deadlines
+/// of any length and jitter are allowed.
 ///
 /// **Cost**: a bisection of each β, some 30 response times a task at most.
 ///
@@ -32,25 +33,26 @@ use crate::{Service, Span};
 /// holds for any deadline, jitter and supply, since a job's completion does not come earlier when it is blocked for longer.
 ///
 /// ```
-/// use laxity_model::analysis::{Task, fixed_priority, supply::Dedicated};
+/// use laxity_model::analysis::{Search, Task, fixed_priority, supply::Dedicated};
 /// use laxity_model::{Service, Span};
 ///
 /// let task = |cost, period| Task::new(Service::from_nanos(cost), Span::from_nanos(period));
 /// let tasks = [task(2, 5)?, task(2, 8)?, task(3, 30)?];
 /// let longest = fixed_priority::longest_regions(&tasks, &Dedicated)?;
 /// // The second tolerates being blocked for 2: 2 + 2 + 2 · 2 = 8. A region of 3 blocks for no more than that.
-/// assert_eq!(longest, Some([2, 2, 3].map(Service::from_nanos).to_vec()));
+/// assert_eq!(longest, Search::Found([2, 2, 3].map(Service::from_nanos).to_vec()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn longest_regions<S: SupplyBound>(
     tasks: &[Task],
     supply: &S,
-) -> Result<Option<Vec<Service>>, Overflow> {
+) -> Result<Search<Vec<Service>>, Overflow> {
     let requests = requests_of(tasks)?;
     let all = compare_load(&requests, supply.rate());
     if all.is_gt() {
-        return Ok(None);
+        return Ok(Search::nothing(supply.is_attained()));
     }
+    let budget = Budget::new();
     let mut longest = Vec::with_capacity(tasks.len());
     // No region may block the tasks so far for more than this.
     let mut tolerated = Service::MAX;
@@ -63,45 +65,69 @@ pub fn longest_regions<S: SupplyBound>(
         let is_tolerated = |blocking: Service| {
             let of = (&requests[..i], requests[i]);
             let regions = (blocking, Service::ZERO);
-            meets(Window::new(of, regions, (supply, load), 0), task.deadline())
+            let window = Window::new(of, regions, (supply, load), 0, &budget);
+            meets(window, task.deadline())
         };
-        let Some(most) = greatest(most, is_tolerated)? else {
-            return Ok(None);
+        tolerated = match greatest(most, is_tolerated)? {
+            Ok(most) => most,
+            Err(Deadlines::TooLong) => return Ok(Search::Unknown(Doubt::TooLong)),
+            Err(Deadlines::Met | Deadlines::Missed) => {
+                return Ok(Search::nothing(supply.is_attained()));
+            }
         };
-        tolerated = most;
     }
-    Ok(Some(longest))
+    Ok(Search::Found(longest))
 }
 
-/// Whether all jobs of a busy window are known to meet their deadlines.
+/// What is known of the deadlines of all jobs of a busy window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Deadlines {
+    Met,
+    /// One is missed, if the supply gives no more than it must.
+    Missed,
+    TooLong,
+}
+
+/// Looks at all jobs of a busy window.
 pub(super) fn meets<S: SupplyBound>(
     window: Window<'_, S>,
     deadline: Span,
-) -> Result<bool, Overflow> {
-    Ok(matches!(fate(window, deadline)?, Fate::Met { .. }))
+) -> Result<Deadlines, Overflow> {
+    Ok(match fate(window, deadline)? {
+        Fate::Met { .. } => Deadlines::Met,
+        Fate::Missed(_) => Deadlines::Missed,
+        Fate::TooLong => Deadlines::TooLong,
+    })
 }
 
-/// The greatest number from 0 to `most` that is so, if all less than one that is so are so too; `None` if none is. Bisection.
+/// The greatest blocking from 0 to `most` with which all deadlines are known to be met, if they are with any shorter one; an error with
+/// what is known of none at all, if they are not. Bisection.
 fn greatest(
     most: Service,
-    is_so: impl Fn(Service) -> Result<bool, Overflow>,
-) -> Result<Option<Service>, Overflow> {
-    if is_so(most)? {
-        return Ok(Some(most));
+    with: impl Fn(Service) -> Result<Deadlines, Overflow>,
+) -> Result<Result<Service, Deadlines>, Overflow> {
+    let found = with(most)?;
+    if found == Deadlines::Met {
+        return Ok(Ok(most));
     }
-    if most.is_zero() || !is_so(Service::ZERO)? {
-        return Ok(None);
+    let without = if most.is_zero() {
+        found
+    } else {
+        with(Service::ZERO)?
+    };
+    if without != Deadlines::Met {
+        return Ok(Err(without));
     }
     let (mut yes, mut no) = (Service::ZERO, most);
     while one_more(yes) < no {
         let middle = yes + (no - yes) / 2;
-        if is_so(middle)? {
+        if with(middle)? == Deadlines::Met {
             yes = middle;
         } else {
             no = middle;
         }
     }
-    Ok(Some(yes))
+    Ok(Ok(yes))
 }
 
 /// The least number from `least` to `most`, which is so, that is so, if all more than one that is so are so too. Bisection.

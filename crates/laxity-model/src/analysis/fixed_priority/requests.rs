@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use crate::analysis::divisor::Divisor;
 use crate::analysis::{Fraction, Overflow, Task};
 
 /// The longest busy window, execution time, period or jitter that is looked at, in nanoseconds: 73 years. Below it, no sum of
@@ -13,10 +14,8 @@ pub(super) const HORIZON: u64 = 1 << 61;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Requests {
     pub(super) cost: u64,
-    pub(super) period: u64,
+    period: Divisor,
     pub(super) jitter: u64,
-    /// ⌊(2⁶⁴ − 1) / period⌋: what is divided by a period many times is multiplied by this instead.
-    reciprocal: u64,
 }
 
 impl Requests {
@@ -24,27 +23,33 @@ impl Requests {
         let (cost, period) = (task.cost().as_nanos(), task.period().as_nanos());
         let jitter = task.jitter().as_nanos();
         if cost.max(period).max(jitter) > HORIZON {
-            return Err(Overflow("twice an execution time, a period or a jitter"));
+            return Err(Overflow(
+                "an execution time, a period or a jitter of more than 73 years",
+            ));
         }
         Ok(Self {
             cost,
-            period,
+            period: Divisor::new(period),
             jitter,
-            reciprocal: u64::MAX / period,
         })
     }
 
     /// The most jobs that are released at one instant: those that arrived within the jitter before.
     fn at_once(&self) -> u64 {
-        if self.jitter < self.period {
+        if self.jitter < self.period() {
             1
         } else {
-            self.jitter / self.period + 1
+            self.jitter / self.period() + 1
         }
     }
 
+    #[inline]
+    pub(super) fn period(&self) -> u64 {
+        self.period.get()
+    }
+
     pub(super) fn utilization(&self) -> Fraction {
-        Fraction::new(self.cost, self.period).unwrap_or(Fraction::ONE)
+        Fraction::new(self.cost, self.period()).unwrap_or(Fraction::ONE)
     }
 }
 
@@ -61,7 +66,9 @@ pub(super) fn requests_of<'a>(
         backlog = most
             .and_then(|most| backlog.checked_add(most))
             .filter(|backlog| *backlog <= HORIZON)
-            .ok_or(Overflow("the service asked for at one instant"))?;
+            .ok_or(Overflow(
+                "service of more than 73 years, asked for at one instant,",
+            ))?;
         all.push(requests);
     }
     Ok(all)
@@ -71,7 +78,8 @@ pub(super) fn requests_of<'a>(
 pub(super) fn compare_load(requests: &[Requests], rate: Fraction) -> Ordering {
     // In units of 2⁻⁶⁴: C · ⌊(2⁶⁴ − 1)/T⌋ is too low by at most C.
     let high = requests.iter().fold(0_u128, |sum, row| {
-        let term = u128::from(row.cost) * u128::from(row.reciprocal) + u128::from(row.cost);
+        let term =
+            u128::from(row.cost) * u128::from(row.period.reciprocal()) + u128::from(row.cost);
         sum.saturating_add(term)
     });
     let scaled = if rate.numerator() == rate.denominator() {
@@ -101,17 +109,13 @@ pub(super) struct Requested {
 pub(super) fn requested(requests: &[Requests], window: u64) -> Requested {
     let (mut service, mut until) = (0_u64, u64::MAX);
     for row in requests {
-        // ⌈(t + J)/T⌉ = ⌊(t − 1 + J)/T⌋ + 1. Multiplying by the reciprocal gives that quotient or one less.
+        // ⌈(t + J)/T⌉ = ⌊(t − 1 + J)/T⌋ + 1.
         let since = (window - 1).wrapping_add(row.jitter);
-        let low = (u128::from(since) * u128::from(row.reciprocal)) >> 64;
-        let mut jobs = (low as u64).wrapping_add(1);
-        let mut next = jobs.wrapping_mul(row.period);
-        if next <= since {
-            jobs = jobs.wrapping_add(1);
-            next = next.wrapping_add(row.period);
-        }
-        service = service.wrapping_add(jobs.wrapping_mul(row.cost));
-        until = until.min(next.wrapping_sub(row.jitter));
+        let (before, rest) = row.period.divide(since);
+        service = service.wrapping_add(before.wrapping_add(1).wrapping_mul(row.cost));
+        // Until the next of its jobs is released.
+        let left = row.period.get().wrapping_sub(rest);
+        until = until.min(window.wrapping_add(left - 1));
     }
     Requested { service, until }
 }

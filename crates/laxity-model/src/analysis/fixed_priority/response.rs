@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use super::requests::{Requests, compare_load, requests_of};
-use super::window::{Outcome, Window, blocking_by, blocking_of_each};
+use super::window::{Budget, Outcome, Window, blocking_by, blocking_of_each};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Bound, Doubt, Overflow, Response, Task};
 use crate::{Service, Span};
@@ -63,7 +63,8 @@ pub fn response_time_among<S: SupplyBound>(
         return Ok(Response::Unbounded);
     }
     let regions = (blocking, task.tail());
-    let (response, _) = bound(Window::new((interferers, *own), regions, (supply, load), 0))?;
+    let (of, budget) = ((interferers, *own), Budget::new());
+    let (response, _) = bound(Window::new(of, regions, (supply, load), 0, &budget))?;
     Ok(response)
 }
 
@@ -74,13 +75,15 @@ pub fn response_time_among<S: SupplyBound>(
 ///
 /// **Exact** on a supply that is [attained](SupplyBound::is_attained), and otherwise a bound: release jitter, deadlines of any length
 /// (every job of the busy window is looked at), blocking by less urgent tasks' regions, and the task's own last region where it is
-/// known. The only way to be wrong by being safe is a region that is said to be longer than any that the program has.
+/// known. It is wrong on the safe side where a task's `longest` region is longer than any that the program has, and on
+/// the *unsafe* side where a job's last region is shorter than the `last` that is said: see [`Preemption`](crate::analysis::Preemption).
 ///
 /// [`Response::Unbounded`] where the task and the more urgent ones together ask for more than the supply's rate in the long run. Where
 /// they ask for exactly that, the busy window closes or not; if not, but the supply is a whole processor, it repeats itself after the
 /// least common multiple of the periods, and the bound is exact all the same. [`Doubt::TooLong`] after 2¹⁸ passes, each of which adds up
 /// the requests of all more urgent tasks once: where the load is, or is next to, the supply's rate, and the periods have no small
-/// common multiple.
+/// common multiple. After 2²⁶ requests have been added up in one call, some 0.1 s, it is the answer for all that was not searched:
+/// only sets of hundreds of tasks come to that.
 ///
 /// **Cost**: a pass is O(n); a few passes a task, where the load is not next to the rate; nothing is allocated but the result and
 /// one row a task.
@@ -97,7 +100,7 @@ pub fn response_time_among<S: SupplyBound>(
 /// use laxity_model::{Service, Span};
 ///
 /// let task = |cost, period| Task::new(Service::from_millis(cost), Span::from_millis(period));
-/// // Lehoczky, RTSS 1990, §2: the seventh job of the second task takes longest, 118, not the first, which takes 114.
+/// // Lehoczky, RTSS 1990, §2: the fifth of seven jobs of the second task takes longest, 118, not the first, which takes 114.
 /// let tasks = [task(26, 70)?, task(62, 100)?];
 /// let responses = fixed_priority::response_times(&tasks, &Dedicated)?;
 /// let bounds = responses.iter().map(|response| response.bound().map(|bound| bound.from_arrival));
@@ -114,6 +117,7 @@ pub fn response_times<S: SupplyBound>(
     let requests = requests_of(tasks)?;
     let blocking = blocking_of_each(tasks);
     let all = compare_load(&requests, supply.rate());
+    let budget = Budget::new();
     let mut responses = Vec::with_capacity(tasks.len());
     let (mut reached, mut blocked) = (0_u64, Service::ZERO);
     for (i, task) in tasks.iter().enumerate() {
@@ -125,7 +129,8 @@ pub fn response_times<S: SupplyBound>(
         let regions = (blocking[i], task.tail());
         let least = least_demand(reached, blocked, regions, task.cost());
         let of = (&requests[..i], requests[i]);
-        let (response, demand) = bound(Window::new(of, regions, (supply, load), least))?;
+        let window = Window::new(of, regions, (supply, load), least, &budget);
+        let (response, demand) = bound(window)?;
         responses.push(response);
         (reached, blocked) = (demand, blocking[i]);
     }
@@ -165,6 +170,13 @@ pub(super) fn least_demand(
 /// The longest response of the jobs of a busy window, and the demand when the first job's whole cost was done, if it was.
 #[inline]
 fn bound<S: SupplyBound>(mut window: Window<'_, S>) -> Result<(Response, u64), Overflow> {
+    let bound = bound_of_jobs(&mut window);
+    window.settle();
+    bound
+}
+
+#[inline]
+fn bound_of_jobs<S: SupplyBound>(window: &mut Window<'_, S>) -> Result<(Response, u64), Overflow> {
     let mut bound = Bound {
         from_arrival: Span::ZERO,
         from_release: Span::ZERO,

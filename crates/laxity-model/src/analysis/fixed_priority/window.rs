@@ -16,17 +16,49 @@
 //! began: had it not given that tick, the window that begins there would have S(t − 1) in t, less than sbf(t) for some t.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::cmp::Ordering;
 
 use super::requests::{HORIZON, Requests, requested};
+use crate::analysis::number::lcm;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Overflow, Task};
 use crate::{Service, Span};
 
 /// How often, at most, the requests of all interfering tasks are summed up for one task.
-pub(super) const MOST_PASSES: u32 = 1 << 18;
+const MOST_PASSES: u64 = 1 << 18;
 
-const TOO_LONG: Overflow = Overflow("twice the busy window");
+/// How many tasks' requests, at most, one call sums up in all its passes: some 0.1 s of work.
+const MOST_ROWS: u64 = 1 << 26;
+
+const TOO_LONG: Overflow = Overflow("a busy window of more than 73 years");
+
+/// What one call may still look at: rows, which are the requests of one task in one pass. The supply counts as one more.
+pub(super) struct Budget(Cell<u64>);
+
+impl Budget {
+    pub(super) const fn new() -> Self {
+        Self(Cell::new(MOST_ROWS))
+    }
+
+    /// How many passes over this many tasks may be made now.
+    #[inline]
+    pub(super) fn passes(&self, tasks: usize) -> u64 {
+        let (left, rows) = (self.0.get(), tasks as u64 + 1);
+        if left / MOST_PASSES >= rows {
+            MOST_PASSES
+        } else {
+            (left / rows).min(MOST_PASSES)
+        }
+    }
+
+    /// So many have been.
+    #[inline]
+    fn spend(&self, passes: u64, tasks: usize) {
+        let spent = passes * (tasks as u64 + 1);
+        self.0.set(self.0.get().saturating_sub(spent));
+    }
+}
 
 /// The busy window of one task.
 pub(super) struct Window<'a, S> {
@@ -45,7 +77,10 @@ pub(super) struct Window<'a, S> {
     since_first: u64,
     /// If the window never closes but repeats itself: jobs that arrive so long after the first need not be looked at.
     repeats: Option<u64>,
-    passes: u32,
+    /// How many more passes there may be, and of how many in all.
+    passes: u64,
+    most_passes: u64,
+    budget: &'a Budget,
 }
 
 /// When a job arrived: kT − J.
@@ -117,7 +152,9 @@ impl<'a, S: SupplyBound> Window<'a, S> {
         (blocking, tail): (Service, Service),
         (supply, load): (&'a S, Ordering),
         least_demand: u64,
+        budget: &'a Budget,
     ) -> Self {
+        let passes = budget.passes(interferers.len());
         Self {
             interferers,
             own,
@@ -128,8 +165,18 @@ impl<'a, S: SupplyBound> Window<'a, S> {
             least_demand,
             since_first: 0,
             repeats: None,
-            passes: MOST_PASSES,
+            passes,
+            most_passes: passes,
+            budget,
         }
+    }
+
+    /// Takes what this has looked at from the budget.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        self.budget
+            .spend(self.most_passes - self.passes, self.interferers.len());
+        self.most_passes = self.passes;
     }
 
     /// When the next job arrives.
@@ -175,7 +222,7 @@ impl<'a, S: SupplyBound> Window<'a, S> {
         }
         self.least_demand = done.demand + (self.own.cost - self.tail);
         // No overflow: a job is looked at only if it was released within the window so far.
-        let next = self.since_first + self.own.period;
+        let next = self.since_first + self.own.period();
         done.last = whole + self.own.jitter <= next
             || (self.load.is_eq() && self.repeats_before(next, whole));
         self.since_first = next;
@@ -217,8 +264,8 @@ impl<'a, S: SupplyBound> Window<'a, S> {
     #[cold]
     fn repeats_before(&mut self, next: u64, window: u64) -> bool {
         if self.since_first == 0 {
-            let periods = self.interferers.iter().map(|row| row.period);
-            self.repeats = repetition(self.supply, window, periods.chain([self.own.period]))
+            let periods = self.interferers.iter().map(Requests::period);
+            self.repeats = repetition(self.supply, window, periods.chain([self.own.period()]))
                 .and_then(|length| length.checked_add(self.own.jitter));
         }
         self.repeats.is_some_and(|end| next > end)
@@ -240,7 +287,7 @@ pub(super) fn window_for(supply: &impl SupplyBound, demand: u64) -> Result<u64, 
 pub(super) fn repetition(
     supply: &impl SupplyBound,
     window: u64,
-    mut periods: impl Iterator<Item = u64>,
+    periods: impl Iterator<Item = u64>,
 ) -> Option<u64> {
     let rate = supply.rate();
     let given = supply.least_service(Span::from_nanos(window)).as_nanos();
@@ -248,17 +295,7 @@ pub(super) fn repetition(
     if rate.numerator() != rate.denominator() || late != supply.delay().as_nanos() {
         return None;
     }
-    periods.try_fold(1_u64, |multiple, period| {
-        (multiple / common_divisor(multiple, period)).checked_mul(period)
-    })
-}
-
-/// The greatest common divisor (Euclid).
-const fn common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
+    lcm(periods)
 }
 
 /// The most service for which a job of one of these can block more urgent ones.

@@ -59,8 +59,8 @@ pub fn global_edf(tasks: &[Task], processors: NonZeroU16) -> Result<Verdict, Ove
     let largest = largest.ok_or(Overflow("an execution time times the processors"))?;
     let densities = tasks
         .iter()
-        .map(|task| over(task.cost(), task.deadline()))
-        .chain(iter::once(over(largest, densest.deadline())));
+        .map(|task| Fraction::of(task.cost(), task.deadline()))
+        .chain(iter::once(Fraction::of(largest, densest.deadline())));
     Ok(match whole(m).compare_sum(densities) {
         Ordering::Less | Ordering::Equal => Verdict::Schedulable,
         Ordering::Greater => Verdict::Unknown(Doubt::Sufficient),
@@ -165,7 +165,7 @@ fn is_late_enough(x: u64, work: u64, m: u64, fullest: &[&Task]) -> bool {
     }
     let taken = fullest
         .iter()
-        .map(|task| over(task.cost() * x, task.period()));
+        .map(|task| Fraction::of(task.cost() * x, task.period()));
     whole(all)
         .compare_sum(taken.chain(iter::once(whole(work))))
         .is_le()
@@ -180,15 +180,8 @@ fn is_in_scope(tasks: &[Task]) -> bool {
 
 /// By C/D.
 fn compare_density(a: &Task, b: &Task) -> Ordering {
-    let product = |task: &Task, other: &Task| {
-        u128::from(task.cost().as_nanos()) * u128::from(other.deadline().as_nanos())
-    };
-    product(a, b).cmp(&product(b, a))
-}
-
-/// A service in every so much time. No period or deadline is zero.
-fn over(service: Service, span: Span) -> Fraction {
-    Fraction::new(service.as_nanos(), span.as_nanos()).unwrap_or(Fraction::ONE)
+    let density = |task: &Task| Fraction::of(task.cost(), task.deadline());
+    density(a).cmp(&density(b))
 }
 
 fn whole(number: u64) -> Fraction {

@@ -2,13 +2,13 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cmp::Ordering;
+use core::cmp::{Ordering, Reverse};
 use core::num::NonZeroU16;
 
 use crate::Service;
 use crate::analysis::exact::compare_sums;
 use crate::analysis::utilization::utilizations;
-use crate::analysis::{Fraction, Overflow, Preemption, Task, Verdict};
+use crate::analysis::{Fraction, Overflow, Task, Verdict};
 
 /// Of the processors on which a task fits, which one takes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -127,10 +127,8 @@ where
 fn placing_order(tasks: &[Task], order: Order) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..tasks.len()).collect();
     if order == Order::Decreasing {
-        let product = |a: usize, b: usize| {
-            u128::from(tasks[a].cost().as_nanos()) * u128::from(tasks[b].period().as_nanos())
-        };
-        indices.sort_by(|a, b| product(*b, *a).cmp(&product(*a, *b)));
+        let share = |index: &usize| Fraction::of(tasks[*index].cost(), tasks[*index].period());
+        indices.sort_by_key(|index| Reverse(share(index)));
     }
     indices
 }
@@ -220,9 +218,9 @@ impl<F: Fn(&[Task]) -> Result<Verdict, Overflow>> Shelves<'_, F> {
         let (mut within, mut beyond) = (0, task.cost().as_nanos());
         while beyond - within > 1 {
             let middle = within + (beyond - within) / 2;
-            let accepted = match with_cost(task, Service::from_nanos(middle)) {
-                Some(less) => self.accepts(processor, index, less)?,
-                None => false,
+            let accepted = match task.with_cost(Service::from_nanos(middle)) {
+                Ok(less) => self.accepts(processor, index, less)?,
+                Err(_) => false,
             };
             if accepted {
                 within = middle;
@@ -248,22 +246,4 @@ impl<F: Fn(&[Task]) -> Result<Verdict, Overflow>> Shelves<'_, F> {
 /// There are at most 65,535 processors.
 fn number(processor: usize) -> u16 {
     u16::try_from(processor).unwrap_or(u16::MAX)
-}
-
-/// The same task with less execution time, its regions cut to it.
-fn with_cost(task: Task, cost: Service) -> Option<Task> {
-    let preemption = match task.preemption() {
-        Preemption::Floating { longest } => Preemption::Floating {
-            longest: longest.min(cost),
-        },
-        Preemption::Fixed { longest, last } => Preemption::Fixed {
-            longest: longest.min(cost),
-            last: last.min(cost),
-        },
-        other => other,
-    };
-    let less = Task::new(cost, task.period()).and_then(|less| less.with_deadline(task.deadline()));
-    less.map(|less| less.with_jitter(task.jitter()))
-        .and_then(|less| less.with_preemption(preemption))
-        .ok()
 }

@@ -33,7 +33,7 @@ impl BoundedDelay {
             return Err(SupplyError::Rate(rate));
         }
         Ok(Self {
-            rate: reduced(rate),
+            rate: rate.reduced(),
             delay,
         })
     }
@@ -78,14 +78,4 @@ impl SupplyBound for BoundedDelay {
     fn is_attained(&self) -> bool {
         true
     }
-}
-
-/// The same number in lowest terms.
-fn reduced(fraction: Fraction) -> Fraction {
-    let (n, d) = (fraction.numerator(), fraction.denominator());
-    let (mut a, mut b) = (n, d);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    Fraction::new(n / a, d / a).unwrap_or(fraction)
 }

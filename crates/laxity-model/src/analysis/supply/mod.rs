@@ -30,6 +30,8 @@ pub use periodic::{Continuous, ExplicitDeadline, PeriodicResource};
 pub use residual::Residual;
 pub use table::TableSupply;
 
+use alloc::boxed::Box;
+
 use super::{Fraction, Overflow};
 use crate::{Service, Span};
 
@@ -60,6 +62,28 @@ pub trait SupplyBound {
 }
 
 impl<S: SupplyBound + ?Sized> SupplyBound for &S {
+    fn least_service(&self, window: Span) -> Service {
+        (**self).least_service(window)
+    }
+
+    fn window_for(&self, service: Service) -> Result<Span, Overflow> {
+        (**self).window_for(service)
+    }
+
+    fn rate(&self) -> Fraction {
+        (**self).rate()
+    }
+
+    fn delay(&self) -> Span {
+        (**self).delay()
+    }
+
+    fn is_attained(&self) -> bool {
+        (**self).is_attained()
+    }
+}
+
+impl<S: SupplyBound + ?Sized> SupplyBound for Box<S> {
     fn least_service(&self, window: Span) -> Service {
         (**self).least_service(window)
     }

@@ -3,11 +3,15 @@
 use alloc::vec::Vec;
 
 use super::{SupplyBound, SupplyError};
+use crate::analysis::number::gcd;
 use crate::analysis::{Fraction, Overflow, Task};
 use crate::{Service, Span};
 
 /// After so many rounds of a fixed point, the bound from rate and delay is taken.
-const MOST_ROUNDS: u32 = 100_000;
+const MOST_ROUNDS: u32 = 1_000;
+
+/// A rate of such a denominator may have been rounded down itself.
+const INEXACT: u64 = 1 << 62;
 
 /// What is left of a supply under tasks that preempt whoever uses it: interrupts above a slot table, say.
 ///
@@ -22,9 +26,9 @@ const MOST_ROUNDS: u32 = 100_000;
 /// include whatever each activation costs (entry, switching, cache); regions in which the user of the supply cannot be
 /// preempted only help it. Not attained: the least of the supply and the most of the work need not meet.
 ///
-/// Cost: `window_for` is a fixed point as in response-time analysis, `least_service` at most 64 of them. Where one takes more than
-/// 100,000 rounds, which only happens if the work leaves next to nothing, `window_for` answers by rate and delay, which is sound
-/// but not least.
+/// Cost: `window_for` is a fixed point as in response-time analysis, `least_service` at most 64 of them. It begins where the rate says that
+/// nothing earlier can do, so few rounds are usual even if the work leaves next to nothing. After 1,000 of them `window_for` answers by rate
+/// and delay, which is sound but not least.
 ///
 /// ```
 /// use laxity_model::analysis::Task;
@@ -41,18 +45,21 @@ pub struct Residual<S> {
     supply: S,
     above: Vec<Task>,
     rate: Fraction,
+    /// Whether that is what is left, and not rounded down.
+    is_exact: bool,
     delay: Span,
 }
 
 impl<S: SupplyBound> Residual<S> {
     /// What these tasks, whose deadlines and regions do not matter, leave of the supply; an error if it is nothing in the long run.
     pub fn new(supply: S, above: Vec<Task>) -> Result<Self, SupplyError> {
-        let rate = left(supply.rate(), &above).ok_or(SupplyError::NothingLeft)?;
+        let (rate, is_exact) = left(supply.rate(), &above).ok_or(SupplyError::NothingLeft)?;
         let delay = delay(&supply, &above, rate);
         Ok(Self {
             supply,
             above,
             rate,
+            is_exact,
             delay,
         })
     }
@@ -77,7 +84,13 @@ impl<S: SupplyBound> Residual<S> {
     /// it takes too long.
     fn least_window(&self, service: Service, limit: Span) -> Result<Option<Span>, Overflow> {
         let overflow = Overflow("the work above a supply");
-        let mut window = self.supply.window_for(service)?;
+        let mut window = self
+            .supply
+            .window_for(service)?
+            .max(self.no_earlier(service));
+        if window > limit {
+            return Ok(None);
+        }
         for _ in 0..MOST_ROUNDS {
             let taken = self.taken(window).ok_or(overflow)?;
             let needed = service.checked_add(taken).ok_or(overflow)?;
@@ -91,6 +104,22 @@ impl<S: SupplyBound> Residual<S> {
             window = next;
         }
         Ok(None)
+    }
+
+    /// A window before which this much service cannot be left.
+    ///
+    /// A supply of rate n/d repeats itself: after its second tick n more of service take d more of window. So it gives at most n + 1
+    /// ticks more than at its rate, sbf(t) ≤ t·n/d + n + 1, while the work above takes α(t) ≥ Σ t·C/T.
+    fn no_earlier(&self, service: Service) -> Span {
+        let ahead = u128::from(self.supply.rate().numerator()) + 1;
+        let Some(late) = u128::from(service.as_nanos()).checked_sub(ahead) else {
+            return Span::ZERO;
+        };
+        if !self.is_exact {
+            return Span::ZERO;
+        }
+        let (n, d) = wide(self.rate);
+        Span::from_nanos(u64::try_from(late * d / n).unwrap_or(u64::MAX))
     }
 
     /// delay + service / rate.
@@ -150,19 +179,24 @@ impl<S: SupplyBound> SupplyBound for Residual<S> {
     }
 }
 
-/// The rate without the work above, over the cycle that they have in common; `None` if that is nothing.
-fn left(rate: Fraction, above: &[Task]) -> Option<Fraction> {
-    above.iter().try_fold(rate, |rate, task| {
-        let (n, d) = wide(rate);
-        let (cost, period) = (
-            u128::from(task.cost().as_nanos()),
-            u128::from(task.period().as_nanos()),
-        );
-        let common = gcd(d, period);
-        // Each product below 2¹²⁸.
-        let (supplied, taken) = (n * (period / common), cost * (d / common));
-        narrow(supplied.checked_sub(taken)?, d * (period / common))
-    })
+/// The rate without the work above, over the cycle that they have in common, and whether it is exact; `None` if that is nothing.
+fn left(rate: Fraction, above: &[Task]) -> Option<(Fraction, bool)> {
+    let repeats = rate.denominator() < INEXACT;
+    above
+        .iter()
+        .try_fold((rate, repeats), |(rate, is_exact), task| {
+            let (n, d) = wide(rate);
+            let (cost, period) = (
+                u128::from(task.cost().as_nanos()),
+                u128::from(task.period().as_nanos()),
+            );
+            let common = u128::from(gcd(rate.denominator(), task.period().as_nanos()));
+            // Each product below 2¹²⁸.
+            let (supplied, taken) = (n * (period / common), cost * (d / common));
+            let denominator = d * (period / common);
+            let fits = is_exact && u64::try_from(denominator).is_ok();
+            Some((narrow(supplied.checked_sub(taken)?, denominator)?, fits))
+        })
 }
 
 /// When the supply less the work above comes at its rate: sbf(t) − α(t) ≥ ρ(t − delay) − Σ(t + J + T − 1)·C/T.
@@ -186,13 +220,6 @@ fn wide(fraction: Fraction) -> (u128, u128) {
         u128::from(fraction.numerator()),
         u128::from(fraction.denominator()),
     )
-}
-
-fn gcd(mut a: u128, mut b: u128) -> u128 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// The fraction in 64 bits, as it is if it fits, or else rounded down to a denominator of 62 bits or more; `None` if it is then zero.

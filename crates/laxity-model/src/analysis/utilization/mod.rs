@@ -166,12 +166,7 @@ pub fn blocking_summed(tasks: &[Task]) -> Result<Verdict, Overflow> {
         .into_iter()
         .zip(tasks.iter().rev())
         .map(|(blocking, task)| fraction(blocking.as_nanos(), task.period()))
-        .max_by(|a, b| {
-            let product = |a: &Fraction, b: &Fraction| {
-                u128::from(a.numerator()) * u128::from(b.denominator())
-            };
-            product(a, b).cmp(&product(b, a))
-        });
+        .max();
     let terms = utilizations(tasks).chain(blocked);
     let bound = liu_layland_bound(tasks.len());
     Ok(verdict(bound.compare_sum(terms).is_le()))

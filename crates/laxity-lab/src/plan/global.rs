@@ -1,0 +1,192 @@
+//! `SCHED_DEADLINE` on several processors: the kernel schedules all its threads by one order, the earliest deadline first, on whatever processors there
+//! are, and lets none of them be bound to a part of these.
+
+use std::num::NonZeroU16;
+
+use laxity_model::Span;
+use laxity_model::analysis::multiprocessor::{Tardiness, global_edf, tardiness};
+use laxity_model::analysis::supply::{Dedicated, Residual, SupplyBound, SupplyError};
+use laxity_model::analysis::{Bound, Overflow, Response, Task, Verdict};
+
+use super::attempt::{Member, budget, is_whole, kernel_refusal, reserved};
+use super::observe::Observed;
+use super::place::sum_ppm;
+use super::processor::row;
+use super::verdicts::{KERNEL, kernel, line};
+use super::{Options, ProcessorPlan, Scheduler, TaskPlan, TestPlan};
+use crate::import::Policy;
+
+/// The threads of `SCHED_DEADLINE`, on all processors.
+pub(super) struct Global {
+    pub(super) plan: ProcessorPlan,
+    /// What they leave of each processor, or why that is not known.
+    pub(super) left: Result<Residual<Dedicated>, String>,
+}
+
+/// Whether a member is on all processors.
+pub(super) fn is_global(member: &Member, scheduler: Scheduler, processors: u16) -> bool {
+    let as_the_kernel_has_it = scheduler == Scheduler::Auto && processors > 1;
+    as_the_kernel_has_it && matches!(member.policy, Policy::Deadline { .. })
+}
+
+/// Plans those that are on all processors; `None` if there are none.
+pub(super) fn plan(
+    members: &[Member],
+    processors: u16,
+    options: &Options,
+    supply: &dyn SupplyBound,
+) -> Result<Option<Global>, Overflow> {
+    let global = |member: &&Member| is_global(member, options.scheduler, processors);
+    let members: Vec<Member> = members.iter().filter(global).cloned().collect();
+    let Some(processors) = NonZeroU16::new(processors).filter(|_| !members.is_empty()) else {
+        return Ok(None);
+    };
+    let budgets: Vec<Task> = members
+        .iter()
+        .filter_map(|member| budget(member.policy))
+        .collect();
+    let late = lateness(&budgets, processors, supply)?;
+    let kernel_says = match kernel_refusal(&members, processors) {
+        Some(Err(why)) => Err(format!("the kernel refuses {why}")),
+        Some(Ok(())) | None => Ok(()),
+    };
+    let mut rows = Vec::new();
+    for (index, member) in members.iter().enumerate() {
+        let response = match (&kernel_says, &late) {
+            (Err(why), _) | (Ok(()), Err(why)) => match &member.work {
+                Ok(_) => Err(why.clone()),
+                Err(unknown) => Err(unknown.clone()),
+            },
+            (Ok(()), Ok(late)) => response(member, &budgets[index], late[index])?,
+        };
+        rows.push(row(
+            member,
+            &response,
+            index,
+            &Observed::nothing(members.len()),
+        ));
+    }
+    let left = match &late {
+        Ok(late) => what_is_left(&budgets, late)?,
+        Err(why) => Err(format!("threads of SCHED_DEADLINE go first: {why}")),
+    };
+    let observed = if options.observe {
+        "not observed: the twin has no SCHED_DEADLINE"
+    } else {
+        "not observed: not asked for"
+    };
+    let is_bounded = |task: &TaskPlan| task.bound_ns.is_some();
+    Ok(Some(Global {
+        plan: ProcessorPlan {
+            processor: None,
+            utilization_ppm: sum_ppm(&members),
+            admitted: kernel_says.is_ok() && rows.iter().all(is_bounded),
+            test: format!("{KERNEL}, over all processors"),
+            tasks: rows,
+            tests: tests(&members, processors, &budgets, &late)?,
+            bottleneck: None,
+            scale_ppm: None,
+            scale_is_exact: false,
+            nearest: Vec::new(),
+            left_out: vec![
+                "margins: they are not looked for where tasks are on all processors".into(),
+            ],
+            observed: observed.into(),
+        },
+        left,
+    }))
+}
+
+/// How long after its deadline each budget is complete at most, or why that is not known.
+fn lateness(
+    budgets: &[Task],
+    processors: NonZeroU16,
+    supply: &dyn SupplyBound,
+) -> Result<Result<Vec<Span>, String>, Overflow> {
+    if !is_whole(supply) {
+        let why = "no bound is known for deadline threads on several processors that are not wholly theirs";
+        return Ok(Err(why.into()));
+    }
+    Ok(match tardiness(budgets, processors)? {
+        Tardiness::Bounded(late) => Ok(late),
+        Tardiness::Unbounded => Err("the reservations by deadline are more than there is".into()),
+        Tardiness::Unknown(_) => match global_edf(budgets, processors)? {
+            Verdict::Schedulable => Ok(vec![Span::ZERO; budgets.len()]),
+            Verdict::NotSchedulable(_) | Verdict::Unknown(_) => Err(
+                "the kernel runs deadline threads globally, and where they are due before their periods end and ask for so much, no bound is known"
+                    .into(),
+            ),
+        },
+    })
+}
+
+/// How long a job takes whose budget is complete so long after its deadline at most.
+fn response(
+    member: &Member,
+    budget: &Task,
+    late: Span,
+) -> Result<Result<Response, String>, Overflow> {
+    let complete = budget
+        .deadline()
+        .checked_add(late)
+        .ok_or(Overflow("a deadline and how late it may be"))?;
+    let own = Response::Bounded(Bound {
+        from_arrival: complete,
+        from_release: complete,
+    });
+    if let Ok(task) = &member.work
+        && (task.cost() > budget.cost()
+            || task.period() < budget.period()
+            || !task.jitter().is_zero())
+        && !late.is_zero()
+    {
+        let why = "a job needs several budgets, and the kernel, which runs deadline threads globally, may be late with each";
+        return Ok(Err(why.into()));
+    }
+    reserved(member, own, &Ok(()))
+}
+
+/// What budgets leave of each processor, wherever they run: in a window, no more of one than of its jobs that are released within it or
+/// pending at its beginning.
+fn what_is_left(
+    budgets: &[Task],
+    late: &[Span],
+) -> Result<Result<Residual<Dedicated>, String>, Overflow> {
+    let pairs = budgets.iter().zip(late);
+    let above = pairs.map(|(budget, late)| {
+        let carried = budget.deadline().checked_add(*late).unwrap_or(Span::MAX);
+        budget.with_jitter(carried.saturating_sub(budget.cost().as_dedicated_span()))
+    });
+    match Residual::new(Dedicated, above.collect()) {
+        Ok(left) => Ok(Ok(left)),
+        Err(SupplyError::Overflow(overflow)) => Err(overflow),
+        Err(_) => Ok(Err(
+            "threads of SCHED_DEADLINE go first, and may take all of one processor".into(),
+        )),
+    }
+}
+
+fn tests(
+    members: &[Member],
+    processors: NonZeroU16,
+    budgets: &[Task],
+    late: &Result<Vec<Span>, String>,
+) -> Result<Vec<TestPlan>, Overflow> {
+    let mut tests: Vec<TestPlan> = kernel(members, processors).into_iter().collect();
+    tests.push(match global_edf(budgets, processors)? {
+        Verdict::Schedulable => line("Goossens, Funk, Baruah", "admits", "no budget is late"),
+        Verdict::NotSchedulable(_) | Verdict::Unknown(_) => line(
+            "Goossens, Funk, Baruah",
+            "cannot tell",
+            "a budget may be late",
+        ),
+    });
+    tests.push(match late {
+        Ok(late) => {
+            let most = late.iter().max().copied().unwrap_or(Span::ZERO);
+            line("tardiness", "admits", format!("late by at most {most}"))
+        }
+        Err(why) => line("tardiness", "cannot tell", why.clone()),
+    });
+    Ok(tests)
+}

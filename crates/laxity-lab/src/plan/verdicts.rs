@@ -1,0 +1,236 @@
+//! What each test of the library says of a processor's tasks.
+
+use std::num::NonZeroU16;
+
+use laxity_model::Span;
+use laxity_model::analysis::supply::SupplyBound;
+use laxity_model::analysis::{
+    Doubt, Overflow, Response, Search, Task, Verdict, Witness, edf, fixed_priority, utilization,
+};
+
+use super::TestPlan;
+use super::attempt::{Attempt, Member, Method, by_rate, is_whole, kernel_refusal, level, meets};
+use crate::import::Policy;
+
+/// A bound of [`utilization`], with its name.
+type Bound = (&'static str, fn(&[Task]) -> Result<Verdict, Overflow>);
+
+const BOUNDS: [Bound; 6] = [
+    ("Liu, Layland", utilization::liu_layland),
+    ("hyperbolic", utilization::hyperbolic),
+    (
+        "Sha, blocking, task by task",
+        utilization::blocking_per_task,
+    ),
+    ("Sha, blocking, in one sum", utilization::blocking_summed),
+    (
+        "hyperbolic with blocking",
+        utilization::hyperbolic_with_blocking,
+    ),
+    (Method::Rmdp.name(), utilization::rmdp),
+];
+
+/// All tests, whoever is to schedule the set. Those that ask nobody's policy see the tasks of which something is known.
+pub(super) fn run(
+    members: &[Member],
+    attempt: &Attempt,
+    supply: &dyn SupplyBound,
+) -> Result<Vec<TestPlan>, Overflow> {
+    let known: Vec<(&str, Task)> = members
+        .iter()
+        .filter_map(|member| Some((member.name.as_str(), member.work.clone().ok()?)))
+        .collect();
+    if known.is_empty() {
+        return Ok(kernel(members, NonZeroU16::MIN).into_iter().collect());
+    }
+    let tasks: Vec<Task> = known.iter().map(|(_, task)| *task).collect();
+    let mut tests = bounds(&tasks, supply)?;
+    if attempt.method == Method::AsGiven {
+        tests.push(as_given(members, attempt, supply));
+    }
+    tests.extend(kernel(members, NonZeroU16::MIN));
+    let order = fixed_priority::deadline_monotonic(&tasks);
+    let sorted: Vec<Task> = order.iter().map(|index| tasks[*index]).collect();
+    let verdict = fixed_priority::test(&sorted, &supply)?;
+    tests.push(of_verdict(Method::Monotonic.name(), verdict, |index| {
+        known[order[index]]
+    }));
+    let best = match fixed_priority::best_order(&tasks, &supply)? {
+        Search::Found(order) => Search::Found(names(&known, order.into_iter())),
+        Search::None => Search::None,
+        Search::Unknown(doubt) => Search::Unknown(doubt),
+    };
+    tests.push(of_search(
+        "best priorities (Audsley)",
+        best,
+        "no order meets all deadlines",
+    ));
+    let best = match fixed_priority::best_order_with_final_regions(&tasks, &supply)? {
+        Search::Found(order) => {
+            Search::Found(names(&known, order.into_iter().map(|(index, _)| index)))
+        }
+        Search::None => Search::None,
+        Search::Unknown(doubt) => Search::Unknown(doubt),
+    };
+    tests.push(of_search(
+        "best priorities and last regions",
+        best,
+        "no order and regions meet all deadlines",
+    ));
+    tests.push(match edf::test(&tasks, &supply) {
+        Ok(verdict) => of_verdict(Method::Edf.name(), verdict, |index| known[index]),
+        Err(overflow) => line(Method::Edf.name(), "cannot tell", overflow.to_string()),
+    });
+    Ok(tests)
+}
+
+/// What the response times under the file's own policies come to. That a deadline is missed is only sure where the bound is no more
+/// than what can happen.
+fn as_given(members: &[Member], attempt: &Attempt, supply: &dyn SupplyBound) -> TestPlan {
+    let name = Method::AsGiven.name();
+    if attempt.admits {
+        return line(name, "admits", "");
+    }
+    if let Some(Err(why)) = kernel_refusal(members, NonZeroU16::MIN) {
+        return line(name, "refuses", format!("the kernel refuses {why}"));
+    }
+    let is_reserved = |member: &Member| matches!(member.policy, Policy::Deadline { .. });
+    let is_exact = supply.is_attained() && !members.iter().any(is_reserved);
+    let is_alone = |member: &Member| {
+        let equals = members
+            .iter()
+            .filter(|other| level(other.policy) == level(member.policy));
+        equals.count() == 1
+    };
+    let mut why =
+        "the bounds are not exact where reservations or equal priorities meet, or on such a supply"
+            .to_owned();
+    for (member, response) in members.iter().zip(&attempt.responses) {
+        if !is_reserved(member) && level(member.policy).is_none() {
+            continue;
+        }
+        match (&member.work, response) {
+            (Ok(task), Ok(response)) if meets(task, *response) => {}
+            (Ok(_), Ok(Response::Unbounded)) => {
+                let detail = format!(
+                    "`{}` and what goes first ask for more than there is",
+                    member.name
+                );
+                return line(name, "refuses", detail);
+            }
+            (Ok(_), Ok(Response::Bounded(_))) if is_exact && is_alone(member) => {
+                return line(name, "refuses", format!("`{}` can be late", member.name));
+            }
+            (Ok(_), Ok(Response::Unknown(doubt))) => why = format!("`{}`: {doubt}", member.name),
+            (_, Err(unknown)) => why = format!("`{}`: {unknown}", member.name),
+            (_, Ok(_)) => {}
+        }
+    }
+    line(name, "cannot tell", why)
+}
+
+/// Whether the kernel lets the reservations in, if there are any, where so many processors are all there are.
+pub(super) fn kernel(members: &[Member], processors: NonZeroU16) -> Option<TestPlan> {
+    let found = kernel_refusal(members, processors)?;
+    Some(match found {
+        Ok(()) => line(KERNEL, "admits", ""),
+        Err(why) => line(KERNEL, "refuses", why),
+    })
+}
+
+/// What the kernel's own test is called.
+pub(super) const KERNEL: &str = "SCHED_DEADLINE's admission";
+
+/// The utilization bounds, priorities by rate.
+fn bounds(tasks: &[Task], supply: &dyn SupplyBound) -> Result<Vec<TestPlan>, Overflow> {
+    if !is_whole(supply) {
+        let why = "it is made for a processor of its own";
+        let lines = BOUNDS.map(|(name, _)| line(name, "not applicable", why));
+        return Ok(lines.into());
+    }
+    let mut lines = Vec::new();
+    for (name, test) in BOUNDS {
+        let found = by_rate(tasks, test)?;
+        // These tests name no job.
+        let mut line = of_verdict(name, found.verdict, |index| ("", tasks[index]));
+        if found.is_shortened && found.verdict.is_schedulable() {
+            line.detail = "with periods of min(T, D) − J".into();
+        }
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+fn names(known: &[(&str, Task)], order: impl Iterator<Item = usize>) -> String {
+    let names: Vec<&str> = order.map(|index| known[index].0).collect();
+    format!("from the top: {}", shortened(&names))
+}
+
+fn of_search(test: &str, found: Search<String>, nothing: &str) -> TestPlan {
+    match found {
+        Search::Found(order) => line(test, "admits", order),
+        Search::None => line(test, "refuses", nothing),
+        Search::Unknown(doubt) => line(test, "cannot tell", doubt.to_string()),
+    }
+}
+
+/// The first few names.
+fn shortened(names: &[&str]) -> String {
+    const SHOWN: usize = 6;
+    let mut text = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN {
+        text.push_str(", …");
+    }
+    text
+}
+
+fn of_verdict<'n>(
+    test: &str,
+    verdict: Verdict,
+    whose: impl Fn(usize) -> (&'n str, Task),
+) -> TestPlan {
+    match verdict {
+        Verdict::Schedulable => line(test, "admits", ""),
+        Verdict::NotSchedulable(witness) => {
+            let (name, task) = whose(witness.task);
+            line(
+                test,
+                "refuses",
+                format!("`{name}`: {}", witness_words(witness, &task)),
+            )
+        }
+        Verdict::Unknown(Doubt::OutOfScope) => {
+            line(test, "not applicable", Doubt::OutOfScope.to_string())
+        }
+        Verdict::Unknown(doubt) => line(test, "cannot tell", doubt.to_string()),
+    }
+}
+
+fn witness_words(witness: Witness, task: &Task) -> String {
+    if task.jitter() >= task.deadline() {
+        let late = task.jitter().saturating_sub(task.deadline());
+        return format!("a job may be released as late as {late} after it is due");
+    }
+    format!(
+        "a job released {} into the worst case is not complete at {}, when it is due",
+        long(witness.release),
+        long(witness.due)
+    )
+}
+
+/// A time, in days as well where nobody reads seconds.
+fn long(time: Span) -> String {
+    const DAY_NS: u64 = 86_400 * 1_000_000_000;
+    match time.as_nanos() / DAY_NS {
+        0 | 1 => time.to_string(),
+        days => format!("{time} ({days} days)"),
+    }
+}
+
+pub(super) fn line(test: &str, verdict: &str, detail: impl Into<String>) -> TestPlan {
+    TestPlan {
+        test: test.into(),
+        verdict: verdict.into(),
+        detail: detail.into(),
+    }
+}
