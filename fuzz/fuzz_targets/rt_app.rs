@@ -1,8 +1,11 @@
 //! Any text is a workload of rt-app, or has errors that point into it.
 #![no_main]
 
+#[path = "support/diagnostic.rs"]
+mod diagnostic;
+
+use diagnostic::check;
 use laxity_lab::import::{Format, MOST_TASKS, SetTask, read};
-use laxity_lab::scenario::{Diagnostic, Style};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -23,15 +26,3 @@ fuzz_target!(|text: &str| {
         }
     }
 });
-
-fn check(error: &Diagnostic, text: &str) {
-    let line = text.split('\n').nth(error.line - 1);
-    let line = line.expect("the line is one of the text's");
-    let columns = 1..=line.chars().count() + 1;
-    assert!(columns.contains(&error.column), "{error:?}");
-    assert!(
-        !error.cause.is_empty() && !error.remedy.is_empty(),
-        "{error:?}"
-    );
-    assert!(!error.render(Style::Plain).is_empty());
-}

@@ -1,7 +1,11 @@
 //! Any text is a scenario that resolves, or has diagnostics that point into it.
 #![no_main]
 
-use laxity_lab::scenario::{Diagnostic, Length, Style, parse};
+#[path = "support/diagnostic.rs"]
+mod diagnostic;
+
+use diagnostic::check;
+use laxity_lab::scenario::{Length, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -20,18 +24,3 @@ fuzz_target!(|text: &str| {
         }
     }
 });
-
-fn check(found: &Diagnostic, text: &str) {
-    let lines = text.split('\n').count();
-    assert!((1..=lines).contains(&found.line), "{found:?}");
-    let line = text.split('\n').nth(found.line - 1).unwrap_or_default();
-    assert!(
-        (1..=line.chars().count() + 1).contains(&found.column),
-        "{found:?}"
-    );
-    assert!(
-        !found.cause.is_empty() && !found.remedy.is_empty(),
-        "{found:?}"
-    );
-    assert!(!found.render(Style::Plain).is_empty());
-}

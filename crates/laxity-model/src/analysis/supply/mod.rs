@@ -61,49 +61,35 @@ pub trait SupplyBound {
     fn is_attained(&self) -> bool;
 }
 
-impl<S: SupplyBound + ?Sized> SupplyBound for &S {
-    fn least_service(&self, window: Span) -> Service {
-        (**self).least_service(window)
-    }
+/// What points to a supply is one.
+macro_rules! through {
+    ($pointer:ty) => {
+        impl<S: SupplyBound + ?Sized> SupplyBound for $pointer {
+            fn least_service(&self, window: Span) -> Service {
+                (**self).least_service(window)
+            }
 
-    fn window_for(&self, service: Service) -> Result<Span, Overflow> {
-        (**self).window_for(service)
-    }
+            fn window_for(&self, service: Service) -> Result<Span, Overflow> {
+                (**self).window_for(service)
+            }
 
-    fn rate(&self) -> Fraction {
-        (**self).rate()
-    }
+            fn rate(&self) -> Fraction {
+                (**self).rate()
+            }
 
-    fn delay(&self) -> Span {
-        (**self).delay()
-    }
+            fn delay(&self) -> Span {
+                (**self).delay()
+            }
 
-    fn is_attained(&self) -> bool {
-        (**self).is_attained()
-    }
+            fn is_attained(&self) -> bool {
+                (**self).is_attained()
+            }
+        }
+    };
 }
 
-impl<S: SupplyBound + ?Sized> SupplyBound for Box<S> {
-    fn least_service(&self, window: Span) -> Service {
-        (**self).least_service(window)
-    }
-
-    fn window_for(&self, service: Service) -> Result<Span, Overflow> {
-        (**self).window_for(service)
-    }
-
-    fn rate(&self) -> Fraction {
-        (**self).rate()
-    }
-
-    fn delay(&self) -> Span {
-        (**self).delay()
-    }
-
-    fn is_attained(&self) -> bool {
-        (**self).is_attained()
-    }
-}
+through!(&S);
+through!(Box<S>);
 
 /// Why numbers are no supply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
