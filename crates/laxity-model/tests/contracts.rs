@@ -169,15 +169,39 @@ fn too_much_disturbance_hides_success_but_not_failure() {
         disturbed_ppm,
         ..QUIET
     };
-    for (value, disturbed_ppm, result) in [
-        (100, 10_000, Outcome::Met),
-        (100, 10_001, Outcome::Inconclusive),
-        (101, 10_001, Outcome::Violated),
+    for (value, disturbed_value, disturbed_ppm, result) in [
+        (100, 101, 10_000, Outcome::Met),
+        (100, 101, 10_001, Outcome::Inconclusive),
+        (101, 101, 10_001, Outcome::Violated),
+        // What holds of everything needs no excuse.
+        (100, 100, 10_001, Outcome::Met),
     ] {
-        let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, value)]);
+        let mut seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, value)]);
+        seen.record(Quantity::WakeupGap, &Phase::RUN, disturbed_value, true);
         let verdict = judge(&gap_at_most(100), &seen, None, &facts(disturbed_ppm));
-        assert_eq!(verdict.result, result, "{value} at {disturbed_ppm} ppm");
+        assert_eq!(
+            verdict.result, result,
+            "{value} and {disturbed_value} at {disturbed_ppm} ppm"
+        );
     }
+}
+
+#[test]
+fn a_limit_relative_to_a_control_is_never_beyond_disturbance() {
+    let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, 100)]);
+    let limit = Limit::new(
+        Quantity::WakeupGap,
+        Statistic::Maximum,
+        Bound::AtMostTimesControl {
+            ratio_ppm: 1_050_000,
+        },
+    );
+    let facts = RunFacts {
+        disturbed_ppm: 10_001,
+        ..QUIET
+    };
+    let verdict = judge(&contract(limit), &seen, Some(&seen), &facts);
+    assert_eq!(verdict.result, Outcome::Inconclusive);
 }
 
 #[test]
@@ -349,12 +373,13 @@ proptest! {
         let verdict = judge(&contract(Limit::new(Quantity::ResponseTime, statistic, limit)), &seen, None, &facts);
 
         let judged: Vec<u64> = values.iter().filter(|(_, disturbed)| !disturbed).map(|(v, _)| *v).collect();
-        let broken = judged.iter().any(|v| if at_least { *v < bound } else { *v > bound });
+        let breaks = |v: u64| if at_least { v < bound } else { v > bound };
+        let broken = judged.iter().any(|v| breaks(*v));
         let expected = if events_lost > 0 {
             Outcome::Inconclusive
         } else if broken || unenforced {
             Outcome::Violated
-        } else if disturbed_ppm > 10_000 || judged.is_empty() {
+        } else if judged.is_empty() || (disturbed_ppm > 10_000 && values.iter().any(|(v, _)| breaks(*v))) {
             Outcome::Inconclusive
         } else {
             Outcome::Met

@@ -5,11 +5,13 @@
 //! 1. An event was lost: **inconclusive**. What was measured may be wrong, in either direction.
 //! 2. A required limit is violated in undisturbed evidence, or a grant is `unenforced`: **violated**. However much was disturbed
 //!    besides, what was undisturbed is beyond doubt; and what is not enforced was not granted, whatever luck the run had.
-//! 3. More than 1 % of the run was disturbed, or a required limit has no undisturbed observation in one of its phases, or none in
-//!    the control run it is compared with: **inconclusive**.
+//! 3. More than 1 % of the run was disturbed and a required limit does not hold of everything that was seen, disturbed or not; or a
+//!    required limit has no undisturbed observation in one of its phases, or none in the control run it is compared with:
+//!    **inconclusive**. (What holds of everything needs no excuse. A limit relative to a control never counts as such: a disturbed
+//!    control is a wrong yardstick.)
 //! 4. Otherwise **met**.
 //!
-//! All reasons are given, not only those that decided. Disturbed evidence never decides; where it alone exceeds a limit, a reason says so.
+//! All reasons are given, not only those that decided. Disturbed evidence never convicts; where it alone exceeds a limit, a reason says so.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -87,7 +89,7 @@ pub fn judge(
     if facts.events_lost > 0 {
         reasons.push(Reason::EventsLost(facts.events_lost));
     }
-    if facts.disturbed_ppm > DISTURBED_LIMIT_PPM {
+    if facts.disturbed_ppm > DISTURBED_LIMIT_PPM && !evidence.holds_of_everything(contract) {
         reasons.push(Reason::Disturbed(facts.disturbed_ppm));
     }
     for (holder, grade) in &facts.grades {
@@ -123,7 +125,14 @@ struct Evidence<'a> {
 
 impl Evidence<'_> {
     fn judge_limit(&self, limit: &Limit, reasons: &mut Vec<Reason>) {
-        let phases: Vec<Option<Phase>> = match &limit.phases {
+        for phase in self.phases_to_judge(limit) {
+            reasons.extend(self.judge_in_phase(limit, phase));
+        }
+    }
+
+    /// The phases in which a limit is judged; `None` for the whole run.
+    fn phases_to_judge(&self, limit: &Limit) -> Vec<Option<Phase>> {
+        match &limit.phases {
             Phases::Whole => [None].into(),
             Phases::Only(phases) => phases.iter().cloned().map(Some).collect(),
             Phases::Each => {
@@ -133,10 +142,24 @@ impl Evidence<'_> {
                 }
                 if seen.is_empty() { [None].into() } else { seen }
             }
-        };
-        for phase in phases {
-            reasons.extend(self.judge_in_phase(limit, phase));
         }
+    }
+
+    /// Whether every required limit holds of all values, those included that overlap a disturbance.
+    fn holds_of_everything(&self, contract: &Contract) -> bool {
+        let required = |limit: &&Limit| limit.severity == Severity::Required;
+        contract.limits.iter().filter(required).all(|limit| {
+            let bound_value = match limit.bound {
+                Bound::AtMost(value) | Bound::AtLeast(value) => value,
+                Bound::AtMostTimesControl { .. } => return false,
+            };
+            self.phases_to_judge(limit).iter().all(|phase| {
+                let all = together(self.runs, limit.quantity, phase.as_ref()).raw();
+                // Where nothing was seen, other reasons say so.
+                let value = limit.value_of(&all);
+                value.is_none_or(|value| limit.holds(value, bound_value))
+            })
+        })
     }
 
     /// The phases in which any run saw this, by name.
