@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use laxity_lab::lab::EXPERIMENTS;
 use laxity_lab::lab::acceptance::{self, Results, Settings, Step, StudyError, table};
+use laxity_lab::lab::{ACCEPTANCE, STUDIES};
 
 use crate::arguments::{Acceptance, Experiment, Lab};
 use crate::exit::{ERROR, Failure, USAGE};
@@ -25,11 +25,12 @@ pub(crate) fn run(lab: &Lab) -> Result<u8, Failure> {
 
 fn list() -> Result<u8, Failure> {
     let mut text = String::from("Experiments:\n");
-    for experiment in EXPERIMENTS {
-        text.push_str(&format!(
-            "  {:<12} {}\n",
-            experiment.name, experiment.summary
-        ));
+    let others = STUDIES.iter().map(|study| (study.name, study.summary));
+    for (name, summary) in [(ACCEPTANCE.name, ACCEPTANCE.summary)]
+        .into_iter()
+        .chain(others)
+    {
+        text.push_str(&format!("  {name:<12} {summary}\n"));
     }
     text.push_str("\n`laxity lab <EXPERIMENT> --help` says more.\n");
     files::write(Path::new("-"), text.as_bytes())?;

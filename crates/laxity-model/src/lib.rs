@@ -26,6 +26,7 @@ pub mod event;
 pub mod histogram;
 pub mod host;
 pub mod ids;
+pub mod machine;
 pub mod program;
 pub mod reservation;
 pub mod ring;

@@ -1,0 +1,241 @@
+//! What an experiment leaves behind: one sheet, shown in three ways (a table on the terminal, JSON, an HTML page that opens offline).
+//!
+//! A sheet has no floating-point number: spans are nanoseconds, shares parts per million. So the same run of the twin gives the same
+//! bytes everywhere.
+
+use laxity_model::Span;
+
+/// Everything an experiment has to say.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sheet {
+    /// Its name on the command line.
+    pub experiment: &'static str,
+    /// A heading.
+    pub title: String,
+    /// What it shows and what came of it, for a reader who reads nothing else.
+    pub summary: Vec<String>,
+    /// Where and how it was made: host, kernel, seed, scale. Name and value.
+    pub circumstances: Vec<(&'static str, String)>,
+    /// Its parts, in the order of the source it follows.
+    pub figures: Vec<Figure>,
+    /// What the experiment claims, and whether it was so. One that was not makes the exit code 2.
+    pub checks: Vec<Check>,
+}
+
+impl Sheet {
+    /// Whether everything that was claimed was so.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.checks.iter().all(|check| check.held)
+    }
+}
+
+/// A claim that could have been false.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// What was expected, in a sentence.
+    pub claim: String,
+    /// Whether it was so.
+    pub held: bool,
+    /// What was seen.
+    pub seen: String,
+}
+
+/// A figure or table, redrawn and compared.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figure {
+    /// What the command line calls it: `figure-10`, `table-3`.
+    pub key: String,
+    /// A heading, with the source's number where there is a source.
+    pub title: String,
+    /// What is drawn, under which conditions.
+    pub about: String,
+    /// Drawings.
+    pub charts: Vec<Chart>,
+    /// Figures beside each other: quoted, simulated, measured.
+    pub compared: Vec<Compared>,
+    /// Anything else that is a table.
+    pub tables: Vec<Table>,
+    /// What a reader should know besides; why something differs.
+    pub remarks: Vec<String>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Origin {
+    /// Put in: the twin was told. Agreement is a check of consistency, never a reproduction.
+    Charged,
+    /// It came out of a run of the twin.
+    Simulated,
+    /// It was measured on this machine.
+    Measured,
+    /// It was chosen so that something else agrees.
+    Calibrated,
+    /// It was said before it was measured: by the analysis, or by a twin of this machine.
+    Predicted,
+    /// It stands in a publication.
+    Quoted,
+}
+
+/// A value with its unit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// A span of time.
+    Span(Span),
+    /// How many.
+    Count(u64),
+    /// A share, in parts per million.
+    Share(u32),
+    /// A ratio, in thousandths.
+    Ratio(u64),
+    /// Bits a second.
+    BitRate(u64),
+    /// Repeated attempts at something that takes time.
+    Attempts(Attempts),
+    /// Words.
+    Text(String),
+}
+
+/// The statistics of several attempts, as the study prints them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Attempts {
+    /// How many were made.
+    pub made: u32,
+    /// How many succeeded.
+    pub succeeded: u32,
+    /// Shortest, longest, mean, and sample standard deviation of those that succeeded; `None` if none did.
+    pub times: Option<Times>,
+}
+
+/// Statistics of spans.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Times {
+    /// The shortest.
+    pub min: Span,
+    /// The longest.
+    pub max: Span,
+    /// The mean, rounded to the nanosecond.
+    pub mean: Span,
+    /// The sample standard deviation (n − 1), rounded; zero for one.
+    pub deviation: Span,
+}
+
+/// A value and where it comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// How much.
+    pub value: Value,
+    /// Where from.
+    pub origin: Origin,
+}
+
+/// One quantity, as several sources have it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Compared {
+    /// What it is: `largest gap, INT`.
+    pub quantity: String,
+    /// As published.
+    pub paper: Option<Cell>,
+    /// From the twin of the study's host.
+    pub twin: Option<Cell>,
+    /// From a twin of this machine, before it was measured.
+    pub predicted: Option<Cell>,
+    /// As measured here.
+    pub live: Option<Cell>,
+    /// What the comparison says.
+    pub verdict: Verdict,
+}
+
+/// What a comparison says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// They agree, by this criterion.
+    Agrees(String),
+    /// They do not, and this is the difference.
+    Disagrees(String),
+    /// One of them was put in or chosen: agreement shows only that nothing is broken.
+    Consistent(String),
+    /// There is nothing to compare with.
+    Alone,
+}
+
+/// A table of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Table {
+    /// What it shows.
+    pub caption: String,
+    /// The heading of each column; the first column names the row.
+    pub columns: Vec<String>,
+    /// The rows; each as long as `columns`.
+    pub rows: Vec<Vec<Option<Cell>>>,
+}
+
+/// A drawing. Spans are nanoseconds, shares parts per million; the renderer chooses units.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chart {
+    /// What it shows; one line.
+    pub caption: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// What is drawn.
+    pub series: Vec<Series>,
+    /// Straight lines across it, such as limits and models: name, and two points.
+    pub lines: Vec<(String, (i64, i64), (i64, i64))>,
+}
+
+/// An axis.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Axis {
+    /// What it is, without the unit.
+    pub label: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Whether it is logarithmic; zeros are then drawn on the edge.
+    pub logarithmic: bool,
+    /// The range to draw; `None`: what the points need.
+    pub range: Option<(i64, i64)>,
+}
+
+/// The unit of an axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Nanoseconds, drawn as s, ms or µs by the range.
+    Nanoseconds,
+    /// Parts per million, drawn in percent.
+    PartsPerMillion,
+    /// Plain numbers.
+    Count,
+}
+
+/// Points that belong together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// How it is drawn.
+    pub mark: Mark,
+    /// By rising x.
+    pub points: Vec<(i64, i64)>,
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// Small dots: thousands of single events.
+    Dots,
+    /// Bars from the axis, each as wide as this (in the unit of x): histograms.
+    Bars {
+        /// Width.
+        width: i64,
+    },
+    /// A line through the points.
+    Line,
+    /// Filled, half-filled and empty signs for a map: sufficient, marginal, insufficient.
+    Filled,
+    /// See [`Mark::Filled`].
+    Half,
+    /// See [`Mark::Filled`].
+    Empty,
+}
