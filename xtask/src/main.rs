@@ -2,6 +2,7 @@
 
 mod architecture;
 mod fuzz;
+mod golden;
 mod peer;
 mod readme;
 mod style;
@@ -93,6 +94,11 @@ const STEPS: &[StepDef] = &[
         run: twin::run,
     },
     StepDef {
+        name: "golden",
+        about: "the study's numbers are the committed ones",
+        run: golden::run,
+    },
+    StepDef {
         name: "fuzz",
         about: "a minute of fuzzing over all parsers",
         run: fuzz::run,
@@ -102,11 +108,27 @@ const STEPS: &[StepDef] = &[
 fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();
     let names: Vec<&str> = asked.iter().map(String::as_str).collect();
+    if let ["golden", options @ ..] = &names[..]
+        && options.iter().any(|option| option.starts_with("--"))
+    {
+        return golden_with(options);
+    }
     match select(&names) {
         Some(steps) => run(&steps),
         None => {
             print_usage();
             ExitCode::from(64)
+        }
+    }
+}
+
+/// The step that takes options.
+fn golden_with(options: &[&str]) -> ExitCode {
+    match golden::run_with(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("golden: {error:#}");
+            ExitCode::FAILURE
         }
     }
 }
@@ -129,6 +151,7 @@ fn print_usage() {
     for step in STEPS {
         eprintln!("         {:<10} {}", step.name, step.about);
     }
+    eprintln!("       cargo xtask golden [--full] [--accept]    the study's numbers: all attempts; write them anew");
 }
 
 fn run(steps: &[&StepDef]) -> ExitCode {

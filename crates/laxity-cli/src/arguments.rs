@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
+use crate::experiments::Experiment;
+
 /// Predictable execution for soft real-time work on ordinary Linux.
 #[derive(Parser, Debug)]
 #[command(name = "laxity", version, about, after_help = EXIT_CODES, propagate_version = true)]
@@ -34,6 +36,9 @@ pub(crate) enum Command {
     /// Say what this machine can do, and the remedy for what it cannot.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(Doctor),
+    /// Measure what this machine costs (switches, wake-ups, ticks, budgets, slots), for predictions by a twin of it.
+    #[command(after_help = CALIBRATE_EXAMPLES)]
+    Calibrate(Calibrate),
     /// Experiments that need no scenario; without a name, list them.
     #[command(after_help = LAB_EXAMPLES)]
     Lab(Lab),
@@ -62,10 +67,11 @@ Examples:
 
 const LAB_EXAMPLES: &str = "\
 Examples:
-  laxity lab                              what there is
+  laxity lab                              what there is, with the figures of each
+  laxity lab modem --on twin              every figure and table of the soft-modem study, in virtual time
   laxity lab acceptance                   how many random task sets each schedulability test accepts";
 
-const ACCEPTANCE_EXAMPLES: &str = "\
+pub(crate) const ACCEPTANCE_EXAMPLES: &str = "\
 The same seed gives the same bytes, with any number of threads.
 
 Exit codes: 0 done; 1 error, or a test accepts what a stronger one rejects; 64 usage.
@@ -80,6 +86,16 @@ const DOCTOR_EXAMPLES: &str = "\
 Examples:
   laxity doctor
   laxity doctor --json=-";
+
+const CALIBRATE_EXAMPLES: &str = "\
+Takes half a minute. The machine should have nothing else to do; what was disturbed is counted and left out.
+
+Exit codes: 0 measured; 1 error, too disturbed, or stopped; 4 cannot run here; 64 usage.
+
+Examples:
+  laxity calibrate                                 into ~/.config/laxity/machine.toml
+  laxity calibrate --processor 0 --output m.toml
+  laxity calibrate --quick --output=- --quiet";
 
 /// Which host runs a scenario.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -196,6 +212,29 @@ pub(crate) struct Doctor {
     pub(crate) json: Option<PathBuf>,
 }
 
+/// What `calibrate` takes.
+#[derive(Args, Debug)]
+pub(crate) struct Calibrate {
+    /// The processor to measure on, by the kernel's number; without it, the last that may be used.
+    #[arg(long, short = 'a', value_name = "N")]
+    pub(crate) processor: Option<usize>,
+    /// The FIFO priority of what is measured: threads above it that may run on the processor disturb.
+    #[arg(long, short, value_name = "N", default_value_t = laxity_linux::calibrate::PRIORITY)]
+    pub(crate) priority: u8,
+    /// A tenth of the samples, in a few seconds: for a first look.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// The machine file; without it, laxity/machine.toml in $XDG_CONFIG_HOME or ~/.config; `-` is standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write the figures also as JSON; without a file, or with `-`, to standard output.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub(crate) json: Option<PathBuf>,
+    /// No progress, no table: only files, errors and the exit code.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
 /// What `lab` takes.
 #[derive(Args, Debug)]
 pub(crate) struct Lab {
@@ -204,12 +243,36 @@ pub(crate) struct Lab {
     pub(crate) experiment: Option<Experiment>,
 }
 
-/// The experiments.
-#[derive(Subcommand, Debug)]
-pub(crate) enum Experiment {
-    /// How many random task sets each schedulability test accepts: over utilization, region length and period range.
-    #[command(after_help = ACCEPTANCE_EXAMPLES)]
-    Acceptance(Acceptance),
+/// What a study of [`laxity_lab::lab::STUDIES`] takes besides the figures wanted.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Study {
+    /// Where to run it, beside the twin: which is always run, and compared with.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) on: On,
+    /// How often what is repeated is repeated; without it, as often as its source did.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
+    pub(crate) repeats: Option<u32>,
+    /// Threads for the twin; 0: one a processor. Makes no difference to the results.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Everything random follows from it.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) machine: Option<PathBuf>,
+    /// Write the sheet as JSON; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Where the page goes; without it, `laxity-<EXPERIMENT>.html`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Also write each drawing as a file of its own into this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) svg: Option<PathBuf>,
+    /// No progress, no table: only files, errors and the exit code.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 /// What `lab acceptance` takes.

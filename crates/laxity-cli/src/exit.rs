@@ -2,6 +2,8 @@
 
 /// Something failed.
 pub(crate) const ERROR: u8 = 1;
+/// What was promised or claimed was not so.
+pub(crate) const VIOLATED: u8 = 2;
 /// Admission said no.
 pub(crate) const REFUSED: u8 = 3;
 /// This machine cannot do it.

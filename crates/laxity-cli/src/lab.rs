@@ -1,63 +1,136 @@
 //! `laxity lab`: experiments that need no scenario.
 
-use std::io::IsTerminal;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
-use indicatif::{ProgressBar, ProgressStyle};
-use laxity_lab::lab::acceptance::{self, Results, Settings, Step, StudyError, table};
+use laxity_lab::lab::acceptance::{self, Results, Settings, StudyError, table};
+use laxity_lab::lab::sheet::{Sheet, html, json, svg, text};
+use laxity_lab::lab::study::{Request, Study};
 use laxity_lab::lab::{ACCEPTANCE, STUDIES};
+use laxity_lab::machine_file::{self, ReadError};
+use laxity_lab::runner::{On as Host, Progress, Silent};
+use laxity_model::machine::Machine;
 
-use crate::arguments::{Acceptance, Experiment, Lab};
-use crate::exit::{ERROR, Failure, USAGE};
-use crate::files;
-
-/// Nobody needs to be told how far something is that takes less than this.
-const PATIENCE: Duration = Duration::from_secs(2);
+use crate::arguments::{self, Acceptance, Lab};
+use crate::exit::{ERROR, Failure, USAGE, VIOLATED};
+use crate::experiments::Experiment;
+use crate::progress::Reporter;
+use crate::{files, run};
 
 /// Runs an experiment; without one, lists them.
 pub(crate) fn run(lab: &Lab) -> Result<u8, Failure> {
     match &lab.experiment {
         Some(Experiment::Acceptance(arguments)) => accept(arguments),
+        Some(Experiment::Study(study, figures, arguments)) => perform(study, figures, arguments),
         None => list(),
     }
 }
 
 fn list() -> Result<u8, Failure> {
     let mut text = String::from("Experiments:\n");
-    let others = STUDIES.iter().map(|study| (study.name, study.summary));
-    for (name, summary) in [(ACCEPTANCE.name, ACCEPTANCE.summary)]
-        .into_iter()
-        .chain(others)
-    {
-        text.push_str(&format!("  {name:<12} {summary}\n"));
+    let mut line = |indent: &str, name: &str, about: &str| {
+        text.push_str(&format!("{indent}{name:<13} {about}\n"));
+    };
+    line("  ", ACCEPTANCE.name, ACCEPTANCE.summary);
+    for study in &STUDIES {
+        line("  ", study.name, study.summary);
+        for (key, about) in study.figures {
+            line("    ", key, about);
+        }
     }
     text.push_str("\n`laxity lab <EXPERIMENT> --help` says more.\n");
     files::write(Path::new("-"), text.as_bytes())?;
     Ok(0)
 }
 
+fn is_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Whether standard output is taken by a file; an error if by two.
+fn taken(json: Option<&Path>, html: &Path) -> Result<bool, Failure> {
+    match (json.is_some_and(is_output), is_output(html)) {
+        (true, true) => {
+            let message =
+                "both --json and --html name standard output; name a file for one of them";
+            Err(Failure::new(USAGE, message))
+        }
+        (json, html) => Ok(json || html),
+    }
+}
+
+/// A study, from what is asked to the exit code.
+fn perform(study: &Study, figures: &[String], arguments: &arguments::Study) -> Result<u8, Failure> {
+    let name = PathBuf::from(format!("laxity-{}.html", study.name));
+    let page = arguments.html.as_deref().unwrap_or(&name);
+    let is_taken = taken(arguments.json.as_deref(), page)?;
+    let (host, mut notices) = run::choose(arguments.on, arguments.threads)?;
+    let live = host == Host::Linux;
+    let machine = machine(arguments.machine.as_deref(), live, &mut notices)?;
+    for notice in &notices {
+        eprintln!("{notice}");
+    }
+    let request = Request {
+        figures: figures.to_vec(),
+        live,
+        threads: arguments.threads,
+        seed: arguments.seed,
+        repeats: arguments.repeats,
+        machine,
+    };
+    let mut reporter = Reporter::patient();
+    let progress: &mut dyn Progress = if arguments.quiet {
+        &mut Silent
+    } else {
+        &mut reporter
+    };
+    let sheet = (study.run)(&request, progress);
+    progress.end();
+    let sheet = sheet.map_err(|error| run::failure(&error))?;
+    leave(&sheet, page, arguments)?;
+    if !(arguments.quiet || is_taken) {
+        let mut shown = text::render(&sheet);
+        shown.push_str(&format!("Drawings: {}\n", page.display()));
+        files::write(Path::new("-"), shown.as_bytes())?;
+    }
+    Ok(if sheet.holds() { 0 } else { VIOLATED })
+}
+
+/// The files that are asked for.
+fn leave(sheet: &Sheet, page: &Path, arguments: &arguments::Study) -> Result<(), Failure> {
+    let html =
+        html::render(sheet).map_err(|error| Failure::new(ERROR, format!("the page: {error}")))?;
+    files::write(page, html.as_bytes())?;
+    if let Some(path) = &arguments.json {
+        files::write(path, &json::render(sheet))?;
+    }
+    if let Some(directory) = &arguments.svg {
+        for (name, drawing) in svg::files(sheet) {
+            files::write(&directory.join(name), drawing.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
 /// The acceptance-ratio study.
 fn accept(arguments: &Acceptance) -> Result<u8, Failure> {
-    let is_output = |path: &Path| path == Path::new("-");
-    let json_is_output = arguments.json.as_deref().is_some_and(is_output);
-    let html_is_output = is_output(&arguments.html);
-    if json_is_output && html_is_output {
-        let message = "both --json and --html name standard output; name a file for one of them";
-        return Err(Failure::new(USAGE, message));
-    }
+    let is_taken = taken(arguments.json.as_deref(), &arguments.html)?;
     let settings = Settings {
         sets: arguments.sets,
         tasks: usize::from(arguments.tasks),
         seed: arguments.seed,
         threads: arguments.threads,
     };
-    let mut progress = Progress::new(arguments.quiet);
-    let results = acceptance::run(&settings, &mut |step| progress.tell(step));
+    let mut progress = Reporter::patient();
+    let results = acceptance::run(&settings, &mut |step| {
+        if !arguments.quiet {
+            progress.at(step.done, step.points, step.what);
+        }
+    });
     progress.end();
     let results = results.map_err(|error| failure(&error))?;
     write(arguments, &results)?;
-    if !(arguments.quiet || json_is_output || html_is_output) {
+    if !(arguments.quiet || is_taken) {
         let mut text = table::render(&results);
         text.push_str(&format!("\nCurves: {}\n", arguments.html.display()));
         files::write(Path::new("-"), text.as_bytes())?;
@@ -94,53 +167,26 @@ fn failure(error: &StudyError) -> Failure {
     Failure::new(code, error.to_string())
 }
 
-/// On standard error, if it takes long: a bar on a terminal, elsewhere a line for each parameter that varies.
-struct Progress {
-    quiet: bool,
-    began: Instant,
-    bar: Option<ProgressBar>,
-    told: &'static str,
-}
-
-impl Progress {
-    fn new(quiet: bool) -> Self {
-        Self {
-            quiet,
-            began: Instant::now(),
-            bar: None,
-            told: "",
+/// What this machine costs, for predictions of what is measured. The twin alone reads none that is not named: its sheets are the same on
+/// every machine.
+fn machine(
+    named: Option<&Path>,
+    live: bool,
+    notices: &mut Vec<String>,
+) -> Result<Option<Machine>, Failure> {
+    let default = || live.then(machine_file::default_path).flatten();
+    let Some(path) = named.map(Path::to_owned).or_else(default) else {
+        return Ok(None);
+    };
+    match machine_file::read(&path) {
+        Ok(calibration) => Ok(Some(calibration.machine)),
+        Err(ReadError::Io { cause, .. })
+            if named.is_none() && cause.kind() == ErrorKind::NotFound =>
+        {
+            let notice = "Without predictions: `laxity calibrate` measures what they need.";
+            notices.push(notice.into());
+            Ok(None)
         }
-    }
-
-    fn tell(&mut self, step: Step) {
-        if self.quiet || self.began.elapsed() < PATIENCE {
-            return;
-        }
-        if std::io::stderr().is_terminal() {
-            let bar = self.bar.get_or_insert_with(|| bar(step.points));
-            bar.set_position(step.done as u64);
-            bar.set_message(step.what);
-        } else if step.what != self.told {
-            self.told = step.what;
-            let seconds = self.began.elapsed().as_secs();
-            eprintln!(
-                "{seconds:4} s  {}/{}  {}",
-                step.done, step.points, step.what
-            );
-        }
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-fn bar(points: usize) -> ProgressBar {
-    let bar = ProgressBar::new(points as u64);
-    match ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos}/{len} {msg}") {
-        Ok(style) => bar.with_style(style.progress_chars("=> ")),
-        Err(_) => bar,
+        Err(error) => Err(Failure::new(USAGE, error.to_string())),
     }
 }

@@ -2,8 +2,10 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod calibrate;
 mod doctor;
 mod exit;
+mod experiments;
 mod files;
 mod lab;
 mod plan;
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run::run(run),
         Command::Plan(plan) => plan::run(plan),
         Command::Doctor(doctor) => doctor::run(doctor),
+        Command::Calibrate(calibrate) => calibrate::run(calibrate),
         Command::Lab(lab) => lab::run(lab),
     };
     match result {

@@ -1,70 +1,95 @@
-//! Progress while a scenario runs: a bar on a terminal, a line a run elsewhere.
+//! Progress on standard error: a bar on a terminal, lines elsewhere.
 
 use std::io::IsTerminal;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use laxity_lab::runner::Progress;
 
-/// Tells which run is under way, how many there are, and for how long.
+/// Nobody needs to be told how far something is that takes less than this.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Tells what is under way, how much there is, and for how long.
 pub(crate) struct Reporter {
     bar: Option<ProgressBar>,
+    is_terminal: bool,
+    /// Nothing is told before so much time is over, and no line sooner after another.
+    patience: Duration,
     began: Instant,
+    last_line: Option<Instant>,
     runs: usize,
     made: usize,
 }
 
 impl Reporter {
-    /// On standard error.
+    /// Tells at once, and every step: for runs that take real time.
     pub(crate) fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0);
-            let style =
-                ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos}/{len} {msg}");
-            match style {
-                Ok(style) => bar.with_style(style.progress_chars("=> ")),
-                Err(_) => bar,
-            }
-        });
         Self {
-            bar,
+            bar: None,
+            is_terminal: std::io::stderr().is_terminal(),
+            patience: Duration::ZERO,
             began: Instant::now(),
+            last_line: None,
             runs: 0,
             made: 0,
         }
     }
 
-    fn say(&self, what: &str) {
-        match &self.bar {
-            Some(bar) => bar.set_message(what.to_string()),
-            None => {
-                let seconds = self.began.elapsed().as_secs();
-                eprintln!("{seconds:4} s  {}/{}  {what}", self.made, self.runs);
-            }
+    /// Tells nothing of what is soon over, and not every one of many steps.
+    pub(crate) fn patient() -> Self {
+        Self {
+            patience: PATIENCE,
+            ..Self::new()
+        }
+    }
+
+    /// So many of `runs` steps are made; `what` is next.
+    pub(crate) fn at(&mut self, made: usize, runs: usize, what: &str) {
+        (self.made, self.runs) = (made, runs);
+        self.say(what);
+    }
+
+    fn say(&mut self, what: &str) {
+        if self.began.elapsed() < self.patience {
+            return;
+        }
+        if self.is_terminal {
+            let bar = self.bar.get_or_insert_with(|| bar(self.began));
+            bar.set_length(self.runs as u64);
+            bar.set_position(self.made as u64);
+            bar.set_message(what.to_owned());
+            bar.tick();
+        } else if self
+            .last_line
+            .is_none_or(|last| last.elapsed() >= self.patience)
+        {
+            self.last_line = Some(Instant::now());
+            let seconds = self.began.elapsed().as_secs();
+            eprintln!("{seconds:4} s  {}/{}  {what}", self.made, self.runs);
         }
     }
 }
 
+fn bar(began: Instant) -> ProgressBar {
+    let bar = ProgressBar::new(0).with_elapsed(began.elapsed());
+    match ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos}/{len} {msg}") {
+        Ok(style) => bar.with_style(style.progress_chars("=> ")),
+        Err(_) => bar,
+    }
+}
+
 impl Progress for Reporter {
+    /// What has several parts begins several times.
     fn begin(&mut self, runs: usize) {
-        self.runs = runs;
-        if let Some(bar) = &self.bar {
-            bar.set_length(runs as u64);
-        }
+        self.runs = self.made + runs;
     }
 
     fn prepare(&mut self, what: &str) {
         self.say(what);
-        if let Some(bar) = &self.bar {
-            bar.tick();
-        }
     }
 
     fn run(&mut self, variant: &str, repeat: u32) {
         self.made += 1;
-        if let Some(bar) = &self.bar {
-            bar.inc(1);
-        }
         let again = if repeat == 0 {
             String::new()
         } else {
@@ -74,7 +99,7 @@ impl Progress for Reporter {
     }
 
     fn end(&mut self) {
-        if let Some(bar) = &self.bar {
+        if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }

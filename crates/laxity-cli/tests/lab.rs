@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Bench, assert_code, assert_says, stderr, stdout};
+use laxity_lab::lab::STUDIES;
 use serde_json::Value;
 
 const PAGE: &str = "laxity-acceptance.html";
@@ -12,7 +13,14 @@ fn without_a_name_the_experiments_are_listed() {
     let bench = Bench::new();
     let output = bench.run(&["lab"]);
     assert_code(&output, 0);
-    assert_says(&stdout(&output), &["Experiments:", "acceptance"]);
+    let listed = stdout(&output);
+    assert_says(&listed, &["Experiments:", "acceptance"]);
+    for study in &STUDIES {
+        assert_says(&listed, &[study.name, study.summary]);
+        for (key, about) in study.figures {
+            assert_says(&listed, &[key, about]);
+        }
+    }
     assert!(bench.files().is_empty());
 }
 
@@ -29,6 +37,96 @@ fn help_has_examples_and_exit_codes() {
         &help,
         &["Exit codes", "--sets", "--seed", "[default: 2000]"],
     );
+    for study in &STUDIES {
+        let output = bench.run(&["lab", study.name, "--help"]);
+        assert_code(&output, 0);
+        // Help is broken into lines.
+        let help = stdout(&output)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        let usage = format!("Usage: laxity lab {}", study.name);
+        let example = format!("laxity lab {} --on twin", study.name);
+        assert_says(
+            &help,
+            &[study.summary, &usage, &example, "Exit codes", "--repeats"],
+        );
+        for (key, _) in study.figures {
+            assert_says(&help, &[key]);
+        }
+    }
+}
+
+/// A study with figures, and the first of them.
+fn with_figures() -> Option<(&'static str, &'static str)> {
+    let mut named = STUDIES
+        .iter()
+        .filter_map(|study| Some((study.name, study.figures.first()?.0)));
+    named.next()
+}
+
+#[test]
+fn an_unknown_figure_is_told_with_the_nearest_and_the_list() {
+    let bench = Bench::new();
+    let (name, key) = with_figures().expect("a study has figures");
+    let wrong = format!("{key}x");
+    let output = bench.run(&["lab", name, &wrong, "--on", "twin"]);
+    assert_code(&output, 64);
+    let nearest = format!("'{key}'");
+    assert_says(
+        &stderr(&output),
+        &[&wrong, &nearest, "possible values", "--help"],
+    );
+    assert_eq!(stdout(&output), "");
+    assert!(bench.files().is_empty());
+}
+
+#[test]
+fn what_a_study_cannot_be_asked_for_is_a_usage_error() {
+    let bench = Bench::new();
+    for study in &STUDIES {
+        for wrong in [
+            "--repeats=0",
+            "--seed=x",
+            "--threads=-1",
+            "--on=mars",
+            "--sets=1",
+        ] {
+            let output = bench.run(&["lab", study.name, wrong]);
+            assert_code(&output, 64);
+            assert_says(&stderr(&output), &["--help"]);
+        }
+        let both = ["lab", study.name, "--on=twin", "--json=-", "--html=-"];
+        let output = bench.run(&both);
+        assert_code(&output, 64);
+        assert_says(&stderr(&output), &["--json", "--html", "standard output"]);
+    }
+    assert!(bench.files().is_empty());
+}
+
+#[test]
+fn a_machine_file_that_is_named_must_be_there() {
+    let bench = Bench::new();
+    let output = bench.run(&["lab", STUDIES[0].name, "--on=twin", "--machine=none.toml"]);
+    assert_code(&output, 64);
+    assert_says(&stderr(&output), &["none.toml", "No such file"]);
+    assert!(bench.files().is_empty());
+}
+
+/// A live check can never pass in the twin.
+#[test]
+fn linux_without_the_rights_exits_4_and_leaves_nothing() {
+    let (bench, programs) = (Bench::new(), Bench::new());
+    let Some(mut command) = bench.command_without_rights(&programs) else {
+        return;
+    };
+    let output = command
+        .args(["lab", STUDIES[0].name, "--on", "linux"])
+        .output();
+    let output = output.expect("laxity starts");
+    assert_code(&output, 4);
+    assert_says(&stderr(&output), &["cannot run on Linux here"]);
+    assert!(bench.files().is_empty());
 }
 
 #[test]

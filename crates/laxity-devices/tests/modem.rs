@@ -1,7 +1,13 @@
 //! Whole calls, every interrupt served the moment it is raised: no host, no lateness.
 
 use laxity_devices::link::endpoint;
-use laxity_devices::modem::{Call, CallConfig, Costs, Hypothesis, Outcome, Phase, Timing};
+use std::sync::Arc;
+
+use laxity_devices::modem::card::Card;
+use laxity_devices::modem::driver::{DriverCore, Processing};
+use laxity_devices::modem::{
+    Call, CallConfig, CardClock, Costs, FarProfile, Hypothesis, Outcome, Phase, Report, Timing,
+};
 use laxity_devices::pump::LineConfig;
 use laxity_model::{Instant, Span};
 
@@ -16,6 +22,8 @@ fn config(timing: Timing, octets: u64) -> CallConfig {
         further_receivers: 1,
         costs: Costs::STUDY,
         hypothesis: Hypothesis::default(),
+        far: FarProfile::PLAIN,
+        clock: CardClock::default(),
         linger: Span::ZERO,
     }
 }
@@ -93,4 +101,105 @@ fn the_studys_call_takes_the_studys_time() {
         millis.abs_diff(study) * 20 <= study,
         "{millis} ms against the study's {study} ms"
     );
+}
+
+/// Signal processing that is always on hook, where the card has 18 samples a block, one in 139 µs.
+struct OnHook;
+
+impl Processing for OnHook {
+    fn process(&mut self, _: Instant, _: &[i16], transmit: &mut [i16]) {
+        transmit.fill(1);
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::OnHook
+    }
+
+    fn recognised(&self) -> bool {
+        false
+    }
+
+    fn report(&mut self, _: &Report) -> Option<Outcome> {
+        None
+    }
+}
+
+fn on_hook() -> (DriverCore<OnHook>, Arc<Report>) {
+    let card = Arc::new(Card::new(Instant::ZERO));
+    let report = Arc::new(Report::default());
+    let (hypothesis, costs) = (Hypothesis::STUDY, Costs::STUDY);
+    let core = DriverCore::new(card, Arc::clone(&report), OnHook, hypothesis, costs);
+    (core, report)
+}
+
+#[test]
+fn a_call_must_begin_within_the_lead_and_then_keep_ahead() {
+    // The output is filled to the end of the first block and 12.5 ms further: 15 ms.
+    let (mut core, report) = on_hook();
+    let begin = Instant::from_micros(14_900);
+    assert_eq!(core.begin(begin) * 8, Costs::STUDY.on_hook);
+    for piece in 0..7 {
+        assert!(core.deliver(begin + Span::from_micros(200) * piece));
+    }
+    assert!(
+        !core.deliver(begin + Span::from_micros(1_400)),
+        "the eighth"
+    );
+    assert_eq!(report.samples_underrun.get(), 0);
+
+    // The same, but it falls behind on the way: the second piece, of two samples, comes after their time.
+    let (mut core, report) = on_hook();
+    core.begin(begin);
+    core.deliver(begin);
+    core.deliver(begin + Span::from_millis(2));
+    assert_eq!(report.samples_underrun.get(), 2);
+    assert_eq!(report.blocks_abandoned.get(), 0);
+}
+
+#[test]
+fn a_call_that_begins_after_the_output_ran_dry_abandons_its_block() {
+    let (mut core, report) = on_hook();
+    let late = Instant::from_micros(15_200);
+    assert_eq!(core.begin(late), Costs::STUDY.abandoned);
+    assert!(!core.deliver(late));
+    core.finish(late);
+    assert_eq!(report.blocks_abandoned.get(), 1);
+    assert_eq!(report.samples_underrun.get(), 18);
+    // The next one is in time again.
+    core.begin(late);
+    while core.deliver(late) {}
+    assert_eq!(report.blocks_abandoned.get(), 1);
+    assert_eq!(report.samples_underrun.get(), 18);
+}
+
+#[test]
+fn the_far_ends_agree_to_their_own_rates() {
+    let rates = |far: FarProfile| {
+        let mut call = Call::new(CallConfig {
+            far,
+            ..config(Timing::short(), 2_000)
+        });
+        assert!(call.run_ahead(Span::from_secs(30)));
+        to_the_end(&mut call, Span::from_secs(30));
+        let report = call.report();
+        let Some(Outcome::Done {
+            checksum_ok: true,
+            duration,
+        }) = report.outcome()
+        else {
+            panic!("{:?}", report.outcome());
+        };
+        (
+            report.rate_down_bit_s.get(),
+            report.rate_up_bit_s.get(),
+            *duration,
+        )
+    };
+    let (pool, server) = (
+        rates(FarProfile::TOTAL_CONTROL),
+        rates(FarProfile::DATAFIRE),
+    );
+    assert_eq!((pool.0, pool.1), (50_667, 31_200));
+    assert_eq!((server.0, server.1), (50_667, 28_800));
+    assert_ne!(pool.2, server.2, "a network takes time");
 }

@@ -352,6 +352,7 @@ fn a_dead_line_is_lost() {
     let handshake = HandshakeConfig {
         attempt_ms: 1200,
         attempts: 2,
+        ..HandshakeConfig::default()
     };
     let mut session = Session::idle(&LineConfig::default(), handshake);
     session.near.start();

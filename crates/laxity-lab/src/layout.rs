@@ -74,7 +74,7 @@ impl<const N: usize> Grid<N> {
 }
 
 /// A text without what a terminal would obey: names come from files.
-fn printable(text: &str) -> Cow<'_, str> {
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().any(char::is_control) {
         let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
         return text.chars().map(shown).collect();

@@ -1,6 +1,7 @@
 //! Scenarios, and what comes of them: read, admitted, run on either host, judged, and reported.
 //!
 //! * [`import`]: task sets from CSV and from rt-app.
+//! * [`machine_file`]: what a machine costs, for a twin of it.
 //! * [`plan`]: what would become of such a set.
 //! * [`scenario`]: the TOML file, with errors that point at the line.
 //! * [`runner`]: from a scenario to runs, observations and verdicts.
@@ -13,6 +14,7 @@ pub mod evidence;
 pub mod import;
 pub mod lab;
 mod layout;
+pub mod machine_file;
 pub mod plan;
 pub mod report;
 pub mod runner;

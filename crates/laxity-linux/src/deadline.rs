@@ -43,6 +43,19 @@ pub enum DeadlineError {
 pub fn reserve(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> {
     // EPERM is the kernel's word for an affinity narrower than the root domain: widen it first.
     sched::set_affinity(tid, &CpuSet::ALL)?;
+    wait_for_returns();
+    ask(tid, reservation)
+}
+
+/// Gives a thread that has a reservation another one. Refused, it has the old one still. Bandwidth that was just released is waited for.
+pub fn change(tid: Tid, from: Reservation, to: Reservation) -> Result<(), DeadlineError> {
+    ask(tid, to)?;
+    note_release(from.period());
+    Ok(())
+}
+
+/// Asks the kernel, as long as bandwidth is on its way back.
+fn ask(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> {
     let period = reservation.period();
     let attributes = Attributes::new(
         Policy::Deadline {
@@ -52,7 +65,6 @@ pub fn reserve(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> 
         },
         true,
     );
-    wait_for_returns();
     loop {
         // Read before trying: what is released after the attempt must not shorten the wait.
         let returned_by = Instant::from_nanos(RETURNED_BY_NS.load(Ordering::SeqCst));

@@ -2,11 +2,21 @@
 
 use std::sync::Arc;
 
-use laxity_model::{HostError, Reservation};
+use laxity_model::{HostError, Instant, Refused, Reservation, TimeConstraint};
 
+use crate::clock;
 use crate::deadline::{self, DeadlineError};
 use crate::sched::{self, CpuSet, Policy, SchedError, Tid};
-use crate::slots::Seat;
+use crate::slots::{Desk, Seat};
+
+/// A place in a slot table, and where to ask for another.
+#[derive(Clone)]
+pub(crate) struct Sitting {
+    pub(crate) seat: Arc<Seat>,
+    pub(crate) desk: Arc<Desk>,
+    /// Its number in the table.
+    pub(crate) owner: usize,
+}
 
 /// Who will enforce an activity's reservation, if it has one.
 #[derive(Clone)]
@@ -16,7 +26,9 @@ pub(crate) enum Place {
     /// The kernel.
     Deadline(Reservation),
     /// The dispatcher of its processor.
-    Slots(Arc<Seat>),
+    Slots(Sitting),
+    /// The dispatcher too, but of time constraints only.
+    Guest(Sitting),
 }
 
 impl Place {
@@ -82,7 +94,7 @@ impl Holding {
     pub(crate) fn prepare(&mut self) -> Result<(), HoldError> {
         match &self.place {
             Place::Deadline(_) => self.begin(),
-            Place::Free | Place::Slots(_) => Ok(()),
+            Place::Free | Place::Slots(_) | Place::Guest(_) => Ok(()),
         }
     }
 
@@ -96,9 +108,9 @@ impl Holding {
             return Ok(());
         }
         match &self.place {
-            Place::Free => return Ok(()),
+            Place::Free | Place::Guest(_) => return Ok(()),
             Place::Deadline(reservation) => deadline::reserve(Tid::current(), *reservation)?,
-            Place::Slots(seat) => seat.sit(self.own_policy),
+            Place::Slots(at) => at.seat.sit(self.own_policy),
         }
         self.held = true;
         Ok(())
@@ -116,21 +128,80 @@ impl Holding {
                 // A failure leaves the thread on more processors than its activity names, which no promise rests on.
                 let _ = sched::set_affinity(Tid::current(), &CpuSet::single(self.cpu));
             }
-            Place::Slots(seat) => seat.stand_up(),
+            Place::Slots(at) | Place::Guest(at) => at.seat.stand_up(),
+        }
+    }
+
+    /// Asks for another reservation in place of the thread's own; begun or not, by `deadline` only once begun.
+    pub(crate) fn change(
+        &mut self,
+        asked: Reservation,
+    ) -> Result<Result<Instant, Refused>, HoldError> {
+        match &mut self.place {
+            Place::Free | Place::Guest(_) => Ok(Err(Refused::NotInForce)),
+            Place::Slots(at) => Ok(at.desk.change(at.owner, asked)),
+            Place::Deadline(_) if !self.held => Ok(Err(Refused::NotInForce)),
+            Place::Deadline(reservation) => {
+                match deadline::change(Tid::current(), *reservation, asked) {
+                    Ok(()) => {
+                        *reservation = asked;
+                        Ok(Ok(clock::now()))
+                    }
+                    Err(DeadlineError::NoBandwidth { .. }) => Ok(Err(Refused::DeadlineBandwidth {
+                        needed_ppm: asked.share_ppm(),
+                    })),
+                    Err(error) => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// Whether the thread has a place where it may ask for time constraints at all.
+    pub(crate) fn may_be_constrained(&self) -> bool {
+        matches!(self.place, Place::Slots(_) | Place::Guest(_))
+    }
+
+    /// Asks for a time constraint.
+    pub(crate) fn constrain(&mut self, asked: TimeConstraint) -> Result<Instant, Refused> {
+        match &self.place {
+            Place::Slots(at) if self.held => at.desk.constrain(at.owner, asked),
+            Place::Guest(at) => {
+                let from = at.desk.constrain(at.owner, asked)?;
+                if !std::mem::replace(&mut self.held, true) {
+                    at.seat.sit(self.own_policy);
+                }
+                Ok(from)
+            }
+            Place::Free | Place::Deadline(_) | Place::Slots(_) => Err(Refused::NotInForce),
+        }
+    }
+
+    /// Gives back what is left of the thread's time constraint; its deadline, if there was one that is not past.
+    pub(crate) fn release_constraint(&mut self) -> Option<Instant> {
+        match &self.place {
+            Place::Slots(at) => at.desk.release(at.owner),
+            Place::Guest(at) => {
+                let released = at.desk.release(at.owner);
+                if std::mem::take(&mut self.held) {
+                    at.seat.stand_up();
+                }
+                released
+            }
+            Place::Free | Place::Deadline(_) => None,
         }
     }
 
     /// The thread is about to wait of its own accord.
     pub(crate) fn enter_wait(&self) {
-        if let (true, Place::Slots(seat)) = (self.held, &self.place) {
-            seat.gate().enter_wait();
+        if let (true, Place::Slots(at)) = (self.held, &self.place) {
+            at.seat.gate().enter_wait();
         }
     }
 
     /// It has waited; if it is confined and outside its slot, it waits on.
     pub(crate) fn leave_wait(&self) {
-        if let (true, Place::Slots(seat)) = (self.held, &self.place) {
-            seat.gate().leave_wait();
+        if let (true, Place::Slots(at)) = (self.held, &self.place) {
+            at.seat.gate().leave_wait();
         }
     }
 }

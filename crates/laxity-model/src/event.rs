@@ -39,6 +39,15 @@ pub enum EventKind {
     ReservationEnd,
     /// The witness woke late. `args`: when it should have and when it did, in nanoseconds.
     Disturbed,
+    /// The activity was granted another reservation. `args`: service and period in nanoseconds. In force from the next edge of the
+    /// table that takes over.
+    ReservationChange,
+    /// The activity was granted a time constraint. `args`: its start and its deadline, in nanoseconds.
+    ConstraintBegin,
+    /// The activity ended its time constraint. `args[0]`: the deadline, in nanoseconds.
+    ConstraintEnd,
+    /// What the activity asked for was refused.
+    Refused,
     /// An event of the application's own.
     Mark(Mark),
 }
@@ -47,7 +56,7 @@ pub enum EventKind {
 const MARK_BASE: u16 = 0x8000;
 
 /// All kinds but marks, at the place of their code.
-const KINDS: [EventKind; 15] = [
+const KINDS: [EventKind; 19] = [
     EventKind::Wake,
     EventKind::Dispatch,
     EventKind::Preempt,
@@ -63,6 +72,10 @@ const KINDS: [EventKind; 15] = [
     EventKind::ReservationBegin,
     EventKind::ReservationEnd,
     EventKind::Disturbed,
+    EventKind::ReservationChange,
+    EventKind::ConstraintBegin,
+    EventKind::ConstraintEnd,
+    EventKind::Refused,
 ];
 
 impl EventKind {

@@ -8,6 +8,8 @@
 //! * [`admission`]: yes or no before anything runs, with the reason and the nearest request that fits.
 //! * `conformance` (with the feature of that name): what every host must do alike, as cases for its tests.
 //! * [`analysis`]: schedulability of task sets on supplies of every kind.
+//! * [`attribution`]: who made a job late, from the events of a run.
+//! * [`adaptive`]: reservations that follow the load.
 //! * [`histogram`]: many measurements in little memory.
 //! * [`contract`]: what timeliness means, and the verdict with its reasons.
 #![no_std]
@@ -16,11 +18,14 @@
 
 extern crate alloc;
 
+pub mod adaptive;
 pub mod admission;
 pub mod analysis;
+pub mod attribution;
 pub mod bands;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod constraint;
 pub mod contract;
 pub mod event;
 pub mod histogram;
@@ -33,6 +38,7 @@ pub mod ring;
 pub mod slots;
 pub mod time;
 
+pub use constraint::{Refused, TimeConstraint, TimeConstraintError};
 pub use event::{Event, EventKind, Mark};
 pub use host::{Disturbance, Host, HostError, RunEnd, RunRecord, Usage};
 pub use ids::{ActivityId, InterruptLevel, Priority, ProcessorId, SemaphoreId};

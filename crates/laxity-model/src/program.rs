@@ -9,7 +9,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::{
-    Instant, InterruptLevel, Mark, Priority, ProcessorId, ReservationRequest, SemaphoreId, Service,
+    Instant, InterruptLevel, Mark, Priority, ProcessorId, Refused, Reservation, ReservationRequest,
+    SemaphoreId, Service, TimeConstraint,
 };
 
 /// What the host is to do before it calls a body again.
@@ -31,6 +32,15 @@ pub enum Step {
     BeginReservation,
     /// Give the reservation back.
     EndReservation,
+    /// Ask for this in place of the X and Y of the activity's own reservation; enforcer and all else stay. Decided at once:
+    /// [`Context::answer`] tells the next step from when it holds, or why nothing has changed. Until then the old one holds.
+    /// Begun or not; by `deadline` only once begun.
+    ChangeReservation(Reservation),
+    /// Ask for a time constraint. Decided at once: [`Context::answer`] tells the next step. One at a time for each activity, which
+    /// either has its reservation by slots in force, or is one of [`Program::constrained`].
+    BeginConstraint(TimeConstraint),
+    /// What the time constraint was for is done: what is left of its time is given back. Without one, nothing happens.
+    EndConstraint,
     /// The activity is done.
     Finish,
     /// The whole run is done.
@@ -50,6 +60,15 @@ pub trait Context {
 
     /// Whether the last [`Step::WaitUntil`] ended because time was up.
     fn timed_out(&self) -> bool;
+
+    /// What became of the last [`Step::ChangeReservation`] or [`Step::BeginConstraint`]: from when what was granted holds, or why
+    /// it was refused. A later instant of a change means that what was held before is held until then.
+    fn answer(&self) -> Result<Instant, Refused>;
+
+    /// Whether the last [`Step::ChangeReservation`] or [`Step::BeginConstraint`] was granted.
+    fn granted(&self) -> bool {
+        self.answer().is_ok()
+    }
 
     /// Processor time this activity has received so far; 0 for one outside the machine. Costs a system call live (about 150 ns).
     fn service(&self) -> Service;
@@ -110,6 +129,8 @@ pub struct Program {
     pub semaphores: Vec<u32>,
     /// The names of the application's own events; a [`Mark`] is an index into this list.
     pub marks: Vec<String>,
+    /// Threads without a reservation that may ask for time constraints.
+    pub constrained: Vec<crate::ActivityId>,
 }
 
 impl Program {

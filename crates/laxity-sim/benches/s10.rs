@@ -7,9 +7,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
+use laxity_model::machine::Machine;
 use laxity_model::{
-    Context, Host, Instant, InterruptLevel, Placement, Priority, ProcessorId, Program, Service,
-    Span, Step,
+    ActivityId, Context, Event, EventKind, Host, Instant, InterruptLevel, Placement, Priority,
+    ProcessorId, Program, Service, Span, Step,
 };
 use laxity_sim::{Costs, Profile, Recording, Twin};
 
@@ -24,13 +25,13 @@ fn work(task: u64) -> Service {
     Service::from_micros(800 * (task + 1))
 }
 
-/// The bare yardstick: releases in one binary heap, ready jobs in another, and nothing else. Returns the jobs that ended.
-fn yardstick() -> u64 {
+/// The bare yardstick: releases in one binary heap, ready jobs in another, and nothing else but what `record` does. Returns the jobs that ended.
+fn yardstick(mut record: impl FnMut(u64, EventKind, u64)) -> u64 {
     let end = LENGTH.as_nanos();
     let mut releases: BinaryHeap<Reverse<(u64, u64)>> =
         (0..TASKS).map(|t| Reverse((0, t))).collect();
     let mut ready: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::with_capacity(TASKS as usize);
-    let (mut now, mut jobs) = (0, 0);
+    let (mut now, mut jobs, mut running) = (0, 0, None);
     while now < end {
         while let Some(&Reverse((at, task))) = releases.peek()
             && at <= now
@@ -38,20 +39,45 @@ fn yardstick() -> u64 {
             releases.pop();
             releases.push(Reverse((at + period(task).as_nanos(), task)));
             ready.push(Reverse((task, work(task).as_nanos())));
+            record(now, EventKind::Wake, task);
         }
         let next_release = releases.peek().map_or(u64::MAX, |next| next.0.0);
-        match ready.pop() {
-            None => now = next_release,
-            Some(Reverse((_, left))) if now + left <= next_release => {
-                now += left;
-                jobs += u64::from(now <= end);
+        let Some(Reverse((task, left))) = ready.pop() else {
+            now = next_release;
+            continue;
+        };
+        if running != Some(task) {
+            if let Some(former) = running.replace(task) {
+                record(now, EventKind::Preempt, former);
             }
-            Some(Reverse((task, left))) => {
-                ready.push(Reverse((task, left - (next_release - now))));
-                now = next_release;
-            }
+            record(now, EventKind::Dispatch, task);
+        }
+        if now + left <= next_release {
+            now += left;
+            jobs += u64::from(now <= end);
+            running = None;
+            record(now, EventKind::Block, task);
+        } else {
+            ready.push(Reverse((task, left - (next_release - now))));
+            now = next_release;
         }
     }
+    jobs
+}
+
+/// The same, recording what the twin records, in the same form.
+fn traced_yardstick() -> u64 {
+    let mut events = Vec::new();
+    let jobs = yardstick(|at, kind, task| {
+        events.push(Event {
+            at: Instant::from_nanos(at),
+            kind,
+            processor: ProcessorId(0),
+            activity: ActivityId(task as u16),
+            args: [at, 0],
+        });
+    });
+    black_box(events.len());
     jobs
 }
 
@@ -131,8 +157,8 @@ fn everything() -> Program {
     program
 }
 
-fn twin(profile: Profile, recording: Recording, program: Program) -> u64 {
-    let record = Twin::new(profile).recording(recording).run(program, LENGTH);
+fn twin(twin: Twin, recording: Recording, program: Program) -> u64 {
+    let record = twin.recording(recording).run(program, LENGTH);
     record.map_or(0, |record| {
         black_box(record.events.len());
         // Tasks wait after each job and once more, for the first.
@@ -163,19 +189,27 @@ fn main() {
         ..Profile::WIN2000_PII450
     };
     type Contestant = (&'static str, Box<dyn Fn() -> u64>);
-    let contestants: [Contestant; 4] = [
-        ("yardstick", Box::new(yardstick)),
+    let contestants: [Contestant; 6] = [
+        ("yardstick", Box::new(|| yardstick(|_, _, _| {}))),
+        ("yardstick, traced", Box::new(traced_yardstick)),
         (
             "twin, untraced",
-            Box::new(|| twin(Profile::IDEAL, Recording::NONE, threads())),
+            Box::new(|| twin(Twin::new(Profile::IDEAL), Recording::NONE, threads())),
         ),
         (
             "twin, traced",
-            Box::new(|| twin(Profile::IDEAL, Recording::ALL, threads())),
+            Box::new(|| twin(Twin::new(Profile::IDEAL), Recording::ALL, threads())),
         ),
         (
             "twin, interrupts, deferred calls, costs, ticks, 31 levels",
-            Box::new(move || twin(small_costs, Recording::NONE, everything())),
+            Box::new(move || twin(Twin::new(small_costs), Recording::NONE, everything())),
+        ),
+        (
+            "twin of a Linux machine",
+            Box::new(|| {
+                let linux = Twin::linux(&Machine::without_costs(250), 1);
+                twin(linux, Recording::NONE, threads())
+            }),
         ),
     ];
     let mut rates = vec![Vec::new(); contestants.len()];
@@ -189,7 +223,9 @@ fn main() {
     let summaries: Vec<(f64, f64)> = rates.into_iter().map(summary).collect();
     for ((name, run), (median, best)) in contestants.iter().zip(&summaries) {
         let (millions, best) = (median / 1e6, best / 1e6);
-        let ratio = median / summaries[0].0;
+        // What is traced is compared with what is traced.
+        let ratio = median
+            / summaries[usize::from(name.ends_with("traced") && !name.ends_with("untraced"))].0;
         let jobs = run();
         println!(
             "{name}: {millions:.2} M jobs/s (best {best:.2}), {ratio:.2} of the yardstick; {jobs} jobs"

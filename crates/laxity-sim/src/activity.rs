@@ -1,7 +1,7 @@
 //! What the machine knows of one activity.
 
 use laxity_model::{Activity, Enforcer, Grade, Grant, Instant, Placement, ReservationRequest};
-use laxity_model::{Outside, Priority, Service, Usage};
+use laxity_model::{Outside, Priority, Refused, Service, Usage};
 
 /// How an activity gets to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,8 +32,6 @@ pub(crate) enum Waiting {
 pub(crate) struct Held {
     pub(crate) request: ReservationRequest,
     pub(crate) in_force: bool,
-    /// Whether the beginning of the slot that now is was recorded.
-    pub(crate) slot_recorded: bool,
 }
 
 #[derive(Debug)]
@@ -55,6 +53,10 @@ pub(crate) struct ActivityState {
     pub(crate) voluntary_switches: u64,
     pub(crate) involuntary_switches: u64,
     pub(crate) held: Option<Held>,
+    /// Whether the beginning of the slot that now is was recorded.
+    pub(crate) slot_recorded: bool,
+    /// What became of what it asked for last.
+    pub(crate) answer: Result<Instant, Refused>,
 }
 
 impl ActivityState {
@@ -85,8 +87,9 @@ impl ActivityState {
             held: activity.reservation.map(|request| Held {
                 request,
                 in_force: false,
-                slot_recorded: false,
             }),
+            slot_recorded: false,
+            answer: Err(Refused::NothingAsked),
         }
     }
 
@@ -94,8 +97,9 @@ impl ActivityState {
         self.waiting == Waiting::No
     }
 
-    pub(crate) fn has_reservation_in_force(&self) -> bool {
-        self.held.is_some_and(|held| held.in_force)
+    /// Whether a slot of its own is anything to it: its reservation is in force, or it has none, and the slot is a constraint's.
+    pub(crate) fn uses_its_slots(&self) -> bool {
+        self.held.is_none_or(|held| held.in_force)
     }
 
     /// Whether it runs in its slots and nowhere else.

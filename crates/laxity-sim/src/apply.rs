@@ -21,6 +21,9 @@ impl Machine {
             Step::Yield => self.yield_now(activity),
             Step::BeginReservation => self.begin_reservation(activity),
             Step::EndReservation => self.end_reservation(activity),
+            Step::ChangeReservation(asked) => self.change_reservation(activity, asked),
+            Step::BeginConstraint(asked) => self.begin_constraint(activity, asked),
+            Step::EndConstraint => self.end_constraint(activity),
             Step::Finish => self.finish(activity),
             Step::EndRun => self.ended = true,
         }
@@ -119,6 +122,7 @@ impl Machine {
     }
 
     fn finish(&mut self, activity: u16) {
+        self.release_constraint(activity);
         self.state_mut(activity).waiting = Waiting::ForEver;
         self.alive -= 1;
         self.record(EventKind::Finish, activity, [0; 2]);

@@ -8,6 +8,7 @@ pub(crate) enum Fault {
     NoSuchMark(u16),
     DeferredWaitsForTime,
     NoReservation,
+    NotConstrained,
     Livelock { steps: u32, at_ns: u64 },
 }
 
@@ -26,8 +27,11 @@ impl Fault {
                 )
             }
             Self::NoReservation => {
-                format!("`{name}` begins or ends a reservation but declares none")
+                format!("`{name}` begins, changes or ends a reservation but declares none")
             }
+            Self::NotConstrained => format!(
+                "`{name}` asks for a time constraint, but has no reservation by slots and is not declared to ask"
+            ),
             Self::Livelock { steps, at_ns } => format!(
                 "time stands still: {steps} steps at {at_ns} ns, the last by `{name}`: a body that neither waits nor charges time runs for ever"
             ),

@@ -1,7 +1,7 @@
 //! One processor: what is stacked on it, and when something about that is due.
 
 use laxity_model::bands::Bands;
-use laxity_model::slots::{Command, Dispatcher};
+use laxity_model::slots::{Command, Dispatcher, Ledger};
 use laxity_model::{Instant, Span};
 
 use crate::queue::{Links, Queue};
@@ -13,6 +13,8 @@ pub(crate) const LEVELS: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Slots {
     pub(crate) dispatcher: Dispatcher,
+    /// What is held and granted; its calendar is what the dispatcher carries out.
+    pub(crate) ledger: Ledger,
     /// The activity of each owner in the table.
     pub(crate) owners: Vec<u16>,
     /// The activity whose slot it is.
@@ -30,6 +32,17 @@ pub(crate) struct Edge {
 }
 
 impl Slots {
+    /// The number of an activity among the owners.
+    pub(crate) fn number(&self, activity: u16) -> Option<usize> {
+        self.owners.iter().position(|owner| *owner == activity)
+    }
+
+    /// The dispatcher is handed what has been granted by now.
+    pub(crate) fn adopt(&mut self, now: Instant) {
+        self.dispatcher.follow(self.ledger.calendar().clone());
+        self.poll_at = now;
+    }
+
     /// Carries out the next edge that is due by now.
     pub(crate) fn pass_edge(&mut self, now: Instant) -> Option<Edge> {
         if self.poll_at > now {

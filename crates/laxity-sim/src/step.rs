@@ -1,7 +1,7 @@
 //! Calling a body, and what it may do meanwhile.
 
 use laxity_model::bands::WaitEnd;
-use laxity_model::{Body, Context, EventKind, Instant, Mark, SemaphoreId, Service};
+use laxity_model::{Body, Context, EventKind, Instant, Mark, Refused, SemaphoreId, Service};
 
 use crate::activity::Waiting;
 use crate::fault::Fault;
@@ -35,6 +35,10 @@ impl Context for StepContext<'_> {
 
     fn timed_out(&self) -> bool {
         self.machine.state(self.activity).timed_out
+    }
+
+    fn answer(&self) -> Result<Instant, Refused> {
+        self.machine.state(self.activity).answer
     }
 
     fn service(&self) -> Service {

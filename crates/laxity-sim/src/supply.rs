@@ -10,9 +10,12 @@ use crate::twin::{SHORTEST_SLOT, Twin};
 const OCCUPANT_FIFO: u8 = 80;
 
 impl Twin {
-    /// What this machine can enforce, with so many processors: slots above all threads, and no `SCHED_DEADLINE`.
+    /// What this machine can enforce, with so many processors. The study's: slots above all threads, and no `SCHED_DEADLINE`.
     #[must_use]
     pub fn supply(&self, processors: u16) -> Supply {
+        if let Some(linux) = self.as_linux() {
+            return linux.supply(processors);
+        }
         let costs = self.plan_costs();
         let slots = SlotSupply {
             max_share_ppm: costs.max_share_ppm,

@@ -75,7 +75,7 @@ impl Machine {
         let is_outranked = threads_above.is_some_and(|level| place.bands.highest() >= Some(level));
         let holder = slots.owner.filter(|owner| {
             let state = &self.activities[usize::from(*owner)];
-            state.is_ready() && state.has_reservation_in_force() && !is_outranked
+            state.is_ready() && state.uses_its_slots() && !is_outranked
         });
         if place.reserved != holder {
             if let Some(former) = place.reserved {
@@ -133,20 +133,15 @@ impl Machine {
 
     fn record_slot_begin(&mut self, owner: Option<u16>, by_table: Instant) {
         let Some(owner) = owner else { return };
-        if let Some(held) = &mut self.state_mut(owner).held
-            && held.in_force
-            && !held.slot_recorded
-        {
-            held.slot_recorded = true;
+        let state = self.state_mut(owner);
+        if state.uses_its_slots() && !std::mem::replace(&mut state.slot_recorded, true) {
             self.record(EventKind::SlotBegin, owner, [by_table.as_nanos(), 0]);
         }
     }
 
     fn record_slot_end(&mut self, owner: Option<u16>, by_table: Instant) {
         let Some(owner) = owner else { return };
-        if let Some(held) = &mut self.state_mut(owner).held
-            && std::mem::take(&mut held.slot_recorded)
-        {
+        if std::mem::take(&mut self.state_mut(owner).slot_recorded) {
             self.record(EventKind::SlotEnd, owner, [by_table.as_nanos(), 0]);
         }
     }
@@ -205,6 +200,7 @@ impl Machine {
         };
         if std::mem::take(&mut held.in_force) {
             let outside = held.request.outside;
+            self.release_constraint(activity);
             self.record_slot_end(Some(activity), now);
             self.record(EventKind::ReservationEnd, activity, [0; 2]);
             let state = &self.activities[usize::from(activity)];

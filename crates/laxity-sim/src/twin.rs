@@ -1,19 +1,21 @@
 //! The twin as a host: a program in, a record out.
 
 use laxity_model::bands::Bands;
-use laxity_model::slots::{Dispatcher, PlanCosts, plan};
+use laxity_model::machine::Machine as MeasuredMachine;
+use laxity_model::slots::{Dispatcher, Ledger, PlanCosts, plan};
 use laxity_model::{
     Host, HostError, Instant, Placement, Priority, Program, Reservation, RunRecord, Span,
 };
 
 use crate::activity::ActivityState;
+use crate::linux::{Linux, Witness};
 use crate::machine::{Machine, Semaphore};
 use crate::processor::{Processor, Slots};
 use crate::profile::Profile;
 use crate::queue::{Links, Queue};
 use crate::record::{Recorder, Recording};
 use crate::timers::Timers;
-use crate::validate::validate;
+use crate::validate::{Kind, validate};
 
 /// A machine in virtual time, with as many processors as the program is written for.
 ///
@@ -34,8 +36,17 @@ use crate::validate::validate;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Twin {
-    profile: Profile,
+    kind: Machinery,
     recording: Recording,
+}
+
+/// What schedules in a twin.
+#[derive(Clone, Debug)]
+enum Machinery {
+    /// The study's host: interrupts, deferred calls, reservations, priority bands.
+    Study(Profile),
+    /// Linux on a machine that was measured.
+    Linux(Box<Linux>),
 }
 
 impl Twin {
@@ -43,8 +54,47 @@ impl Twin {
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         Self {
-            profile,
+            kind: Machinery::Study(profile),
             recording: Recording::ALL,
+        }
+    }
+
+    /// A twin of a machine that was measured, under Linux ([`crate::linux`] tells how). Everything random follows from the seed. It has one
+    /// processor more than a program needs, for what is external, and no witness.
+    #[must_use]
+    pub fn linux(machine: &MeasuredMachine, seed: u64) -> Self {
+        Self {
+            kind: Machinery::Linux(Box::new(Linux::new(machine, seed))),
+            recording: Recording::ALL,
+        }
+    }
+
+    /// The same Linux machine with so many processors; fewer than a program needs count as so many. Changes nothing of the study's host.
+    #[must_use]
+    pub fn on_processors(self, processors: u16) -> Self {
+        self.with_linux(|linux| linux.on_processors(processors))
+    }
+
+    /// The same Linux machine with a witness, as a live host is configured with one. Changes nothing of the study's host.
+    #[must_use]
+    pub fn watched_by(self, witness: Witness) -> Self {
+        self.with_linux(|linux| linux.watched_by(Some(witness)))
+    }
+
+    fn with_linux(self, change: impl FnOnce(Linux) -> Linux) -> Self {
+        match self.kind {
+            Machinery::Linux(linux) => Self {
+                kind: Machinery::Linux(Box::new(change(*linux))),
+                ..self
+            },
+            Machinery::Study(_) => self,
+        }
+    }
+
+    pub(crate) fn as_linux(&self) -> Option<&Linux> {
+        match &self.kind {
+            Machinery::Linux(linux) => Some(linux),
+            Machinery::Study(_) => None,
         }
     }
 
@@ -56,90 +106,22 @@ impl Twin {
 
     /// Threads of this priority and above preempt the holder of a slot.
     pub(crate) fn threads_above(&self) -> Option<Priority> {
-        self.profile.threads_above
+        match &self.kind {
+            Machinery::Study(profile) => profile.threads_above,
+            Machinery::Linux(_) => Some(Priority::HIGHEST),
+        }
     }
 
     /// What admission is told about carrying slot tables out here.
     ///
-    /// A slot costs one thread switch, kept free before it. All of a processor may be given away: what interrupts, deferred calls and the clock
-    /// take from a slot is not admission's to know in the twin, and shows in what is measured.
+    /// The study's host: a slot costs one thread switch, kept free before it. All of a processor may be given away: what interrupts, deferred
+    /// calls and the clock take from a slot is not admission's to know there, and shows in what is measured. Linux: as on the live host.
     #[must_use]
     pub fn plan_costs(&self) -> PlanCosts {
-        PlanCosts {
-            per_slot: self.profile.costs.context_switch.as_full_service(),
-            max_share_ppm: 1_000_000,
-            other_ppm: 0,
-            granularity: SHORTEST_SLOT,
+        match &self.kind {
+            Machinery::Study(profile) => study_costs(profile),
+            Machinery::Linux(linux) => linux.plan_costs(),
         }
-    }
-
-    /// Makes the slot table of a processor from the reservations that the program declares for it.
-    fn admit(&self, program: &Program, processor: u16) -> Result<Option<Slots>, HostError> {
-        let mut owners: Vec<u16> = Vec::new();
-        let mut requests: Vec<Reservation> = Vec::new();
-        for (index, activity) in program.activities.iter().enumerate() {
-            if let Some(request) = activity.reservation
-                && activity.processor.0 == processor
-            {
-                owners.push(index as u16);
-                requests.push(request.reservation);
-            }
-        }
-        if requests.is_empty() {
-            return Ok(None);
-        }
-        let table = plan(&requests, &self.plan_costs()).map_err(|refusal| {
-            let asking = owners.get(refusal.request).map_or("", |owner| {
-                program.activities[usize::from(*owner)].name.as_str()
-            });
-            HostError::Refused(format!("`{asking}` on processor {processor}: {refusal}"))
-        })?;
-        let switch = self.profile.costs.context_switch;
-        Ok(Some(Slots {
-            dispatcher: Dispatcher::new(table, Instant::ZERO, switch, switch),
-            owners,
-            owner: None,
-            poll_at: Instant::ZERO,
-        }))
-    }
-
-    fn build(&self, program: &Program) -> Result<Machine, HostError> {
-        let priorities: Vec<Priority> = program
-            .activities
-            .iter()
-            .map(|activity| match activity.placement {
-                Placement::Thread(priority) => priority,
-                _ => Priority::IDLE,
-            })
-            .collect();
-        let processors = (0..program.processors)
-            .map(|processor| {
-                let slots = self.admit(program, processor)?;
-                let bands = Bands::new(self.profile.bands, &priorities);
-                Ok(Processor::new(bands, slots))
-            })
-            .collect::<Result<Vec<_>, HostError>>()?;
-        let activities: Vec<_> = program.activities.iter().map(ActivityState::new).collect();
-        let semaphores = program.semaphores.iter().map(|count| Semaphore {
-            count: *count,
-            waiters: Queue::EMPTY,
-        });
-        Ok(Machine {
-            now: Instant::ZERO,
-            processors,
-            semaphores: semaphores.collect(),
-            timers: Timers::new(activities.len()),
-            links: Links::new(activities.len()),
-            recorder: Recorder::new(self.recording),
-            profile: self.profile,
-            marks: program.marks.len(),
-            fault: None,
-            alive: activities.len(),
-            ended: false,
-            steps: 0,
-            next_tick: self.profile.costly_tick_after(Instant::ZERO),
-            activities,
-        })
     }
 }
 
@@ -148,12 +130,22 @@ pub(crate) const SHORTEST_SLOT: Span = Span::from_micros(10);
 
 impl Host for Twin {
     fn describe(&self) -> String {
-        format!("twin {}", self.profile.name)
+        match &self.kind {
+            Machinery::Study(profile) => format!("twin {}", profile.name),
+            Machinery::Linux(_) => "twin linux".into(),
+        }
     }
 
     fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
-        validate(&program, self.profile.name)?;
-        let mut machine = self.build(&program)?;
+        let profile = match &self.kind {
+            Machinery::Study(profile) => *profile,
+            Machinery::Linux(linux) => {
+                validate(&program, Kind::Linux)?;
+                return linux.run(self.recording, program, length);
+            }
+        };
+        validate(&program, Kind::Study(profile.name))?;
+        let mut machine = build(profile, self.recording, &program)?;
         let (mut bodies, names): (Vec<_>, Vec<_>) = program
             .activities
             .into_iter()
@@ -165,4 +157,97 @@ impl Host for Twin {
             Err((culprit, fault)) => Err(fault.by(&names[usize::from(culprit)])),
         }
     }
+}
+
+/// What admission is told about carrying slot tables out on the study's host.
+fn study_costs(profile: &Profile) -> PlanCosts {
+    PlanCosts {
+        per_slot: profile.costs.context_switch.as_full_service(),
+        max_share_ppm: 1_000_000,
+        other_ppm: 0,
+        granularity: SHORTEST_SLOT,
+    }
+}
+
+/// Makes the slot table of a processor from the reservations that the program declares for it.
+fn admit(profile: &Profile, program: &Program, processor: u16) -> Result<Option<Slots>, HostError> {
+    let mut owners: Vec<u16> = Vec::new();
+    let mut requests: Vec<Reservation> = Vec::new();
+    for (index, activity) in program.activities.iter().enumerate() {
+        if let Some(request) = activity.reservation
+            && activity.processor.0 == processor
+        {
+            owners.push(index as u16);
+            requests.push(request.reservation);
+        }
+    }
+    let holders = owners.len();
+    let others = program.constrained.iter().map(|activity| activity.0);
+    owners.extend(others.filter(|other| {
+        let activity = &program.activities[usize::from(*other)];
+        activity.reservation.is_none() && activity.processor.0 == processor
+    }));
+    if owners.is_empty() {
+        return Ok(None);
+    }
+    let table = plan(&requests, &study_costs(profile)).map_err(|refusal| {
+        let asking = owners.get(refusal.request).map_or("", |owner| {
+            program.activities[usize::from(*owner)].name.as_str()
+        });
+        HostError::Refused(format!("`{asking}` on processor {processor}: {refusal}"))
+    })?;
+    let switch = profile.costs.context_switch;
+    let ledger = Ledger::new(
+        (requests, owners.len() - holders),
+        (table.clone(), Instant::ZERO),
+        study_costs(profile),
+        // The dispatcher is part of this machine: it has what is granted at once.
+        Span::ZERO,
+    );
+    Ok(Some(Slots {
+        dispatcher: Dispatcher::new(table, Instant::ZERO, switch, switch),
+        ledger,
+        owners,
+        owner: None,
+        poll_at: Instant::ZERO,
+    }))
+}
+
+fn build(profile: Profile, recording: Recording, program: &Program) -> Result<Machine, HostError> {
+    let priorities: Vec<Priority> = program
+        .activities
+        .iter()
+        .map(|activity| match activity.placement {
+            Placement::Thread(priority) => priority,
+            _ => Priority::IDLE,
+        })
+        .collect();
+    let processors = (0..program.processors)
+        .map(|processor| {
+            let slots = admit(&profile, program, processor)?;
+            let bands = Bands::new(profile.bands, &priorities);
+            Ok(Processor::new(bands, slots))
+        })
+        .collect::<Result<Vec<_>, HostError>>()?;
+    let activities: Vec<_> = program.activities.iter().map(ActivityState::new).collect();
+    let semaphores = program.semaphores.iter().map(|count| Semaphore {
+        count: *count,
+        waiters: Queue::EMPTY,
+    });
+    Ok(Machine {
+        now: Instant::ZERO,
+        processors,
+        semaphores: semaphores.collect(),
+        timers: Timers::new(activities.len()),
+        links: Links::new(activities.len()),
+        recorder: Recorder::new(recording),
+        profile,
+        marks: program.marks.len(),
+        fault: None,
+        alive: activities.len(),
+        ended: false,
+        steps: 0,
+        next_tick: profile.costly_tick_after(Instant::ZERO),
+        activities,
+    })
 }

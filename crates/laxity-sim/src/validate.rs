@@ -6,8 +6,16 @@ use laxity_model::{Activity, Enforcer, HostError, Placement, Program};
 const MARKS_AT_MOST: usize = 0x8000;
 const HIGHEST_INTERRUPT_LEVEL: u8 = 31;
 
+/// The kind of machine that a program is to run on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind<'a> {
+    /// The study's, by the name of its profile: no foreign threads, no `SCHED_DEADLINE`.
+    Study(&'a str),
+    Linux,
+}
+
 /// The first thing in the program that makes it wrong ([`HostError::BadProgram`]) or impossible here ([`HostError::CannotRun`]).
-pub(crate) fn validate(program: &Program, profile: &str) -> Result<(), HostError> {
+pub(crate) fn validate(program: &Program, kind: Kind) -> Result<(), HostError> {
     let bad = |text: String| Err(HostError::BadProgram(text));
     if program.processors == 0 {
         return bad("it asks for no processor; it needs at least one".into());
@@ -29,13 +37,21 @@ pub(crate) fn validate(program: &Program, profile: &str) -> Result<(), HostError
             program.marks.len()
         ));
     }
+    for constrained in &program.constrained {
+        let is_thread = program.activities.get(constrained.index());
+        if !is_thread.is_some_and(|a| matches!(a.placement, Placement::Thread(_))) {
+            return bad(format!(
+                "activity {constrained} is to ask for time constraints but is no thread: only threads have them"
+            ));
+        }
+    }
     program
         .activities
         .iter()
-        .try_for_each(|activity| validate_activity(activity, program.processors, profile))
+        .try_for_each(|activity| validate_activity(activity, program.processors, kind))
 }
 
-fn validate_activity(activity: &Activity, processors: u16, profile: &str) -> Result<(), HostError> {
+fn validate_activity(activity: &Activity, processors: u16, kind: Kind) -> Result<(), HostError> {
     let name = &activity.name;
     if activity.processor.0 >= processors {
         return Err(HostError::BadProgram(format!(
@@ -50,7 +66,12 @@ fn validate_activity(activity: &Activity, processors: u16, profile: &str) -> Res
                 level.0
             )));
         }
-        Placement::Foreign { .. } => {
+        Placement::Foreign { fifo } if kind == Kind::Linux && !(1..=99).contains(&fifo) => {
+            return Err(HostError::BadProgram(format!(
+                "`{name}`: SCHED_FIFO has no priority {fifo}"
+            )));
+        }
+        Placement::Foreign { .. } if kind != Kind::Linux => {
             return Err(HostError::CannotRun(format!(
                 "`{name}` is a foreign SCHED_FIFO thread, which the twin does not have: place it in a thread, or run it on linux"
             )));
@@ -65,7 +86,7 @@ fn validate_activity(activity: &Activity, processors: u16, profile: &str) -> Res
             "`{name}` asks for a reservation but is no thread: only threads hold one"
         )));
     }
-    if request.enforcer == Enforcer::Deadline {
+    if let (Enforcer::Deadline, Kind::Study(profile)) = (request.enforcer, kind) {
         return Err(HostError::CannotRun(format!(
             "`{name}` asks for enforcement by `deadline`, which the profile {profile} does not have: ask for `slots`"
         )));

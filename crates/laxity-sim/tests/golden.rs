@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use laxity_model::{
     Context, EventKind, Instant, InterruptLevel, Outside, Placement, Program, Reservation,
-    RunRecord, Service, Span, Step,
+    RunRecord, Service, Span, Step, TimeConstraint,
 };
 use laxity_sim::{Profile, Recording, Twin};
 
@@ -67,10 +67,49 @@ fn everything_once_on_an_ideal_machine() {
     insta::assert_snapshot!("everything_ideal", table(&record));
 }
 
+/// A holder that asks for another reservation and for time constraints, beside another holder and a spinner.
+fn requests() -> Program {
+    let mut program = Program::new(1);
+    let every = |service_us, period_ms| {
+        let (service, period) = (work(service_us), Span::from_millis(period_ms));
+        Reservation::new(service, period).expect("possible sums")
+    };
+    let constraint = |from_ms, service_us| {
+        let start = Instant::from_millis(from_ms);
+        TimeConstraint::new(start, start + Span::from_millis(4), work(service_us))
+            .expect("possible times")
+    };
+    let steps = [
+        Step::ChangeReservation(every(4_000, 5)),
+        Step::ChangeReservation(every(2_000, 8)),
+        Step::BeginConstraint(constraint(11, 3_900)),
+        Step::BeginConstraint(constraint(11, 2_500)),
+        Step::Burn(work(6_000)),
+        Step::EndConstraint,
+        Step::Finish,
+    ];
+    let asking = script(&steps);
+    program.push(reserved(9, every(1_000, 5), Outside::Confined, asking));
+    let other = script(&[Step::Burn(work(100_000))]);
+    program.push(reserved(8, every(1_500, 6), Outside::Confined, other));
+    program.add("spinner", CPU, thread(8), spinner());
+    program
+}
+
 #[test]
-fn every_kind_that_a_twin_records_is_in_the_golden_run() {
-    let record = run(Profile::IDEAL, everything(), 10);
-    let seen = |kind| record.events.iter().any(|event| event.kind == kind);
+fn a_change_and_a_time_constraint_on_an_ideal_machine() {
+    let record = run(Profile::IDEAL, requests(), 30);
+    insta::assert_snapshot!("requests_ideal", table(&record));
+}
+
+#[test]
+fn every_kind_that_a_twin_records_is_in_the_golden_runs() {
+    let records = [
+        run(Profile::IDEAL, everything(), 10),
+        run(Profile::IDEAL, requests(), 30),
+    ];
+    let events = records.iter().flat_map(|record| &record.events);
+    let seen = |kind| events.clone().any(|event| event.kind == kind);
     let kinds = (0..).map_while(EventKind::from_code);
     let unseen: Vec<_> = kinds.filter(|kind| !seen(*kind)).collect();
     // Only a live host has a witness that can be disturbed.

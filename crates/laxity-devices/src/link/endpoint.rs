@@ -5,6 +5,7 @@
 //! themselves when the carrier comes up.
 
 use core::net::Ipv4Addr;
+use std::collections::VecDeque;
 
 use laxity_model::{Instant, Span};
 
@@ -30,6 +31,63 @@ pub struct Config {
     pub file_octets: u64,
     /// What the file, the magic numbers and TCP's sequence numbers are made from.
     pub seed: u64,
+    /// What lies between the server's end of the link and the server; the client has none.
+    pub network: Option<Network>,
+}
+
+/// A network that neither loses nor reorders datagrams: each takes `delay`, and up to `jitter` more, evenly at random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    /// The least time of a datagram, one way.
+    pub delay: Span,
+    /// What it may take more.
+    pub jitter: Span,
+}
+
+/// Datagrams on their way through a network, in one direction.
+#[derive(Debug, Default)]
+struct Transit {
+    network: Option<Network>,
+    random: u64,
+    under_way: VecDeque<(Instant, Vec<u8>)>,
+}
+
+impl Transit {
+    fn new(network: Option<Network>, seed: u64) -> Self {
+        Self {
+            network,
+            random: seed,
+            under_way: VecDeque::new(),
+        }
+    }
+
+    fn send(&mut self, datagram: Vec<u8>, now: Instant) {
+        let mut arrives = now;
+        if let Some(network) = self.network {
+            self.random = self
+                .random
+                .wrapping_mul(0x5851_F42D_4C95_7F2D)
+                .wrapping_add(0x1405_7B7E_F767_814F);
+            let share = u128::from(self.random >> 32);
+            let more = (u128::from(network.jitter.as_nanos()) * share) >> 32;
+            arrives += network.delay + Span::from_nanos(more as u64);
+        }
+        if let Some((before, _)) = self.under_way.back() {
+            arrives = arrives.max(*before);
+        }
+        self.under_way.push_back((arrives, datagram));
+    }
+
+    fn receive(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let (arrives, _) = self.under_way.front()?;
+        (*arrives <= now)
+            .then(|| self.under_way.pop_front())?
+            .map(|(_, datagram)| datagram)
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        self.under_way.front().map(|(arrives, _)| *arrives)
+    }
 }
 
 impl Default for Config {
@@ -42,6 +100,7 @@ impl Default for Config {
             accm: 0,
             file_octets: 200_000,
             seed: 1,
+            network: None,
         }
     }
 }
@@ -131,6 +190,8 @@ pub struct Endpoint {
     lapm: Lapm,
     ppp: Ppp,
     stack: Option<Stack>,
+    /// From the line to the stack, and back.
+    transit: [Transit; 2],
     state: State,
     carrier: bool,
     carrier_losses: u64,
@@ -163,6 +224,7 @@ impl Endpoint {
             } else {
                 0x1b87_3593
             };
+        let network = config.network.filter(|_| role == Role::Answerer);
         let ppp = ppp::Config {
             mru: config.mtu,
             accm: config.accm,
@@ -176,6 +238,7 @@ impl Endpoint {
             lapm: Lapm::new(role, config.lapm),
             ppp: Ppp::new(ppp),
             stack: None,
+            transit: [1, 2].map(|way| Transit::new(network, config.seed.wrapping_add(way))),
             state: State::Idle,
             carrier: false,
             carrier_losses: 0,
@@ -280,7 +343,11 @@ impl Endpoint {
             .as_mut()
             .filter(|_| ready)
             .and_then(|stack| stack.next_wake(now));
-        wake.into_iter().chain(stack.filter(|&at| at > now)).min()
+        let transit = self.transit.iter().filter_map(Transit::next_wake);
+        wake.into_iter()
+            .chain(stack.filter(|&at| at > now))
+            .chain(transit)
+            .min()
     }
 
     fn new_stack(&self, now: Instant) -> Stack {
@@ -306,11 +373,18 @@ impl Endpoint {
         loop {
             let ready = self.is_ready();
             let Some(stack) = &mut self.stack else { return };
+            let [inwards, outwards] = &mut self.transit;
             while let Some(datagram) = self.ppp.receive_datagram() {
+                inwards.send(datagram, now);
+            }
+            while let Some(datagram) = inwards.receive(now) {
                 stack.input(datagram);
             }
             let again = stack.poll(now, ready);
             while let Some(datagram) = stack.output() {
+                outwards.send(datagram, now);
+            }
+            while let Some(datagram) = outwards.receive(now) {
                 self.ppp.send_datagram(&datagram);
             }
             if !again {

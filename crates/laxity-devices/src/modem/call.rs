@@ -8,10 +8,12 @@ use laxity_model::{
 };
 
 use super::card::Card;
-use super::clock::CallClock;
+use super::clock::{CallClock, CardClock};
 use super::cost::Costs;
-use super::driver::{Driver, DriverCore, Hypothesis, Marks, Trigger};
+use super::driver::{Asking, Driver, DriverCore, Marks, Trigger};
 use super::far::{FarEnd, FarEndActivity};
+use super::far_profile::FarProfile;
+use super::hypothesis::Hypothesis;
 use super::interrupt::{DeferredSignal, InterruptHandler, InterruptLine};
 use super::near::NearModem;
 use super::phase::{Phase, Timing};
@@ -35,8 +37,12 @@ pub struct CallConfig {
     pub further_receivers: usize,
     /// What is charged in the twin.
     pub costs: Costs,
-    /// How the driver treats its rings.
+    /// How card and driver behave.
     pub hypothesis: Hypothesis,
+    /// Who answers.
+    pub far: FarProfile,
+    /// How its clock stands to the host's.
+    pub clock: CardClock,
     /// The run goes on at least so long after it began, even if the call is over before.
     pub linger: Span,
 }
@@ -76,6 +82,7 @@ pub struct Call {
     card: Arc<Card>,
     report: Arc<Report>,
     config: CallConfig,
+    asking: Asking,
     now: Instant,
 }
 
@@ -99,6 +106,7 @@ impl Call {
             config.timing.clone(),
             &config.line,
             config.link,
+            config.far,
         );
         Self {
             core,
@@ -106,8 +114,15 @@ impl Call {
             card,
             report,
             config,
+            asking: Asking::default(),
             now: Instant::ZERO,
         }
+    }
+
+    /// The same call, whose driver asks for this while it runs: only one that holds a reservation is given any of it.
+    #[must_use]
+    pub fn asking(self, asking: Asking) -> Self {
+        Self { asking, ..self }
     }
 
     /// Runs the call without a host, every interrupt served the moment it is raised, until the transfer can begin or `limit` of the
@@ -128,6 +143,7 @@ impl Call {
         self.far.advance(self.now);
         self.card.raise(self.card.epoch());
         self.core.begin(self.now);
+        while self.core.deliver(self.now) {}
         self.core.finish(self.now);
     }
 
@@ -167,7 +183,7 @@ impl Call {
             call_end: program.mark("processing ends"),
             account: program.mark("account"),
         };
-        let clock = Arc::new(CallClock::new(self.now.since_epoch()));
+        let clock = Arc::new(CallClock::new(self.now.since_epoch(), self.config.clock));
         let line = InterruptLine::new(Arc::clone(&self.card), Arc::clone(&clock));
         let linger = self.now + self.config.linger;
         let far = FarEndActivity::new(self.far, Arc::clone(&clock));
@@ -179,6 +195,7 @@ impl Call {
             marks,
             linger,
             costs: self.config.costs,
+            asking: self.asking,
         };
         let (interrupt, deferred, driver) = parts.install(program, processor, placement);
         Installed {
@@ -198,6 +215,7 @@ struct Parts {
     marks: Marks,
     linger: Instant,
     costs: Costs,
+    asking: Asking,
 }
 
 impl Parts {
@@ -214,8 +232,17 @@ impl Parts {
             marks,
             linger,
             costs,
+            asking,
         } = self;
-        let driver = |trigger, reserves| Driver::new(core, clock, trigger, marks, reserves, linger);
+        let is_reserved = matches!(placement, DriverPlacement::Reserved(..));
+        let driver = |trigger, reserves| {
+            let driver = Driver::new(core, clock, trigger, marks, reserves, linger);
+            driver.asking(if is_reserved {
+                asking
+            } else {
+                Asking::default()
+            })
+        };
         let int = Placement::Interrupt(LEVEL);
         if placement == DriverPlacement::Interrupt {
             let driver = driver(Trigger::Interrupt(line), false);

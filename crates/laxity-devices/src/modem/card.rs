@@ -225,7 +225,7 @@ pub struct Taken {
 }
 
 impl Cursor {
-    /// A cursor at the start of an epoch, the output filled with silence `lead` samples ahead.
+    /// A cursor at the start of an epoch, the output filled with silence up to sample `lead`.
     #[must_use]
     pub fn new(epoch: usize, programming: Programming, lead: u64) -> Self {
         Self {
@@ -252,6 +252,22 @@ impl Cursor {
     #[must_use]
     pub fn pending(&self, now: Instant) -> u64 {
         self.programming.position(now).saturating_sub(self.read) % RING_SAMPLES
+    }
+
+    /// Whether the card has sent all that was written, and more.
+    #[must_use]
+    pub fn is_dry(&self, now: Instant) -> bool {
+        self.programming.position(now) > self.written
+    }
+
+    /// Passes over a block of both rings: its input is not read, its output not written. Returns how many input samples were lost to
+    /// overflow before it.
+    pub fn skip(&mut self, now: Instant, samples: u64) -> u64 {
+        let unread = self.programming.position(now).saturating_sub(self.read);
+        let lost = unread - unread % RING_SAMPLES;
+        self.read += lost + samples.min(unread - lost);
+        self.written += samples;
+        lost
     }
 
     /// Moves up to `buffer.len()` samples out of the input ring.
@@ -383,6 +399,22 @@ mod tests {
             }
         );
         assert_eq!(buffer[0], 1_024);
+    }
+
+    #[test]
+    fn what_is_skipped_keeps_its_time() {
+        let (card, mut cursor) = connected();
+        // The output was filled to 210.
+        assert!(!cursor.is_dry(after(210)));
+        assert!(cursor.is_dry(after(211)));
+        assert_eq!(cursor.skip(after(300), 210), 0);
+        assert!(!cursor.is_dry(after(300)));
+        assert_eq!(cursor.pending(after(300)), 90);
+        assert_eq!(cursor.put(&card, after(300), &[7; 210]), 0);
+        assert_eq!(card.departed(1, 420), 7);
+        // The input ring has wrapped meanwhile, and holds less than a block.
+        assert_eq!(cursor.skip(after(210 + 600), 210), 512);
+        assert_eq!(cursor.pending(after(810)), 0);
     }
 
     #[test]

@@ -2,33 +2,17 @@
 
 use std::sync::Arc;
 
-use laxity_model::{Body, Context, Instant, Mark, SemaphoreId, Service, Span, Step};
+use laxity_model::{
+    Body, Context, Instant, Mark, Reservation, SemaphoreId, Service, Span, Step, TimeConstraint,
+};
 
 use super::card::{Card, Cursor, Programming};
 use super::clock::CallClock;
 use super::cost::Costs;
+use super::hypothesis::Hypothesis;
 use super::interrupt::InterruptLine;
 use super::phase::Phase;
 use super::report::{Outcome, Report};
-
-/// How the vendor's driver behaves where the study could not look: declared here, once, and calibrated to its tables 2 and 3.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Hypothesis {
-    /// How far ahead of the card's read position the output is kept filled, in blocks. With 1 a block must be written before the
-    /// interrupt after its own: the 12.5 ms line of the study's model (figure 17).
-    pub output_lead_blocks: u64,
-    /// How long the card pauses when it is programmed anew (§6.2.1: each change delays one interrupt, six in figure 1).
-    pub programming_pause: Span,
-}
-
-impl Default for Hypothesis {
-    fn default() -> Self {
-        Self {
-            output_lead_blocks: 1,
-            programming_pause: Span::from_millis(3),
-        }
-    }
-}
 
 /// What the driver calls once an interrupt.
 pub trait Processing: Send {
@@ -72,6 +56,8 @@ pub struct DriverCore<P> {
     phase: Phase,
     received: Vec<i16>,
     transmit: Vec<i16>,
+    /// Pieces of this call's output that are delivered.
+    delivered: u32,
 }
 
 impl<P: Processing> DriverCore<P> {
@@ -101,15 +87,14 @@ impl<P: Processing> DriverCore<P> {
             phase,
             received,
             transmit,
+            delivered: 0,
         }
     }
 
     fn cursor(epoch: usize, programming: Programming, hypothesis: Hypothesis) -> Cursor {
-        // At the k-th interrupt, k blocks have gone out; its own call writes the block `lead` further on.
-        let lead = programming
-            .setting
-            .samples_in(1 + hypothesis.output_lead_blocks);
-        Cursor::new(epoch, programming, lead)
+        let setting = programming.setting;
+        let lead = hypothesis.lead_samples(setting);
+        Cursor::new(epoch, programming, setting.samples_in(1) + lead)
     }
 
     /// Whether an interrupt has been raised that is not served yet.
@@ -137,28 +122,53 @@ impl<P: Processing> DriverCore<P> {
         &mut self.processing
     }
 
-    /// The first half of a call: takes the input and works on it. Returns what that costs on the study's machine.
+    /// The first part of a call: takes the input and works on it, unless the output has run dry. Returns what each of the call's
+    /// pieces costs on the study's machine.
     pub fn begin(&mut self, now: Instant) -> Service {
         let block = self.block();
+        self.report.calls.add(1);
+        if self.phase >= Phase::Training {
+            let waited = now.saturating_since(self.raised_at());
+            self.report.begin_latest_ns.raise_to(waited.as_nanos());
+        }
+        if self.cursor.is_dry(now) {
+            let lost = self.cursor.skip(now, block as u64);
+            self.report.samples_lost.add(lost);
+            self.report.samples_underrun.add(block as u64);
+            self.report.blocks_abandoned.add(1);
+            self.delivered = self.pieces();
+            return self.costs.abandoned;
+        }
         let taken = self
             .cursor
             .take(&self.card, now, &mut self.received[..block]);
         self.report.samples_lost.add(taken.lost);
         self.report.samples_undelivered.add(taken.missing);
-        self.report.calls.add(1);
         self.processing.process(
             now,
             &self.received[..taken.samples],
             &mut self.transmit[..block],
         );
-        self.costs.call(self.phase, self.processing.recognised())
+        self.delivered = 0;
+        let cost = self.costs.call(self.phase, self.processing.recognised());
+        Service::from_nanos(cost.as_nanos() / u64::from(self.hypothesis.pieces))
     }
 
-    /// The second half: delivers the output, and follows the call into its next phase. Returns whether there is a new one.
+    /// Delivers the next piece of the output. Returns whether there are more.
+    pub fn deliver(&mut self, now: Instant) -> bool {
+        let (block, pieces) = (self.block(), self.pieces());
+        if self.delivered < pieces {
+            let end_of = |piece: u32| block * piece as usize / pieces as usize;
+            let piece = end_of(self.delivered)..end_of(self.delivered + 1);
+            let late = self.cursor.put(&self.card, now, &self.transmit[piece]);
+            self.report.samples_underrun.add(late);
+            self.delivered += 1;
+        }
+        self.delivered < pieces
+    }
+
+    /// The end of a call, all of its output delivered: follows the call into its next phase. Returns whether there is a new one.
     pub fn finish(&mut self, now: Instant) -> bool {
-        let block = self.block();
-        let late = self.cursor.put(&self.card, now, &self.transmit[..block]);
-        self.report.samples_underrun.add(late);
         self.served += 1;
         let next = self.processing.phase();
         let changed = next != self.phase;
@@ -170,6 +180,11 @@ impl<P: Processing> DriverCore<P> {
             self.report.end(outcome);
         }
         changed
+    }
+
+    /// Pieces in which a call delivers its output.
+    fn pieces(&self) -> u32 {
+        self.hypothesis.pieces
     }
 
     /// Whether the call's work is over, well or badly.
@@ -213,6 +228,15 @@ pub(crate) enum Trigger {
     Semaphore(SemaphoreId),
 }
 
+/// What a driver that holds a reservation asks for while it runs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Asking {
+    /// Another reservation, when the on-hook phase is over.
+    pub after_on_hook: Option<Reservation>,
+    /// A time constraint for the call that recognises the answer: so long after its interrupt it is to be done.
+    pub recognition_within: Option<Span>,
+}
+
 /// The driver as an activity.
 pub(crate) struct Driver<P> {
     core: DriverCore<P>,
@@ -221,6 +245,9 @@ pub(crate) struct Driver<P> {
     marks: Marks,
     /// Reserve when the on-hook phase is over (§5.4).
     reserves: bool,
+    asking: Asking,
+    /// The call at work has a time constraint.
+    is_constrained: bool,
     /// The run ends no earlier than this, in the call's time.
     linger: Instant,
     state: State,
@@ -232,8 +259,12 @@ enum State {
     New,
     /// Between calls.
     Idle,
-    /// The signal processing is at work.
-    Working,
+    /// A time constraint was asked for before a piece of this cost.
+    Asked(Service),
+    /// The signal processing is at work on a piece of this cost.
+    Working(Service),
+    /// The call that had the time constraint is done.
+    Done,
 }
 
 impl<P: Processing> Driver<P> {
@@ -251,6 +282,8 @@ impl<P: Processing> Driver<P> {
             trigger,
             marks,
             reserves,
+            asking: Asking::default(),
+            is_constrained: false,
             linger,
             state: State::New,
         }
@@ -264,11 +297,36 @@ impl<P: Processing> Driver<P> {
         context.mark(self.marks.phase, [place as u64, 0]);
     }
 
-    /// Asks for the reservation once, as soon as the on-hook phase is over.
-    fn wants_reservation(&mut self) -> bool {
-        let wants = self.reserves && self.core.phase() != Phase::OnHook;
-        self.reserves &= !wants;
-        wants
+    /// The same driver, asking for this besides.
+    pub(crate) fn asking(self, asking: Asking) -> Self {
+        Self { asking, ..self }
+    }
+
+    /// Asks for the reservation once, as soon as the on-hook phase is over, or for another one.
+    fn wants_reservation(&mut self) -> Option<Step> {
+        if self.core.phase() == Phase::OnHook {
+            return None;
+        }
+        if std::mem::take(&mut self.reserves) {
+            return Some(Step::BeginReservation);
+        }
+        let other = self.asking.after_on_hook.take();
+        other.map(Step::ChangeReservation)
+    }
+
+    /// The time constraint of a call that begins and costs so much a piece, if it is the one that is to have one.
+    fn wants_time(&mut self, piece: Service, raised: Instant, now: Instant) -> Option<Step> {
+        let within = self.asking.recognition_within?;
+        if !self.core.processing().recognised() {
+            return None;
+        }
+        self.asking.recognition_within = None;
+        let all = Service::from_nanos(piece.as_nanos() * u64::from(self.core.pieces()));
+        // A twentieth more, for what interrupts take.
+        let service = all + all / 20;
+        let constraint = TimeConstraint::new(now, raised + within, service).ok()?;
+        self.state = State::Asked(piece);
+        Some(Step::BeginConstraint(constraint))
     }
 
     fn finish(&mut self, context: &mut dyn Context) {
@@ -303,8 +361,12 @@ impl<P: Processing> Driver<P> {
                 self.marks.call_begin,
                 [self.core.pending(now), raised.as_nanos()],
             );
-            self.state = State::Working;
-            return Step::Charge(self.core.begin(now));
+            let cost = self.core.begin(now);
+            if let Some(asks) = self.wants_time(cost, raised, host_now) {
+                return asks;
+            }
+            self.state = State::Working(cost);
+            return Step::Charge(cost);
         }
         match self.trigger {
             Trigger::Semaphore(semaphore) => Step::Wait(semaphore),
@@ -323,14 +385,31 @@ impl<P: Processing> Body for Driver<P> {
                 self.mark_phase(context);
                 self.state = State::Idle;
             }
-            State::Working => self.finish(context),
+            State::Working(cost) => {
+                let now = self.clock.call_time(context.now());
+                if self.core.deliver(now) {
+                    return Step::Charge(cost);
+                }
+                let was_constrained = std::mem::take(&mut self.is_constrained);
+                self.finish(context);
+                if was_constrained {
+                    self.state = State::Done;
+                    return Step::EndConstraint;
+                }
+            }
+            State::Asked(cost) => {
+                self.is_constrained = context.granted();
+                self.state = State::Working(cost);
+                return Step::Charge(cost);
+            }
+            State::Done => self.state = State::Idle,
             State::Idle => {}
         }
         if self.core.is_over() && self.clock.call_time(context.now()) >= self.linger {
             return Step::EndRun;
         }
-        if self.wants_reservation() {
-            return Step::BeginReservation;
+        if let Some(asks) = self.wants_reservation() {
+            return asks;
         }
         self.next(context)
     }

@@ -11,12 +11,13 @@ use laxity_model::{Body, Context, Instant, Span, Step};
 use super::card::{Card, Programming, Setting};
 use super::clock::CallClock;
 use super::exchange::Exchange;
+use super::far_profile::FarProfile;
 use super::phase::Timing;
 use super::report::Report;
 use crate::bits::BitSink;
 use crate::link::LineRates;
 use crate::link::endpoint::{self, Endpoint};
-use crate::pump::{FarPump, HandshakeConfig, Line, LineConfig, PumpState};
+use crate::pump::{FarPump, Line, LineConfig, PumpState};
 
 /// The delay of the network in one direction, besides the line's own.
 pub const ONE_WAY: Span = Span::from_millis(40);
@@ -54,8 +55,14 @@ impl FarEnd {
         timing: Timing,
         line: &LineConfig,
         link: endpoint::Config,
+        profile: FarProfile,
     ) -> Self {
         let before_training = timing.before_training;
+        let handshake = profile.handshake(&timing);
+        let link = endpoint::Config {
+            network: profile.network,
+            ..link
+        };
         let far = Self {
             card,
             report,
@@ -63,7 +70,7 @@ impl FarEnd {
             next: 0,
             exchange: Exchange::new(timing),
             line: Line::new(line),
-            pump: FarPump::new(HandshakeConfig::default()),
+            pump: FarPump::new(handshake),
             before_training,
             starts_at: None,
             carrier: false,

@@ -3,6 +3,7 @@
 use laxity_model::{Instant, Span};
 
 use super::driver::Processing;
+use super::far_profile::FarProfile;
 use super::load::Load;
 use super::phase::{Phase, Timing};
 use super::report::{Outcome, Report};
@@ -11,7 +12,7 @@ use crate::link::LineRates;
 use crate::link::at::{DialString, Interpreter, Request, ResultCode};
 use crate::link::endpoint::{self, Endpoint};
 use crate::link::tones::{Generator, ToneDetector};
-use crate::pump::{HandshakeConfig, NearPump, PumpState};
+use crate::pump::{NearPump, PumpState};
 
 /// No dial tone for so long: the exchange is dead.
 const DIAL_TONE_LIMIT: Span = Span::from_secs(5);
@@ -65,12 +66,12 @@ impl NearModem {
     #[must_use]
     pub fn new(timing: Timing, link: endpoint::Config, further_receivers: usize) -> Self {
         Self {
-            timing,
             commands: Interpreter::new(),
             dialled: None,
             stage: Stage::OnHook(ToneDetector::ringing(7_200)),
             recognised: false,
-            pump: NearPump::new(HandshakeConfig::default()),
+            pump: NearPump::new(FarProfile::near_handshake(&timing)),
+            timing,
             endpoint: Endpoint::client(link),
             bits: Vec::new(),
             load: Load::new(further_receivers),

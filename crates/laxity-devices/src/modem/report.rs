@@ -22,6 +22,11 @@ impl Counter {
         self.0.store(n, Ordering::Relaxed);
     }
 
+    /// Replaces the count by this if it is more.
+    pub fn raise_to(&self, n: u64) {
+        self.0.fetch_max(n, Ordering::Relaxed);
+    }
+
     /// The count.
     #[must_use]
     pub fn get(&self) -> u64 {
@@ -58,6 +63,10 @@ pub struct Report {
     /// Input samples that the far end had not produced when their time came. Not the driver's fault: more than none makes the
     /// run worthless.
     pub samples_undelivered: Counter,
+    /// Blocks that were not worked on, because their call began after the output had run dry. Their output counts as underrun.
+    pub blocks_abandoned: Counter,
+    /// The longest time from an interrupt to the begin of its call since training began, in nanoseconds.
+    pub begin_latest_ns: Counter,
     /// Calls of the signal processing.
     pub calls: Counter,
     /// Retrainings since the first data.

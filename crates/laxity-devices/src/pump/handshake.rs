@@ -16,8 +16,15 @@ pub struct HandshakeConfig {
     /// Time for one attempt to train, ms.
     pub attempt_ms: u32,
     /// Attempts in a row that may fail before the line counts as lost. An attempt has failed if it
-    /// took too long, or if what was agreed did not last a second.
+    /// took too long, or if what was agreed did not last.
     pub attempts: u32,
+    /// What was agreed has lasted once data has flowed for so long, ms.
+    pub lasting_ms: u32,
+    /// Silence before each training but the first, ms: what a real modem spends on finding out anew
+    /// what it has in front of it, before the signals that train equalizers. Best equal at both ends.
+    pub pause_ms: u32,
+    /// The fastest of the codes that this end may ask for, counted from 0.
+    pub fastest: u8,
 }
 
 impl Default for HandshakeConfig {
@@ -25,6 +32,9 @@ impl Default for HandshakeConfig {
         Self {
             attempt_ms: 3000,
             attempts: 4,
+            lasting_ms: 1000,
+            pause_ms: 0,
+            fastest: 0,
         }
     }
 }
@@ -66,6 +76,8 @@ pub(crate) struct Handshake {
     phase: Phase,
     /// Samples in this phase.
     age: u64,
+    /// Samples of silence at the beginning of this phase.
+    pause: u64,
     wish: u8,
     peer: Message,
     sending: Option<u8>,
@@ -93,6 +105,7 @@ impl Handshake {
             codes,
             phase: Phase::Idle,
             age: 0,
+            pause: 0,
             wish: 0,
             peer: Message::default(),
             sending: None,
@@ -104,20 +117,25 @@ impl Handshake {
 
     pub(crate) fn start(&mut self) -> Effect {
         self.failures = 0;
-        self.attempt()
+        self.attempt(0)
     }
 
-    fn attempt(&mut self) -> Effect {
+    fn attempt(&mut self, pause_ms: u32) -> Effect {
         self.phase = Phase::Training;
         self.age = 0;
+        self.pause = u64::from(pause_ms) * u64::from(self.samples_per_ms);
         (self.wish, self.peer, self.sending, self.receiving) = (0, Message::default(), None, None);
-        Effect::Restart
+        if self.pause > 0 {
+            Effect::Stop
+        } else {
+            Effect::Restart
+        }
     }
 
     fn fail(&mut self) -> Effect {
         self.failures += 1;
         if self.failures < self.config.attempts {
-            return self.attempt();
+            return self.attempt(self.config.pause_ms);
         }
         self.phase = Phase::Lost;
         Effect::Stop
@@ -127,8 +145,12 @@ impl Handshake {
     fn retrain(&mut self) -> Effect {
         let in_data = self.phase == Phase::Data;
         self.retrainings += u32::from(in_data);
-        let lasted = in_data && self.age >= 1000 * u64::from(self.samples_per_ms);
-        if lasted { self.attempt() } else { self.fail() }
+        let lasted = in_data && self.age >= self.lasting();
+        if lasted {
+            self.attempt(self.config.pause_ms)
+        } else {
+            self.fail()
+        }
     }
 
     /// Ends everything: idle and silent.
@@ -142,8 +164,9 @@ impl Handshake {
         self.age += 1;
         let limit = u64::from(self.config.attempt_ms) * u64::from(self.samples_per_ms);
         match self.phase {
-            Phase::Training if self.age > limit => Some(self.fail()),
-            Phase::Data if self.age == 1000 * u64::from(self.samples_per_ms) => {
+            Phase::Training if self.age == self.pause && self.pause > 0 => Some(Effect::Restart),
+            Phase::Training if self.age > self.pause + limit => Some(self.fail()),
+            Phase::Data if self.age == self.lasting() => {
                 self.failures = 0;
                 None
             }
@@ -151,7 +174,20 @@ impl Handshake {
         }
     }
 
+    /// Samples after which what was agreed has lasted.
+    fn lasting(&self) -> u64 {
+        u64::from(self.config.lasting_ms) * u64::from(self.samples_per_ms)
+    }
+
+    /// Whether this end says nothing and hears nothing yet.
+    fn is_pausing(&self) -> bool {
+        self.phase == Phase::Training && self.age < self.pause
+    }
+
     pub(crate) fn receive(&mut self, event: Event) -> Option<Effect> {
+        if self.is_pausing() {
+            return None;
+        }
         match event {
             Event::Trained(snr_db) => {
                 let fastest = self
@@ -159,7 +195,10 @@ impl Handshake {
                     .iter()
                     .position(|c| snr_db >= c.required_snr_db());
                 // The slowest is tried on any line.
-                self.wish = fastest.map_or(self.codes.len(), |i| i + 1) as u8;
+                let wish = fastest.map_or(self.codes.len(), |i| i + 1) as u8;
+                self.wish = wish
+                    .max(self.config.fastest + 1)
+                    .min(self.codes.len() as u8);
                 None
             }
             Event::Frame(message) => self.hear(message),
@@ -202,6 +241,7 @@ impl Handshake {
         match self.phase {
             Phase::Idle | Phase::Lost => Want::Silence,
             Phase::Data => Want::Data,
+            Phase::Training if self.is_pausing() => Want::Silence,
             Phase::Training if self.sending.is_some() => Want::Data,
             Phase::Training if self.peer.wish != 0 && self.wish != 0 => Want::Frames,
             Phase::Training => Want::Superframes,
@@ -314,6 +354,7 @@ mod tests {
         let mut end = started(HandshakeConfig {
             attempt_ms: 10,
             attempts: 3,
+            ..HandshakeConfig::default()
         });
         let effects: Vec<Effect> = (0..1000).filter_map(|_| end.tick()).collect();
         assert_eq!(effects, [Effect::Restart, Effect::Restart, Effect::Stop]);
@@ -342,6 +383,42 @@ mod tests {
             end.sending(2);
         }
         assert_eq!(end.retrainings(), 20);
+    }
+
+    #[test]
+    fn a_retraining_begins_with_a_pause_in_which_nothing_is_said_or_heard() {
+        let mut end = started(HandshakeConfig {
+            pause_ms: 100,
+            lasting_ms: 10,
+            ..HandshakeConfig::default()
+        });
+        assert_eq!(end.want(), Want::Superframes, "the first training has none");
+        end.receive(Event::Trained(60.0));
+        end.receive(frame(2, 1, true));
+        end.sending(2);
+        assert!((0..80).all(|_| end.tick().is_none()));
+        assert_eq!(end.receive(Event::Degraded), Some(Effect::Stop));
+        assert_eq!(end.receive(frame(2, 1, true)), None);
+        let effects: Vec<_> = (0..799).filter_map(|_| end.tick()).collect();
+        assert_eq!((effects.len(), end.want()), (0, Want::Silence));
+        assert_eq!(end.tick(), Some(Effect::Restart));
+        assert_eq!(end.want(), Want::Superframes);
+        // The attempt's time begins after the pause.
+        assert!((0..24_000).all(|_| end.tick().is_none()));
+        assert_eq!(end.tick(), Some(Effect::Stop));
+    }
+
+    #[test]
+    fn an_end_may_refuse_the_fastest_rates() {
+        let mut end = started(HandshakeConfig {
+            fastest: 2,
+            ..HandshakeConfig::default()
+        });
+        end.receive(Event::Trained(60.0));
+        assert_eq!(end.message().wish, 3);
+        // A line that is worse decides by itself.
+        end.receive(Event::Trained(20.0));
+        assert!(end.message().wish > 3);
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod fir;
 mod handshake;
 mod line;
 mod mapper;
-mod noise;
+pub(crate) mod noise;
 mod normal;
 mod receiver;
 mod resample;

@@ -47,6 +47,14 @@ pub enum Label {
     ReservationBegin,
     /// Its reservation was given back.
     ReservationEnd,
+    /// It was granted another reservation.
+    ReservationChange,
+    /// It was granted a time constraint.
+    ConstraintBegin,
+    /// Its time constraint was ended.
+    ConstraintEnd,
+    /// What it asked for was refused.
+    Refused,
     /// An event of the application's own.
     Mark(Mark),
 }
@@ -151,6 +159,10 @@ impl<F: FnMut(Drawn)> Drawing<'_, F> {
             K::SlotEnd => self.slot(event, false),
             K::ReservationBegin => self.point(event, Label::ReservationBegin, event.args),
             K::ReservationEnd => self.point(event, Label::ReservationEnd, [0; 2]),
+            K::ReservationChange => self.point(event, Label::ReservationChange, event.args),
+            K::ConstraintBegin => self.point(event, Label::ConstraintBegin, event.args),
+            K::ConstraintEnd => self.point(event, Label::ConstraintEnd, [event.args[0], 0]),
+            K::Refused => self.point(event, Label::Refused, [0; 2]),
             K::Disturbed => self.disturbed(event),
             K::Mark(mark) if trace.is_level(mark) => {
                 self.draw(event.at, Lane::Level(mark), Edge::Level(event.args[0]));

@@ -31,7 +31,7 @@ impl Request {
 }
 
 /// An experiment.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Study {
     /// What the command line calls it.
     pub name: &'static str,

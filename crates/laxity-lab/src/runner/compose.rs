@@ -2,7 +2,7 @@
 
 use laxity_devices::link::endpoint;
 use laxity_devices::modem::{
-    Call, CallConfig, Costs, DriverPlacement, Hypothesis, Installed, Timing,
+    Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Installed, Timing,
 };
 use laxity_devices::pump::LineConfig;
 use laxity_model::{Activity, ActivityId, HostError, Mark, Placement, Priority, Program, Span};
@@ -102,6 +102,8 @@ pub fn call_config(device: &ResolvedDevice, bytes: u64, spec: RunSpec) -> CallCo
         further_receivers: spec.further_receivers,
         costs: Costs::STUDY,
         hypothesis: Hypothesis::default(),
+        far: FarProfile::PLAIN,
+        clock: CardClock::default(),
         linger: Span::ZERO,
     }
 }

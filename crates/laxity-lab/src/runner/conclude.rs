@@ -43,7 +43,7 @@ pub(super) fn conclude(
         name: resolved.variants[not_run.variant].name.clone(),
         reason: not_run.reason,
     });
-    let machine = circumstances.live.then(|| machine(runs));
+    let machine = circumstances.live.then(|| machine(steal_ns(runs)));
     RunResults {
         file_version: FILE_VERSION,
         laxity_version: env!("CARGO_PKG_VERSION").into(),
@@ -110,7 +110,14 @@ fn read(path: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_string())
 }
 
-fn machine(runs: &[RunDone]) -> Machine {
+/// Time that the hypervisor took away during all runs, as the kernel counts it.
+fn steal_ns(runs: &[RunDone]) -> u64 {
+    let steal = runs.iter().filter_map(|run| run.record.steal);
+    steal.map(laxity_model::Span::as_nanos).sum()
+}
+
+/// This machine, as far as its timing depends on it.
+pub(crate) fn machine(steal_ns: u64) -> Machine {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info
         .lines()
@@ -127,11 +134,7 @@ fn machine(runs: &[RunDone]) -> Machine {
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .unwrap_or_default(),
         hypervisor: has_hypervisor.then(vendor),
-        steal_ns: runs
-            .iter()
-            .filter_map(|run| run.record.steal)
-            .map(laxity_model::Span::as_nanos)
-            .sum(),
+        steal_ns,
     }
 }
 

@@ -5,9 +5,9 @@
 //! * [`observe`]: from events to observations; [`aggregate`]: from runs to results and verdicts.
 
 pub mod aggregate;
-mod commands;
+pub(crate) mod commands;
 pub mod compose;
-mod conclude;
+pub(crate) mod conclude;
 pub mod live;
 pub mod observe;
 pub mod plan;
@@ -117,7 +117,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    fn of(error: HostError, variant: &ResolvedVariant) -> Self {
+    pub(crate) fn of(error: HostError, variant: &ResolvedVariant) -> Self {
         let variant = variant.name.clone();
         match error {
             HostError::Refused(reason) => Self::Refused { variant, reason },

@@ -35,11 +35,11 @@ pub fn observe(record: &RunRecord, probes: &Probes) -> Seen {
 }
 
 /// The stretches in which the machine stood still, for asking what overlaps them.
-struct Disturbances<'a>(&'a [Disturbance]);
+pub(crate) struct Disturbances<'a>(pub(crate) &'a [Disturbance]);
 
 impl Disturbances<'_> {
     /// Whether any overlaps the time from `from` to `to`, ends included. O(log n).
-    fn overlap(&self, from: Instant, to: Instant) -> bool {
+    pub(crate) fn overlap(&self, from: Instant, to: Instant) -> bool {
         let first = self.0.partition_point(|disturbance| disturbance.to < from);
         self.0
             .get(first)
@@ -59,8 +59,26 @@ struct Reader<'a> {
     interrupt_entered: Option<Instant>,
     deferred: DeferredQueue,
     call: Option<(Instant, Instant)>,
+    busy: BusyPeriod,
     damage: u64,
     connected_from: Option<(Instant, Service)>,
+}
+
+/// Calls of which each was asked for before the one before it was over: the lateness of the first is handed down to all.
+#[derive(Default)]
+struct BusyPeriod {
+    from: Instant,
+    to: Option<Instant>,
+}
+
+impl BusyPeriod {
+    /// Takes the next call, from its interrupt to its end; returns when the busy period began that it belongs to.
+    fn take(&mut self, raised: Instant, ended: Instant) -> Instant {
+        if self.to.replace(ended).is_none_or(|before| before < raised) {
+            self.from = raised;
+        }
+        self.from
+    }
 }
 
 /// The stretch over which the queue of deferred calls has not been empty.
@@ -85,6 +103,7 @@ impl<'a> Reader<'a> {
             interrupt_entered: None,
             deferred: DeferredQueue::default(),
             call: None,
+            busy: BusyPeriod::default(),
             damage: 0,
             connected_from: None,
         }
@@ -244,14 +263,16 @@ impl<'a> Reader<'a> {
         self.seen
             .processing
             .record(event.at.saturating_since(began).as_nanos());
-        self.record_span(Quantity::ResponseTime, raised, event.at);
-        self.record(Quantity::SamplesPending, pending, raised, event.at);
-        self.record(
-            Quantity::SamplesLost,
-            damage - self.damage,
-            raised,
-            event.at,
-        );
+        let busy_from = self.busy.take(raised, event.at);
+        let response = event.at.saturating_since(raised).as_nanos();
+        let lost = damage - self.damage;
+        for (quantity, value) in [
+            (Quantity::ResponseTime, response),
+            (Quantity::SamplesPending, pending),
+            (Quantity::SamplesLost, lost),
+        ] {
+            self.record(quantity, value, busy_from, event.at);
+        }
         self.damage = damage;
     }
 
@@ -277,6 +298,16 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lateness_is_handed_down_through_a_busy_period() {
+        let at = Instant::from_millis;
+        let mut busy = BusyPeriod::default();
+        assert_eq!(busy.take(at(10), at(70)), at(10), "it was late");
+        assert_eq!(busy.take(at(22), at(72)), at(10));
+        assert_eq!(busy.take(at(72), at(74)), at(10), "asked for at its end");
+        assert_eq!(busy.take(at(85), at(87)), at(85), "all was served between");
+    }
 
     #[test]
     fn overlap_counts_the_ends() {

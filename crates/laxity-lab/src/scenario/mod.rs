@@ -15,7 +15,7 @@ mod control;
 pub(crate) mod diagnostic;
 mod expectations;
 mod placing;
-mod reader;
+pub(crate) mod reader;
 mod resolve;
 mod sections;
 mod syntax;

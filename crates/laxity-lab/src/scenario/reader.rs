@@ -11,46 +11,46 @@ use super::diagnostic::{Diagnostic, Severity, Source, alternatives, nearest};
 use super::units::{self, UnitError};
 
 /// A place in the file, in bytes.
-pub(super) type Place = Range<usize>;
+pub(crate) type Place = Range<usize>;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Found<T> {
-    pub(super) value: T,
-    pub(super) place: Place,
+pub(crate) struct Found<T> {
+    pub(crate) value: T,
+    pub(crate) place: Place,
 }
 
 /// Nobody reads more; and each costs a search for its line.
 const MOST_FINDINGS: usize = 100;
 
 /// Collects what is wrong.
-pub(super) struct Findings<'s> {
+pub(crate) struct Findings<'s> {
     source: Source<'s>,
     list: RefCell<Vec<Diagnostic>>,
 }
 
 impl<'s> Findings<'s> {
-    pub(super) fn new(source: Source<'s>) -> Self {
+    pub(crate) fn new(source: Source<'s>) -> Self {
         Self {
             source,
             list: RefCell::new(Vec::new()),
         }
     }
 
-    pub(super) fn error(&self, place: &Place, cause: impl Into<String>, remedy: impl Into<String>) {
+    pub(crate) fn error(&self, place: &Place, cause: impl Into<String>, remedy: impl Into<String>) {
         self.push(Severity::Error, place, cause.into(), remedy.into());
     }
 
-    pub(super) fn note(&self, place: &Place, cause: impl Into<String>, remedy: impl Into<String>) {
+    pub(crate) fn note(&self, place: &Place, cause: impl Into<String>, remedy: impl Into<String>) {
         self.push(Severity::Note, place, cause.into(), remedy.into());
     }
 
-    pub(super) fn unit_error(&self, place: &Place, error: UnitError) {
+    pub(crate) fn unit_error(&self, place: &Place, error: UnitError) {
         self.error(place, error.cause, error.remedy);
     }
 
     /// A name that is not declared.
-    pub(super) fn unknown<'n>(
+    pub(crate) fn unknown<'n>(
         &self,
         what: &str,
         name: &Found<&str>,
@@ -93,7 +93,7 @@ impl<'s> Findings<'s> {
     }
 
     /// All findings in the order of the file.
-    pub(super) fn into_sorted(self) -> Vec<Diagnostic> {
+    pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_inner();
         list.sort_by_key(|finding| (finding.line, finding.column));
         list
@@ -109,50 +109,50 @@ fn suggestion<'n>(word: &str, valid: impl Iterator<Item = &'n str> + Clone) -> S
 }
 
 /// A quantity that is written as a string with its unit.
-pub(super) struct Quantity<T> {
-    pub(super) what: &'static str,
-    pub(super) example: &'static str,
-    pub(super) parse: fn(&str) -> Result<T, UnitError>,
+pub(crate) struct Quantity<T> {
+    pub(crate) what: &'static str,
+    pub(crate) example: &'static str,
+    pub(crate) parse: fn(&str) -> Result<T, UnitError>,
 }
 
 /// A duration.
-pub(super) const SPAN: Quantity<laxity_model::Span> = Quantity {
+pub(crate) const SPAN: Quantity<laxity_model::Span> = Quantity {
     what: "a duration",
     example: "8ms",
     parse: units::span,
 };
 /// Processor time.
-pub(super) const SERVICE: Quantity<laxity_model::Service> = Quantity {
+pub(crate) const SERVICE: Quantity<laxity_model::Service> = Quantity {
     what: "a duration",
     example: "8ms",
     parse: units::service,
 };
 /// A reservation.
-pub(super) const RESERVATION: Quantity<laxity_model::Reservation> = Quantity {
+pub(crate) const RESERVATION: Quantity<laxity_model::Reservation> = Quantity {
     what: "a reservation",
     example: "2ms/8ms",
     parse: units::reservation,
 };
 /// A load with its tolerance.
-pub(super) const LOAD: Quantity<units::Load> = Quantity {
+pub(crate) const LOAD: Quantity<units::Load> = Quantity {
     what: "a load",
     example: "14.7 % ± 0.7",
     parse: units::load,
 };
 /// A signal-to-noise ratio.
-pub(super) const LEVEL: Quantity<u64> = Quantity {
+pub(crate) const LEVEL: Quantity<u64> = Quantity {
     what: "a level",
     example: "52 dB",
     parse: units::level_mdb,
 };
 /// A clock's offset.
-pub(super) const OFFSET: Quantity<i64> = Quantity {
+pub(crate) const OFFSET: Quantity<i64> = Quantity {
     what: "a clock offset",
     example: "50 ppm",
     parse: units::offset_ppb,
 };
 /// A carrier's offset.
-pub(super) const FREQUENCY: Quantity<i64> = Quantity {
+pub(crate) const FREQUENCY: Quantity<i64> = Quantity {
     what: "a frequency",
     example: "0.5 Hz",
     parse: units::frequency_mhz,
@@ -160,23 +160,23 @@ pub(super) const FREQUENCY: Quantity<i64> = Quantity {
 
 /// One table of the file.
 #[derive(Clone)]
-pub(super) struct Section<'a> {
-    pub(super) findings: &'a Findings<'a>,
+pub(crate) struct Section<'a> {
+    pub(crate) findings: &'a Findings<'a>,
     /// Its name as a person would say it: `[tasks.rogue]`.
-    pub(super) path: String,
+    pub(crate) path: String,
     table: &'a DeTable<'a>,
     /// Where it is named.
-    pub(super) place: Place,
+    pub(crate) place: Place,
 }
 
 /// An entry of a table of names, in the order of the file.
-pub(super) struct Entry<'a> {
-    pub(super) name: Found<&'a str>,
-    pub(super) value: &'a Spanned<DeValue<'a>>,
+pub(crate) struct Entry<'a> {
+    pub(crate) name: Found<&'a str>,
+    pub(crate) value: &'a Spanned<DeValue<'a>>,
 }
 
 impl<'a> Section<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         findings: &'a Findings<'a>,
         path: &str,
         table: &'a DeTable<'a>,
@@ -191,7 +191,7 @@ impl<'a> Section<'a> {
     }
 
     /// Reports every key that is not among these.
-    pub(super) fn allow(&self, keys: &[&str]) {
+    pub(crate) fn allow(&self, keys: &[&str]) {
         for entry in self.entries() {
             if !keys.contains(&entry.name.value) && !self.findings.is_full() {
                 self.findings.error(
@@ -204,7 +204,7 @@ impl<'a> Section<'a> {
     }
 
     /// All entries in the order of the file.
-    pub(super) fn entries(&self) -> Vec<Entry<'a>> {
+    pub(crate) fn entries(&self) -> Vec<Entry<'a>> {
         let mut entries: Vec<Entry<'a>> = self
             .table
             .iter()
@@ -220,28 +220,28 @@ impl<'a> Section<'a> {
         entries
     }
 
-    pub(super) fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+    pub(crate) fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.table.get(key)
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.value(key).is_some()
     }
 
     /// Where the key's value stands, or the section if it has none.
-    pub(super) fn place_of(&self, key: &str) -> Place {
+    pub(crate) fn place_of(&self, key: &str) -> Place {
         self.value(key)
             .map_or_else(|| self.place.clone(), Spanned::span)
     }
 
     /// The table under this key, if it is there and is one.
-    pub(super) fn section(&self, key: &str, path: &str) -> Option<Self> {
+    pub(crate) fn section(&self, key: &str, path: &str) -> Option<Self> {
         let entry = self.entries().into_iter().find(|e| e.name.value == key)?;
         self.child(&entry, path)
     }
 
     /// An entry as a table.
-    pub(super) fn child(&self, entry: &Entry<'a>, path: &str) -> Option<Self> {
+    pub(crate) fn child(&self, entry: &Entry<'a>, path: &str) -> Option<Self> {
         match entry.value.get_ref() {
             DeValue::Table(table) => {
                 let place = entry.name.place.clone();
@@ -257,7 +257,7 @@ impl<'a> Section<'a> {
     }
 
     /// Reports that a key is missing, unless it is there but for a slip: that is reported as what it is.
-    pub(super) fn missing(&self, key: &str, example: &str) {
+    pub(crate) fn missing(&self, key: &str, example: &str) {
         let slip = |entry: &Entry<'_>| {
             nearest(entry.name.value, [key]).is_some() && self.findings.reported(&entry.name.place)
         };
@@ -283,7 +283,7 @@ impl<'a> Section<'a> {
     }
 
     /// A string.
-    pub(super) fn text(&self, key: &str, wanted: &str, example: &str) -> Option<Found<&'a str>> {
+    pub(crate) fn text(&self, key: &str, wanted: &str, example: &str) -> Option<Found<&'a str>> {
         let value = self.value(key)?;
         match value.get_ref() {
             DeValue::String(text) => Some(Found {
@@ -298,7 +298,7 @@ impl<'a> Section<'a> {
     }
 
     /// A quantity with its unit.
-    pub(super) fn quantity<T>(&self, key: &str, quantity: &Quantity<T>) -> Option<Found<T>> {
+    pub(crate) fn quantity<T>(&self, key: &str, quantity: &Quantity<T>) -> Option<Found<T>> {
         let value = self.value(key)?;
         if let DeValue::Integer(_) | DeValue::Float(_) = value.get_ref() {
             self.findings.error(
@@ -316,7 +316,7 @@ impl<'a> Section<'a> {
     }
 
     /// What `parse` makes of a text; its error is reported at the text.
-    pub(super) fn parsed<T>(
+    pub(crate) fn parsed<T>(
         &self,
         text: &Found<&str>,
         parse: impl FnOnce(&str) -> Result<T, UnitError>,
@@ -332,7 +332,7 @@ impl<'a> Section<'a> {
     }
 
     /// A quantity within bounds; zero gets a message of its own where it is out.
-    pub(super) fn quantity_in<T: PartialOrd + Default + Copy>(
+    pub(crate) fn quantity_in<T: PartialOrd + Default + Copy>(
         &self,
         key: &str,
         quantity: &Quantity<T>,
@@ -355,7 +355,7 @@ impl<'a> Section<'a> {
     }
 
     /// A plain integer within bounds.
-    pub(super) fn integer(&self, key: &str, range: &RangeInclusive<u64>) -> Option<Found<u64>> {
+    pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>) -> Option<Found<u64>> {
         let value = self.value(key)?;
         let DeValue::Integer(integer) = value.get_ref() else {
             self.mismatch(key, value, "an integer", &range.start().max(&1).to_string());
@@ -378,7 +378,7 @@ impl<'a> Section<'a> {
     }
 
     /// One of a few words.
-    pub(super) fn choice<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Found<T>> {
+    pub(crate) fn choice<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<Found<T>> {
         let names = words.iter().map(|(name, _)| *name);
         let example = names.clone().next().unwrap_or_default();
         let wanted = alternatives(names.clone());
@@ -400,7 +400,7 @@ impl<'a> Section<'a> {
     }
 
     /// A list of strings.
-    pub(super) fn texts(&self, key: &str, example: &str) -> Option<Vec<Found<&'a str>>> {
+    pub(crate) fn texts(&self, key: &str, example: &str) -> Option<Vec<Found<&'a str>>> {
         let value = self.value(key)?;
         let DeValue::Array(array) = value.get_ref() else {
             self.mismatch(key, value, "a list of strings", example);
@@ -420,7 +420,7 @@ impl<'a> Section<'a> {
     }
 
     /// Tables in a list: `limits = [{ … }, { … }]`.
-    pub(super) fn sections(&self, key: &str, path: &str, example: &str) -> Option<Vec<Self>> {
+    pub(crate) fn sections(&self, key: &str, path: &str, example: &str) -> Option<Vec<Self>> {
         let value = self.value(key)?;
         let DeValue::Array(array) = value.get_ref() else {
             self.mismatch(key, value, "a list of tables", example);
@@ -440,12 +440,12 @@ impl<'a> Section<'a> {
 }
 
 /// The integer, if it fits 64 bits and is not negative.
-pub(super) fn unsigned(integer: &DeInteger<'_>) -> Option<u64> {
+pub(crate) fn unsigned(integer: &DeInteger<'_>) -> Option<u64> {
     u64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
 /// No message repeats more of the file than a line holds.
-pub(super) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     const LONGEST: usize = 40;
     if text.chars().count() <= LONGEST {
         return text.to_owned();
@@ -455,7 +455,7 @@ pub(super) fn shortened(text: &str) -> String {
 }
 
 /// A value as a message names it.
-pub(super) fn describe(value: &DeValue<'_>) -> String {
+pub(crate) fn describe(value: &DeValue<'_>) -> String {
     let show = |kind: &str, value: &dyn fmt::Display| {
         format!("the {kind} `{}`", shortened(&value.to_string()))
     };

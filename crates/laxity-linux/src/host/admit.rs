@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use laxity_model::slots::{PlanCosts, SlotTable, plan};
 use laxity_model::{
-    Activity, ActivityId, Enforcer, Grade, Grant, HostError, Outside, Placement, ProcessorId,
-    Program, Reservation, Service,
+    Activity, ActivityId, Enforcer, Grade, Grant, HostError, Outside, Placement, Priority,
+    ProcessorId, Program, Reservation, Service,
 };
 
 use super::LiveConfig;
 use super::map;
-use crate::holding::Place;
+use crate::holding::{Place, Sitting};
 use crate::proc::{self, RealTimeThread};
 use crate::sched::Policy;
-use crate::slots::{Bell, CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT, Seat};
+use crate::slots::{Bell, CHARGE_PER_SLOT, Desk, MOST_SHARE_PPM, SHORTEST_SLOT, Seat};
 
 /// The highest interrupt level there is.
 const HIGHEST_LEVEL: u8 = 31;
@@ -25,6 +25,10 @@ pub(crate) struct ProcessorSlots {
     pub(crate) table: SlotTable,
     pub(crate) seats: Vec<Arc<Seat>>,
     pub(crate) bell: Arc<Bell>,
+    /// Where changes are asked for.
+    pub(crate) desk: Arc<Desk>,
+    /// What the table was planned by.
+    pub(crate) costs: PlanCosts,
     /// The kinds of confinement that must be calibrated.
     pub(crate) confined: bool,
 }
@@ -56,6 +60,14 @@ pub(crate) fn check(program: &Program, config: &LiveConfig) -> Result<(), HostEr
             program.processors,
             config.processors.len()
         )));
+    }
+    for constrained in &program.constrained {
+        let asker = program.activities.get(constrained.index());
+        if !asker.is_some_and(|a| matches!(a.placement, Placement::Thread(_))) {
+            return bad(format!(
+                "activity {constrained} is to ask for time constraints but is no thread"
+            ));
+        }
     }
     for activity in &program.activities {
         let name = &activity.name;
@@ -101,8 +113,16 @@ pub(crate) fn admit(program: &Program, config: &LiveConfig) -> Result<Admitted, 
     let mut slots = Vec::new();
     for processor in (0..program.processors).map(ProcessorId) {
         if let Some(found) = on_processor(program, config, processor, deadline_ppm)? {
-            for seat in &found.seats {
-                places[seat.activity.index()] = Place::Slots(Arc::clone(seat));
+            for (owner, seat) in found.seats.iter().enumerate() {
+                let sitting = Sitting {
+                    seat: Arc::clone(seat),
+                    desk: Arc::clone(&found.desk),
+                    owner,
+                };
+                places[seat.activity.index()] = match seat.reservation {
+                    Some(_) => Place::Slots(sitting),
+                    None => Place::Guest(sitting),
+                };
             }
             slots.push(found);
         }
@@ -135,6 +155,22 @@ fn reservations(
         })
 }
 
+/// The threads of a processor that have no reservation and may ask for time constraints.
+fn guests(
+    program: &Program,
+    processor: ProcessorId,
+) -> impl Iterator<Item = (ActivityId, Priority)> {
+    let guests = program.constrained.iter();
+    guests.filter_map(move |id| {
+        let activity = program.activities.get(id.index())?;
+        let Placement::Thread(priority) = activity.placement else {
+            return None;
+        };
+        let is_guest = activity.reservation.is_none() && activity.processor == processor;
+        is_guest.then_some((*id, priority))
+    })
+}
+
 fn on_processor(
     program: &Program,
     config: &LiveConfig,
@@ -142,16 +178,20 @@ fn on_processor(
     deadline_ppm: u64,
 ) -> Result<Option<ProcessorSlots>, HostError> {
     let bell = Arc::new(Bell::default());
-    let seats: Vec<Arc<Seat>> = reservations(program, Enforcer::Slots)
+    let holders = reservations(program, Enforcer::Slots)
         .filter(|(_, activity, _, _)| activity.processor == processor)
         .map(|(id, _, reservation, outside)| {
             Arc::new(Seat::new(id, reservation, outside, Arc::clone(&bell)))
-        })
-        .collect();
+        });
+    let guests = guests(program, processor).map(|(id, priority)| {
+        let outside = Outside::Timesharing(priority);
+        Arc::new(Seat::new(id, None, outside, Arc::clone(&bell)))
+    });
+    let seats: Vec<Arc<Seat>> = holders.chain(guests).collect();
     if seats.is_empty() {
         return Ok(None);
     }
-    let requests: Vec<Reservation> = seats.iter().map(|seat| seat.reservation).collect();
+    let requests: Vec<Reservation> = seats.iter().filter_map(|seat| seat.reservation).collect();
     let costs = PlanCosts {
         per_slot: Service::from_nanos(CHARGE_PER_SLOT.as_nanos()),
         max_share_ppm: MOST_SHARE_PPM,
@@ -170,7 +210,9 @@ fn on_processor(
         cpu: config.processors[processor.index()],
         table,
         seats,
+        desk: Arc::new(Desk::new(Arc::clone(&bell))),
         bell,
+        costs,
         confined,
     }))
 }

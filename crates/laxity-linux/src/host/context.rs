@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use laxity_model::ring::Producer;
 use laxity_model::{
-    ActivityId, Context, Event, EventKind, HostError, Instant, Mark, ProcessorId, SemaphoreId,
-    Service,
+    ActivityId, Context, Event, EventKind, HostError, Instant, Mark, ProcessorId, Refused,
+    SemaphoreId, Service,
 };
 
 use super::run::Run;
@@ -39,6 +39,8 @@ pub(crate) struct LiveContext {
     pub(crate) run: Arc<Run>,
     pub(crate) log: Log,
     pub(crate) timed_out: bool,
+    /// What became of what it asked for last.
+    pub(crate) answer: Result<Instant, Refused>,
     /// How many names for marks the program has.
     pub(crate) marks: usize,
     /// Whether it runs on the program's processors.
@@ -75,6 +77,10 @@ impl Context for LiveContext {
 
     fn timed_out(&self) -> bool {
         self.timed_out
+    }
+
+    fn answer(&self) -> Result<Instant, Refused> {
+        self.answer
     }
 
     fn service(&self) -> Service {

@@ -5,7 +5,7 @@ mod collector;
 mod context;
 pub mod map;
 pub(crate) mod run;
-mod semaphore;
+pub(crate) mod semaphore;
 mod supervise;
 pub(crate) mod thread;
 

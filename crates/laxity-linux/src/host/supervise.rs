@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use laxity_model::ring::{self, Consumer, Producer};
 use laxity_model::{
-    ActivityId, Enforcer, HostError, Instant, Program, RunEnd, RunRecord, Span, Usage,
+    ActivityId, Enforcer, Grant, HostError, Instant, Program, RunEnd, RunRecord, Span, Usage,
 };
 
 use super::admit::{self, Admitted, Member};
@@ -109,7 +109,10 @@ pub(super) fn run(
             voluntary_switches: outcome.usage.voluntary_switches,
             involuntary_switches: outcome.usage.involuntary_switches,
             page_faults: outcome.usage.page_faults,
-            grant,
+            grant: grant.map(|grant| Grant {
+                reservation: outcome.reservation.unwrap_or(grant.reservation),
+                ..grant
+            }),
         })
         .collect();
     let steal = proc::steal(&config.processors)
@@ -175,6 +178,7 @@ fn spawn_all(
             cpu: slots.cpu,
             processor: slots.processor,
             table: slots.table,
+            desk: Some((slots.desk, slots.costs)),
             seats: slots.seats,
             bell: slots.bell,
             timing: *timing,

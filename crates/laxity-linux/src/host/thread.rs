@@ -6,8 +6,8 @@ use std::thread;
 
 use laxity_model::ring::Producer;
 use laxity_model::{
-    Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, ReservationRequest,
-    SemaphoreId, Service, Span, Step,
+    Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, Refused, Reservation,
+    ReservationRequest, SemaphoreId, Service, Span, Step, TimeConstraint,
 };
 
 use super::context::{LiveContext, Log};
@@ -42,6 +42,8 @@ pub(crate) struct Start {
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) usage: ThreadUsage,
+    /// The reservation it was granted last, if it asked for one.
+    pub(crate) reservation: Option<Reservation>,
 }
 
 /// Starts the thread. It inherits the starter's policy, so it cannot starve before it has its own.
@@ -162,6 +164,7 @@ impl Worker {
                     activity: id,
                 },
                 timed_out: false,
+                answer: Err(Refused::NothingAsked),
                 marks,
                 counts: activity.placement != Placement::External,
                 service_before: clock::thread_service(),
@@ -179,6 +182,7 @@ impl Worker {
         worker.holding.end();
         Ok(Outcome {
             usage: ThreadUsage::now().since(before),
+            reservation: worker.reservation.map(|request| request.reservation),
         })
     }
 
@@ -220,6 +224,9 @@ impl Worker {
             Step::Yield => thread::yield_now(),
             Step::BeginReservation => return self.begin_reservation(),
             Step::EndReservation => return Ok(self.end_reservation()),
+            Step::ChangeReservation(asked) => return self.change_reservation(asked),
+            Step::BeginConstraint(asked) => return Ok(self.begin_constraint(asked)),
+            Step::EndConstraint => self.end_constraint(),
             Step::Finish => {
                 self.finish();
                 return Ok(Flow::Stop);
@@ -355,9 +362,50 @@ impl Worker {
     }
 
     fn finish(&mut self) {
+        self.end_constraint();
         self.context.log.now(EventKind::Finish, [0, 0]);
         if self.inside.is_some() {
             self.left();
+        }
+    }
+
+    fn change_reservation(&mut self, asked: Reservation) -> Result<Flow, HoldError> {
+        let Some(request) = &mut self.reservation else {
+            return Ok(self.mistake("an activity changed a reservation that it does not declare"));
+        };
+        self.context.answer = self.holding.change(asked)?;
+        if self.context.answer.is_ok() {
+            request.reservation = asked;
+        }
+        let args = [asked.service().as_nanos(), asked.period().as_nanos()];
+        self.record_answer(EventKind::ReservationChange, args);
+        Ok(Flow::Continue)
+    }
+
+    fn begin_constraint(&mut self, asked: TimeConstraint) -> Flow {
+        if !self.holding.may_be_constrained() {
+            return self.mistake(
+                "an activity asked for a time constraint that has no reservation by slots and is not declared to ask",
+            );
+        }
+        self.context.answer = self.holding.constrain(asked);
+        let args = [asked.start().as_nanos(), asked.deadline().as_nanos()];
+        self.record_answer(EventKind::ConstraintBegin, args);
+        Flow::Continue
+    }
+
+    fn end_constraint(&mut self) {
+        if let Some(deadline) = self.holding.release_constraint() {
+            let args = [deadline.as_nanos(), 0];
+            self.context.log.now(EventKind::ConstraintEnd, args);
+        }
+    }
+
+    /// Records what became of what the activity asked for.
+    fn record_answer(&mut self, granted: EventKind, args: [u64; 2]) {
+        match self.context.answer {
+            Ok(_) => self.context.log.now(granted, args),
+            Err(_) => self.context.log.now(EventKind::Refused, [0, 0]),
         }
     }
 
@@ -366,6 +414,7 @@ impl Worker {
             return self.mistake("an activity ended a reservation that it does not declare");
         }
         if self.holding.holds() {
+            self.end_constraint();
             self.holding.end();
             self.recorded = false;
             self.context.log.now(EventKind::ReservationEnd, [0, 0]);

@@ -15,8 +15,10 @@ use crate::host::run::Run;
 use crate::sched::{self, CpuSet, Policy, Restore, Tid};
 use crate::{clock, signals};
 
-const CYCLE: Span = Span::from_millis(1);
-const LENGTH: Span = Span::from_micros(300);
+/// How often there is a slot,
+pub(crate) const CYCLE: Span = Span::from_millis(1);
+/// and how long it is.
+pub(crate) const LENGTH: Span = Span::from_micros(300);
 const CYCLES: u64 = 100;
 /// So many of the edges must be there for their quartiles to mean anything.
 const ENOUGH: usize = CYCLES as usize * 3 / 4;
@@ -56,8 +58,22 @@ pub fn calibrate(cpu: usize, outside: Outside) -> Result<Calibration, HostError>
     )))
 }
 
+/// What the holder of the slots saw.
+pub(crate) struct Observed {
+    /// The edge at which a slot began; one begins every [`CYCLE`].
+    pub(crate) first_edge: Instant,
+    /// The stretches in which the holder could not read the clock.
+    pub(crate) gaps: Vec<(Instant, Instant)>,
+}
+
 /// One measurement, however good.
 fn attempt(cpu: usize, outside: Outside) -> Result<Calibration, HostError> {
+    let observed = watch(cpu, outside, GAP)?;
+    Ok(evaluate(observed.first_edge, &observed.gaps))
+}
+
+/// Gives slots for 0.1 s to a thread that notes all gaps longer than this between its clock readings.
+pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed, HostError> {
     let failed = |error: &dyn std::fmt::Display| HostError::Failed(format!("calibration: {error}"));
     let _restore = Restore::of(Tid::current()).map_err(|error| failed(&error))?;
     let _park = ParkSignal::install();
@@ -87,6 +103,7 @@ fn attempt(cpu: usize, outside: Outside) -> Result<Calibration, HostError> {
         cpu,
         processor: ProcessorId(0),
         table,
+        desk: None,
         seats: vec![Arc::clone(&seat)],
         bell,
         timing: Timing::default(),
@@ -99,7 +116,7 @@ fn attempt(cpu: usize, outside: Outside) -> Result<Calibration, HostError> {
         let run = Arc::clone(&run);
         thread::Builder::new()
             .name("calibration".to_owned())
-            .spawn(move || observe(cpu, &run, &seat))
+            .spawn(move || observe(cpu, gap, &run, &seat))
     };
     while run.ready() < 2 && run.failure().is_none() && observer.is_ok() {
         signals::wait(signals::bell(), Some(clock::now() + Span::from_millis(1)));
@@ -118,11 +135,14 @@ fn attempt(cpu: usize, outside: Outside) -> Result<Calibration, HostError> {
     if let Some(error) = run.failure() {
         return Err(error);
     }
-    Ok(evaluate(origin + PHASE, &gaps))
+    Ok(Observed {
+        first_edge: origin + PHASE,
+        gaps,
+    })
 }
 
 /// Reads the clock until the run ends; returns the stretches in which it could not.
-fn observe(cpu: usize, run: &Run, seat: &Seat) -> Vec<(Instant, Instant)> {
+fn observe(cpu: usize, gap: Span, run: &Run, seat: &Seat) -> Vec<(Instant, Instant)> {
     let mut gaps = Vec::with_capacity(4 * CYCLES as usize);
     let own = Tid::current();
     let set = sched::set_affinity(own, &CpuSet::single(cpu));
@@ -137,7 +157,7 @@ fn observe(cpu: usize, run: &Run, seat: &Seat) -> Vec<(Instant, Instant)> {
     let mut last = clock::now();
     while !run.ended() {
         let now = clock::now();
-        if now.saturating_since(last) > GAP && gaps.len() < gaps.capacity() {
+        if now.saturating_since(last) > gap && gaps.len() < gaps.capacity() {
             gaps.push((last, now));
         }
         last = now;
@@ -168,7 +188,7 @@ fn evaluate(origin: Instant, gaps: &[(Instant, Instant)]) -> Calibration {
 }
 
 /// How long after the nearest edge of the cycle this was, negative before it; `None` if it has nothing to do with that edge.
-fn delay_ns(at: Instant, first_edge: Instant) -> Option<i64> {
+pub(crate) fn delay_ns(at: Instant, first_edge: Instant) -> Option<i64> {
     let cycle = CYCLE.as_nanos() as i64;
     let after = (at.as_nanos() as i64 - first_edge.as_nanos() as i64).rem_euclid(cycle);
     let delay = if after > cycle / 2 {

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::thread;
 
 use laxity_model::ring::Producer;
-use laxity_model::slots::{Command, Dispatcher, SlotTable};
-use laxity_model::{Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Service, Span};
+use laxity_model::slots::{Command, Dispatcher, Ledger, PlanCosts, SlotTable};
+use laxity_model::{
+    Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Reservation, Service, Span,
+};
 
+use super::desk::Desk;
 use super::seat::{Attended, Bell, Seat};
 use super::{EARLY, PHASE, SlotReport, Timing};
 use crate::futex::Woken;
@@ -32,6 +35,8 @@ pub(crate) struct DispatcherStart {
     pub(crate) cpu: usize,
     pub(crate) processor: ProcessorId,
     pub(crate) table: SlotTable,
+    /// Where changes are asked for while it runs, and by which costs they are planned.
+    pub(crate) desk: Option<(Arc<Desk>, PlanCosts)>,
     pub(crate) seats: Vec<Arc<Seat>>,
     pub(crate) bell: Arc<Bell>,
     pub(crate) timing: Timing,
@@ -62,6 +67,7 @@ struct Worker {
     processor: ProcessorId,
     seats: Vec<Attended>,
     bell: Arc<Bell>,
+    desk: Option<(Arc<Desk>, PlanCosts)>,
     timing: Timing,
     ring: Producer,
     run: Arc<Run>,
@@ -79,6 +85,7 @@ impl Worker {
             cpu,
             processor,
             table,
+            desk,
             seats,
             bell,
             timing,
@@ -92,6 +99,7 @@ impl Worker {
             processor,
             seats: seats.into_iter().map(Seat::attend).collect(),
             bell,
+            desk,
             timing,
             ring,
             run: Arc::clone(&run),
@@ -115,6 +123,9 @@ impl Worker {
         }
         for seat in &mut worker.seats {
             seat.abandon();
+        }
+        if let Some((desk, _)) = &worker.desk {
+            desk.close();
         }
         let report = SlotReport {
             cpu,
@@ -144,10 +155,14 @@ impl Worker {
         let ahead = self.timing.leaving;
         let compensation = self.timing.entering.saturating_sub(ahead);
         let lead = EARLY.saturating_sub(ahead);
+        self.open_desk(&table, origin);
         let mut machine = Dispatcher::new(table, origin, lead, compensation);
         while !self.run.ended() {
             let rung = self.bell.number();
             self.answer(machine.current())?;
+            if let Some((desk, _)) = &self.desk {
+                desk.collect(&mut machine);
+            }
             match machine.poll(clock::now() + ahead) {
                 Command::SleepUntil(until) => {
                     let due = until - ahead;
@@ -160,10 +175,24 @@ impl Worker {
                     let now = clock::spin_until(due, || false);
                     self.testify(due, now);
                 }
-                Command::Switch { from, to, edge } => self.switch(from, to, edge)?,
+                Command::Switch { from, to, edge } => {
+                    let free_until = machine.calendar().at(edge).until;
+                    self.switch((from, to), edge, free_until)?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// From now on changes may be asked for: the run has not begun yet.
+    fn open_desk(&self, table: &SlotTable, origin: Instant) {
+        if let Some((desk, costs)) = &self.desk {
+            let held = self.seats.iter().map_while(Attended::reservation);
+            let held: Vec<Reservation> = held.collect();
+            let others = self.seats.len() - held.len();
+            let table = (table.clone(), origin);
+            desk.open(Ledger::new((held, others), table, *costs, Span::ZERO));
+        }
     }
 
     /// Only the witness ranks above, and the machine itself: what kept the dispatcher from an edge was one of them. The witness
@@ -208,13 +237,13 @@ impl Worker {
 
     fn switch(
         &mut self,
-        from: Option<usize>,
-        to: Option<usize>,
+        (from, to): (Option<usize>, Option<usize>),
         edge: Instant,
+        free_until: Instant,
     ) -> Result<(), SchedError> {
         if let Some(seat) = from.and_then(|owner| self.seats.get(owner)) {
             if self.makes_up && to.is_none() {
-                self.make_up(seat, edge);
+                self.make_up(seat, edge, free_until);
             }
             seat.leave()?;
         }
@@ -233,7 +262,7 @@ impl Worker {
 
     /// Prolongs a slot that nobody's follows by what others above it have taken from it: the clock's interrupts, the witness, the
     /// observer, a device's handlers. A holder that lacks much more was not there to take it.
-    fn make_up(&self, seat: &Attended, edge: Instant) {
+    fn make_up(&self, seat: &Attended, edge: Instant, free_until: Instant) {
         let (Some((begun, before)), Some(now)) = (self.begun, seat.service()) else {
             return;
         };
@@ -241,7 +270,9 @@ impl Worker {
         let wanted = Span::from_nanos(length + length / UNSEEN_PART);
         let lacking = wanted.saturating_sub(now.saturating_sub(before).as_dedicated_span());
         if lacking > MADE_UP_LEAST && lacking <= Span::from_nanos(length / MADE_UP_PART) {
-            clock::sleep_until(clock::now() + lacking);
+            // Not into the time in which the next slot is prepared.
+            let latest = free_until - EARLY.min(free_until.since_epoch());
+            clock::sleep_until((clock::now() + lacking).min(latest));
         }
     }
 

@@ -5,12 +5,14 @@
 //! [`laxity_model::slots::Dispatcher`]'s business.
 
 pub mod calibrate;
+mod desk;
 mod dispatcher;
 mod gate;
 mod seat;
 
 use laxity_model::Span;
 
+pub(crate) use desk::Desk;
 pub(crate) use dispatcher::{Dispatched, DispatcherStart, spawn};
 pub(crate) use gate::ParkSignal;
 pub(crate) use seat::{Bell, Seat};

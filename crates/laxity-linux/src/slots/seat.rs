@@ -38,7 +38,8 @@ impl Bell {
 /// The place of one reservation.
 pub(crate) struct Seat {
     pub(crate) activity: ActivityId,
-    pub(crate) reservation: Reservation,
+    /// `None`: the seat is for time constraints only.
+    pub(crate) reservation: Option<Reservation>,
     outside: Outside,
     gate: Gate,
     bell: Arc<Bell>,
@@ -54,13 +55,13 @@ pub(crate) struct Seat {
 impl Seat {
     pub(crate) fn new(
         activity: ActivityId,
-        reservation: Reservation,
+        reservation: impl Into<Option<Reservation>>,
         outside: Outside,
         bell: Arc<Bell>,
     ) -> Self {
         Self {
             activity,
-            reservation,
+            reservation: reservation.into(),
             outside,
             gate: Gate::default(),
             bell,
@@ -128,6 +129,11 @@ pub(crate) struct Attended {
 impl Attended {
     pub(crate) fn activity(&self) -> ActivityId {
         self.seat.activity
+    }
+
+    /// What is reserved there; `None` for a seat that is for time constraints only.
+    pub(crate) fn reservation(&self) -> Option<Reservation> {
+        self.seat.reservation
     }
 
     pub(crate) fn is_taken(&self) -> bool {

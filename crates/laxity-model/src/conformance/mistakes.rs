@@ -7,6 +7,7 @@ use super::{Case, Failure, Tolerance, ensure};
 use crate::{
     Activity, Context, Enforcer, Host, HostError, Instant, InterruptLevel, Mark, Placement,
     ProcessorId, Program, Reservation, ReservationRequest, SemaphoreId, Service, Span, Step,
+    TimeConstraint,
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -51,6 +52,12 @@ pub(super) const CASES: &[Case] = &[
         shows: "beginning or ending a reservation that an activity does not declare ends the run",
         processors: 1,
         run: undeclared_reservation,
+    },
+    Case {
+        name: "mistake-a-time-constraint-that-was-not-declared",
+        shows: "asking for a time constraint with neither a reservation nor a word of it before ends the run",
+        processors: 1,
+        run: undeclared_constraint,
     },
 ];
 
@@ -186,5 +193,17 @@ fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
 
 fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     one(host, "a beginning", LOW, |_| Step::BeginReservation)?;
-    one(host, "an end", LOW, |_| Step::EndReservation)
+    one(host, "an end", LOW, |_| Step::EndReservation)?;
+    one(host, "a change", LOW, |_| {
+        let tenth = Reservation::new(Service::from_millis(1), Span::from_millis(10));
+        tenth.map_or(Step::Finish, Step::ChangeReservation)
+    })
+}
+
+fn undeclared_constraint(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    one(host, "a time constraint", LOW, |context| {
+        let deadline = context.now() + Span::from_millis(10);
+        TimeConstraint::new(context.now(), deadline, Service::from_millis(1))
+            .map_or(Step::Finish, Step::BeginConstraint)
+    })
 }

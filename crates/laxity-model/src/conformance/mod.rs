@@ -22,6 +22,7 @@ mod interrupts;
 mod meter;
 mod mistakes;
 mod records;
+mod requests;
 mod reservations;
 mod semaphores;
 mod service;
@@ -119,13 +120,14 @@ pub struct Case {
 }
 
 /// The whole suite, by subject.
-const SUBJECTS: [&[Case]; 9] = [
+const SUBJECTS: [&[Case]; 10] = [
     threads::CASES,
     interrupts::CASES,
     semaphores::CASES,
     timers::CASES,
     service::CASES,
     reservations::CASES,
+    requests::CASES,
     admission::CASES,
     endings::CASES,
     records::CASES,

@@ -121,13 +121,13 @@ pub(super) fn holder(
 }
 
 /// So fine that a slot has twenty pieces, within what is worth measuring.
-fn piece_of(reservation: Reservation) -> Service {
+pub(super) fn piece_of(reservation: Reservation) -> Service {
     let twentieth = reservation.service() / 20;
     twentieth.clamp(Service::from_micros(5), Service::from_micros(50))
 }
 
 /// A measured holder in a program, and its mark.
-fn metered(
+pub(super) fn metered(
     program: &mut Program,
     numbers: [u64; 2],
     outside: Outside,
@@ -142,7 +142,11 @@ fn metered(
     Ok((who, reservation, mark))
 }
 
-fn run(host: &mut dyn Host, program: Program, length: Span) -> Result<RunRecord, Failure> {
+pub(super) fn run(
+    host: &mut dyn Host,
+    program: Program,
+    length: Span,
+) -> Result<RunRecord, Failure> {
     let record = host.run(program, length)?;
     expect_enforced(&record)?;
     ensure!(
@@ -177,7 +181,7 @@ fn stood_still(record: &RunRecord) -> Service {
         .sum()
 }
 
-fn kept(
+pub(super) fn kept(
     record: &RunRecord,
     (_, reservation, mark): (ActivityId, Reservation, Mark),
     tolerance: &Tolerance,

@@ -1,6 +1,6 @@
-//! Executes a slot table: a state machine that is asked what to do now, and answers with the next effect.
+//! Executes slot tables: a state machine that is asked what to do now, and answers with the next effect.
 
-use crate::slots::SlotTable;
+use crate::slots::{Calendar, SlotTable, Stand};
 use crate::{Instant, Span};
 
 /// What a dispatcher is to do next.
@@ -21,15 +21,7 @@ pub enum Command {
     },
 }
 
-/// Where a table stands at an instant, as the dispatcher sees it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Stand {
-    owner: Option<usize>,
-    since: Instant,
-    until: Instant,
-}
-
-/// Carries out a [`SlotTable`] in real or virtual time.
+/// Carries out a [`Calendar`] of slot tables in real or virtual time.
 ///
 /// Before an edge that gives the processor to somebody it wakes `lead` early, spins, and switches `compensation` before the edge,
 /// which is what the switch costs: so the owner runs at the edge, not after it. An edge that only ends a slot is neither led nor
@@ -39,8 +31,7 @@ struct Stand {
 /// After a stall, however long, the first switch goes straight to whom the table names now: edges that have passed are not replayed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dispatcher {
-    table: SlotTable,
-    origin: Instant,
+    calendar: Calendar,
     lead: Span,
     compensation: Span,
     current: Option<usize>,
@@ -51,18 +42,23 @@ impl Dispatcher {
     #[must_use]
     pub fn new(table: SlotTable, origin: Instant, lead: Span, compensation: Span) -> Self {
         Self {
-            table,
-            origin,
+            calendar: Calendar::new(table, origin),
             lead: lead.max(compensation),
             compensation,
             current: None,
         }
     }
 
-    /// The table that is carried out.
+    /// What is carried out.
     #[must_use]
-    pub const fn table(&self) -> &SlotTable {
-        &self.table
+    pub const fn calendar(&self) -> &Calendar {
+        &self.calendar
+    }
+
+    /// Carries out another calendar from now on; the next poll tells what that means. Returns the one before, so that whoever is in a
+    /// hurry need not free its memory.
+    pub fn follow(&mut self, calendar: Calendar) -> Calendar {
+        core::mem::replace(&mut self.calendar, calendar)
     }
 
     /// Who has the processor by the last switch.
@@ -96,10 +92,10 @@ impl Dispatcher {
 
     /// Who is to have the processor, the switch that is due within the compensation already counted.
     fn stand(&self, now: Instant) -> Stand {
-        let stand = self.by_table(now);
+        let stand = self.calendar.at(now);
         let due = before(stand.until, self.compensation) <= now;
         if due && self.owner_from(stand.until).is_some() {
-            self.by_table(stand.until)
+            self.calendar.at(stand.until)
         } else {
             stand
         }
@@ -107,24 +103,7 @@ impl Dispatcher {
 
     /// Whose slot begins at this edge, if one does.
     fn owner_from(&self, edge: Instant) -> Option<usize> {
-        self.by_table(edge).owner
-    }
-
-    fn by_table(&self, now: Instant) -> Stand {
-        if now < self.origin {
-            let first = self.table.slots().first();
-            return Stand {
-                owner: None,
-                since: Instant::ZERO,
-                until: self.origin + first.map_or(self.table.cycle(), |slot| slot.start),
-            };
-        }
-        let occupancy = self.table.at(self.origin, now);
-        Stand {
-            owner: occupancy.owner,
-            since: self.table.since(self.origin, now),
-            until: occupancy.until,
-        }
+        self.calendar.at(edge).owner
     }
 }
 

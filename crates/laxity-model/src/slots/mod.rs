@@ -4,7 +4,8 @@
 //!
 //! * [`plan`]: finds a table, or says what is missing and which requests near by would fit ([`Refusal`]); [`plan_with`]: with another
 //!   [`Objective`]; [`trade`]: the tables among which there is a choice.
-//! * [`Dispatcher`]: carries a table out.
+//! * [`Dispatcher`]: carries a table out, or a whole [`Calendar`] of them.
+//! * [`Ledger`]: grants changes of reservations and time constraints while the table is carried out.
 //! * [`least_service`]: what a table gives in every window of a length; [`oracle`]: the same by brute force.
 //!
 //! # The problem
@@ -45,6 +46,15 @@
 //! 1.24 times the edges of the mark on average. If a slot is charged 50 µs and 6 % of the processor stay free: for 99.3 %, 98.1 %
 //! within the 5 %, with 1.26 times the edges. The example `slot_plan_statistics` prints this and more.
 //!
+//! # Changes while a table is carried out
+//!
+//! [`Ledger`] answers what activities ask for while they run, and keeps the [`Calendar`] that follows from its answers: tables one after the
+//! other, and unreserved time that is given away once. *Another reservation* needs another table, and an instant at which that can take over
+//! without breaking anybody's promise in a window that begins before and ends after; the module `changeover` has the rule and why its search
+//! misses nothing. Of random changes among up to four reservations for which there is a table, 1 in 100 finds no such instant and is refused.
+//! *A time constraint* ([`crate::TimeConstraint`]) is given what its owner's own slots lack out of unreserved time, earliest deadline first,
+//! and refused if that does not suffice. Both are held against brute force in `tests/slot_changes.rs`.
+//!
 //! # Limits
 //!
 //! At most [`MAX_ENTRIES`] slots in a table. Lengths are whole nanoseconds, so a plan may give some nanoseconds more than it must. The
@@ -52,8 +62,12 @@
 //! strictly periodic (as online pinwheel schedulers make them) are not tried.
 
 mod arrange;
+mod calendar;
+mod changeover;
 mod dispatcher;
+mod give;
 mod item;
+mod ledger;
 mod nearest;
 mod objective;
 pub mod oracle;
@@ -66,7 +80,9 @@ mod window;
 
 use alloc::vec::Vec;
 
+pub use calendar::{Calendar, Extra, Stand};
 pub use dispatcher::{Command, Dispatcher};
+pub use ledger::{Ledger, Proposal};
 pub use objective::Objective;
 pub use plan::{MAX_ENTRIES, PlanCosts, plan, plan_with};
 pub(crate) use refusal::Share;

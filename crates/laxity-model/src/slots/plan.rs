@@ -91,11 +91,18 @@ pub fn plan_with(
     costs: &PlanCosts,
     objective: Objective,
 ) -> Result<SlotTable, Refusal> {
+    find_table(requests, costs, objective).map_err(|_| nearest::explain(requests, costs))
+}
+
+/// As [`plan_with`], without looking for what would be granted instead.
+pub(super) fn find_table(
+    requests: &[Reservation],
+    costs: &PlanCosts,
+    objective: Objective,
+) -> Result<SlotTable, Shortage> {
     let mut planner = Planner::new(requests, costs, objective);
-    match planner.find() {
-        Ok(()) => Ok(planner.into_table()),
-        Err(_) => Err(nearest::explain(requests, costs)),
-    }
+    planner.find()?;
+    Ok(planner.into_table())
 }
 
 /// Whether there is a table, or what is missing. Never `Ok` for what [`plan_with`] refuses, whatever its objective.

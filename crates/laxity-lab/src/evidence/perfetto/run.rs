@@ -115,6 +115,7 @@ fn place(lane: Lane) -> (usize, usize) {
 /// The label's interned number: small, so that it takes one byte for the most common ones.
 fn number(label: Label) -> u64 {
     const FIRST_FREE: u64 = 10;
+    const RARE: u64 = 1 << 18;
     match label {
         Label::Running => 1,
         Label::Interrupt => 2,
@@ -128,6 +129,11 @@ fn number(label: Label) -> u64 {
         Label::ReservationEnd => 10,
         Label::Occupant(activity) => FIRST_FREE + 1 + 2 * u64::from(activity.0),
         Label::Mark(mark) => FIRST_FREE + 2 + 2 * u64::from(mark.0),
+        // Rare, so beyond all marks and activities.
+        Label::ReservationChange => RARE,
+        Label::ConstraintBegin => RARE + 1,
+        Label::ConstraintEnd => RARE + 2,
+        Label::Refused => RARE + 3,
     }
 }
 
@@ -301,6 +307,10 @@ impl<'a> Run<'a> {
             Label::Signal => "signal".into(),
             Label::ReservationBegin => "reservation begins".into(),
             Label::ReservationEnd => "reservation ends".into(),
+            Label::ReservationChange => "reservation changes".into(),
+            Label::ConstraintBegin => "time constraint begins".into(),
+            Label::ConstraintEnd => "time constraint ends".into(),
+            Label::Refused => "refused".into(),
         }
     }
 

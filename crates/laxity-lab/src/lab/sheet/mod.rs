@@ -2,6 +2,19 @@
 //!
 //! A sheet has no floating-point number: spans are nanoseconds, shares parts per million. So the same run of the twin gives the same
 //! bytes everywhere.
+//!
+//! * [`text`]: the terminal. [`json`]: programs. [`html`]: the page, with drawings; [`svg`]: a drawing as a file of its own.
+
+mod format;
+mod grid;
+pub mod html;
+pub mod json;
+mod marks;
+mod markup;
+mod scale;
+pub mod svg;
+pub mod text;
+mod thin;
 
 use laxity_model::Span;
 
@@ -58,6 +71,18 @@ pub struct Figure {
     pub tables: Vec<Table>,
     /// What a reader should know besides; why something differs.
     pub remarks: Vec<String>,
+}
+
+impl Figure {
+    /// All its values.
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        let compared = self.compared.iter().flat_map(|row| {
+            let cells = [&row.paper, &row.twin, &row.predicted, &row.live];
+            cells.into_iter().flatten()
+        });
+        let tables = self.tables.iter().flat_map(|table| &table.rows);
+        compared.chain(tables.flatten().flatten())
+    }
 }
 
 /// Where a value comes from.
@@ -170,6 +195,9 @@ pub struct Table {
     pub rows: Vec<Vec<Option<Cell>>>,
 }
 
+/// A place in a drawing: x and y, in the units of the axes.
+pub type Point = (i64, i64);
+
 /// A drawing. Spans are nanoseconds, shares parts per million; the renderer chooses units.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chart {
@@ -182,7 +210,7 @@ pub struct Chart {
     /// What is drawn.
     pub series: Vec<Series>,
     /// Straight lines across it, such as limits and models: name, and two points.
-    pub lines: Vec<(String, (i64, i64), (i64, i64))>,
+    pub lines: Vec<(String, Point, Point)>,
 }
 
 /// An axis.
@@ -217,7 +245,7 @@ pub struct Series {
     /// How it is drawn.
     pub mark: Mark,
     /// By rising x.
-    pub points: Vec<(i64, i64)>,
+    pub points: Vec<Point>,
 }
 
 /// How a series is drawn.
@@ -225,7 +253,7 @@ pub struct Series {
 pub enum Mark {
     /// Small dots: thousands of single events.
     Dots,
-    /// Bars from the axis, each as wide as this (in the unit of x): histograms.
+    /// Bars from the axis, each from its x to x + `width` (in the unit of x): histograms.
     Bars {
         /// Width.
         width: i64,

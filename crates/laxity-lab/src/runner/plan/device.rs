@@ -120,7 +120,7 @@ pub(super) fn of(
 fn connected() -> Option<Device> {
     let blocks = Setting::CONNECTED.blocks;
     let block = blocks.iter().sum::<u64>() / blocks.len() as u64;
-    let lead = block * Hypothesis::default().output_lead_blocks;
+    let lead = Hypothesis::default().lead_samples(Setting::CONNECTED);
     let work = Costs::STUDY.call(Phase::Connected, false);
     let device = Device::duplex(work, MODEM_PERIOD, block, RING_SAMPLES, lead).ok()?;
     Some(device.called_every(MODEM_PERIOD))

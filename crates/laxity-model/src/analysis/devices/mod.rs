@@ -84,6 +84,14 @@ pub enum DeviceError {
     /// m is zero.
     #[error("the output must be a sample ahead at least")]
     NoLead,
+    /// Pieces must have whole samples.
+    #[error("a block of {block} samples cannot be delivered in {pieces} equal pieces")]
+    Pieces {
+        /// B.
+        block: u64,
+        /// How many.
+        pieces: u64,
+    },
 }
 
 impl Device {
@@ -155,6 +163,43 @@ impl Device {
     pub const fn called_every(mut self, longest_pause: Span) -> Self {
         self.longest_pause = Some(longest_pause);
         self
+    }
+
+    /// The same device, whose work delivers its output in so many equal pieces while it goes on, each as soon as it is computed.
+    ///
+    /// To the output that is a device of smaller blocks: a piece of B/n samples takes C/n of work, and is due T/n after the one before it. That
+    /// all pieces of a block are released at its interrupt makes none of them later: a stretch of work that begins with a longest wait
+    /// goes on at least as long as if each were released on its own. The input of a block is taken to leave the ring piece by piece
+    /// too; where the work takes all of it when it begins, that is on the safe side.
+    ///
+    /// With a reservation X/Y and X/Y ≥ C/T, no piece is done later than Y − X + T/n after it is released: it waits for the longest gap, and its first
+    /// sample for the rest of the piece. As n grows, [`serves`] and [`two_line_model`] become one.
+    ///
+    /// ```
+    /// use laxity_model::analysis::devices::{Device, serves};
+    /// use laxity_model::analysis::supply::Continuous;
+    /// use laxity_model::{Reservation, Service, Span};
+    ///
+    /// let modem = Device::duplex(Service::from_micros(1_840), Span::from_micros(12_500), 200, 512, 200)?;
+    /// let two_of_thirteen = Reservation::new(Service::from_millis(2), Span::from_millis(13)).unwrap();
+    /// let supply = Continuous::new(two_of_thirteen);
+    /// // Delivered whole, at the end of its work, a block is too late; in eight pieces none of them is.
+    /// assert!(!serves(&modem, &supply).unwrap().is_served());
+    /// assert!(serves(&modem.in_pieces(8)?, &supply).unwrap().is_served());
+    /// # Ok::<(), laxity_model::analysis::devices::DeviceError>(())
+    /// ```
+    pub fn in_pieces(self, pieces: u64) -> Result<Self, DeviceError> {
+        let block = self.block;
+        if pieces == 0 || !block.is_multiple_of(pieces) {
+            return Err(DeviceError::Pieces { block, pieces });
+        }
+        Ok(Self {
+            // Both roundings make it no easier to serve.
+            work: Service::from_nanos(self.work.as_nanos().div_ceil(pieces)),
+            period: Span::from_nanos(self.period.as_nanos() / pieces),
+            block: block / pieces,
+            ..self
+        })
     }
 
     /// C: the most work for a block.

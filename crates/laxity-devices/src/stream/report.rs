@@ -1,0 +1,45 @@
+//! What became of a stream: counters that driver and listener keep while it runs.
+
+use crate::modem::report::Counter;
+
+/// The account of one stream.
+///
+/// A block that was lost shows twice, counted by different parts that know nothing of each other: by the driver, from where the card
+/// was, and by who checks the frames' CRCs.
+#[derive(Default, Debug)]
+pub struct Report {
+    /// Blocks that were worked on.
+    pub blocks: Counter,
+    /// Input samples that newer ones had been written over before they were read, those of blocks passed over included.
+    pub samples_lost: Counter,
+    /// Blocks that were worked on though some of their samples were lost.
+    pub blocks_damaged: Counter,
+    /// Of them, those that lost more than their frame can spare.
+    pub blocks_broken: Counter,
+    /// Blocks passed over because nothing was left of them.
+    pub blocks_skipped: Counter,
+    /// Output samples that came too late: what the ring held a ring ago went out in their place.
+    pub samples_underrun: Counter,
+    /// Blocks of which output samples came too late.
+    pub blocks_underrun: Counter,
+    /// Frames whose CRC was right.
+    pub frames_good: Counter,
+    /// Frames whose CRC was wrong.
+    pub crc_errors: Counter,
+    /// Blocks in which work that was repeated as load came to another result than the first time: always 0 but for a bug.
+    pub load_differs: Counter,
+}
+
+impl Report {
+    /// Samples lost and underrun.
+    #[must_use]
+    pub fn damage(&self) -> u64 {
+        self.samples_lost.get() + self.samples_underrun.get()
+    }
+
+    /// Frames that did not arrive: their CRC was wrong, or nothing was left of them to check.
+    #[must_use]
+    pub fn frames_lost(&self) -> u64 {
+        self.crc_errors.get() + self.blocks_skipped.get()
+    }
+}

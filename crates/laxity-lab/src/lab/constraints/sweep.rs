@@ -1,0 +1,241 @@
+//! Random time constraints of several threads beside reservations: whatever was granted is met.
+
+use laxity_model::{
+    Activity, Context, Enforcer, EventKind, Host, HostError, Instant, Mark, Outside, Placement,
+    Priority, Program, Refused, Reservation, ReservationRequest, RunRecord, Service, Span, Step,
+    TimeConstraint,
+};
+
+use super::burst::{PROCESSOR, is_disturbed};
+
+/// Threads without a reservation that ask.
+const GUESTS: usize = 3;
+/// A thread counts its service in pieces of this.
+pub const PIECE: Service = Service::from_micros(25);
+
+/// What came of one that was granted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Granted {
+    /// What was asked for.
+    pub asked: Service,
+    /// What was received between start and deadline, to within two pieces.
+    pub received: Service,
+    /// The machine stood still meanwhile.
+    pub disturbed: bool,
+}
+
+/// What came of a sweep.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Swept {
+    /// Those that were granted.
+    pub granted: Vec<Granted>,
+    /// How many were refused for want of time.
+    pub no_time: u64,
+    /// How many were refused for another reason.
+    pub otherwise: u64,
+}
+
+impl Swept {
+    /// Those that received less than was asked for, less `tolerated_ppm` of it and two pieces, although the machine went on.
+    #[must_use]
+    pub fn missed(&self, tolerated_ppm: u64) -> usize {
+        let missed = self.granted.iter().filter(|granted| {
+            let asked = granted.asked.as_nanos();
+            let tolerated = asked * tolerated_ppm / 1_000_000 + 2 * PIECE.as_nanos();
+            !granted.disturbed && granted.received.as_nanos() + tolerated < asked
+        });
+        missed.count()
+    }
+
+    /// Those during which the machine stood still.
+    #[must_use]
+    pub fn disturbed(&self) -> usize {
+        self.granted
+            .iter()
+            .filter(|granted| granted.disturbed)
+            .count()
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.granted.extend(other.granted);
+        self.no_time += other.no_time;
+        self.otherwise += other.otherwise;
+        self
+    }
+}
+
+/// A few threads that always want the processor ask for one random constraint after the other, beside two random reservations.
+///
+/// # Errors
+///
+/// The host's; a set of reservations that is refused is drawn anew.
+pub fn run(host: &mut dyn Host, seed: u64, length: Span) -> Result<Swept, HostError> {
+    let mut random = Random::new(seed);
+    loop {
+        let (program, told) = program(&mut random);
+        match host.run(program, length) {
+            Ok(record) => return Ok(judge(&record, told)),
+            Err(HostError::Refused(_)) => {}
+            Err(other) => return Err(other),
+        }
+    }
+}
+
+fn program(random: &mut Random) -> (Program, Mark) {
+    let mut program = Program::new(1);
+    let told = program.mark("constraint");
+    for _ in 0..2 {
+        let period_us = 2_000 + random.below(18_000);
+        let service_us = (period_us * (50 + random.below(250)) / 1_000).max(150);
+        let (service, period) = (
+            Service::from_micros(service_us),
+            Span::from_micros(period_us),
+        );
+        let reservation = Reservation::new(service, period).expect("less than three tenths");
+        program.push(Activity {
+            name: "holder".into(),
+            processor: PROCESSOR,
+            placement: Placement::Thread(Priority::NORMAL),
+            reservation: Some(ReservationRequest {
+                reservation,
+                enforcer: Enforcer::Slots,
+                outside: Outside::Confined,
+                begins_at_start: true,
+            }),
+            // A holder that asks too: its own slots count.
+            body: Box::new(Asker::new(random.next(), told)),
+        });
+    }
+    for _ in 0..GUESTS {
+        let asker = Asker::new(random.next(), told);
+        let normal = Placement::Thread(Priority::NORMAL);
+        let guest = program.add("guest", PROCESSOR, normal, asker);
+        program.constrained.push(guest);
+    }
+    (program, told)
+}
+
+/// Asks, and counts what it receives until the deadline.
+struct Asker {
+    random: Random,
+    told: Mark,
+    open: Option<Open>,
+    has_asked: bool,
+}
+
+struct Open {
+    asked: TimeConstraint,
+    before: Option<Service>,
+    received: Service,
+}
+
+impl Asker {
+    fn new(seed: u64, told: Mark) -> Self {
+        Self {
+            random: Random::new(seed),
+            told,
+            open: None,
+            has_asked: false,
+        }
+    }
+
+    fn draw(&mut self, now: Instant) -> Option<TimeConstraint> {
+        let start = now + Span::from_micros(self.random.below(4_000));
+        let length_us = 2_000 + self.random.below(18_000);
+        let service_us = (length_us * (20 + self.random.below(500)) / 1_000).max(100);
+        let deadline = start + Span::from_micros(length_us);
+        TimeConstraint::new(start, deadline, Service::from_micros(service_us)).ok()
+    }
+}
+
+/// What a mark tells beside the service received: the service asked for of one that was granted, or why it was refused.
+const NO_TIME: u64 = 0;
+const OTHERWISE: u64 = 1;
+
+impl laxity_model::Body for Asker {
+    fn step(&mut self, context: &mut dyn Context) -> Step {
+        let now = context.now();
+        if std::mem::take(&mut self.has_asked) {
+            let why = match context.answer() {
+                Ok(_) => None,
+                Err(Refused::Time { .. }) => Some(NO_TIME),
+                Err(_) => Some(OTHERWISE),
+            };
+            if let Some(why) = why {
+                context.mark(self.told, [0, why]);
+                self.open = None;
+                // It tries again later, not at once.
+                return Step::Burn(Service::from_millis(1));
+            }
+        }
+        let Some(open) = &mut self.open else {
+            let Some(asked) = self.draw(now) else {
+                return Step::Finish;
+            };
+            self.has_asked = true;
+            self.open = Some(Open {
+                asked,
+                before: None,
+                received: Service::ZERO,
+            });
+            return Step::BeginConstraint(asked);
+        };
+        if now < open.asked.deadline() {
+            if now >= open.asked.start() {
+                let before = *open.before.get_or_insert(context.service());
+                open.received = context.service().saturating_sub(before);
+            }
+            return Step::Burn(PIECE);
+        }
+        let (received, asked) = (open.received.as_nanos(), open.asked.service().as_nanos());
+        // Beside what is asked for: from the deadline back to the start, so that both are known.
+        context.mark(self.told, [received, asked]);
+        self.open = None;
+        Step::EndConstraint
+    }
+}
+
+fn judge(record: &RunRecord, told: Mark) -> Swept {
+    let mut swept = Swept::default();
+    let longest = Span::from_millis(48);
+    let events = record.events.iter();
+    for event in events.filter(|event| event.kind == EventKind::Mark(told)) {
+        match event.args {
+            [0, NO_TIME] => swept.no_time += 1,
+            [0, OTHERWISE] => swept.otherwise += 1,
+            [received, asked] => {
+                let from = event.at - longest.min(event.at.since_epoch());
+                swept.granted.push(Granted {
+                    asked: Service::from_nanos(asked),
+                    received: Service::from_nanos(received),
+                    disturbed: is_disturbed(record, from, event.at),
+                });
+            }
+        }
+    }
+    swept
+}
+
+/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: splitmix64.
+pub struct Random(u64);
+
+impl Random {
+    /// From a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}

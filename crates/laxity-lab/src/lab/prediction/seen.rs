@@ -1,0 +1,114 @@
+//! What is compared of a program: read the same way from a run of the twin and from one of this machine.
+
+use laxity_model::contract::Quantity;
+use laxity_model::histogram::Histogram;
+use laxity_model::{RunRecord, Service};
+
+use crate::runner::compose::Probes;
+use crate::runner::observe::{Seen, observe};
+
+/// One program, all its runs together; what overlaps a disturbance is left out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Account {
+    /// Gaps of the callback, in nanoseconds.
+    pub(super) gaps: Histogram,
+    /// From the modem's interrupt to the end of its call, in nanoseconds.
+    pub(super) responses: Histogram,
+    /// Samples pending after a call.
+    pub(super) pending: Histogram,
+    /// What each call took, in nanoseconds.
+    pub(super) calls: Histogram,
+    length_ns: u64,
+    modem: Used,
+    callback: Used,
+    all_switches: u64,
+    disturbances: u64,
+    witness_wakeups: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    service: Service,
+    switches: u64,
+}
+
+impl Account {
+    /// Adds a run whose events have been read already.
+    pub(super) fn add(&mut self, record: &RunRecord, probes: &Probes, seen: &Seen) {
+        let undisturbed = |quantity| seen.observations.whole(quantity).undisturbed;
+        self.gaps.merge(&undisturbed(Quantity::WakeupGap));
+        self.responses.merge(&undisturbed(Quantity::ResponseTime));
+        self.pending.merge(&undisturbed(Quantity::SamplesPending));
+        self.calls.merge(&seen.processing);
+        self.length_ns += (record.end - record.start).as_nanos();
+        let add = |used: &mut Used, who: Option<laxity_model::ActivityId>| {
+            if let Some(usage) = who.and_then(|who| record.usage.get(who.index())) {
+                used.service += usage.service;
+                used.switches += usage.voluntary_switches + usage.involuntary_switches;
+            }
+        };
+        let modem = probes.modem.as_ref().map(|modem| modem.driver);
+        add(&mut self.modem, modem);
+        add(&mut self.callback, probes.cothread.map(|(who, _)| who));
+        // What is external runs elsewhere.
+        let here = record.usage.iter().filter(|usage| !usage.service.is_zero());
+        self.all_switches += here.map(|usage| usage.involuntary_switches).sum::<u64>();
+        self.disturbances += record.disturbances.len() as u64;
+        self.witness_wakeups += record.witness_wakeups;
+    }
+
+    /// Adds all that another has.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.gaps.merge(&other.gaps);
+        self.responses.merge(&other.responses);
+        self.pending.merge(&other.pending);
+        self.calls.merge(&other.calls);
+        self.length_ns += other.length_ns;
+        for (used, more) in [
+            (&mut self.modem, other.modem),
+            (&mut self.callback, other.callback),
+        ] {
+            used.service += more.service;
+            used.switches += more.switches;
+        }
+        self.all_switches += other.all_switches;
+        self.disturbances += other.disturbances;
+        self.witness_wakeups += other.witness_wakeups;
+    }
+
+    /// Reads a run.
+    pub(super) fn read(&mut self, record: &RunRecord, probes: &Probes) {
+        self.add(record, probes, &observe(record, probes));
+    }
+
+    /// The modem's share of its processor, in parts per million.
+    pub(super) fn modem_ppm(&self) -> Option<u32> {
+        let ppm = u128::from(self.modem.service.as_nanos()) * 1_000_000;
+        let ppm = ppm.checked_div(u128::from(self.length_ns))?;
+        (ppm > 0).then(|| u32::try_from(ppm).unwrap_or(u32::MAX))
+    }
+
+    /// Switches a second: of the modem's driver, of the callback, and those by which anybody lost the processor.
+    pub(super) fn switches(&self) -> [(&'static str, Option<u64>); 3] {
+        let per_second = |count: u64| {
+            let each = u128::from(count) * 1_000_000_000;
+            let each = each.checked_div(u128::from(self.length_ns))? as u64;
+            (each > 0).then_some(each)
+        };
+        [
+            ("switches a second, driver", per_second(self.modem.switches)),
+            (
+                "switches a second, callback",
+                per_second(self.callback.switches),
+            ),
+            ("preemptions a second, all", per_second(self.all_switches)),
+        ]
+    }
+
+    /// Of the witness's wake-ups, those that were late, in parts per million; `None` without a witness.
+    pub(super) fn disturbed_ppm(&self) -> Option<u32> {
+        let late = self.disturbances * 1_000_000;
+        let ppm = late.checked_div(self.witness_wakeups)?;
+        Some(u32::try_from(ppm).unwrap_or(u32::MAX))
+    }
+}

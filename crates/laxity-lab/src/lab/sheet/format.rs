@@ -1,0 +1,273 @@
+//! Values as people read them: four digits that matter, and a unit. Integers only, so every machine writes the same.
+
+use laxity_model::Span;
+
+use super::{Attempts, Origin, Times, Value, Verdict};
+
+/// All origins, in the order of the legend.
+pub(super) const ORIGINS: [Origin; 6] = [
+    Origin::Charged,
+    Origin::Simulated,
+    Origin::Measured,
+    Origin::Calibrated,
+    Origin::Predicted,
+    Origin::Quoted,
+];
+
+impl Origin {
+    /// Its name, as JSON has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Charged => "charged",
+            Self::Simulated => "simulated",
+            Self::Measured => "measured",
+            Self::Calibrated => "calibrated",
+            Self::Predicted => "predicted",
+            Self::Quoted => "quoted",
+        }
+    }
+
+    /// The letter that marks it in a table.
+    #[must_use]
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Charged => 'C',
+            Self::Simulated => 'S',
+            Self::Measured => 'M',
+            Self::Calibrated => 'K',
+            Self::Predicted => 'P',
+            Self::Quoted => 'Q',
+        }
+    }
+
+    /// What it means.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Charged => "the twin was told",
+            Self::Simulated => "came out of the twin",
+            Self::Measured => "on this machine",
+            Self::Calibrated => "chosen so that something else agrees",
+            Self::Predicted => "said before it was measured",
+            Self::Quoted => "from a publication",
+        }
+    }
+}
+
+impl Verdict {
+    /// Its name, as JSON has it, and the reason given.
+    #[must_use]
+    pub fn parts(&self) -> (&'static str, &str) {
+        match self {
+            Self::Agrees(why) => ("agrees", why),
+            Self::Disagrees(why) => ("disagrees", why),
+            Self::Consistent(why) => ("consistent", why),
+            Self::Alone => ("alone", ""),
+        }
+    }
+}
+
+/// A value in one line or two; counts in groups of three, parted by narrow spaces.
+pub(super) fn lines(value: &Value) -> Vec<String> {
+    match value {
+        Value::Attempts(attempts) => lines_of_attempts(attempts),
+        Value::Span(span) => vec![nanos(span.as_nanos())],
+        Value::Count(n) => vec![count(*n)],
+        Value::Share(ppm) => vec![share(u64::from(*ppm))],
+        Value::Ratio(thousandths) => vec![format!("× {}", decimal(*thousandths, 1_000, 3))],
+        Value::BitRate(rate) => vec![bit_rate(*rate)],
+        Value::Text(text) => vec![text.clone()],
+    }
+}
+
+fn lines_of_attempts(attempts: &Attempts) -> Vec<String> {
+    let succeeded = format!("{}/{}", attempts.succeeded, attempts.made);
+    let Some(times) = &attempts.times else {
+        return vec![succeeded];
+    };
+    let Times {
+        min,
+        max,
+        mean,
+        deviation,
+    } = times;
+    let unit = TimeUnit::of(max.as_nanos());
+    let text = |span: &Span| unit.four_digits_of(span.as_nanos(), max.as_nanos());
+    let name = unit.name();
+    let first = format!("{} ± {} {name}", text(mean), text(deviation));
+    if attempts.succeeded <= 1 {
+        return vec![format!("{} {name}", text(mean)), succeeded];
+    }
+    let second = format!("{}…{} {name}, {succeeded}", text(min), text(max));
+    vec![first, second]
+}
+
+/// A unit of time, chosen by the largest value that is shown in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TimeUnit {
+    Nano,
+    Micro,
+    Milli,
+    Second,
+}
+
+impl TimeUnit {
+    pub(super) const fn of(largest_ns: u64) -> Self {
+        match largest_ns {
+            0..1_000 => Self::Nano,
+            1_000..1_000_000 => Self::Micro,
+            1_000_000..1_000_000_000 => Self::Milli,
+            _ => Self::Second,
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Nano => "ns",
+            Self::Micro => "µs",
+            Self::Milli => "ms",
+            Self::Second => "s",
+        }
+    }
+
+    /// In nanoseconds.
+    pub(super) const fn size(self) -> u64 {
+        match self {
+            Self::Nano => 1,
+            Self::Micro => 1_000,
+            Self::Milli => 1_000_000,
+            Self::Second => 1_000_000_000,
+        }
+    }
+
+    /// With as many decimals as give `largest_ns` four digits; zeros are kept, so that several stand in line.
+    fn four_digits_of(self, ns: u64, largest_ns: u64) -> String {
+        let decimals = match largest_ns / self.size() {
+            _ if self == Self::Nano => 0,
+            0..10 => 3,
+            10..100 => 2,
+            100..1_000 => 1,
+            _ => 0,
+        };
+        fixed(ns, self.size(), decimals)
+    }
+}
+
+/// A time: `1.978 ms`, `12.5 ms`.
+pub(super) fn nanos(ns: u64) -> String {
+    let unit = TimeUnit::of(ns);
+    let text = unit.four_digits_of(ns, ns);
+    format!("{} {}", trimmed(&text), unit.name())
+}
+
+/// A part of a whole, given in parts per million: `14.29 %`.
+pub(super) fn share(ppm: u64) -> String {
+    let decimals = if ppm < 10_000 { 4 } else { 2 };
+    format!("{} %", decimal(ppm, 10_000, decimals))
+}
+
+fn bit_rate(rate: u64) -> String {
+    match rate {
+        0..10_000 => format!("{rate} bit/s"),
+        10_000..10_000_000 => format!("{} kbit/s", decimal(rate, 1_000, 1)),
+        _ => format!("{} Mbit/s", decimal(rate, 1_000_000, 1)),
+    }
+}
+
+/// A count in groups of three: `1 234 567`; four digits stand together.
+pub(super) fn count(count: u64) -> String {
+    let digits = count.to_string();
+    if digits.len() <= 4 {
+        return digits;
+    }
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push('\u{202f}');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A number of units, rounded to so many decimals, without zeros at the end.
+pub(super) fn decimal(value: u64, unit: u64, decimals: u32) -> String {
+    trimmed(&fixed(value, unit, decimals)).to_owned()
+}
+
+/// A number of units, rounded to so many decimals: half up.
+fn fixed(value: u64, unit: u64, decimals: u32) -> String {
+    let scale = 10_u128.pow(decimals);
+    let unit = u128::from(unit);
+    let scaled = (u128::from(value) * scale * 2 + unit) / (unit * 2);
+    let (whole, rest) = (scaled / scale, scaled % scale);
+    if decimals == 0 {
+        return whole.to_string();
+    }
+    format!("{whole}.{rest:0width$}", width = decimals as usize)
+}
+
+fn trimmed(number: &str) -> &str {
+    if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempts(succeeded: u32, times: Option<[u64; 4]>) -> Value {
+        let times = times.map(|ms| {
+            let [min, max, mean, deviation] = ms.map(Span::from_millis);
+            Times {
+                min,
+                max,
+                mean,
+                deviation,
+            }
+        });
+        Value::Attempts(Attempts {
+            made: 10,
+            succeeded,
+            times,
+        })
+    }
+
+    #[test]
+    fn four_digits_matter_and_the_rest_is_rounded() {
+        for (ns, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_978_000, "1.978 ms"),
+            (12_500_000, "12.5 ms"),
+            (13_125_499, "13.13 ms"),
+            (36_384_000_000, "36.38 s"),
+            (999_999_999, "1000 ms"),
+            (u64::MAX, "18446744074 s"),
+        ] {
+            assert_eq!(nanos(ns), text);
+        }
+        assert_eq!(share(147_000), "14.7 %");
+        assert_eq!(share(142_857), "14.29 %");
+        assert_eq!(share(9), "0.0009 %");
+        assert_eq!(lines(&Value::Ratio(1_050)), ["× 1.05"]);
+        assert_eq!(lines(&Value::BitRate(50_600)), ["50.6 kbit/s"]);
+        assert_eq!(
+            (count(9_999), count(30_000)),
+            ("9999".into(), "30\u{202f}000".into())
+        );
+    }
+
+    #[test]
+    fn attempts_are_told_as_far_as_there_are_any() {
+        let all = attempts(10, Some([36_319, 36_475, 36_384, 56]));
+        assert_eq!(lines(&all), ["36.38 ± 0.06 s", "36.32…36.48 s, 10/10"]);
+        assert_eq!(lines(&attempts(0, None)), ["0/10"]);
+        let one = attempts(1, Some([36_319, 36_319, 36_319, 0]));
+        assert_eq!(lines(&one), ["36.32 s", "1/10"]);
+    }
+}

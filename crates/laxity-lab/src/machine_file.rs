@@ -1,0 +1,499 @@
+//! The machine file: what a machine costs, as `laxity calibrate` measured it, for a twin of that machine. TOML.
+//!
+//! [`render`] writes it, [`parse`] reads it and says file, line, column, cause and remedy of all that is wrong with it. What was written
+//! is read back the same.
+//!
+//! ```toml
+//! tick_hz = 250
+//!
+//! # What a tick takes from a thread that computes.
+//! [tick]
+//! samples = 987
+//! disturbed = 2
+//! medians = ["2.1us", "2.3us"]
+//! quantiles = [
+//!     ["0 %", "1.6us"],
+//!     ["50 %", "2.2us"],
+//!     ["100 %", "19.8us"],
+//! ]
+//! ```
+//!
+//! A figure without `samples`, `disturbed` and `medians` was not measured, but is what theory allows, or what somebody wrote.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use laxity_linux::calibrate::{Calibration, Circumstances, Evidence};
+use laxity_model::Span;
+use laxity_model::machine::{Figure, Machine, Quantiles, QuantilesError};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::scenario::diagnostic::Source;
+use crate::scenario::reader::{Findings, Found, SPAN, Section, describe};
+use crate::scenario::units::{self, format_span};
+use crate::scenario::{Diagnostic, Severity};
+
+/// Files larger than this are refused unread.
+const LARGEST_FILE: usize = 1 << 16;
+/// The version that is written and read.
+const VERSION: u64 = 1;
+/// What a cost may be: more would be no cost of a machine, but a mistake.
+const COSTS: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(1);
+/// Any span that is merely told.
+const SPANS: RangeInclusive<Span> = Span::ZERO..=Span::MAX;
+
+/// Keys of the file itself, beside the figures' tables.
+const KEYS: [&str; 6] = [
+    "file_version",
+    "description",
+    "provenance",
+    "tick_hz",
+    "slot_lead",
+    "circumstances",
+];
+const CIRCUMSTANCES: [&str; 13] = [
+    "model",
+    "processors",
+    "hypervisor",
+    "kernel",
+    "preemption",
+    "clock_source",
+    "governor",
+    "processor",
+    "began",
+    "took",
+    "load_thousandths",
+    "steal",
+    "strangers",
+];
+const EVIDENCE: [&str; 3] = ["samples", "disturbed", "medians"];
+const FIGURE: [&str; 4] = ["samples", "disturbed", "medians", "quantiles"];
+const POINT: &str = "[\"50 %\", \"3.2us\"]";
+const MEASURE_AGAIN: &str = "or measure again: laxity calibrate";
+
+/// What a figure is, in a sentence.
+#[must_use]
+pub const fn meaning(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Tick => "What a tick takes from a thread that computes.",
+        Figure::ContextSwitch => "From one real-time thread to another: the switch alone.",
+        Figure::Wakeup => "From a timer's instant to the first instruction, on a busy processor.",
+        Figure::WakeupIdle => "From a timer's instant to the first instruction, on an idle one.",
+        Figure::Preemption => "The part of a wake-up that is taken from whoever computed.",
+        Figure::Handover => "From a semaphore's signal to the waiter's first instruction.",
+        Figure::Block => "Waiting for a semaphore, until the next thread runs, less the switch.",
+        Figure::PolicyChange => "Giving another thread a policy.",
+        Figure::Timer => "Sleeping until an instant, until the next thread runs, less the switch.",
+        Figure::CacheReload => "Loading the working set again after another thread has run.",
+        Figure::DeadlineOverrun => "By how much SCHED_DEADLINE lets a thread overrun its budget.",
+        Figure::DeadlineReplenish => "From a new budget to the first instruction with it.",
+        Figure::SlotBegin => "What the beginning of a time slot takes, the lead included.",
+        Figure::SlotEdge => "What the end of a time slot takes.",
+        Figure::SlotEntering => "From the decision for a slot to its holder's first instruction.",
+        Figure::SlotLeaving => "From the timer for a slot's end to its holder's last instruction.",
+        Figure::SlotCut => "The reverse, where a hypervisor takes the processor before the timer.",
+    }
+}
+
+/// Where the file is unless told otherwise: `laxity/machine.toml` in `$XDG_CONFIG_HOME`, or in `~/.config`. `None` without either.
+#[must_use]
+pub fn default_path() -> Option<PathBuf> {
+    let absolute = |name| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let directory = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")));
+    Some(directory?.join("laxity/machine.toml"))
+}
+
+/// Why there is no machine.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be read; [`io::ErrorKind::NotFound`]: nothing has been measured.
+    #[error("{}: {cause}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+    /// It says something that it may not say.
+    #[error("{}", .0.first().map_or_else(String::new, ToString::to_string))]
+    Wrong(Vec<Diagnostic>),
+}
+
+/// Reads a machine file.
+///
+/// # Errors
+///
+/// See [`ReadError`].
+pub fn read(path: &Path) -> Result<Calibration, ReadError> {
+    let text = std::fs::read_to_string(path).map_err(|cause| ReadError::Io {
+        path: path.to_owned(),
+        cause,
+    })?;
+    parse(&text, &path.display().to_string()).map_err(ReadError::Wrong)
+}
+
+/// Reads the text of a machine file. `file` is only named in messages. Never panics, whatever the text.
+///
+/// # Errors
+///
+/// All that is wrong, in the order of the file: the syntax first, and only if that is right, the meaning.
+pub fn parse(text: &str, file: &str) -> Result<Calibration, Vec<Diagnostic>> {
+    let source = Source { file, text };
+    if text.len() > LARGEST_FILE {
+        let cause = format!("the file has {} bytes", text.len());
+        let remedy = format!("a machine file has at most {LARGEST_FILE} bytes");
+        return Err(vec![*source.error(0..0, cause, remedy)]);
+    }
+    let (document, errors) = DeTable::parse_recoverable(text);
+    if let Some(error) = errors
+        .iter()
+        .min_by_key(|error| error.span().map(|s| s.start))
+    {
+        let cause = format!("not TOML: {}", error.message());
+        let remedy = format!("write `key = value`, spans in quotes, {MEASURE_AGAIN}");
+        return Err(vec![*source.error(
+            error.span().unwrap_or(0..0),
+            cause,
+            remedy,
+        )]);
+    }
+    let findings = Findings::new(source);
+    let root = Section::new(&findings, "the file", document.get_ref(), 0..0);
+    let read = whole(&root);
+    let found = findings.into_sorted();
+    let failed = found.iter().any(|f| f.severity == Severity::Error);
+    match read {
+        Some(calibration) if !failed => Ok(calibration),
+        _ => Err(found),
+    }
+}
+
+/// The whole file; `None` only where an error has been found.
+fn whole(root: &Section<'_>) -> Option<Calibration> {
+    let names = Figure::ALL.map(Figure::name);
+    let keys: Vec<&str> = KEYS.into_iter().chain(names).collect();
+    root.allow(&keys);
+    let version = required(root, "file_version", "1", |key| {
+        root.integer(key, &(VERSION..=VERSION))
+    });
+    let description = text(root, "description");
+    let provenance = text(root, "provenance");
+    let tick_hz = required(root, "tick_hz", "250", |key| {
+        root.integer(key, &(0..=10_000))
+    });
+    let slot_lead = span(root, "slot_lead", &COSTS);
+    let circumstances = circumstances(root);
+    let mut evidence = BTreeMap::new();
+    let mut figures = Vec::new();
+    for figure in Figure::ALL {
+        if let Some((quantiles, seen)) = self::figure(root, figure) {
+            figures.push((figure, quantiles));
+            evidence.extend(seen.map(|seen| (figure, seen)));
+        }
+    }
+    version?;
+    let mut machine = Machine::without_costs(tick_hz? as u32);
+    machine.description = description?;
+    machine.provenance = provenance?;
+    machine.slot_lead = slot_lead?;
+    if figures.len() < Figure::ALL.len() {
+        return None;
+    }
+    for (figure, quantiles) in figures {
+        *machine.figure_mut(figure) = quantiles;
+    }
+    Some(Calibration {
+        machine,
+        evidence,
+        circumstances: circumstances?,
+    })
+}
+
+/// The value of a key that must be there.
+fn required<T>(
+    section: &Section<'_>,
+    key: &str,
+    example: &str,
+    read: impl FnOnce(&str) -> Option<Found<T>>,
+) -> Option<T> {
+    if !section.has(key) {
+        section.missing(key, example);
+    }
+    read(key).map(|found| found.value)
+}
+
+fn text(section: &Section<'_>, key: &str) -> Option<String> {
+    let found = required(section, key, "\"…\"", |key| {
+        section.text(key, "a string", "…")
+    })?;
+    Some(found.to_owned())
+}
+
+fn span(section: &Section<'_>, key: &str, range: &RangeInclusive<Span>) -> Option<Span> {
+    required(section, key, "\"3.2us\"", |key| {
+        // Zero is a span like any other here.
+        let found = section.quantity(key, &SPAN)?;
+        in_range(section, &found, range).then_some(found)
+    })
+}
+
+fn in_range(section: &Section<'_>, found: &Found<Span>, range: &RangeInclusive<Span>) -> bool {
+    let fits = range.contains(&found.value);
+    if !fits {
+        let cause = format!("{} is no cost of a machine", format_span(found.value));
+        let remedy = format!(
+            "write at most {}, {MEASURE_AGAIN}",
+            format_span(*range.end())
+        );
+        section.findings.error(&found.place, cause, remedy);
+    }
+    fits
+}
+
+/// A table that must be there.
+fn table<'a>(root: &Section<'a>, name: &str) -> Option<Section<'a>> {
+    let path = format!("[{name}]");
+    if !root.has(name) {
+        let cause = format!("the file lacks the table {path}");
+        let remedy = format!("add {path} with its keys below it, {MEASURE_AGAIN}");
+        root.findings.error(&root.place, cause, remedy);
+    }
+    root.section(name, &path)
+}
+
+fn circumstances(root: &Section<'_>) -> Option<Circumstances> {
+    let section = table(root, "circumstances")?;
+    section.allow(&CIRCUMSTANCES);
+    let number = |key| {
+        let all = 0..=u64::from(u32::MAX);
+        required(&section, key, "0", |key| section.integer(key, &all))
+    };
+    let text = |key| text(&section, key);
+    let span = |key| span(&section, key, &SPANS);
+    // All are read before the first that is missing ends it, so that all findings are told.
+    let (model, processors, hypervisor) = (text("model"), number("processors"), text("hypervisor"));
+    let (kernel, preemption) = (text("kernel"), text("preemption"));
+    let (clock_source, governor) = (text("clock_source"), text("governor"));
+    let (processor, began, took) = (number("processor"), text("began"), span("took"));
+    let (load, steal, strangers) = (
+        number("load_thousandths"),
+        span("steal"),
+        number("strangers"),
+    );
+    Some(Circumstances {
+        model: model?,
+        processors: processors? as u32,
+        hypervisor: hypervisor?,
+        kernel: kernel?,
+        preemption: preemption?,
+        clock_source: clock_source?,
+        governor: governor?,
+        processor: processor? as usize,
+        began: began?,
+        took: took?,
+        load_thousandths: load? as u32,
+        steal: steal?,
+        strangers: strangers? as u32,
+    })
+}
+
+/// One figure, and how it was measured, if it was.
+fn figure(root: &Section<'_>, figure: Figure) -> Option<(Quantiles, Option<Evidence>)> {
+    let section = table(root, figure.name())?;
+    section.allow(&FIGURE);
+    let measured = EVIDENCE.iter().any(|key| section.has(key));
+    let evidence = if measured {
+        Some(evidence(&section))
+    } else {
+        None
+    };
+    let quantiles = quantiles(&section)?;
+    match evidence {
+        Some(evidence) => Some((quantiles, Some(evidence?))),
+        None => Some((quantiles, None)),
+    }
+}
+
+fn evidence(section: &Section<'_>) -> Option<Evidence> {
+    let number = |key| {
+        let all = 0..=u64::from(u32::MAX);
+        required(section, key, "1000", |key| section.integer(key, &all))
+    };
+    let (samples, disturbed) = (number("samples"), number("disturbed"));
+    let example = "[\"2.1us\", \"2.3us\"]";
+    if !section.has("medians") {
+        section.missing("medians", example);
+    }
+    let texts = section.texts("medians", example)?;
+    let place = section.place_of("medians");
+    let spans: Vec<Span> = texts
+        .iter()
+        .filter_map(|text| section.parsed(text, units::span))
+        .filter(|found| in_range(section, found, &COSTS))
+        .map(|found| found.value)
+        .collect();
+    let medians = match spans[..] {
+        [least, most] if texts.len() == 2 && least <= most => (least, most),
+        // What is no span has been reported as such.
+        _ if spans.len() < texts.len() => return None,
+        _ => {
+            let cause = "`medians` must be two spans, the lesser one first";
+            let remedy = format!("write for example: medians = {example}");
+            section.findings.error(&place, cause, remedy);
+            return None;
+        }
+    };
+    Some(Evidence {
+        samples: samples?,
+        disturbed: disturbed?,
+        medians,
+    })
+}
+
+fn quantiles(section: &Section<'_>) -> Option<Quantiles> {
+    let example = format!("[{POINT}]");
+    let Some(value) = section.value("quantiles") else {
+        section.missing("quantiles", &example);
+        return None;
+    };
+    let DeValue::Array(list) = value.get_ref() else {
+        let cause = format!(
+            "`quantiles` must be a list, found {}",
+            describe(value.get_ref())
+        );
+        let remedy = format!("write for example: quantiles = {example}");
+        section.findings.error(&value.span(), cause, remedy);
+        return None;
+    };
+    // All are read before the first that is wrong ends it.
+    let points: Vec<_> = list.iter().map(|item| point(section, item)).collect();
+    let points: Option<Vec<_>> = points.into_iter().collect();
+    let error = match Quantiles::new(points?) {
+        Ok(quantiles) => return Some(quantiles),
+        Err(error) => error,
+    };
+    let place = match error {
+        QuantilesError::Empty => value.span(),
+        QuantilesError::Falls { index } | QuantilesError::Beyond { index } => {
+            list.iter().nth(index).map_or(value.span(), Spanned::span)
+        }
+    };
+    let remedy = format!(
+        "write the points in order, shares rising and spans not falling, such as {POINT}, {MEASURE_AGAIN}"
+    );
+    section.findings.error(&place, error.to_string(), remedy);
+    None
+}
+
+/// A share and the span that so many do not exceed.
+fn point<'a>(section: &Section<'a>, item: &Spanned<DeValue<'a>>) -> Option<(u32, Span)> {
+    let texts: Vec<Found<&str>> = match item.get_ref() {
+        DeValue::Array(pair) => pair.iter().filter_map(text_of).collect(),
+        _ => Vec::new(),
+    };
+    let is_pair = matches!(item.get_ref(), DeValue::Array(pair) if pair.len() == 2);
+    let [share, span] = &texts[..] else {
+        return not_a_point(section, item);
+    };
+    if !is_pair {
+        return not_a_point(section, item);
+    }
+    let share = section.parsed(share, units::share);
+    let span = section.parsed(span, units::span)?;
+    let fits = in_range(section, &span, &COSTS);
+    Some((share?.value.ppm, span.value)).filter(|_| fits)
+}
+
+fn not_a_point<T>(section: &Section<'_>, item: &Spanned<DeValue<'_>>) -> Option<T> {
+    let cause = format!(
+        "a point must be a share and a span, both in quotes, found {}",
+        describe(item.get_ref())
+    );
+    let remedy = format!("write for example: {POINT}");
+    section.findings.error(&item.span(), cause, remedy);
+    None
+}
+
+fn text_of<'t>(item: &'t Spanned<DeValue<'_>>) -> Option<Found<&'t str>> {
+    match item.get_ref() {
+        DeValue::String(text) => Some(Found {
+            value: text.as_ref(),
+            place: item.span(),
+        }),
+        _ => None,
+    }
+}
+
+/// The text of a machine file; [`parse`] reads it back the same.
+#[must_use]
+pub fn render(calibration: &Calibration) -> String {
+    let Calibration {
+        machine,
+        evidence,
+        circumstances,
+    } = calibration;
+    let mut text = String::from(
+        "# What this machine costs, measured by `laxity calibrate`, for a twin of it.\n\
+         # Of a figure's samples, so many do not exceed the span beside the share. What took more than 100us (of new\n\
+         # budgets 500us) shows that the machine itself stood still: `disturbed` counts that, and it is left out. `medians`: the\n\
+         # least and the greatest of eight parts of the samples, one after the other; near each other if the machine was steady.\n",
+    );
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "file_version = {VERSION}");
+    let _ = writeln!(text, "description = {}", quoted(&machine.description));
+    let _ = writeln!(text, "provenance = {}", quoted(&machine.provenance));
+    let _ = writeln!(text, "tick_hz = {}", machine.tick_hz);
+    let _ = writeln!(
+        text,
+        "# How early the dispatcher of time slots wakes before a slot."
+    );
+    let _ = writeln!(text, "slot_lead = \"{}\"", format_span(machine.slot_lead));
+    let _ = writeln!(text, "\n[circumstances]");
+    let c = circumstances;
+    for (key, value) in [
+        ("model", quoted(&c.model)),
+        ("processors", c.processors.to_string()),
+        ("hypervisor", quoted(&c.hypervisor)),
+        ("kernel", quoted(&c.kernel)),
+        ("preemption", quoted(&c.preemption)),
+        ("clock_source", quoted(&c.clock_source)),
+        ("governor", quoted(&c.governor)),
+        ("processor", c.processor.to_string()),
+        ("began", quoted(&c.began)),
+        ("took", quoted(&format_span(c.took))),
+        ("load_thousandths", c.load_thousandths.to_string()),
+        ("steal", quoted(&format_span(c.steal))),
+        ("strangers", c.strangers.to_string()),
+    ] {
+        let _ = writeln!(text, "{key} = {value}");
+    }
+    for figure in Figure::ALL {
+        let _ = writeln!(text, "\n# {}\n[{}]", meaning(figure), figure.name());
+        if let Some(seen) = evidence.get(&figure) {
+            let (least, most) = seen.medians;
+            let _ = writeln!(text, "samples = {}", seen.samples);
+            let _ = writeln!(text, "disturbed = {}", seen.disturbed);
+            let (least, most) = (format_span(least), format_span(most));
+            let _ = writeln!(text, "medians = [\"{least}\", \"{most}\"]");
+        }
+        text.push_str("quantiles = [\n");
+        for (ppm, span) in machine.figure(figure).points() {
+            let share = units::Share::from_ppm(*ppm);
+            let _ = writeln!(text, "    [\"{share}\", \"{}\"],", format_span(*span));
+        }
+        text.push_str("]\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Predictions for a machine: the same every time, for every program, and of the right order.
+
+use laxity_lab::lab::prediction::STUDY;
+use laxity_lab::lab::sheet::{Sheet, Value, Verdict};
+use laxity_lab::lab::study::Request;
+use laxity_lab::runner::Silent;
+use laxity_model::Span;
+use laxity_model::machine::{Machine, Quantiles};
+
+fn micros(points: &[(u32, u64)]) -> Quantiles {
+    let points = points
+        .iter()
+        .map(|(ppm, us)| (*ppm, Span::from_micros(*us)));
+    Quantiles::new(points.collect()).expect("a distribution")
+}
+
+/// A virtual machine with a tick of 4 ms.
+fn machine() -> Machine {
+    Machine {
+        tick: micros(&[(0, 2), (1_000_000, 8)]),
+        context_switch: micros(&[(0, 1), (1_000_000, 2)]),
+        wakeup: micros(&[(0, 6), (500_000, 10), (1_000_000, 40)]),
+        wakeup_idle: micros(&[(0, 15), (1_000_000, 60)]),
+        preemption: micros(&[(0, 4)]),
+        handover: micros(&[(0, 2), (1_000_000, 5)]),
+        timer: micros(&[(0, 1)]),
+        deadline_overrun: micros(&[(0, 0), (1_000_000, 4_000)]),
+        deadline_replenish: micros(&[(0, 10), (1_000_000, 40)]),
+        slot_lead: Span::from_micros(40),
+        slot_edge: micros(&[(0, 6)]),
+        slot_entering: micros(&[(0, 6), (1_000_000, 9)]),
+        slot_leaving: micros(&[(0, 6)]),
+        ..Machine::without_costs(250)
+    }
+}
+
+fn predicted(seed: u64, threads: usize) -> Sheet {
+    let request = Request {
+        figures: Vec::new(),
+        live: false,
+        threads,
+        seed,
+        repeats: Some(1),
+        machine: Some(machine()),
+    };
+    (STUDY.run)(&request, &mut Silent).expect("the programs are right")
+}
+
+fn span(sheet: &Sheet, key: &str, quantity: &str) -> Span {
+    let figures = sheet.figures.iter();
+    let mut rows = figures
+        .filter(|figure| figure.key == key)
+        .flat_map(|figure| &figure.compared);
+    let row = rows.find(|row| row.quantity == quantity);
+    let cell = row.and_then(|row| row.predicted.clone());
+    match cell.map(|cell| cell.value) {
+        Some(Value::Span(span)) => span,
+        other => panic!("{key}: {quantity} is {other:?}"),
+    }
+}
+
+#[test]
+fn predictions_follow_from_machine_and_seed_alone() {
+    let sheet = predicted(1, 1);
+    assert_eq!(sheet, predicted(1, 2));
+    assert_ne!(sheet.figures, predicted(2, 2).figures);
+    let keys: Vec<&str> = sheet
+        .figures
+        .iter()
+        .map(|figure| figure.key.as_str())
+        .collect();
+    let named: Vec<&str> = STUDY.figures.iter().map(|(key, _)| *key).collect();
+    assert_eq!(keys, named);
+    let rows = sheet.figures.iter().flat_map(|figure| &figure.compared);
+    assert!(rows.clone().count() >= 40);
+    assert!(
+        rows.clone()
+            .all(|row| row.verdict == Verdict::Alone && row.live.is_none())
+    );
+
+    let us = Span::from_micros;
+    let gap = |key| span(&sheet, key, "callback's gap, p99");
+    // A thread that is reserved by SCHED_DEADLINE from the start stays on another processor, where there is one.
+    for unnoticed in ["none", "thread-24", "slots"] {
+        assert!(
+            gap(unnoticed) < us(1_100),
+            "{unnoticed}: {}",
+            gap(unnoticed)
+        );
+    }
+    // A call of 1.84 ms that ends after a callback's instant, and the next comes on time.
+    for above in ["interrupt", "deferred"] {
+        let gap = gap(above);
+        assert!(us(1_700) < gap && gap < us(3_000), "{above}: {gap}");
+    }
+    let response = |key| span(&sheet, key, "modem's response time, median");
+    assert!(response("interrupt") < us(2_000));
+    // 2 ms in 8: at worst a whole gap later.
+    assert!(response("slots") < us(10_000));
+}
+
+#[test]
+fn without_a_machine_nothing_is_predicted() {
+    let request = Request {
+        figures: Vec::new(),
+        live: false,
+        threads: 1,
+        seed: 1,
+        repeats: None,
+        machine: None,
+    };
+    let refused = (STUDY.run)(&request, &mut Silent);
+    let text = refused.expect_err("nothing to go by").to_string();
+    assert!(text.contains("laxity calibrate"), "{text}");
+}
+
+#[test]
+fn the_twin_is_told_the_live_host_s_own_numbers() {
+    use laxity_linux::slots;
+    use laxity_sim::linux;
+    assert_eq!(linux::CHARGE_PER_SLOT, slots::CHARGE_PER_SLOT);
+    assert_eq!(linux::SHORTEST_SLOT, slots::SHORTEST_SLOT);
+    assert_eq!(linux::MOST_SHARE_PPM, slots::MOST_SHARE_PPM);
+}

@@ -1,0 +1,305 @@
+//! Measures what this machine costs, for a twin of it: switches, wake-ups, the tick, policies, caches, budgets, slots.
+//!
+//! Everything is measured by the clock, on one processor, by threads of this process with a rank above ordinary work. What took
+//! longer than [`DISTURBED`] says nothing about the machine's costs: by the definition of the [witness](crate::witness), the machine
+//! itself stood still. Such samples are counted and left out.
+//!
+//! * `bench`: threads that begin together, and time for others between measurements.
+//! * `samples`: what they saw; [`Evidence`] of it.
+//! * `switch`, `wakeup`, `tick`, `policy`, `cache`, `budget`, `edges`: the measurements.
+//! * [`Circumstances`]: where and when.
+
+mod bench;
+mod budget;
+mod cache;
+mod circumstances;
+mod edges;
+mod policy;
+mod samples;
+mod switch;
+mod tick;
+mod wakeup;
+
+use std::collections::BTreeMap;
+
+use laxity_model::machine::{Figure, Machine, Quantiles};
+use laxity_model::{HostError, Span};
+
+pub use cache::{WALKED_BYTES, WORKING_SET_BYTES};
+pub use circumstances::Circumstances;
+pub use samples::Evidence;
+
+use crate::clock;
+use crate::doctor;
+use crate::host::map;
+use crate::memory::MemoryLock;
+use crate::sched::{self, SchedError, Tid};
+use crate::signals::Watch;
+use crate::slots::EARLY;
+use bench::Bench;
+use samples::Samples;
+
+/// A sample longer than this shows that the machine itself stood still.
+pub const DISTURBED: Span = Span::from_micros(100);
+/// The rank of what is measured unless told otherwise: the observer's of the modem study, below the dispatcher of slots.
+pub const PRIORITY: u8 = map::HIGHEST_THREAD;
+/// The lowest and highest rank at which can be measured: some threads need one below, the dispatcher of slots is above.
+pub const PRIORITIES: std::ops::RangeInclusive<u8> = 3..=map::DISPATCHER - 1;
+
+/// What is measured how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// The kernel's number of the processor.
+    pub processor: usize,
+    /// The `SCHED_FIFO` priority of what is measured, within [`PRIORITIES`].
+    pub priority: u8,
+    /// Only the so manieth part of the samples is taken: 1 takes some 30 s, 10 a tenth of that and is for a first look.
+    pub part: usize,
+}
+
+impl Settings {
+    /// All samples, at the usual rank.
+    #[must_use]
+    pub const fn new(processor: usize) -> Self {
+        Self {
+            processor,
+            priority: PRIORITY,
+            part: 1,
+        }
+    }
+}
+
+/// How far a calibration has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Measurements that are over.
+    pub done: usize,
+    /// Measurements in all.
+    pub all: usize,
+    /// What is measured now.
+    pub what: &'static str,
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Calibration {
+    /// The costs.
+    pub machine: Machine,
+    /// How each figure was measured. One that is not here, or has no samples, was not measured but is what theory allows.
+    pub evidence: BTreeMap<Figure, Evidence>,
+    /// Where and when.
+    pub circumstances: Circumstances,
+}
+
+/// Why nothing was found.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CalibrateError {
+    /// A right is missing, or a processor.
+    #[error("cannot calibrate here: {what}; {remedy}")]
+    CannotRun {
+        /// Which, and why.
+        what: String,
+        /// What helps.
+        remedy: String,
+    },
+    /// A setting makes no sense.
+    #[error("{0}")]
+    Settings(String),
+    /// A signal came. Everything is as it was.
+    #[error("stopped by {0}; nothing was written")]
+    Interrupted(&'static str),
+    /// So little could be measured that it says nothing.
+    #[error(
+        "{what}: processor {processor} is disturbed, {found} samples are too few; try again when less runs there, or another processor"
+    )]
+    Disturbed {
+        /// What was to be measured.
+        what: &'static str,
+        /// Where.
+        processor: usize,
+        /// How many samples there were.
+        found: u64,
+    },
+    /// A policy or an affinity was not to be had.
+    #[error("calibration: {0}")]
+    Sched(#[from] SchedError),
+    /// The dispatcher of slots failed.
+    #[error("calibration: {0}")]
+    Slots(HostError),
+    /// No thread could be started.
+    #[error("calibration: cannot start a thread: {0}")]
+    Thread(String),
+}
+
+/// Fewer samples than this are no distribution.
+const ENOUGH: u64 = 20;
+
+/// A measurement: what it is called, and what it does.
+type Measurement = (
+    &'static str,
+    fn(&Bench<'_>, &mut Report) -> Result<(), CalibrateError>,
+);
+
+/// In this order: the later ones subtract what the earlier ones found.
+const MEASUREMENTS: [Measurement; 10] = [
+    ("context switch", |bench, report| {
+        report.found(Figure::ContextSwitch, switch::switches(bench)?)
+    }),
+    ("waiting for a semaphore", |bench, report| {
+        let switch = report.machine.context_switch.median();
+        report.found(Figure::Block, switch::blocking(bench)?.less(switch))
+    }),
+    ("semaphore hand-over", |bench, report| {
+        report.found(Figure::Handover, switch::handover(bench)?)
+    }),
+    ("policy change", |bench, report| {
+        report.found(Figure::PolicyChange, policy::changes(bench)?)
+    }),
+    ("cache reload", |bench, report| {
+        report.found(Figure::CacheReload, cache::reloads(bench)?)
+    }),
+    ("tick", |bench, report| {
+        let ticks = tick::ticks(bench)?;
+        report.machine.tick_hz = ticks.hz;
+        if ticks.hz == 0 {
+            // A processor without a tick: that costs nothing, whatever else interrupted.
+            return Ok(());
+        }
+        report.found(Figure::Tick, ticks.lost)
+    }),
+    ("wake-up on a busy processor", |bench, report| {
+        let switch = report.machine.context_switch.median();
+        let seen = wakeup::busy(bench)?;
+        report.found(Figure::Wakeup, seen.late)?;
+        report.found(Figure::Preemption, seen.preemption)?;
+        report.found(Figure::Timer, seen.falling_asleep.less(switch))
+    }),
+    ("wake-up on an idle processor", |bench, report| {
+        report.found(Figure::WakeupIdle, wakeup::idle(bench)?)
+    }),
+    (
+        "budgets of SCHED_DEADLINE",
+        |bench, report| match budget::spent(bench)? {
+            Some(seen) => {
+                report.found(Figure::DeadlineOverrun, seen.overrun)?;
+                report.found(Figure::DeadlineReplenish, seen.replenish)
+            }
+            None => {
+                report.assume_deadline();
+                Ok(())
+            }
+        },
+    ),
+    ("edges of time slots", |bench, report| {
+        let seen = edges::edges(bench)?;
+        report.found(Figure::SlotBegin, seen.begin)?;
+        report.found(Figure::SlotEdge, seen.end)?;
+        report.found(Figure::SlotEntering, seen.entering)?;
+        report.found(Figure::SlotLeaving, seen.leaving)?;
+        report.found(Figure::SlotCut, seen.cut)
+    }),
+];
+
+/// What has been found so far.
+struct Report {
+    processor: usize,
+    machine: Machine,
+    evidence: BTreeMap<Figure, Evidence>,
+}
+
+impl Report {
+    fn found(&mut self, figure: Figure, samples: Samples) -> Result<(), CalibrateError> {
+        let too_few = CalibrateError::Disturbed {
+            what: figure.name(),
+            processor: self.processor,
+            found: samples.len(),
+        };
+        let Some((quantiles, evidence)) = samples.finish().filter(|(_, e)| e.samples >= ENOUGH)
+        else {
+            return Err(too_few);
+        };
+        *self.machine.figure_mut(figure) = quantiles;
+        self.evidence.insert(figure, evidence);
+        Ok(())
+    }
+
+    /// Without the right to `SCHED_DEADLINE`: a kernel that looks at its ticks overruns by up to one, evenly; and a new budget begins as any
+    /// wake-up.
+    fn assume_deadline(&mut self) {
+        let tick = clock::tick();
+        let even = Quantiles::new(vec![(0, Span::ZERO), (1_000_000, tick)]);
+        self.machine.deadline_overrun = even.unwrap_or_default();
+        self.machine.deadline_replenish = self.machine.wakeup.clone();
+    }
+}
+
+/// Measures everything on one processor, and says before each measurement what it is. Needs `SCHED_FIFO`; where `SCHED_DEADLINE` is
+/// refused, its figures are what theory allows.
+///
+/// Changes nothing that outlives its threads, but the calling thread's memory lock, which is given back. A signal (SIGINT, SIGTERM)
+/// ends it within a second.
+///
+/// # Errors
+///
+/// See [`CalibrateError`].
+pub fn calibrate(
+    settings: &Settings,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Calibration, CalibrateError> {
+    check(settings)?;
+    let watch = Watch::begin();
+    // What is not locked costs page faults, which the large samples would show: no reason to refuse.
+    let _memory = MemoryLock::all();
+    let start = circumstances::Start::now(settings.processor);
+    let bench = Bench::new(settings, &watch);
+    let mut report = Report {
+        processor: settings.processor,
+        machine: Machine::without_costs(0),
+        evidence: BTreeMap::new(),
+    };
+    let all = MEASUREMENTS.len();
+    for (done, (what, measure)) in MEASUREMENTS.into_iter().enumerate() {
+        progress(Progress { done, all, what });
+        bench.go_on()?;
+        measure(&bench, &mut report)?;
+    }
+    bench.go_on()?;
+    let circumstances = start.end();
+    let mut machine = report.machine;
+    machine.slot_lead = EARLY;
+    machine.description = circumstances.description();
+    machine.provenance = circumstances.provenance(settings);
+    Ok(Calibration {
+        machine,
+        evidence: report.evidence,
+        circumstances,
+    })
+}
+
+/// What would stand against it, before anything is begun.
+fn check(settings: &Settings) -> Result<(), CalibrateError> {
+    if !PRIORITIES.contains(&settings.priority) {
+        return Err(CalibrateError::Settings(format!(
+            "cannot measure at priority {}: it must be {} to {}",
+            settings.priority,
+            PRIORITIES.start(),
+            PRIORITIES.end()
+        )));
+    }
+    if settings.part == 0 {
+        let text = "the part of the samples to take must be 1 or more";
+        return Err(CalibrateError::Settings(text.to_owned()));
+    }
+    doctor::can_run_live().map_err(|missing| CalibrateError::CannotRun {
+        what: missing.what,
+        remedy: missing.remedy,
+    })?;
+    let usable = sched::affinity(Tid::current())?;
+    if !usable.contains(settings.processor) {
+        return Err(CalibrateError::CannotRun {
+            what: format!("processor {} may not be used", settings.processor),
+            remedy: format!("choose one of {usable}, or widen the affinity with taskset"),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! The system call that gives another thread a policy, as the dispatcher of slots makes it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use super::bench::{Bench, Work};
+use super::samples::Samples;
+use super::{CalibrateError, clock};
+use crate::futex;
+use crate::sched::{Attributes, Policy, Tid};
+
+const PARTS: usize = 5;
+const SAMPLES: usize = 10_000;
+
+/// A thread makes one of lower rank, which would compute, real-time and ordinary by turns.
+pub(super) fn changes(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
+    let (parts, each) = bench.parts(SAMPLES, PARTS);
+    let mut samples = Samples::with_room(0);
+    for _ in 0..parts {
+        let (target, done) = (AtomicU32::new(0), AtomicBool::new(false));
+        let changer = || {
+            let result = change(bench, each, &target);
+            done.store(true, Ordering::Relaxed);
+            result
+        };
+        let changed = || {
+            target.store(Tid::current().0 as u32, Ordering::SeqCst);
+            futex::wake_all(&target);
+            while !done.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+            Ok(Samples::with_room(0))
+        };
+        let workers: Vec<(_, Work<'_, Result<Samples, CalibrateError>>)> = vec![
+            (bench.fifo(0), Box::new(changer)),
+            (Policy::Other { nice: 0 }, Box::new(changed)),
+        ];
+        for seen in bench.together(workers)? {
+            samples.append(seen?);
+        }
+    }
+    Ok(samples.less(clock::reading_cost()))
+}
+
+fn change(bench: &Bench<'_>, times: usize, target: &AtomicU32) -> Result<Samples, CalibrateError> {
+    while target.load(Ordering::SeqCst) == 0 {
+        futex::wait(target, 0, None);
+    }
+    let tid = Tid(target.load(Ordering::SeqCst) as i32);
+    let attributes =
+        [bench.fifo(1), Policy::Other { nice: 0 }].map(|policy| Attributes::new(policy, true));
+    let mut samples = Samples::with_room(times);
+    // Ends with the ordinary one.
+    for turn in 0..times / 2 * 2 {
+        let before = clock::now();
+        attributes[turn % 2].apply_unchecked(tid)?;
+        samples.push(clock::now().saturating_since(before));
+    }
+    Ok(samples)
+}

@@ -1,0 +1,134 @@
+//! Switches between two real-time threads on one processor: by yielding, by waiting, and by a signal to one of higher rank.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread;
+
+use super::bench::{Bench, Work};
+use super::samples::Samples;
+use super::{CalibrateError, clock};
+use crate::host::semaphore::{Semaphore, Taken};
+
+/// The samples are taken in so many parts, as the machine differs from moment to moment.
+const PARTS: usize = 10;
+/// Samples of each kind in all.
+const SAMPLES: usize = 40_000;
+
+/// Who read the clock last, and when.
+#[derive(Default)]
+struct Last {
+    who: AtomicU32,
+    at_ns: AtomicU64,
+}
+
+impl Last {
+    fn note(&self, who: u32) {
+        self.who.store(who, Ordering::Relaxed);
+        self.at_ns.store(clock::now().as_nanos(), Ordering::Relaxed);
+    }
+}
+
+/// The switch alone: from a thread that yields to the other of the same rank, less what yielding costs without another.
+pub(super) fn switches(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
+    let (parts, each) = bench.parts(SAMPLES, PARTS);
+    let mut with = Samples::with_room(0);
+    let mut without = Samples::with_room(0);
+    for _ in 0..parts {
+        let last = Last::default();
+        without.append(bench.alone(|| yielding(&last, 1, each).0)?);
+        let pair = [1, 2].map(|who| {
+            let last = &last;
+            let work: Work<'_, Samples> = Box::new(move || yielding(last, who, each / 2).1);
+            (bench.fifo(0), work)
+        });
+        for switched in bench.together(pair.into())? {
+            with.append(switched);
+        }
+    }
+    Ok(with.less(without.median()))
+}
+
+/// Yields so often; how long until this thread ran again where it was the same, and until it ran where another had yielded last.
+fn yielding(last: &Last, who: u32, rounds: usize) -> (Samples, Samples) {
+    let (mut alone, mut switched) = (Samples::with_room(rounds), Samples::with_room(rounds));
+    for _ in 0..rounds {
+        last.note(who);
+        thread::yield_now();
+        let now = clock::now().as_nanos();
+        let took = now.saturating_sub(last.at_ns.load(Ordering::Relaxed));
+        let samples = if last.who.load(Ordering::Relaxed) == who {
+            &mut alone
+        } else {
+            &mut switched
+        };
+        samples.push(laxity_model::Span::from_nanos(took));
+    }
+    (alone, switched)
+}
+
+/// Two threads of the same rank hand a semaphore to and fro: from the call in which one waits to the first instruction of the other.
+pub(super) fn blocking(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
+    let (parts, each) = bench.parts(SAMPLES, PARTS);
+    let mut samples = Samples::with_room(0);
+    for _ in 0..parts {
+        let semaphores = [Semaphore::new(0), Semaphore::new(1)];
+        let last = Last::default();
+        let pair = [0, 1].map(|who: usize| {
+            let (own, other) = (&semaphores[who], &semaphores[1 - who]);
+            let last = &last;
+            let work: Work<'_, Samples> = Box::new(move || {
+                let mut samples = Samples::with_room(each / 2);
+                for _ in 0..each / 2 {
+                    last.note(who as u32);
+                    let taken = own.take(None);
+                    let now = clock::now();
+                    let from = last.at_ns.load(Ordering::Relaxed);
+                    if taken != Taken::One {
+                        break;
+                    }
+                    if last.who.load(Ordering::Relaxed) != who as u32 {
+                        samples.push(now.saturating_since(laxity_model::Instant::from_nanos(from)));
+                    }
+                    other.signal(now);
+                }
+                samples
+            });
+            (bench.fifo(0), work)
+        });
+        for seen in bench.together(pair.into())? {
+            samples.append(seen);
+        }
+    }
+    Ok(samples.less(clock::reading_cost()))
+}
+
+/// A thread signals a semaphore that one of higher rank waits for: from the signal to that one's first instruction.
+pub(super) fn handover(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
+    let (parts, each) = bench.parts(SAMPLES, PARTS);
+    let mut samples = Samples::with_room(0);
+    for _ in 0..parts {
+        let semaphore = Semaphore::new(0);
+        let waiter = || {
+            let mut samples = Samples::with_room(each);
+            while semaphore.take(None) == Taken::One {
+                let now = clock::now();
+                samples.push(now.saturating_since(semaphore.last_signal()));
+            }
+            samples
+        };
+        let signaller = || {
+            for _ in 0..each {
+                semaphore.signal(clock::now());
+            }
+            semaphore.close();
+            Samples::with_room(0)
+        };
+        let workers: Vec<(_, Work<'_, Samples>)> = vec![
+            (bench.fifo(0), Box::new(waiter)),
+            (bench.fifo(1), Box::new(signaller)),
+        ];
+        for seen in bench.together(workers)? {
+            samples.append(seen);
+        }
+    }
+    Ok(samples.less(clock::reading_cost()))
+}

@@ -1,0 +1,208 @@
+//! From chains to culprits.
+
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use super::chain::{Chain, chains};
+use super::jobs::Job;
+use super::timeline::Timeline;
+use super::{Culprit, Fault, Findings, Held, Holder, LateJob, Named, Question, Rule};
+use crate::{Instant, Span};
+
+pub(super) fn judge(timeline: &Timeline, jobs: &[Job], question: &Question<'_>) -> Findings {
+    let judge = Judge { timeline, question };
+    let mut late = Vec::new();
+    for (first, end) in chains(jobs) {
+        let chain = &jobs[first..end];
+        if chain
+            .iter()
+            .any(|job| !judge.lateness(job.release, job.end).is_zero())
+        {
+            judge.chain(chain, &mut late);
+        }
+    }
+    Findings {
+        jobs: jobs.len() as u64,
+        named: named(&late),
+        late,
+        breaches: timeline.breaches.clone(),
+        longest_held_off: timeline.longest_held_off,
+    }
+}
+
+struct Judge<'a> {
+    timeline: &'a Timeline,
+    question: &'a Question<'a>,
+}
+
+impl Judge<'_> {
+    fn due(&self, release: Instant) -> Instant {
+        let due = release.checked_add(self.question.victim.deadline);
+        due.unwrap_or(Instant::MAX)
+    }
+
+    fn lateness(&self, release: Instant, end: Instant) -> Span {
+        end.saturating_since(self.due(release))
+    }
+
+    fn chain(&self, jobs: &[Job], out: &mut Vec<LateJob>) {
+        let chain = Chain::new(self.timeline, jobs, self.question);
+        let everything = (1u32 << chain.suspects.len()) - 1;
+        let replays: Vec<Vec<Instant>> = (0..=everything)
+            .map(|set| chain.replay(set, false))
+            .collect();
+        let alone = chain.replay(everything, true);
+        for (place, job) in jobs.iter().enumerate() {
+            let lateness = self.lateness(job.release, job.end);
+            if lateness.is_zero() {
+                continue;
+            }
+            let due = self.due(job.release);
+            let case = Case {
+                chain: &chain,
+                place,
+                due,
+                ends: replays.iter().map(|ends| ends[place]).collect(),
+            };
+            out.push(LateJob {
+                release: job.release,
+                end: job.end,
+                completed: job.completed,
+                lateness,
+                chain_from: chain.from,
+                held: self.held(job),
+                fault: self.fault(&case, alone[place]),
+            });
+        }
+    }
+
+    fn fault(&self, case: &Case<'_>, alone: Instant) -> Fault {
+        let culprits = case.culprits(self.timeline);
+        if !culprits.is_empty() {
+            return Fault::Culprits(culprits);
+        }
+        let release = case.chain.works[case.place].release;
+        if let Some(reserved) = self.timeline.reservation_at(release) {
+            return Fault::Reservation {
+                reserved,
+                needed: case.chain.needed(case.place),
+                in_slots: case.chain.claimed(case.due),
+            };
+        }
+        if alone <= case.due {
+            Fault::Rank
+        } else {
+            Fault::Overload
+        }
+    }
+
+    /// Who held the processor between a job's release and its end.
+    fn held(&self, job: &Job) -> Vec<Held> {
+        let mut all: Vec<Held> = Vec::new();
+        for piece in self.timeline.between(job.release, job.end) {
+            let time = piece.to - piece.from;
+            let excess = if piece.claim {
+                piece.to - piece.excess_from
+            } else {
+                Span::ZERO
+            };
+            match all.iter_mut().find(|held| held.who == piece.holder) {
+                Some(held) => {
+                    held.time += time;
+                    held.excess += excess;
+                }
+                None => all.push(Held {
+                    who: piece.holder,
+                    time,
+                    excess,
+                }),
+            }
+        }
+        all.sort_by_key(|held| (Reverse(held.time), held.who));
+        all
+    }
+}
+
+/// One late job among the replays of its chain.
+struct Case<'a> {
+    chain: &'a Chain,
+    place: usize,
+    due: Instant,
+    /// When it ends without each set of suspects.
+    ends: Vec<Instant>,
+}
+
+impl Case<'_> {
+    fn in_time(&self, without: usize) -> bool {
+        self.ends[without] <= self.due
+    }
+
+    /// Whether the suspect belongs to a smallest set without which the job is in time.
+    fn is_culprit(&self, suspect: usize) -> bool {
+        let bit = 1 << suspect;
+        (0..self.ends.len())
+            .filter(|set| set & bit == 0)
+            .any(|set| !self.in_time(set) && self.in_time(set | bit))
+    }
+
+    fn culprits(&self, timeline: &Timeline) -> Vec<Culprit> {
+        let everything = self.ends.len() - 1;
+        let end = self.chain.works[self.place].end;
+        let suspects = self.chain.suspects.iter().enumerate();
+        let mut culprits: Vec<Culprit> = suspects
+            .filter(|(index, _)| self.is_culprit(*index))
+            .map(|(index, suspect)| Culprit {
+                who: suspect.who,
+                rule: rule_of(suspect.who, timeline),
+                excess: self.chain.excess(*suspect, end),
+                explains: end.saturating_since(self.ends[1 << index]),
+                suffices: self.in_time(1 << index),
+                needed: !self.in_time(everything & !(1 << index)),
+            })
+            .collect();
+        culprits.sort_by_key(|culprit| {
+            (
+                Reverse(culprit.explains),
+                Reverse(culprit.excess),
+                culprit.who,
+            )
+        });
+        culprits
+    }
+}
+
+fn rule_of(who: Holder, timeline: &Timeline) -> Rule {
+    match who {
+        Holder::Machine => Rule::Machine,
+        Holder::Unseen => Rule::Unseen,
+        _ => {
+            let breach = timeline.breaches.iter().find(|breach| breach.who == who);
+            breach.map_or(Rule::Budget, |breach| breach.rule)
+        }
+    }
+}
+
+fn named(late: &[LateJob]) -> Vec<Named> {
+    let mut all: Vec<Named> = Vec::new();
+    for job in late {
+        let Fault::Culprits(culprits) = &job.fault else {
+            continue;
+        };
+        for culprit in culprits {
+            let place = all.iter().position(|named| named.who == culprit.who);
+            let place = place.unwrap_or_else(|| {
+                all.push(Named {
+                    who: culprit.who,
+                    rule: culprit.rule,
+                    jobs: 0,
+                    explains: Span::ZERO,
+                });
+                all.len() - 1
+            });
+            all[place].jobs += 1;
+            all[place].explains += culprit.explains;
+        }
+    }
+    all.sort_by_key(|named| (Reverse(named.explains), Reverse(named.jobs), named.who));
+    all
+}

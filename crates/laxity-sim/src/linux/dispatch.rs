@@ -1,0 +1,205 @@
+//! The host's own threads: the dispatcher of time slots, which does what [`laxity_model::slots::Dispatcher`] says, and the witness.
+
+use laxity_model::slots::Command;
+use laxity_model::{Disturbance, EventKind, Instant, Service, Span};
+
+use super::kernel::{Kernel, Leaving, Pending};
+use crate::activity::Waiting;
+
+/// A slot that lacks more than this part of its length was not wanted, or the machine stood still: it is not prolonged.
+const MADE_UP_PART: u64 = 8;
+/// What the kernel counts as the holder's own although others took it.
+const UNSEEN_PART: u64 = 64;
+/// Less than this is not worth a wake-up.
+const MADE_UP_LEAST: Span = Span::from_micros(3);
+
+impl Kernel {
+    /// The dispatcher has the processor, or the run begins: everything that is due now.
+    pub(super) fn dispatch(&mut self, processor: usize) {
+        if let Some(slots) = &mut self.processors[processor].slots
+            && let Some(pending) = slots.prolonged.take()
+        {
+            self.pass_edge(processor, pending);
+        }
+        loop {
+            let now = self.now;
+            let Some(slots) = &mut self.processors[processor].slots else {
+                return;
+            };
+            let (ahead, thread) = (slots.ahead, slots.thread);
+            match slots.dispatcher.poll(now + ahead) {
+                Command::SleepUntil(until) => {
+                    let due = until - ahead;
+                    slots.due = Some(due);
+                    return self.dispatcher_sleeps(processor, due);
+                }
+                Command::SpinUntil(until) => {
+                    let due = until - ahead;
+                    slots.due = Some(due);
+                    let spin = due.saturating_since(now).as_full_service();
+                    return self.work(thread, spin, false);
+                }
+                Command::Switch { from, to, edge } => {
+                    let pending = Pending { from, to, edge };
+                    if let Some(lacking) = self.lacking(processor, pending) {
+                        if let Some(slots) = &mut self.processors[processor].slots {
+                            slots.prolonged = Some(pending);
+                            slots.due = None;
+                        }
+                        return self.dispatcher_sleeps(processor, now + lacking);
+                    }
+                    self.pass_edge(processor, pending);
+                }
+            }
+        }
+    }
+
+    fn dispatcher_sleeps(&mut self, processor: usize, until: Instant) {
+        let Some(slots) = &mut self.processors[processor].slots else {
+            return;
+        };
+        let (thread, edge_cost) = (slots.thread, slots.edge_cost.take());
+        let machine = &self.machine;
+        let entry = &mut self.tasks[usize::from(thread)];
+        entry.waiting = Waiting::ForTime;
+        entry.meant_at = until;
+        let leaving = match edge_cost {
+            Some(all) => Leaving::Taking(all),
+            None => Leaving::By(entry.draws.span(&machine.timer)),
+        };
+        // Where a hypervisor takes the processor before the timer that ends a slot is due.
+        let ends_slot = slots.begun.is_some() && slots.due == Some(until);
+        let cut = if ends_slot {
+            entry.draws.span(&machine.slot_cut)
+        } else {
+            Span::ZERO
+        };
+        let taken = self.now.max(before(until, cut));
+        slots.end_timer = ends_slot.then_some(taken);
+        self.set_timer(thread, taken);
+        if self.processors[processor].running == Some(thread) {
+            self.leave_processor(thread, Some(leaving));
+        }
+    }
+
+    /// What the holder of the slot that ends lacks, if nobody's slot follows and it is worth making up for.
+    fn lacking(&self, processor: usize, pending: Pending) -> Option<Span> {
+        let slots = self.processors[processor].slots.as_ref()?;
+        let holder = slots.owners.get(pending.from?)?;
+        let (begun, had) = slots.begun.filter(|_| pending.to.is_none())?;
+        let length = pending.edge.saturating_since(begun).as_nanos();
+        let wanted = Service::from_nanos(length + length / UNSEEN_PART);
+        let received = self.task(*holder).received.saturating_sub(had);
+        let lacking = wanted.saturating_sub(received).as_dedicated_span();
+        let worth = lacking > MADE_UP_LEAST && lacking.as_nanos() <= length / MADE_UP_PART;
+        // Not into the time in which the next slot is prepared.
+        let free_until = slots.dispatcher.calendar().at(pending.edge).until;
+        let latest = before(free_until, self.machine.slot_lead);
+        let lacking = lacking.min(latest.saturating_since(self.now));
+        (worth && !lacking.is_zero()).then_some(lacking)
+    }
+
+    /// Takes the processor from one holder and gives it to the other.
+    fn pass_edge(&mut self, processor: usize, pending: Pending) {
+        let machine = &self.machine;
+        let Some(slots) = &mut self.processors[processor].slots else {
+            return;
+        };
+        let owner = |number: Option<usize>| slots.owners.get(number?).copied();
+        let (from, to) = (owner(pending.from), owner(pending.to));
+        let thread = &mut self.tasks[usize::from(slots.thread)];
+        slots.edge_cost = Some(if to.is_some() {
+            thread.draws.span(&machine.slot_entering)
+        } else {
+            let taken = machine.preemption.median();
+            thread.draws.span(&machine.slot_edge).saturating_sub(taken)
+        });
+        slots.begun = None;
+        if let Some(from) = from {
+            self.end_slot(from, pending.edge);
+            self.place_holder(from);
+        }
+        if let Some(to) = to {
+            self.begin_slot(to, pending.edge);
+            self.place_holder(to);
+        }
+    }
+
+    fn place_holder(&mut self, holder: u16) {
+        if self.task(holder).uses_its_slots() {
+            self.place(holder);
+        }
+    }
+
+    pub(super) fn begin_slot(&mut self, holder: u16, edge: Instant) {
+        let task = self.task_mut(holder);
+        let (received, home) = (task.received, task.home);
+        if !task.uses_its_slots() {
+            return;
+        }
+        task.in_slot = true;
+        if !std::mem::replace(&mut task.slot_recorded, true) {
+            self.record(EventKind::SlotBegin, holder, [edge.as_nanos(), 0]);
+        }
+        if let Some(slots) = &mut self.processors[home].slots {
+            slots.begun = Some((edge, received));
+        }
+    }
+
+    pub(super) fn end_slot(&mut self, holder: u16, edge: Instant) {
+        let task = self.task_mut(holder);
+        task.in_slot = false;
+        if std::mem::take(&mut task.slot_recorded) {
+            self.record(EventKind::SlotEnd, holder, [edge.as_nanos(), 0]);
+        }
+    }
+
+    /// Whether the dispatcher is where it wanted to be; it testifies if that is late, and waits if it was brought there early.
+    pub(super) fn on_time(&mut self, processor: usize) -> bool {
+        let now = self.now;
+        let Some(slots) = &mut self.processors[processor].slots else {
+            return false;
+        };
+        let thread = slots.thread;
+        slots.end_timer = None;
+        if let Some(early) = slots.due.filter(|due| *due > now) {
+            self.work(thread, (early - now).as_full_service(), false);
+            return false;
+        }
+        if let (Some(due), Some(witness)) = (slots.due.take(), self.witness) {
+            self.testify(thread, due, witness.tolerance);
+        }
+        true
+    }
+
+    fn testify(&mut self, thread: u16, due: Instant, tolerance: Span) {
+        let now = self.now;
+        if now.saturating_since(due) > tolerance {
+            let args = [due.as_nanos(), now.as_nanos()];
+            self.record(EventKind::Disturbed, thread, args);
+            self.disturbances.push(Disturbance { from: due, to: now });
+        }
+    }
+
+    /// The witness has the processor: it says so, and sleeps until its next instant.
+    pub(super) fn bear_witness(&mut self, thread: u16) {
+        let Some(witness) = self.witness else { return };
+        let due = self.task(thread).meant_at;
+        self.witness_wakeups += 1;
+        self.testify(thread, due, witness.tolerance);
+        let missed = self.now.saturating_since(due) / witness.period;
+        let next = due + witness.period * (missed + 1);
+        let machine = &self.machine;
+        let entry = &mut self.tasks[usize::from(thread)];
+        entry.waiting = Waiting::ForTime;
+        entry.meant_at = next;
+        let call = entry.draws.span(&machine.timer);
+        self.set_timer(thread, next);
+        self.leave_processor(thread, Some(Leaving::By(call)));
+    }
+}
+
+/// `span` before `instant`, but not before the epoch.
+fn before(instant: Instant, span: Span) -> Instant {
+    Instant::from_nanos(instant.as_nanos().saturating_sub(span.as_nanos()))
+}

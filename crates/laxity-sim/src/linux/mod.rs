@@ -1,0 +1,146 @@
+//! The `linux` profile: a twin of a machine that was measured. It simulates the kernel's scheduling classes; what laxity itself decides
+//! (slot tables, when an edge is due, admission) is decided by [`laxity_model`], as live.
+//!
+//! # What is modelled
+//!
+//! * **Policies**: placements and priorities become policies as on the live host ([`Policy::of_placement`]); one thread an activity.
+//! * **Real-time classes** and the **fair class**: [`RunQueue`], one for each processor. Slices end at the kernel's tick, or when somebody
+//!   wakes.
+//! * **`SCHED_DEADLINE`**: a [`Server`] for each thread, earliest deadline first over all processors, above every other class. That a budget
+//!   is used up is noticed at the tick; where the measured overrun is far below a tick, by a timer that is as late as was measured. A thread
+//!   that has its reservation from the start stays on the processor of the external activities, where it waited for the start.
+//! * **The dispatcher** of time slots: a FIFO-98 thread on the slots' processor, with the timing that the live one would have calibrated: it
+//!   wakes early, spins, lets go, and prolongs slots of which others have taken some.
+//! * **The witness**, if there is one: it takes its moment each period, and testifies when it is late.
+//! * **The clock**: one interrupt for all timers of a processor that are due when it comes; its latency is drawn from the measured one, of a
+//!   busy processor or of an idle one. So what sleeps until one instant wakes at one instant, and runs in the order of priorities.
+//! * **Costs** of the way a thread gets its processor, as [`Machine`] describes them. What a tick takes, and the reloading of caches after a
+//!   preemption, prolongs work that is charged; by the kernel's count, which bounds what is burnt, it is the thread's own time, and so is what
+//!   an interrupt takes before the next thread runs.
+//!
+//! # What is simplified
+//!
+//! * External activities cost nothing and are exact; they and other processors reach a thread by an interrupt like the clock's.
+//! * No load balancing, no groups, no throttling of real-time threads and no server for starved ordinary ones: admission leaves them 6 %.
+//!   What else runs on the machine is in the measured distributions only.
+//! * A semaphore is handed to its waiter; live, who comes in between may take it.
+//! * Draws at different instants are independent; live, slow moments come together.
+//! * A step costs nothing beyond what it charges, and so do the events that it records.
+//!
+//! # Random, and yet always the same
+//!
+//! All draws follow from the seed. The latency of a processor's interrupt follows from the instant alone, everything else from a stream of
+//! each thread's own: no other thread's doing changes it.
+
+mod asked;
+mod build;
+mod decide;
+mod dispatch;
+mod draws;
+mod fair;
+mod kernel;
+mod policy;
+mod run_queue;
+mod server;
+mod step;
+mod task;
+mod wake;
+
+use laxity_model::machine::Machine;
+use laxity_model::{ActivityId, ProcessorId, Span};
+
+pub use policy::Policy;
+pub use run_queue::{RunQueue, Slices};
+pub use server::Server;
+
+/// The activity number under which a witness's events are recorded: no activity of any program.
+const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);
+/// What draws are for, where they follow from the instant.
+const CLOCK: u64 = 1;
+const TICK: u64 = 2;
+const PHASE_OF_TICK: u64 = 3;
+
+/// The numbers of the live host's dispatcher; that they are the same is tested where both hosts are known.
+pub const CHARGE_PER_SLOT: Span = Span::from_micros(50);
+/// The shortest slot that can be kept.
+pub const SHORTEST_SLOT: Span = Span::from_micros(50);
+/// Real-time threads and slots may take this much of a processor together.
+pub const MOST_SHARE_PPM: u32 = 940_000;
+/// Where in a millisecond of the run slot tables begin.
+pub const PHASE: Span = Span::from_micros(250);
+
+/// A thread above all others that wakes at fixed instants and so sees when its processor stands still, as on the live host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Witness {
+    /// The processor it watches.
+    pub processor: ProcessorId,
+    /// It wakes at the run's start and every so much after it.
+    pub period: Span,
+    /// It was late when it woke more than this after its instant.
+    pub tolerance: Span,
+}
+
+impl Witness {
+    /// Every millisecond, 100 µs.
+    #[must_use]
+    pub const fn new(processor: ProcessorId) -> Self {
+        Self {
+            processor,
+            period: Span::from_millis(1),
+            tolerance: Span::from_micros(100),
+        }
+    }
+}
+
+/// When the kernel notices that a budget is used up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Enforcement {
+    /// At its next tick.
+    Tick,
+    /// By a timer.
+    Timer,
+}
+
+/// A measured machine under Linux.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Linux {
+    machine: Machine,
+    seed: u64,
+    processors: Option<u16>,
+    witness: Option<Witness>,
+}
+
+impl Linux {
+    pub(crate) fn new(machine: &Machine, seed: u64) -> Self {
+        Self {
+            machine: machine.clone(),
+            seed,
+            processors: None,
+            witness: None,
+        }
+    }
+
+    pub(crate) fn on_processors(self, processors: u16) -> Self {
+        Self {
+            processors: Some(processors),
+            ..self
+        }
+    }
+
+    pub(crate) fn watched_by(self, witness: Option<Witness>) -> Self {
+        Self { witness, ..self }
+    }
+
+    fn tick(&self) -> Span {
+        Span::from_nanos(1_000_000_000 / u64::from(self.machine.tick_hz.max(1)))
+    }
+
+    /// A timer's overruns are microseconds; a tick's are anything up to a tick.
+    fn enforcement(&self) -> Enforcement {
+        if self.machine.deadline_overrun.at(900_000) * 4 < self.tick() {
+            Enforcement::Timer
+        } else {
+            Enforcement::Tick
+        }
+    }
+}

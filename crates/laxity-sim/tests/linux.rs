@@ -1,0 +1,511 @@
+//! What the twin of a Linux machine does, by the kernel's rules and by the machine's measured costs.
+
+mod common;
+
+use common::*;
+use laxity_model::machine::{Machine, Quantiles};
+use laxity_model::{
+    Activity, ActivityId, Context, Enforcer, EventKind, Host, Instant, InterruptLevel, Mark,
+    Outside, Placement, Priority, Program, Reservation, ReservationRequest, RunRecord, Service,
+    Span, Step,
+};
+use laxity_sim::Twin;
+use laxity_sim::linux::{Policy, RunQueue, Server, Slices, Witness};
+use proptest::prelude::*;
+
+const TICK: Span = Span::from_millis(4);
+
+fn us(micros: u64) -> Span {
+    Span::from_micros(micros)
+}
+
+/// A machine that costs nothing, whose kernel notices used budgets at its tick of 4 ms.
+fn free() -> Machine {
+    Machine {
+        deadline_overrun: spread(&[(0, 0), (1_000_000, 4_000)]),
+        ..Machine::without_costs(250)
+    }
+}
+
+fn spread(points: &[(u32, u64)]) -> Quantiles {
+    let points = points.iter().map(|(ppm, at)| (*ppm, us(*at)));
+    Quantiles::new(points.collect()).expect("a distribution")
+}
+
+fn run_on(machine: &Machine, seed: u64, program: Program, millis: u64) -> RunRecord {
+    let record = Twin::linux(machine, seed).run(program, Span::from_millis(millis));
+    record.expect("the program is right")
+}
+
+fn service(record: &RunRecord, who: ActivityId) -> Service {
+    record.usage[who.index()].service
+}
+
+#[test]
+fn fifo_runs_the_first_until_it_blocks_and_a_preempted_one_goes_on_first() {
+    let policies = [Policy::Fifo(50), Policy::Fifo(50), Policy::Fifo(60)];
+    let mut queue = RunQueue::new(Slices::usual(TICK, 2), &policies);
+    for thread in 0..2 {
+        queue.enter(thread, ms(0));
+    }
+    assert_eq!(queue.choose(ms(0)), Some(0));
+    queue.enter(2, ms(1));
+    assert_eq!(queue.choose(ms(1)), Some(2));
+    queue.leave(2, ms(2));
+    assert_eq!(queue.choose(ms(2)), Some(0), "preemption costs no turn");
+    for tick in 1..100 {
+        queue.tick(ms(4 * tick));
+    }
+    assert_eq!(queue.choose(ms(400)), Some(0), "and no slice ends");
+    queue.give_way(0, ms(401));
+    assert_eq!(queue.choose(ms(401)), Some(1));
+    queue.set_policy(0, Policy::Fifo(40), ms(402));
+    queue.set_policy(1, Policy::Fifo(40), ms(403));
+    assert_eq!(
+        queue.choose(ms(403)),
+        Some(1),
+        "whose priority falls goes before his new equals"
+    );
+}
+
+#[test]
+fn round_robin_goes_round_in_slices_of_whole_ticks() {
+    let policies = [Policy::RoundRobin(50); 3];
+    let mut queue = RunQueue::new(Slices::usual(TICK, 2), &policies);
+    (0..3).for_each(|thread| queue.enter(thread, ms(0)));
+    let mut turns = Vec::new();
+    for tick in 1..=75 {
+        let running = queue.choose(ms(4 * tick - 4));
+        if turns.last().is_none_or(|(who, _)| *who != running) {
+            turns.push((running, 4 * tick - 4));
+        }
+        queue.tick(ms(4 * tick));
+    }
+    assert_eq!(turns, [(Some(0), 0), (Some(1), 100), (Some(2), 200)]);
+}
+
+#[test]
+fn the_fair_class_shares_by_weight() {
+    let mut program = Program::new(1);
+    // Nice 0, 4 and −4; and one that is idle.
+    let levels = [(8, 1_024), (6, 423), (10, 2_501), (0, 3)];
+    let who = levels.map(|(level, _)| program.add("spinner", CPU, thread(level), spinner()));
+    let record = run_on(&free(), 1, program, 40_000);
+    let load: u64 = levels.iter().map(|(_, weight)| weight).sum();
+    for (who, (level, weight)) in who.into_iter().zip(levels) {
+        let expected = 40_000_000 * weight / load;
+        let got = service(&record, who).as_micros();
+        // To within two ticks, by which any of them may be ahead.
+        assert!(
+            got.abs_diff(expected) <= 8_000,
+            "priority {level}: {got} of {expected} us"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    /// Nobody who is always ready is ever ahead of its share by more than a tick and a slice of all, or behind by more than that for each
+    /// other.
+    #[test]
+    fn nobody_falls_behind_its_share(nices in prop::collection::vec(-10..10_i8, 1..8), ticks in 20..200_u64) {
+        let policies: Vec<Policy> = nices.iter().map(|nice| Policy::Fair { nice: *nice }).collect();
+        let slices = Slices::usual(TICK, 2);
+        let mut queue = RunQueue::new(slices, &policies);
+        (0..).zip(&policies).for_each(|(thread, _)| queue.enter(thread, ms(0)));
+        let mut received = vec![0_u64; policies.len()];
+        for tick in 1..=ticks {
+            let running = queue.choose(ms(4 * tick - 4)).expect("all are ready");
+            received[usize::from(running)] += 4;
+            queue.tick(ms(4 * tick));
+        }
+        let weight = |nice: i8| 1.25_f64.powi(-i32::from(nice));
+        let load: f64 = nices.iter().map(|nice| weight(*nice)).sum();
+        for (nice, received) in nices.iter().zip(received) {
+            let share = weight(*nice) / load * (4 * ticks) as f64;
+            // The kernel's weights are 1.25 to the power of the nice value to within 2 %.
+            let slack = 8.0 * nices.len() as f64 + 0.03 * share;
+            prop_assert!((received as f64 - share).abs() <= slack, "nice {}: {} ms of {}", nice, received, share);
+        }
+    }
+}
+
+#[test]
+fn who_wakes_in_the_fair_class_waits_for_the_slice_of_who_runs_and_no_longer_than_a_tick() {
+    let mut program = Program::new(1);
+    let done = program.mark("ran");
+    program.add("spinner", CPU, thread(8), spinner());
+    program.add(
+        "periodic",
+        CPU,
+        thread(8),
+        periodic(Span::from_millis(50), Service::ZERO, done),
+    );
+    let record = run_on(&free(), 3, program, 5_000);
+    let waits: Vec<Span> = responses(&record, done);
+    let longest = waits.iter().max().copied().expect("it ran");
+    assert!(waits.len() >= 99 && longest <= TICK, "{longest}");
+    assert!(longest > us(500), "it does not preempt: {longest}");
+}
+
+fn responses(record: &RunRecord, done: Mark) -> Vec<Span> {
+    let events = record.events.iter();
+    let of_kind = events.filter(|event| event.kind == EventKind::Mark(done));
+    of_kind
+        .skip(1)
+        .map(|event| event.at - Instant::from_nanos(event.args[0]))
+        .collect()
+}
+
+/// A thread with a reservation from the start, and what it does.
+fn reserved(
+    program: &mut Program,
+    [service_us, period_us]: [u64; 2],
+    enforcer: Enforcer,
+    body: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
+) -> ActivityId {
+    let reservation = Reservation::new(Service::from_micros(service_us), us(period_us));
+    program.push(Activity {
+        name: "holder".into(),
+        processor: CPU,
+        placement: thread(8),
+        reservation: Some(ReservationRequest {
+            reservation: reservation.expect("a reservation"),
+            enforcer,
+            outside: Outside::Confined,
+            begins_at_start: true,
+        }),
+        body: Box::new(body),
+    })
+}
+
+fn gaps(stretches: &[(Instant, Instant)]) -> Vec<Span> {
+    let pairs = stretches.windows(2);
+    pairs.map(|pair| pair[1].0 - pair[0].1).collect()
+}
+
+#[test]
+fn a_budget_is_used_up_at_the_tick_and_the_excess_is_paid_back() {
+    let mut program = Program::new(1);
+    let holder = reserved(&mut program, [1_000, 10_000], Enforcer::Deadline, spinner());
+    let record = run_on(&free(), 1, program, 20_000);
+    let runs = stretches(&record, holder);
+    let longest = runs.iter().map(|(from, to)| *to - *from).max();
+    let gap = gaps(&runs).into_iter().max().expect("many runs");
+    let received = service(&record, holder).as_micros();
+    // Measured on Linux 6.18 with a tick of 4 ms: 10.5 %, bursts up to 4.8 ms, gaps up to 38 ms.
+    assert!((1_990_000..=2_060_000).contains(&received), "{received} us");
+    let longest = longest.expect("it ran");
+    assert!(us(1_000) < longest && longest <= us(5_000), "{longest}");
+    assert!(us(25_000) <= gap && gap <= us(40_000), "{gap}");
+}
+
+#[test]
+fn with_a_timer_of_its_own_the_kernel_keeps_budgets() {
+    let mut program = Program::new(1);
+    let holder = reserved(&mut program, [1_000, 10_000], Enforcer::Deadline, spinner());
+    let record = run_on(&Machine::without_costs(250), 1, program, 1_000);
+    let runs = stretches(&record, holder);
+    assert_eq!(runs.len(), 100);
+    assert!(runs.iter().all(|(from, to)| *to - *from == us(1_000)));
+}
+
+#[test]
+fn the_earliest_deadline_runs_and_outranks_every_real_time_thread() {
+    let mut program = Program::new(1);
+    let long = reserved(&mut program, [4_000, 20_000], Enforcer::Deadline, spinner());
+    let short = reserved(&mut program, [2_000, 10_000], Enforcer::Deadline, spinner());
+    let handler = Placement::Interrupt(InterruptLevel(5));
+    let rest = program.add("handler", CPU, handler, spinner());
+    let twin = Twin::linux(&Machine::without_costs(250), 1);
+    let record = twin
+        .on_processors(1)
+        .run(program, Span::from_millis(200))
+        .expect("the program is right");
+    assert_eq!(stretches(&record, short).len(), 20);
+    assert_eq!(service(&record, short), Service::from_millis(40));
+    assert_eq!(service(&record, long), Service::from_millis(40));
+    assert_eq!(service(&record, rest), Service::from_millis(120));
+}
+
+#[test]
+fn more_deadline_threads_than_fit_one_processor_spread() {
+    let mut program = Program::new(1);
+    let who =
+        [(); 2].map(|()| reserved(&mut program, [8_000, 10_000], Enforcer::Deadline, spinner()));
+    let record = run_on(&Machine::without_costs(250), 1, program, 1_000);
+    for who in who {
+        assert_eq!(service(&record, who), Service::from_millis(800));
+    }
+}
+
+#[test]
+fn the_kernel_s_rule_refuses_what_two_processors_do_not_have() {
+    let mut program = Program::new(1);
+    for _ in 0..3 {
+        reserved(&mut program, [7_000, 10_000], Enforcer::Deadline, spinner());
+    }
+    let refused = Twin::linux(&free(), 1).run(program, Span::from_millis(10));
+    let text = refused.expect_err("2.1 of 1.8 processors").to_string();
+    assert!(text.contains("holder") && text.contains("EBUSY"), "{text}");
+}
+
+#[test]
+fn a_server_that_owes_waits_as_many_periods_as_it_owes() {
+    let reservation = Reservation::new(Service::from_millis(1), Span::from_millis(10));
+    let mut server = Server::new(reservation.expect("a reservation"), ms(0));
+    server.charge(Service::from_micros(4_800));
+    assert!(server.look(ms(5)));
+    server.replenish(ms(10));
+    assert_eq!(
+        (server.deadline(), server.left()),
+        (ms(50), Service::from_micros(200))
+    );
+    // A sleeper comes back in time to go on, or too late: then it begins anew.
+    server.wake(ms(48));
+    assert_eq!(server.deadline(), ms(50));
+    server.wake(ms(49));
+    assert_eq!(
+        (server.deadline(), server.left()),
+        (ms(59), Service::from_millis(1))
+    );
+}
+
+#[test]
+fn slots_keep_their_gap_to_the_edges_beside_everything_else() {
+    for ([service_us, period_us], spinners) in [([2_000, 8_000], 4), ([100, 2_500], 12)] {
+        let mut program = Program::new(1);
+        let holder = reserved(
+            &mut program,
+            [service_us, period_us],
+            Enforcer::Slots,
+            spinner(),
+        );
+        for _ in 0..spinners {
+            program.add("spinner", CPU, thread(8), spinner());
+        }
+        let record = run_on(&linux_machine(), 5, program, 10_000);
+        let runs = stretches(&record, holder);
+        let mut apart: Vec<Span> = runs.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+        apart.retain(|apart| *apart > us(period_us / 2));
+        // A clock that is later than the dispatcher's lead comes in less than one of a hundred times.
+        let late = apart
+            .iter()
+            .filter(|apart| **apart > us(period_us + 30))
+            .count();
+        assert!(
+            late * 100 <= apart.len(),
+            "{late} of {} slots of {service_us}/{period_us} us begin late",
+            apart.len()
+        );
+        let expected = 10_000 * service_us * 1_000 / period_us;
+        let got = service(&record, holder).as_micros();
+        assert!(
+            (expected..=expected + expected / 20).contains(&got),
+            "{got} of {expected} us"
+        );
+    }
+}
+
+#[test]
+fn a_slot_gives_way_to_handlers_and_is_made_up_for() {
+    let mut program = Program::new(1);
+    let holder = reserved(&mut program, [2_000, 8_000], Enforcer::Slots, spinner());
+    let done = program.mark("done");
+    let device = periodic(Span::from_millis(8), Service::from_micros(150), done);
+    // Half a millisecond after each slot has begun.
+    let mut device = device;
+    let mut first = true;
+    let body = move |context: &mut dyn Context| {
+        if std::mem::take(&mut first) {
+            return Step::SleepUntil(context.now() + us(750));
+        }
+        device(context)
+    };
+    program.add("device", CPU, Placement::Interrupt(InterruptLevel(5)), body);
+    program.add("spinner", CPU, thread(8), spinner());
+    let record = run_on(&linux_machine(), 1, program, 4_000);
+    let got = service(&record, holder).as_micros();
+    assert!((1_000_000..1_050_000).contains(&got), "{got} us");
+}
+
+/// A periodic thread of the highest priority that marks how late it woke, beside a spinner.
+fn waking(program: &mut Program) -> Mark {
+    let done = program.mark("woke");
+    let body = periodic(Span::from_millis(1), Service::ZERO, done);
+    let highest = Placement::Thread(Priority::HIGHEST);
+    program.add("waker", CPU, highest, body);
+    program.add("spinner", CPU, thread(8), spinner());
+    done
+}
+
+#[test]
+fn wake_ups_have_the_distribution_that_was_measured() {
+    let mut program = Program::new(1);
+    let done = waking(&mut program);
+    // The tick comes at one place of some milliseconds, and would always meet the same wake-ups.
+    let machine = Machine {
+        tick: Quantiles::constant(Span::ZERO),
+        ..linux_machine()
+    };
+    let record = run_on(&machine, 9, program, 20_000);
+    let late = responses(&record, done);
+    assert!(late.len() > 19_000);
+    for ppm in [10_000, 100_000, 250_000, 500_000, 750_000, 900_000, 990_000] {
+        let most = machine.wakeup.at(ppm);
+        let within = late.iter().filter(|late| **late <= most).count() as u64;
+        let share = within * 1_000_000 / late.len() as u64;
+        // Four standard deviations of a share of 20,000 are 1.4 % at most.
+        let p = u64::from(ppm);
+        let deviation = (p * (1_000_000 - p) / late.len() as u64).isqrt();
+        assert!(
+            share.abs_diff(p) <= 4 * deviation,
+            "{share} ppm within {most} instead of {ppm}"
+        );
+    }
+}
+
+#[test]
+fn the_seed_is_all_that_a_run_depends_on() {
+    let record = |seed| {
+        let mut program = Program::new(1);
+        waking(&mut program);
+        reserved(&mut program, [1_000, 10_000], Enforcer::Slots, spinner());
+        reserved(&mut program, [1_000, 20_000], Enforcer::Deadline, spinner());
+        run_on(&linux_machine(), seed, program, 300)
+    };
+    assert_eq!(record(1), record(1));
+    assert_ne!(record(1).events, record(2).events);
+}
+
+#[test]
+fn what_others_do_changes_nobody_s_draws() {
+    let late = |others: usize| {
+        let mut program = Program::new(1);
+        let done = waking(&mut program);
+        for _ in 0..others {
+            program.add("spinner", CPU, thread(8), spinner());
+        }
+        responses(&run_on(&linux_machine(), 1, program, 200), done)
+    };
+    assert_eq!(late(0), late(7));
+}
+
+#[test]
+fn sleepers_until_one_instant_run_by_priority_however_late_the_clock() {
+    let mut program = Program::new(1);
+    let ran = program.mark("ran");
+    for level in [20, 24, 22] {
+        let mut step = 0;
+        let body = move |context: &mut dyn Context| {
+            step += 1;
+            match step {
+                1 => Step::SleepUntil(ms(50)),
+                2 => {
+                    context.mark(ran, [u64::from(level), 0]);
+                    Step::Burn(work(10))
+                }
+                _ => Step::Finish,
+            }
+        };
+        program.add("sleeper", CPU, thread(level), body);
+    }
+    let record = run_on(&linux_machine(), 1, program, 100);
+    let marks = record.events.iter();
+    let marks = marks.filter(|event| event.kind == EventKind::Mark(ran));
+    assert_eq!(
+        marks.map(|event| event.args[0]).collect::<Vec<_>>(),
+        [24, 22, 20]
+    );
+}
+
+#[test]
+fn a_witness_takes_its_moment_and_says_when_it_was_late() {
+    let machine = Machine {
+        wakeup: spread(&[(0, 10), (980_000, 20), (1_000_000, 400)]),
+        ..linux_machine()
+    };
+    let mut program = Program::new(1);
+    let spinner = program.add("spinner", CPU, thread(8), spinner());
+    let twin = Twin::linux(&machine, 1).watched_by(Witness::new(CPU));
+    let record = twin.clone().run(program, Span::from_secs(10));
+    let record = record.expect("the program is right");
+    assert_eq!(record.witness_wakeups, 10_000);
+    // A late one in fifty, four fifths of them by more than 100 µs.
+    let late = record.disturbances.len();
+    assert!((120..=200).contains(&late), "{late} late");
+    let recorded = record.events.iter();
+    let recorded = recorded.filter(|event| event.kind == EventKind::Disturbed);
+    assert_eq!(recorded.count(), late);
+    assert_eq!(
+        record.usage[spinner.index()].involuntary_switches,
+        9_999,
+        "each takes the processor from the spinner, but the first, which comes before it"
+    );
+}
+
+#[test]
+fn foreign_threads_have_their_own_rank_and_unenforce_a_slot() {
+    for (fifo, enforced) in [(79, true), (80, false)] {
+        let mut program = Program::new(1);
+        let holder = reserved(&mut program, [2_000, 8_000], Enforcer::Slots, spinner());
+        program.add("stranger", CPU, Placement::Foreign { fifo }, spinner());
+        let record = run_on(&free(), 1, program, 800);
+        let grant = record.usage[holder.index()].grant.clone();
+        let grade = grant.expect("it asked for one").grade;
+        assert_eq!(
+            grade == laxity_model::Grade::Enforced,
+            enforced,
+            "{grade:?}"
+        );
+        let got = service(&record, holder).as_micros();
+        assert_eq!(got >= 195_000, enforced, "{got} us beside FIFO {fifo}");
+    }
+}
+
+/// Ten milliseconds of everything, as it was once read and found right: a device every 3 ms that queues a deferred call, which wakes a
+/// thread, beside slots, a deadline thread and two spinners.
+#[test]
+fn everything_once() {
+    let mut program = Program::new(1);
+    let (line, job) = (program.semaphore(0), program.semaphore(0));
+    let mut next = None;
+    let device = move |context: &mut dyn Context| {
+        if next.is_some() {
+            context.signal(line);
+        }
+        let due = next.unwrap_or(context.now()) + us(3_000);
+        next = Some(due);
+        Step::SleepUntil(due)
+    };
+    let handler = Placement::Interrupt(InterruptLevel(4));
+    program.add("device", CPU, handler, device);
+    let mut armed = false;
+    let deferred = move |context: &mut dyn Context| {
+        if std::mem::replace(&mut armed, true) {
+            context.signal(job);
+        }
+        Step::Wait(line)
+    };
+    program.add("deferred", CPU, Placement::Deferred, deferred);
+    let mut working = true;
+    let driver = move |_: &mut dyn Context| {
+        working = !working;
+        if working {
+            Step::Charge(work(900))
+        } else {
+            Step::Wait(job)
+        }
+    };
+    program.add("driver", CPU, thread(24), driver);
+    reserved(&mut program, [1_000, 5_000], Enforcer::Slots, spinner());
+    reserved(&mut program, [500, 8_000], Enforcer::Deadline, spinner());
+    for _ in 0..2 {
+        program.add("spinner", CPU, thread(8), spinner());
+    }
+    let twin = Twin::linux(&linux_machine(), 1).on_processors(1);
+    let record = twin
+        .watched_by(Witness::new(CPU))
+        .run(program, Span::from_millis(10));
+    insta::assert_snapshot!(table(&record.expect("the program is right")));
+}

@@ -1,0 +1,44 @@
+//! The numbers of the soft-modem study in the twin, against those that are committed.
+
+use anyhow::{Result, bail};
+
+use crate::{cargo, sh};
+
+/// The figures, and the tables with one attempt a row.
+pub(crate) fn run() -> Result<()> {
+    check("reduced", false)
+}
+
+/// What `cargo xtask golden` was told besides.
+pub(crate) fn run_with(options: &[&str]) -> Result<()> {
+    let mut scale = "reduced";
+    let mut accept = false;
+    for option in options {
+        match *option {
+            "--full" => scale = "full",
+            "--accept" => accept = true,
+            other => bail!(
+                "golden knows --full (ten attempts a row) and --accept (write the numbers anew), not {other}"
+            ),
+        }
+    }
+    check(scale, accept)
+}
+
+fn check(scale: &str, accept: bool) -> Result<()> {
+    let mut test = cargo();
+    test.args([
+        "test",
+        "--release",
+        "--package",
+        "laxity-lab",
+        "--test",
+        "modem_study",
+        "the_numbers_are_those_that_are_committed",
+    ]);
+    test.env("LAXITY_GOLDEN", scale);
+    if accept {
+        test.env("LAXITY_ACCEPT", "1");
+    }
+    sh(&mut test)
+}
