@@ -151,7 +151,9 @@ fn print_usage() {
     for step in STEPS {
         eprintln!("         {:<10} {}", step.name, step.about);
     }
-    eprintln!("       cargo xtask golden [--full] [--accept]    the study's numbers: all attempts; write them anew");
+    eprintln!(
+        "       cargo xtask golden [--full] [--accept]    the study's numbers: all attempts; write them anew"
+    );
 }
 
 fn run(steps: &[&StepDef]) -> ExitCode {

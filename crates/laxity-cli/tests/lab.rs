@@ -104,6 +104,48 @@ fn what_a_study_cannot_be_asked_for_is_a_usage_error() {
     assert!(bench.files().is_empty());
 }
 
+/// The cheapest part of a study.
+const PART: [&str; 5] = ["lab", "modem", "figure-10", "--on", "twin"];
+
+#[test]
+fn a_study_leaves_a_table_a_page_a_file_and_drawings() {
+    let bench = Bench::new();
+    let output = bench.run(&[&PART[..], &["--json=s.json", "--svg=."]].concat());
+    let json: Value = serde_json::from_slice(&bench.read("s.json")).expect("JSON");
+    let holds = json["holds"].as_bool().expect("a verdict");
+    assert_code(&output, if holds { 0 } else { 2 });
+    assert_eq!(json["experiment"], "modem");
+    let figures = json["figures"].as_array().expect("figures");
+    assert_eq!(figures.len(), 1, "only what was asked for");
+    assert_eq!(figures[0]["key"], "figure-10");
+    let title = figures[0]["title"].as_str().expect("a title");
+    assert_says(&stdout(&output), &[title, "verdict: ", "laxity-modem.html"]);
+    let page = String::from_utf8(bench.read("laxity-modem.html")).expect("text");
+    assert_says(&page, &["<svg", title]);
+    assert_eq!(
+        bench.files(),
+        ["laxity-modem.html", "modem-figure-10.svg", "s.json"]
+    );
+}
+
+#[test]
+fn a_studys_json_is_alone_on_standard_output_and_the_same_with_any_number_of_threads() {
+    let bench = Bench::new();
+    let with = |threads: &str| {
+        let output = bench.run(
+            &[
+                &PART[..],
+                &["--json=-", "--html=p.html", "--threads", threads],
+            ]
+            .concat(),
+        );
+        (output.status.code(), output.stdout)
+    };
+    let (code, json) = with("1");
+    serde_json::from_slice::<Value>(&json).expect("JSON and nothing else");
+    assert_eq!((code, json), with("2"));
+}
+
 #[test]
 fn a_machine_file_that_is_named_must_be_there() {
     let bench = Bench::new();

@@ -383,7 +383,7 @@ fn quantiles(section: &Section<'_>) -> Option<Quantiles> {
     let place = match error {
         QuantilesError::Empty => value.span(),
         QuantilesError::Falls { index } | QuantilesError::Beyond { index } => {
-            list.iter().nth(index).map_or(value.span(), Spanned::span)
+            list.get(index).map_or(value.span(), Spanned::span)
         }
     };
     let remedy = format!(

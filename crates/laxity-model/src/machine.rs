@@ -150,7 +150,8 @@ pub struct Machine {
     pub cache_reload: Quantiles,
     /// How much longer than its budget `SCHED_DEADLINE` lets a thread run. It owes that: the next budgets are less, or come later.
     pub deadline_overrun: Quantiles,
-    /// From the instant at which `SCHED_DEADLINE` gives a thread a new budget to the thread's first instruction.
+    /// From the instant at which `SCHED_DEADLINE` gives a thread a new budget to the thread's first instruction. Where there are several
+    /// processors, Linux 6.18 pushes the thread to another one with nearly every new budget, if an ordinary thread runs where it was.
     pub deadline_replenish: Quantiles,
     /// How early the dispatcher of time slots wakes before a slot. The rest of the time it spins.
     pub slot_lead: Span,

@@ -56,7 +56,7 @@ impl Sound {
             let mut turns = [0_u8; SYMBOLS];
             for symbol in 1..SYMBOLS {
                 let pair = (bits >> (2 * (symbol - 1)) & 3) as u8;
-                turns[symbol] = turns[symbol - 1] + (pair ^ pair >> 1) & 3;
+                turns[symbol] = (turns[symbol - 1] + (pair ^ pair >> 1)) & 3;
             }
             samples.extend((0..FRAME_SAMPLES).map(|sample| {
                 let at = sample as f64 / FILE_HZ;

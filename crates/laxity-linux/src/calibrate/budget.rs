@@ -19,7 +19,7 @@ const LENGTH: Span = Span::from_secs(5);
 const GAP: Span = Span::from_micros(20);
 /// A budget counts as used when no more than this is left of it: the thread's own time is read a moment after the gap.
 const SLACK: Service = Service::from_micros(20);
-/// A new budget may begin on another processor, which must be told: longer than any other wake-up.
+/// A new budget begins on another processor: longer than any other wake-up.
 const LATEST: Span = Span::from_micros(500);
 const MOST: usize = 1 << 16;
 
@@ -83,7 +83,8 @@ fn compute(
     };
     let mut gaps = vec![none; MOST];
     gaps.clear();
-    // It begins on the measured processor, and may go elsewhere with each new budget, as any thread of this policy.
+    // It begins on the measured processor. The kernel moves it with nearly every new budget (177 of 178 seen on two processors), and the
+    // processor it goes to must be told.
     deadline::reserve(own, reservation)?;
     let start = clock::unsteered();
     let service = clock::thread_service();

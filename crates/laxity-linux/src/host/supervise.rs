@@ -5,7 +5,8 @@ use std::thread::JoinHandle;
 
 use laxity_model::ring::{self, Consumer, Producer};
 use laxity_model::{
-    ActivityId, Enforcer, Grant, HostError, Instant, Program, RunEnd, RunRecord, Span, Usage,
+    ActivityId, Enforcer, Grant, HostError, Instant, Program, Reservation, RunEnd, RunRecord, Span,
+    Usage,
 };
 
 use super::admit::{self, Admitted, Member};
@@ -109,10 +110,7 @@ pub(super) fn run(
             voluntary_switches: outcome.usage.voluntary_switches,
             involuntary_switches: outcome.usage.involuntary_switches,
             page_faults: outcome.usage.page_faults,
-            grant: grant.map(|grant| Grant {
-                reservation: outcome.reservation.unwrap_or(grant.reservation),
-                ..grant
-            }),
+            grant: grant.map(|grant| held_last(grant, outcome.reservation)),
         })
         .collect();
     let steal = proc::steal(&config.processors)
@@ -138,6 +136,14 @@ pub(super) fn run(
         steal,
     };
     Ok((record, reports))
+}
+
+/// The grant with the reservation that was changed to last.
+fn held_last(grant: Grant, reservation: Option<Reservation>) -> Grant {
+    Grant {
+        reservation: reservation.unwrap_or(grant.reservation),
+        ..grant
+    }
 }
 
 fn members(program: &Program) -> Vec<Member> {

@@ -21,7 +21,7 @@
 //!    too low among threads (in time without those of no higher rank); or all together is too much for the processor.
 //!
 //! A replay invents nothing: time in which the victim was not ready, or had no claim and did not run, stays closed to it, and what an excess delayed from before
-//! the chain stays in it. So a reservation's holder that lived on time outside its slots may be told that the reservation is too small
+//! the chain stays in it. Threads that come before the holder of a slot stay where they were. And a reservation's holder that lived on time outside its slots may be told that the reservation is too small
 //! where a culprit took that time: nobody owed it that time.
 //!
 //! # What a live trace can tell

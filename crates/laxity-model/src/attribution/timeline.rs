@@ -192,8 +192,12 @@ impl<'a> Reader<'a> {
         piece.shared = class == Class::Thread && contended && self.ranks_no_higher(who);
         let budget = self.budget(class, who);
         let account = &mut self.accounts[who.index()];
+        // Threads that come before the holder of a slot run outside it too, where nothing tells who would have come first.
+        let pinned = self.has_slots && self.reserved.is_some();
         let excess_from = account.hold(piece.from, piece.to, &budget);
-        piece.ready = account.ready().min(piece.from);
+        if !(pinned && class == Class::Thread) {
+            piece.ready = account.ready().min(piece.from);
+        }
         piece.over_from = excess_from;
         if piece.before_victim && !piece.shared && excess_from < piece.to {
             account.in_excess.push(self.pieces.len());

@@ -218,7 +218,7 @@ impl Kernel {
         for activity in 0..self.activities as u16 {
             let held = self.task(activity).held.as_ref();
             if held.is_some_and(|held| held.request.begins_at_start) {
-                self.enforce_at_start(activity);
+                self.enforce(activity);
             }
         }
         for processor in 0..self.processors.len() {

@@ -7,8 +7,7 @@
 //! * **Real-time classes** and the **fair class**: [`RunQueue`], one for each processor. Slices end at the kernel's tick, or when somebody
 //!   wakes.
 //! * **`SCHED_DEADLINE`**: a [`Server`] for each thread, earliest deadline first over all processors, above every other class. That a budget
-//!   is used up is noticed at the tick; where the measured overrun is far below a tick, by a timer that is as late as was measured. A thread
-//!   that has its reservation from the start stays on the processor of the external activities, where it waited for the start.
+//!   is used up is noticed at the tick; where the measured overrun is far below a tick, by a timer that is as late as was measured.
 //! * **The dispatcher** of time slots: a FIFO-98 thread on the slots' processor, with the timing that the live one would have calibrated: it
 //!   wakes early, spins, lets go, and prolongs slots of which others have taken some.
 //! * **The witness**, if there is one: it takes its moment each period, and testifies when it is late.
@@ -23,6 +22,8 @@
 //! * External activities cost nothing and are exact; they and other processors reach a thread by an interrupt like the clock's.
 //! * No load balancing, no groups, no throttling of real-time threads and no server for starved ordinary ones: admission leaves them 6 %.
 //!   What else runs on the machine is in the measured distributions only.
+//! * A `SCHED_DEADLINE` thread begins on its activity's processor, and moves only when there is a more urgent one. Live, it may begin on any:
+//!   the kernel spreads the threads while they start.
 //! * A semaphore is handed to its waiter; live, who comes in between may take it.
 //! * Draws at different instants are independent; live, slow moments come together.
 //! * A step costs nothing beyond what it charges, and so do the events that it records.

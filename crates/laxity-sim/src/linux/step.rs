@@ -284,18 +284,8 @@ impl Kernel {
         self.work(activity, call, false);
     }
 
-    /// The reservation of an activity that has not begun yet is in force.
-    pub(super) fn enforce_at_start(&mut self, activity: u16) {
-        let held = self.task(activity).held.as_ref();
-        if held.is_some_and(|held| held.request.enforcer == Enforcer::Deadline) {
-            // It waits for the start where the starter is, and stays there.
-            self.task_mut(activity).processor = self.processors.len() - 1;
-        }
-        self.enforce(activity);
-    }
-
     /// The activity's reservation is in force from now on.
-    fn enforce(&mut self, activity: u16) {
+    pub(super) fn enforce(&mut self, activity: u16) {
         let now = self.now;
         let Some(held) = &mut self.task_mut(activity).held else {
             return;

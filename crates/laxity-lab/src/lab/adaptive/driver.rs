@@ -3,7 +3,7 @@
 use laxity_model::adaptive::{Adapter, Observation};
 use laxity_model::{Body, Context, Instant, Mark, SemaphoreId, Service, Span, Step};
 
-use crate::lab::fault::bodies::Times;
+use crate::lab::fault::bodies::{Began, Times};
 use crate::workload::Draws;
 
 /// Jobs this old are lost: what the study's card buffers, 512 samples, is 64 ms at 8 kHz.
@@ -66,17 +66,17 @@ pub struct Driver {
     load: Load,
     draws: Draws,
     adapter: Option<Adapter>,
-    origin: Option<Instant>,
+    began: Began,
     number: u64,
     state: State,
 }
 
 impl Driver {
-    /// For a device that interrupts at these times; jobs are due after `deadline`. Without an adapter the reservation stays.
+    /// For a device that interrupts at these times after it began; jobs are due after `deadline`. Without an adapter the reservation stays.
     #[must_use]
     pub fn new(
         (signal, marks): (SemaphoreId, Marks),
-        (times, deadline): (Times, Span),
+        (times, began, deadline): (Times, Began, Span),
         (load, seed): (Load, u64),
         adapter: Option<Adapter>,
     ) -> Self {
@@ -88,7 +88,7 @@ impl Driver {
             load,
             draws: Draws::new(seed, 0),
             adapter,
-            origin: None,
+            began,
             number: 0,
             state: State::New,
         }
@@ -141,7 +141,7 @@ impl Driver {
 
 impl Body for Driver {
     fn step(&mut self, context: &mut dyn Context) -> Step {
-        let origin = *self.origin.get_or_insert_with(|| context.now());
+        let origin = *self.began.get_or_init(|| context.now());
         match self.state {
             State::New => self.wait(),
             State::Signalled => self.begin(context, origin),

@@ -125,12 +125,9 @@ pub fn stage(setup: &Setup) -> Result<Staged, HostError> {
     let (queue, woken) = (program.semaphore(0), program.semaphore(0));
     let times = Times::steady(Span::from_millis(1), PERIOD);
     let level = Placement::Interrupt(InterruptLevel(5));
-    program.add(
-        "interrupt",
-        CPU,
-        level,
-        Device::new(times, SHORT, Some(queue)),
-    );
+    let device = Device::new(times, SHORT, Some(queue));
+    let began = device.began();
+    program.add("interrupt", CPU, level, device);
     let hand_on = OnSignal::new(queue, SHORT, Some(woken));
     program.add("deferred call", CPU, Placement::Deferred, hand_on);
     let (held, adapter) = match setup.way {
@@ -141,7 +138,7 @@ pub fn stage(setup: &Setup) -> Result<Staged, HostError> {
         }
     };
     let load = (setup.load.clone(), setup.seed);
-    let body = Driver::new((woken, marks), (times, PERIOD), load, adapter);
+    let body = Driver::new((woken, marks), (times, began, PERIOD), load, adapter);
     let driver = program.push(reserved("device", reservation(held)?, body));
     let other = if setup.other.is_zero() {
         None

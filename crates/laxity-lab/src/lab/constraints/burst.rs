@@ -52,6 +52,8 @@ pub struct Seen {
     pub bursts: Vec<Burst>,
     /// The least that the other holder received in any window of its period that was not disturbed, to within [`PIECE`].
     pub least_of_other: Service,
+    /// The share of those windows in which it received its service, less 5 % and two pieces, in parts per million.
+    pub kept_ppm_of_other: u64,
 }
 
 /// Bursts beside spinners and another reservation, with time constraints or without.
@@ -95,9 +97,13 @@ pub fn run(host: &mut dyn Host, bursts: u64, constrained: bool) -> Result<Seen, 
         program.add("spinner", PROCESSOR, normal, Spinner);
     }
     let record = host.run(program, BEFORE + APART * (bursts + 2))?;
+    let windows = services(&record, received, OTHER.1);
+    let enough = OTHER.0.as_nanos() * 95 / 100 - 2 * PIECE.as_nanos();
+    let kept = windows.iter().filter(|service| **service >= enough).count() as u64;
     Ok(Seen {
         bursts: bursts_of(&record, done),
-        least_of_other: least_service(&record, received, OTHER.1),
+        least_of_other: Service::from_nanos(windows.iter().copied().min().unwrap_or(0)),
+        kept_ppm_of_other: kept * 1_000_000 / (windows.len() as u64).max(1),
     })
 }
 
@@ -178,12 +184,13 @@ fn bursts_of(record: &RunRecord, done: Mark) -> Vec<Burst> {
     .collect()
 }
 
-/// The least between two marks of service received that are a window apart, undisturbed.
-fn least_service(record: &RunRecord, received: Mark, window: Span) -> Service {
+/// The service between two marks that are a window apart, for each that is undisturbed, in nanoseconds.
+fn services(record: &RunRecord, received: Mark, window: Span) -> Vec<u64> {
     let events = record.events.iter();
     let own = events.filter(|event| event.kind == EventKind::Mark(received));
     let readings: Vec<(Instant, u64)> = own.map(|event| (event.at, event.args[0])).collect();
-    let (mut last, mut least) = (0, u64::MAX);
+    let mut last = 0;
+    let mut services = Vec::with_capacity(readings.len());
     for (begin, before) in &readings {
         let to = *begin + window;
         if to > record.end {
@@ -193,8 +200,8 @@ fn least_service(record: &RunRecord, received: Mark, window: Span) -> Service {
             last += 1;
         }
         if !is_disturbed(record, *begin, to) {
-            least = least.min(readings[last].1 - before);
+            services.push(readings[last].1 - before);
         }
     }
-    Service::from_nanos(least)
+    services
 }

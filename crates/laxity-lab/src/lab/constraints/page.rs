@@ -5,7 +5,7 @@ use laxity_model::{Instant, Span};
 use super::burst::{self, Burst};
 use super::sweep::{self, Swept};
 use super::{Shown, answers};
-use crate::lab::devices::cells::{count, span, text};
+use crate::lab::devices::cells::{count, share, span, text};
 use crate::lab::on_hook::call::{self, Served};
 use crate::lab::sheet::{
     Axis, Cell, Chart, Check, Figure, Mark, Origin, Series, Sheet, Table, Unit,
@@ -95,6 +95,7 @@ fn bursts(hosts: &[(&Shown, Origin)]) -> Option<Figure> {
         "later than 6 ms",
         "disturbed",
         "least that 1 ms in 5 beside it had in any 5 ms",
+        "windows in which it had it, less 5 %",
     ];
     let mut rows = Vec::new();
     let mut charts = Vec::new();
@@ -139,6 +140,7 @@ fn burst_row(seen: &burst::Seen, constrained: bool, origin: Origin) -> Vec<Optio
         count(missed(bursts) as u64, origin),
         count(disturbed as u64, origin),
         span(seen.least_of_other.as_dedicated_span(), origin),
+        share(seen.kept_ppm_of_other, origin),
     ]
 }
 
@@ -185,12 +187,7 @@ fn burst_checks(shown: &Shown, origin: Origin) -> Vec<Check> {
         return Vec::new();
     };
     let place = place(origin);
-    let tolerated = match origin {
-        Origin::Measured => LIVE_TOLERATED_PPM,
-        _ => TWIN_TOLERATED_PPM,
-    };
-    let promised = burst::OTHER.0.as_nanos();
-    let least = promised - promised * tolerated / 1_000_000 - 2 * burst::PIECE.as_nanos();
+    let least_ppm = kept_at_least_ppm(origin);
     let granted = with.bursts.iter().all(|burst| burst.granted);
     vec![
         Check {
@@ -219,12 +216,16 @@ fn burst_checks(shown: &Shown, origin: Origin) -> Vec<Check> {
         },
         Check {
             claim: format!(
-                "{place}, the reservation beside it has its 1 ms in every 5 ms all the same"
+                "{place}, the reservation beside it has its 1 ms in {} % of all windows of 5 ms all the same, less 5 %",
+                least_ppm / 10_000
             ),
-            held: with.least_of_other.as_nanos() >= least,
+            held: with.kept_ppm_of_other >= least_ppm,
             seen: format!(
-                "at least {} with, {} without",
-                with.least_of_other, without.least_of_other
+                "{} ppm of the windows with, {} without; at least {} with, {} without",
+                with.kept_ppm_of_other,
+                without.kept_ppm_of_other,
+                with.least_of_other,
+                without.least_of_other
             ),
         },
     ]
@@ -312,6 +313,14 @@ fn answered() -> Figure {
             rows: rows.collect(),
         }],
         remarks: Vec::new(),
+    }
+}
+
+/// In how many windows a reservation must be kept: live, as the slot dispatcher keeps them.
+fn kept_at_least_ppm(origin: Origin) -> u64 {
+    match origin {
+        Origin::Measured => 980_000,
+        _ => 1_000_000,
     }
 }
 

@@ -202,7 +202,7 @@ mod tests {
     fn what_is_claimed_holds_and_threads_make_no_difference() {
         let sheet = |threads| {
             let request = Request {
-                figures: vec!["modem-audio".into(), "refused".into()],
+                figures: vec!["modem-audio".into()],
                 live: false,
                 threads,
                 seed: 3,

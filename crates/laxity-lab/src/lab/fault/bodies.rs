@@ -1,5 +1,7 @@
 //! What runs in a case: a device with its driver, others' devices, and threads. The same bodies run in the twin and live.
 
+use std::sync::{Arc, OnceLock};
+
 use laxity_model::{Body, Context, Instant, Mark, SemaphoreId, Service, Span, Step};
 
 /// Instants in bursts: `in_burst` of them `apart`, and so again every `every`, from `first` after the start on.
@@ -35,12 +37,15 @@ impl Times {
     }
 }
 
+/// When a device began, for its driver to know.
+pub type Began = Arc<OnceLock<Instant>>;
+
 /// A device whose interrupt handler works, and then queues its deferred call if it has one.
 pub struct Device {
     times: Times,
     work: Service,
     queues: Option<SemaphoreId>,
-    origin: Option<Instant>,
+    began: Began,
     raised: u64,
     worked: bool,
 }
@@ -48,23 +53,28 @@ pub struct Device {
 impl Device {
     /// A device that interrupts at these times.
     #[must_use]
-    pub const fn new(times: Times, work: Service, queues: Option<SemaphoreId>) -> Self {
+    pub fn new(times: Times, work: Service, queues: Option<SemaphoreId>) -> Self {
         Self {
             times,
             work,
             queues,
-            origin: None,
+            began: Began::default(),
             raised: 0,
             worked: false,
         }
+    }
+
+    /// Where it leaves when it began: its first step.
+    #[must_use]
+    pub fn began(&self) -> Began {
+        Arc::clone(&self.began)
     }
 }
 
 impl Body for Device {
     fn step(&mut self, context: &mut dyn Context) -> Step {
-        let Some(origin) = self.origin else {
-            let origin = context.now();
-            self.origin = Some(origin);
+        let Some(&origin) = self.began.get() else {
+            let origin = *self.began.get_or_init(|| context.now());
             return Step::SleepUntil(self.times.at(origin, 0));
         };
         self.worked = !self.worked;
@@ -181,18 +191,18 @@ pub struct Driver {
     work: Service,
     /// Every so many jobs one takes this instead.
     overrun: Option<(u64, Service)>,
-    origin: Option<Instant>,
+    began: Began,
     number: u64,
     state: OnSignalState,
 }
 
 impl Driver {
-    /// For a device that interrupts at these times.
+    /// For a device that interrupts at these times after it began.
     #[must_use]
-    pub const fn new(
+    pub fn new(
         signal: SemaphoreId,
         marks: DriverMarks,
-        times: Times,
+        (times, began): (Times, Began),
         work: Service,
         overrun: Option<(u64, Service)>,
     ) -> Self {
@@ -202,7 +212,7 @@ impl Driver {
             times,
             work,
             overrun,
-            origin: None,
+            began,
             number: 0,
             state: OnSignalState::New,
         }
@@ -218,7 +228,7 @@ impl Driver {
 
 impl Body for Driver {
     fn step(&mut self, context: &mut dyn Context) -> Step {
-        let origin = *self.origin.get_or_insert_with(|| context.now());
+        let origin = *self.began.get_or_init(|| context.now());
         match self.state {
             OnSignalState::Signalled => {
                 let raised = self.times.at(origin, self.number);

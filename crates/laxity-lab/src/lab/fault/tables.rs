@@ -71,8 +71,9 @@ const ABOUT_CASES: &str = "Each case has a modem-like device in a thread of prio
 const ABOUT_EVIDENCE: &str = "Between its release and its end, of the first late job in each case: the processor's longest holders, and for each culprit how much earlier the job would have ended without its excess.";
 const ABOUT_LIVE: &str = "Handlers and deferred calls are emulated by threads of SCHED_FIFO. A thread above the victim takes 25 ms every 450 ms; a handler takes 35 ms every 450 ms; and nothing is wrong.";
 
-const REMARKS: [&str; 3] = [
-    "`needed`: without its excess the job is in time even if all other excess stays… of two, each alone is harmless. `enough`: without its excess alone the job is in time.",
+const REMARKS: [&str; 4] = [
+    "The reservation is named if most late jobs are put to it. Beside culprits a single late job may be put to it wrongly: a replay leaves other threads in a slot where they were.",
+    "`needed`: with its excess alone, and nobody else's, the job is late still. `enough`: without its excess alone the job is in time.",
     "Reservations are 2.6 ms every 8 ms, confined: 2 ms (Jones, Saroiu's) leave 0.16 ms for what interrupts take, and five times that is within the rules.",
     "A driver that spends 5 ms in one deferred call makes no job late that has 12.5 ms for 1.84: it takes several in a row, or two drivers.",
 ];
@@ -145,7 +146,7 @@ fn is_named(trial: &Trial) -> String {
     blame(
         &verdict.culprits,
         verdict.victim,
-        verdict.too_little > 0,
+        verdict.blames_reservation(),
         &verdict.others,
     )
 }
@@ -279,7 +280,7 @@ fn measured(here: &[Tried]) -> Table {
         let named = blame(
             &verdict.culprits,
             verdict.victim,
-            verdict.too_little > 0,
+            verdict.blames_reservation(),
             &verdict.others,
         );
         vec![

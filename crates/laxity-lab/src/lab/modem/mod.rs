@@ -1,9 +1,9 @@
 //! Every figure and table of the soft-modem study (Jones, Saroiu, "Predictability Requirements of a Soft Modem", SIGMETRICS 2001), in the
 //! twin and live.
 //!
-//! * [`figures`]: figures 1 to 16 and the stress run, in the twin and on this machine.
-//! * [`transfers`]: tables 1 to 3; [`map`]: figure 17, and reservations beyond those of the study; [`sensitivity`]: what they depend on.
-//! * [`calibration`]: every constant that was put in or chosen, with its reason. [`verdicts`], [`quoted_tables`]: what transfers are compared with.
+//! * `figures`: figures 1 to 16 and the stress run, in the twin and on this machine.
+//! * [`transfers`]: tables 1 to 3; [`map`]: figure 17, and reservations beyond those of the study; `sensitivity`: what they depend on.
+//! * [`calibration`]: every constant that was put in or chosen, with its reason. `verdicts`, `quoted_tables`: what transfers are compared with.
 
 pub mod calibration;
 mod figures;
@@ -68,7 +68,7 @@ const KEYS: [(&str, &str); 22] = [
 /// A part that is made by itself.
 type Part = fn(&Request, &mut dyn Progress) -> Result<Figure, RunError>;
 
-/// The parts that are not drawn from the runs of [`figures`].
+/// The parts that are not drawn from the runs of `figures`.
 const PARTS: [(&str, Part); 5] = [
     ("figure-17", map::figure_17),
     ("table-1", transfers::table_1),

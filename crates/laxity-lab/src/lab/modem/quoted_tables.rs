@@ -10,6 +10,7 @@ use crate::lab::sheet::{Attempts, Times};
 pub(super) const ATTEMPTS: u32 = 10;
 
 /// A row as printed.
+#[derive(Clone, Copy)]
 pub(super) struct Row {
     /// Where the driver was.
     pub place: Place,

@@ -231,7 +231,7 @@ pub(super) fn make_all(
 ///
 /// [`RunError`] if the twin cannot run a transfer, which is a bug.
 pub fn table_1(request: &Request, progress: &mut dyn Progress) -> Result<Figure, RunError> {
-    table(quoted_tables::table_1(), request, progress)
+    table(&quoted_tables::table_1(), request, progress)
 }
 
 /// Table 2, redone.
@@ -240,7 +240,7 @@ pub fn table_1(request: &Request, progress: &mut dyn Progress) -> Result<Figure,
 ///
 /// As [`table_1`].
 pub fn table_2(request: &Request, progress: &mut dyn Progress) -> Result<Figure, RunError> {
-    table(quoted_tables::table_2(), request, progress)
+    table(&quoted_tables::table_2(), request, progress)
 }
 
 /// Table 3, redone.
@@ -249,11 +249,11 @@ pub fn table_2(request: &Request, progress: &mut dyn Progress) -> Result<Figure,
 ///
 /// As [`table_1`].
 pub fn table_3(request: &Request, progress: &mut dyn Progress) -> Result<Figure, RunError> {
-    table(quoted_tables::table_3(), request, progress)
+    table(&quoted_tables::table_3(), request, progress)
 }
 
 fn table(
-    quoted: QuotedTable,
+    quoted: &QuotedTable,
     request: &Request,
     progress: &mut dyn Progress,
 ) -> Result<Figure, RunError> {
@@ -276,8 +276,8 @@ fn table(
         .collect();
     let attempts = make_all(&transfers, request, progress)?;
     let by_row: Vec<&[Attempt]> = attempts.chunks(repeats as usize).collect();
-    let compared = verdicts::compare(&quoted, &by_row);
-    let mut tables = vec![account(&quoted, &by_row)];
+    let compared = verdicts::compare(quoted, &by_row);
+    let mut tables = vec![account(quoted, &by_row)];
     match quoted.key {
         "table-2" => tables.push(sensitivity::by_quantum(request, progress)?),
         "table-3" => tables.push(sensitivity::by_cost(request, progress)?),
@@ -294,7 +294,7 @@ fn table(
         about,
         charts: Vec::new(),
         tables,
-        remarks: verdicts::remarks(&quoted),
+        remarks: verdicts::remarks(quoted),
         compared,
     })
 }

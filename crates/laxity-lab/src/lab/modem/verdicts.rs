@@ -119,7 +119,8 @@ pub(super) fn remarks(quoted: &QuotedTable) -> Vec<String> {
              which the twin does not have.",
             "1/8 and 2/16 live on what they get beside their reservation. The twin's spinner has a quantum of 120 ms (calibrated to figure 7), \
              longer than the lead lasts; with a shorter one 1/8 works, as the table of quanta shows. The study does not say what quantum its host had.",
-            "What the study's network added, 0.86 s, is more than any delay of 200,000 bytes on a switched network explains; the twin's adds less.",
+            "What the study's network added, 0.86 s, is more than any delay of 200,000 bytes on a switched network explains. The twin's adds milliseconds, and \
+             the faster upstream makes up for them.",
         ],
         "table-2" => &[
             "2/16 connects now and then in the study. In the twin its gap of 14 ticks, 13.67 ms, spoils a block in thirteen, and no training ends well.",

@@ -101,7 +101,7 @@ fn in_twin(request: &Request, progress: &mut dyn Progress) -> Result<Vec<Row>, R
             seeds.map(|seed| setup(*way, *rogue, seed, Span::from_secs(2)))
         })
         .collect();
-    progress.begin(setups.len());
+    progress.begin(kinds.len());
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(request.threads)
         .build();

@@ -21,7 +21,9 @@ pub(super) struct Account {
     length_ns: u64,
     modem: Used,
     callback: Used,
-    all_switches: u64,
+    /// Of everybody in the program.
+    preemptions: u64,
+    service: Service,
     disturbances: u64,
     witness_wakeups: u64,
 }
@@ -50,9 +52,10 @@ impl Account {
         let modem = probes.modem.as_ref().map(|modem| modem.driver);
         add(&mut self.modem, modem);
         add(&mut self.callback, probes.cothread.map(|(who, _)| who));
-        // What is external runs elsewhere.
-        let here = record.usage.iter().filter(|usage| !usage.service.is_zero());
-        self.all_switches += here.map(|usage| usage.involuntary_switches).sum::<u64>();
+        for usage in &record.usage {
+            self.preemptions += usage.involuntary_switches;
+            self.service += usage.service;
+        }
         self.disturbances += record.disturbances.len() as u64;
         self.witness_wakeups += record.witness_wakeups;
     }
@@ -71,7 +74,8 @@ impl Account {
             used.service += more.service;
             used.switches += more.switches;
         }
-        self.all_switches += other.all_switches;
+        self.preemptions += other.preemptions;
+        self.service += other.service;
         self.disturbances += other.disturbances;
         self.witness_wakeups += other.witness_wakeups;
     }
@@ -88,20 +92,27 @@ impl Account {
         (ppm > 0).then(|| u32::try_from(ppm).unwrap_or(u32::MAX))
     }
 
-    /// Switches a second: of the modem's driver, of the callback, and those by which anybody lost the processor.
+    /// Switches a second, of the modem's driver and of the callback; and how often somebody lost the processor, for each second that the
+    /// program had one: who else runs on the machine takes turns, and preemptions with them.
     pub(super) fn switches(&self) -> [(&'static str, Option<u64>); 3] {
-        let per_second = |count: u64| {
+        let rate = |count: u64, nanos: u64| {
             let each = u128::from(count) * 1_000_000_000;
-            let each = each.checked_div(u128::from(self.length_ns))? as u64;
+            let each = each.checked_div(u128::from(nanos))? as u64;
             (each > 0).then_some(each)
         };
         [
-            ("switches a second, driver", per_second(self.modem.switches)),
+            (
+                "switches a second, driver",
+                rate(self.modem.switches, self.length_ns),
+            ),
             (
                 "switches a second, callback",
-                per_second(self.callback.switches),
+                rate(self.callback.switches, self.length_ns),
             ),
-            ("preemptions a second, all", per_second(self.all_switches)),
+            (
+                "preemptions a second of processor time",
+                rate(self.preemptions, self.service.as_nanos()),
+            ),
         ]
     }
 
