@@ -132,7 +132,11 @@ impl Machine {
         let Call {
             class, at, work, ..
         } = self.calls[call];
-        self.now = self.now.max(at);
+        if at > self.now {
+            // Nothing was ready; who comes first then is another question.
+            self.now = at;
+            return;
+        }
         if class <= Class::Above {
             self.load(call);
         }

@@ -12,16 +12,16 @@ use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-pub struct Bench {
-    pub card: Arc<Card>,
-    pub report: Arc<Report>,
+pub(crate) struct Bench {
+    pub(crate) card: Arc<Card>,
+    pub(crate) report: Arc<Report>,
     format: Format,
     unit: StreamUnit,
 }
 
 impl Bench {
     /// A card that is read, if there is a recording, or else written; the work is done twice.
-    pub fn new(
+    pub(crate) fn new(
         format: Format,
         recording: Option<Arc<[i16]>>,
         make: impl Fn() -> Box<dyn Block>,
@@ -43,7 +43,7 @@ impl Bench {
     }
 
     /// The next call begins so many thousandths of a period after its interrupt, or after the call before if that is later.
-    pub fn serve(mut self, late_permille: impl IntoIterator<Item = u64>) -> Arc<Report> {
+    pub(crate) fn serve(mut self, late_permille: impl IntoIterator<Item = u64>) -> Arc<Report> {
         let mut now = Instant::ZERO;
         for late in late_permille {
             self.serve_one(&mut now, late);
@@ -52,7 +52,7 @@ impl Bench {
         self.report
     }
 
-    pub fn serve_one(&mut self, now: &mut Instant, late_permille: u64) {
+    pub(crate) fn serve_one(&mut self, now: &mut Instant, late_permille: u64) {
         let late = Span::from_nanos(self.format.period().as_nanos() * late_permille / 1_000);
         *now = (*now).max(self.unit.raised_at() + late);
         while self.format.interrupt_at(self.card.raised() + 1) <= *now {
@@ -65,7 +65,7 @@ impl Bench {
 }
 
 /// Whatever the lateness: no frame fails its CRC whose block was whole, each does whose block lost more than can be spared.
-pub fn damage_and_errors_agree(make: &dyn Fn() -> Bench, most_periods: u64) {
+pub(crate) fn damage_and_errors_agree(make: &dyn Fn() -> Bench, most_periods: u64) {
     let cases = std::env::var("LAXITY_CASES")
         .ok()
         .and_then(|n| n.parse().ok());
@@ -102,7 +102,7 @@ pub fn damage_and_errors_agree(make: &dyn Fn() -> Bench, most_periods: u64) {
 }
 
 /// A number made from all samples.
-pub fn checksum(samples: &[i16]) -> u64 {
+pub(crate) fn checksum(samples: &[i16]) -> u64 {
     samples.iter().fold(0xcbf2_9ce4_8422_2325, |sum, sample| {
         (sum ^ u64::from(sample.cast_unsigned())).wrapping_mul(0x0100_0000_01b3)
     })

@@ -15,6 +15,14 @@ const SAMPLES: u64 = 2;
 const P99: u32 = 990_000;
 const P50: u32 = 500_000;
 
+/// A quantity of which both have a distribution: its name, where it is found, how it is shown, and what is too little to matter.
+type Distribution = (
+    &'static str,
+    fn(&Account) -> &Histogram,
+    fn(u64) -> Value,
+    u64,
+);
+
 /// A row, and whether it agrees; `None` if there was nothing to compare with.
 pub(super) struct Row {
     pub(super) compared: Compared,
@@ -25,7 +33,7 @@ pub(super) struct Row {
 /// All rows of one program.
 pub(super) fn rows(predicted: &Account, live: Option<&Account>) -> Vec<Row> {
     let mut rows = Vec::new();
-    let histograms: [(&str, fn(&Account) -> &Histogram, fn(u64) -> Value, u64); 3] = [
+    let histograms: [Distribution; 3] = [
         ("callback's gap", |account| &account.gaps, span, 0),
         (
             "modem's response time",
