@@ -4,13 +4,8 @@ use anyhow::{Result, bail};
 
 use crate::{cargo, sh};
 
-/// The figures, and the tables with one attempt a row.
-pub(crate) fn run() -> Result<()> {
-    check("reduced", false)
-}
-
-/// What `cargo xtask golden` was told besides.
-pub(crate) fn run_with(options: &[&str]) -> Result<()> {
+/// `cargo xtask golden [--full] [--accept]`. Without `--full`: the figures, and the tables with one attempt a row.
+pub(crate) fn run(options: &[&str]) -> Result<()> {
     let mut scale = "reduced";
     let mut accept = false;
     for option in options {

@@ -112,9 +112,12 @@ fn table(found: &Calibration) -> String {
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "load {load:.2}, steal {}, tick {} Hz\n",
+        "load {load:.2}, steal {}, {}\n",
         format_span(circumstances.steal),
-        machine.tick_hz
+        match machine.tick_hz {
+            0 => "no tick".to_owned(),
+            hz => format!("tick {hz} Hz"),
+        }
     );
     let _ = write!(text, "{:<18}", "");
     for (_, name) in SHOWN {
@@ -136,6 +139,9 @@ fn table(found: &Calibration) -> String {
                 let medians = format!("{} to {}", short(least), short(most));
                 let (samples, disturbed) = (seen.samples, seen.disturbed);
                 let _ = writeln!(text, "  {medians:>16}  {samples:>7} {disturbed:>9}");
+            }
+            None if figure == Figure::Tick && machine.tick_hz == 0 => {
+                text.push_str("  no tick came on this processor\n");
             }
             None => text.push_str("  not measured, but what theory allows\n"),
         }

@@ -22,7 +22,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +38,7 @@ use crate::scenario::reader::{Findings, Found, SPAN, Section, describe};
 use crate::scenario::units::{self, format_span};
 use crate::scenario::{Diagnostic, Severity};
 
-/// Files larger than this are refused unread.
+/// Of a larger file no more than this is read, and that is refused.
 const LARGEST_FILE: usize = 1 << 16;
 /// The version that is written and read.
 const VERSION: u64 = 1;
@@ -127,17 +128,43 @@ pub enum ReadError {
     Wrong(Vec<Diagnostic>),
 }
 
-/// Reads a machine file.
+/// Reads a machine file: no more of it than a machine file may have.
 ///
 /// # Errors
 ///
 /// See [`ReadError`].
 pub fn read(path: &Path) -> Result<Calibration, ReadError> {
-    let text = std::fs::read_to_string(path).map_err(|cause| ReadError::Io {
+    let file = path.display().to_string();
+    let text = read_at_most(path).map_err(|cause| ReadError::Io {
         path: path.to_owned(),
         cause,
     })?;
-    parse(&text, &path.display().to_string()).map_err(ReadError::Wrong)
+    match text {
+        Some(text) => parse(&text, &file).map_err(ReadError::Wrong),
+        None => Err(ReadError::Wrong(vec![too_large(Source {
+            file: &file,
+            text: "",
+        })])),
+    }
+}
+
+/// The text of a file; `None` if it is larger than a machine file may be.
+fn read_at_most(path: &Path) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    let most = LARGEST_FILE as u64 + 1;
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    if bytes.len() > LARGEST_FILE {
+        return Ok(None);
+    }
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|wrong| io::Error::new(io::ErrorKind::InvalidData, wrong))?;
+    Ok(Some(text))
+}
+
+fn too_large(source: Source<'_>) -> Diagnostic {
+    let cause = "the file is too large for a machine file";
+    let remedy = format!("a machine file has at most {LARGEST_FILE} bytes");
+    *source.error(0..0, cause, remedy)
 }
 
 /// Reads the text of a machine file. `file` is only named in messages. Never panics, whatever the text.
@@ -148,9 +175,7 @@ pub fn read(path: &Path) -> Result<Calibration, ReadError> {
 pub fn parse(text: &str, file: &str) -> Result<Calibration, Vec<Diagnostic>> {
     let source = Source { file, text };
     if text.len() > LARGEST_FILE {
-        let cause = format!("the file has {} bytes", text.len());
-        let remedy = format!("a machine file has at most {LARGEST_FILE} bytes");
-        return Err(vec![*source.error(0..0, cause, remedy)]);
+        return Err(vec![too_large(source)]);
     }
     let (document, errors) = DeTable::parse_recoverable(text);
     if let Some(error) = errors

@@ -34,9 +34,10 @@ fn machine() -> Machine {
     }
 }
 
-fn predicted(seed: u64, threads: usize) -> Sheet {
+/// Of all programs without figures.
+fn predicted(figures: &[&str], seed: u64, threads: usize) -> Sheet {
     let request = Request {
-        figures: Vec::new(),
+        figures: figures.iter().map(|&figure| figure.into()).collect(),
         live: false,
         threads,
         seed,
@@ -61,9 +62,15 @@ fn span(sheet: &Sheet, key: &str, quantity: &str) -> Span {
 
 #[test]
 fn predictions_follow_from_machine_and_seed_alone() {
-    let sheet = predicted(1, 1);
-    assert_eq!(sheet, predicted(1, 2));
-    assert_ne!(sheet.figures, predicted(2, 2).figures);
+    let sheet = predicted(&[], 1, 2);
+    // A program by itself, with another number of threads, is predicted as among all.
+    let of = |key: &str| {
+        let mut figures = sheet.figures.iter();
+        figures.find(|figure| figure.key == key).cloned()
+    };
+    let alone = predicted(&["slots"], 1, 1);
+    assert_eq!(alone.figures, Vec::from_iter(of("slots")));
+    assert_ne!(alone.figures, predicted(&["slots"], 2, 1).figures);
     let keys: Vec<&str> = sheet
         .figures
         .iter()
@@ -77,6 +84,7 @@ fn predictions_follow_from_machine_and_seed_alone() {
         rows.clone()
             .all(|row| row.verdict == Verdict::Alone && row.live.is_none())
     );
+    assert_eq!(sheet.checks, [], "nothing was measured");
 
     let us = Span::from_micros;
     let gap = |key| span(&sheet, key, "callback's gap, p99");
@@ -100,17 +108,21 @@ fn predictions_follow_from_machine_and_seed_alone() {
 
 #[test]
 fn without_a_machine_nothing_is_predicted() {
-    let request = Request {
-        figures: Vec::new(),
-        live: false,
-        threads: 1,
-        seed: 1,
-        repeats: None,
-        machine: None,
-    };
-    let refused = (STUDY.run)(&request, &mut Silent);
-    let text = refused.expect_err("nothing to go by").to_string();
-    assert!(text.contains("laxity calibrate"), "{text}");
+    // In the twin alone no file is looked for: it has to be named. Live nothing is run before that is told either.
+    for (live, remedy) in [(false, "--machine=FILE"), (true, "measure it first")] {
+        let request = Request {
+            figures: Vec::new(),
+            live,
+            threads: 1,
+            seed: 1,
+            repeats: None,
+            machine: None,
+        };
+        let refused = (STUDY.run)(&request, &mut Silent);
+        let text = refused.expect_err("nothing to go by").to_string();
+        assert!(text.contains("laxity calibrate"), "{text}");
+        assert!(text.contains(remedy), "{text}");
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn what_is_predicted_of_a_reservation_happens_or_is_accounted_for() {
         if !one.near {
             assert_eq!(one.exact, one.served(), "{one:?}");
             assert_eq!(one.lines, one.served(), "{one:?}");
+            assert_eq!(one.study_lines, one.served(), "{one:?}");
         }
         // What is served loses next to nothing, and what is not, much.
         if one.exact {

@@ -47,11 +47,22 @@ pub fn reserve(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> 
     ask(tid, reservation)
 }
 
-/// Gives a thread that has a reservation another one. Refused, it has the old one still. Bandwidth that was just released is waited for.
-pub fn change(tid: Tid, from: Reservation, to: Reservation) -> Result<(), DeadlineError> {
+/// Gives a thread that has a reservation another one; tells from when that surely holds. Refused, it has the old one still. Bandwidth that
+/// was just released is waited for.
+///
+/// The budget under way and its deadline stay as they are; the first of the new budgets comes when that deadline does. Most kernels do not
+/// tell it, so this is the latest that it may be: a period away, and one more for each whole budget that a tick can overrun.
+pub fn change(tid: Tid, from: Reservation, to: Reservation) -> Result<Instant, DeadlineError> {
     ask(tid, to)?;
     note_release(from.period());
-    Ok(())
+    Ok(latest_deadline(from, clock::now(), clock::tick()))
+}
+
+/// The latest that the kernel's deadline of a thread with this reservation may be now: a period away, and one more for each whole
+/// budget by which it may have overrun before its tick stopped it, which the kernel makes it wait for in advance.
+fn latest_deadline(reservation: Reservation, now: Instant, tick: Span) -> Instant {
+    let owed = tick / reservation.service().as_dedicated_span();
+    now + reservation.period() * (owed + 1)
 }
 
 /// Asks the kernel, as long as bandwidth is on its way back.
@@ -165,6 +176,15 @@ mod tests {
 
     fn ms(service: u64, period: u64) -> Reservation {
         Reservation::new(Service::from_millis(service), Span::from_millis(period)).unwrap()
+    }
+
+    #[test]
+    fn a_deadline_is_a_period_away_and_one_for_each_budget_owed() {
+        let (now, tick) = (Instant::from_millis(100), Span::from_millis(4));
+        let by = |reservation| latest_deadline(reservation, now, tick) - now;
+        assert_eq!(by(ms(5, 20)), Span::from_millis(20));
+        // Stopped at the tick, 4 ms late: the four budgets that pay for it come with four periods, and the next one with a fifth.
+        assert_eq!(by(ms(1, 10)), Span::from_millis(50));
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use laxity_model::{HostError, Instant, Refused, Reservation, TimeConstraint};
 
-use crate::clock;
 use crate::deadline::{self, DeadlineError};
 use crate::sched::{self, CpuSet, Policy, SchedError, Tid};
 use crate::slots::{Desk, Seat};
@@ -78,6 +77,8 @@ pub(crate) struct Holding {
     own_policy: Policy,
     cpu: usize,
     held: bool,
+    /// When the last change of a reservation by `deadline` surely holds.
+    changed_by: Instant,
 }
 
 impl Holding {
@@ -87,6 +88,7 @@ impl Holding {
             own_policy,
             cpu,
             held: false,
+            changed_by: Instant::ZERO,
         }
     }
 
@@ -143,9 +145,11 @@ impl Holding {
             Place::Deadline(_) if !self.held => Ok(Err(Refused::NotInForce)),
             Place::Deadline(reservation) => {
                 match deadline::change(Tid::current(), *reservation, asked) {
-                    Ok(()) => {
+                    Ok(from) => {
                         *reservation = asked;
-                        Ok(Ok(clock::now()))
+                        // Until then the deadline under way may be one of the reservation before the last.
+                        self.changed_by = self.changed_by.max(from);
+                        Ok(Ok(self.changed_by))
                     }
                     Err(DeadlineError::NoBandwidth { .. }) => Ok(Err(Refused::DeadlineBandwidth {
                         needed_ppm: asked.share_ppm(),

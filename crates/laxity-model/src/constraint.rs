@@ -94,14 +94,18 @@ pub enum Refused {
     /// There is no slot table for everyone's reservations with this one.
     #[error("{0}")]
     Slots(crate::slots::Shortage),
-    /// There is a table, but no instant was found at which it could take the place of the old one without breaking a promise.
+    /// There are tables, but no instant at which one of those found could take the place of the old one without breaking a promise to
+    /// another reservation or a time constraint.
     #[error(
-        "no instant to change over: tables exist, but every change to one within {within} would break another's promise"
+        "no instant to change over: tables exist, but a change to any of those found within {within} would break a promise"
     )]
     NoChangeover {
         /// How far ahead was looked.
         within: Span,
     },
+    /// There are tables, and perhaps an instant to change over to one: the search for it is bounded, and ended before it was through.
+    #[error("no instant to change over was found in the time for the search, which is bounded")]
+    SearchEnded,
     /// The kernel has not so much deadline bandwidth.
     #[error("deadline bandwidth: {needed_ppm} ppm needed, more than is free")]
     DeadlineBandwidth {
@@ -131,4 +135,7 @@ pub enum Refused {
     /// The changes granted before are not all carried out yet.
     #[error("too many changes are still to be carried out")]
     Changing,
+    /// Who carries out the table did not take the change in time, was asked by others at every attempt, or is gone, as at the end of a run.
+    #[error("nobody took the change in time to carry it out")]
+    NotAnswered,
 }

@@ -39,8 +39,8 @@ pub enum EventKind {
     ReservationEnd,
     /// The witness woke late. `args`: when it should have and when it did, in nanoseconds.
     Disturbed,
-    /// The activity was granted another reservation. `args`: service and period in nanoseconds. In force from the next edge of the
-    /// table that takes over.
+    /// The activity was granted another reservation. `args`: service and period in nanoseconds. What it held before it holds until the
+    /// instant that the [`Self::ReservationFrom`] after this one tells.
     ReservationChange,
     /// The activity was granted a time constraint. `args`: its start and its deadline, in nanoseconds.
     ConstraintBegin,
@@ -48,6 +48,9 @@ pub enum EventKind {
     ConstraintEnd,
     /// What the activity asked for was refused.
     Refused,
+    /// From when the reservation of the [`Self::ReservationChange`] just before holds, recorded with it. `args[0]`: that instant, in
+    /// nanoseconds; mostly later than the event.
+    ReservationFrom,
     /// An event of the application's own.
     Mark(Mark),
 }
@@ -56,7 +59,7 @@ pub enum EventKind {
 const MARK_BASE: u16 = 0x8000;
 
 /// All kinds but marks, at the place of their code.
-const KINDS: [EventKind; 19] = [
+const KINDS: [EventKind; 20] = [
     EventKind::Wake,
     EventKind::Dispatch,
     EventKind::Preempt,
@@ -76,6 +79,7 @@ const KINDS: [EventKind; 19] = [
     EventKind::ConstraintBegin,
     EventKind::ConstraintEnd,
     EventKind::Refused,
+    EventKind::ReservationFrom,
 ];
 
 impl EventKind {

@@ -34,7 +34,8 @@ pub enum Step {
     EndReservation,
     /// Ask for this in place of the X and Y of the activity's own reservation; enforcer and all else stay. Decided at once:
     /// [`Context::answer`] tells the next step from when it holds, or why nothing has changed. Until then the old one holds.
-    /// Begun or not; by `deadline` only once begun.
+    /// Begun or not; by `deadline` only once begun, and from the first budget on that is sure to be the new one: the kernel tells no
+    /// sooner.
     ChangeReservation(Reservation),
     /// Ask for a time constraint. Decided at once: [`Context::answer`] tells the next step. One at a time for each activity, which
     /// either has its reservation by slots in force, or is one of [`Program::constrained`].

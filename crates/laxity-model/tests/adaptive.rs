@@ -154,7 +154,7 @@ proptest! {
         prop_assert!(end - from <= settings.deadline, "{} after {}", end - from, settings.deadline);
     }
 
-    /// Within 2 s of a step by two, up or down, run times are followed; then nothing changes at all, whatever the noise.
+    /// Within 2 s of a step by two, up or down, run times are followed; then, by them alone, nothing changes at all, whatever the noise.
     #[test]
     fn run_times_are_followed_within_two_seconds_and_then_left_alone(
         period in 2_000_u64..100_000, permille in 20_u64..150, up: bool, seed: u64, both: bool,
@@ -171,9 +171,11 @@ proptest! {
         let changed = device.changes_since(step);
         prop_assert!((1..=2).contains(&changed), "{changed} changes");
         device.run_for(Span::from_secs(30), noisy(after, seed ^ 2));
-        prop_assert_eq!(device.changes_since(settled), 0);
+        // By both, a job may just be late when all had drained: it adds a quarter, and 20 s later that is taken back.
+        let (changes, most) = if both { (1, after * 1_375 / 4 * 5) } else { (0, after * 1_375) };
+        prop_assert!(device.changes_since(settled) <= changes, "{:?}", device.changes);
         prop_assert!(device.adapter.held() >= settings.needed(Service::from_nanos(after * 1_100)));
-        prop_assert!(device.adapter.held() <= settings.needed(Service::from_nanos(after * 1_375)));
+        prop_assert!(device.adapter.held() <= settings.needed(Service::from_nanos(most)));
         prop_assert!(device.late.iter().all(|late| *late <= settled));
     }
 
@@ -212,14 +214,16 @@ proptest! {
         settings.most = Service::from_micros(6_000);
         let mut device = Device::new(policy, settings, Service::from_millis(1));
         device.admitted = Service::from_micros(admitted);
+        let mut latest = Instant::ZERO;
         for (load, length) in loads {
             // A device that is hopelessly late drops what piled up, as a modem does.
             device.done_at = device.done_at.min(device.now());
             device.run_for(Span::from_secs(length), noisy(load, seed));
+            latest = latest.max(device.done_at);
         }
         prop_assert!(device.adapter.held() <= settings.most.min(device.admitted));
-        // At most one a second, of the time that the late device itself took.
-        let seconds = device.done_at.as_micros() / 1_000_000;
+        // At most one a second, of the time that the late device itself took, also where it was dropped then.
+        let seconds = latest.as_micros() / 1_000_000;
         prop_assert!(device.refusals <= seconds + 1);
     }
 }
@@ -270,4 +274,74 @@ fn late_jobs_add_to_what_run_times_ask_for() {
     assert!(wanted.is_some_and(|wanted| wanted.service() > Service::from_micros(2_000)));
     let mut run_time_only = Adapter::new(Policy::RunTime, settings, Service::from_micros(2_000));
     assert_eq!(run_time_only.observe(Instant::from_secs(1), late), None);
+}
+
+/// A holder of 2 ms in 8 by timeliness alone, whose first try to do with less has just been asked for, at this time.
+fn first_try() -> (Adapter, Instant) {
+    let held = Service::from_micros(2_000);
+    let mut adapter = Adapter::new(Policy::InTime, settings(12_500, 8_000), held);
+    let asked = in_time(&mut adapter, Instant::ZERO, 21_000).expect("a try after 20 s in time");
+    assert_eq!(asked.1.service(), Service::from_micros(1_750));
+    (adapter, asked.0)
+}
+
+fn observed(adapter: &mut Adapter, now: Instant, in_time: bool) -> Option<Reservation> {
+    let run = Service::from_micros(5);
+    adapter.observe(now, Observation { run, in_time })
+}
+
+/// Jobs in time every 10 ms after `from`, until something is asked for: what, and when.
+fn in_time(adapter: &mut Adapter, from: Instant, for_ms: u64) -> Option<(Instant, Reservation)> {
+    let times = (10..=for_ms).step_by(10);
+    let mut times = times.map(|ms| from + Span::from_millis(ms));
+    times.find_map(|now| Some((now, observed(adapter, now, true)?)))
+}
+
+#[test]
+fn a_late_job_at_the_least_service_raises_it() {
+    let grain = Service::from_micros(10);
+    let mut adapter = Adapter::new(Policy::InTime, settings(12_500, 8_000), grain);
+    // Nothing less could be tried after 20 s, so nothing is undone by the late job.
+    assert_eq!(in_time(&mut adapter, Instant::ZERO, 21_000), None);
+    let wanted = observed(&mut adapter, Instant::from_secs(22), false);
+    assert_eq!(wanted.map(Reservation::service), Some(grain * 2));
+}
+
+#[test]
+fn a_job_that_is_late_while_a_try_is_asked_for_does_not_undo_it() {
+    let (mut adapter, now) = first_try();
+    assert_eq!(observed(&mut adapter, now, false), None);
+    adapter.granted(now);
+    let after_draining = now + Span::from_secs(1);
+    let wanted = observed(&mut adapter, after_draining, false);
+    let before = Service::from_micros(2_000);
+    assert_eq!(wanted.map(Reservation::service), Some(before));
+}
+
+#[test]
+fn what_was_held_before_a_failed_try_is_asked_for_until_it_is_held() {
+    let (mut adapter, now) = first_try();
+    adapter.granted(now);
+    let before = Service::from_micros(2_000);
+    let mut now = now + Span::from_secs(1);
+    let wanted = observed(&mut adapter, now, false);
+    assert_eq!(wanted.map(Reservation::service), Some(before));
+    adapter.refused(now);
+    // A late job before it may ask again changes nothing of what it asks for then.
+    assert_eq!(
+        observed(&mut adapter, now + Span::from_millis(10), false),
+        None
+    );
+    let mut asked = 0;
+    while let Some((at, wanted)) = in_time(&mut adapter, now, 17_000) {
+        assert!(adapter.held() < wanted.service() && wanted.service() <= before);
+        now = at;
+        adapter.granted(now);
+        asked += 1;
+        if adapter.held() + Service::from_micros(20) > before {
+            break;
+        }
+    }
+    assert!(asked > 0, "asked again after the refusal");
+    assert!(adapter.held() + Service::from_micros(20) > before);
 }

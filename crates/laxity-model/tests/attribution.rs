@@ -5,7 +5,7 @@ use laxity_model::attribution::{
     Allowance, Declared, Fault, Findings, Holder, Jobs, Question, Rule, Rules, Victim, attribute,
 };
 use laxity_model::{
-    ActivityId, Event, EventKind, Instant, Mark, Priority, ProcessorId, Service, Span,
+    ActivityId, Event, EventKind, Instant, Mark, Priority, ProcessorId, Reservation, Service, Span,
 };
 use proptest::prelude::*;
 
@@ -441,6 +441,43 @@ fn reserved(slots: &[(u64, u64)], release: u64, work: u64) -> Vec<Event> {
     events
 }
 
+/// Milliseconds in every eight.
+fn in_eight(service_ms: u64) -> Reservation {
+    let service = Service::from_millis(service_ms);
+    Reservation::new(service, Span::from_millis(8)).expect("less than eight")
+}
+
+#[test]
+fn a_change_is_held_against_a_job_only_from_when_it_holds() {
+    let slots: Vec<_> = (1..6).map(|n| (n * 8_000, n * 8_000 + 1_000)).collect();
+    for (holds_from_ms, told) in [(9, 3), (30, 1)] {
+        let mut events = reserved(&slots, 9_500, 2_000);
+        let change = |kind, args| Event {
+            at: Instant::from_millis(9),
+            kind,
+            processor: ProcessorId(0),
+            activity: ActivityId(VICTIM),
+            args,
+        };
+        let asked = in_eight(3);
+        let asked = [asked.service().as_nanos(), asked.period().as_nanos()];
+        events.push(change(EventKind::ReservationChange, asked));
+        let from = [holds_from_ms * 1_000_000, 0];
+        events.push(change(EventKind::ReservationFrom, from));
+        events.sort_by_key(|event| event.at);
+        let question = Question {
+            victim: victim(),
+            declared: &[],
+            rules: Rules::PC99,
+        };
+        let findings = attribute(&events, &question);
+        let Fault::Reservation { reserved, .. } = findings.late[0].fault else {
+            panic!("{:?}", findings.late[0].fault);
+        };
+        assert_eq!(reserved, in_eight(told), "from {holds_from_ms} ms on");
+    }
+}
+
 #[test]
 fn too_small_a_reservation_is_not_the_fault_of_who_runs_beside_it() {
     let slots: Vec<_> = (1..6).map(|n| (n * 8_000, n * 8_000 + 1_000)).collect();
@@ -532,6 +569,76 @@ fn cases() -> impl Strategy<Value = Vec<Call>> {
     })
 }
 
+/// Events that nobody need have recorded, most of them in order; arguments before, about and after them.
+fn any_trace() -> impl Strategy<Value = Vec<Event>> {
+    let kind = (0_u16..26).prop_map(|code| {
+        let mark = EventKind::Mark(Mark(code % 3));
+        EventKind::from_code(code).unwrap_or(mark)
+    });
+    let arg = prop_oneof![0_u64..200_000_000, Just(u64::MAX), any::<u64>()];
+    let pause = prop_oneof![9 => 0_i64..20_000, 1 => -5_000_i64..0];
+    let one = (pause, kind, 0_u16..4, 0_u16..8, [arg.clone(), arg]);
+    prop::collection::vec(one, 0..60).prop_map(|drawn| {
+        let mut at = 0_u64;
+        let events = drawn
+            .into_iter()
+            .map(|(pause, kind, who, elsewhere, args)| {
+                at = at.saturating_add_signed(pause);
+                Event {
+                    at: Instant::from_micros(at),
+                    kind,
+                    processor: ProcessorId(u16::from(elsewhere == 0)),
+                    activity: ActivityId(who),
+                    args,
+                }
+            });
+        events.collect()
+    })
+}
+
+fn any_declared() -> impl Strategy<Value = Declared> {
+    let apart = prop_oneof![
+        Just(None),
+        Just(Some(Span::MAX)),
+        (1_u64..20_000).prop_map(|us| Some(Span::from_micros(us)))
+    ];
+    (1_u64..5_000, apart, 0_u8..3).prop_map(|(us, apart, rank)| Declared {
+        allowance: Some(Allowance {
+            per_job: Service::from_micros(us),
+            apart,
+        }),
+        priority: Priority::new(8 * rank),
+    })
+}
+
+#[test]
+fn jobs_that_end_before_their_release_are_no_panic() {
+    let event = |at_us, kind, release_us: u64| Event {
+        at: Instant::from_micros(at_us),
+        kind,
+        processor: ProcessorId(0),
+        activity: ActivityId(VICTIM),
+        args: [release_us * 1_000, 0],
+    };
+    let (begin, end) = (EventKind::Mark(BEGIN), EventKind::Mark(END));
+    let events = [
+        event(0, EventKind::Wake, 0),
+        event(10, begin, 10),
+        event(15_000, end, 0),
+        event(14_900, begin, 14_900),
+        event(12_000, end, 0),
+        event(14_200, begin, 14_000),
+        event(13_000, end, 0),
+    ];
+    let question = Question {
+        victim: victim(),
+        declared: &[],
+        rules: Rules::PC99,
+    };
+    let findings = attribute(&events, &question);
+    assert_eq!((findings.jobs, findings.late.len()), (3, 1));
+}
+
 fn limit(class: Class) -> u64 {
     match class {
         Class::Handler => 100,
@@ -589,6 +696,31 @@ proptest! {
             };
             named.sort_unstable();
             prop_assert_eq!(&named, &decided, "job {} of {:?}", job, calls);
+        }
+    }
+
+    /// Whatever a trace says, also one that was cut, is wrong or out of order: there is an answer, and its times add up.
+    #[test]
+    fn any_trace_is_answered(
+        events in any_trace(), marked: bool, has_device: bool, declared in prop::collection::vec(any_declared(), 0..5),
+    ) {
+        let victim = Victim {
+            device: has_device.then_some(ActivityId(1)),
+            jobs: if marked {
+                Jobs::Marks { begin: BEGIN, release: 0, end: END, service: Some(Mark(2)) }
+            } else {
+                Jobs::Waits
+            },
+            ..victim()
+        };
+        let question = Question { victim, declared: &declared, rules: Rules::PC99 };
+        let findings = attribute(&events, &question);
+        prop_assert!(findings.late.len() as u64 <= findings.jobs);
+        for job in findings.late {
+            prop_assert!(job.release <= job.end && !job.lateness.is_zero());
+            let held: Span = job.held.iter().map(|held| held.time).sum();
+            prop_assert!(held <= job.end - job.release);
+            prop_assert!(job.held.iter().all(|held| held.excess <= held.time));
         }
     }
 

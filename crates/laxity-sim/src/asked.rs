@@ -26,12 +26,14 @@ impl Machine {
         let answer = proposal.and_then(|proposal| ledger.change(proposal, now));
         self.state_mut(activity).answer = answer;
         match answer {
-            Ok(_) => {
+            Ok(from) => {
                 if let Some(held) = &mut self.state_mut(activity).held {
                     held.request.reservation = asked;
                 }
                 let args = [asked.service().as_nanos(), asked.period().as_nanos()];
                 self.record(EventKind::ReservationChange, activity, args);
+                let args = [from.as_nanos(), 0];
+                self.record(EventKind::ReservationFrom, activity, args);
                 self.adopt(activity);
             }
             Err(_) => self.record(EventKind::Refused, activity, [0; 2]),

@@ -211,6 +211,55 @@ fn with_a_timer_of_its_own_the_kernel_keeps_budgets() {
 }
 
 #[test]
+fn a_change_of_a_server_holds_from_its_next_budget_on() {
+    let (before, after) = ([1_000, 10_000], [3_000, 10_000]);
+    let mut program = Program::new(1);
+    let mut has_asked = false;
+    let body = move |context: &mut dyn Context| {
+        // In the midst of a budget.
+        if !has_asked && context.now() >= ms(50) + us(500) {
+            has_asked = true;
+            let [service, period] = after;
+            let asked = Reservation::new(Service::from_micros(service), us(period));
+            return Step::ChangeReservation(asked.expect("a reservation"));
+        }
+        Step::Burn(Service::from_micros(100))
+    };
+    let holder = reserved(&mut program, before, Enforcer::Deadline, body);
+    program.add("spinner", CPU, thread(8), spinner());
+    let record = run_on(&Machine::without_costs(250), 1, program, 200);
+    let only = |kind| {
+        let mut of_kind = record.events.iter().filter(|event| event.kind == kind);
+        let found = of_kind.next().expect("it asked");
+        assert!(of_kind.next().is_none());
+        *found
+    };
+    let (granted, from) = (
+        only(EventKind::ReservationChange).at,
+        only(EventKind::ReservationFrom).args[0],
+    );
+    let from = Instant::from_nanos(from);
+    let start = record.start;
+    assert_eq!((granted - start, from - start), (us(50_500), us(60_000)));
+    let runs = stretches(&record, holder);
+    let received = |begin: Instant, end: Instant| {
+        let within = runs.iter().map(|run| {
+            run.1
+                .min(end)
+                .saturating_since(run.0.max(begin).min(run.1.min(end)))
+        });
+        within.sum::<Span>()
+    };
+    let window = us(10_000);
+    // Not sooner: the window that begins with the answer has less.
+    assert!(received(granted, granted + window) < us(3_000));
+    for n in 0..10 {
+        let begin = from + window * n;
+        assert_eq!(received(begin, begin + window), us(3_000), "window {n}");
+    }
+}
+
+#[test]
 fn the_earliest_deadline_runs_and_outranks_every_real_time_thread() {
     let mut program = Program::new(1);
     let long = reserved(&mut program, [4_000, 20_000], Enforcer::Deadline, spinner());

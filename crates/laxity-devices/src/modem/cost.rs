@@ -38,14 +38,14 @@ impl Costs {
         data: Service::from_micros(1_840),
     };
 
-    /// The same machine while transfers are timed (tables 1 to 3), when nothing is logged: 1.779 ms a call instead of 1.84 (calibrated: 1/7 works
+    /// The same machine while transfers are timed (tables 1 to 3), when nothing is logged: 1.778 ms a call instead of 1.84 (calibrated: 1/7 works
     /// and 2/14 hardly does if a call, with the clock's ticks in it, needs just the 14.29 % that both of them give).
     ///
     /// The 1.84 ms are elapsed time (§6.1) of a kernel that logs: about 10 MB a minute at 549 ns an event, the driver's own register values
     /// among them (§3.2.1), and without logging it "offers the same performance as a regular kernel". 10 MB a minute are 2083 octets in
-    /// 12.5 ms: with 19 octets an event 110 events, which take the 61 µs that are missing. How long an event is the study does not say.
+    /// 12.5 ms: with 18 or 19 octets an event, 110 to 116 of them, which take 60 to 64 µs; 62 are missing. How long an event is the study does not say.
     pub const UNLOGGED: Self = Self {
-        data: Service::from_micros(1_779),
+        data: Service::from_micros(1_778),
         ..Self::STUDY
     };
 

@@ -16,7 +16,7 @@ use super::card::Setting;
 /// * A call that begins after the output has run dry *abandons* its block: neither input nor output of it are of use any more. It costs
 ///   next to nothing, so the driver catches up.
 ///
-/// From the first two follow both lines of the study's model. With a reservation X/Y for C in every T, a piece waits for the gap Y − X, if X/Y is no
+/// From the first two follow both lines of the study's model; where the second lies was read from it. With a reservation X/Y for C in every T, a piece waits for the gap Y − X, if X/Y is no
 /// less than C/T; if it is less, for longer and longer. Nothing here knows of reservations.
 ///
 /// In the twin the cost of a call is charged in as many parts as it delivers. Live a call has computed all of its output before it delivers
@@ -32,7 +32,8 @@ pub struct Hypothesis {
 }
 
 impl Hypothesis {
-    /// What explains the study's table 3.
+    /// The lead: taken from the study's line of equal gaps (figure 17), which sums up its table 3. Pieces: more than one, chosen by the rows 2/13 and
+    /// 4/17; that they are eight is assumed. The pause: assumed. So of table 3 these explain the classes, and are not independent of them.
     pub const STUDY: Self = Self {
         output_lead: Span::from_micros(12_500),
         pieces: 8,

@@ -163,6 +163,8 @@ impl<F: FnMut(Drawn)> Drawing<'_, F> {
             K::ConstraintBegin => self.point(event, Label::ConstraintBegin, event.args),
             K::ConstraintEnd => self.point(event, Label::ConstraintEnd, [event.args[0], 0]),
             K::Refused => self.point(event, Label::Refused, [0; 2]),
+            // The change is drawn when it was granted.
+            K::ReservationFrom => {}
             K::Disturbed => self.disturbed(event),
             K::Mark(mark) if trace.is_level(mark) => {
                 self.draw(event.at, Lane::Level(mark), Edge::Level(event.args[0]));

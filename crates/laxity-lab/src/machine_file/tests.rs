@@ -156,6 +156,14 @@ fn what_is_no_toml_is_pointed_at() {
 }
 
 #[test]
+fn of_a_file_without_an_end_no_more_is_read_than_a_machine_file_has() {
+    let Err(ReadError::Wrong(found)) = read(Path::new("/dev/zero")) else {
+        panic!("zeros describe no machine");
+    };
+    assert!(found[0].cause.contains("too large"), "{}", found[0]);
+}
+
+#[test]
 fn the_default_path_is_where_configuration_is() {
     if let Some(path) = default_path() {
         assert!(path.is_absolute());

@@ -16,6 +16,8 @@ pub struct Seen {
     pub observations: Observations,
     /// Elapsed time of each call of the signal processing, in nanoseconds.
     pub processing: Histogram,
+    /// The same, but for calls that overlap a disturbance.
+    pub undisturbed_processing: Histogram,
     /// Processor time of the modem's driver while connected, and how long that was.
     pub connected: Option<(Service, Span)>,
     /// When each phase began, by the host's clock.
@@ -260,9 +262,11 @@ impl<'a> Reader<'a> {
             return;
         };
         let [pending, damage] = event.args;
-        self.seen
-            .processing
-            .record(event.at.saturating_since(began).as_nanos());
+        let elapsed = event.at.saturating_since(began).as_nanos();
+        self.seen.processing.record(elapsed);
+        if !self.disturbances.overlap(began, event.at) {
+            self.seen.undisturbed_processing.record(elapsed);
+        }
         let busy_from = self.busy.take(raised, event.at);
         let response = event.at.saturating_since(raised).as_nanos();
         let lost = damage - self.damage;

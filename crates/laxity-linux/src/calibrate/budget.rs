@@ -38,7 +38,8 @@ struct Gap {
     service: Service,
 }
 
-/// When it was reserved (by the same clock), what it had received then, and what came after.
+/// When it was reserved (by the same clock, read just after: replenishments seem early by what is left of the system call, a microsecond or
+/// two), what it had received then, and what came after.
 #[derive(Debug)]
 struct Course {
     start: Instant,

@@ -47,7 +47,7 @@ impl Samples {
         }
     }
 
-    /// Takes a sample, or counts it as disturbed.
+    /// Takes a sample, or counts it as disturbed. What is beyond the room is not taken: each measurement makes room for all it will take.
     #[inline]
     pub(super) fn push(&mut self, span: Span) {
         if span > self.bound {

@@ -93,14 +93,7 @@ pub(super) fn run(
         mut testimony,
         collection,
     } = ended?;
-    // Somebody may have come meanwhile: a grant is as good as its worst moment that was seen.
-    for (grant, later) in grants.iter_mut().zip(admit::grade_all(&members, config)) {
-        if let (Some(grant), Some(later)) = (grant, later)
-            && grant.grade == laxity_model::Grade::Enforced
-        {
-            grant.grade = later.grade;
-        }
-    }
+    grade_again(&mut grants, &members, config);
     let (events, events_lost) = collection.finish();
     let usage = outcomes
         .into_iter()
@@ -116,14 +109,7 @@ pub(super) fn run(
     let steal = proc::steal(&config.processors)
         .zip(steal_before)
         .map(|(after, before)| after.saturating_sub(before));
-    let mut reports = Vec::new();
-    for mut done in dispatched {
-        testimony.disturbances.append(&mut done.disturbances);
-        reports.push(done.report);
-    }
-    testimony
-        .disturbances
-        .sort_by_key(|disturbance| disturbance.from);
+    let reports = gather(dispatched, &mut testimony);
     let record = RunRecord {
         start: run.start(),
         end,
@@ -136,6 +122,30 @@ pub(super) fn run(
         steal,
     };
     Ok((record, reports))
+}
+
+/// Somebody may have come meanwhile: a grant is as good as its worst moment that was seen.
+fn grade_again(grants: &mut [Option<Grant>], members: &[Member], config: &LiveConfig) {
+    for (grant, later) in grants.iter_mut().zip(admit::grade_all(members, config)) {
+        if let (Some(grant), Some(later)) = (grant, later)
+            && grant.grade == laxity_model::Grade::Enforced
+        {
+            grant.grade = later.grade;
+        }
+    }
+}
+
+/// What the dispatchers did; what they saw joins what the witness saw, by time.
+fn gather(dispatched: Vec<Dispatched>, testimony: &mut Testimony) -> Vec<SlotReport> {
+    let mut reports = Vec::new();
+    for mut done in dispatched {
+        testimony.disturbances.append(&mut done.disturbances);
+        reports.push(done.report);
+    }
+    testimony
+        .disturbances
+        .sort_by_key(|disturbance| disturbance.from);
+    reports
 }
 
 /// The grant with the reservation that was changed to last.

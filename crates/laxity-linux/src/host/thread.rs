@@ -379,6 +379,10 @@ impl Worker {
         }
         let args = [asked.service().as_nanos(), asked.period().as_nanos()];
         self.record_answer(EventKind::ReservationChange, args);
+        if let Ok(from) = self.context.answer {
+            let args = [from.as_nanos(), 0];
+            self.context.log.now(EventKind::ReservationFrom, args);
+        }
         Ok(Flow::Continue)
     }
 

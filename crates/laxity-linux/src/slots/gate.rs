@@ -2,7 +2,8 @@
 //!
 //! The thread parks in the handler of a real-time signal. Handler and gate touch atomics and one futex only, so the thread may be
 //! stopped anywhere, also inside the allocator. What it holds then it holds while it is parked: a confined thread should share
-//! no lock with threads that must be in time. A system call that it was in returns `EINTR` where it cannot be restarted.
+//! no lock with threads that must be in time. Where this crate itself takes one, [`unparked`] puts parking off until it is released. A
+//! system call that the thread was in returns `EINTR` where it cannot be restarted.
 
 use std::cell::Cell;
 use std::ptr;
@@ -42,7 +43,10 @@ extern "C" fn park(_signal: libc::c_int) {
     // SAFETY: the pointer is null or set by `Gate::attach` on this thread, whose guard clears it before the gate goes.
     if let Some(gate) = unsafe { gate.as_ref() } {
         gate.signalled.store(0, Ordering::SeqCst);
-        gate.pass();
+        // One that waits of its own accord looks at its gate before it goes on; until then it may hold a lock.
+        if gate.waiting.load(Ordering::SeqCst) == 0 {
+            gate.pass();
+        }
     }
     // SAFETY: as above.
     unsafe {
@@ -108,6 +112,21 @@ impl Gate {
     }
 }
 
+/// Does something that must not be stopped halfway, as it holds what others wait for; the calling thread parks after it, if its gate has
+/// been closed meanwhile. What it does is at the cost of whose slot it is then: some microseconds at most.
+pub(crate) fn unparked<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: the pointer is null or set by `Gate::attach` on this thread, which clears it before the gate goes; nothing here does.
+    let gate = unsafe { OWN.with(Cell::get).as_ref() };
+    if let Some(gate) = gate {
+        gate.enter_wait();
+    }
+    let done = work();
+    if let Some(gate) = gate {
+        gate.leave_wait();
+    }
+    done
+}
+
 /// While one lives, the parking signal has its handler; the handler from before comes back with the last.
 #[derive(Debug)]
 pub(crate) struct ParkSignal(());
@@ -142,5 +161,44 @@ impl Drop for ParkSignal {
         {
             signals::reinstall(park_signal(), &before);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    #[test]
+    fn who_must_not_be_stopped_halfway_parks_when_it_is_done() {
+        let gate = Arc::new(Gate::default());
+        let opened = Arc::new(AtomicBool::new(false));
+        let (to_main, from_thread) = std::sync::mpsc::channel();
+        let (to_thread, from_main) = std::sync::mpsc::channel();
+        let worker = thread::spawn({
+            let (gate, opened) = (Arc::clone(&gate), Arc::clone(&opened));
+            move || {
+                gate.attach();
+                unparked(|| {
+                    to_main.send(Tid::current()).unwrap();
+                    from_main.recv().unwrap();
+                    // A signal sent before: it would wait here, and nobody would hear of what follows.
+                    park(park_signal());
+                    to_main.send(Tid::current()).unwrap();
+                });
+                let was_open = opened.load(Ordering::SeqCst);
+                Gate::detach();
+                was_open
+            }
+        });
+        let tid = from_thread.recv().unwrap();
+        gate.close(tid).unwrap();
+        to_thread.send(()).unwrap();
+        from_thread.recv().unwrap();
+        opened.store(true, Ordering::SeqCst);
+        gate.open();
+        assert!(worker.join().unwrap(), "it went through a closed gate");
     }
 }

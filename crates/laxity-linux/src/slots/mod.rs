@@ -8,6 +8,7 @@ pub mod calibrate;
 mod desk;
 mod dispatcher;
 mod gate;
+mod inherit;
 mod seat;
 
 use laxity_model::Span;

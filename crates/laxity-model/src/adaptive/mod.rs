@@ -114,6 +114,9 @@ struct Pending {
     full: bool,
 }
 
+/// What was held before a try, and the eighths of the design in it that late jobs had added.
+type Before = (Service, u64);
+
 impl Pending {
     const fn all(service: Service, design: Service) -> Self {
         Self {
@@ -164,8 +167,12 @@ pub struct Adapter {
     added: u64,
     try_at: Option<Instant>,
     tries: u32,
-    /// What to return to if jobs are late before the next try.
-    trying: Option<(Service, u64)>,
+    /// A try that is asked for and not granted: the service and the eighths before it.
+    attempt: Option<Before>,
+    /// What to return to if jobs are late before the next try: one has been granted.
+    trying: Option<Before>,
+    /// A try has failed: this was held before it, and is asked for until it is held again.
+    undo: Option<Service>,
     ask_from: Instant,
     refusals: u32,
 }
@@ -187,7 +194,9 @@ impl Adapter {
             added: 0,
             try_at: None,
             tries: 0,
+            attempt: None,
             trying: None,
+            undo: None,
             ask_from: Instant::ZERO,
             refusals: 0,
         }
@@ -219,7 +228,10 @@ impl Adapter {
     /// What was asked for is held from `now` on.
     pub fn granted(&mut self, now: Instant) {
         if let Some(pending) = self.pending.take() {
+            let less = pending.service < self.held;
+            self.trying = self.attempt.take().filter(|_| less).or(self.trying);
             self.held = pending.service;
+            self.undo = self.undo.filter(|before| *before > self.held);
             self.calm_from = now + DRAIN;
             if pending.full {
                 self.design = pending.design;
@@ -236,6 +248,9 @@ impl Adapter {
         if self.pending.take().is_some() {
             self.wait_to_ask(now);
             self.refusals += 1;
+            if let Some((_, added)) = self.attempt.take() {
+                self.added = added;
+            }
         }
     }
 
@@ -271,7 +286,7 @@ impl Adapter {
                 .unwrap_or(self.design)
         };
         let service = self.settings.needed(design / 8 * (8 + self.added));
-        let adds = self.added > 0 || self.trying.is_some();
+        let adds = self.added > 0 || self.attempt.is_some();
         (design != self.design || adds).then_some(Pending::all(service, design))
     }
 
@@ -279,10 +294,13 @@ impl Adapter {
     fn by_timeliness(&mut self, now: Instant, late: bool) -> Option<Pending> {
         let service = if late {
             let undone = self.give_up_trying(now);
+            self.undo = undone.map(|(before, _)| before).or(self.undo);
             let raised = Service::from_nanos(self.held.as_nanos().saturating_mul(3) / 2);
-            undone.map_or_else(|| self.settings.fit(raised), |(before, _)| before)
+            self.undo.unwrap_or_else(|| self.settings.fit(raised))
+        } else if let Some(before) = self.undo {
+            before
         } else if self.is_time_to_try(now) {
-            self.trying = Some((self.held, 0));
+            self.attempt = Some((self.held, 0));
             self.settings.fit_below(self.held / 8 * 7)
         } else {
             return None;
@@ -294,17 +312,19 @@ impl Adapter {
     fn follow_timeliness(&mut self, now: Instant, late: bool) {
         if late {
             let undone = self.give_up_trying(now);
-            let raised = (self.added + ADDED_EIGHTHS).min(MOST_EIGHTHS);
+            // What was not granted is no try that has failed.
+            let added = self.attempt.take().map_or(self.added, |(_, added)| added);
+            let raised = (added + ADDED_EIGHTHS).min(MOST_EIGHTHS);
             self.added = undone.map_or(raised, |(_, before)| before);
             self.calm_from = now + DRAIN;
         } else if self.added > 0 && self.is_time_to_try(now) {
-            self.trying = Some((self.held, self.added));
+            self.attempt = Some((self.held, self.added));
             self.added = self.added.saturating_sub(ADDED_EIGHTHS);
         }
     }
 
     /// Jobs are late: the next try comes later, and one that is under way has failed.
-    fn give_up_trying(&mut self, now: Instant) -> Option<(Service, u64)> {
+    fn give_up_trying(&mut self, now: Instant) -> Option<Before> {
         let undone = self.trying.take();
         if undone.is_some() {
             self.tries += 1;
@@ -319,7 +339,8 @@ impl Adapter {
 
     fn is_time_to_try(&mut self, now: Instant) -> bool {
         let first = now + self.wait_before_try();
-        if *self.try_at.get_or_insert(first) > now || self.pending.is_some() {
+        let may_ask = self.pending.is_none() && now >= self.ask_from;
+        if *self.try_at.get_or_insert(first) > now || !may_ask {
             return false;
         }
         if self.trying.take().is_some() {
@@ -343,6 +364,8 @@ impl Adapter {
             if self.refusals == 0 {
                 self.design = wanted.design;
             }
+            // Too little to make a difference: no try, and nothing to return to.
+            (self.attempt, self.undo) = (None, None);
             return None;
         }
         if self.pending.is_some() || now < self.ask_from {

@@ -92,7 +92,8 @@ impl Account {
         self.used = Span::ZERO;
         self.undue = false;
         if let Some(apart) = budget.apart {
-            let due = self.logical.map_or(at, |before| (before + apart).max(at));
+            let next = |before: Instant| before.checked_add(apart).unwrap_or(Instant::MAX);
+            let due = self.logical.map_or(at, |before| next(before).max(at));
             self.undue = due.saturating_since(at) > apart;
             self.logical = Some(due);
         }

@@ -38,7 +38,8 @@ pub(super) fn read(events: &[Event], victim: &Victim, end: Instant) -> Vec<Job> 
             reader.take(event);
         }
         if Some(event.activity) == victim.device && event.kind == EventKind::InterruptEnter {
-            reader.raised.push(Instant::from_nanos(event.args[0]));
+            let raised = Instant::from_nanos(event.args[0]);
+            reader.raised.push(raised.min(event.at));
         }
     }
     reader.finish(end)

@@ -56,6 +56,8 @@ struct Reader<'a> {
     ready: bool,
     in_slot: bool,
     reserved: Option<(Instant, Reservation)>,
+    /// Granted, but not in force before its `ReservationFrom`.
+    granted: Option<Reservation>,
     reservations: Vec<(Instant, Instant, Reservation)>,
     longest_held_off: Option<Span>,
 }
@@ -105,6 +107,7 @@ impl<'a> Reader<'a> {
             ready: true,
             in_slot: false,
             reserved: None,
+            granted: None,
             reservations: Vec::new(),
             longest_held_off: None,
         }
@@ -247,6 +250,7 @@ impl<'a> Reader<'a> {
             EventKind::SlotBegin | EventKind::SlotEnd => self.slot(event),
             EventKind::ReservationBegin
             | EventKind::ReservationChange
+            | EventKind::ReservationFrom
             | EventKind::ReservationEnd
                 if self.is_victim(who) =>
             {
@@ -313,18 +317,30 @@ impl<'a> Reader<'a> {
     }
 
     fn reservation(&mut self, event: &Event) {
-        let before = self.reserved.take();
-        if let Some((from, reservation)) = before {
-            self.reservations.push((from, event.at, reservation));
-        }
         let [service, period] = event.args;
-        let reservation =
-            Reservation::new(Service::from_nanos(service), Span::from_nanos(period)).ok();
+        let told = Reservation::new(Service::from_nanos(service), Span::from_nanos(period)).ok();
         match event.kind {
-            EventKind::ReservationEnd => self.in_slot = false,
+            EventKind::ReservationBegin => self.reserve(told, event.at),
+            EventKind::ReservationChange => self.granted = told,
             // What is not in force yet may be changed too.
-            EventKind::ReservationChange if before.is_none() => {}
-            _ => self.reserved = reservation.map(|reservation| (event.at, reservation)),
+            EventKind::ReservationFrom => {
+                let from = Instant::from_nanos(event.args[0]).max(event.at);
+                if let Some(granted) = self.granted.take().filter(|_| self.reserved.is_some()) {
+                    self.reserve(Some(granted), from);
+                }
+            }
+            _ => {
+                self.in_slot = false;
+                self.reserve(None, event.at);
+            }
+        }
+    }
+
+    /// From then on this is the victim's reservation.
+    fn reserve(&mut self, reservation: Option<Reservation>, from: Instant) {
+        let now = reservation.map(|reservation| (from, reservation));
+        if let Some((since, before)) = core::mem::replace(&mut self.reserved, now) {
+            self.reservations.push((since, from, before));
         }
     }
 
@@ -364,7 +380,7 @@ fn class_of(holder: Holder) -> Option<(Class, ActivityId)> {
 }
 
 impl Timeline {
-    /// The pieces that overlap the time from `from` to `to`, cut to it. O(log n) to find the first.
+    /// The pieces that overlap the time from `from` to `to`, cut to it; none if that is no time. O(log n) to find the first.
     pub(super) fn between(
         &self,
         from: Instant,
@@ -372,7 +388,7 @@ impl Timeline {
     ) -> impl Iterator<Item = Piece> + Clone + '_ {
         let first = self.pieces.partition_point(|piece| piece.to <= from);
         let rest = self.pieces[first..].iter();
-        rest.take_while(move |piece| piece.from < to)
+        rest.take_while(move |piece| piece.from < to && from < to)
             .map(move |piece| {
                 let (begin, end) = (piece.from.max(from), piece.to.min(to));
                 Piece {

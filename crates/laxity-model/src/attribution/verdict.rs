@@ -200,7 +200,8 @@ fn named(late: &[LateJob]) -> Vec<Named> {
                 all.len() - 1
             });
             all[place].jobs += 1;
-            all[place].explains += culprit.explains;
+            let explains = all[place].explains.checked_add(culprit.explains);
+            all[place].explains = explains.unwrap_or(Span::MAX);
         }
     }
     all.sort_by_key(|named| (Reverse(named.explains), Reverse(named.jobs), named.who));

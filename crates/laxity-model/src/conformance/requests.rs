@@ -111,6 +111,12 @@ fn changes(
     let from = Instant::from_nanos(from);
     let told = of(&record, who, EventKind::ReservationChange);
     ensure!(told.len() == 1, "{} changes recorded", told.len());
+    let holds = of(&record, who, EventKind::ReservationFrom);
+    let holds: Vec<u64> = holds.iter().map(|event| event.args[0]).collect();
+    ensure!(
+        holds == [from.as_nanos()],
+        "answered {from:?}, recorded {holds:?}"
+    );
     let all = readings(&record, service);
     let cut = all.partition_point(|reading| reading.at < from);
     let until = RunRecord {

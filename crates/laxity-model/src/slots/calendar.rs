@@ -233,7 +233,9 @@ impl Calendar {
         let to = from.checked_add(era.table.cycle()).unwrap_or(Instant::MAX);
         let free = self.by_tables(from).owner.is_none().then_some(from);
         let slots = self.pieces(from, to).filter(|piece| piece.owner.is_some());
-        free.into_iter().chain(slots.map(|slot| slot.until))
+        // A slot that the look ahead cuts does not end there.
+        let whole = slots.filter(move |slot| self.by_tables(slot.since).until == slot.until);
+        free.into_iter().chain(whole.map(|slot| slot.until))
     }
 
     /// Where the slots of `owner` are between two instants, in nanoseconds after the first.

@@ -59,15 +59,24 @@ pub(super) fn promises(
     (least, better)
 }
 
+/// Why no changeover was found, the lesser reason first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Missed {
+    /// There is none within a cycle of the old table.
+    Nowhere,
+    /// The work for one search was used up before all candidates were looked at.
+    Unfinished,
+}
+
 /// The calendar with `table` in force as soon as possible after `earliest`, all promises kept; `accept` has the last word on each
-/// candidate, and may complete it. `None` if there is no such instant within a cycle of the old table, or not in bounded work.
+/// candidate, and may complete it. Looks for a cycle of the old table, in bounded work.
 pub(super) fn find(
     calendar: &Calendar,
     table: &Arc<SlotTable>,
     promises: &[Promise],
     (earliest, cost): (Instant, Span),
     mut accept: impl FnMut(Calendar) -> Option<Calendar>,
-) -> Option<(Instant, Calendar)> {
+) -> Result<(Instant, Calendar), Missed> {
     let mut work = WORK;
     for at in calendar.ends(earliest) {
         let starts = table.slots().iter();
@@ -83,14 +92,14 @@ pub(super) fn find(
                 .iter()
                 .all(|promise| keeps(&candidate, at, promise, &mut work));
             if work == 0 {
-                return None;
+                return Err(Missed::Unfinished);
             }
             if kept && let Some(accepted) = accept(candidate) {
-                return Some((at, accepted));
+                return Ok((at, accepted));
             }
         }
     }
-    None
+    Err(Missed::Nowhere)
 }
 
 /// Whether every window that holds `at` gives what is promised.

@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::calendar::{Calendar, Extra};
-use super::changeover::{self, Promise, promises};
+use super::changeover::{self, Missed, Promise, promises};
 use super::give::{Need, Terms, give};
 use super::plan::find_table;
 use super::{Objective, PlanCosts, SlotTable};
@@ -176,11 +176,16 @@ impl Ledger {
             longest: longest.max(self.kept),
         };
         let direct = self.changeover(&self.calendar, now, &to);
-        let Some((at, calendar)) = direct.or_else(|| self.by_a_bridge(now, &to)) else {
-            return Err(Refused::NoChangeover {
+        let found = direct.or_else(|missed| {
+            let bridged = self.by_a_bridge(now, &to);
+            bridged.map_err(|too| too.max(missed))
+        });
+        let (at, calendar) = found.map_err(|missed| match missed {
+            Missed::Nowhere => Refused::NoChangeover {
                 within: self.calendar.last().0.cycle(),
-            });
-        };
+            },
+            Missed::Unfinished => Refused::SearchEnded,
+        })?;
         self.calendar = calendar;
         self.held = wanted;
         self.kept = longest;
@@ -188,34 +193,45 @@ impl Ledger {
     }
 
     /// The earliest changeover to the first table that can be had.
-    fn changeover(&self, from: &Calendar, now: Instant, to: &Goal) -> Option<(Instant, Calendar)> {
+    fn changeover(
+        &self,
+        from: &Calendar,
+        now: Instant,
+        to: &Goal,
+    ) -> Result<(Instant, Calendar), Missed> {
         let earliest = self.earliest_changeover(from, now, to.longest);
+        let mut missed = Missed::Nowhere;
         for kept in to.kept {
             for table in to.tables {
                 let start = (earliest, self.cost());
                 let settled = |candidate: Calendar| self.with_constraints(candidate, now, None);
-                let found = changeover::find(from, table, kept, start, settled);
-                if found.is_some() {
-                    return found;
+                match changeover::find(from, table, kept, start, settled) {
+                    Ok(found) => return Ok(found),
+                    Err(why) => missed = missed.max(why),
                 }
             }
         }
-        None
+        Err(missed)
     }
 
     /// By way of another table of what is held now.
-    fn by_a_bridge(&self, now: Instant, to: &Goal) -> Option<(Instant, Calendar)> {
-        let bridges = self.tables(&self.held).ok()?;
+    fn by_a_bridge(&self, now: Instant, to: &Goal) -> Result<(Instant, Calendar), Missed> {
+        let bridges = self.tables(&self.held).map_err(|_| Missed::Nowhere)?;
         let (kept, _) = promises(&self.held, &self.held);
-        bridges.chunks(1).find_map(|bridge| {
+        let mut missed = Missed::Nowhere;
+        for bridge in bridges.chunks(1) {
             let over = Goal {
                 tables: bridge,
                 kept: [&kept, &kept],
                 longest: to.longest,
             };
-            let (_, calendar) = self.changeover(&self.calendar, now, &over)?;
-            self.changeover(&calendar, now, to)
-        })
+            let onto = self.changeover(&self.calendar, now, &over);
+            match onto.and_then(|(_, calendar)| self.changeover(&calendar, now, to)) {
+                Ok(found) => return Ok(found),
+                Err(why) => missed = missed.max(why),
+            }
+        }
+        Err(missed)
     }
 
     /// Decides on a time constraint of an owner's: from when it holds, which is its start or now, or why nothing changes.

@@ -32,6 +32,10 @@ impl Kernel {
         }
         let args = [asked.service().as_nanos(), asked.period().as_nanos()];
         self.answer(activity, answer, EventKind::ReservationChange, args);
+        if let Ok(from) = answer {
+            let args = [from.as_nanos(), 0];
+            self.record(EventKind::ReservationFrom, activity, args);
+        }
     }
 
     fn change_slots(&mut self, activity: u16, asked: Reservation) -> Result<Instant, Refused> {
@@ -56,10 +60,13 @@ impl Kernel {
             .map_err(|_| Refused::DeadlineBandwidth {
                 needed_ppm: asked.share_ppm(),
             })?;
-        if let Some(server) = &mut self.task_mut(activity).server {
-            server.change(asked);
-        }
-        Ok(self.now)
+        let now = self.now;
+        let Some(server) = &mut self.task_mut(activity).server else {
+            return Err(Refused::NotInForce);
+        };
+        server.change(asked);
+        // The budget under way stays what it is.
+        Ok(server.deadline().max(now))
     }
 
     /// So much service between two instants, once.

@@ -25,7 +25,7 @@ impl Server {
         }
     }
 
-    /// Another budget and period, from the next budget on.
+    /// Another budget and period, from the next budget on: at [`Self::deadline`] at the latest, if the thread is ready then.
     pub fn change(&mut self, reservation: Reservation) {
         self.reservation = reservation;
     }

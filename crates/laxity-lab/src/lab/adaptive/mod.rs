@@ -27,6 +27,8 @@ pub const WORK: Service = Service::from_micros(1_840);
 pub const STRETCH: Span = Span::from_secs(30);
 /// And here.
 pub const LIVE_STRETCH: Span = Span::from_secs(5);
+/// So long is a load constant where nothing should change.
+pub const CONSTANT_FOR: Span = Span::from_secs(240);
 /// What another holder has of each 8 ms where admission is tried.
 pub const OTHER: Service = Service::from_micros(4_500);
 
@@ -54,9 +56,9 @@ pub type Tried = (Way, Outcome);
 
 /// Everything that was run.
 pub struct Runs {
-    /// The least that suffices throughout, and for the lower load; no job was late.
+    /// The least that suffices throughout, and for the lower load: no job was late. What may be had at most where nothing needs it.
     pub best_fixed: Service,
-    /// A load that doubles and halves.
+    /// A load that doubles and halves; this and the others are empty if not asked for.
     pub steps: Vec<Tried>,
     /// A constant load.
     pub constant: Vec<Tried>,
@@ -144,29 +146,37 @@ fn try_all(
     tried.into_iter().collect()
 }
 
-/// All runs in the twin.
+/// The runs in the twin that the figures of these keys need.
 ///
 /// # Errors
 ///
 /// Those of the twin.
-pub fn twin_runs(seed: u64) -> Result<Runs, HostError> {
+pub fn twin_runs(seed: u64, wants: impl Fn(&str) -> bool) -> Result<Runs, HostError> {
     let load = steps(STRETCH);
     let length = STRETCH * 3;
-    let best = best_fixed(&load, seed, length)?;
-    let mut ways = vec![Way::Fixed(best), Way::Fixed(at_start())];
-    ways.extend(policies());
-    Ok(Runs {
-        best_fixed: best,
-        steps: try_all(&ways, &load, (Service::ZERO, seed), length)?,
-        constant: try_all(
-            &policies(),
-            &constant(),
-            (Service::ZERO, seed + 1),
-            Span::from_secs(240),
-        )?,
-        admission: try_all(&policies(), &load, (OTHER, seed), length)?,
+    let mut runs = Runs {
+        best_fixed: MOST,
+        steps: Vec::new(),
+        constant: Vec::new(),
+        admission: Vec::new(),
         live: None,
-    })
+    };
+    if wants("steps") || wants("live") {
+        runs.best_fixed = best_fixed(&load, seed, length)?;
+    }
+    if wants("steps") {
+        let mut ways = vec![Way::Fixed(runs.best_fixed), Way::Fixed(at_start())];
+        ways.extend(policies());
+        runs.steps = try_all(&ways, &load, (Service::ZERO, seed), length)?;
+    }
+    if wants("constant") {
+        let alone = (Service::ZERO, seed + 1);
+        runs.constant = try_all(&policies(), &constant(), alone, CONSTANT_FOR)?;
+    }
+    if wants("admission") {
+        runs.admission = try_all(&policies(), &load, (OTHER, seed), length)?;
+    }
+    Ok(runs)
 }
 
 fn live_runs(seed: u64, best: Service) -> Result<(String, Vec<Tried>), HostError> {
@@ -200,8 +210,11 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
         .num_threads(request.threads)
         .build();
     let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
-    let mut runs = pool.install(|| twin_runs(request.seed)).map_err(failed)?;
-    if request.live && request.wants("live") {
+    // The best fixed reservation of the twin is what is tried here.
+    let wants = |key: &str| request.wants(key) && (key != "live" || request.live);
+    let runs = pool.install(|| twin_runs(request.seed, wants));
+    let mut runs = runs.map_err(failed)?;
+    if wants("live") {
         progress.prepare("loads on this machine");
         runs.live = Some(live_runs(request.seed, runs.best_fixed).map_err(failed)?);
     }

@@ -54,6 +54,8 @@ pub struct Outcome {
     pub lost: u64,
     /// The share reserved on average, in parts per million.
     pub mean_share_ppm: u64,
+    /// What was held at the start; `None` in no run.
+    pub held_first: Option<Service>,
     /// When another reservation was granted, after the start, and how much service in each window.
     pub changes: Vec<(Span, Service)>,
     /// Requests that were refused.
@@ -182,7 +184,10 @@ pub fn run(host: &mut dyn Host, setup: &Setup, length: Span) -> Result<Outcome, 
 }
 
 fn observe(record: &RunRecord, driver: ActivityId, marks: Marks, held: Service) -> Outcome {
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome {
+        held_first: Some(held),
+        ..Outcome::default()
+    };
     let mut reserved = Reserved {
         since: record.start,
         service: held,
@@ -208,8 +213,13 @@ fn observe(record: &RunRecord, driver: ActivityId, marks: Marks, held: Service) 
             }
             EventKind::ReservationChange => {
                 let service = Service::from_nanos(event.args[0]);
-                reserved.change(event.at, service);
                 outcome.changes.push((event.at - record.start, service));
+            }
+            EventKind::ReservationFrom => {
+                if let Some((_, service)) = outcome.changes.last() {
+                    let from = Instant::from_nanos(event.args[0]);
+                    reserved.change(from.min(record.end), *service);
+                }
             }
             EventKind::Refused => outcome.refused += 1,
             _ => {}
@@ -228,7 +238,9 @@ struct Reserved {
 }
 
 impl Reserved {
+    /// From `at` on another service is held.
     fn change(&mut self, at: Instant, service: Service) {
+        let at = at.max(self.since);
         let held = at.saturating_since(self.since).as_nanos();
         self.sum += u128::from(held) * u128::from(self.service.as_nanos());
         self.since = at;
@@ -269,13 +281,6 @@ impl Outcome {
                 settled = *at;
             }
         }
-        let later: Vec<Span> = changes.into_iter().filter(|at| *at > settled).collect();
-        let within = |at: &Span| {
-            later
-                .iter()
-                .filter(|other| *other >= at && **other < *at + CALM)
-                .count()
-        };
         let until = settled + Span::from_secs(1);
         Settled {
             after: settled.saturating_sub(from),
@@ -284,7 +289,33 @@ impl Outcome {
                 .iter()
                 .filter(|at| **at >= from && **at < until)
                 .count() as u64,
-            later_changes: later.iter().map(within).max().unwrap_or(0) as u64,
+            later_changes: self.most_changes(settled + Span::from_nanos(1), to),
         }
+    }
+
+    /// The most changes in any ten seconds from `from` to before `to`.
+    #[must_use]
+    pub fn most_changes(&self, from: Span, to: Span) -> u64 {
+        let changes = self.changes.iter().map(|(at, _)| *at);
+        let changes: Vec<Span> = changes.filter(|at| *at >= from && *at < to).collect();
+        let within = |at: &Span| {
+            let after = changes.iter().filter(|other| *other >= at);
+            after.filter(|other| **other < *at + CALM).count()
+        };
+        changes.iter().map(within).max().unwrap_or(0) as u64
+    }
+
+    /// How long after `from` and before `to` more was granted than was held then, or less: its first change that way.
+    #[must_use]
+    pub fn followed(&self, from: Span, to: Span, up: bool) -> Option<Span> {
+        let before = self.changes.iter().rev().find(|(at, _)| *at < from);
+        let held = before.map(|(_, service)| *service).or(self.held_first)?;
+        let mut after = self
+            .changes
+            .iter()
+            .filter(|(at, _)| *at >= from && *at < to);
+        let that_way = |service: Service| if up { service > held } else { service < held };
+        let first = after.find(|(_, service)| that_way(*service));
+        first.map(|(at, _)| *at - from)
     }
 }

@@ -40,13 +40,17 @@ pub(super) fn sheet(request: &Request, cases: &[Drawn], here: Option<&Vec<Tried>
         _ => here.map(|here| figure(key, title, ABOUT_LIVE, measured(here), &LIVE_REMARKS)),
     });
     let figures: Vec<Figure> = figures.collect();
-    let mut checks = twin_checks(cases);
+    let mut checks = Vec::new();
+    if !cases.is_empty() {
+        checks.extend(twin_checks(cases));
+    }
     checks.extend(here.into_iter().flatten().map(live_check));
     let redrawn: u64 = cases.iter().map(|drawn| drawn.attempts - 1).sum();
     let mut circumstances = vec![
         ("twin", "win2000-pii450".to_owned()),
         ("seed", request.seed.to_string()),
         ("length of a run", LENGTH.to_string()),
+        ("repeats", "each case is run once, whatever is asked for; here it is always the same three".to_owned()),
         ("drawn again", format!("{redrawn} times, because those that keep the rules made jobs late, or a culprit made none late")),
         ("charged", "the victim: a job of 1.84 ms every 12.5 ms, handler and deferred call 5.4 µs each (Jones, Saroiu §6.2.4, §6.6)".to_owned()),
     ];
@@ -54,14 +58,26 @@ pub(super) fn sheet(request: &Request, cases: &[Drawn], here: Option<&Vec<Tried>
     Sheet {
         experiment: "fault",
         title: "Whose fault? The verdict names the culprit, not the victim".into(),
-        summary: SUMMARY.map(str::to_owned).to_vec(),
+        summary: summary(cases),
         circumstances,
         figures,
         checks,
     }
 }
 
-const SUMMARY: [&str; 3] = [
+fn summary(cases: &[Drawn]) -> Vec<String> {
+    let mut all = WHAT.map(str::to_owned).to_vec();
+    if !cases.is_empty() {
+        let right = cases.iter().filter(|drawn| drawn.trial.is_right()).count();
+        all.push(format!(
+            "In {right} of {} cases exactly those were named who were to blame.",
+            cases.len()
+        ));
+    }
+    all
+}
+
+const WHAT: [&str; 3] = [
     "A soft modem's vendor hid its work in an interrupt handler, because others held off interrupts for 30 to 50 ms, or starved its thread, and it would have been blamed (Jones, Saroiu §8.1). They ask for systematic verification of the timing of all components.",
     "Here a device is made late in twenty ways that are known, among others that keep the rules. From the events of the run alone, and from what each component declares, it is told who broke a rule without which the job would have been in time.",
     "The truth is found by running each case again without each set of culprits: whose absence makes fewer jobs late is to blame.",
@@ -341,10 +357,14 @@ fn live_check(tried: &Tried) -> Check {
     };
     Check {
         claim: about,
-        held: verdict.culprits == wanted && !innocents && !verdict.victim,
+        held: verdict.culprits == wanted
+            && !innocents
+            && !verdict.victim
+            && verdict.findings.jobs > 0,
         seen: format!(
-            "{} late jobs; named: {}",
+            "{} of {} jobs late; named: {}",
             verdict.findings.late.len(),
+            verdict.findings.jobs,
             blame(&verdict.culprits, verdict.victim, false, &verdict.others)
         ),
     }

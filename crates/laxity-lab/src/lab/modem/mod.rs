@@ -13,7 +13,7 @@ mod sensitivity;
 pub mod transfers;
 mod verdicts;
 
-use super::sheet::{Compared, Figure, Sheet, Verdict};
+use super::sheet::{Check, Compared, Figure, Sheet, Verdict};
 use super::study::{Request, Study};
 use crate::runner::{Progress, RunError};
 
@@ -65,8 +65,16 @@ const KEYS: [(&str, &str); 22] = [
     ("constants", "what was put into the twin or chosen, and why"),
 ];
 
-/// A part that is made by itself.
-type Part = fn(&Request, &mut dyn Progress) -> Result<Figure, RunError>;
+/// A part that is made by itself, and what is claimed of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Made {
+    /// What is shown.
+    pub figure: Figure,
+    /// What is claimed.
+    pub checks: Vec<Check>,
+}
+
+type Part = fn(&Request, &mut dyn Progress) -> Result<Made, RunError>;
 
 /// The parts that are not drawn from the runs of `figures`.
 const PARTS: [(&str, Part); 5] = [
@@ -81,7 +89,9 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
     let mut drawn = figures::figures(request, progress)?;
     for (key, part) in PARTS {
         if request.wants(key) {
-            drawn.figures.insert(key, part(request, progress)?);
+            let made = part(request, progress)?;
+            drawn.figures.insert(key, made.figure);
+            drawn.checks.extend(made.checks);
         }
     }
     progress.end();
@@ -106,8 +116,8 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
 }
 
 /// The register of constants as a part of the report.
-fn constants(_: &Request, _: &mut dyn Progress) -> Result<Figure, RunError> {
-    Ok(Figure {
+fn constants(_: &Request, _: &mut dyn Progress) -> Result<Made, RunError> {
+    let figure = Figure {
         key: "constants".into(),
         title: "What was put into the twin or chosen".into(),
         about: "Every constant of the twin of the study's host, device, line and servers: its \
@@ -117,6 +127,10 @@ fn constants(_: &Request, _: &mut dyn Progress) -> Result<Figure, RunError> {
         compared: Vec::new(),
         tables: vec![calibration::table()],
         remarks: Vec::new(),
+    };
+    Ok(Made {
+        figure,
+        checks: Vec::new(),
     })
 }
 
@@ -134,7 +148,7 @@ fn summary(figures: &[Figure]) -> Vec<String> {
               what the twin of their host makes of it."
             .to_string(),
         format!(
-            "Of the study's statements, {agree} come out of the twin as it prints them; \
+            "Of the study's statements, {agree} come out of the twin, by the criterion beside each; \
                  {consistent} more were put in or chosen, and only show that the \
              parts fit; {} do not agree.",
             disagree.len()

@@ -14,7 +14,15 @@ use crate::runner::{Progress, RunError};
 const BYTES: u64 = 50_000;
 
 /// What a call may cost: the study's average, what tables 1 to 3 are charged, and around it.
-const COSTS_US: [u64; 6] = [1_700, 1_760, 1_779, 1_790, 1_810, 1_840];
+const COSTS: [Service; 7] = [
+    Service::from_micros(1_700),
+    Service::from_micros(1_760),
+    Costs::UNLOGGED.data,
+    Service::from_micros(1_779),
+    Service::from_micros(1_790),
+    Service::from_micros(1_810),
+    Costs::STUDY.data,
+];
 
 /// The quanta of Windows 2000 with a clock of 15.6 ms: 2, 4 and 6 ticks; and the twin's.
 const QUANTA_US: [u64; 4] = [31_250, 62_500, 93_750, 120_000];
@@ -36,7 +44,6 @@ fn transfer(place: Place, outside: Outside, seed: u64) -> Transfer {
 /// Table 3's rows over the cost of a call.
 pub(super) fn by_cost(request: &Request, progress: &mut dyn Progress) -> Result<Table, RunError> {
     let rows = quoted_tables::table_3().rows;
-    let variants = COSTS_US.map(Service::from_micros);
     let heading = |cost: &Service| format!("{cost} a call");
     let vary = |place, cost: &Service| Transfer {
         costs: Costs {
@@ -47,7 +54,7 @@ pub(super) fn by_cost(request: &Request, progress: &mut dyn Progress) -> Result<
     };
     let caption =
         "a quarter of the file, one transfer each: how long, by the cost of a call while connected";
-    sweep(caption, &rows, &variants, heading, vary, request, progress)
+    sweep(caption, &rows, &COSTS, heading, vary, request, progress)
 }
 
 /// The rows of table 2 that live on what they get beside their reservation, over the spinner's quantum.

@@ -22,6 +22,15 @@ pub(super) fn distribution(measured: &Histogram) -> Option<Quantiles> {
     Quantiles::new(points?).ok()
 }
 
+/// What calls take without what the machine itself takes from them (its ticks and timers, which the twin charges besides): `measured`
+/// less, at the median, what `with_machine` has more. That is what the twin makes of calls that are charged as `measured`.
+pub(super) fn without_machine(measured: &Quantiles, with_machine: &Quantiles) -> Quantiles {
+    let more = with_machine.median().saturating_sub(measured.median());
+    let points = measured.points().iter();
+    let less = points.map(|(share, span)| (*share, span.saturating_sub(more)));
+    Quantiles::new(less.collect()).unwrap_or_else(|_| measured.clone())
+}
+
 /// Replaces the costs of the modem's parts; calls take what is drawn from `calls`.
 pub(super) fn recharge(program: &mut Program, modem: &Installed, calls: &Quantiles, seed: u64) {
     let others = [Some(modem.interrupt), modem.deferred];
@@ -102,6 +111,18 @@ mod tests {
         let record = Twin::new(Profile::IDEAL).run(program, Span::from_secs(1));
         let record = record.expect("the program is right");
         assert_eq!(record.usage[0].service, Service::from_millis(4));
+    }
+
+    #[test]
+    fn what_the_machine_takes_is_charged_once() {
+        let us = Span::from_micros;
+        let at = |shift: u64| {
+            let points = [(0, us(90 + shift)), (1_000_000, us(110 + shift))];
+            Quantiles::new(points.into()).expect("rising")
+        };
+        let charged = without_machine(&at(0), &at(5));
+        assert_eq!(charged.median(), us(95));
+        assert_eq!(without_machine(&charged, &charged), charged);
     }
 
     #[test]

@@ -19,8 +19,9 @@ pub(super) struct Account {
     /// What each call took, in nanoseconds.
     pub(super) calls: Histogram,
     length_ns: u64,
-    modem: Used,
-    callback: Used,
+    /// `None` in a program without one.
+    modem: Option<Used>,
+    callback: Option<Used>,
     /// Of everybody in the program.
     preemptions: u64,
     service: Service,
@@ -41,10 +42,11 @@ impl Account {
         self.gaps.merge(&undisturbed(Quantity::WakeupGap));
         self.responses.merge(&undisturbed(Quantity::ResponseTime));
         self.pending.merge(&undisturbed(Quantity::SamplesPending));
-        self.calls.merge(&seen.processing);
+        self.calls.merge(&seen.undisturbed_processing);
         self.length_ns += (record.end - record.start).as_nanos();
-        let add = |used: &mut Used, who: Option<laxity_model::ActivityId>| {
+        let add = |used: &mut Option<Used>, who: Option<laxity_model::ActivityId>| {
             if let Some(usage) = who.and_then(|who| record.usage.get(who.index())) {
+                let used = used.get_or_insert_default();
                 used.service += usage.service;
                 used.switches += usage.voluntary_switches + usage.involuntary_switches;
             }
@@ -71,6 +73,8 @@ impl Account {
             (&mut self.modem, other.modem),
             (&mut self.callback, other.callback),
         ] {
+            let Some(more) = more else { continue };
+            let used = used.get_or_insert_default();
             used.service += more.service;
             used.switches += more.switches;
         }
@@ -85,30 +89,24 @@ impl Account {
         self.add(record, probes, &observe(record, probes));
     }
 
-    /// The modem's share of its processor, in parts per million.
-    pub(super) fn modem_ppm(&self) -> Option<u32> {
-        let ppm = u128::from(self.modem.service.as_nanos()) * 1_000_000;
+    /// The modem's share of its processor, in parts per million; `None` without a modem.
+    pub(super) fn modem_ppm(&self) -> Option<u64> {
+        let ppm = u128::from(self.modem?.service.as_nanos()) * 1_000_000;
         let ppm = ppm.checked_div(u128::from(self.length_ns))?;
-        (ppm > 0).then(|| u32::try_from(ppm).unwrap_or(u32::MAX))
+        Some(u64::try_from(ppm).unwrap_or(u64::MAX))
     }
 
     /// Switches a second, of the modem's driver and of the callback; and how often somebody lost the processor, for each second that the
-    /// program had one: who else runs on the machine takes turns, and preemptions with them.
+    /// program had one: who else runs on the machine takes turns, and preemptions with them. `None` of who is not there.
     pub(super) fn switches(&self) -> [(&'static str, Option<u64>); 3] {
         let rate = |count: u64, nanos: u64| {
             let each = u128::from(count) * 1_000_000_000;
-            let each = each.checked_div(u128::from(nanos))? as u64;
-            (each > 0).then_some(each)
+            Some(each.checked_div(u128::from(nanos))? as u64)
         };
+        let of = |used: Option<Used>| rate(used?.switches, self.length_ns);
         [
-            (
-                "switches a second, driver",
-                rate(self.modem.switches, self.length_ns),
-            ),
-            (
-                "switches a second, callback",
-                rate(self.callback.switches, self.length_ns),
-            ),
+            ("switches a second, driver", of(self.modem)),
+            ("switches a second, callback", of(self.callback)),
             (
                 "preemptions a second of processor time",
                 rate(self.preemptions, self.service.as_nanos()),

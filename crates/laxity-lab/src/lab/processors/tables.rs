@@ -57,7 +57,7 @@ pub(super) fn sheet(request: &Request, results: &Results, length: Span) -> Resul
 
 const SUMMARY: [&str; 2] = [
     "Each device is bound to one processor, which has a slot table of its own: what is admitted there holds whatever runs elsewhere. Which processor a device gets is decided by first fit, the largest share first, where fitting means that the analysis names reservations for all devices of a processor together, and a table keeps them.",
-    "One processor may be too full though the sum would fit on all; and in another order of placing there may be no room at all. Spread over processors, modems in handlers and deferred calls keep everybody else waiting less, because each processor has fewer of them; the longest wait stays that of one call. Reservations leave the callback as it is on any number.",
+    "One processor may be too full though the sum would fit on all; and in another order of placing there may be no room at all. Spread over processors, do modems in handlers and deferred calls keep everybody else waiting less, because each processor has fewer of them? And do reservations leave the callback as it is on any number? The tables and the claims below them tell.",
 ];
 
 fn figure(key: &str, title: &str, about: &str, tables: Vec<Table>, remarks: Vec<String>) -> Figure {
@@ -220,9 +220,15 @@ fn broken(system: &System, host: &str, reached: impl Fn(&Seen) -> bool) -> Check
         "{host}, {} processors: in threads of priority 24 every device that shares a processor with the rogue loses samples",
         system.processors
     );
-    claim(system, OUTRANKED, words, |seen| {
+    let check = claim(system, OUTRANKED, words, |seen| {
         !reached(seen) || seen.damage() > 0
-    })
+    });
+    let devices = of(system, OUTRANKED).map(|outcome| outcome.devices.as_slice());
+    let any = devices.unwrap_or_default().iter().any(reached);
+    Check {
+        held: check.held && any,
+        ..check
+    }
 }
 
 fn variants(title: &str, systems: &[System]) -> (Figure, Vec<Check>) {
@@ -290,7 +296,7 @@ fn variant_checks(systems: &[System]) -> Vec<Check> {
             .iter()
             .filter_map(|system| gap(system, way))
             .collect();
-        let held = gaps.first() >= gaps.last() && gaps.len() == systems.len();
+        let held = gaps.len() == systems.len() && gaps.len() > 1 && gaps.first() >= gaps.last();
         (
             held,
             gaps.iter()
@@ -308,10 +314,16 @@ fn variant_checks(systems: &[System]) -> Vec<Check> {
     let against = systems
         .iter()
         .map(|system| (gap(system, Way::Interrupt), gap(system, Way::Reserved)));
-    let against: Vec<_> = against.collect();
+    let against: Vec<(Option<Span>, Option<Span>)> = against.collect();
+    // What was not seen is less than nothing.
+    let is_less = |(handlers, reserved): &(Option<Span>, Option<Span>)| {
+        handlers
+            .zip(*reserved)
+            .is_some_and(|(handlers, reserved)| reserved < handlers)
+    };
     checks.push(Check {
         claim: "reserved modems keep the callback waiting less than modems in handlers, on any number of processors".into(),
-        held: against.iter().all(|(handlers, reserved)| reserved < handlers),
+        held: !against.is_empty() && against.iter().all(is_less),
         seen: against
             .iter()
             .map(|(handlers, reserved)| {

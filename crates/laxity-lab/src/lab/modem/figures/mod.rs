@@ -131,19 +131,19 @@ const PLANS: [Plan; 17] = [
     Plan {
         key: "figure-11",
         title: "Figure 11: latency of a 1 ms callback beside the vendor's driver (INT)",
-        scenes: &[callbacks::INTERRUPT],
+        scenes: &[callbacks::ABSENT, callbacks::INTERRUPT],
         draw: callbacks::interrupt,
     },
     Plan {
         key: "figure-12",
         title: "Figure 12: latency of a 1 ms callback beside the DPC version",
-        scenes: &[callbacks::DEFERRED],
+        scenes: &[callbacks::ABSENT, callbacks::DEFERRED],
         draw: callbacks::deferred,
     },
     Plan {
         key: "figure-13",
         title: "Figure 13: latency of a 1 ms callback beside the THR version (THR 24)",
-        scenes: &[callbacks::THREAD],
+        scenes: &[callbacks::ABSENT, callbacks::THREAD],
         draw: callbacks::thread,
     },
     Plan {
@@ -161,7 +161,7 @@ const PLANS: [Plan; 17] = [
     Plan {
         key: "figure-16",
         title: "Figure 16: latency of a 1 ms callback beside the RES version (RES 2/8)",
-        scenes: &[callbacks::THREAD, callbacks::RESERVED],
+        scenes: &[callbacks::ABSENT, callbacks::THREAD, callbacks::RESERVED],
         draw: callbacks::reserved,
     },
     Plan {
@@ -230,8 +230,8 @@ fn checks(evidence: &Evidence) -> Vec<Check> {
             claim: format!("twin, {}: the modem loses no sample", scene.name()),
             held: damage == 0 && goes_on,
             seen: format!(
-                "{damage} samples lost or sent as garbage in {} calls",
-                calls.len()
+                "{damage} samples lost or sent as garbage in {}",
+                parts::calls(calls.len())
             ),
         });
     }

@@ -11,6 +11,15 @@ use crate::lab::sheet::{Axis, Cell, Chart, Compared, Mark, Origin, Series, Unit,
 /// Width of a histogram's buckets, as the axis has it.
 const BUCKET_NS: i64 = quoted::BUCKET.as_nanos() as i64;
 
+/// So many calls, in words.
+pub(super) fn calls(count: usize) -> String {
+    match count {
+        1 => "one call".into(),
+        10 => "ten calls".into(),
+        many => format!("{many} calls"),
+    }
+}
+
 pub(super) fn nanos(span: Span) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -6,7 +6,7 @@ use super::parts::{axis, compared, count, judge, over_time, pending, text};
 use super::quoted;
 use super::readings::{Call, Readings};
 use super::{DPC, Evidence, INT, RES, THR_8, THR_24};
-use crate::lab::sheet::{Chart, Compared, Figure, Origin, Unit};
+use crate::lab::sheet::{Chart, Compared, Figure, Origin, Unit, Verdict};
 
 /// Samples in each of the card's rings (§4).
 const RING_SAMPLES: u64 = 512;
@@ -40,38 +40,60 @@ fn charts(twin: &Readings, live: Option<&Readings>) -> Vec<Chart> {
     charts
 }
 
-/// The row on the limit of 30 samples.
+/// The row on the limit of 30 samples: how long a call takes is put in, and the ring fills meanwhile.
 fn few(driver: &str, twin: &Readings, live: Option<&Readings>) -> Compared {
     let seen = most(twin);
     let verdict = judge(
         seen <= quoted::PENDING_MAX,
         "at most 30",
         &format!("{seen}"),
-        Origin::Simulated,
+        Origin::Charged,
     );
     compared(
         &format!("most samples pending in training and data, {driver}"),
         count(quoted::PENDING_MAX, Origin::Quoted),
-        count(seen, Origin::Simulated),
+        count(seen, Origin::Charged),
         live.and_then(|run| count(most(run), Origin::Measured)),
         verdict,
     )
 }
 
-/// The row on samples lost.
-fn lost(twin: &Readings, live: Option<&Readings>) -> Compared {
+/// The rows on samples lost. Nothing disturbs the twin; what was lost while this machine itself stood still has a row of its own.
+fn lost(twin: &Readings, live: Option<&Readings>) -> Vec<Compared> {
     let (_, seen) = twin.damage();
-    compared(
-        "samples lost or sent as garbage",
+    let lost = compared(
+        LOST,
         text("none", Origin::Quoted),
         count(seen, Origin::Simulated),
         live.and_then(|run| count(run.damage().0, Origin::Measured)),
         judge(seen == 0, "none", &format!("{seen}"), Origin::Simulated),
+    );
+    let mut rows = vec![lost];
+    rows.extend(live.map(lost_while_disturbed));
+    rows
+}
+
+const LOST: &str = "samples lost or sent as garbage while nothing disturbed";
+
+fn lost_while_disturbed(live: &Readings) -> Compared {
+    let (undisturbed, all) = live.damage();
+    compared(
+        "samples lost or sent as garbage while this machine stood still",
+        None,
+        None,
+        count(all - undisturbed, Origin::Measured),
+        Verdict::Alone,
     )
 }
 
+/// These, and then the rows on samples lost.
+fn and_lost(mut rows: Vec<Compared>, twin: &Readings, live: Option<&Readings>) -> Vec<Compared> {
+    rows.extend(lost(twin, live));
+    rows
+}
+
 const WHY_THIRTY: &str = "While the processing takes its 1.84 ms the card goes on at 16 kHz: 29 \
-     samples and a half. That time is put in; what is left in the ring follows.";
+     samples and a half. That time is put in, and so what is left in the ring is no result.";
 
 /// Figure 5.
 pub(super) fn interrupt(evidence: &Evidence, figure: Figure) -> Figure {
@@ -82,11 +104,11 @@ pub(super) fn interrupt(evidence: &Evidence, figure: Figure) -> Figure {
              in the ring of 512 when it returned."
             .into(),
         charts: charts(twin, live),
-        compared: vec![
-            few("INT", twin, live),
-            few("DPC", deferred, deferred_live),
-            lost(twin, live),
-        ],
+        compared: and_lost(
+            vec![few("INT", twin, live), few("DPC", deferred, deferred_live)],
+            twin,
+            live,
+        ),
         remarks: vec![WHY_THIRTY.into()],
         ..figure
     }
@@ -113,7 +135,7 @@ pub(super) fn thread_24(evidence: &Evidence, figure: Figure) -> Figure {
     Figure {
         about: "The same for a thread of priority 24.".into(),
         charts: charts(twin, live),
-        compared: vec![few("THR 24", twin, live), more, lost(twin, live)],
+        compared: and_lost(vec![few("THR 24", twin, live), more], twin, live),
         remarks: vec![
             "Every call of data takes the same in the twin, so none leaves a sample more than \
                  the others; the study's calls varied, and it counts by eye."
@@ -178,13 +200,16 @@ pub(super) fn thread_8(evidence: &Evidence, figure: Figure) -> Figure {
                 never,
             ),
             compared(
-                "samples lost or sent as garbage",
+                LOST,
                 text("overflow", Origin::Quoted),
                 count(damage, Origin::Calibrated),
                 live.and_then(|run| count(run.damage().0, Origin::Measured)),
                 overflows,
             ),
-        ],
+        ]
+        .into_iter()
+        .chain(live.map(lost_while_disturbed))
+        .collect(),
         remarks,
         ..figure
     }
@@ -196,7 +221,7 @@ pub(super) fn reserved(evidence: &Evidence, figure: Figure) -> Figure {
     let (seen, int) = (most(twin), most(evidence.twin(INT)));
     let more = judge(
         seen > int && seen < RING_SAMPLES / 2,
-        "more than INT, less than half of 512",
+        "more than INT, less than half of 512 (our criterion)",
         &format!("{seen}, INT {int}"),
         Origin::Simulated,
     );
@@ -205,16 +230,17 @@ pub(super) fn reserved(evidence: &Evidence, figure: Figure) -> Figure {
              priority 8; on hook, where it has no reservation yet, priority 24."
             .into(),
         charts: charts(twin, live),
-        compared: vec![
-            compared(
+        compared: and_lost(
+            vec![compared(
                 "most samples pending in training and data, RES 2/8",
                 text("more than INT, much less than 512", Origin::Quoted),
                 count(seen, Origin::Simulated),
                 live.and_then(|run| count(most(run), Origin::Measured)),
                 more,
-            ),
-            lost(twin, live),
-        ],
+            )],
+            twin,
+            live,
+        ),
         remarks: Vec::new(),
         ..figure
     }
