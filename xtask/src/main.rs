@@ -115,7 +115,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Not a step of its own: at the reduced scale the tests do the same, and at the full one it takes minutes.
+/// Not a step of `test`: the tests compare the figures that are quick to make; this makes the tables and figure 17 too.
 fn golden_with(options: &[&str]) -> ExitCode {
     match golden::run(options) {
         Ok(()) => ExitCode::SUCCESS,
