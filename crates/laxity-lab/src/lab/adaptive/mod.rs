@@ -1,7 +1,7 @@
 //! Reservations that follow the load (Jones, Saroiu §5.4): a device whose work doubles and halves again, with each policy of
 //! [`laxity_model::adaptive`] and with the best reservation that stays.
 //!
-//! * [`driver`]: the device's thread; [`trial`]: a run of it; [`tables`]: the sheet.
+//! * [`driver`]: the device's thread; [`trial`]: a run of it; `tables`: the sheet.
 
 pub mod driver;
 mod tables;

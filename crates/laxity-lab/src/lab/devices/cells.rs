@@ -48,7 +48,7 @@ pub fn reservation(reservation: Option<Reservation>) -> Option<Cell> {
     text(reservation?.to_string(), Origin::Predicted)
 }
 
-/// The headings of what [`seen_row`] fills.
+/// The headings of what `seen_row` fills.
 pub const SEEN_COLUMNS: [&str; 8] = [
     "device",
     "calls",

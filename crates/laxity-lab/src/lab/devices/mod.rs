@@ -4,7 +4,7 @@
 //! * [`kind`], [`sets`]: the devices, and which are tried together.
 //! * [`demand`]: which reservations a set needs, from the analysis, and whether they can be had.
 //! * [`serving`], [`place`], [`run`]: a run, and what was seen of each device; [`twin`], [`live`]: where it is made.
-//! * [`tables`]: the sheet.
+//! * `tables`: the sheet.
 
 pub mod cells;
 pub mod demand;

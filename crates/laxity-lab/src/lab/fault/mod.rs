@@ -2,8 +2,8 @@
 //! Saroiu ask for (§8.1), tried on cases in which it is known who is to blame.
 //!
 //! * [`case`]: who is in a case, drawn from a seed; [`bodies`]: what they do.
-//! * [`trial`]: a case as a program, its run, its verdict ([`laxity_model::attribution`]), and the truth: runs without each of them.
-//! * [`live`]: two cases on this machine; [`tables`]: the sheet.
+//! * [`mod@trial`]: a case as a program, its run, its verdict ([`laxity_model::attribution`]), and the truth: runs without each of them.
+//! * [`live`]: two cases on this machine; `tables`: the sheet.
 
 pub mod bodies;
 pub mod case;

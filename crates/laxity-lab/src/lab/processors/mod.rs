@@ -1,8 +1,8 @@
 //! Soft devices on several processors, each bound to one: the further research of Jones and Saroiu, "Predictability Requirements of a
 //! Soft Modem", §7.
 //!
-//! * [`place`]: which processor each device gets, and why.
-//! * [`tables`]: the sheet.
+//! * [`mod@place`]: which processor each device gets, and why.
+//! * `tables`: the sheet.
 
 pub mod place;
 mod tables;
