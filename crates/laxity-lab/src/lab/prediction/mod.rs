@@ -1,7 +1,7 @@
 //! What a twin of this machine predicts, beside what this machine does: the modem study's callback and its modem in every place.
 //!
 //! The twin knows the machine from its machine file ([`laxity_model::machine`]), and what a call of the signal processing takes here from
-//! one run with nothing beside it. So the modem's share, and its response where nothing but interrupts keeps it waiting, are checks of
+//! one run beside spinners alone. So the modem's share, and its response where nothing but interrupts keeps it waiting, are checks of
 //! consistency. The rest it says before it is measured: the gaps of the callback, the response of a reserved modem, samples pending,
 //! switches. Both sides are read by the same code, and intervals that the witness saw disturbed are left out of both.
 
@@ -254,7 +254,7 @@ fn sheet(
     }
     let call = if charged {
         format!(
-            "median {}, measured with nothing beside it, less what the machine takes meanwhile",
+            "median {}, measured beside spinners alone, less what the machine takes meanwhile",
             here.calls.median()
         )
     } else {
