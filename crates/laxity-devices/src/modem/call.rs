@@ -86,6 +86,15 @@ pub struct Call {
     now: Instant,
 }
 
+/// What a call is made of, and its time as far as it has been run ahead.
+pub(crate) struct CallParts {
+    pub(crate) core: DriverCore<NearModem>,
+    pub(crate) far: FarEnd,
+    pub(crate) card: Arc<Card>,
+    pub(crate) report: Arc<Report>,
+    pub(crate) clock: CallClock,
+}
+
 impl Call {
     /// A call at its first moment: on hook.
     #[must_use]
@@ -168,6 +177,17 @@ impl Call {
     #[must_use]
     pub fn report(&self) -> &Arc<Report> {
         &self.report
+    }
+
+    /// The call taken apart, for a driver that serves several.
+    pub(crate) fn into_parts(self) -> CallParts {
+        CallParts {
+            core: self.core,
+            far: self.far,
+            card: self.card,
+            report: self.report,
+            clock: CallClock::new(self.now.since_epoch(), self.config.clock),
+        }
     }
 
     /// Puts the call into a program, its driver on `processor`.

@@ -7,11 +7,10 @@ use laxity_model::{Instant, InterruptLevel, Placement, ProcessorId, Program, Ser
 use super::install::{DriverParts, Installed, Overheads};
 use super::served::{Line, Served};
 use crate::modem::card::Card;
-use crate::modem::clock::CallClock;
 use crate::modem::driver::DriverCore;
-use crate::modem::far::{FarEnd, FarEndActivity};
+use crate::modem::far::FarEndActivity;
 use crate::modem::near::NearModem;
-use crate::modem::{CallConfig, DriverPlacement, Report};
+use crate::modem::{Call, CallConfig, DriverPlacement, Report};
 
 /// The level of the cards' interrupt, as one modem's: above the network card and the CD-ROM's controller, below all others
 /// (Jones, Saroiu §5.1).
@@ -81,74 +80,14 @@ impl Served for ModemUnit {
     }
 }
 
-/// A call before it is handed to a host, for a driver that has several.
-struct Prepared {
-    card: Arc<Card>,
-    unit: ModemUnit,
-    far: FarEnd,
-    config: CallConfig,
-    now: Instant,
-}
-
-impl Prepared {
-    fn new(config: CallConfig) -> Self {
-        let card = Arc::new(Card::new(Instant::ZERO));
-        let report = Arc::new(Report::default());
-        let near = NearModem::new(config.timing.clone(), config.link, config.further_receivers);
-        let core = DriverCore::new(
-            Arc::clone(&card),
-            Arc::clone(&report),
-            near,
-            config.hypothesis,
-            config.costs,
-        );
-        let far = FarEnd::new(
-            Arc::clone(&card),
-            Arc::clone(&report),
-            config.timing.clone(),
-            &config.line,
-            config.link,
-            config.far,
-        );
-        let unit = ModemUnit {
-            core,
-            report,
-            piece: Service::ZERO,
-        };
-        Self {
-            card,
-            unit,
-            far,
-            config,
-            now: Instant::ZERO,
-        }
-    }
-
-    /// Serves every interrupt the moment it is raised, until the transfer can begin. Returns whether it can.
-    fn run_ahead(&mut self, limit: Span) -> bool {
-        while !self.unit.core.processing().is_connected() {
-            if self.now.since_epoch() > limit || self.unit.is_over() {
-                return false;
-            }
-            self.now = self.unit.raised_at();
-            self.far.advance(self.now);
-            Line::raise(&*self.card);
-            self.unit.begin(self.now);
-            while self.unit.proceed(self.now).is_some() {}
-            self.unit.finish(self.now);
-        }
-        true
-    }
-}
-
 /// Several calls whose modems share a driver, not handed to a host yet.
-pub struct SharedModems(Vec<Prepared>);
+pub struct SharedModems(Vec<Call>);
 
 impl SharedModems {
     /// These calls, each at its first moment: on hook.
     #[must_use]
     pub fn new(calls: Vec<CallConfig>) -> Self {
-        Self(calls.into_iter().map(Prepared::new).collect())
+        Self(calls.into_iter().map(Call::new).collect())
     }
 
     /// Runs all calls without a host, every interrupt served the moment it is raised, until their transfers can begin or `limit` of a
@@ -167,12 +106,17 @@ impl SharedModems {
         let mut parts = DriverParts::new("modems", LEVEL, Overheads::STUDY);
         let mut reports = Vec::new();
         for call in self.0 {
-            let ahead = call.now.since_epoch();
-            let clock = Arc::new(CallClock::new(ahead, call.config.clock));
+            let call = call.into_parts();
+            let clock = Arc::new(call.clock);
             let far = FarEndActivity::new(call.far, Arc::clone(&clock));
             program.add("far end", processor, Placement::External, far);
-            reports.push(Arc::clone(&call.unit.report));
-            parts.add(call.card, call.unit, clock);
+            reports.push(Arc::clone(&call.report));
+            let unit = ModemUnit {
+                core: call.core,
+                report: call.report,
+                piece: Service::ZERO,
+            };
+            parts.add(call.card, unit, clock);
         }
         (parts.install(program, processor, placement), reports)
     }
