@@ -1,7 +1,7 @@
 //! The words of contracts: what is read is written and read back the same.
 #![no_main]
 
-use laxity_model::contract::{Expectation, Quantity};
+use laxity_model::verify::contract::{Expectation, Quantity};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|word: &str| {

@@ -10,8 +10,9 @@ use crate::{cargo, output, root, sh};
 /// What each crate may depend on among ours, tests included. Anything else is a change of the architecture.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("laxity-model", &[]),
-    ("laxity-sim", &["laxity-model"]),
-    ("laxity-linux", &["laxity-model"]),
+    ("laxity-conformance", &["laxity-model"]),
+    ("laxity-sim", &["laxity-model", "laxity-conformance"]),
+    ("laxity-linux", &["laxity-model", "laxity-conformance"]),
     ("laxity-devices", &["laxity-model"]),
     ("laxity", &["laxity-model", "laxity-linux", "laxity-sim"]),
     (

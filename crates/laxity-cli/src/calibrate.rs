@@ -10,8 +10,9 @@ use laxity_lab::machine_file::{self, meaning};
 use laxity_lab::scenario::units::format_span;
 use laxity_linux::calibrate::{self as measure, CalibrateError, Calibration, Settings, calibrate};
 use laxity_linux::sched::{self, Tid};
-use laxity_model::machine::Figure;
-use laxity_model::{Span, machine::Machine};
+use laxity_model::Span;
+use laxity_model::enforce::machine::Figure;
+use laxity_model::enforce::machine::Machine;
 use serde_json::{Value, json};
 
 use crate::arguments::Calibrate;

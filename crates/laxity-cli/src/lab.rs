@@ -9,7 +9,7 @@ use laxity_lab::lab::study::{Request, Study};
 use laxity_lab::lab::{ACCEPTANCE, STUDIES};
 use laxity_lab::machine_file::{self, ReadError};
 use laxity_lab::runner::{On as Host, Progress, Silent};
-use laxity_model::machine::Machine;
+use laxity_model::enforce::machine::Machine;
 
 use crate::arguments::{self, Acceptance, Lab};
 use crate::exit::{ERROR, Failure, USAGE, VIOLATED};

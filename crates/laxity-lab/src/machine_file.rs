@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 use laxity_linux::calibrate::{Calibration, Circumstances, Evidence};
 use laxity_model::Span;
-use laxity_model::machine::{Figure, Machine, Quantiles, QuantilesError};
+use laxity_model::enforce::machine::{Figure, Machine, Quantiles, QuantilesError};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -10,7 +10,7 @@ use laxity_lab::scenario::{
     Diagnostic, ExpectedGrade, Length, Loss, Outcome, Phases, Placing, Rank, Scenario, Severity,
     Style, TaskKind, parse,
 };
-use laxity_model::contract::{Bound, Expectation, Quantity, Statistic};
+use laxity_model::verify::contract::{Bound, Expectation, Quantity, Statistic};
 use laxity_model::{Enforcer, Outside, Priority, Span};
 use proptest::prelude::*;
 

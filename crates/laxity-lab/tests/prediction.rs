@@ -5,7 +5,7 @@ use laxity_lab::lab::sheet::{Sheet, Value, Verdict};
 use laxity_lab::lab::study::Request;
 use laxity_lab::runner::Silent;
 use laxity_model::Span;
-use laxity_model::machine::{Machine, Quantiles};
+use laxity_model::enforce::machine::{Machine, Quantiles};
 
 fn micros(points: &[(u32, u64)]) -> Quantiles {
     let points = points

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use laxity_lab::evidence::results::*;
 use laxity_lab::evidence::trace::samples;
 use laxity_lab::report::{TimelineView, html, table};
-use laxity_model::contract::{Expectation, Outcome};
-use laxity_model::histogram::Histogram;
+use laxity_model::base::histogram::Histogram;
+use laxity_model::verify::contract::{Expectation, Outcome};
 use laxity_model::{ActivityId, Span};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use laxity_lab::evidence::results::{RunResults, VariantResults};
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::{self, Length, Resolved};
-use laxity_model::contract::Outcome;
+use laxity_model::verify::contract::Outcome;
 
 fn resolved(length: Length) -> Resolved {
     let file = concat!(

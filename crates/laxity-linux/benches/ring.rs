@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use std::hint::black_box;
 use std::time::Instant as Wall;
 
-use laxity_model::ring::{self, Consumer, Producer};
+use laxity_model::base::ring::{self, Consumer, Producer};
 use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, ProcessorId};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

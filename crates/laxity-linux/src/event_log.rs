@@ -1,6 +1,6 @@
 //! An application's own events: a ring a thread, one counter reading and one 32-byte record an event.
 
-use laxity_model::ring::{self, Consumer, Producer};
+use laxity_model::base::ring::{self, Consumer, Producer};
 use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, ProcessorId};
 
 use crate::clock::{self, Anchor};

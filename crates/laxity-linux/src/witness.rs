@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use laxity_model::ring::Producer;
+use laxity_model::base::ring::Producer;
 use laxity_model::{ActivityId, Disturbance, Event, EventKind, HostError, ProcessorId, Span};
 
 use crate::clock;

@@ -10,7 +10,7 @@ use laxity_linux::rights::{self, LiveTest, Right};
 use laxity_linux::sched::{self, CpuSet, Policy, Tid};
 use laxity_linux::{clock, proc};
 use laxity_model::Span;
-use laxity_model::machine::Figure;
+use laxity_model::enforce::machine::Figure;
 
 /// A fiftieth of the samples.
 fn quick() -> Settings {

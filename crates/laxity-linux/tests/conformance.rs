@@ -5,11 +5,11 @@
 
 mod common;
 
+use laxity_conformance::{Tolerance, cases};
 use laxity_linux::rights::{self, Right};
 use laxity_linux::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
-use laxity_model::conformance::{Tolerance, cases};
-use laxity_model::slots::PlanCosts;
+use laxity_model::policy::slots::PlanCosts;
 use laxity_model::{ProcessorId, Service, Span};
 
 const PROCESSORS: u16 = 2;

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use laxity_model::slots::{MAX_ENTRIES, PlanCosts, plan};
+use laxity_model::policy::slots::{MAX_ENTRIES, PlanCosts, plan};
 use laxity_model::{Reservation, Service, Span};
 
 #[path = "../tests/slot_sets/mod.rs"]

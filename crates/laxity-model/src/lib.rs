@@ -1,17 +1,13 @@
 //! The decisions of laxity, and nothing else: no I/O, no clock, no thread, no `unsafe`, no floating point.
 //!
-//! * [`time`], [`ids`]: units in types.
-//! * [`reservation`]: what may be asked for and what is granted.
-//! * [`program`]: what a host runs; [`host`]: what a host must do and what it hands back.
-//! * [`event`], [`ring`]: what is recorded, and where it is kept while it is recorded.
-//! * [`slots`], [`bands`]: the policies, as state machines that take `now` and return effects.
-//! * [`admission`]: yes or no before anything runs, with the reason and the nearest request that fits.
-//! * `conformance` (with the feature of that name): what every host must do alike, as cases for its tests.
+//! * [`base`]: units in types, names of things, events and the ring they go through, histograms.
+//! * [`program`]: what a host runs, what may be asked for, and what is granted.
+//! * [`policy`]: who runs next, as state machines that take `now` and return effects.
+//! * [`admission`]: yes or no before anything runs and while it runs, with the reason and the nearest request that fits.
+//! * [`enforce`]: how what was admitted is carried out; what a host must do, and what it hands back.
 //! * [`analysis`]: schedulability of task sets on supplies of every kind.
-//! * [`attribution`]: who made a job late, from the events of a run.
+//! * [`verify`]: what timeliness means, the verdict with its reasons, and who made a job late.
 //! * [`adaptive`]: reservations that follow the load.
-//! * [`histogram`]: many measurements in little memory.
-//! * [`contract`]: what timeliness means, and the verdict with its reasons.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
@@ -21,32 +17,20 @@ extern crate alloc;
 pub mod adaptive;
 pub mod admission;
 pub mod analysis;
-pub mod attribution;
-pub mod bands;
-#[cfg(feature = "conformance")]
-pub mod conformance;
-pub mod constraint;
-pub mod contract;
-pub mod event;
-pub mod histogram;
-pub mod host;
-pub mod ids;
-pub mod machine;
+pub mod base;
+pub mod enforce;
+pub mod policy;
 pub mod program;
-pub mod reservation;
-pub mod ring;
-pub mod slots;
-pub mod time;
+pub mod verify;
 
-pub use constraint::{Refused, TimeConstraint, TimeConstraintError};
-pub use event::{Event, EventKind, Mark};
-pub use host::{Disturbance, Host, HostError, RunEnd, RunRecord, Usage};
-pub use ids::{ActivityId, InterruptLevel, Priority, ProcessorId, SemaphoreId};
-pub use program::{Activity, Body, Context, Placement, Program, Step};
-pub use reservation::{
-    Enforcer, Grade, Grant, Outside, Reservation, ReservationError, ReservationRequest,
+pub use base::event::{Event, EventKind, Mark};
+pub use base::ids::{ActivityId, InterruptLevel, Priority, ProcessorId, SemaphoreId};
+pub use base::time::{Instant, Service, Span};
+pub use enforce::host::{Disturbance, Host, HostError, RunEnd, RunRecord, Usage};
+pub use program::{
+    Activity, Body, Context, Enforcer, Grade, Grant, Outside, Placement, Program, Refused,
+    Reservation, ReservationError, ReservationRequest, Step, TimeConstraint, TimeConstraintError,
 };
-pub use time::{Instant, Service, Span};
 
 /// The pages in `docs/` whose examples are this crate's: run with its own.
 #[cfg(doctest)]

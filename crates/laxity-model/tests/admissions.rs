@@ -9,7 +9,8 @@ use laxity_model::admission::{
 use laxity_model::analysis::multiprocessor::{
     Bandwidth, DeadlineRequest, KernelLimits, kernel_admits,
 };
-use laxity_model::slots::{Change, Shortage};
+use laxity_model::policy::slots::Change;
+use laxity_model::program::Shortage;
 use laxity_model::{
     ActivityId, Enforcer, Grade, InterruptLevel, Outside, Placement, Priority, ProcessorId,
     Program, Reservation, ReservationRequest, Service, Span, Step,

@@ -1,7 +1,7 @@
 //! Whose fault: verdicts on the traces of a small machine that is simple enough to be obviously right, and whose calls can be cut short to
 //! see what really would have happened.
 
-use laxity_model::attribution::{
+use laxity_model::verify::attribution::{
     Allowance, Declared, Fault, Findings, Holder, Jobs, Question, Rule, Rules, Victim, attribute,
 };
 use laxity_model::{

@@ -1,7 +1,7 @@
 //! Verdicts: the rules of the judge one by one, and PC 99 on the numbers of the modem study.
 
 use laxity_model::Grade;
-use laxity_model::contract::{
+use laxity_model::verify::contract::{
     Bound, Contract, Expectation, Limit, Observations, Outcome, Phase, Phases, Quantity, Reason,
     RunFacts, Severity, Statistic, Verdict, as_expected, judge as judge_runs, pc99,
 };

@@ -1,6 +1,6 @@
 //! The histogram against a sorted list.
 
-use laxity_model::histogram::Histogram;
+use laxity_model::base::histogram::Histogram;
 use proptest::prelude::*;
 
 /// Values of all sizes: small ones and spread ones are both likely.

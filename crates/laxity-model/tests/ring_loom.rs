@@ -3,7 +3,8 @@
 #![allow(unexpected_cfgs)]
 #![cfg(loom)]
 
-use laxity_model::{ActivityId, Event, EventKind, Instant, ProcessorId, ring};
+use laxity_model::base::ring;
+use laxity_model::{ActivityId, Event, EventKind, Instant, ProcessorId};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use loom::thread;

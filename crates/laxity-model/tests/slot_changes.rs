@@ -1,13 +1,14 @@
-//! Reservations that change and time constraints, granted while the table is carried out: everything the ledger grants is held against
+//! Reservations that change and time constraints, granted while the table is carried out: everything the admission grants is held against
 //! what was really given, tick by tick, and everything it refuses against a search that tries all ways.
 //!
 //! `LAXITY_CASES` multiplies the number of random cases (default 1).
 
-use laxity_model::slots::{Ledger, PlanCosts, plan};
+use laxity_model::admission::changes::AdmissionState;
+use laxity_model::policy::slots::{PlanCosts, plan};
 use laxity_model::{Instant, Refused, Reservation, Service, Span, TimeConstraint};
 use proptest::prelude::*;
 
-/// A tick is a nanosecond here: the planner and the ledger know no other unit.
+/// A tick is a nanosecond here: the planner and the admission know no other unit.
 const END: u64 = 400;
 
 fn every(service: u64, period: u64) -> Reservation {
@@ -111,7 +112,7 @@ struct Constraint {
 
 /// Carries a case out, tick by tick, and remembers all that was granted and given.
 struct Played {
-    ledger: Ledger,
+    admission: AdmissionState,
     /// Who had each tick by a table, and who had it as unreserved time.
     given: Vec<(Option<usize>, Option<usize>)>,
     /// By holder: from when it held what.
@@ -126,14 +127,14 @@ struct Played {
 fn play(case: &Case) -> Option<Played> {
     let costs = costs(case.per_slot);
     let table = plan(&case.held, &costs).ok()?;
-    let ledger = Ledger::new(
+    let admission = AdmissionState::new(
         (case.held.clone(), case.others),
         (table, at(0)),
         costs,
         Span::from_nanos(case.notice),
     );
     let mut played = Played {
-        ledger,
+        admission,
         given: Vec::new(),
         history: case.held.iter().map(|held| vec![(0, *held)]).collect(),
         constraints: Vec::new(),
@@ -146,7 +147,7 @@ fn play(case: &Case) -> Option<Played> {
         while let Some(next) = asked.next_if(|asked| asked.tick <= tick) {
             played.ask(case, next);
         }
-        let calendar = played.ledger.calendar();
+        let calendar = played.admission.calendar();
         let by_tables = calendar.by_tables(at(tick)).owner;
         let stand = calendar.at(at(tick));
         assert!(stand.since <= at(tick) && at(tick) < stand.until);
@@ -164,8 +165,8 @@ impl Played {
             Ask::Change { service, period } => {
                 let who = asked.who % holders;
                 let wanted = every(service, period);
-                let answer = (self.ledger.propose(who, wanted))
-                    .and_then(|proposal| self.ledger.change(proposal, at(tick)));
+                let answer = (self.admission.propose(who, wanted))
+                    .and_then(|proposal| self.admission.change(proposal, at(tick)));
                 let history = &mut self.history[who];
                 // What is held already is granted as it is: no table takes over then, and another change may follow at once.
                 let holds_it = history.last().is_some_and(|(_, held)| *held == wanted);
@@ -187,13 +188,13 @@ impl Played {
                     Service::from_nanos(service),
                 );
                 let wanted = wanted.unwrap();
-                if self.ledger.is_constrained(who, at(tick)) {
-                    let answer = self.ledger.constrain(who, wanted, at(tick));
+                if self.admission.is_constrained(who, at(tick)) {
+                    let answer = self.admission.constrain(who, wanted, at(tick));
                     assert_eq!(answer, Err(Refused::HasConstraint));
                     return;
                 }
                 let feasible = self.feasible(case, who, wanted, tick);
-                let answer = self.ledger.constrain(who, wanted, at(tick));
+                let answer = self.admission.constrain(who, wanted, at(tick));
                 // A switch costs time only where somebody must be switched: a search that knows of switches is another problem.
                 if case.per_slot == 0 && answer.is_ok() != feasible {
                     let text = format!("tick {tick}, {who}: {wanted:?} {answer:?}");
@@ -212,7 +213,7 @@ impl Played {
             }
             Ask::Release => {
                 let who = asked.who % (holders + case.others);
-                let released = self.ledger.release(who, at(tick));
+                let released = self.admission.release(who, at(tick));
                 let own = self.constraints.iter_mut().rev();
                 let mut open = own.filter(|c| c.who == who && c.deadline > tick && c.until > tick);
                 assert_eq!(
@@ -234,7 +235,7 @@ impl Played {
     /// Whether one more constraint and all that are open can be met from now on: a maximal matching of what each lacks to the ticks
     /// that nobody has reserved, by augmenting paths, which finds one if there is any.
     fn feasible(&self, case: &Case, who: usize, asked: TimeConstraint, now: u64) -> bool {
-        let calendar = self.ledger.calendar();
+        let calendar = self.admission.calendar();
         let by_tables = |tick: u64| calendar.by_tables(at(tick)).owner;
         let first = now + case.notice;
         let new = Constraint {
@@ -314,7 +315,7 @@ fn augment(
     false
 }
 
-/// Every window of everybody, also those that hold a changeover, gave what was promised; every constraint was met.
+/// Every window of everybody, also those that hold a mode change, gave what was promised; every constraint was met.
 fn check(case: &Case, played: &Played) -> Result<(), TestCaseError> {
     for (who, history) in played.history.iter().enumerate() {
         let own = |from, until| played.ticks(from, until, |given| given.0 == Some(who));
@@ -415,7 +416,7 @@ fn hardly_ever_is_there_a_table_and_no_instant_to_change_to_it() {
         granularity: Span::from_micros(50),
     };
     let mut random = Random(1);
-    let (mut granted, mut no_table, mut no_changeover) = (0_u32, 0_u32, 0_u32);
+    let (mut granted, mut no_table, mut no_mode_change) = (0_u32, 0_u32, 0_u32);
     for _ in 0..cases() / 3 {
         let draw = |random: &mut Random, most_permille| {
             let period = 1_000 + random.below(29_000);
@@ -428,7 +429,7 @@ fn hardly_ever_is_there_a_table_and_no_instant_to_change_to_it() {
         let Ok(table) = plan(&held, &live) else {
             continue;
         };
-        let mut ledger = Ledger::new(
+        let mut admission = AdmissionState::new(
             (held.clone(), 0),
             (table, at(0)),
             live,
@@ -440,22 +441,22 @@ fn hardly_ever_is_there_a_table_and_no_instant_to_change_to_it() {
                 draw(&mut random, 280),
             );
             let now = Instant::from_millis(500 * n);
-            let answer = ledger
+            let answer = admission
                 .propose(who, asked)
-                .and_then(|p| ledger.change(p, now));
+                .and_then(|p| admission.change(p, now));
             match answer {
                 Ok(_) => granted += 1,
                 Err(Refused::Slots(_)) => no_table += 1,
-                Err(Refused::NoChangeover { .. } | Refused::SearchEnded) => no_changeover += 1,
+                Err(Refused::NoModeChange { .. } | Refused::SearchEnded) => no_mode_change += 1,
                 Err(other) => panic!("{other}"),
             }
         }
     }
-    println!("granted {granted}, no table {no_table}, no changeover {no_changeover}");
+    println!("granted {granted}, no table {no_table}, no mode change {no_mode_change}");
     assert!(granted > 0);
     assert!(
-        no_changeover * 25 <= granted,
-        "{no_changeover} of {granted}"
+        no_mode_change * 25 <= granted,
+        "{no_mode_change} of {granted}"
     );
 }
 

@@ -1,6 +1,7 @@
 //! The dispatcher, driven through time by the tests.
 
-use laxity_model::slots::{Command, Dispatcher, Slot, SlotTable};
+use laxity_model::enforce::{Command, Dispatcher};
+use laxity_model::policy::slots::{Slot, SlotTable};
 use laxity_model::{Instant, Span};
 use proptest::prelude::*;
 

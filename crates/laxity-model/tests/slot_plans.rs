@@ -1,9 +1,10 @@
 //! Every table the planner makes, held against the slow oracle; and the oracle against a slower one.
 
-use laxity_model::slots::{
-    Change, MAX_ENTRIES, Objective, PlanCosts, Shortage, Slot, SlotTable, least_service, oracle,
-    plan, plan_with, trade,
+use laxity_model::policy::slots::{
+    Change, MAX_ENTRIES, Objective, PlanCosts, Slot, SlotTable, least_service, oracle, plan,
+    plan_with, trade,
 };
+use laxity_model::program::Shortage;
 use laxity_model::{Instant, Reservation, Service, Span};
 use proptest::prelude::*;
 

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-use laxity_model::machine::Machine;
+use laxity_model::enforce::machine::Machine;
 use laxity_model::{
     ActivityId, Context, Event, EventKind, Host, Instant, InterruptLevel, Placement, Priority,
     ProcessorId, Program, Service, Span, Step,

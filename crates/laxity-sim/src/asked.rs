@@ -21,9 +21,9 @@ impl Machine {
         let Some((slots, number)) = self.slots_of(activity).filter(|_| held.is_some()) else {
             return self.fail(activity, Fault::NoReservation);
         };
-        let ledger = &mut slots.ledger;
-        let proposal = ledger.propose(number, asked);
-        let answer = proposal.and_then(|proposal| ledger.change(proposal, now));
+        let admission = &mut slots.admission;
+        let proposal = admission.propose(number, asked);
+        let answer = proposal.and_then(|proposal| admission.change(proposal, now));
         self.state_mut(activity).answer = answer;
         match answer {
             Ok(from) => {
@@ -48,7 +48,7 @@ impl Machine {
             return self.fail(activity, Fault::NotConstrained);
         };
         let answer = if uses_its_slots {
-            slots.ledger.constrain(number, asked, now)
+            slots.admission.constrain(number, asked, now)
         } else {
             Err(Refused::NotInForce)
         };
@@ -73,7 +73,7 @@ impl Machine {
     pub(crate) fn release_constraint(&mut self, activity: u16) {
         let now = self.now;
         let released = self.slots_of(activity);
-        let released = released.and_then(|(slots, number)| slots.ledger.release(number, now));
+        let released = released.and_then(|(slots, number)| slots.admission.release(number, now));
         if let Some(deadline) = released {
             let args = [deadline.as_nanos(), 0];
             self.record(EventKind::ConstraintEnd, activity, args);

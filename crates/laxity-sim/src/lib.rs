@@ -1,5 +1,5 @@
 //! The virtual-time twin: a [`Host`](laxity_model::Host) that is a discrete-event machine. The same program runs here and on Linux, and
-//! the same decision code ([`laxity_model::bands`], [`laxity_model::slots`]) says who runs.
+//! the same decision code ([`laxity_model::policy::bands`], [`laxity_model::policy::slots`]) says who runs.
 //!
 //! There are two kinds of twin: of the modem study's host and its likes ([`Profile`]), of which the rest of this page tells, and of a
 //! Linux machine that was measured ([`Twin::linux`], [`linux`]).

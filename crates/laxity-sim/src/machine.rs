@@ -1,6 +1,6 @@
 //! The machine: its state, its clock, and the loop that goes from instant to instant.
 
-use laxity_model::bands::WaitEnd;
+use laxity_model::policy::bands::WaitEnd;
 use laxity_model::{ActivityId, Body, Event, EventKind, Instant, ProcessorId, RunEnd, RunRecord};
 
 use crate::activity::{ActivityState, Class, Waiting};

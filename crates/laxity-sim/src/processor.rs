@@ -1,7 +1,8 @@
 //! One processor: what is stacked on it, and when something about that is due.
 
-use laxity_model::bands::Bands;
-use laxity_model::slots::{Command, Dispatcher, Ledger};
+use laxity_model::admission::changes::AdmissionState;
+use laxity_model::enforce::{Command, Dispatcher};
+use laxity_model::policy::bands::Bands;
 use laxity_model::{Instant, Span};
 
 use crate::queue::{Links, Queue};
@@ -14,7 +15,7 @@ pub(crate) const LEVELS: usize = 32;
 pub(crate) struct Slots {
     pub(crate) dispatcher: Dispatcher,
     /// What is held and granted; its calendar is what the dispatcher carries out.
-    pub(crate) ledger: Ledger,
+    pub(crate) admission: AdmissionState,
     /// The activity of each owner in the table.
     pub(crate) owners: Vec<u16>,
     /// The activity whose slot it is.
@@ -39,7 +40,7 @@ impl Slots {
 
     /// The dispatcher is handed what has been granted by now.
     pub(crate) fn adopt(&mut self, now: Instant) {
-        self.dispatcher.follow(self.ledger.calendar().clone());
+        self.dispatcher.follow(self.admission.calendar().clone());
         self.poll_at = now;
     }
 

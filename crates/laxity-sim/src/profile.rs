@@ -1,6 +1,6 @@
 //! What kind of machine the twin is.
 
-use laxity_model::bands::BandsConfig;
+use laxity_model::policy::bands::BandsConfig;
 use laxity_model::{Instant, Priority, Span};
 
 /// What the machine itself takes, on the processor where it happens.

@@ -1,6 +1,6 @@
 //! Calling a body, and what it may do meanwhile.
 
-use laxity_model::bands::WaitEnd;
+use laxity_model::policy::bands::WaitEnd;
 use laxity_model::{Body, Context, EventKind, Instant, Mark, Refused, SemaphoreId, Service};
 
 use crate::activity::Waiting;

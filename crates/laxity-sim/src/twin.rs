@@ -1,8 +1,10 @@
 //! The twin as a host: a program in, a record out.
 
-use laxity_model::bands::Bands;
-use laxity_model::machine::Machine as MeasuredMachine;
-use laxity_model::slots::{Dispatcher, Ledger, PlanCosts, plan};
+use laxity_model::admission::changes::AdmissionState;
+use laxity_model::enforce::Dispatcher;
+use laxity_model::enforce::machine::Machine as MeasuredMachine;
+use laxity_model::policy::bands::Bands;
+use laxity_model::policy::slots::{PlanCosts, plan};
 use laxity_model::{
     Host, HostError, Instant, Placement, Priority, Program, Reservation, RunRecord, Span,
 };
@@ -197,7 +199,7 @@ fn admit(profile: &Profile, program: &Program, processor: u16) -> Result<Option<
         HostError::Refused(format!("`{asking}` on processor {processor}: {refusal}"))
     })?;
     let switch = profile.costs.context_switch;
-    let ledger = Ledger::new(
+    let admission = AdmissionState::new(
         (requests, owners.len() - holders),
         (table.clone(), Instant::ZERO),
         study_costs(profile),
@@ -206,7 +208,7 @@ fn admit(profile: &Profile, program: &Program, processor: u16) -> Result<Option<
     );
     Ok(Some(Slots {
         dispatcher: Dispatcher::new(table, Instant::ZERO, switch, switch),
-        ledger,
+        admission,
         owners,
         owner: None,
         poll_at: Instant::ZERO,

@@ -2,7 +2,7 @@
 
 mod common;
 
-use laxity_model::conformance::{Case, Failure, Tolerance, cases};
+use laxity_conformance::{Case, Failure, Tolerance, cases};
 use laxity_model::{Host, HostError, Program, RunRecord, Service, Span};
 use laxity_sim::{Profile, Twin};
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use laxity_model::machine::{Machine, Quantiles};
+use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, EventKind, Host, Instant, InterruptLevel, Mark,
     Outside, Placement, Priority, Program, Reservation, ReservationRequest, RunRecord, Service,

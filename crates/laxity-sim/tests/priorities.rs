@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use laxity_model::bands::BandsConfig;
+use laxity_model::policy::bands::BandsConfig;
 use laxity_model::{
     ActivityId, Context, EventKind, Program, RunEnd, RunRecord, Service, Span, Step,
 };

@@ -85,11 +85,12 @@ pub use reserve::{Reserved, reserve};
 pub use laxity_linux::clock::{now, sleep_until};
 pub use laxity_linux::doctor::{Cause, Diagnosis, can_run_live};
 pub use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+pub use laxity_model::analysis;
+pub use laxity_model::policy::slots;
 pub use laxity_model::{
     Activity, ActivityId, Body, Context, Disturbance, Enforcer, Event, EventKind, Grade, Grant,
     Host, HostError, Instant, InterruptLevel, Mark, Outside, Placement, Priority, ProcessorId,
     Program, Reservation, ReservationError, ReservationRequest, RunEnd, RunRecord, SemaphoreId,
     Service, Span, Step, Usage,
 };
-pub use laxity_model::{analysis, slots};
 pub use laxity_sim::{Profile, Recording, Twin};

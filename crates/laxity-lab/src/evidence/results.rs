@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use laxity_model::Grade;
-use laxity_model::contract::{Expectation, Outcome, Reason, Verdict};
-use laxity_model::histogram::Histogram;
+use laxity_model::base::histogram::Histogram;
+use laxity_model::verify::contract::{Expectation, Outcome, Reason, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The version of the file that this program writes.

@@ -1,6 +1,6 @@
 //! An experiment that leaves a [`Sheet`]: what it is asked, and how it is found by its name.
 
-use laxity_model::machine::Machine;
+use laxity_model::enforce::machine::Machine;
 
 use super::sheet::Sheet;
 use crate::runner::{Progress, RunError};

@@ -245,7 +245,7 @@ pub(super) fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laxity_model::histogram::Histogram;
+    use laxity_model::base::histogram::Histogram;
 
     fn sample(values: &[u64]) -> HistogramJson {
         let mut histogram = Histogram::new();

@@ -1,6 +1,6 @@
 //! Numbers for people: three digits that matter, and a unit.
 
-use laxity_model::contract::Expectation;
+use laxity_model::verify::contract::Expectation;
 
 use crate::evidence::results::Transfer;
 

@@ -1,7 +1,7 @@
 //! The report: one HTML page with everything in it. Opens offline, needs no script, follows the reader's light or dark setting.
 
 use askama::Template;
-use laxity_model::contract::Outcome;
+use laxity_model::verify::contract::Outcome;
 
 use super::{TimelineView, chart, format, timeline};
 use crate::evidence::results::{HistogramJson, Provenance, RunResults, VariantResults};

@@ -1,6 +1,6 @@
 //! The table on the terminal: a line a variant, then the verdicts. Plain text, at most 110 columns.
 
-use laxity_model::contract::{Expectation, Outcome};
+use laxity_model::verify::contract::{Expectation, Outcome};
 
 use super::format;
 use crate::evidence::results::{RunResults, VariantResults, VerdictJson};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use laxity_devices::modem::{Outcome as CallOutcome, Phase as ModemPhase, Report};
-use laxity_model::contract::{
+use laxity_model::base::histogram::Histogram;
+use laxity_model::verify::contract::{
     Expectation, Observations, Observed, Outcome, Quantity, RunFacts, Unit, as_expected, judge,
 };
-use laxity_model::histogram::Histogram;
 use laxity_model::{Grade, Instant, Span, Usage};
 
 use super::RunDone;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use laxity_model::contract::Outcome;
+use laxity_model::verify::contract::Outcome;
 
 use super::{NotRun, RunDone, aggregate};
 use crate::evidence::results::{

@@ -1,8 +1,8 @@
 //! From the record of a run to what contracts are judged by and tables show.
 
 use laxity_devices::modem::{Installed, Phase as ModemPhase};
-use laxity_model::contract::{Observations, Phase, Quantity};
-use laxity_model::histogram::Histogram;
+use laxity_model::base::histogram::Histogram;
+use laxity_model::verify::contract::{Observations, Phase, Quantity};
 use laxity_model::{
     ActivityId, Disturbance, Event, EventKind, Instant, Mark, RunRecord, Service, Span,
 };

@@ -1,7 +1,7 @@
 //! Which runs are made, and in which order.
 
 use laxity_model::Span;
-use laxity_model::contract::{Bound, Expectation, Limit};
+use laxity_model::verify::contract::{Bound, Expectation, Limit};
 
 use crate::scenario::{Length, Resolved, ResolvedVariant, Start};
 

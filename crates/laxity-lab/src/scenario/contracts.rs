@@ -1,6 +1,6 @@
-//! `[contracts.*]`: limits of one's own, as [`laxity_model::contract`] judges them. `pc99` is built in.
+//! `[contracts.*]`: limits of one's own, as [`laxity_model::verify::contract`] judges them. `pc99` is built in.
 
-use laxity_model::contract::{
+use laxity_model::verify::contract::{
     Bound, Contract, Limit, Phase, Phases, Quantity, Severity, Statistic, Unit, pc99,
 };
 use toml::de::DeValue;

@@ -1,6 +1,6 @@
 //! The control of a variant: the one without a device that its gaps are compared with.
 
-use laxity_model::contract::Contract;
+use laxity_model::verify::contract::Contract;
 
 use super::contracts::needs_control;
 use super::reader::{Found, Section};

@@ -1,6 +1,6 @@
 //! What a variant is expected to show: contracts and their verdicts, loss, transfer and grade.
 
-use laxity_model::contract::Expectation;
+use laxity_model::verify::contract::Expectation;
 use toml::de::DeValue;
 
 use super::contracts::{needs_control, needs_device, needs_periodic};

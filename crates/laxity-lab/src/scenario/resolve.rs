@@ -1,7 +1,7 @@
 //! One length of a scenario as plain data: what a runner needs, with every reference followed and every default filled in.
 
 use laxity_model::ProcessorId;
-use laxity_model::contract::{Contract, Expectation};
+use laxity_model::verify::contract::{Contract, Expectation};
 
 use super::types::{
     Expectations, HostSpec, Length, LengthSpec, Line, Phases, Placing, Scenario, Start, TaskKind,

@@ -1,6 +1,6 @@
 //! What a scenario says, as plain data.
 
-use laxity_model::contract::{Contract, Expectation};
+use laxity_model::verify::contract::{Contract, Expectation};
 use laxity_model::{
     Enforcer, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service, Span,
 };

@@ -1,6 +1,6 @@
 //! `[variants.*]` and `[defaults]`: what is compared, and what is expected of each.
 
-use laxity_model::contract::Contract;
+use laxity_model::verify::contract::Contract;
 use laxity_model::{Enforcer, Priority, ProcessorId, Reservation};
 
 use super::control::control;

@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(found.overrun.len(), overruns.len() as u64);
         let (quantiles, evidence) = found.overrun.finish().unwrap();
         assert_eq!(evidence.disturbed, 0);
-        let expected = laxity_model::machine::Quantiles::of(&mut overruns).unwrap();
+        let expected = laxity_model::enforce::machine::Quantiles::of(&mut overruns).unwrap();
         assert_eq!(quantiles, expected);
         // Ticks are met at every phase.
         assert!(quantiles.at(10_000) < TICK / 10 && quantiles.at(990_000) > TICK / 10 * 9);

@@ -22,7 +22,7 @@ mod wakeup;
 
 use std::collections::BTreeMap;
 
-use laxity_model::machine::{Figure, Machine, Quantiles};
+use laxity_model::enforce::machine::{Figure, Machine, Quantiles};
 use laxity_model::{HostError, Span};
 
 pub use cache::{WALKED_BYTES, WORKING_SET_BYTES};

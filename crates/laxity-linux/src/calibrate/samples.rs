@@ -1,7 +1,7 @@
 //! Samples of a cost, and what speaks for them.
 
 use laxity_model::Span;
-use laxity_model::machine::Quantiles;
+use laxity_model::enforce::machine::Quantiles;
 
 use super::DISTURBED;
 

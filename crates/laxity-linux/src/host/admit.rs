@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_model::slots::{PlanCosts, SlotTable, plan};
+use laxity_model::policy::slots::{PlanCosts, SlotTable, plan};
 use laxity_model::{
     Activity, ActivityId, Enforcer, Grade, Grant, HostError, Outside, Placement, Priority,
     ProcessorId, Program, Reservation, Service,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use laxity_model::ring::Consumer;
+use laxity_model::base::ring::Consumer;
 use laxity_model::{Event, HostError, Span};
 
 use super::map;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_model::ring::Producer;
+use laxity_model::base::ring::Producer;
 use laxity_model::{
     ActivityId, Context, Event, EventKind, HostError, Instant, Mark, ProcessorId, Refused,
     SemaphoreId, Service,

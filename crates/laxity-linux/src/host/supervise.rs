@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use laxity_model::ring::{self, Consumer, Producer};
+use laxity_model::base::ring::{self, Consumer, Producer};
 use laxity_model::{
     ActivityId, Enforcer, Grant, HostError, Instant, Program, Reservation, RunEnd, RunRecord, Span,
     Usage,

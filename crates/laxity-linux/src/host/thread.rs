@@ -4,7 +4,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::thread;
 
-use laxity_model::ring::Producer;
+use laxity_model::base::ring::Producer;
 use laxity_model::{
     Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, Refused, Reservation,
     ReservationRequest, SemaphoreId, Service, Span, Step, TimeConstraint,

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::thread;
 
-use laxity_model::slots::{Slot, SlotTable};
+use laxity_model::base::ring;
+use laxity_model::policy::slots::{Slot, SlotTable};
 use laxity_model::{
-    ActivityId, HostError, Instant, Outside, ProcessorId, Reservation, Service, Span, ring,
+    ActivityId, HostError, Instant, Outside, ProcessorId, Reservation, Service, Span,
 };
 
 use super::gate::ParkSignal;

@@ -1,19 +1,21 @@
 //! Where threads ask for changes of a slot table while it is carried out.
 //!
-//! The thread that asks also plans: the ledger's answers cost it time and memory, not the dispatcher. What was granted it posts; the
+//! The thread that asks also plans: the admission's answers cost it time and memory, not the dispatcher. What was granted it posts; the
 //! dispatcher takes the post at its next edge or bell, by exchanging two pointers, and confirms. A post that comes too late, because its
 //! thread was kept from the processor between planning and posting, is turned down, and the thread plans again with more notice: what
 //! is answered is always what is carried out.
 //!
 //! Threads of all ranks ask, and confined ones are stopped wherever they are when their slot ends. So all plan on copies of their own. The lock
 //! is held from posting until the dispatcher has confirmed, which takes a switch to it and back; who holds it inherits the rank of who
-//! waits, does not park, and neither allocates nor frees. A copy of a ledger that is not the current one any more is given up, and what
+//! waits, does not park, and neither allocates nor frees. A copy of a admission that is not the current one any more is given up, and what
 //! it was for is decided again.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use laxity_model::slots::{Calendar, Dispatcher, Ledger};
+use laxity_model::admission::changes::AdmissionState;
+use laxity_model::enforce::Dispatcher;
+use laxity_model::policy::slots::Calendar;
 use laxity_model::{Instant, Refused, Reservation, Span, TimeConstraint};
 
 use super::gate::unparked;
@@ -49,8 +51,8 @@ struct Post {
 /// The desk of one processor's slots.
 pub(crate) struct Desk {
     /// The current one. Locked while somebody posts; never by the dispatcher.
-    ledger: OnceLock<Inheriting<Arc<Ledger>>>,
-    /// Of who has locked the ledger, and of the dispatcher, which does not wait for it.
+    admission: OnceLock<Inheriting<Arc<AdmissionState>>>,
+    /// Of who has locked the admission, and of the dispatcher, which does not wait for it.
     post: Mutex<Option<Post>>,
     /// What became of the post.
     state: AtomicU32,
@@ -61,7 +63,7 @@ pub(crate) struct Desk {
 impl Desk {
     pub(crate) fn new(bell: Arc<Bell>) -> Self {
         Self {
-            ledger: OnceLock::new(),
+            admission: OnceLock::new(),
             post: Mutex::new(None),
             state: AtomicU32::new(NOTHING),
             closed: AtomicBool::new(false),
@@ -70,9 +72,9 @@ impl Desk {
     }
 
     /// The run is about to begin: the table's origin is known. Nobody asks before.
-    pub(crate) fn open(&self, ledger: Ledger) {
+    pub(crate) fn open(&self, admission: AdmissionState) {
         // Opened once, by the one dispatcher.
-        let _ = self.ledger.set(Inheriting::new(Arc::new(ledger)));
+        let _ = self.admission.set(Inheriting::new(Arc::new(admission)));
     }
 
     /// The dispatcher goes: whoever waits for it waits no more.
@@ -85,10 +87,10 @@ impl Desk {
     /// Asks for another reservation of an owner's.
     pub(crate) fn change(&self, owner: usize, asked: Reservation) -> Result<Instant, Refused> {
         // Planning takes milliseconds, deciding microseconds: only the second is a matter of notice.
-        let ledger = self.current().ok_or(Refused::NotAnswered)?;
-        let proposal = ledger.propose(owner, asked)?;
-        drop(ledger);
-        self.ask(|ledger| ledger.change(proposal.clone(), clock::now()))
+        let admission = self.current().ok_or(Refused::NotAnswered)?;
+        let proposal = admission.propose(owner, asked)?;
+        drop(admission);
+        self.ask(|admission| admission.change(proposal.clone(), clock::now()))
     }
 
     /// Asks for a time constraint of an owner's.
@@ -97,14 +99,14 @@ impl Desk {
         owner: usize,
         asked: TimeConstraint,
     ) -> Result<Instant, Refused> {
-        self.ask(|ledger| ledger.constrain(owner, asked, clock::now()))
+        self.ask(|admission| admission.constrain(owner, asked, clock::now()))
     }
 
     /// Gives back what is left of an owner's time constraint; its deadline, if there was one that is not past.
     pub(crate) fn release(&self, owner: usize) -> Option<Instant> {
         loop {
             let base = self.current()?;
-            let mut trial = Ledger::clone(&base);
+            let mut trial = AdmissionState::clone(&base);
             let released = trial.release(owner, clock::now())?;
             // Somebody else was answered meanwhile: that ends, as this takes microseconds and answers do not.
             if self.commit(&base, trial, Instant::MAX) != OVERTAKEN {
@@ -113,17 +115,17 @@ impl Desk {
         }
     }
 
-    /// Decides on copies of the ledger, and has one carried out if the dispatcher takes it in time.
+    /// Decides on copies of the admission, and has one carried out if the dispatcher takes it in time.
     fn ask(
         &self,
-        decide: impl Fn(&mut Ledger) -> Result<Instant, Refused>,
+        decide: impl Fn(&mut AdmissionState) -> Result<Instant, Refused>,
     ) -> Result<Instant, Refused> {
         let mut notices = NOTICES.into_iter();
         let mut notice = notices.next();
         let mut overtaken = 0;
         while let Some(given) = notice {
             let base = self.current().ok_or(Refused::NotAnswered)?;
-            let mut trial = Ledger::clone(&base);
+            let mut trial = AdmissionState::clone(&base);
             trial.set_notice(given);
             let asked_at = clock::now();
             let from = decide(&mut trial)?;
@@ -137,15 +139,15 @@ impl Desk {
         Err(Refused::NotAnswered)
     }
 
-    /// The ledger as it is, if it is open.
-    fn current(&self) -> Option<Arc<Ledger>> {
-        let ledger = self.ledger.get()?;
-        Some(unparked(|| Arc::clone(&ledger.lock())))
+    /// The admission as it is, if it is open.
+    fn current(&self) -> Option<Arc<AdmissionState>> {
+        let admission = self.admission.get()?;
+        Some(unparked(|| Arc::clone(&admission.lock())))
     }
 
-    /// Makes `next` the current ledger if the dispatcher takes its calendar by then, and [`OVERTAKEN`] if `base` is current no more.
-    fn commit(&self, base: &Arc<Ledger>, next: Ledger, by: Instant) -> u32 {
-        let Some(ledger) = self.ledger.get() else {
+    /// Makes `next` the current admission if the dispatcher takes its calendar by then, and [`OVERTAKEN`] if `base` is current no more.
+    fn commit(&self, base: &Arc<AdmissionState>, next: AdmissionState, by: Instant) -> u32 {
+        let Some(admission) = self.admission.get() else {
             return CLOSED;
         };
         let post = Post {
@@ -155,7 +157,7 @@ impl Desk {
         let next = Arc::new(next);
         // What is left over of either is freed here, when nobody waits for it.
         let (state, _left) = unparked(|| {
-            let mut current = ledger.lock();
+            let mut current = admission.lock();
             if !Arc::ptr_eq(&current, base) {
                 return (OVERTAKEN, Some(post));
             }
@@ -220,7 +222,7 @@ mod tests {
 
     use super::*;
     use laxity_model::Service;
-    use laxity_model::slots::{PlanCosts, SlotTable, plan};
+    use laxity_model::policy::slots::{PlanCosts, SlotTable, plan};
 
     const COSTS: PlanCosts = PlanCosts {
         per_slot: Service::from_micros(50),
@@ -238,7 +240,7 @@ mod tests {
         let table = plan(&[held], &COSTS).unwrap();
         let desk = Desk::new(Arc::new(Bell::default()));
         let origin = clock::now();
-        desk.open(Ledger::new(
+        desk.open(AdmissionState::new(
             (vec![held], guests),
             (table.clone(), origin),
             COSTS,
@@ -289,8 +291,8 @@ mod tests {
                 let asked = TimeConstraint::new(now, until, Service::from_micros(300)).unwrap();
                 if desk.constrain(owner, asked).is_ok() {
                     granted += 1;
-                    let ledger = desk.current().unwrap();
-                    assert!(ledger.is_constrained(owner, now), "it was answered");
+                    let admission = desk.current().unwrap();
+                    assert!(admission.is_constrained(owner, now), "it was answered");
                     assert_eq!(desk.release(owner), Some(until));
                 }
             }
@@ -307,9 +309,9 @@ mod tests {
             },
         );
         assert!(granted.iter().all(|granted| *granted > 0), "{granted:?}");
-        let ledger = desk.current().unwrap();
+        let admission = desk.current().unwrap();
         assert_eq!(
-            ledger.calendar(),
+            admission.calendar(),
             &followed,
             "what is answered is carried out"
         );

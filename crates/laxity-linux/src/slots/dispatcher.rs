@@ -4,8 +4,10 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::thread;
 
-use laxity_model::ring::Producer;
-use laxity_model::slots::{Command, Dispatcher, Ledger, PlanCosts, SlotTable};
+use laxity_model::admission::changes::AdmissionState;
+use laxity_model::base::ring::Producer;
+use laxity_model::enforce::{Command, Dispatcher};
+use laxity_model::policy::slots::{PlanCosts, SlotTable};
 use laxity_model::{
     Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Reservation, Service, Span,
 };
@@ -191,7 +193,12 @@ impl Worker {
             let held: Vec<Reservation> = held.collect();
             let others = self.seats.len() - held.len();
             let table = (table.clone(), origin);
-            desk.open(Ledger::new((held, others), table, *costs, Span::ZERO));
+            desk.open(AdmissionState::new(
+                (held, others),
+                table,
+                *costs,
+                Span::ZERO,
+            ));
         }
     }
 

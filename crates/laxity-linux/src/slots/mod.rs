@@ -2,7 +2,7 @@
 //!
 //! It outranks everything but the witness, sits on the slots' own processor (a switch from another costs an interrupt between
 //! processors and twice the jitter), and decides nothing: when to wake, spin and switch is
-//! [`laxity_model::slots::Dispatcher`]'s business.
+//! [`laxity_model::enforce::Dispatcher`]'s business.
 
 pub mod calibrate;
 mod desk;

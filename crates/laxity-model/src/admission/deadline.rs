@@ -17,7 +17,7 @@ use crate::analysis::multiprocessor::{
     Bandwidth, DeadlineRequest, KernelLimits, KernelRefusal, global_edf,
 };
 use crate::analysis::supply::KernelDeadline;
-use crate::slots::Change;
+use crate::policy::slots::Change;
 use crate::{ActivityId, Grade, Reservation, Service, Span};
 
 /// The deadline reservations granted so far.

@@ -7,6 +7,7 @@
 
 mod above;
 mod admit;
+pub mod changes;
 mod deadline;
 mod demand;
 mod slots;
@@ -21,7 +22,8 @@ pub use admit::admit;
 pub use demand::{ActivityDemand, Demand, Work};
 pub use supply::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
 
-use crate::slots::{Change, Share, Shortage, SlotTable};
+use crate::policy::slots::{Change, SlotTable};
+use crate::program::{Share, Shortage};
 use crate::{
     ActivityId, Enforcer, Grade, ProcessorId, Reservation, ReservationRequest, Service, Span,
 };

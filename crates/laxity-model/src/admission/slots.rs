@@ -6,7 +6,7 @@ use super::above::Above;
 use super::{
     Advice, Demand, Denial, Prediction, ProcessorAdmission, ProcessorSupply, SlotSupply, Why,
 };
-use crate::slots::{PlanCosts, Refusal, SlotTable, oracle, plan};
+use crate::policy::slots::{PlanCosts, Refusal, SlotTable, oracle, plan};
 use crate::{ActivityId, ProcessorId, Reservation, Span};
 
 /// A request for slots.

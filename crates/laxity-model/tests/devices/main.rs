@@ -12,7 +12,7 @@ use laxity_model::analysis::supply::{
     Continuous, Dedicated, ExplicitDeadline, KernelDeadline, PeriodicResource, SupplyBound,
     TableSupply,
 };
-use laxity_model::slots::{PlanCosts, Slot, SlotTable};
+use laxity_model::policy::slots::{PlanCosts, Slot, SlotTable};
 use laxity_model::{Reservation, Service, Span};
 use proptest::prelude::*;
 use simulation::{Adversary, outcome_on};

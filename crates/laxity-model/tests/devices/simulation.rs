@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use laxity_model::Reservation;
 use laxity_model::analysis::devices::{Answer, Device, Limit};
-use laxity_model::slots::SlotTable;
+use laxity_model::policy::slots::SlotTable;
 
 /// What goes wrong, if anything does, for a device that has the slots of owner 0 and begins at some tick of the table. It runs as long
 /// as anything new can happen, or at least until the answer says that something will have.

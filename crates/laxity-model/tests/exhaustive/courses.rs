@@ -5,7 +5,7 @@ use laxity_model::analysis::supply::{
     BoundedDelay, Continuous, ExplicitDeadline, KernelDeadline, PeriodicResource, SupplyBound,
     TableSupply,
 };
-use laxity_model::slots::{Slot, SlotTable};
+use laxity_model::policy::slots::{Slot, SlotTable};
 use laxity_model::{Reservation, Service, Span};
 use rand::RngExt;
 use rand_pcg::Pcg64;

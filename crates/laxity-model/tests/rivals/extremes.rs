@@ -19,7 +19,7 @@ use laxity_model::analysis::supply::{
 use laxity_model::analysis::{
     Fraction, Preemption, Response, Task, edf, fixed_priority, utilization,
 };
-use laxity_model::slots::{Slot, SlotTable};
+use laxity_model::policy::slots::{Slot, SlotTable};
 use laxity_model::{Reservation, Service, Span};
 use proptest::prelude::*;
 

@@ -10,7 +10,7 @@ use laxity_model::analysis::supply::{
     Residual, SupplyBound, SupplyError, TableSupply,
 };
 use laxity_model::analysis::{Fraction, Overflow, Task};
-use laxity_model::slots::{Slot, SlotTable, oracle};
+use laxity_model::policy::slots::{Slot, SlotTable, oracle};
 use laxity_model::{Reservation, Service, Span};
 use proptest::prelude::*;
 use response_time_analysis::supply::{Constrained, Periodic, SupplyBound as _};

@@ -1,4 +1,4 @@
-//! What activities ask for while they run: another reservation, a time constraint. [`laxity_model::slots::Ledger`] answers.
+//! What activities ask for while they run: another reservation, a time constraint. [`laxity_model::admission::changes::AdmissionState`] answers.
 
 use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest, KernelLimits};
 use laxity_model::{Enforcer, EventKind, Instant, Refused, Reservation, TimeConstraint};
@@ -41,8 +41,8 @@ impl Kernel {
     fn change_slots(&mut self, activity: u16, asked: Reservation) -> Result<Instant, Refused> {
         let now = self.now;
         let (slots, number) = self.slots_of(activity).ok_or(Refused::NotInForce)?;
-        let proposal = slots.ledger.propose(number, asked)?;
-        slots.ledger.change(proposal, now)
+        let proposal = slots.admission.propose(number, asked)?;
+        slots.admission.change(proposal, now)
     }
 
     /// By the kernel's own test, beside all other servers in force.
@@ -78,7 +78,7 @@ impl Kernel {
             return self.fail(activity, Fault::NotConstrained);
         };
         let answer = if may {
-            slots.ledger.constrain(number, asked, now)
+            slots.admission.constrain(number, asked, now)
         } else {
             Err(Refused::NotInForce)
         };
@@ -94,7 +94,7 @@ impl Kernel {
         let Some((slots, number)) = self.slots_of(activity) else {
             return;
         };
-        let released = slots.ledger.release(number, now);
+        let released = slots.admission.release(number, now);
         if std::mem::take(&mut self.task_mut(activity).is_guest) {
             self.end_slot(activity, now);
             // One that has finished competes no more.
@@ -130,7 +130,7 @@ impl Kernel {
         let Some((slots, _)) = self.slots_of(activity) else {
             return;
         };
-        slots.dispatcher.follow(slots.ledger.calendar().clone());
+        slots.dispatcher.follow(slots.admission.calendar().clone());
         let (thread, busy) = (slots.thread, slots.prolonged.is_some());
         // One that prolongs a slot looks when it has done that.
         if busy || self.task(thread).waiting != Waiting::ForTime {

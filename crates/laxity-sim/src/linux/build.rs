@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
+use laxity_model::admission::changes::AdmissionState;
 use laxity_model::admission::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
-use laxity_model::slots::{Dispatcher, Ledger, PlanCosts, SlotTable, plan};
+use laxity_model::enforce::Dispatcher;
+use laxity_model::policy::slots::{PlanCosts, SlotTable, plan};
 use laxity_model::{
     Activity, Enforcer, Grade, HostError, Instant, Placement, Priority, ProcessorId, Program,
     Reservation, RunRecord, Span,
@@ -281,7 +283,7 @@ impl Linux {
         let costs = self.costs_beside_deadline(program);
         let begun = (table.clone(), origin);
         Slots {
-            ledger: Ledger::new((held, others), begun, costs, NOTICE),
+            admission: AdmissionState::new((held, others), begun, costs, NOTICE),
             dispatcher: Dispatcher::new(table, origin, lead, compensation),
             thread,
             owners,

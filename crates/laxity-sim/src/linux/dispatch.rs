@@ -1,6 +1,6 @@
-//! The host's own threads: the dispatcher of time slots, which does what [`laxity_model::slots::Dispatcher`] says, and the witness.
+//! The host's own threads: the dispatcher of time slots, which does what [`laxity_model::enforce::Dispatcher`] says, and the witness.
 
-use laxity_model::slots::Command;
+use laxity_model::enforce::Command;
 use laxity_model::{Disturbance, EventKind, Instant, Service, Span};
 
 use super::kernel::{Kernel, Leaving, Pending};

@@ -1,6 +1,6 @@
 //! Where the machine's moods come from: draws from its measured distributions, fixed by a seed.
 
-use laxity_model::machine::Quantiles;
+use laxity_model::enforce::machine::Quantiles;
 use laxity_model::{Instant, Span};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;

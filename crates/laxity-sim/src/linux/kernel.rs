@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use laxity_model::machine::Machine;
-use laxity_model::slots::{Dispatcher, Ledger};
+use laxity_model::admission::changes::AdmissionState;
+use laxity_model::enforce::Dispatcher;
+use laxity_model::enforce::machine::Machine;
 use laxity_model::{
     ActivityId, Body, Disturbance, Event, EventKind, Instant, ProcessorId, RunEnd, RunRecord,
     Service, Span, Usage,
@@ -47,7 +48,7 @@ pub(super) struct Pending {
 pub(super) struct Slots {
     pub(super) dispatcher: Dispatcher,
     /// What is held and granted; its calendar is what the dispatcher carries out.
-    pub(super) ledger: Ledger,
+    pub(super) admission: AdmissionState,
     /// The dispatcher's own thread.
     pub(super) thread: u16,
     /// The activity of each owner in the table.

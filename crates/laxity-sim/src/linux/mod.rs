@@ -47,7 +47,7 @@ mod step;
 mod task;
 mod wake;
 
-use laxity_model::machine::Machine;
+use laxity_model::enforce::machine::Machine;
 use laxity_model::{ActivityId, ProcessorId, Span};
 
 pub use policy::Policy;

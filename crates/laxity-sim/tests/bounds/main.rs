@@ -16,7 +16,7 @@ use devices::{MachineCosts, devices_and_threads};
 use laxity_model::analysis::fixed_priority::{self, response_time_among};
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
 use laxity_model::analysis::{Task, edf};
-use laxity_model::slots::plan;
+use laxity_model::policy::slots::plan;
 use laxity_model::{EventKind, Host, Mark, Outside, Program, Reservation, Service, Span};
 use laxity_sim::{Profile, Twin};
 use workload::{Jobs, Random, levels, phases, random_tasks, with_jitter, with_regions};

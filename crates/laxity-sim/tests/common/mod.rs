@@ -1,7 +1,7 @@
 //! Bodies and readings that the tests share.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
-use laxity_model::machine::{Machine, Quantiles};
+use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, Event, EventKind, Host, Instant, Mark, Outside,
     Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest, RunRecord, Service,

@@ -1,6 +1,7 @@
 //! What is asked of one processor, one thing after the other, and what the answers are.
 
-use laxity_model::slots::{Ledger, PlanCosts, plan};
+use laxity_model::admission::changes::AdmissionState;
+use laxity_model::policy::slots::{PlanCosts, plan};
 use laxity_model::{Instant, Refused, Reservation, Service, Span, TimeConstraint};
 
 /// A question and its answer.
@@ -34,41 +35,42 @@ pub fn answers() -> Vec<Answered> {
     let held = vec![every(2_000, 8_000), every(1_000, 10_000)];
     let table = plan(&held, &COSTS).expect("three tenths of a processor");
     let begun = (table, Instant::ZERO);
-    let mut ledger = Ledger::new((held, 1), begun, COSTS, Span::from_micros(500));
+    let mut admission = AdmissionState::new((held, 1), begun, COSTS, Span::from_micros(500));
     let (modem, player, compressor) = (0, 1, 2);
     let mut told = Vec::new();
-    let mut constrain = |ledger: &mut Ledger, name: &str, who, [from, ms, work_us]: [u64; 3]| {
-        let now = Instant::from_millis(100);
-        let start = now + Span::from_millis(from);
-        let work = Service::from_micros(work_us);
-        let asked = TimeConstraint::new(start, start + Span::from_millis(ms), work)
-            .expect("a constraint of this experiment");
-        let within = if from == 0 {
-            "now".to_owned()
-        } else {
-            format!("in {from} ms")
+    let mut constrain =
+        |admission: &mut AdmissionState, name: &str, who, [from, ms, work_us]: [u64; 3]| {
+            let now = Instant::from_millis(100);
+            let start = now + Span::from_millis(from);
+            let work = Service::from_micros(work_us);
+            let asked = TimeConstraint::new(start, start + Span::from_millis(ms), work)
+                .expect("a constraint of this experiment");
+            let within = if from == 0 {
+                "now".to_owned()
+            } else {
+                format!("in {from} ms")
+            };
+            told.push(Answered {
+                asked: format!("{name}: {asked}, from {within} on"),
+                answer: admission.constrain(who, asked, now),
+            });
         };
-        told.push(Answered {
-            asked: format!("{name}: {asked}, from {within} on"),
-            answer: ledger.constrain(who, asked, now),
-        });
-    };
-    constrain(&mut ledger, "modem", modem, [0, 6, 3_465]);
-    constrain(&mut ledger, "compressor", compressor, [0, 20, 18_000]);
-    constrain(&mut ledger, "compressor", compressor, [0, 20, 9_000]);
-    constrain(&mut ledger, "compressor", compressor, [30, 20, 5_000]);
-    constrain(&mut ledger, "player", player, [2, 10, 6_000]);
-    constrain(&mut ledger, "player", player, [900, 1_000, 10_000]);
+    constrain(&mut admission, "modem", modem, [0, 6, 3_465]);
+    constrain(&mut admission, "compressor", compressor, [0, 20, 18_000]);
+    constrain(&mut admission, "compressor", compressor, [0, 20, 9_000]);
+    constrain(&mut admission, "compressor", compressor, [30, 20, 5_000]);
+    constrain(&mut admission, "player", player, [2, 10, 6_000]);
+    constrain(&mut admission, "player", player, [900, 1_000, 10_000]);
     let now = Instant::from_millis(200);
     for (asked, what) in [
         (every(7_500, 8_000), "modem: 7.5 ms in 8"),
         (every(3_000, 8_000), "modem: 3 ms in 8 instead of 2"),
         (every(100, 2_500), "modem: 0.1 ms in 2.5"),
     ] {
-        let proposal = ledger.propose(modem, asked);
+        let proposal = admission.propose(modem, asked);
         told.push(Answered {
             asked: what.into(),
-            answer: proposal.and_then(|proposal| ledger.change(proposal, now)),
+            answer: proposal.and_then(|proposal| admission.change(proposal, now)),
         });
     }
     told

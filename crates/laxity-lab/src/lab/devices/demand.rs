@@ -2,7 +2,7 @@
 
 use laxity_model::analysis::devices::{Device, Unfit, cheapest, fit, least_reservations};
 use laxity_model::analysis::supply::Continuous;
-use laxity_model::slots::{PlanCosts, plan};
+use laxity_model::policy::slots::{PlanCosts, plan};
 use laxity_model::{Reservation, Service, Span};
 use laxity_sim::{Profile, Twin};
 

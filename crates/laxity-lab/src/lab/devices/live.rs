@@ -3,7 +3,7 @@
 use laxity_linux::signals::Watch;
 use laxity_linux::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
-use laxity_model::slots::PlanCosts;
+use laxity_model::policy::slots::PlanCosts;
 use laxity_model::{Host, ProcessorId, Service, Span};
 
 use super::demand::Ground;

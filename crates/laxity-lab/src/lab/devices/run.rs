@@ -1,6 +1,6 @@
 //! One run of a set, and what was seen of each device.
 
-use laxity_model::histogram::Histogram;
+use laxity_model::base::histogram::Histogram;
 use laxity_model::{
     ActivityId, Disturbance, Event, EventKind, HostError, Instant, Mark, Placement, Priority,
     ProcessorId, Program, Reservation, RunRecord, Service, Span,

@@ -1,6 +1,6 @@
 //! The cases: who is in each, drawn from a seed.
 
-use laxity_model::attribution::Declared;
+use laxity_model::verify::attribution::Declared;
 use laxity_model::{Priority, Service, Span};
 
 use super::bodies::Times;

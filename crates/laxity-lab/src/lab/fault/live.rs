@@ -2,7 +2,7 @@
 //! can still tell is enough for culprits that are part of the program.
 
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
-use laxity_model::attribution::{Declared, Rules};
+use laxity_model::verify::attribution::{Declared, Rules};
 use laxity_model::{Host, HostError, Priority, ProcessorId, Program, Service, Span};
 
 use super::bodies::Times;

@@ -2,7 +2,7 @@
 //! Saroiu ask for (§8.1), tried on cases in which it is known who is to blame.
 //!
 //! * [`case`]: who is in a case, drawn from a seed; [`bodies`]: what they do.
-//! * [`mod@trial`]: a case as a program, its run, its verdict ([`laxity_model::attribution`]), and the truth: runs without each of them.
+//! * [`mod@trial`]: a case as a program, its run, its verdict ([`laxity_model::verify::attribution`]), and the truth: runs without each of them.
 //! * [`live`]: two cases on this machine; `tables`: the sheet.
 
 pub mod bodies;

@@ -1,7 +1,7 @@
 //! What is shown of the cases, and what is claimed.
 
 use laxity_model::Span;
-use laxity_model::attribution::{Culprit, Fault, LateJob};
+use laxity_model::verify::attribution::{Culprit, Fault, LateJob};
 
 use super::case::{Kind, Served};
 use super::live::Tried;

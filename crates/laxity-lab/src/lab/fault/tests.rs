@@ -1,6 +1,6 @@
 //! The cases themselves, and many more.
 
-use laxity_model::attribution::Fault;
+use laxity_model::verify::attribution::Fault;
 
 use super::case::Kind;
 use super::{sweep, twenty};

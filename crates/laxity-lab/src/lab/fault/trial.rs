@@ -1,6 +1,6 @@
 //! A case as a program, its runs, and what the trace says of them.
 
-use laxity_model::attribution::{
+use laxity_model::verify::attribution::{
     Declared, Fault, Findings, Holder, Jobs, Question, Rules, Victim, attribute,
 };
 use laxity_model::{

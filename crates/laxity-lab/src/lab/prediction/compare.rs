@@ -1,7 +1,7 @@
 //! Predicted beside measured.
 
 use laxity_model::Span;
-use laxity_model::histogram::Histogram;
+use laxity_model::base::histogram::Histogram;
 
 use super::seen::Account;
 use crate::lab::sheet::{Cell, Compared, Origin, Value, Verdict};

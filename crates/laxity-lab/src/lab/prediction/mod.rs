@@ -1,6 +1,6 @@
 //! What a twin of this machine predicts, beside what this machine does: the modem study's callback and its modem in every place.
 //!
-//! The twin knows the machine from its machine file ([`laxity_model::machine`]), and what a call of the signal processing takes here from
+//! The twin knows the machine from its machine file ([`laxity_model::enforce::machine`]), and what a call of the signal processing takes here from
 //! one run beside spinners alone. So the modem's share, and its response where nothing but interrupts keeps it waiting, are checks of
 //! consistency. The rest it says before it is measured: the gaps of the callback, the response of a reserved modem, samples pending,
 //! switches. Both sides are read by the same code, and intervals that the witness saw disturbed are left out of both.
@@ -10,7 +10,7 @@ mod recharge;
 mod seen;
 
 use laxity_linux::LiveConfig;
-use laxity_model::machine::{Machine, Quantiles};
+use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{Host, ProcessorId, Span};
 use laxity_sim::Twin;
 use laxity_sim::linux::Witness;

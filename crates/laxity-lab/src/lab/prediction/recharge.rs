@@ -2,8 +2,8 @@
 //! measured to take here.
 
 use laxity_devices::modem::{Costs, Hypothesis, Installed};
-use laxity_model::histogram::Histogram;
-use laxity_model::machine::Quantiles;
+use laxity_model::base::histogram::Histogram;
+use laxity_model::enforce::machine::Quantiles;
 use laxity_model::{ActivityId, Body, Context, Program, Service, Span, Step};
 
 use crate::workload::Draws;

@@ -1,7 +1,7 @@
 //! What is compared of a program: read the same way from a run of the twin and from one of this machine.
 
-use laxity_model::contract::Quantity;
-use laxity_model::histogram::Histogram;
+use laxity_model::base::histogram::Histogram;
+use laxity_model::verify::contract::Quantity;
 use laxity_model::{RunRecord, Service};
 
 use crate::runner::compose::Probes;

@@ -7,7 +7,7 @@
 use laxity_model::admission::Admission;
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
 use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
-use laxity_model::slots::{self, SlotTable};
+use laxity_model::policy::slots::{self, SlotTable};
 use laxity_model::{ActivityId, Enforcer, Reservation, Service, Span};
 use laxity_sim::Twin;
 

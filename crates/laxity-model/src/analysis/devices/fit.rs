@@ -9,7 +9,7 @@ use super::Device;
 use super::choose::{compare_shares, least_reservations};
 use crate::analysis::Overflow;
 use crate::analysis::supply::Continuous;
-use crate::slots::{PlanCosts, Refusal, SlotTable, plan};
+use crate::policy::slots::{PlanCosts, Refusal, SlotTable, plan};
 use crate::{Reservation, Span};
 
 /// Tables tried before giving up: each refusal costs up to some ten milliseconds.
@@ -79,7 +79,7 @@ impl core::fmt::Display for Because<'_> {
 ///
 /// ```
 /// use laxity_model::analysis::devices::{Device, fit};
-/// use laxity_model::slots::PlanCosts;
+/// use laxity_model::policy::slots::PlanCosts;
 /// use laxity_model::{Service, Span};
 ///
 /// let modem = Device::duplex(Service::from_micros(1_840), Span::from_micros(12_500), 90, 512, 104)?;

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::{SupplyBound, SupplyError};
 use crate::analysis::{Fraction, Overflow};
-use crate::slots::SlotTable;
+use crate::policy::slots::SlotTable;
 use crate::{Service, Span};
 
 /// The slots of one owner in an endlessly repeated table, the owner confined to them: time outside is not counted, even where the
@@ -19,7 +19,7 @@ use crate::{Service, Span};
 ///
 /// ```
 /// use laxity_model::analysis::supply::{SupplyBound, TableSupply};
-/// use laxity_model::slots::{PlanCosts, plan};
+/// use laxity_model::policy::slots::{PlanCosts, plan};
 /// use laxity_model::{Reservation, Service, Span};
 ///
 /// let costs = PlanCosts {

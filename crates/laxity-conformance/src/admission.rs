@@ -1,0 +1,179 @@
+//! Yes or no before anything runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::reservations::{expect_enforced, holder};
+use crate::stage::{CPU, NORMAL, ORDINARY, counted};
+use crate::{Case, Failure, Tolerance, ensure};
+use laxity_model::{
+    Activity, Enforcer, Host, HostError, Outside, Program, Reservation, ReservationRequest, RunEnd,
+    Service, Span, Step,
+};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "more-than-a-processor-is-refused",
+        shows: "what is too much together is refused with a reason, and no body is called",
+        processors: 1,
+        run: too_much,
+    },
+    Case {
+        name: "what-fits-exactly-is-accepted",
+        shows: "two reservations that leave nothing are granted, and a microsecond more is refused",
+        processors: 1,
+        run: exactly,
+    },
+    Case {
+        name: "a-refusal-leaves-nothing-behind",
+        shows: "after a refusal, and after a run, the whole capacity is there again",
+        processors: 1,
+        run: nothing_behind,
+    },
+    Case {
+        name: "grants-are-reported",
+        shows: "who asked finds in the record what was granted, by whom, and that it is enforced; nobody else finds anything",
+        processors: 1,
+        run: grants,
+    },
+];
+
+const PERIOD: Span = Span::from_millis(20);
+const FIRST: Service = Service::from_millis(5);
+
+/// Two holders that finish at once; the second has what the first leaves, and so much more.
+fn pair(tolerance: &Tolerance, more: Service, calls: &Arc<AtomicU32>) -> Result<Program, Failure> {
+    let available = PERIOD.as_nanos() * tolerance.slots.available_ppm() / 1_000_000;
+    let taken = FIRST + tolerance.slots.per_slot * 2;
+    let rest = Service::from_nanos(available).saturating_sub(taken) + more;
+    let mut program = Program::new(1);
+    for service in [FIRST, rest] {
+        let reservation = Reservation::new(service, PERIOD)
+            .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))?;
+        let calls = Arc::clone(calls);
+        program.push(Activity {
+            name: "holder".into(),
+            processor: CPU,
+            placement: NORMAL,
+            reservation: Some(ReservationRequest {
+                reservation,
+                enforcer: Enforcer::Slots,
+                outside: ORDINARY,
+                begins_at_start: true,
+            }),
+            body: Box::new(counted(move |_, _| {
+                calls.fetch_add(1, Ordering::SeqCst);
+                Step::Finish
+            })),
+        });
+    }
+    Ok(program)
+}
+
+const LENGTH: Span = Span::from_secs(5);
+
+fn refused(host: &mut dyn Host, program: Program, calls: &Arc<AtomicU32>) -> Result<(), Failure> {
+    let before = calls.load(Ordering::SeqCst);
+    match host.run(program, LENGTH) {
+        Err(HostError::Refused(reason)) => ensure!(!reason.is_empty(), "no reason given"),
+        Err(other) => return Err(other.into()),
+        Ok(_) => ensure!(false, "granted although it does not fit"),
+    }
+    let called = calls.load(Ordering::SeqCst) - before;
+    ensure!(
+        called == 0,
+        "{called} bodies were called of a program that was refused"
+    );
+    Ok(())
+}
+
+fn accepted(host: &mut dyn Host, program: Program) -> Result<(), Failure> {
+    let record = host.run(program, LENGTH)?;
+    ensure!(
+        record.ended_by == RunEnd::AllFinished,
+        "ended by {:?}",
+        record.ended_by
+    );
+    Ok(())
+}
+
+fn too_much(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let calls = Arc::new(AtomicU32::new(0));
+    let mut program = Program::new(1);
+    for numbers in [[6_000, 10_000], [10_000, 20_000]] {
+        let calls = Arc::clone(&calls);
+        holder(
+            &mut program,
+            numbers,
+            Outside::Confined,
+            true,
+            counted(move |_, _| {
+                calls.fetch_add(1, Ordering::SeqCst);
+                Step::Finish
+            }),
+        )?;
+    }
+    refused(host, program, &calls)
+}
+
+fn exactly(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    let calls = Arc::new(AtomicU32::new(0));
+    accepted(host, pair(tolerance, Service::ZERO, &calls)?)?;
+    let microsecond = Service::from_micros(1);
+    refused(host, pair(tolerance, microsecond, &calls)?, &calls)
+}
+
+fn nothing_behind(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    let calls = Arc::new(AtomicU32::new(0));
+    for _ in 0..3 {
+        refused(
+            host,
+            pair(tolerance, Service::from_millis(1), &calls)?,
+            &calls,
+        )?;
+        accepted(host, pair(tolerance, Service::ZERO, &calls)?)?;
+    }
+    let called = calls.load(Ordering::SeqCst);
+    ensure!(called == 6, "{called} bodies of 6 were called");
+    Ok(())
+}
+
+fn grants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let finish = || counted(|_, _| Step::Finish);
+    let (who, reservation) = holder(
+        &mut program,
+        [2_000, 8_000],
+        Outside::Confined,
+        true,
+        finish(),
+    )?;
+    // Granted, though it never asks to have it enforced.
+    let (later, _) = holder(&mut program, [1_000, 8_000], ORDINARY, false, finish())?;
+    let other = program.add("other", CPU, NORMAL, finish());
+    let record = host.run(program, LENGTH)?;
+    expect_enforced(&record)?;
+    let Some(grant) = &record.usage[who.index()].grant else {
+        ensure!(false, "no grant of {reservation} in the record");
+        return Ok(());
+    };
+    ensure!(
+        grant.reservation == reservation,
+        "granted {}",
+        grant.reservation
+    );
+    ensure!(
+        grant.enforcer == Enforcer::Slots,
+        "granted by {}",
+        grant.enforcer
+    );
+    ensure!(
+        record.usage[later.index()].grant.is_some(),
+        "no grant for who may ask later"
+    );
+    ensure!(
+        record.usage[other.index()].grant.is_none(),
+        "a grant for who did not ask"
+    );
+    Ok(())
+}

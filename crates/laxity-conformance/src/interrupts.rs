@@ -1,0 +1,260 @@
+//! Interrupt handlers and deferred calls, above every thread.
+
+use crate::stage::{DEVICE, LOW, Stage, Story, TOP, micros};
+use crate::{Case, Failure, Tolerance, ensure};
+use laxity_model::{Context, EventKind, Host, Placement, SemaphoreId, Service, Span, Step};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "an-interrupt-comes-before-every-thread",
+        shows: "a handler does not wait for a thread of the highest priority",
+        processors: 1,
+        run: interrupt_above_thread,
+    },
+    Case {
+        name: "an-interrupt-interrupts-a-deferred-call",
+        shows: "a handler does not wait for a deferred call",
+        processors: 1,
+        run: interrupt_above_deferred,
+    },
+    Case {
+        name: "nothing-below-interrupts-a-handler",
+        shows: "a handler is over before a deferred call, a thread, or a handler of its level goes on",
+        processors: 1,
+        run: handler_to_completion,
+    },
+    Case {
+        name: "a-deferred-call-runs-to-its-end",
+        shows: "a deferred call is over before another one, or a thread of the highest priority, begins",
+        processors: 1,
+        run: deferred_to_completion,
+    },
+    Case {
+        name: "deferred-calls-come-before-every-thread",
+        shows: "a deferred call queued after a thread became ready runs first",
+        processors: 1,
+        run: deferred_above_thread,
+    },
+    Case {
+        name: "deferred-calls-run-in-the-order-they-were-queued",
+        shows: "the queue of deferred calls is first in, first out, round after round",
+        processors: 1,
+        run: deferred_in_order,
+    },
+    Case {
+        name: "a-deferred-call-serves-all-that-was-counted",
+        shows: "signals to a deferred call that could not run are counted, and none is served twice",
+        processors: 1,
+        run: deferred_counts,
+    },
+    Case {
+        name: "a-device-raises-its-line-at-its-instants",
+        shows: "a handler is entered once for each instant, never before it, and says when it was raised",
+        processors: 1,
+        run: device_instants,
+    },
+];
+
+/// Told by what is interrupted, and between them by what interrupts.
+const BEGIN: u64 = 1;
+const BETWEEN: u64 = 2;
+const END: u64 = 3;
+
+/// Work that lets a device know when it begins.
+fn long_work(
+    story: Story,
+    device: SemaphoreId,
+) -> impl FnMut(u64, &mut dyn Context) -> Step + Send + 'static {
+    move |calls, context| {
+        if calls > 0 {
+            story.tell(context, END);
+            return Step::Finish;
+        }
+        story.tell(context, BEGIN);
+        context.signal(device);
+        Step::Burn(Service::from_millis(12))
+    }
+}
+
+/// A device whose line goes up two milliseconds after it was told.
+fn soon(story: Story) -> impl FnMut(u64, &mut dyn Context) -> Step + Send + 'static {
+    move |calls, context| {
+        if calls == 0 {
+            return Step::SleepUntil(context.now() + Span::from_millis(2));
+        }
+        story.tell(context, BETWEEN);
+        Step::Finish
+    }
+}
+
+fn interrupts(host: &mut dyn Host, below: Placement) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let (story, work, device) = (stage.story(), stage.cue(), stage.cue());
+    stage.actor(below, work, long_work(story, device));
+    stage.actor(DEVICE, device, soon(story));
+    stage.play(host, &[work])?.expect(&[BEGIN, BETWEEN, END])
+}
+
+fn interrupt_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    interrupts(host, TOP)
+}
+
+fn interrupt_above_deferred(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    interrupts(host, Placement::Deferred)
+}
+
+/// Something signals others at its beginning, which then run in this order after its end.
+fn completes(host: &mut dyn Host, who: Placement, others: &[Placement]) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let (story, first) = (stage.story(), stage.cue());
+    let mut cues = Vec::new();
+    for (number, placement) in (10..).zip(others) {
+        let cue = stage.cue();
+        cues.push(cue);
+        stage.actor(*placement, cue, move |_, context| {
+            story.tell(context, number);
+            Step::Finish
+        });
+    }
+    let expected: Vec<u64> = [BEGIN, END]
+        .into_iter()
+        .chain((10..).take(cues.len()))
+        .collect();
+    // The lowest first, so that nothing but their rank makes their order.
+    cues.reverse();
+    stage.actor(who, first, move |calls, context| {
+        if calls > 0 {
+            story.tell(context, END);
+            return Step::Finish;
+        }
+        story.tell(context, BEGIN);
+        cues.iter().for_each(|cue| context.signal(*cue));
+        Step::Burn(micros(600))
+    });
+    stage.play(host, &[first])?.expect(&expected)
+}
+
+fn handler_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    completes(host, DEVICE, &[DEVICE, Placement::Deferred, TOP, LOW])
+}
+
+fn deferred_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    completes(host, Placement::Deferred, &[Placement::Deferred, TOP, LOW])
+}
+
+fn deferred_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let (story, thread, deferred) = (stage.story(), stage.cue(), stage.cue());
+    for (what, placement, cue) in [(2, TOP, thread), (1, Placement::Deferred, deferred)] {
+        stage.actor(placement, cue, move |_, context| {
+            story.tell(context, what);
+            Step::Finish
+        });
+    }
+    stage.play(host, &[thread, deferred])?.expect(&[1, 2])
+}
+
+fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    const ROUNDS: u64 = 10;
+    let mut stage = Stage::new(1);
+    let (story, device) = (stage.story(), stage.cue());
+    let cues = [(); 3].map(|()| stage.cue());
+    for (who, cue) in (0..).zip(cues) {
+        let mut rounds = 0;
+        stage.actor(Placement::Deferred, cue, move |calls, context| {
+            if calls % 2 == 0 {
+                story.tell(context, who);
+                return Step::Burn(micros(100));
+            }
+            rounds += 1;
+            if rounds == ROUNDS {
+                Step::Finish
+            } else {
+                Step::Wait(cue)
+            }
+        });
+    }
+    let order = [1, 2, 0];
+    stage.actor(DEVICE, device, move |calls, context| {
+        for who in order {
+            context.signal(cues[who as usize]);
+        }
+        if calls + 1 == ROUNDS {
+            return Step::Finish;
+        }
+        Step::SleepUntil(context.now() + Span::from_millis(4))
+    });
+    let expected = order.repeat(ROUNDS as usize);
+    stage.play(host, &[device])?.expect(&expected)
+}
+
+fn deferred_counts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    const SIGNALS: u64 = 7;
+    let mut stage = Stage::new(1);
+    let (story, device, count) = (stage.story(), stage.cue(), stage.cue());
+    stage.actor(DEVICE, device, move |calls, context| {
+        if calls < SIGNALS {
+            context.signal(count);
+            return Step::Burn(micros(50));
+        }
+        story.tell(context, 100);
+        Step::Finish
+    });
+    // After its last one it waits for ever, so that one too many would be told.
+    stage.actor(Placement::Deferred, count, move |calls, context| {
+        story.tell(context, calls);
+        Step::Wait(count)
+    });
+    let end = stage.cue();
+    stage.actor(LOW, end, |calls, context| match calls {
+        0 => Step::SleepUntil(context.now() + Span::from_millis(5)),
+        _ => Step::EndRun,
+    });
+    let play = stage.play_until(laxity_model::RunEnd::EndRun, host, &[end, device])?;
+    let expected: Vec<u64> = [100].into_iter().chain(0..SIGNALS).collect();
+    play.expect(&expected)
+}
+
+fn device_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    const INSTANTS: u64 = 25;
+    const PERIOD: Span = Span::from_millis(2);
+    let mut stage = Stage::new(1);
+    let cue = stage.cue();
+    let mut next = None;
+    let who = stage.actor(DEVICE, cue, move |calls, context| {
+        let due = next.unwrap_or_else(|| context.now()) + PERIOD;
+        next = Some(due);
+        if calls == INSTANTS {
+            Step::Finish
+        } else {
+            Step::SleepUntil(due)
+        }
+    });
+    let play = stage.play(host, &[cue])?;
+    let enters = super::stage::of(&play.record, who, EventKind::InterruptEnter);
+    let exits = super::stage::of(&play.record, who, EventKind::InterruptExit);
+    // Before its instants: the first call, and the cue.
+    ensure!(
+        enters.len() as u64 == INSTANTS + 2,
+        "entered {} times instead of {}",
+        enters.len(),
+        INSTANTS + 2
+    );
+    ensure!(
+        exits.len() == enters.len(),
+        "{} exits of {} entries",
+        exits.len(),
+        enters.len()
+    );
+    for pair in enters[2..].windows(2) {
+        let apart = pair[1].args[0] - pair[0].args[0];
+        ensure!(apart == PERIOD.as_nanos(), "raised {apart} ns apart");
+    }
+    for enter in &enters {
+        ensure!(
+            enter.at.as_nanos() >= enter.args[0],
+            "entered before it was raised: {enter:?}"
+        );
+    }
+    Ok(())
+}

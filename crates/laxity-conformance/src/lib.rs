@@ -1,0 +1,150 @@
+//! What every host must do alike, as programs that both run: the conformance suite.
+//!
+//! A [`Case`] builds a program of the model's own steps, has a host run it, and judges the record: by the order of the program's marks, by
+//! counts, and by service received. It never looks at a clock of its own. Where hosts may differ, [`Tolerance`] says by how much.
+//!
+//! # What is common, and what is not
+//!
+//! * *Real-time priorities* (16 to 31) order threads strictly. Among equals the one that became ready first runs until it blocks, yields or
+//!   finishes; one that was preempted resumes before its equals. A host may also divide long work of equals into quanta of at least 20 ms (the
+//!   twin does, `SCHED_FIFO` does not), so no case lets equals work that long.
+//! * *Ordinary priorities* are only asked to share alike among equals: Linux shares where the study's host preempts.
+//! * *Interrupt handlers* of one level do not interrupt each other; whether higher levels interrupt lower ones is the twin's own (live, all
+//!   handlers have one rank).
+//! * *Deferred calls* keep every count; how many calls serve several signals is the host's own.
+//! * *`Preempt`* is recorded by the twin only.
+//!
+//! Hosts use it in their tests.
+
+mod admission;
+mod endings;
+mod interrupts;
+mod meter;
+mod mistakes;
+mod records;
+mod requests;
+mod reservations;
+mod semaphores;
+mod service;
+mod stage;
+mod threads;
+mod timers;
+
+use laxity_model::policy::slots::PlanCosts;
+use laxity_model::{Host, HostError, Service, Span};
+
+/// By how much a host may differ from the ideal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tolerance {
+    /// How many processors programs may be written for; cases that need more are left out.
+    pub processors: u16,
+    /// How late something may be that must happen "soon": the end of a run after a body wanted it. Never used to tell an order.
+    pub lateness: Span,
+    /// How far service may be off what was asked, in parts per million of it.
+    pub service_ppm: u64,
+    /// And for every measurement of it, by this much on top.
+    pub service_each: Service,
+    /// The share of undisturbed periods in which a reservation must be kept, and of service in its slots, in parts per million.
+    pub kept_ppm: u64,
+    /// The share of periods that the machine may disturb, in parts per million; they are judged by nothing else.
+    pub disturbed_ppm: u64,
+    /// What the host's admission of time slots charges and allows.
+    pub slots: PlanCosts,
+}
+
+impl Tolerance {
+    /// Nothing may differ: a machine that costs nothing, is never late, and is never disturbed.
+    pub const NONE: Self = Self {
+        processors: u16::MAX,
+        lateness: Span::ZERO,
+        service_ppm: 0,
+        service_each: Service::ZERO,
+        kept_ppm: 1_000_000,
+        disturbed_ppm: 0,
+        slots: PlanCosts {
+            per_slot: Service::ZERO,
+            max_share_ppm: 1_000_000,
+            other_ppm: 0,
+            granularity: Span::from_nanos(1),
+        },
+    };
+
+    /// How far so much service may be off.
+    fn slack(&self, service: Service) -> Service {
+        let share = u128::from(service.as_nanos()) * u128::from(self.service_ppm) / 1_000_000;
+        self.service_each + Service::from_nanos(share as u64)
+    }
+
+    /// Whether `good` of `all` are enough where [`Self::kept_ppm`] is asked for.
+    fn is_kept(&self, good: usize, all: usize) -> bool {
+        good as u128 * 1_000_000 >= all as u128 * u128::from(self.kept_ppm)
+    }
+}
+
+/// Why a host does not conform.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Failure {
+    /// It did not run a program that it must run.
+    #[error("the host refused: {0}")]
+    Host(#[from] HostError),
+    /// It ran it otherwise.
+    #[error("{0}")]
+    Wrong(String),
+    /// Somebody outside the program outranks what the host granted, and it says so: nothing was promised.
+    #[error("the host could not enforce what it granted: {0}")]
+    Unenforced(String),
+    /// The machine was disturbed too much to tell.
+    #[error("{disturbed} of {periods} periods were disturbed from outside")]
+    Disturbed {
+        /// Periods that overlap a disturbance.
+        disturbed: usize,
+        /// All that were observed.
+        periods: usize,
+    },
+}
+
+/// One thing that every host must do.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// Its name, unique in the suite.
+    pub name: &'static str,
+    /// What it shows.
+    pub shows: &'static str,
+    /// How many processors it needs.
+    pub processors: u16,
+    /// Runs it; an error says how the host differs.
+    pub run: fn(&mut dyn Host, &Tolerance) -> Result<(), Failure>,
+}
+
+/// The whole suite, by subject.
+const SUBJECTS: [&[Case]; 10] = [
+    threads::CASES,
+    interrupts::CASES,
+    semaphores::CASES,
+    timers::CASES,
+    service::CASES,
+    reservations::CASES,
+    requests::CASES,
+    admission::CASES,
+    endings::CASES,
+    records::CASES,
+];
+
+/// All cases that a host with so many processors can run.
+#[must_use]
+pub fn cases(processors: u16) -> Vec<Case> {
+    let all = SUBJECTS.into_iter().flatten().chain(mistakes::CASES);
+    all.filter(|case| case.processors <= processors)
+        .copied()
+        .collect()
+}
+
+/// Returns from a case with what is wrong, unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($text:tt)+) => {
+        if !$condition {
+            return Err($crate::Failure::Wrong(format!($($text)+)));
+        }
+    };
+}
+use ensure;

@@ -1,0 +1,216 @@
+//! Measuring what a reservation's holder receives, window by window, from its own marks.
+//!
+//! A holder works in small pieces, and marks after each how much service it has received since it began. Between two marks lies at least the
+//! piece that lies between their services, so the service in a window that begins at a mark is known to within a piece.
+
+use crate::{Failure, Tolerance, ensure};
+use laxity_model::{
+    Body, Context, Disturbance, EventKind, Instant, Mark, Reservation, RunRecord, Service, Step,
+};
+
+/// A holder that never blocks, and marks its service after each piece.
+pub(crate) fn meter(mark: Mark, piece: Service) -> impl Body + 'static {
+    move |context: &mut dyn Context| {
+        context.mark(mark, [context.service().as_nanos(), 0]);
+        Step::Burn(piece)
+    }
+}
+
+/// A mark of a meter.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading {
+    pub(crate) at: Instant,
+    pub(crate) service: Service,
+}
+
+pub(crate) fn readings(record: &RunRecord, mark: Mark) -> Vec<Reading> {
+    let events = record.events.iter();
+    let own = events.filter(|event| event.kind == EventKind::Mark(mark));
+    own.map(|event| Reading {
+        at: event.at,
+        service: Service::from_nanos(event.args[0]),
+    })
+    .collect()
+}
+
+/// One period, and the least service in any window of the reservation that begins in it.
+struct Period {
+    least: Service,
+    disturbed: bool,
+}
+
+/// Whether the holder received its service in every window of its period's length, but for what the host may miss.
+pub(crate) fn expect_every_window(
+    record: &RunRecord,
+    readings: &[Reading],
+    reservation: Reservation,
+    piece: Service,
+    tolerance: &Tolerance,
+) -> Result<(), Failure> {
+    let periods = least_by_period(record, readings, reservation);
+    let disturbed = periods.iter().filter(|period| period.disturbed).count();
+    if disturbed as u128 * 1_000_000 > periods.len() as u128 * u128::from(tolerance.disturbed_ppm) {
+        let periods = periods.len();
+        return Err(Failure::Disturbed { disturbed, periods });
+    }
+    let promised = reservation.service();
+    let enough = promised.saturating_sub(piece + tolerance.slack(promised));
+    let judged: Vec<Service> = periods
+        .iter()
+        .filter(|period| !period.disturbed)
+        .map(|period| period.least)
+        .collect();
+    let kept = judged.iter().filter(|least| **least >= enough).count();
+    ensure!(
+        !judged.is_empty(),
+        "no period of {reservation} was observed"
+    );
+    ensure!(
+        tolerance.is_kept(kept, judged.len()),
+        "{reservation}: kept in {kept} of {} undisturbed periods ({disturbed} disturbed); the least in a window was {}",
+        judged.len(),
+        judged.iter().min().copied().unwrap_or_default()
+    );
+    Ok(())
+}
+
+fn least_by_period(
+    record: &RunRecord,
+    readings: &[Reading],
+    reservation: Reservation,
+) -> Vec<Period> {
+    let window = reservation.period();
+    let Some(first) = readings.first() else {
+        return Vec::new();
+    };
+    let mut periods: Vec<Period> = Vec::new();
+    let (mut last, mut current) = (0, None);
+    for begin in readings {
+        let to = begin.at + window;
+        if to > record.end {
+            break;
+        }
+        while readings.get(last + 1).is_some_and(|next| next.at <= to) {
+            last += 1;
+        }
+        let service = readings[last].service.saturating_sub(begin.service);
+        let index = (begin.at - first.at) / window;
+        // A period in which no window begins is one without service: the windows before it tell.
+        if current.replace(index) != Some(index) {
+            let from = first.at + window * index;
+            let is_in = |d: &Disturbance| d.from < from + window * 2 && d.to > from;
+            periods.push(Period {
+                least: service,
+                disturbed: record.disturbances.iter().any(is_in),
+            });
+        }
+        if let Some(period) = periods.last_mut() {
+            period.least = period.least.min(service);
+        }
+    }
+    periods
+}
+
+/// Stretches between an activity's events of two kinds.
+pub(crate) fn stretches(
+    record: &RunRecord,
+    who: laxity_model::ActivityId,
+    begin: EventKind,
+    end: EventKind,
+) -> Vec<(Instant, Instant)> {
+    let mut since = None;
+    let mut found = Vec::new();
+    for event in record.events.iter().filter(|event| event.activity == who) {
+        if event.kind == begin {
+            since = Some(event.at);
+        } else if event.kind == end {
+            found.extend(since.take().map(|since| (since, event.at)));
+        }
+    }
+    found.extend(since.map(|since| (since, record.end)));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use laxity_model::{RunEnd, Span};
+
+    /// Service `x` at the start of every period of 10 ms, but nothing in one of them; all in microseconds.
+    fn record_of(x_us: u64, missing: Option<u64>) -> (RunRecord, Vec<Reading>) {
+        let mut service = 0;
+        let mut readings = Vec::new();
+        for period in 0..50 {
+            for piece in 0..=x_us / 50 {
+                if missing == Some(period) {
+                    continue;
+                }
+                service += if piece > 0 { 50 } else { 0 };
+                readings.push(Reading {
+                    at: Instant::from_micros(period * 10_000 + piece * 50),
+                    service: Service::from_micros(service),
+                });
+            }
+        }
+        let record = RunRecord {
+            start: Instant::ZERO,
+            end: Instant::from_millis(500),
+            ended_by: RunEnd::Length,
+            events: vec![],
+            events_lost: 0,
+            usage: vec![],
+            disturbances: vec![],
+            witness_wakeups: 0,
+            steal: None,
+        };
+        (record, readings)
+    }
+
+    fn judge(
+        record: &RunRecord,
+        readings: &[Reading],
+        tolerance: &Tolerance,
+    ) -> Result<(), Failure> {
+        let promised = Reservation::new(Service::from_millis(1), Span::from_millis(10)).unwrap();
+        let piece = Service::from_micros(50);
+        expect_every_window(record, readings, promised, piece, tolerance)
+    }
+
+    #[test]
+    fn what_is_kept_passes_and_what_is_not_fails() {
+        let (record, readings) = record_of(1_000, None);
+        assert_eq!(judge(&record, &readings, &Tolerance::NONE), Ok(()));
+        let (record, readings) = record_of(900, None);
+        assert!(matches!(
+            judge(&record, &readings, &Tolerance::NONE),
+            Err(Failure::Wrong(_))
+        ));
+        assert!(judge(&record, &[], &Tolerance::NONE).is_err());
+    }
+
+    #[test]
+    fn one_missing_slot_fails_unless_tolerated_or_disturbed() {
+        let (mut record, readings) = record_of(1_000, Some(20));
+        assert!(judge(&record, &readings, &Tolerance::NONE).is_err());
+        let most = Tolerance {
+            kept_ppm: 950_000,
+            ..Tolerance::NONE
+        };
+        assert_eq!(judge(&record, &readings, &most), Ok(()));
+        record.disturbances.push(Disturbance {
+            from: Instant::from_micros(200_100),
+            to: Instant::from_micros(209_000),
+        });
+        let disturbed = Err(Failure::Disturbed {
+            disturbed: 1,
+            periods: 49,
+        });
+        assert_eq!(judge(&record, &readings, &Tolerance::NONE), disturbed);
+        let noisy = Tolerance {
+            disturbed_ppm: 100_000,
+            ..Tolerance::NONE
+        };
+        assert_eq!(judge(&record, &readings, &noisy), Ok(()));
+    }
+}

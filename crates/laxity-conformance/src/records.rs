@@ -1,0 +1,248 @@
+//! What is recorded: complete, in order, and consistent with itself.
+
+use crate::stage::{CPU, DEVICE, HIGH, LOW, NORMAL, counted, marks};
+use crate::{Case, Failure, Tolerance, ensure};
+use laxity_model::{
+    ActivityId, Event, EventKind, Host, Instant, Placement, Program, RunRecord, Service, Span, Step,
+};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "marks-keep-their-order-and-numbers",
+        shows: "a burst of marks arrives whole, in order, with both arguments",
+        processors: 1,
+        run: marks_arrive,
+    },
+    Case {
+        name: "events-are-sorted-and-within-the-run",
+        shows: "all events by time, none before the start or after the end",
+        processors: 1,
+        run: sorted,
+    },
+    Case {
+        name: "threads-follow-their-states",
+        shows: "whoever blocks was running, is woken once, and runs again; nothing follows a finish; nobody wakes before time",
+        processors: 1,
+        run: thread_states,
+    },
+    Case {
+        name: "handlers-and-calls-enter-and-exit-in-turn",
+        shows: "entries and exits of each handler and deferred call alternate, and none overlaps another of its rank",
+        processors: 1,
+        run: handler_states,
+    },
+    Case {
+        name: "signals-are-recorded",
+        shows: "every signal is an event with its semaphore's number",
+        processors: 1,
+        run: signals,
+    },
+];
+
+fn marks_arrive(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    const MARKS: u64 = 2_000;
+    let mut program = Program::new(1);
+    let (odd, even) = (program.mark("odd"), program.mark("even"));
+    program.add(
+        "marker",
+        CPU,
+        LOW,
+        counted(move |_, context| {
+            for n in 0..MARKS {
+                let mark = if n % 2 == 1 { odd } else { even };
+                context.mark(mark, [n, u64::MAX - n * n]);
+            }
+            Step::Finish
+        }),
+    );
+    let record = host.run(program, super::stage::NEVER)?;
+    ensure!(
+        record.events_lost == 0,
+        "{} events lost",
+        record.events_lost
+    );
+    for (first, mark) in [(1, odd), (0, even)] {
+        let found = marks(&record, mark);
+        let expected = (first..MARKS).step_by(2).map(|n| [n, u64::MAX - n * n]);
+        ensure!(
+            found.iter().copied().eq(expected),
+            "mark {} out of order: {found:?}",
+            mark.0
+        );
+    }
+    Ok(())
+}
+
+/// Everything at once: a device that queues a deferred call, which wakes a thread, beside a periodic thread and a worker.
+fn busy(host: &mut dyn Host) -> Result<(RunRecord, [ActivityId; 5]), Failure> {
+    let mut program = Program::new(1);
+    let (queued, served) = (program.semaphore(0), program.semaphore(0));
+    let later = |context: &dyn laxity_model::Context| context.now() + Span::from_millis(2);
+    let device = counted(move |calls, context| {
+        if calls > 0 {
+            context.signal(queued);
+        }
+        if calls == 30 {
+            Step::Finish
+        } else {
+            Step::SleepUntil(later(context))
+        }
+    });
+    let deferred = counted(move |calls, context| {
+        if calls % 2 == 1 {
+            context.signal(served);
+            return Step::Burn(Service::from_micros(50));
+        }
+        if calls == 60 {
+            Step::Finish
+        } else {
+            Step::Wait(queued)
+        }
+    });
+    let server = counted(move |calls, _| match calls {
+        60 => Step::Finish,
+        n if n % 2 == 1 => Step::Burn(Service::from_micros(100)),
+        _ => Step::Wait(served),
+    });
+    let periodic = counted(move |calls, context| {
+        if calls == 20 {
+            Step::Finish
+        } else {
+            Step::SleepUntil(later(context))
+        }
+    });
+    let worker = counted(|calls, _| {
+        if calls == 30 {
+            Step::Finish
+        } else {
+            Step::Burn(Service::from_millis(1))
+        }
+    });
+    let who = [
+        program.add("device", CPU, DEVICE, device),
+        program.add("deferred", CPU, Placement::Deferred, deferred),
+        program.add("server", CPU, HIGH, server),
+        program.add("periodic", CPU, LOW, periodic),
+        program.add("worker", CPU, NORMAL, worker),
+    ];
+    let record = host.run(program, super::stage::NEVER)?;
+    ensure!(
+        record.ended_by == laxity_model::RunEnd::AllFinished,
+        "ended by {:?}",
+        record.ended_by
+    );
+    ensure!(
+        record.events_lost == 0,
+        "{} events lost",
+        record.events_lost
+    );
+    Ok((record, who))
+}
+
+fn sorted(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let (record, _) = busy(host)?;
+    for pair in record.events.windows(2) {
+        ensure!(pair[0].at <= pair[1].at, "out of order: {pair:?}");
+    }
+    for event in &record.events {
+        let within = record.start <= event.at && event.at <= record.end;
+        ensure!(
+            within,
+            "outside {:?} to {:?}: {event:?}",
+            record.start,
+            record.end
+        );
+    }
+    Ok(())
+}
+
+/// What a thread is doing, as far as its events tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Ready,
+    Running,
+    Blocked,
+    Finished,
+}
+
+/// The state after an event; `None` where the event cannot happen in the state.
+fn next(state: State, event: &Event) -> Option<State> {
+    match (state, event.kind) {
+        (State::Finished, _) => None,
+        (State::Ready | State::Blocked, EventKind::Wake) => Some(State::Ready),
+        // A sleep into the past is over without a block; live the thread then says that it runs on.
+        (State::Running, EventKind::Wake | EventKind::Dispatch) => Some(State::Running),
+        (State::Ready, EventKind::Dispatch) => Some(State::Running),
+        (State::Running, EventKind::Preempt) => Some(State::Ready),
+        (State::Running, EventKind::Block) => Some(State::Blocked),
+        (State::Running, EventKind::Finish) => Some(State::Finished),
+        (State::Blocked, EventKind::Finish) => Some(State::Finished),
+        (State::Ready | State::Blocked, _) => None,
+        (State::Running, _) => Some(State::Running),
+    }
+}
+
+fn thread_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let (record, [_, _, threads @ ..]) = busy(host)?;
+    for who in threads {
+        let mut state = State::Ready;
+        for event in record.events.iter().filter(|event| event.activity == who) {
+            let after = next(state, event);
+            ensure!(
+                after.is_some(),
+                "activity {who} was {state:?}, and then: {event:?}"
+            );
+            state = after.unwrap_or(state);
+            if event.kind == EventKind::Wake {
+                let meant = Instant::from_nanos(event.args[0]);
+                ensure!(event.at >= meant, "woke before time: {event:?}");
+            }
+        }
+        ensure!(state == State::Finished, "activity {who} ended {state:?}");
+    }
+    Ok(())
+}
+
+fn handler_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let (record, [device, deferred, ..]) = busy(host)?;
+    let ranks = [
+        (device, EventKind::InterruptEnter, EventKind::InterruptExit),
+        (deferred, EventKind::DeferredEnter, EventKind::DeferredExit),
+    ];
+    for (who, enter, exit) in ranks {
+        let mut inside = false;
+        let mut entries = 0;
+        for event in record.events.iter().filter(|event| event.activity == who) {
+            if event.kind == enter {
+                ensure!(!inside, "activity {who} entered twice");
+                ensure!(
+                    event.at.as_nanos() >= event.args[0],
+                    "entered before it was called: {event:?}"
+                );
+                (inside, entries) = (true, entries + 1);
+            } else if event.kind == exit {
+                ensure!(inside, "activity {who} left twice");
+                inside = false;
+            }
+        }
+        ensure!(!inside, "activity {who} never left");
+        // The first call, and one for each of thirty instants, as they are too far apart to be served together.
+        ensure!(entries == 31, "activity {who} entered {entries} times");
+    }
+    Ok(())
+}
+
+fn signals(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let (record, [device, deferred, ..]) = busy(host)?;
+    for (who, semaphore) in [(device, 0), (deferred, 1)] {
+        let recorded = super::stage::of(&record, who, EventKind::Signal);
+        ensure!(
+            recorded.len() == 30,
+            "{} signals of 30 by activity {who}",
+            recorded.len()
+        );
+        let right = recorded.iter().all(|event| event.args[0] == semaphore);
+        ensure!(right, "signals to another semaphore than {semaphore}");
+    }
+    Ok(())
+}

@@ -1,0 +1,326 @@
+//! What activities ask for while they run: another reservation, and time constraints.
+
+use crate::meter::{expect_every_window, readings, stretches};
+use crate::reservations::{holder, kept, metered, piece_of, run};
+use crate::stage::{CPU, NORMAL, ORDINARY, counted, marks, of, spinner};
+use crate::{Case, Failure, Tolerance, ensure};
+use laxity_model::{
+    Context, EventKind, Host, Instant, Outside, Program, Refused, Reservation, RunRecord, Service,
+    Span, Step, TimeConstraint,
+};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "a-reservation-changes-while-it-runs",
+        shows: "1 ms of 10 becomes 2 of 8: each is kept in its time, and another's reservation across the change",
+        processors: 1,
+        run: |host, tolerance| changes(host, tolerance, [[1_000, 10_000], [2_000, 8_000]]),
+    },
+    Case {
+        name: "a-sub-millisecond-reservation-grows",
+        shows: "0.1 ms of 2.5 becomes 2 of 8",
+        processors: 1,
+        run: |host, tolerance| changes(host, tolerance, [[100, 2_500], [2_000, 8_000]]),
+    },
+    Case {
+        name: "a-change-that-does-not-fit-changes-nothing",
+        shows: "it is refused with the reason, and what was held is held",
+        processors: 1,
+        run: refused_change,
+    },
+    Case {
+        name: "a-time-constraint-is-met",
+        shows: "an ordinary thread beside four spinners and a reservation has 3 ms within 12 whenever it was granted",
+        processors: 1,
+        run: |host, tolerance| constrained(host, tolerance, None, [3_000, 12_000]),
+    },
+    Case {
+        name: "a-time-constraint-inside-a-reservation-is-met",
+        shows: "the holder of 2 ms in 8, confined, has 4 ms within 8: its own slots, and the rest of what is nobody's",
+        processors: 1,
+        run: |host, tolerance| constrained(host, tolerance, Some([2_000, 8_000]), [4_000, 8_000]),
+    },
+    Case {
+        name: "a-time-constraint-that-does-not-fit-changes-nothing",
+        shows: "more than the reservations of others leave is refused, a second one too; what fits is granted after it",
+        processors: 1,
+        run: refused_constraints,
+    },
+    Case {
+        name: "what-a-time-constraint-does-not-need-is-given-back",
+        shows: "after the end of a constraint no slot of it begins",
+        processors: 1,
+        run: given_back,
+    },
+];
+
+fn reservation([service_us, period_us]: [u64; 2]) -> Result<Reservation, Failure> {
+    let (service, period) = (
+        Service::from_micros(service_us),
+        Span::from_micros(period_us),
+    );
+    Reservation::new(service, period)
+        .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))
+}
+
+/// From when it holds, or nothing; the first number of a mark.
+fn answered(context: &dyn Context) -> u64 {
+    context.answer().map_or(0, Instant::as_nanos)
+}
+
+fn changes(
+    host: &mut dyn Host,
+    tolerance: &Tolerance,
+    [before, after]: [[u64; 2]; 2],
+) -> Result<(), Failure> {
+    const HALF: u64 = 300;
+    let mut program = Program::new(1);
+    let (service, answer) = (program.mark("service"), program.mark("answer"));
+    let (old, new) = (reservation(before)?, reservation(after)?);
+    let piece = piece_of(old).min(piece_of(new));
+    let mut begun = None;
+    let mut has_asked = false;
+    let body = counted(move |calls, context: &mut dyn Context| {
+        let begun = *begun.get_or_insert(context.now());
+        if !has_asked && context.now() >= begun + Span::from_millis(HALF) {
+            has_asked = true;
+            return Step::ChangeReservation(new);
+        }
+        if has_asked && calls > 0 {
+            context.mark(answer, [answered(context), 0]);
+        }
+        context.mark(service, [context.service().as_nanos(), 0]);
+        Step::Burn(piece)
+    });
+    let (who, _) = holder(&mut program, before, Outside::Confined, true, body)?;
+    let other = metered(&mut program, [1_000, 5_000], Outside::Confined)?;
+    program.add("spinner", CPU, NORMAL, spinner());
+    let record = run(host, program, Span::from_millis(2 * HALF + 60))?;
+    kept(&record, other, tolerance)?;
+    let grant = record.usage[who.index()].grant.as_ref();
+    ensure!(
+        grant.is_some_and(|grant| grant.reservation == new),
+        "granted in the end: {grant:?}"
+    );
+    let Some([from, _]) = marks(&record, answer).first().copied() else {
+        return Err(Failure::Wrong("it never asked".into()));
+    };
+    ensure!(from > 0, "{old} could not become {new}");
+    let from = Instant::from_nanos(from);
+    let told = of(&record, who, EventKind::ReservationChange);
+    ensure!(told.len() == 1, "{} changes recorded", told.len());
+    let holds = of(&record, who, EventKind::ReservationFrom);
+    let holds: Vec<u64> = holds.iter().map(|event| event.args[0]).collect();
+    ensure!(
+        holds == [from.as_nanos()],
+        "answered {from:?}, recorded {holds:?}"
+    );
+    let all = readings(&record, service);
+    let cut = all.partition_point(|reading| reading.at < from);
+    let until = RunRecord {
+        end: from,
+        ..record.clone()
+    };
+    expect_every_window(&until, &all[..cut], old, piece, tolerance)?;
+    expect_every_window(&record, &all[cut..], new, piece, tolerance)
+}
+
+fn refused_change(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let (service, answer) = (program.mark("service"), program.mark("answer"));
+    let (held, asked) = (reservation([1_000, 10_000])?, reservation([9_000, 10_000])?);
+    let piece = piece_of(held);
+    let body = counted(move |calls, context: &mut dyn Context| {
+        if calls == 100 {
+            return Step::ChangeReservation(asked);
+        }
+        if calls == 101 {
+            let why = u64::from(matches!(context.answer(), Err(Refused::Slots(_))));
+            context.mark(answer, [u64::from(context.granted()), why]);
+        }
+        context.mark(service, [context.service().as_nanos(), 0]);
+        Step::Burn(piece)
+    });
+    let numbers = [1_000, 10_000];
+    let (who, _) = holder(&mut program, numbers, Outside::Confined, true, body)?;
+    let other = metered(&mut program, [2_000, 5_000], Outside::Confined)?;
+    let record = run(host, program, Span::from_millis(400))?;
+    let answers = marks(&record, answer);
+    ensure!(answers == [[0, 1]], "answered {answers:?}");
+    let told = of(&record, who, EventKind::Refused);
+    ensure!(told.len() == 1, "{} refusals recorded", told.len());
+    let grant = record.usage[who.index()].grant.as_ref();
+    ensure!(
+        grant.is_some_and(|grant| grant.reservation == held),
+        "granted in the end: {grant:?}"
+    );
+    kept(&record, other, tolerance)?;
+    expect_every_window(&record, &readings(&record, service), held, piece, tolerance)
+}
+
+/// How often a case asks for a time constraint, and how often at least where an ordinary thread must wait long until it can.
+const ASKED: u64 = 30;
+const ASKED_LEAST: usize = 10;
+
+fn constrained(
+    host: &mut dyn Host,
+    tolerance: &Tolerance,
+    held: Option<[u64; 2]>,
+    [service_us, length_us]: [u64; 2],
+) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let done = program.mark("done");
+    let (work, length) = (
+        Service::from_micros(service_us),
+        Span::from_micros(length_us),
+    );
+    // What a host may miss of service it is asked for on top.
+    let asked = work + tolerance.slack(work);
+    let mut deadline = Instant::ZERO;
+    let body = counted(move |calls, context: &mut dyn Context| match calls % 5 {
+        0 => Step::SleepUntil(context.now() + Span::from_micros(7_300)),
+        1 => {
+            deadline = context.now() + length;
+            TimeConstraint::new(context.now(), deadline, asked)
+                .map_or(Step::EndRun, Step::BeginConstraint)
+        }
+        2 => Step::Burn(work),
+        3 => {
+            context.mark(done, [deadline.as_nanos(), context.now().as_nanos()]);
+            Step::EndConstraint
+        }
+        _ if calls < 5 * ASKED => Step::Yield,
+        _ => Step::EndRun,
+    });
+    let who = match held {
+        Some(numbers) => holder(&mut program, numbers, Outside::Confined, true, body)?.0,
+        None => {
+            let guest = program.add("guest", CPU, NORMAL, body);
+            program.constrained.push(guest);
+            guest
+        }
+    };
+    let other = metered(&mut program, [1_000, 5_000], ORDINARY)?;
+    for _ in 0..4 {
+        program.add("spinner", CPU, NORMAL, spinner());
+    }
+    let record = host.run(program, super::stage::NEVER)?;
+    super::reservations::expect_enforced(&record)?;
+    kept(&record, other, tolerance)?;
+    let calls = marks(&record, done);
+    let refused = of(&record, who, EventKind::Refused).len();
+    ensure!(
+        calls.len() >= ASKED_LEAST && refused == 0,
+        "{} were done, {refused} refused",
+        calls.len()
+    );
+    let judged: Vec<&[u64; 2]> = (calls.iter())
+        .filter(|[deadline, _]| {
+            let deadline = Instant::from_nanos(*deadline);
+            let asked = deadline - length;
+            let mut disturbances = record.disturbances.iter();
+            !disturbances.any(|d| d.from < deadline && d.to > asked)
+        })
+        .collect();
+    let disturbed = calls.len() - judged.len();
+    if disturbed as u128 * 1_000_000 > calls.len() as u128 * u128::from(tolerance.disturbed_ppm) {
+        let periods = calls.len();
+        return Err(Failure::Disturbed { disturbed, periods });
+    }
+    let met = judged.iter().filter(|[deadline, at]| at <= deadline);
+    let met = met.count();
+    ensure!(
+        tolerance.is_kept(met, judged.len()),
+        "{met} of {} undisturbed constraints were met",
+        judged.len()
+    );
+    Ok(())
+}
+
+fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let answer = program.mark("answer");
+    let ask = |now: Instant, service_us: u64| {
+        let deadline = now + Span::from_millis(20);
+        TimeConstraint::new(now, deadline, Service::from_micros(service_us))
+            .map_or(Step::EndRun, Step::BeginConstraint)
+    };
+    let tell = move |context: &mut dyn Context| {
+        let why = match context.answer() {
+            Ok(_) => 0,
+            Err(Refused::Time { needed, available }) if available < needed => 1,
+            Err(Refused::HasConstraint) => 2,
+            Err(Refused::TooFarAhead { .. }) => 3,
+            Err(_) => 4,
+        };
+        context.mark(answer, [why, 0]);
+    };
+    let body = counted(move |calls, context: &mut dyn Context| {
+        if calls > 0 {
+            tell(context);
+        }
+        match calls {
+            // The reservation has 8 ms of every 16: at least 10 ms of 20 less what is at its edges.
+            0 => ask(context.now(), 15_000),
+            1 => ask(context.now(), 4_000),
+            2 => ask(context.now(), 1_000),
+            3 => Step::EndConstraint,
+            4 => TimeConstraint::new(
+                context.now(),
+                context.now() + Span::from_secs(100),
+                Service::from_millis(1),
+            )
+            .map_or(Step::EndRun, Step::BeginConstraint),
+            _ => Step::EndRun,
+        }
+    });
+    let guest = program.add("guest", CPU, NORMAL, body);
+    program.constrained.push(guest);
+    let never = program.semaphore(0);
+    let idle = counted(move |_, _| Step::Wait(never));
+    holder(&mut program, [8_000, 16_000], Outside::Confined, true, idle)?;
+    let record = host.run(program, super::stage::NEVER)?;
+    let told: Vec<u64> = marks(&record, answer).iter().map(|[why, _]| *why).collect();
+    ensure!(told == [1, 0, 2, 2, 3], "answered {told:?}");
+    let counts = [
+        (EventKind::ConstraintBegin, 1),
+        (EventKind::ConstraintEnd, 1),
+        (EventKind::Refused, 3),
+    ];
+    for (kind, expected) in counts {
+        let found = of(&record, guest, kind).len();
+        ensure!(found == expected, "{found} events {kind:?} of {expected}");
+    }
+    Ok(())
+}
+
+fn given_back(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let body = counted(move |calls, context: &mut dyn Context| match calls {
+        0 => {
+            let deadline = context.now() + Span::from_millis(50);
+            TimeConstraint::new(context.now(), deadline, Service::from_millis(25))
+                .map_or(Step::EndRun, Step::BeginConstraint)
+        }
+        1 if context.granted() => Step::Burn(Service::from_millis(4)),
+        2 => Step::EndConstraint,
+        3 => Step::Burn(Service::from_millis(4)),
+        _ => Step::EndRun,
+    });
+    let guest = program.add("guest", CPU, NORMAL, body);
+    program.constrained.push(guest);
+    let other = metered(&mut program, [2_000, 8_000], Outside::Confined)?;
+    program.add("spinner", CPU, NORMAL, spinner());
+    let record = host.run(program, super::stage::NEVER)?;
+    let ends = of(&record, guest, EventKind::ConstraintEnd);
+    let [end] = &ends[..] else {
+        return Err(Failure::Wrong(format!("{} ends", ends.len())));
+    };
+    let slots = stretches(&record, guest, EventKind::SlotBegin, EventKind::SlotEnd);
+    ensure!(!slots.is_empty(), "the constraint had no slot");
+    let after = slots.iter().filter(|slot| slot.0 >= end.at).count();
+    ensure!(after == 0, "{after} slots of {} after the end", slots.len());
+    let others = of(&record, other.0, EventKind::SlotBegin);
+    ensure!(!others.is_empty(), "the reservation had no slots");
+    Ok(())
+}

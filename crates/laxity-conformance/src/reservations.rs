@@ -1,0 +1,410 @@
+//! Reservations by time slots: X in every window of Y, what is outside the slots, and what becomes of time that is not used.
+
+use crate::meter::{expect_every_window, meter, readings, stretches};
+use crate::stage::{CPU, HIGH, LOW, NORMAL, ORDINARY, counted, of, spinner};
+use crate::{Case, Failure, Tolerance, ensure};
+use laxity_model::{
+    Activity, ActivityId, Body, Disturbance, Enforcer, EventKind, Grade, Host, Mark, Outside,
+    Placement, Program, Reservation, ReservationRequest, RunEnd, RunRecord, Service, Span, Step,
+};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "reservation-2-of-8-timesharing",
+        shows: "2 ms in every window of 8 ms beside four spinners, and a share outside",
+        processors: 1,
+        run: |host, tolerance| alone(host, tolerance, [2_000, 8_000], ORDINARY),
+    },
+    Case {
+        name: "reservation-2-of-8-confined",
+        shows: "2 ms in every window of 8 ms beside four spinners, and nothing outside",
+        processors: 1,
+        run: |host, tolerance| alone(host, tolerance, [2_000, 8_000], Outside::Confined),
+    },
+    Case {
+        name: "reservation-1-of-10-confined",
+        shows: "1 ms in every window of 10 ms",
+        processors: 1,
+        run: |host, tolerance| alone(host, tolerance, [1_000, 10_000], Outside::Confined),
+    },
+    Case {
+        name: "reservation-2-of-13-timesharing",
+        shows: "a period that no power of two divides",
+        processors: 1,
+        run: |host, tolerance| alone(host, tolerance, [2_000, 13_000], ORDINARY),
+    },
+    Case {
+        name: "reservation-of-a-tenth-of-a-millisecond",
+        shows: "0.1 ms in every window of 2.5 ms: slots far below a clock tick",
+        processors: 1,
+        run: |host, tolerance| alone(host, tolerance, [100, 2_500], ORDINARY),
+    },
+    Case {
+        name: "reservation-above-a-rogue",
+        shows: "a spinner of a real-time priority takes nothing from a slot",
+        processors: 1,
+        run: above_a_rogue,
+    },
+    Case {
+        name: "a-holder-has-its-priority-outside-its-slots",
+        shows: "a real-time thread that holds a reservation is an ordinary thread outside it, if it asked for that",
+        processors: 1,
+        run: outside_priority,
+    },
+    Case {
+        name: "two-reservations-at-once",
+        shows: "two holders on one processor, of periods that do not divide each other, both get theirs",
+        processors: 1,
+        run: two_at_once,
+    },
+    Case {
+        name: "a-confined-holder-has-its-slots-and-nothing-else",
+        shows: "on an idle processor too, a confined holder works inside its slots only",
+        processors: 1,
+        run: confined_is_confined,
+    },
+    Case {
+        name: "a-timesharing-holder-may-use-an-idle-processor",
+        shows: "outside its slots it is an ordinary thread",
+        processors: 1,
+        run: timesharing_shares,
+    },
+    Case {
+        name: "unused-time-is-returned",
+        shows: "slots whose holder waits belong to whoever is ready",
+        processors: 1,
+        run: unused_is_returned,
+    },
+    Case {
+        name: "a-reservation-begins-and-ends-on-request",
+        shows: "slots are given from the holder's begin to its end, and neither before nor after",
+        processors: 1,
+        run: on_request,
+    },
+    Case {
+        name: "slots-keep-the-tables-grid",
+        shows: "the slots of one reservation begin exactly a period apart by the table, none too early",
+        processors: 1,
+        run: grid,
+    },
+];
+
+/// Holds a reservation by slots.
+pub(crate) fn holder(
+    program: &mut Program,
+    [service_us, period_us]: [u64; 2],
+    outside: Outside,
+    begins_at_start: bool,
+    body: impl Body + 'static,
+) -> Result<(ActivityId, Reservation), Failure> {
+    let (service, period) = (
+        Service::from_micros(service_us),
+        Span::from_micros(period_us),
+    );
+    let reservation = Reservation::new(service, period)
+        .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))?;
+    let who = program.push(Activity {
+        name: "holder".into(),
+        processor: CPU,
+        placement: NORMAL,
+        reservation: Some(ReservationRequest {
+            reservation,
+            enforcer: Enforcer::Slots,
+            outside,
+            begins_at_start,
+        }),
+        body: Box::new(body),
+    });
+    Ok((who, reservation))
+}
+
+/// So fine that a slot has twenty pieces, within what is worth measuring.
+pub(crate) fn piece_of(reservation: Reservation) -> Service {
+    let twentieth = reservation.service() / 20;
+    twentieth.clamp(Service::from_micros(5), Service::from_micros(50))
+}
+
+/// A measured holder in a program, and its mark.
+pub(crate) fn metered(
+    program: &mut Program,
+    numbers: [u64; 2],
+    outside: Outside,
+) -> Result<(ActivityId, Reservation, Mark), Failure> {
+    let mark = program.mark("service");
+    let (service, period) = (
+        Service::from_micros(numbers[0]),
+        Span::from_micros(numbers[1]),
+    );
+    let piece = Reservation::new(service, period).map_or(service, piece_of);
+    let (who, reservation) = holder(program, numbers, outside, true, meter(mark, piece))?;
+    Ok((who, reservation, mark))
+}
+
+pub(crate) fn run(
+    host: &mut dyn Host,
+    program: Program,
+    length: Span,
+) -> Result<RunRecord, Failure> {
+    let record = host.run(program, length)?;
+    expect_enforced(&record)?;
+    ensure!(
+        record.events_lost == 0,
+        "{} events lost",
+        record.events_lost
+    );
+    ensure!(
+        record.ended_by == RunEnd::Length,
+        "ended by {:?}",
+        record.ended_by
+    );
+    Ok(record)
+}
+
+/// Every grant is enforced: what is not is no promise, and need not be kept.
+pub(crate) fn expect_enforced(record: &RunRecord) -> Result<(), Failure> {
+    let grants = record.usage.iter().filter_map(|usage| usage.grant.as_ref());
+    for grant in grants {
+        if let Grade::Unenforced { reason } = &grant.grade {
+            return Err(Failure::Unenforced(reason.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// How long the machine stood still. Nobody worked, but whoever had the processor may be credited with it.
+fn stood_still(record: &RunRecord) -> Service {
+    let disturbances = record.disturbances.iter();
+    disturbances
+        .map(|disturbance| (disturbance.to - disturbance.from).as_full_service())
+        .sum()
+}
+
+pub(crate) fn kept(
+    record: &RunRecord,
+    (_, reservation, mark): (ActivityId, Reservation, Mark),
+    tolerance: &Tolerance,
+) -> Result<(), Failure> {
+    let piece = piece_of(reservation);
+    expect_every_window(
+        record,
+        &readings(record, mark),
+        reservation,
+        piece,
+        tolerance,
+    )
+}
+
+/// Periods that a case observes.
+const PERIODS: u64 = 60;
+
+fn alone(
+    host: &mut dyn Host,
+    tolerance: &Tolerance,
+    numbers: [u64; 2],
+    outside: Outside,
+) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let own = metered(&mut program, numbers, outside)?;
+    for _ in 0..4 {
+        program.add("spinner", CPU, NORMAL, spinner());
+    }
+    let record = run(host, program, own.1.period() * PERIODS)?;
+    kept(&record, own, tolerance)?;
+    if outside == Outside::Confined {
+        inside_only(&record, own, tolerance)?;
+    }
+    Ok(())
+}
+
+/// A confined holder's pieces end inside its slots, and their sum is no more than what the slots are.
+fn inside_only(
+    record: &RunRecord,
+    (who, reservation, mark): (ActivityId, Reservation, Mark),
+    tolerance: &Tolerance,
+) -> Result<(), Failure> {
+    let slots = stretches(record, who, EventKind::SlotBegin, EventKind::SlotEnd);
+    let pieces = readings(record, mark);
+    let is_inside = |at| slots.iter().any(|(from, to)| *from <= at && at <= *to);
+    let inside = pieces.iter().filter(|piece| is_inside(piece.at)).count();
+    ensure!(
+        tolerance.is_kept(inside, pieces.len()),
+        "{inside} of {} pieces of work ended inside the slots",
+        pieces.len()
+    );
+    let all = Service::from_nanos(reservation.service().as_nanos() * slots.len() as u64);
+    let received = record.usage[who.index()].service;
+    let most = all + tolerance.slack(all) + stood_still(record);
+    ensure!(
+        received <= most,
+        "{received} received in {} slots of {reservation}",
+        slots.len()
+    );
+    Ok(())
+}
+
+fn above_a_rogue(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    beside_a_rogue(host, tolerance, NORMAL)
+}
+
+fn outside_priority(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    beside_a_rogue(host, tolerance, HIGH)
+}
+
+/// The holder, of this placement without its reservation, has its slots, and a rogue of a lower real-time priority all the rest.
+fn beside_a_rogue(
+    host: &mut dyn Host,
+    tolerance: &Tolerance,
+    placement: Placement,
+) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let own = metered(&mut program, [2_000, 8_000], ORDINARY)?;
+    program.activities[own.0.index()].placement = placement;
+    let rogue = program.add("rogue", CPU, LOW, spinner());
+    let record = run(host, program, Span::from_millis(320))?;
+    kept(&record, own, tolerance)?;
+    let rogue = record.usage[rogue.index()].service;
+    // A quarter is reserved; the rogue has the rest, and keeps the holder from everything else.
+    let whole = (record.end - record.start).as_full_service();
+    let rest = whole / 4 * 3;
+    let slack = tolerance.slack(whole) + stood_still(&record);
+    let least = rest.saturating_sub(slack);
+    ensure!(
+        (least..=rest + slack).contains(&rogue),
+        "the rogue received {rogue} of the {rest} outside the slots"
+    );
+    Ok(())
+}
+
+fn two_at_once(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let first = metered(&mut program, [2_000, 13_000], ORDINARY)?;
+    let second = metered(&mut program, [400, 2_500], Outside::Confined)?;
+    for _ in 0..2 {
+        program.add("spinner", CPU, NORMAL, spinner());
+    }
+    let record = run(host, program, Span::from_millis(500))?;
+    kept(&record, first, tolerance)?;
+    kept(&record, second, tolerance)
+}
+
+fn confined_is_confined(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let own = metered(&mut program, [2_000, 8_000], Outside::Confined)?;
+    let record = run(host, program, Span::from_millis(320))?;
+    kept(&record, own, tolerance)?;
+    inside_only(&record, own, tolerance)
+}
+
+fn timesharing_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let own = metered(&mut program, [1_000, 10_000], ORDINARY)?;
+    let record = run(host, program, Span::from_millis(320))?;
+    let received = record.usage[own.0.index()].service;
+    let slots = (record.end - record.start).as_full_service() / 10;
+    // Others of the machine may be there; they leave it more than twice its slots unless there are a dozen.
+    ensure!(
+        received >= slots * 2,
+        "{received} received, of which {slots} in slots"
+    );
+    Ok(())
+}
+
+fn unused_is_returned(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let never = program.semaphore(0);
+    let idle = counted(move |_, _| Step::Wait(never));
+    holder(&mut program, [8_000, 16_000], Outside::Confined, true, idle)?;
+    let other = program.add("spinner", CPU, LOW, spinner());
+    let record = run(host, program, Span::from_millis(320))?;
+    let received = record.usage[other.index()].service;
+    let whole = (record.end - record.start).as_full_service();
+    let least = whole.saturating_sub(tolerance.slack(whole) + stood_still(&record));
+    ensure!(
+        received >= least,
+        "{received} of {whole} although the holder waits"
+    );
+    Ok(())
+}
+
+fn on_request(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let body = counted(|calls, context| match calls {
+        0 => Step::SleepUntil(context.now() + Span::from_millis(30)),
+        1 => Step::BeginReservation,
+        // Twenty slots and more: it has at least their service in that time.
+        2 => Step::Burn(Service::from_millis(20)),
+        3 => Step::SleepUntil(context.now() + Span::from_millis(100)),
+        4 => Step::EndReservation,
+        5 => Step::SleepUntil(context.now() + Span::from_millis(50)),
+        _ => Step::EndRun,
+    });
+    let (who, reservation) = holder(&mut program, [1_000, 5_000], Outside::Confined, false, body)?;
+    let record = host.run(program, super::stage::NEVER)?;
+    expect_enforced(&record)?;
+    ensure!(
+        record.ended_by == RunEnd::EndRun,
+        "ended by {:?}",
+        record.ended_by
+    );
+    let begins = of(&record, who, EventKind::ReservationBegin);
+    let ends = of(&record, who, EventKind::ReservationEnd);
+    let ([begin], [end]) = (&begins[..], &ends[..]) else {
+        ensure!(false, "{} begins and {} ends", begins.len(), ends.len());
+        return Ok(());
+    };
+    let numbers = [
+        reservation.service().as_nanos(),
+        reservation.period().as_nanos(),
+    ];
+    ensure!(
+        begin.args == numbers,
+        "began {:?} instead of {reservation}",
+        begin.args
+    );
+    let slots = stretches(&record, who, EventKind::SlotBegin, EventKind::SlotEnd);
+    let is_between = |slot: &&(_, _)| slot.0 >= begin.at && slot.1 <= end.at;
+    let between = slots.iter().filter(is_between).count();
+    ensure!(
+        between == slots.len(),
+        "{between} of {} slots between begin and end",
+        slots.len()
+    );
+    let expected = (end.at - begin.at) / reservation.period();
+    ensure!(
+        slots.len() as u64 >= expected && expected >= 39,
+        "{} slots in {expected} periods",
+        slots.len()
+    );
+    Ok(())
+}
+
+fn grid(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    const PERIODS: usize = 30;
+    let mut program = Program::new(1);
+    let (who, reservation, _) = metered(&mut program, [700, 7_000], Outside::Confined)?;
+    program.add("spinner", CPU, NORMAL, spinner());
+    let period = reservation.period();
+    let record = run(host, program, period * PERIODS as u64)?;
+    let begins = of(&record, who, EventKind::SlotBegin);
+    // Those for which the machine stood still, and those for which nobody did.
+    let (mut excused, mut missing) = (0, 0);
+    // The first may be one into which the holder came.
+    for pair in begins.get(1..).unwrap_or_default().windows(2) {
+        let apart = Span::from_nanos(pair[1].args[0].saturating_sub(pair[0].args[0]));
+        let on_grid = !apart.is_zero() && (apart % period).is_zero();
+        ensure!(on_grid, "slots {apart} apart");
+        let left_out = ((apart / period) - 1) as usize;
+        let is_between = |d: &Disturbance| d.from < pair[1].at && d.to > pair[0].at;
+        if record.disturbances.iter().any(is_between) {
+            excused += left_out;
+        } else {
+            missing += left_out;
+        }
+    }
+    let given = begins.len();
+    ensure!(
+        tolerance.is_kept(given, given + missing) && given + missing + excused >= PERIODS - 2,
+        "{given} slots in {PERIODS} periods; {excused} were left out as the machine stood still"
+    );
+    Ok(())
+}

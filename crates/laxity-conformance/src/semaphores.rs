@@ -1,0 +1,190 @@
+//! Blocking, waking and counting.
+
+use crate::stage::{CPU, DEVICE, HIGH, LOW, MIDDLE, Stage};
+use crate::{Case, Failure, Tolerance, ensure};
+use laxity_model::{Host, ProcessorId, RunEnd, Span, Step};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "block-and-wake-alternate",
+        shows: "two threads that wake each other lose no wake-up in a thousand rounds",
+        processors: 1,
+        run: ping_pong,
+    },
+    Case {
+        name: "block-and-wake-alternate-across-processors",
+        shows: "the same, from one processor to another",
+        processors: 2,
+        run: ping_pong_across,
+    },
+    Case {
+        name: "a-semaphore-begins-with-its-count",
+        shows: "as many waits as the initial count go on at once, and the next one blocks",
+        processors: 1,
+        run: initial_count,
+    },
+    Case {
+        name: "signals-without-a-waiter-are-kept",
+        shows: "what was signalled while nobody waited is taken later, each once",
+        processors: 1,
+        run: counts_are_kept,
+    },
+    Case {
+        name: "each-signal-wakes-one-waiter",
+        shows: "three signals wake three of five equal waiters, first come, first served",
+        processors: 1,
+        run: one_signal_one_waiter,
+    },
+    Case {
+        name: "a-time-out-takes-nothing",
+        shows: "a waiter that has gone leaves the next signal to the others",
+        processors: 1,
+        run: timeout_takes_nothing,
+    },
+];
+
+const ROUNDS: u64 = 1_000;
+
+fn rally(host: &mut dyn Host, processors: [ProcessorId; 2]) -> Result<(), Failure> {
+    let mut stage = Stage::new(processors[1].0 + 1);
+    let story = stage.story();
+    let cues = [stage.cue(), stage.cue()];
+    for (who, processor) in (0..).zip(processors) {
+        let (own, other) = (cues[who as usize], cues[1 - who as usize]);
+        stage.actor_on(processor, MIDDLE, own, move |calls, context| {
+            story.tell(context, 2 * calls + who);
+            context.signal(other);
+            if calls + 1 == ROUNDS {
+                Step::Finish
+            } else {
+                Step::Wait(own)
+            }
+        });
+    }
+    let expected: Vec<u64> = (0..2 * ROUNDS).collect();
+    let play = stage.play(host, &cues[..1])?;
+    ensure!(
+        play.told == expected,
+        "{} of {} strokes in order",
+        in_order(&play.told),
+        2 * ROUNDS
+    );
+    Ok(())
+}
+
+/// How many there are before the first that is out of order.
+fn in_order(told: &[u64]) -> usize {
+    let wrong = (0..)
+        .zip(told)
+        .position(|(expected, told)| expected != *told);
+    wrong.unwrap_or(told.len())
+}
+
+fn ping_pong(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    rally(host, [CPU, CPU])
+}
+
+fn ping_pong_across(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    rally(host, [CPU, ProcessorId(1)])
+}
+
+fn initial_count(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let (story, taker, giver) = (stage.story(), stage.cue(), stage.cue());
+    let three = stage.program.semaphore(3);
+    stage.actor(HIGH, taker, move |calls, context| {
+        story.tell(context, calls);
+        if calls == 4 {
+            Step::Finish
+        } else {
+            Step::Wait(three)
+        }
+    });
+    stage.actor(LOW, giver, move |_, context| {
+        story.tell(context, 100);
+        context.signal(three);
+        Step::Finish
+    });
+    let play = stage.play(host, &[giver, taker])?;
+    play.expect(&[0, 1, 2, 3, 100, 4])
+}
+
+fn counts_are_kept(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let (story, giver, count) = (stage.story(), stage.cue(), stage.cue());
+    let end = stage.cue();
+    stage.actor(LOW, count, move |calls, context| {
+        story.tell(context, calls);
+        Step::Wait(count)
+    });
+    stage.actor(HIGH, giver, move |_, context| {
+        for _ in 0..5 {
+            context.signal(count);
+        }
+        context.signal(end);
+        Step::Finish
+    });
+    // Late enough that a sixth would have been taken.
+    stage.actor(LOW, end, |calls, context| match calls {
+        0 => Step::SleepUntil(context.now() + Span::from_millis(5)),
+        _ => Step::EndRun,
+    });
+    let play = stage.play_until(RunEnd::EndRun, host, &[giver])?;
+    play.expect(&[0, 1, 2, 3, 4])
+}
+
+fn one_signal_one_waiter(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let (story, bell, giver) = (stage.story(), stage.cue(), stage.cue());
+    let cues = [(); 5].map(|()| stage.cue());
+    for (who, cue) in (0..).zip(cues) {
+        stage.actor(MIDDLE, cue, move |calls, context| {
+            if calls == 0 {
+                return Step::Wait(bell);
+            }
+            story.tell(context, who);
+            Step::Finish
+        });
+    }
+    stage.actor(LOW, giver, move |calls, context| match calls {
+        0 => {
+            for _ in 0..3 {
+                context.signal(bell);
+            }
+            Step::SleepUntil(context.now() + Span::from_millis(5))
+        }
+        _ => Step::EndRun,
+    });
+    let arrivals = [cues[3], cues[1], cues[4], cues[0], cues[2], giver];
+    let play = stage.play_until(RunEnd::EndRun, host, &arrivals)?;
+    play.expect(&[3, 1, 4])
+}
+
+fn timeout_takes_nothing(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let (story, gone, stays, device) = (stage.story(), stage.cue(), stage.cue(), stage.cue());
+    let bell = stage.cue();
+    stage.actor(HIGH, gone, move |calls, context| match calls {
+        0 => Step::WaitUntil(bell, context.now() + Span::from_millis(2)),
+        1 => {
+            let told = 10 + u64::from(context.timed_out());
+            story.tell(context, told);
+            context.signal(device);
+            Step::SleepUntil(context.now() + Span::from_millis(5))
+        }
+        _ => Step::EndRun,
+    });
+    stage.actor(LOW, stays, move |calls, context| match calls {
+        0 => Step::Wait(bell),
+        _ => {
+            story.tell(context, 20);
+            Step::Finish
+        }
+    });
+    stage.actor(DEVICE, device, move |_, context| {
+        context.signal(bell);
+        Step::Finish
+    });
+    let play = stage.play_until(RunEnd::EndRun, host, &[gone, stays])?;
+    play.expect(&[11, 20])
+}

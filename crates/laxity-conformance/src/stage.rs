@@ -1,0 +1,208 @@
+//! A play: actors that all wait until the curtain rises, and then do as their scenes say.
+//!
+//! A host starts activities in an order of its own. So every actor says that it is there and waits for its cue; when all are there, a
+//! device gives the first cues, in a known order, from above all of them.
+
+use crate::{Failure, ensure};
+use laxity_model::{
+    ActivityId, Body, Context, Event, EventKind, Host, Instant, InterruptLevel, Mark, Outside,
+    Placement, Priority, ProcessorId, Program, RunEnd, RunRecord, SemaphoreId, Service, Span, Step,
+};
+
+pub(crate) const CPU: ProcessorId = ProcessorId(0);
+pub(crate) const DEVICE: Placement = Placement::Interrupt(InterruptLevel(5));
+/// Real-time priorities, from the bottom.
+pub(crate) const LOW: Placement = Placement::Thread(level(20));
+pub(crate) const MIDDLE: Placement = Placement::Thread(level(22));
+pub(crate) const HIGH: Placement = Placement::Thread(level(24));
+pub(crate) const TOP: Placement = Placement::Thread(Priority::HIGHEST);
+/// An ordinary priority.
+pub(crate) const NORMAL: Placement = Placement::Thread(Priority::NORMAL);
+/// No play lasts so long unless its host has lost an actor.
+pub(crate) const NEVER: Span = Span::from_secs(20);
+/// From the last actor's word that it is there until it waits for its cue, a thousand times over.
+const SETTLE: Span = Span::from_millis(5);
+
+/// What most holders of reservations do outside them.
+pub(crate) const ORDINARY: Outside = Outside::Timesharing(Priority::NORMAL);
+
+/// A priority below 32.
+pub(crate) const fn level(level: u8) -> Priority {
+    match Priority::new(level) {
+        Some(priority) => priority,
+        None => panic!("there are 32 priorities"),
+    }
+}
+
+pub(crate) const fn micros(micros: u64) -> Service {
+    Service::from_micros(micros)
+}
+
+/// A body that is told how often it was called before.
+pub(crate) fn counted(
+    mut scene: impl FnMut(u64, &mut dyn Context) -> Step + Send + 'static,
+) -> impl Body + 'static {
+    let mut calls = 0;
+    move |context: &mut dyn Context| {
+        calls += 1;
+        scene(calls - 1, context)
+    }
+}
+
+/// Works for ever, in pieces of a millisecond.
+pub(crate) fn spinner() -> impl Body + 'static {
+    |_: &mut dyn Context| Step::Burn(Service::from_millis(1))
+}
+
+/// A program in the making.
+pub(crate) struct Stage {
+    pub(crate) program: Program,
+    story: Mark,
+    ready: SemaphoreId,
+    actors: u32,
+}
+
+/// What was played.
+pub(crate) struct Play {
+    pub(crate) record: RunRecord,
+    /// What was told, in order.
+    pub(crate) told: Vec<u64>,
+}
+
+/// Tells the audience: what is told, in which order, is what a play is judged by.
+#[derive(Clone, Copy)]
+pub(crate) struct Story(Mark);
+
+impl Story {
+    pub(crate) fn tell(self, context: &mut dyn Context, what: u64) {
+        context.mark(self.0, [what, 0]);
+    }
+}
+
+impl Stage {
+    pub(crate) fn new(processors: u16) -> Self {
+        let mut program = Program::new(processors);
+        let ready = program.semaphore(0);
+        let story = program.mark("story");
+        Self {
+            program,
+            story,
+            ready,
+            actors: 0,
+        }
+    }
+
+    pub(crate) fn story(&self) -> Story {
+        Story(self.story)
+    }
+
+    /// A cue: what an actor waits for.
+    pub(crate) fn cue(&mut self) -> SemaphoreId {
+        self.program.semaphore(0)
+    }
+
+    /// An actor on the first processor. Its scene is called after its cue, with the number of calls before.
+    pub(crate) fn actor(
+        &mut self,
+        placement: Placement,
+        cue: SemaphoreId,
+        scene: impl FnMut(u64, &mut dyn Context) -> Step + Send + 'static,
+    ) -> ActivityId {
+        self.actor_on(CPU, placement, cue, scene)
+    }
+
+    pub(crate) fn actor_on(
+        &mut self,
+        processor: ProcessorId,
+        placement: Placement,
+        cue: SemaphoreId,
+        mut scene: impl FnMut(u64, &mut dyn Context) -> Step + Send + 'static,
+    ) -> ActivityId {
+        self.actors += 1;
+        let ready = self.ready;
+        let body = counted(move |calls, context| match calls {
+            0 => {
+                context.signal(ready);
+                Step::Wait(cue)
+            }
+            _ => scene(calls - 1, context),
+        });
+        self.program.add("actor", processor, placement, body)
+    }
+
+    /// Plays until all actors have finished; the device gives these cues in this order.
+    pub(crate) fn play(self, host: &mut dyn Host, cues: &[SemaphoreId]) -> Result<Play, Failure> {
+        self.play_until(RunEnd::AllFinished, host, cues)
+    }
+
+    pub(crate) fn play_until(
+        mut self,
+        end: RunEnd,
+        host: &mut dyn Host,
+        cues: &[SemaphoreId],
+    ) -> Result<Play, Failure> {
+        let (ready, actors) = (self.ready, u64::from(self.actors));
+        let cues = cues.to_vec();
+        let curtain = counted(move |calls, context| {
+            if calls < actors {
+                return Step::Wait(ready);
+            }
+            if calls == actors {
+                return Step::SleepUntil(context.now() + SETTLE);
+            }
+            for cue in &cues {
+                context.signal(*cue);
+            }
+            Step::Finish
+        });
+        self.program.add("curtain", CPU, DEVICE, curtain);
+        let record = host.run(self.program, NEVER)?;
+        ensure!(
+            record.events_lost == 0,
+            "{} events lost",
+            record.events_lost
+        );
+        ensure!(
+            record.ended_by == end,
+            "ended by {:?} instead of {end:?}; told so far: {:?}",
+            record.ended_by,
+            marks(&record, self.story)
+        );
+        let told = marks(&record, self.story);
+        Ok(Play {
+            told: told.into_iter().map(|[what, _]| what).collect(),
+            record,
+        })
+    }
+}
+
+impl Play {
+    /// Whether exactly this was told.
+    pub(crate) fn expect(&self, told: &[u64]) -> Result<(), Failure> {
+        ensure!(
+            self.told == told,
+            "told {:?} instead of {told:?}",
+            self.told
+        );
+        Ok(())
+    }
+}
+
+/// The arguments of all marks of a kind, in order.
+pub(crate) fn marks(record: &RunRecord, mark: Mark) -> Vec<[u64; 2]> {
+    let events = record.events.iter();
+    let of_kind = events.filter(|event| event.kind == EventKind::Mark(mark));
+    of_kind.map(|event| event.args).collect()
+}
+
+/// An activity's events of a kind, in order.
+pub(crate) fn of(record: &RunRecord, who: ActivityId, kind: EventKind) -> Vec<Event> {
+    let events = record.events.iter();
+    let wanted = events.filter(|event| event.activity == who && event.kind == kind);
+    wanted.copied().collect()
+}
+
+/// A number of nanoseconds as an instant.
+pub(crate) fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}

@@ -1,0 +1,7 @@
+//! What everything else is said in: units in types, names of things, events and the ring they go through, histograms.
+
+pub mod event;
+pub mod histogram;
+pub mod ids;
+pub mod ring;
+pub mod time;

@@ -1,0 +1,160 @@
+//! The sets near a refused one that are granted, found by asking the planner itself: advice that is followed is never refused.
+
+use alloc::vec::Vec;
+
+use super::plan::{PlanCosts, check};
+use super::refusal::{Change, Nearest, Refusal};
+use crate::program::Shortage;
+use crate::{Reservation, Service, Span};
+
+/// The longest period that is proposed, as a multiple of the one asked for.
+const LONGEST_FACTOR: u64 = 1_024;
+/// All services shrink in so many steps.
+const SHRINK_STEPS: u64 = 1_000;
+
+/// Why `requests`, which do not fit, do not, and what would.
+pub(super) fn explain(requests: &[Reservation], costs: &PlanCosts) -> Refusal {
+    let refused = (0..requests.len()).find_map(|i| Some((i, check(&requests[..=i], costs).err()?)));
+    let (request, shortage) = refused.expect("a set is explained because it does not fit");
+    let search = Search { requests, costs };
+    let mut nearest = Vec::new();
+    if let Shortage::SlotLength { shortest, .. } = shortage {
+        let smallest = Service::from_nanos(shortest.as_nanos());
+        let smallest = Reservation::new(smallest, requests[request].period());
+        nearest.extend(search.granted(Change::SmallestService, request, smallest.ok()));
+    } else {
+        nearest.extend(search.largest_service(request, Change::LargestService));
+        nearest.extend(search.shortest_period(request));
+        let others = (0..requests.len()).filter(|other| *other != request);
+        nearest.extend(others.filter_map(|o| search.largest_service(o, Change::OtherGivesUp)));
+    }
+    if nearest.is_empty() {
+        nearest.extend(search.all_shrink(request));
+    }
+    Refusal {
+        request,
+        reservation: requests[request],
+        shortage,
+        nearest,
+    }
+}
+
+struct Search<'a> {
+    requests: &'a [Reservation],
+    costs: &'a PlanCosts,
+}
+
+impl Search<'_> {
+    /// The set with one request replaced, if it is granted.
+    fn granted(
+        &self,
+        change: Change,
+        request: usize,
+        replacement: Option<Reservation>,
+    ) -> Option<Nearest> {
+        let mut requests = self.requests.to_vec();
+        requests[request] = replacement?;
+        check(&requests, self.costs).ok()?;
+        Some(Nearest {
+            change,
+            request,
+            requests,
+        })
+    }
+
+    /// The most service at the same period, to three digits or four.
+    fn largest_service(&self, request: usize, change: Change) -> Option<Nearest> {
+        let asked = self.requests[request];
+        let grain = grain(asked.service().as_nanos());
+        let with = |n: u64| {
+            let service = Service::from_nanos(n * grain);
+            self.granted(
+                change,
+                request,
+                Reservation::new(service, asked.period()).ok(),
+            )
+        };
+        let least = self.costs.granularity.as_nanos().div_ceil(grain).max(1);
+        let end = asked.service().as_nanos().div_ceil(grain);
+        last_granted(least, end, with)
+    }
+
+    /// The shortest period for the same service, to three digits or four.
+    fn shortest_period(&self, request: usize) -> Option<Nearest> {
+        let asked = self.requests[request];
+        let grain = grain(asked.period().as_nanos());
+        let with = |n: u64| {
+            let period = Span::from_nanos(n.checked_mul(grain)?);
+            let longer = Reservation::new(asked.service(), period).ok();
+            self.granted(Change::ShortestPeriod, request, longer)
+        };
+        let first = asked.period().as_nanos() / grain + 1;
+        let mut refused = first - 1;
+        let mut best = None;
+        let mut n = first;
+        while n <= first.saturating_mul(LONGEST_FACTOR) {
+            if let Some(granted) = with(n) {
+                best = Some((n, granted));
+                break;
+            }
+            refused = n;
+            n = n.saturating_mul(2);
+        }
+        let (mut granted_at, mut best) = best?;
+        while granted_at - refused > 1 {
+            let middle = refused + (granted_at - refused) / 2;
+            match with(middle) {
+                Some(granted) => (granted_at, best) = (middle, granted),
+                None => refused = middle,
+            }
+        }
+        Some(best)
+    }
+
+    /// All services shrunk by the same ratio, none below the shortest slot.
+    fn all_shrink(&self, request: usize) -> Option<Nearest> {
+        let shortest = self.costs.granularity.as_nanos();
+        let with = |n: u64| {
+            let shrunk = self.requests.iter().map(|asked| {
+                let service = u128::from(asked.service().as_nanos()) * u128::from(n);
+                let service = u64::try_from(service / u128::from(SHRINK_STEPS)).ok()?;
+                let service = Service::from_nanos(service.max(shortest));
+                Reservation::new(service, asked.period()).ok()
+            });
+            let requests: Vec<Reservation> = shrunk.collect::<Option<_>>()?;
+            check(&requests, self.costs).ok()?;
+            Some(Nearest {
+                change: Change::AllShrink,
+                request,
+                requests,
+            })
+        };
+        last_granted(1, SHRINK_STEPS + 1, with)
+    }
+}
+
+/// What is granted at the greatest number from `least` to before `end`, by bisection; `None` if `least` is not.
+/// Where the planner is not monotone this finds one of the greatest; it is granted all the same.
+fn last_granted(least: u64, end: u64, with: impl Fn(u64) -> Option<Nearest>) -> Option<Nearest> {
+    if least >= end {
+        return None;
+    }
+    let (mut granted_at, mut best) = (least, with(least)?);
+    let mut refused = end;
+    while refused - granted_at > 1 {
+        let middle = granted_at + (refused - granted_at) / 2;
+        match with(middle) {
+            Some(granted) => (granted_at, best) = (middle, granted),
+            None => refused = middle,
+        }
+    }
+    Some(best)
+}
+
+/// The power of ten that leaves a number three digits or four: advice is for people.
+const fn grain(value: u64) -> u64 {
+    match value.checked_ilog10() {
+        Some(digits) if digits > 3 => 10_u64.pow(digits - 3),
+        _ => 1,
+    }
+}

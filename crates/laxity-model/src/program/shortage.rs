@@ -1,0 +1,54 @@
+//! What a set of reservations by slots lacks to be granted.
+
+use core::fmt;
+
+use crate::{Service, Span};
+
+/// What is short, and by how much.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Shortage {
+    /// More of the processor than there is, even if every slot could be placed freely.
+    #[error(
+        "processor time: {} needed, {} available, {} missing",
+        Share(*needed_ppm), Share(*available_ppm), Share(needed_ppm.saturating_sub(*available_ppm))
+    )]
+    ProcessorTime {
+        /// Parts per million that the best arrangement takes, the dispatcher's cost included; more than a million is possible.
+        needed_ppm: u64,
+        /// Parts per million left for slots.
+        available_ppm: u64,
+    },
+    /// The service is less than the shortest slot that the dispatcher can keep.
+    #[error("slot length: {service} asked for, the shortest slot is {shortest}, {} missing",
+        Service::from_nanos(shortest.as_nanos()).saturating_sub(*service))]
+    SlotLength {
+        /// What was asked for.
+        service: Service,
+        /// What can be kept.
+        shortest: Span,
+    },
+    /// There is time enough, but every arrangement that was found takes more slots than a table holds.
+    #[error("table entries: {needed} needed, {limit} available, {} missing", needed.saturating_sub(*limit))]
+    TableEntries {
+        /// The fewest that were found.
+        needed: u64,
+        /// What a table holds.
+        limit: u64,
+    },
+    /// There is time enough, but no arrangement was found that keeps every promise.
+    #[error("an arrangement: {} of the processor would do, but no table of that load keeps every promise", Share(*load_ppm))]
+    Arrangement {
+        /// Parts per million of the processor that the arrangement with the least load would take.
+        load_ppm: u64,
+    },
+}
+
+/// Parts per million, written in percent with two decimals.
+pub(crate) struct Share(pub(crate) u64);
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hundredths = self.0.div_ceil(100);
+        write!(f, "{}.{:02} %", hundredths / 100, hundredths % 100)
+    }
+}

@@ -1,0 +1,280 @@
+//! The verdict.
+//!
+//! The rules, in the order in which they decide:
+//!
+//! 1. An event was lost: **inconclusive**. What was measured may be wrong, in either direction.
+//! 2. A required limit is violated in undisturbed evidence, or a grant is `unenforced`: **violated**. However much was disturbed
+//!    besides, what was undisturbed is beyond doubt; and what is not enforced was not granted, whatever luck the run had.
+//! 3. More than 1 % of the run was disturbed and a required limit does not hold of everything that was seen, disturbed or not; or a
+//!    required limit has no undisturbed observation in one of its phases, or none in the control run it is compared with:
+//!    **inconclusive**. (What holds of everything needs no excuse. A limit relative to a control never counts as such: a disturbed
+//!    control is a wrong yardstick.)
+//! 4. Otherwise **met**.
+//!
+//! All reasons are given, not only those that decided. Disturbed evidence never convicts; where it alone exceeds a limit, a reason says so.
+
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::{
+    Absence, Bound, Contract, Limit, Observations, Observed, Phase, Phases, Quantity, Reason,
+    Severity, Statistic,
+};
+use crate::Grade;
+use crate::base::histogram::Histogram;
+
+/// More than this share of a run disturbed, in parts per million, leaves a verdict inconclusive.
+pub const DISTURBED_LIMIT_PPM: u32 = 10_000;
+
+/// What a judgement must know of a run besides what was measured.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RunFacts {
+    /// Events that did not fit the ring.
+    pub events_lost: u64,
+    /// The share of the witness's wake-ups that were late, in parts per million.
+    pub disturbed_ppm: u32,
+    /// Who holds a reservation, and how firmly.
+    pub grades: Vec<(String, Grade)>,
+}
+
+/// Whether a contract was kept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Outcome {
+    /// It was.
+    Met,
+    /// It was not.
+    Violated,
+    /// The evidence does not tell.
+    Inconclusive,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Met => "met",
+            Self::Violated => "violated",
+            Self::Inconclusive => "inconclusive",
+        })
+    }
+}
+
+/// The judgement of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// Met, violated or inconclusive.
+    pub result: Outcome,
+    /// Why, and what else is to be known: limits in the contract's order, then the facts of the run.
+    pub reasons: Vec<Reason>,
+}
+
+/// Judges the runs of one program by a contract; `control` are the runs that [`Bound::AtMostTimesControl`] compares with. See the
+/// module for the rules; `facts` are those of all runs together.
+///
+/// Absolute bounds are judged on all runs taken as one. A bound relative to a control is judged on medians: the median over the runs
+/// of each run's statistic against the median over the control runs, so that one bad run of either side decides nothing.
+#[must_use]
+pub fn judge(
+    contract: &Contract,
+    runs: &[Observations],
+    control: &[Observations],
+    facts: &RunFacts,
+) -> Verdict {
+    let evidence = Evidence { runs, control };
+    let mut reasons = Vec::new();
+    for limit in &contract.limits {
+        evidence.judge_limit(limit, &mut reasons);
+    }
+    if facts.events_lost > 0 {
+        reasons.push(Reason::EventsLost(facts.events_lost));
+    }
+    if facts.disturbed_ppm > DISTURBED_LIMIT_PPM && !evidence.holds_of_everything(contract) {
+        reasons.push(Reason::Disturbed(facts.disturbed_ppm));
+    }
+    for (holder, grade) in &facts.grades {
+        if let Grade::Unenforced { reason } = grade {
+            reasons.push(Reason::Unenforced {
+                holder: holder.clone(),
+                reason: reason.clone(),
+            });
+        }
+    }
+    let has = |outcome| {
+        reasons
+            .iter()
+            .any(|reason| reason.implies() == Some(outcome))
+    };
+    let result = if facts.events_lost > 0 {
+        Outcome::Inconclusive
+    } else if has(Outcome::Violated) {
+        Outcome::Violated
+    } else if has(Outcome::Inconclusive) {
+        Outcome::Inconclusive
+    } else {
+        Outcome::Met
+    };
+    Verdict { result, reasons }
+}
+
+/// What limits are judged by.
+struct Evidence<'a> {
+    runs: &'a [Observations],
+    control: &'a [Observations],
+}
+
+impl Evidence<'_> {
+    fn judge_limit(&self, limit: &Limit, reasons: &mut Vec<Reason>) {
+        for phase in self.phases_to_judge(limit) {
+            reasons.extend(self.judge_in_phase(limit, phase));
+        }
+    }
+
+    /// The phases in which a limit is judged; `None` for the whole run.
+    fn phases_to_judge(&self, limit: &Limit) -> Vec<Option<Phase>> {
+        match &limit.phases {
+            Phases::Whole => [None].into(),
+            Phases::Only(phases) => phases.iter().cloned().map(Some).collect(),
+            Phases::Each => {
+                let mut seen = self.phases_of(limit.quantity);
+                if let (true, Absence::HoldsIfSeen(witness)) = (seen.is_empty(), limit.absence) {
+                    seen = self.phases_of(witness);
+                }
+                if seen.is_empty() { [None].into() } else { seen }
+            }
+        }
+    }
+
+    /// Whether every required limit holds of all values, those included that overlap a disturbance.
+    fn holds_of_everything(&self, contract: &Contract) -> bool {
+        let required = |limit: &&Limit| limit.severity == Severity::Required;
+        contract.limits.iter().filter(required).all(|limit| {
+            let bound_value = match limit.bound {
+                Bound::AtMost(value) | Bound::AtLeast(value) => value,
+                Bound::AtMostTimesControl { .. } => return false,
+            };
+            self.phases_to_judge(limit).iter().all(|phase| {
+                let all = together(self.runs, limit.quantity, phase.as_ref()).raw();
+                // Where nothing was seen, other reasons say so.
+                let value = limit.value_of(&all);
+                value.is_none_or(|value| limit.holds(value, bound_value))
+            })
+        })
+    }
+
+    /// The phases in which any run saw this, by name.
+    fn phases_of(&self, quantity: Quantity) -> Vec<Option<Phase>> {
+        let phases = self.runs.iter().flat_map(|run| run.phases(quantity));
+        let phases: BTreeSet<&Phase> = phases.map(|(phase, _)| phase).collect();
+        phases.into_iter().cloned().map(Some).collect()
+    }
+
+    fn judge_in_phase(&self, limit: &Limit, phase: Option<Phase>) -> Option<Reason> {
+        let (quantity, statistic) = (limit.quantity, limit.statistic);
+        let required = limit.severity == Severity::Required;
+        let observed = together(self.runs, quantity, phase.as_ref());
+        let judged = match limit.bound {
+            Bound::AtMostTimesControl { .. } => median(self.runs, limit, phase.as_ref()),
+            Bound::AtMost(_) | Bound::AtLeast(_) => limit.value_of(&observed.undisturbed),
+        };
+        let Some(measured) = judged else {
+            let decides = required && !self.holds_unseen(limit, &observed, phase.as_ref());
+            return decides.then_some(Reason::NotObserved { quantity, phase });
+        };
+        let bound_value = match limit.bound {
+            Bound::AtMost(value) | Bound::AtLeast(value) => value,
+            Bound::AtMostTimesControl { ratio_ppm } => {
+                let Some(value) = median(self.control, limit, phase.as_ref()) else {
+                    return required.then_some(Reason::NoControl { quantity, phase });
+                };
+                let bound = u128::from(value) * u128::from(ratio_ppm) / 1_000_000;
+                u64::try_from(bound).unwrap_or(u64::MAX)
+            }
+        };
+        if !limit.holds(measured, bound_value) {
+            return Some(Reason::Exceeded {
+                quantity,
+                statistic,
+                phase,
+                measured,
+                bound: limit.bound,
+                bound_value,
+                severity: limit.severity,
+            });
+        }
+        let measured = limit.value_of(&observed.disturbed)?;
+        (!limit.holds(measured, bound_value)).then_some(Reason::DisturbedExceeded {
+            quantity,
+            statistic,
+            phase,
+            measured,
+        })
+    }
+
+    /// Whether there was nothing to see although somebody looked.
+    fn holds_unseen(&self, limit: &Limit, observed: &Observed, phase: Option<&Phase>) -> bool {
+        match limit.absence {
+            Absence::Inconclusive => false,
+            Absence::HoldsIfSeen(witness) => {
+                let looked = together(self.runs, witness, phase);
+                observed.disturbed.is_empty() && !looked.undisturbed.is_empty()
+            }
+        }
+    }
+}
+
+impl Limit {
+    /// The limited statistic of these values; percentiles on the side that is worse for the limit (of a ratio, both sides are rounded
+    /// up alike).
+    fn value_of(&self, values: &Histogram) -> Option<u64> {
+        match self.statistic {
+            Statistic::Minimum => values.min(),
+            Statistic::Maximum => values.max(),
+            Statistic::Total => {
+                let sum = u64::try_from(values.sum()).unwrap_or(u64::MAX);
+                (!values.is_empty()).then_some(sum)
+            }
+            Statistic::Percentile(ppm) => {
+                let (low, high) = values.percentile_bounds(ppm)?;
+                Some(match self.bound {
+                    Bound::AtLeast(_) => low,
+                    Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => high,
+                })
+            }
+        }
+    }
+
+    const fn holds(&self, measured: u64, bound_value: u64) -> bool {
+        match self.bound {
+            Bound::AtLeast(_) => measured >= bound_value,
+            Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => measured <= bound_value,
+        }
+    }
+}
+
+/// What one run saw of a quantity in a phase, or in the whole run.
+fn select(run: &Observations, quantity: Quantity, phase: Option<&Phase>) -> Observed {
+    match phase {
+        Some(phase) => run.get(quantity, phase).cloned().unwrap_or_default(),
+        None => run.whole(quantity),
+    }
+}
+
+/// What all runs saw of it.
+fn together(runs: &[Observations], quantity: Quantity, phase: Option<&Phase>) -> Observed {
+    let mut all = Observed::default();
+    for run in runs {
+        all.merge(&select(run, quantity, phase));
+    }
+    all
+}
+
+/// The median over the runs of the limited statistic, undisturbed; of an even number the upper of the middle two.
+fn median(runs: &[Observations], limit: &Limit, phase: Option<&Phase>) -> Option<u64> {
+    let seen = runs.iter().map(|run| select(run, limit.quantity, phase));
+    let mut values: Vec<u64> = seen
+        .filter_map(|o| limit.value_of(&o.undisturbed))
+        .collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
