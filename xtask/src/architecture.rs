@@ -26,8 +26,23 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "laxity-studies",
+        &[
+            "laxity-model",
+            "laxity-sim",
+            "laxity-linux",
+            "laxity-devices",
+            "laxity-lab",
+        ],
+    ),
+    (
         "laxity-cli",
-        &["laxity-model", "laxity-linux", "laxity-lab"],
+        &[
+            "laxity-model",
+            "laxity-linux",
+            "laxity-lab",
+            "laxity-studies",
+        ],
     ),
     ("xtask", &[]),
 ];

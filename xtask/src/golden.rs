@@ -26,7 +26,7 @@ fn check(scale: &str, accept: bool) -> Result<()> {
         "test",
         "--release",
         "--package",
-        "laxity-lab",
+        "laxity-studies",
         "--test",
         "modem_study",
         "the_numbers_are_those_that_are_committed",

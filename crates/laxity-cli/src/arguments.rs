@@ -243,7 +243,7 @@ pub(crate) struct Lab {
     pub(crate) experiment: Option<Experiment>,
 }
 
-/// What a study of [`laxity_lab::lab::STUDIES`] takes besides the figures wanted.
+/// What a study of [`laxity_studies::STUDIES`] takes besides the figures wanted.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Study {
     /// Where to run it, beside the twin: which is always run, and compared with.

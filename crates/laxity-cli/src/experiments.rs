@@ -3,8 +3,8 @@
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
-use laxity_lab::lab::study::Study;
-use laxity_lab::lab::{ACCEPTANCE, STUDIES};
+use laxity_lab::bench::Study;
+use laxity_studies::{ACCEPTANCE, STUDIES};
 
 use crate::arguments::{self, ACCEPTANCE_EXAMPLES, Acceptance};
 

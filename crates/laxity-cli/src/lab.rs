@@ -3,13 +3,13 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use laxity_lab::lab::acceptance::{self, Results, Settings, StudyError, table};
-use laxity_lab::lab::sheet::{Sheet, html, json, svg, text};
-use laxity_lab::lab::study::{Request, Study};
-use laxity_lab::lab::{ACCEPTANCE, STUDIES};
+use laxity_lab::bench::{Request, Study};
 use laxity_lab::machine_file::{self, ReadError};
 use laxity_lab::runner::{On as Host, Progress, Silent};
+use laxity_lab::sheet::{Sheet, html, json, svg, text};
 use laxity_model::enforce::machine::Machine;
+use laxity_studies::acceptance::{self, Results, Settings, StudyError, table};
+use laxity_studies::{ACCEPTANCE, STUDIES};
 
 use crate::arguments::{self, Acceptance, Lab};
 use crate::exit::{ERROR, Failure, USAGE, VIOLATED};

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bench, assert_code, assert_says, stderr, stdout};
-use laxity_lab::lab::STUDIES;
+use laxity_studies::STUDIES;
 use serde_json::Value;
 
 const PAGE: &str = "laxity-acceptance.html";

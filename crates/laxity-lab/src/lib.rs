@@ -7,16 +7,18 @@
 //! * [`runner`]: from a scenario to runs, observations and verdicts.
 //! * [`evidence`]: histograms, results, JSON and traces.
 //! * [`report`]: the table on the terminal and the HTML page.
-//! * [`workload`]: random task sets; [`lab`]: experiments on them.
+//! * [`workload`]: random task sets.
+//! * [`bench`]: what an experiment is; [`sheet`]: what it leaves behind.
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod evidence;
 pub mod import;
-pub mod lab;
-mod layout;
+pub mod layout;
 pub mod machine_file;
 pub mod plan;
 pub mod report;
 pub mod runner;
 pub mod scenario;
+pub mod sheet;
 pub mod workload;

@@ -1,6 +1,6 @@
 //! What every experiment leaves behind: the table, the file for programs, and the page.
 
-use laxity_lab::lab::sheet::{
+use laxity_lab::sheet::{
     Attempts, Axis, Cell, Chart, Check, Compared, Figure, Mark, Origin, Series, Sheet, Table,
     Times, Unit, Value, Verdict, html, json, svg, text,
 };

@@ -16,7 +16,7 @@ use crate::scenario::{Placing, ResolvedTask, ResolvedVariant, TaskKind};
 ///
 /// [`HostError::Refused`] for a reservation by `slots`, which confine threads of this process only; [`HostError::Failed`] if a program
 /// cannot be started or placed.
-pub(crate) fn start(
+pub fn start(
     variant: &ResolvedVariant,
     config: &LiveConfig,
 ) -> Result<Vec<RunningCommand>, HostError> {

@@ -117,7 +117,7 @@ fn steal_ns(runs: &[RunDone]) -> u64 {
 }
 
 /// This machine, as far as its timing depends on it.
-pub(crate) fn machine(steal_ns: u64) -> Machine {
+pub fn machine(steal_ns: u64) -> Machine {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info
         .lines()

@@ -117,7 +117,7 @@ fn run_one(
 ///
 /// The driver runs in a real-time thread, nothing beside it but what the far end takes on another processor, once with few and
 /// once with many receivers; the line through the two gives the count.
-pub(crate) fn calibrate(
+pub fn calibrate(
     host: &mut LiveHost,
     resolved: &Resolved,
     device: &ResolvedDevice,

@@ -5,9 +5,9 @@
 //! * [`observe`]: from events to observations; [`aggregate`]: from runs to results and verdicts.
 
 pub mod aggregate;
-pub(crate) mod commands;
+pub mod commands;
 pub mod compose;
-pub(crate) mod conclude;
+pub mod conclude;
 pub mod live;
 pub mod observe;
 pub mod plan;
@@ -117,7 +117,8 @@ pub enum RunError {
 }
 
 impl RunError {
-    pub(crate) fn of(error: HostError, variant: &ResolvedVariant) -> Self {
+    /// What a host's error about a variant means.
+    pub fn of(error: HostError, variant: &ResolvedVariant) -> Self {
         let variant = variant.name.clone();
         match error {
             HostError::Refused(reason) => Self::Refused { variant, reason },

@@ -37,11 +37,11 @@ pub fn observe(record: &RunRecord, probes: &Probes) -> Seen {
 }
 
 /// The stretches in which the machine stood still, for asking what overlaps them.
-pub(crate) struct Disturbances<'a>(pub(crate) &'a [Disturbance]);
+pub struct Disturbances<'a>(pub &'a [Disturbance]);
 
 impl Disturbances<'_> {
     /// Whether any overlaps the time from `from` to `to`, ends included. O(log n).
-    pub(crate) fn overlap(&self, from: Instant, to: Instant) -> bool {
+    pub fn overlap(&self, from: Instant, to: Instant) -> bool {
         let first = self.0.partition_point(|disturbance| disturbance.to < from);
         self.0
             .get(first)

@@ -1,0 +1,172 @@
+//! The soft-modem study in the twin: the same numbers on every run and any number of threads, and those that are committed.
+//!
+//! `LAXITY_GOLDEN` says which numbers are compared with the committed ones: those of the figures that take no time (unless it is set), `reduced`: of all
+//! figures, and of tables with one attempt a row; `full`: with ten. `LAXITY_ACCEPT` writes them instead; a difference is then for the reader of the
+//! commit to judge. `cargo xtask golden` sets both.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use laxity_lab::bench::Request;
+use laxity_lab::runner::Silent;
+use laxity_lab::sheet::{Sheet, Verdict, json};
+use laxity_studies::modem::STUDY;
+use serde_json::Value;
+
+/// Drawn from a run or two each.
+const QUICK: [&str; 13] = [
+    "figure-1",
+    "figure-2",
+    "figure-3",
+    "figure-4",
+    "figure-5",
+    "figure-6",
+    "figure-7",
+    "figure-8",
+    "figure-9",
+    "figure-10",
+    "figure-14",
+    "figure-15",
+    "stress",
+];
+
+fn study(figures: &[&str], threads: usize, repeats: Option<u32>) -> Sheet {
+    let request = Request {
+        figures: figures.iter().map(ToString::to_string).collect(),
+        live: false,
+        threads,
+        seed: 1,
+        repeats,
+        machine: None,
+    };
+    (STUDY.run)(&request, &mut Silent).expect("the twin runs everywhere")
+}
+
+/// What is committed of a sheet: the twin's values with what was said of them, and what was claimed. No drawings, no words around them.
+fn numbers(sheet: &Sheet) -> BTreeMap<String, Value> {
+    let parsed: Value = serde_json::from_slice(&json::render(sheet)).expect("it is JSON");
+    let each = |part: &Value| part.as_array().cloned().unwrap_or_default();
+    let figures = each(&parsed["figures"]).into_iter().map(|figure| {
+        let key = figure["key"].as_str().unwrap_or_default().to_owned();
+        // Of a constant its name and its value; the reasons are words.
+        let columns = if key == "constants" { 2 } else { usize::MAX };
+        let compared: Vec<Value> = each(&figure["compared"]).iter().map(row).collect();
+        let tables = each(&figure["tables"]);
+        let rows = tables.iter().flat_map(|table| each(&table["rows"]));
+        let rows: Vec<Value> = rows.map(|cells| line(&cells, columns).into()).collect();
+        let kept = serde_json::json!({ "compared": compared, "tables": rows });
+        (key, kept)
+    });
+    let mut numbers: BTreeMap<String, Value> = figures.collect();
+    numbers.insert("checks".into(), parsed["checks"].clone());
+    numbers
+}
+
+/// A comparison without what the study prints.
+fn row(compared: &Value) -> Value {
+    let (quantity, twin) = (&compared["quantity"], &compared["twin"]);
+    let verdict = &compared["verdict"]["result"];
+    serde_json::json!({ "quantity": quantity, "twin": twin, "verdict": verdict })
+}
+
+/// The values of a table's row.
+fn line(cells: &Value, columns: usize) -> String {
+    let cells = cells.as_array().map(Vec::as_slice).unwrap_or_default();
+    let value = |cell: &Value| {
+        let fields = cell.as_object();
+        let value = fields.and_then(|fields| fields.iter().find(|(name, _)| *name != "origin"));
+        match value {
+            Some((_, Value::String(text))) => text.clone(),
+            Some((_, value)) => value.to_string(),
+            None => "-".to_owned(),
+        }
+    };
+    let values: Vec<String> = cells.iter().take(columns).map(value).collect();
+    values.join(" | ")
+}
+
+fn golden(name: &str) -> PathBuf {
+    let file = format!("tests/golden/modem-{name}.json");
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
+#[test]
+fn the_numbers_are_those_that_are_committed() {
+    let scale = std::env::var("LAXITY_GOLDEN").ok();
+    let (name, seen) = match scale.as_deref() {
+        None => ("reduced", study(&QUICK, 0, Some(1))),
+        Some("reduced") => ("reduced", study(&[], 0, Some(1))),
+        Some("full") => ("full", study(&[], 0, None)),
+        Some(other) => panic!("LAXITY_GOLDEN is `reduced` or `full`, not `{other}`"),
+    };
+    let mut seen = numbers(&seen);
+    if scale.is_none() {
+        // Checks are of all runs.
+        seen.remove("checks");
+    }
+    let path = golden(name);
+    if std::env::var_os("LAXITY_ACCEPT").is_some() {
+        let mut text = serde_json::to_string_pretty(&seen).expect("it was JSON");
+        text.push('\n');
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let option = if name == "full" { " --full" } else { "" };
+    let accept = format!("`cargo xtask golden{option} --accept` writes it anew");
+    let text = std::fs::read_to_string(&path);
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}; {accept}", path.display()));
+    let committed = serde_json::from_str::<BTreeMap<String, Value>>(&text);
+    let committed =
+        committed.unwrap_or_else(|error| panic!("{}: {error}; {accept}", path.display()));
+    for (key, seen) in &seen {
+        let committed = committed.get(key);
+        assert!(
+            committed == Some(seen),
+            "{key} is not what {} has; {accept}. Seen:\n{seen:#}\nCommitted:\n{committed:#?}",
+            path.display()
+        );
+    }
+    if scale.is_some() {
+        let gone: Vec<_> = committed
+            .keys()
+            .filter(|key| !seen.contains_key(*key))
+            .collect();
+        assert!(gone.is_empty(), "committed and not there: {gone:?}");
+    }
+}
+
+#[test]
+fn threads_make_no_difference_to_any_byte() {
+    // Several runs of unequal length, so that two threads end them in another order than one.
+    let figures = ["figure-1", "figure-7", "figure-10", "figure-12", "stress"];
+    let one = study(&figures, 1, Some(1));
+    let two = study(&figures, 2, Some(1));
+    assert_eq!(json::render(&one), json::render(&two));
+}
+
+#[test]
+fn what_is_put_in_is_never_said_to_agree() {
+    use laxity_lab::sheet::Origin;
+    let sheet = study(&QUICK, 0, Some(1));
+    let rows = sheet.figures.iter().flat_map(|figure| &figure.compared);
+    let mut chosen = 0;
+    for row in rows {
+        let origin = row.twin.as_ref().map(|cell| cell.origin);
+        if matches!(origin, Some(Origin::Charged | Origin::Calibrated)) {
+            chosen += 1;
+            let agrees = matches!(row.verdict, Verdict::Agrees(_));
+            assert!(!agrees, "{}: {:?}", row.quantity, row.verdict);
+        }
+    }
+    assert!(chosen >= 10, "{chosen} rows of what was put in");
+    assert!(sheet.holds(), "{:?}", sheet.checks);
+}
+
+#[test]
+fn only_what_is_asked_for_is_drawn() {
+    let sheet = study(&["figure-9", "figure-7"], 0, Some(1));
+    let keys: Vec<&str> = sheet.figures.iter().map(|f| f.key.as_str()).collect();
+    assert_eq!(keys, ["figure-7", "figure-9"], "in the order of the study");
+    let known: Vec<&str> = STUDY.figures.iter().map(|(key, _)| *key).collect();
+    assert!(keys.iter().all(|key| known.contains(key)));
+}

@@ -1,0 +1,135 @@
+//! Predictions for a machine: the same every time, for every program, and of the right order.
+
+use laxity_lab::bench::Request;
+use laxity_lab::runner::Silent;
+use laxity_lab::sheet::{Sheet, Value, Verdict};
+use laxity_model::Span;
+use laxity_model::enforce::machine::{Machine, Quantiles};
+use laxity_studies::prediction::STUDY;
+
+fn micros(points: &[(u32, u64)]) -> Quantiles {
+    let points = points
+        .iter()
+        .map(|(ppm, us)| (*ppm, Span::from_micros(*us)));
+    Quantiles::new(points.collect()).expect("a distribution")
+}
+
+/// A virtual machine with a tick of 4 ms.
+fn machine() -> Machine {
+    Machine {
+        tick: micros(&[(0, 2), (1_000_000, 8)]),
+        context_switch: micros(&[(0, 1), (1_000_000, 2)]),
+        wakeup: micros(&[(0, 6), (500_000, 10), (1_000_000, 40)]),
+        wakeup_idle: micros(&[(0, 15), (1_000_000, 60)]),
+        preemption: micros(&[(0, 4)]),
+        handover: micros(&[(0, 2), (1_000_000, 5)]),
+        timer: micros(&[(0, 1)]),
+        deadline_overrun: micros(&[(0, 0), (1_000_000, 4_000)]),
+        deadline_replenish: micros(&[(0, 10), (1_000_000, 40)]),
+        slot_lead: Span::from_micros(40),
+        slot_edge: micros(&[(0, 6)]),
+        slot_entering: micros(&[(0, 6), (1_000_000, 9)]),
+        slot_leaving: micros(&[(0, 6)]),
+        ..Machine::without_costs(250)
+    }
+}
+
+/// Of all programs without figures.
+fn predicted(figures: &[&str], seed: u64, threads: usize) -> Sheet {
+    let request = Request {
+        figures: figures.iter().map(|&figure| figure.into()).collect(),
+        live: false,
+        threads,
+        seed,
+        repeats: Some(1),
+        machine: Some(machine()),
+    };
+    (STUDY.run)(&request, &mut Silent).expect("the programs are right")
+}
+
+fn span(sheet: &Sheet, key: &str, quantity: &str) -> Span {
+    let figures = sheet.figures.iter();
+    let mut rows = figures
+        .filter(|figure| figure.key == key)
+        .flat_map(|figure| &figure.compared);
+    let row = rows.find(|row| row.quantity == quantity);
+    let cell = row.and_then(|row| row.predicted.clone());
+    match cell.map(|cell| cell.value) {
+        Some(Value::Span(span)) => span,
+        other => panic!("{key}: {quantity} is {other:?}"),
+    }
+}
+
+#[test]
+fn predictions_follow_from_machine_and_seed_alone() {
+    let sheet = predicted(&[], 1, 2);
+    // A program by itself, with another number of threads, is predicted as among all.
+    let of = |key: &str| {
+        let mut figures = sheet.figures.iter();
+        figures.find(|figure| figure.key == key).cloned()
+    };
+    let alone = predicted(&["slots"], 1, 1);
+    assert_eq!(alone.figures, Vec::from_iter(of("slots")));
+    assert_ne!(alone.figures, predicted(&["slots"], 2, 1).figures);
+    let keys: Vec<&str> = sheet
+        .figures
+        .iter()
+        .map(|figure| figure.key.as_str())
+        .collect();
+    let named: Vec<&str> = STUDY.figures.iter().map(|(key, _)| *key).collect();
+    assert_eq!(keys, named);
+    let rows = sheet.figures.iter().flat_map(|figure| &figure.compared);
+    assert!(rows.clone().count() >= 40);
+    assert!(
+        rows.clone()
+            .all(|row| row.verdict == Verdict::Alone && row.live.is_none())
+    );
+    assert_eq!(sheet.checks, [], "nothing was measured");
+
+    let us = Span::from_micros;
+    let gap = |key| span(&sheet, key, "callback's gap, p99");
+    for unnoticed in ["none", "thread-24", "slots"] {
+        assert!(
+            gap(unnoticed) < us(1_100),
+            "{unnoticed}: {}",
+            gap(unnoticed)
+        );
+    }
+    // A call of 1.84 ms that ends after a callback's instant, and the next comes on time.
+    for above in ["interrupt", "deferred", "deadline"] {
+        let gap = gap(above);
+        assert!(us(1_700) < gap && gap < us(3_000), "{above}: {gap}");
+    }
+    let response = |key| span(&sheet, key, "modem's response time, median");
+    assert!(response("interrupt") < us(2_000));
+    // 2 ms in 8: at worst a whole gap later.
+    assert!(response("slots") < us(10_000));
+}
+
+#[test]
+fn without_a_machine_nothing_is_predicted() {
+    // In the twin alone no file is looked for: it has to be named. Live nothing is run before that is told either.
+    for (live, remedy) in [(false, "--machine=FILE"), (true, "measure it first")] {
+        let request = Request {
+            figures: Vec::new(),
+            live,
+            threads: 1,
+            seed: 1,
+            repeats: None,
+            machine: None,
+        };
+        let refused = (STUDY.run)(&request, &mut Silent);
+        let text = refused.expect_err("nothing to go by").to_string();
+        assert!(text.contains("laxity calibrate"), "{text}");
+        assert!(text.contains(remedy), "{text}");
+    }
+}
+
+#[test]
+fn the_twin_is_told_the_live_host_s_own_numbers() {
+    use laxity_linux::slots;
+    use laxity_sim::linux;
+    assert_eq!(linux::CHARGE_PER_SLOT, slots::CHARGE_PER_SLOT);
+    assert_eq!(linux::SHORTEST_SLOT, slots::SHORTEST_SLOT);
+    assert_eq!(linux::MOST_SHARE_PPM, slots::MOST_SHARE_PPM);
+}

@@ -1,0 +1,59 @@
+//! Figure 17 beyond the study's twelve points: what the analysis predicts of a reservation is what the twin's modem does with it, and where it is
+//! not, a counter says why.
+//!
+//! Every fifth reservation of the map; all of them with `LAXITY_CASES` (of any value).
+
+use laxity_lab::bench::Request;
+use laxity_lab::runner::Silent;
+use laxity_studies::modem::map::{Tried, survey};
+
+fn request(threads: usize) -> Request {
+    Request {
+        figures: Vec::new(),
+        live: false,
+        threads,
+        seed: 1,
+        repeats: None,
+        machine: None,
+    }
+}
+
+fn surveyed(every: usize, threads: usize) -> Vec<Tried> {
+    survey(every, 1, &request(threads), &mut Silent).expect("the twin runs")
+}
+
+#[test]
+fn what_is_predicted_of_a_reservation_happens_or_is_accounted_for() {
+    let all = std::env::var_os("LAXITY_CASES").is_some();
+    let tried = surveyed(if all { 1 } else { 5 }, 0);
+    for one in &tried {
+        println!("{one:?}: {:?}", one.accounted_for());
+        assert!(one.accounted_for().is_some(), "{one:?}");
+        // Far from both lines there is nothing to account for, and the study's model says the same.
+        if !one.near {
+            assert_eq!(one.exact, one.served(), "{one:?}");
+            assert_eq!(one.lines, one.served(), "{one:?}");
+            assert_eq!(one.study_lines, one.served(), "{one:?}");
+        }
+        // What is served loses next to nothing, and what is not, much.
+        if one.exact {
+            assert_eq!(one.abandoned, 0, "{one:?}");
+        } else if !one.served() {
+            assert!(one.underrun > 200, "{one:?}");
+        }
+    }
+    let served = tried.iter().filter(|one| one.served()).count();
+    assert!(served > 0 && served < tried.len());
+    if all {
+        let near = |one: &&Tried| one.near && !one.in_table_3;
+        assert!(tried.iter().filter(|one| !one.in_table_3).count() >= 40);
+        assert!(tried.iter().filter(near).count() >= 12);
+    }
+}
+
+#[test]
+fn the_map_does_not_depend_on_threads() {
+    // Of 56 reservations the first and the last but a few.
+    let figures = |threads| format!("{:?}", surveyed(50, threads));
+    assert_eq!(figures(1), figures(2));
+}
