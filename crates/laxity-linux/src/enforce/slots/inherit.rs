@@ -11,7 +11,7 @@ use std::sync::atomic::{self, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::sched::Tid;
+use crate::os::sched::Tid;
 
 const FREE: u32 = 0;
 /// Where the kernel does not know the operation, who waits looks so often.
@@ -115,9 +115,9 @@ fn operate(word: &AtomicU32, operation: libc::c_int) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
-    use crate::rights::{self, Right};
-    use crate::sched::{self, Policy};
+    use crate::os::clock;
+    use crate::os::rights::{self, Right};
+    use crate::os::sched::{self, Policy};
     use laxity_model::Span;
     use std::fs;
 

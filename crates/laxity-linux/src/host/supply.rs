@@ -8,9 +8,9 @@ use laxity_model::{Priority, ProcessorId, Service, Span};
 
 use crate::doctor::machine::{DomainBandwidth, Policy, Processors, Throttling};
 use crate::doctor::{self, DeadlineParameters, Machine, Operation};
+use crate::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use crate::host::{LiveConfig, admit, map};
-use crate::proc;
-use crate::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
+use crate::os::proc;
 
 /// How late the edge of a slot may be: what the dispatcher keeps in all but one of a thousand undisturbed periods.
 const EDGE_JITTER: Span = Span::from_micros(200);

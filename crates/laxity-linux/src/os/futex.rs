@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 
 use laxity_model::Instant;
 
-use crate::clock;
+use crate::os::clock;
 
 /// Why a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ pub fn wait(word: &AtomicU32, expected: u32, until: Option<Instant>) -> Woken {
             libc::FUTEX_BITSET_MATCH_ANY,
         )
     };
-    if result == -1 && crate::sched::errno() == libc::ETIMEDOUT {
+    if result == -1 && crate::os::sched::errno() == libc::ETIMEDOUT {
         Woken::TimedOut
     } else {
         Woken::LookAgain

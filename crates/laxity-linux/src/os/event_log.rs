@@ -3,7 +3,7 @@
 use laxity_model::base::ring::{self, Consumer, Producer};
 use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, ProcessorId};
 
-use crate::clock::{self, Anchor};
+use crate::os::clock::{self, Anchor};
 
 /// The writing end, for one thread. Never blocks, never allocates, makes no system call where the clock source is the
 /// processor's counter.

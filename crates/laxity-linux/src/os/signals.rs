@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use laxity_model::Instant;
 
-use crate::futex;
+use crate::os::futex;
 
 /// Rung whenever something happened that a supervising thread should look at. One for the process: a bell too many is harmless.
 static BELL: AtomicU32 = AtomicU32::new(0);

@@ -8,8 +8,9 @@ use laxity_model::{ActivityId, Outside, Reservation, Service};
 
 use super::gate::Gate;
 use crate::host::map;
-use crate::sched::{Attributes, Policy, SchedError, Tid};
-use crate::{clock, futex};
+use crate::os::clock;
+use crate::os::futex;
+use crate::os::sched::{Attributes, Policy, SchedError, Tid};
 
 const EMPTY: u32 = 0;
 const TAKEN: u32 = 1;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use laxity_model::{HostError, Instant, Refused, Reservation, TimeConstraint};
 
-use crate::deadline::{self, DeadlineError};
-use crate::sched::{self, CpuSet, Policy, SchedError, Tid};
-use crate::slots::{Desk, Seat};
+use crate::enforce::deadline::{self, DeadlineError};
+use crate::enforce::slots::{Desk, Seat};
+use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
 
 /// A place in a slot table, and where to ask for another.
 #[derive(Clone)]

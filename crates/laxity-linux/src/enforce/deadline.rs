@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use laxity_model::{Instant, Reservation, Span};
 
-use crate::clock;
-use crate::sched::{self, Attributes, CpuSet, Policy, Restore, SchedError, Tid};
+use crate::os::clock;
+use crate::os::sched::{self, Attributes, CpuSet, Policy, Restore, SchedError, Tid};
 
 /// When the bandwidth of everything this process has released is surely back, in nanoseconds.
 ///
@@ -171,7 +171,7 @@ impl Drop for ThreadReservation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rights::{self, Right};
+    use crate::os::rights::{self, Right};
     use laxity_model::Service;
 
     fn ms(service: u64, period: u64) -> Reservation {

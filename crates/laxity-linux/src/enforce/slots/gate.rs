@@ -10,8 +10,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::sched::{self, SchedError, Tid};
-use crate::{futex, signals};
+use crate::os::futex;
+use crate::os::sched::{self, SchedError, Tid};
+use crate::os::signals;
 
 const OPEN: u32 = 0;
 const CLOSED: u32 = 1;

@@ -10,11 +10,11 @@ use std::thread;
 use laxity_model::base::ring::Producer;
 use laxity_model::{ActivityId, Disturbance, Event, EventKind, HostError, ProcessorId, Span};
 
-use crate::clock;
 use crate::host::map;
 use crate::host::run::Run;
 use crate::host::thread::prefault_stack;
-use crate::sched::{self, CpuSet, Policy, SchedError, Tid};
+use crate::os::clock;
+use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
 
 /// The activity number under which the witness's events are recorded: no activity of any program.
 pub const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);

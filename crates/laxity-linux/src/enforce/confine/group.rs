@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::guardian;
+use crate::enforce::guardian;
 
 /// Why processes cannot be confined.
 #[derive(Debug, thiserror::Error)]

@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::sched::Tid;
+use crate::os::sched::Tid;
 
 /// The longest path of a group, with its end.
 const PATH_BYTES: usize = 240;
@@ -219,7 +219,7 @@ fn read_record(bytes: &mut [u8; RECORD_BYTES]) -> bool {
         let got = unsafe { libc::read(PIPE, rest.as_mut_ptr().cast(), rest.len()) };
         match got {
             1.. => filled += got as usize,
-            -1 if crate::sched::errno() == libc::EINTR => {}
+            -1 if crate::os::sched::errno() == libc::EINTR => {}
             _ => return false,
         }
     }
@@ -282,7 +282,7 @@ fn remove(entry: &Record) -> bool {
     }
     // SAFETY: the path ends with a 0 byte, as `Guardian::group` has checked.
     let result = unsafe { libc::rmdir(entry.path.as_ptr().cast()) };
-    result == 0 || crate::sched::errno() == libc::ENOENT
+    result == 0 || crate::os::sched::errno() == libc::ENOENT
 }
 
 /// The path with a suffix, ended by 0.

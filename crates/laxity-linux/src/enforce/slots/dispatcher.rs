@@ -15,14 +15,15 @@ use laxity_model::{
 use super::desk::Desk;
 use super::seat::{Attended, Bell, Seat};
 use super::{EARLY, PHASE, SlotReport, Timing};
-use crate::futex::Woken;
+use crate::enforce::witness::WITNESS_ACTIVITY;
 use crate::host::map;
 use crate::host::run::Run;
 use crate::host::thread::{message, prefault_stack};
-use crate::sched::{self, CpuSet, Policy, SchedError, Tid};
-use crate::usage::ThreadUsage;
-use crate::witness::WITNESS_ACTIVITY;
-use crate::{clock, futex};
+use crate::os::clock;
+use crate::os::futex;
+use crate::os::futex::Woken;
+use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
+use crate::os::usage::ThreadUsage;
 
 /// A slot that lacks more than this part of its length was not wanted, or the machine stood still: it is not prolonged.
 const MADE_UP_PART: u64 = 8;

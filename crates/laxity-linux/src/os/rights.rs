@@ -6,7 +6,7 @@ use std::io;
 use laxity_model::{Service, Span};
 
 use crate::doctor::{self, DeadlineParameters, Machine, Operation};
-use crate::sched::{self, Policy, Restore, Tid};
+use crate::os::sched::{self, Policy, Restore, Tid};
 
 /// Something a live run needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,10 +30,10 @@ pub fn missing(right: Right) -> Option<String> {
     match right {
         Right::RealTime => try_policy(own, Policy::Fifo(99)),
         Right::Deadline => foreseen_refusal(),
-        Right::Freezer => crate::confine::Freezer::create("probe")
+        Right::Freezer => crate::enforce::confine::Freezer::create("probe")
             .err()
             .map(|error| error.to_string()),
-        Right::FairQuota => crate::confine::FairQuota::create("probe", 10_000)
+        Right::FairQuota => crate::enforce::confine::FairQuota::create("probe", 10_000)
             .err()
             .map(|error| error.to_string()),
         Right::Processors(wanted) => {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use crate::proc;
+use crate::os::proc;
 
 struct Locks {
     count: usize,

@@ -13,8 +13,9 @@ use super::gate::ParkSignal;
 use super::seat::{Bell, Seat};
 use super::{DispatcherStart, PHASE, Timing, spawn};
 use crate::host::run::Run;
-use crate::sched::{self, CpuSet, Policy, Restore, Tid};
-use crate::{clock, signals};
+use crate::os::clock;
+use crate::os::sched::{self, CpuSet, Policy, Restore, Tid};
+use crate::os::signals;
 
 /// How often there is a slot,
 pub(crate) const CYCLE: Span = Span::from_millis(1);

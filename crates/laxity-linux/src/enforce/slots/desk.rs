@@ -21,7 +21,8 @@ use laxity_model::{Instant, Refused, Reservation, Span, TimeConstraint};
 use super::gate::unparked;
 use super::inherit::Inheriting;
 use super::seat::Bell;
-use crate::{clock, futex};
+use crate::os::clock;
+use crate::os::futex;
 
 /// From a decision until the dispatcher has surely heard of it: the first and the later attempts.
 const NOTICES: [Span; 3] = [

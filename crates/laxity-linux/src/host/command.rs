@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 
-use crate::guardian;
-use crate::sched::Tid;
+use crate::enforce::guardian;
+use crate::os::sched::Tid;
 
 /// A running program. Dropping it kills it.
 ///
@@ -126,7 +126,7 @@ mod tests {
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
         let grandchild: i32 = line.trim().parse().unwrap();
-        assert!(!crate::proc::threads_of(grandchild).is_empty());
+        assert!(!crate::os::proc::threads_of(grandchild).is_empty());
         drop(running);
         // The pipe ends when nobody holds its other end: when the grandchild is gone too.
         line.clear();

@@ -6,7 +6,7 @@
 //! | [`FairQuota`] | at most 1 ms in each second, on average ≤ 0.1 % of a processor, in bursts | nothing |
 //!
 //! Not used: SIGSTOP, which the parent is told of; the freezer of cgroup v1, which costs 100 µs an edge; `SCHED_IDLE`, which does
-//! not confine. The [guardian](crate::guardian) undoes it all if this process dies.
+//! not confine. The [guardian](crate::enforce::guardian) undoes it all if this process dies.
 
 mod freezer;
 mod group;

@@ -4,7 +4,7 @@ use std::mem;
 
 use laxity_model::Service;
 
-use crate::clock;
+use crate::os::clock;
 
 /// A thread's counters, or the difference of two readings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use laxity_model::Span;
 
-use crate::sched::{self, CpuSet, Policy, Tid};
+use crate::os::sched::{self, CpuSet, Policy, Tid};
 
 /// Time that the hypervisor took from these processors since boot, by `/proc/stat`; counted in ticks of 10 ms.
 ///

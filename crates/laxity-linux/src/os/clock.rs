@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 
 use laxity_model::{Instant, Service, Span};
 
-use crate::futex;
-use crate::sched::Tid;
+use crate::os::futex;
+use crate::os::sched::Tid;
 
 pub(crate) fn timespec(instant: Instant) -> libc::timespec {
     let nanos = instant.as_nanos();

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::group::{ConfineError, Group, Hierarchy};
-use crate::proc;
-use crate::sched::{Attributes, Policy, SchedError, Tid};
+use crate::os::proc;
+use crate::os::sched::{Attributes, Policy, SchedError, Tid};
 
 /// The least quota that the kernel takes, in microseconds.
 const QUOTA_US: u64 = 1_000;
@@ -63,7 +63,7 @@ impl FairQuota {
         // group that has used its runtime for the rest of the second, which must not happen by the dispatcher's jitter.
         let runtime_us = slots_ppm
             .saturating_mul(2)
-            .min(crate::slots::MOST_SHARE_PPM)
+            .min(crate::enforce::slots::MOST_SHARE_PPM)
             .to_string();
         // The runtime of a group that was just removed comes back a moment later, and until then too much is EINVAL.
         for _ in 0..RETRIES {

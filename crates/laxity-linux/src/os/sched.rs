@@ -432,7 +432,7 @@ fn now_differs(tid: Tid, wanted: Policy) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rights;
+    use crate::os::rights;
 
     #[test]
     fn errors_say_which_call_for_whom_and_why() {
