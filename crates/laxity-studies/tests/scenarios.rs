@@ -6,19 +6,21 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use laxity_lab::bench::Request;
 use laxity_lab::evidence::results::RunResults;
-use laxity_lab::lab::{prediction, sheet, study::Request};
 use laxity_lab::report::table;
 use laxity_lab::runner::compose::{Composed, RunSpec, compose};
 use laxity_lab::runner::conclude::{Circumstances, conclude};
 use laxity_lab::runner::{self, On, RunDone, Silent, observe, plan, schedule};
 use laxity_lab::scenario::{Length, Resolved, TaskKind, parse};
+use laxity_lab::sheet;
 use laxity_lab::{import, machine_file, plan as sets};
 use laxity_model::admission::{Demand, admit};
-use laxity_model::machine::Machine;
+use laxity_model::enforce::machine::Machine;
 use laxity_model::{Enforcer, Host, ProcessorId};
 use laxity_sim::Twin;
 use laxity_sim::linux::Witness;
+use laxity_studies::prediction;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::Value;
 
