@@ -7,7 +7,7 @@
 pub mod aggregate;
 pub(crate) mod commands;
 pub mod compose;
-pub(crate) mod conclude;
+pub mod conclude;
 pub mod live;
 pub mod observe;
 pub mod plan;
