@@ -73,6 +73,15 @@ impl Stack {
         }
     }
 
+    /// Whether there is a handler or deferred call to run.
+    #[inline]
+    const fn is_urgent(&self) -> bool {
+        self.raised.any(u32::MAX)
+            || !self.handlers.is_empty()
+            || self.deferred.is_some()
+            || !self.deferred_queue.is_empty()
+    }
+
     /// Takes the interrupt that is to be accepted now: of the highest level raised, if that is above what executes.
     #[inline]
     fn accept(&mut self) -> Option<u32> {
@@ -172,7 +181,7 @@ impl Machinery for Machine {
     }
 
     #[inline]
-    fn begin_round(&mut self) {
+    fn begin_instant(&mut self) {
         if self.parts.next_tick <= self.now {
             self.tick();
         }

@@ -204,9 +204,14 @@ impl Bands {
     /// Takes the time since the last call off the running thread's quantum.
     #[inline]
     fn settle(&mut self, now: Instant) {
-        let (Some(since), Some(running)) = (self.using_since, self.running) else {
-            return;
-        };
+        if let (Some(since), Some(running)) = (self.using_since, self.running)
+            && since != now
+        {
+            self.use_quantum(running, since, now);
+        }
+    }
+
+    fn use_quantum(&mut self, running: u32, since: Instant, now: Instant) {
         self.using_since = Some(now);
         let used = now - since;
         let thread = &mut self.threads[running as usize];
@@ -261,9 +266,8 @@ impl Bands {
 
     #[inline]
     fn take_first(&mut self, level: u8) {
-        let first = self.levels.first(level);
+        let first = self.levels.pop(level);
         if let Some(thread) = first {
-            self.levels.remove(level, thread);
             self.threads[thread as usize].place = Place::Running;
         }
         self.running = first;
