@@ -100,7 +100,7 @@ impl Machine {
     }
 
     /// Makes another thread the loaded one; records and charges the switch.
-    #[inline]
+    #[inline(always)]
     fn load(&mut self, processor: usize, thread: Option<u32>) {
         let now = self.now;
         let place = &mut self.processors[processor];

@@ -181,7 +181,7 @@ impl Bands {
             && members.into_iter().all(is_placed)
     }
 
-    #[inline]
+    #[inline(always)]
     fn holds_until(&self, now: Instant) -> Instant {
         let scan = if self.levels.any(CAN_STARVE) {
             self.next_scan
@@ -202,7 +202,7 @@ impl Bands {
     }
 
     /// Takes the time since the last call off the running thread's quantum.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Instant) {
         if let (Some(since), Some(running)) = (self.using_since, self.running)
             && since != now
@@ -211,6 +211,7 @@ impl Bands {
         }
     }
 
+    #[inline(never)]
     fn use_quantum(&mut self, running: u32, since: Instant, now: Instant) {
         self.using_since = Some(now);
         let used = now - since;
@@ -264,7 +265,7 @@ impl Bands {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_first(&mut self, level: u8) {
         let first = self.levels.pop(level);
         if let Some(thread) = first {
@@ -320,7 +321,7 @@ impl Policy for Bands {
         self.enqueue_last(who, now);
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, who: u32, now: Instant) {
         self.settle(now);
         let entry = &mut self.threads[who as usize];
@@ -354,7 +355,7 @@ impl Policy for Bands {
         self.using_since = None;
     }
 
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self, now: Instant) -> Decision {
         self.settle(now);
         if now >= self.next_scan {
