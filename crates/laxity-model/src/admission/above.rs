@@ -49,7 +49,8 @@ impl Above {
                 Placement::Interrupt(_) | Placement::Deferred => true,
                 Placement::Thread(priority) => slots.threads_above.is_some_and(|p| priority >= p),
                 Placement::Foreign { fifo } => fifo >= slots.occupant_fifo,
-                Placement::External => false,
+                // What is on an executor is the executor's work.
+                Placement::External | Placement::On { .. } => false,
             };
             if !is_above || activity.processor != processor.processor {
                 continue;

@@ -95,8 +95,9 @@ fn askers(
 fn holder(activity: &ActivityDemand) -> Result<(), Denial> {
     match activity.placement {
         Placement::Thread(_) | Placement::Foreign { .. } => Ok(()),
-        Placement::Interrupt(_) | Placement::Deferred | Placement::External => {
-            Err(Why::NotAThread.into())
-        }
+        Placement::Interrupt(_)
+        | Placement::Deferred
+        | Placement::External
+        | Placement::On { .. } => Err(Why::NotAThread.into()),
     }
 }
