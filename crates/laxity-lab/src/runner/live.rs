@@ -1,6 +1,6 @@
 //! Scenarios on this machine: one run after another, at the load that the scenario asks for.
 
-use laxity_linux::signals::Watch;
+use laxity_linux::os::signals::Watch;
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::{Host, HostError, Priority, Span};
 
