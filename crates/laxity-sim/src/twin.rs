@@ -5,18 +5,11 @@ use laxity_model::enforce::Dispatcher;
 use laxity_model::enforce::machine::Machine as MeasuredMachine;
 use laxity_model::policy::bands::Bands;
 use laxity_model::policy::slots::{PlanCosts, plan};
-use laxity_model::{
-    Host, HostError, Instant, Placement, Priority, Program, Reservation, RunRecord, Span,
-};
+use laxity_model::{Host, HostError, Instant, Priority, Program, Reservation, RunRecord, Span};
 
-use crate::activity::ActivityState;
+use crate::core::{Core, Loaded, Machine, Recording};
 use crate::linux::{Linux, Witness};
-use crate::machine::{Machine, Semaphore};
-use crate::processor::{Processor, Slots};
-use crate::profile::Profile;
-use crate::queue::{Links, Queue};
-use crate::record::{Recorder, Recording};
-use crate::timers::Timers;
+use crate::study::{self, Carried, Processor, Profile, Slots, Stack, Study};
 use crate::validate::{Kind, validate};
 
 /// A machine in virtual time, with as many processors as the program is written for.
@@ -100,6 +93,23 @@ impl Twin {
         }
     }
 
+    /// Admits a program and begins it, without going on: whoever holds the machine takes it from instant to instant.
+    ///
+    /// # Errors
+    /// What [`Host::run`] says before anything has run.
+    pub fn load(&self, program: Program, length: Span) -> Result<Machine, HostError> {
+        let profile = match &self.kind {
+            Machinery::Study(profile) => *profile,
+            Machinery::Linux(linux) => {
+                validate(&program, Kind::Linux)?;
+                return linux.load(self.recording, program, length);
+            }
+        };
+        validate(&program, Kind::Study(profile.name))?;
+        let machine = build(profile, self.recording, &program)?;
+        Ok(Loaded::begin(machine, program, length))
+    }
+
     /// The same machine, recording something else.
     #[must_use]
     pub fn recording(self, recording: Recording) -> Self {
@@ -139,25 +149,7 @@ impl Host for Twin {
     }
 
     fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
-        let profile = match &self.kind {
-            Machinery::Study(profile) => *profile,
-            Machinery::Linux(linux) => {
-                validate(&program, Kind::Linux)?;
-                return linux.run(self.recording, program, length);
-            }
-        };
-        validate(&program, Kind::Study(profile.name))?;
-        let mut machine = build(profile, self.recording, &program)?;
-        let (mut bodies, names): (Vec<_>, Vec<_>) = program
-            .activities
-            .into_iter()
-            .map(|activity| (activity.body, activity.name))
-            .unzip();
-        let end = Instant::ZERO.checked_add(length).unwrap_or(Instant::MAX);
-        match machine.run(&mut bodies, end) {
-            Ok(ended_by) => Ok(machine.into_record(ended_by)),
-            Err((culprit, fault)) => Err(fault.by(&names[usize::from(culprit)])),
-        }
+        self.load(program, length)?.finish()
     }
 }
 
@@ -173,20 +165,23 @@ fn study_costs(profile: &Profile) -> PlanCosts {
 
 /// Makes the slot table of a processor from the reservations that the program declares for it.
 fn admit(profile: &Profile, program: &Program, processor: u16) -> Result<Option<Slots>, HostError> {
-    let mut owners: Vec<u16> = Vec::new();
+    let mut owners: Vec<u32> = Vec::new();
     let mut requests: Vec<Reservation> = Vec::new();
     for (index, activity) in program.activities.iter().enumerate() {
         if let Some(request) = activity.reservation
             && activity.processor.0 == processor
         {
-            owners.push(index as u16);
+            owners.push(index as u32);
             requests.push(request.reservation);
         }
     }
     let holders = owners.len();
-    let others = program.constrained.iter().map(|activity| activity.0);
+    let others = program
+        .constrained
+        .iter()
+        .map(|activity| u32::from(activity.0));
     owners.extend(others.filter(|other| {
-        let activity = &program.activities[usize::from(*other)];
+        let activity = &program.activities[*other as usize];
         activity.reservation.is_none() && activity.processor.0 == processor
     }));
     if owners.is_empty() {
@@ -194,7 +189,7 @@ fn admit(profile: &Profile, program: &Program, processor: u16) -> Result<Option<
     }
     let table = plan(&requests, &study_costs(profile)).map_err(|refusal| {
         let asking = owners.get(refusal.request).map_or("", |owner| {
-            program.activities[usize::from(*owner)].name.as_str()
+            program.activities[*owner as usize].name.as_str()
         });
         HostError::Refused(format!("`{asking}` on processor {processor}: {refusal}"))
     })?;
@@ -210,46 +205,33 @@ fn admit(profile: &Profile, program: &Program, processor: u16) -> Result<Option<
         dispatcher: Dispatcher::new(table, Instant::ZERO, switch, switch),
         admission,
         owners,
-        owner: None,
-        poll_at: Instant::ZERO,
+        carried: Carried::NOTHING,
     }))
 }
 
-fn build(profile: Profile, recording: Recording, program: &Program) -> Result<Machine, HostError> {
-    let priorities: Vec<Priority> = program
-        .activities
-        .iter()
-        .map(|activity| match activity.placement {
-            Placement::Thread(priority) => priority,
-            _ => Priority::IDLE,
-        })
-        .collect();
+fn build(
+    profile: Profile,
+    recording: Recording,
+    program: &Program,
+) -> Result<study::Machine, HostError> {
+    let placements = program.activities.iter().map(|activity| activity.placement);
+    let priorities: Vec<Priority> = placements.map(study::priority).collect();
     let processors = (0..program.processors)
         .map(|processor| {
             let slots = admit(&profile, program, processor)?;
             let bands = Bands::new(profile.bands, &priorities);
-            Ok(Processor::new(bands, slots))
+            Ok(Processor::new(Stack::new(bands, priorities.len()), slots))
         })
         .collect::<Result<Vec<_>, HostError>>()?;
-    let activities: Vec<_> = program.activities.iter().map(ActivityState::new).collect();
-    let semaphores = program.semaphores.iter().map(|count| Semaphore {
-        count: *count,
-        waiters: Queue::EMPTY,
-    });
-    Ok(Machine {
-        now: Instant::ZERO,
+    let activities = (0..).zip(&program.activities);
+    let activities = activities.map(|(number, activity)| study::activity(number, activity));
+    let when = (Instant::ZERO, recording);
+    let study = Study::new(profile);
+    Ok(Core::new(
+        study,
+        program,
+        when,
+        activities.collect(),
         processors,
-        semaphores: semaphores.collect(),
-        timers: Timers::new(activities.len()),
-        links: Links::new(activities.len()),
-        recorder: Recorder::new(recording),
-        profile,
-        marks: program.marks.len(),
-        fault: None,
-        alive: activities.len(),
-        ended: false,
-        steps: 0,
-        next_tick: profile.costly_tick_after(Instant::ZERO),
-        activities,
-    })
+    ))
 }

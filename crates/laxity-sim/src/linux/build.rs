@@ -1,6 +1,5 @@
 //! From a program to a machine that runs it: admission by the model's planner and by the kernel's rule.
 
-use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
 use laxity_model::admission::changes::AdmissionState;
@@ -11,17 +10,17 @@ use laxity_model::policy::classes::{RunQueue, Scheduling, Slices};
 use laxity_model::policy::slots::{PlanCosts, SlotTable, plan};
 use laxity_model::{
     Activity, Enforcer, Grade, HostError, Instant, Placement, Priority, ProcessorId, Program,
-    Reservation, RunRecord, Span,
+    Reservation, Span,
 };
 
+use super::dispatch::Timing;
 use super::draws::Draws;
-use super::kernel::{Kernel, Processor, Semaphore, Slots};
+use super::kernel::{Kernel, Place, System};
 use super::policy::{self, OCCUPANT_FIFO};
-use super::task::{Role, Task};
+use super::task::{self, Role, Task};
 use super::{CHARGE_PER_SLOT, Enforcement, Linux, MOST_SHARE_PPM, PHASE, PHASE_OF_TICK};
 use super::{CLOCK, SHORTEST_SLOT, Witness};
-use crate::record::{Recorder, Recording};
-use crate::timers::Timers;
+use crate::core::{Core, Loaded, Machine, Processor, Recording, Slots, Timers};
 
 /// From an answer until the dispatcher has surely heard of it, as on the live host.
 const NOTICE: Span = Span::from_micros(500);
@@ -75,12 +74,12 @@ impl Linux {
         NonZeroU16::new(all.max(program)).unwrap_or(NonZeroU16::MIN)
     }
 
-    pub(crate) fn run(
+    pub(crate) fn load(
         &self,
         recording: Recording,
         program: Program,
         length: Span,
-    ) -> Result<RunRecord, HostError> {
+    ) -> Result<Machine, HostError> {
         if let Some(witness) = self.witness
             && witness.processor.0 >= program.processors
         {
@@ -88,17 +87,8 @@ impl Linux {
             return Err(HostError::CannotRun(text.into()));
         }
         self.admit_deadlines(&program)?;
-        let mut kernel = self.build(&program, recording)?;
-        let (mut bodies, names): (Vec<_>, Vec<_>) = program
-            .activities
-            .into_iter()
-            .map(|activity| (activity.body, activity.name))
-            .unzip();
-        let end = kernel.start.checked_add(length).unwrap_or(Instant::MAX);
-        match kernel.run(&mut bodies, end) {
-            Ok(ended_by) => Ok(kernel.into_record(ended_by)),
-            Err((culprit, fault)) => Err(fault.by(&names[usize::from(culprit)])),
-        }
+        let system = self.build(&program, recording)?;
+        Ok(Loaded::begin(system, program, length))
     }
 
     /// The kernel's own test, of one request after the other.
@@ -117,14 +107,14 @@ impl Linux {
         Ok(())
     }
 
-    fn build(&self, program: &Program, recording: Recording) -> Result<Kernel, HostError> {
+    fn build(&self, program: &Program, recording: Recording) -> Result<System, HostError> {
         let tables = (0..program.processors)
             .map(|processor| self.admit_slots(program, processor))
             .collect::<Result<Vec<_>, _>>()?;
         let start = start(&tables);
         let all = usize::from(self.all_processors(program.processors).get());
         let (tasks, dispatchers) = self.tasks(program, &tables, start);
-        let policies: Vec<Scheduling> = tasks.iter().map(|task| task.own).collect();
+        let policies: Vec<Scheduling> = tasks.iter().map(|task| task.own.scheduling).collect();
         let slices = Slices::usual(self.tick(), all as u16);
         let mut tables = tables.into_iter();
         let processors = (0..all).map(|number| {
@@ -135,37 +125,23 @@ impl Linux {
             let table = tables.next().flatten();
             let slots = table.zip(dispatchers[number]);
             let slots = slots.map(|(table, thread)| self.slots(program, table, thread, start));
-            Processor::new(queue, tasks.len(), start + phase, slots)
+            let place = Place::new(queue, tasks.len(), start + phase);
+            Processor::new(place, slots)
         });
         let processors = processors.collect();
-        let semaphores = program.semaphores.iter().map(|count| Semaphore {
-            count: *count,
-            waiters: VecDeque::new(),
-        });
-        Ok(Kernel {
-            now: start,
-            start,
-            activities: program.activities.len(),
-            processors,
-            semaphores: semaphores.collect(),
-            externals: Timers::new(tasks.len()),
-            budgets: Timers::new(tasks.len()),
-            recorder: Recorder::new(recording),
+        let kernel = Kernel {
             machine: self.machine.clone(),
             tick: self.tick(),
             enforcement: self.enforcement(),
             witness: self.witness_of(program),
             seed: self.seed,
-            marks: program.marks.len(),
-            fault: None,
-            alive: program.activities.len(),
-            ended: false,
-            steps: 0,
+            budgets: Timers::new(tasks.len()),
             unassigned: false,
             disturbances: Vec::new(),
             witness_wakeups: 0,
-            tasks,
-        })
+        };
+        let when = (start, recording);
+        Ok(Core::new(kernel, program, when, tasks, processors))
     }
 
     /// The witness, which deadline threads outrank: for all their budgets, each noticed as used up at the next tick only.
@@ -184,9 +160,9 @@ impl Linux {
     fn tasks(
         &self,
         program: &Program,
-        tables: &[Option<(SlotTable, Vec<u16>)>],
+        tables: &[Option<(SlotTable, Vec<u32>)>],
         start: Instant,
-    ) -> (Vec<Task>, Vec<Option<u16>>) {
+    ) -> (Vec<Task>, Vec<Option<u32>>) {
         let draws = |number: usize| Draws::new(self.seed ^ CLOCK, number as u64);
         let mut tasks: Vec<Task> = program
             .activities
@@ -194,13 +170,13 @@ impl Linux {
             .enumerate()
             .map(|(number, activity)| {
                 let grade = grade(program, activity);
-                Task::of_activity(activity, grade, start, draws(number))
+                task::of_activity(number as u16, activity, grade, start, draws(number))
             })
             .collect();
         // Numbers of their own, so that a program with one activity more draws the same for all others.
         let host = |role: Role, processor: usize| {
             let number = usize::from(u16::MAX) + 2 * processor + usize::from(role == Role::Witness);
-            Task::of_host(role, processor, start, draws(number))
+            task::of_host(role, processor as u16, start, draws(number))
         };
         if let Some(witness) = self.witness {
             tasks.push(host(Role::Witness, witness.processor.index()));
@@ -209,7 +185,7 @@ impl Linux {
         let mut dispatchers = vec![None; all];
         for (processor, table) in tables.iter().enumerate() {
             if table.is_some() {
-                dispatchers[processor] = Some(tasks.len() as u16);
+                dispatchers[processor] = Some(tasks.len() as u32);
                 tasks.push(host(Role::Dispatcher, processor));
             }
         }
@@ -221,23 +197,23 @@ impl Linux {
         &self,
         program: &Program,
         processor: u16,
-    ) -> Result<Option<(SlotTable, Vec<u16>)>, HostError> {
+    ) -> Result<Option<(SlotTable, Vec<u32>)>, HostError> {
         let here = |activity: &Activity| activity.processor.0 == processor;
         let holds = |activity: &Activity| {
             let request = activity.reservation;
             request.is_some_and(|request| request.enforcer == Enforcer::Slots)
         };
-        let owners: Vec<u16> = (0..)
+        let owners: Vec<u32> = (0..)
             .zip(&program.activities)
             .filter(|(_, activity)| here(activity) && holds(activity))
             .map(|(number, _)| number)
             .collect();
-        let guests = program.constrained.iter().map(|guest| guest.0);
+        let guests = program.constrained.iter().map(|guest| u32::from(guest.0));
         let guests = guests.filter(|guest| {
-            let activity = &program.activities[usize::from(*guest)];
+            let activity = &program.activities[*guest as usize];
             here(activity) && activity.reservation.is_none()
         });
-        let owners: Vec<u16> = owners.into_iter().chain(guests).collect();
+        let owners: Vec<u32> = owners.into_iter().chain(guests).collect();
         if owners.is_empty() {
             return Ok(None);
         }
@@ -263,10 +239,10 @@ impl Linux {
     fn slots(
         &self,
         program: &Program,
-        (table, owners): (SlotTable, Vec<u16>),
-        thread: u16,
+        (table, owners): (SlotTable, Vec<u32>),
+        thread: u32,
         start: Instant,
-    ) -> Slots {
+    ) -> Slots<Timing> {
         let ahead = self.machine.slot_leaving.median();
         // What slots lose at their ends is given at their beginnings.
         let entering = self.machine.slot_entering.at(750_000) + self.machine.slot_cut.median();
@@ -276,7 +252,7 @@ impl Linux {
         let origin = start + PHASE - table.cycle();
         let owned = owners
             .iter()
-            .map(|owner| &program.activities[usize::from(*owner)]);
+            .map(|owner| &program.activities[*owner as usize]);
         let held = owned.filter_map(|owner| Some(owner.reservation?.reservation));
         let held: Vec<Reservation> = held.collect();
         let others = owners.len() - held.len();
@@ -285,20 +261,14 @@ impl Linux {
         Slots {
             admission: AdmissionState::new((held, others), begun, costs, NOTICE),
             dispatcher: Dispatcher::new(table, origin, lead, compensation),
-            thread,
             owners,
-            ahead,
-            begun: None,
-            prolonged: None,
-            due: None,
-            end_timer: None,
-            edge_cost: None,
+            carried: Timing::new(thread, ahead),
         }
     }
 }
 
 /// When a run begins: so late that every table can have gone round once before.
-fn start(tables: &[Option<(SlotTable, Vec<u16>)>]) -> Instant {
+fn start(tables: &[Option<(SlotTable, Vec<u32>)>]) -> Instant {
     let cycles = tables.iter().flatten().map(|(table, _)| table.cycle());
     let longest = cycles.max().unwrap_or(Span::ZERO).as_nanos();
     Instant::from_secs(longest.div_ceil(1_000_000_000))

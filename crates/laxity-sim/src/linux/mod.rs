@@ -33,14 +33,13 @@
 //! All draws follow from the seed. The latency of a processor's interrupt follows from the instant alone, everything else from a stream of
 //! each thread's own: no other thread's doing changes it.
 
-mod asked;
 mod build;
 mod decide;
 mod dispatch;
 mod draws;
 mod kernel;
 mod policy;
-mod step;
+mod reserve;
 mod task;
 mod wake;
 

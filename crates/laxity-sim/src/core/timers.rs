@@ -3,10 +3,11 @@
 
 use laxity_model::Instant;
 
-/// When (64 bits), in which order set (48), for whom (16): one number, so that one comparison orders two timers.
+/// When (64 bits), in which order set (40), for whom (24): one number, so that one comparison orders two timers.
 type Entry = u128;
 
 const UNSET: Entry = Entry::MAX;
+const WHO: u32 = (1 << 24) - 1;
 
 #[derive(Debug)]
 pub(crate) struct Timers {
@@ -28,17 +29,16 @@ impl Timers {
 
     /// Sets the activity's timer, in place of the one it had.
     #[inline]
-    pub(crate) fn set(&mut self, activity: u16, at: Instant) {
-        // 2^48 settings at 100 million a second last a month of machine time.
+    pub(crate) fn set(&mut self, who: u32, at: Instant) {
+        // 2^40 settings at 20 million a second last 15 hours of machine time.
         self.order += 1;
-        let entry =
-            u128::from(at.as_nanos()) << 64 | u128::from(self.order) << 16 | u128::from(activity);
-        self.place(activity, entry);
+        let entry = u128::from(at.as_nanos()) << 64 | u128::from(self.order << 24 | u64::from(who));
+        self.place(who, entry);
     }
 
     /// Clears the activity's timer, if it has one.
-    pub(crate) fn clear(&mut self, activity: u16) {
-        self.place(activity, UNSET);
+    pub(crate) fn clear(&mut self, who: u32) {
+        self.place(who, UNSET);
     }
 
     /// When the earliest timer is due; [`Instant::MAX`] if there is none.
@@ -47,18 +47,18 @@ impl Timers {
     }
 
     /// Takes the earliest timer if it is due by now. Among equal times, the one set first.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<u16> {
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<u32> {
         // Unset timers stand at the end of time, where no run gets.
         if self.next() > now {
             return None;
         }
-        let activity = self.nodes[1] as u16;
-        self.clear(activity);
-        Some(activity)
+        let who = self.nodes[1] as u32 & WHO;
+        self.clear(who);
+        Some(who)
     }
 
-    fn place(&mut self, activity: u16, entry: Entry) {
-        let mut node = self.leaves + usize::from(activity);
+    fn place(&mut self, who: u32, entry: Entry) {
+        let mut node = self.leaves + who as usize;
         self.nodes[node] = entry;
         let mut winner = entry;
         while node > 1 {
@@ -85,11 +85,11 @@ mod tests {
         /// Against a plain list that is searched.
         #[test]
         fn the_tree_is_a_sorted_list(
-            activities in 1..40_u16,
-            ops in prop::collection::vec((any::<u16>(), 0..50_u64, 0..4_u8), 0..200),
+            activities in 1..40_u32,
+            ops in prop::collection::vec((any::<u32>(), 0..50_u64, 0..4_u8), 0..200),
         ) {
-            let mut tree = Timers::new(usize::from(activities));
-            let mut list: Vec<(u64, usize, u16)> = Vec::new();
+            let mut tree = Timers::new(activities as usize);
+            let mut list: Vec<(u64, usize, u32)> = Vec::new();
             for (order, (who, at, op)) in ops.into_iter().enumerate() {
                 let who = who % activities;
                 match op {

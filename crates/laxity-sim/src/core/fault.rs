@@ -4,7 +4,7 @@ use laxity_model::HostError;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
-    NoSuchSemaphore(u16),
+    NoSuchSemaphore(u32),
     NoSuchMark(u16),
     DeferredWaitsForTime,
     NoReservation,

@@ -1,0 +1,119 @@
+//! Calling a body, what it may do meanwhile, and doing what its step asks for.
+
+use laxity_model::{Context, EventKind, Instant, Mark, Refused, SemaphoreId, Service, Step};
+
+use super::{Bodies, Class, Core, Fault, Machinery, Parts, Waiting, later};
+
+/// So many steps at one instant are taken for a program that never lets time pass.
+const MAX_STEPS_AT_AN_INSTANT: u32 = 1_000_000;
+
+struct StepContext<'a, P: Parts> {
+    core: &'a mut Core<P>,
+    who: u32,
+}
+
+impl<P: Parts> Context for StepContext<'_, P>
+where
+    Core<P>: Machinery,
+{
+    fn now(&self) -> Instant {
+        self.core.now
+    }
+
+    fn signal(&mut self, semaphore: SemaphoreId) {
+        self.core.signal(semaphore.0.into(), self.who);
+    }
+
+    fn mark(&mut self, mark: Mark, args: [u64; 2]) {
+        if usize::from(mark.0) < self.core.marks {
+            self.core.record(EventKind::Mark(mark), self.who, args);
+        } else {
+            self.core.fail(self.who, Fault::NoSuchMark(mark.0));
+        }
+    }
+
+    fn timed_out(&self) -> bool {
+        self.core.activity(self.who).timed_out
+    }
+
+    fn answer(&self) -> Result<Instant, Refused> {
+        self.core.activity(self.who).answer
+    }
+
+    fn service(&self) -> Service {
+        self.core.activity(self.who).received
+    }
+}
+
+impl<P: Parts> Core<P>
+where
+    Self: Machinery,
+{
+    /// Calls the activity's body once and does what it asks for.
+    #[inline]
+    pub(crate) fn step(&mut self, who: u32, bodies: &mut Bodies) {
+        self.steps += 1;
+        if self.steps > MAX_STEPS_AT_AN_INSTANT {
+            let (steps, at_ns) = (self.steps, self.now.as_nanos());
+            return self.fail(who, Fault::Livelock { steps, at_ns });
+        }
+        let step = bodies[who as usize].step(&mut StepContext { core: self, who });
+        match step {
+            Step::Charge(service) => self.work(who, service, true),
+            Step::Burn(service) => self.work(who, service, false),
+            Step::SleepUntil(at) => self.sleep(who, at),
+            Step::Wait(semaphore) => {
+                if self.must_wait(who, semaphore.0.into()) {
+                    self.wait(who, Waiting::ForSignal(semaphore.0.into()));
+                }
+            }
+            Step::WaitUntil(semaphore, at) => self.wait_until(who, semaphore.0.into(), at),
+            Step::Yield => {
+                self.next_step_at_once(who);
+                if self.activity(who).class == Class::Thread {
+                    self.yield_now(who);
+                }
+            }
+            Step::BeginReservation => self.begin_reservation(who),
+            Step::EndReservation => self.end_reservation(who),
+            Step::ChangeReservation(asked) => self.change_reservation(who, asked),
+            Step::BeginConstraint(asked) => self.begin_constraint(who, asked),
+            Step::EndConstraint => {
+                self.release_constraint(who);
+                self.next_step_at_once(who);
+            }
+            Step::Finish => {
+                self.release_constraint(who);
+                self.activity_mut(who).waiting = Waiting::ForEver;
+                self.alive -= 1;
+                self.record(EventKind::Finish, who, [0; 2]);
+                if self.activity(who).class != Class::External {
+                    self.leave(who);
+                }
+            }
+            Step::EndRun => self.ended = true,
+        }
+    }
+
+    /// The activity has this much to do before its next step.
+    #[inline]
+    pub(crate) fn work(&mut self, who: u32, service: Service, charging: bool) {
+        let activity = self.activity(who);
+        if activity.class == Class::External {
+            let at = later(self.now, service.as_dedicated_span());
+            return self.timers.set(who, at);
+        }
+        let processor = activity.place();
+        // Somebody else may have the processor: the thread has just moved there.
+        self.settle(processor);
+        let activity = self.activity_mut(who);
+        activity.work = service;
+        activity.charging = charging;
+        self.go_on(processor);
+    }
+
+    /// Nothing to wait for: the next step is due at once.
+    pub(crate) fn next_step_at_once(&mut self, who: u32) {
+        self.work(who, Service::ZERO, false);
+    }
+}
