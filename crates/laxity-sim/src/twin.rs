@@ -97,7 +97,8 @@ impl Twin {
     ///
     /// # Errors
     /// What [`Host::run`] says before anything has run.
-    pub fn load(&self, program: Program, length: Span) -> Result<Machine, HostError> {
+    pub fn load(&self, mut program: Program, length: Span) -> Result<Machine, HostError> {
+        program.seat().map_err(HostError::BadProgram)?;
         let profile = match &self.kind {
             Machinery::Study(profile) => *profile,
             Machinery::Linux(linux) => {

@@ -20,16 +20,14 @@ pub(crate) fn validate(program: &Program, kind: Kind) -> Result<(), HostError> {
     if program.processors == 0 {
         return bad("it asks for no processor; it needs at least one".into());
     }
-    let (activities, semaphores) = (program.activities.len(), program.semaphores.len());
+    let (activities, ports) = (program.activities.len(), program.ports.len());
     if activities >= usize::from(u16::MAX) {
         return bad(format!(
             "{activities} activities; at most 65534 have a number"
         ));
     }
-    if semaphores > usize::from(u16::MAX) + 1 {
-        return bad(format!(
-            "{semaphores} semaphores; at most 65536 have a number"
-        ));
+    if ports > usize::from(u16::MAX) + 1 {
+        return bad(format!("{ports} ports; at most 65536 have a number"));
     }
     if program.marks.len() > MARKS_AT_MOST {
         return bad(format!(

@@ -5,6 +5,7 @@ mod collector;
 pub mod command;
 mod context;
 pub mod map;
+pub(crate) mod port;
 pub(crate) mod run;
 pub(crate) mod semaphore;
 mod supervise;
@@ -13,8 +14,9 @@ pub(crate) mod thread;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::OwnedFd;
 
-use laxity_model::{Host, HostError, Outside, Priority, Program, RunRecord, Span};
+use laxity_model::{Host, HostError, Outside, PortId, Priority, Program, RunRecord, Span};
 
 use crate::enforce::slots::{SlotReport, Timing, calibrate};
 use crate::enforce::witness::WitnessConfig;
@@ -74,6 +76,8 @@ pub struct LiveHost {
     /// Measured once for each processor and kind of confinement.
     timings: BTreeMap<(usize, bool), Timing>,
     slot_reports: Vec<SlotReport>,
+    /// What feeds ports in the next run.
+    feeds: Vec<(PortId, OwnedFd)>,
 }
 
 impl LiveHost {
@@ -84,7 +88,17 @@ impl LiveHost {
             config,
             timings: BTreeMap::new(),
             slot_reports: Vec::new(),
+            feeds: Vec::new(),
         }
+    }
+
+    /// In the next run, this descriptor feeds a port of the program: whenever it can be read, or has come to its end, something arrives,
+    /// whose payload is what `poll` says. There is one such arrival at a time: the next comes when that one was taken and there is still, or
+    /// again, something to be read. The host only looks at it; to read is the body's, from a duplicate.
+    ///
+    /// It is looked at by whoever waits for the port, or by the executor whose handler does; there also between any two jobs.
+    pub fn feed(&mut self, port: PortId, descriptor: OwnedFd) {
+        self.feeds.push((port, descriptor));
     }
 
     /// How it is configured.
@@ -117,8 +131,10 @@ impl Host for LiveHost {
         format!("linux {}", release.trim())
     }
 
-    fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
+    fn run(&mut self, mut program: Program, length: Span) -> Result<RunRecord, HostError> {
         self.slot_reports.clear();
+        let feeds = std::mem::take(&mut self.feeds);
+        program.seat().map_err(HostError::BadProgram)?;
         admit::check(&program, &self.config)?;
         for cpu in self.config.processors.iter().chain([&self.config.external]) {
             let usable = sched::affinity(Tid::current())
@@ -139,7 +155,8 @@ impl Host for LiveHost {
             };
             timings.push(self.timing(slots.cpu, outside)?);
         }
-        let (record, reports) = supervise::run(&self.config, program, admitted, &timings, length)?;
+        let (record, reports) =
+            supervise::run(&self.config, (program, feeds), admitted, &timings, length)?;
         self.slot_reports = reports;
         Ok(record)
     }

@@ -1,16 +1,18 @@
 //! Starts a run's threads, waits for its end, ends it, and restores everything.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use laxity_model::base::ring::{self, Consumer, Producer};
 use laxity_model::{
-    ActivityId, Enforcer, Grant, HostError, Instant, Program, Reservation, RunEnd, RunRecord, Span,
-    Usage,
+    Activity, ActivityId, Enforcer, Grant, HostError, Instant, Placement, PortId, Program,
+    Reservation, RunEnd, RunRecord, Span, Usage,
 };
 
 use super::admit::{self, Admitted, Member};
 use super::collector::{self, Collection};
+use super::port::Ports;
 use super::run::Run;
 use super::thread::{self, Outcome, Start};
 use super::{LiveConfig, map};
@@ -34,7 +36,8 @@ const LOOK_EVERY: Span = Span::from_millis(2);
 /// The threads of a run.
 #[derive(Default)]
 struct Threads {
-    activities: Vec<JoinHandle<Outcome>>,
+    /// By activity; those on an executor have none.
+    activities: Vec<Option<JoinHandle<Outcome>>>,
     dispatchers: Vec<JoinHandle<Dispatched>>,
     bells: Vec<Arc<Bell>>,
     witness: Option<JoinHandle<Testimony>>,
@@ -58,7 +61,7 @@ impl Rings {
 /// Runs an admitted program to its end.
 pub(super) fn run(
     config: &LiveConfig,
-    program: Program,
+    (program, feeds): (Program, Vec<(PortId, OwnedFd)>),
     admitted: Admitted,
     timings: &[Timing],
     length: Span,
@@ -75,7 +78,9 @@ pub(super) fn run(
     sched::set_policy_inherited(own, thread::STARTER).map_err(|error| cannot(&error))?;
     sched::set_affinity(own, &CpuSet::single(config.external)).map_err(|error| cannot(&error))?;
 
-    let run = Arc::new(Run::new(program.activities.len(), &program.semaphores));
+    let ports = Ports::new(&program.ports, feeds)?;
+    let own = program.activities.iter().filter(|a| has_thread(a)).count();
+    let run = Arc::new(Run::new(program.activities.len(), own, ports));
     let members = members(&program);
     let mut grants = admitted.grants.clone();
     let steal_before = proc::steal(&config.processors);
@@ -120,6 +125,7 @@ pub(super) fn run(
         events,
         events_lost,
         usage,
+        ports: run.ports.usage(),
         disturbances: testimony.disturbances,
         witness_wakeups: testimony.wakeups,
         steal,
@@ -157,6 +163,11 @@ fn held_last(grant: Grant, reservation: Option<Reservation>) -> Grant {
         reservation: reservation.unwrap_or(grant.reservation),
         ..grant
     }
+}
+
+/// Whether the activity has a thread of its own; the others are their executor's.
+fn has_thread(activity: &Activity) -> bool {
+    !matches!(activity.placement, Placement::On { .. })
 }
 
 fn members(program: &Program) -> Vec<Member> {
@@ -228,11 +239,15 @@ fn spawn_all(
         .zip(admitted.places)
         .enumerate()
     {
+        if !has_thread(&activity) {
+            threads.activities.push(None);
+            continue;
+        }
         let cpu = match activity.placement {
-            laxity_model::Placement::External => config.external,
+            Placement::External => config.external,
             _ => config.processors[activity.processor.index()],
         };
-        threads.activities.push(thread::spawn(Start {
+        threads.activities.push(Some(thread::spawn(Start {
             id: ActivityId(index as u16),
             activity,
             cpu,
@@ -240,7 +255,7 @@ fn spawn_all(
             ring: rings.next(),
             place,
             marks,
-        })?);
+        })?));
     }
     threads.collector = Some(collector::spawn(
         rings.consumers,
@@ -248,7 +263,7 @@ fn spawn_all(
         Arc::clone(run),
     )?);
     let others = threads.dispatchers.len() + usize::from(threads.witness.is_some());
-    Ok(threads.activities.len() + others)
+    Ok(threads.activities.iter().flatten().count() + others)
 }
 
 /// Waits until all are ready, lets them go, and waits for a reason to end.
@@ -321,8 +336,7 @@ fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
             .join()
             .map_or_else(|_| panicked = true, |done| dispatched.push(done));
     }
-    let count = threads.activities.len();
-    while !threads.activities.iter().all(JoinHandle::is_finished) {
+    while !(threads.activities.iter().flatten()).all(JoinHandle::is_finished) {
         for tid in run.unfinished() {
             // A thread that has ended meanwhile cannot be raised and need not be.
             let _ = sched::set_policy(tid, Policy::Fifo(map::DISPATCHER));
@@ -334,12 +348,13 @@ fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
             clock::sleep_until(clock::now() + Span::from_micros(50));
         }
     }
-    let outcomes: Vec<Outcome> = threads
-        .activities
-        .into_iter()
-        .filter_map(|thread| thread.join().ok())
+    let outcome = |thread: Option<JoinHandle<Outcome>>| match thread {
+        Some(thread) => thread.join(),
+        None => Ok(Outcome::default()),
+    };
+    let outcomes: Vec<Outcome> = (threads.activities.into_iter())
+        .filter_map(|thread| outcome(thread).map_err(|_| panicked = true).ok())
         .collect();
-    panicked |= outcomes.len() != count;
     let testimony = threads.witness.map(JoinHandle::join).transpose();
     let collection = threads.collector.map(JoinHandle::join).transpose();
     match (testimony, collection) {

@@ -6,8 +6,8 @@ use std::thread;
 
 use laxity_model::base::ring::Producer;
 use laxity_model::{
-    Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, Refused, Reservation,
-    ReservationRequest, SemaphoreId, Service, Span, Step, TimeConstraint,
+    Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, PortId, Refused,
+    Reservation, ReservationRequest, Service, Span, Step, TimeConstraint,
 };
 
 use super::context::{LiveContext, Log};
@@ -164,6 +164,7 @@ impl Worker {
                     activity: id,
                 },
                 timed_out: false,
+                arrival: None,
                 answer: Err(Refused::NothingAsked),
                 marks,
                 counts: activity.placement != Placement::External,
@@ -196,7 +197,7 @@ impl Worker {
             Placement::Thread(_) | Placement::Foreign { .. } => {
                 self.context.log.now(EventKind::Dispatch, [0, 0]);
             }
-            Placement::External => {}
+            Placement::External | Placement::On { .. } => {}
         }
         if with_reservation {
             self.begin_reservation()?;
@@ -219,8 +220,8 @@ impl Worker {
             Step::Charge(_) => {}
             Step::Burn(service) => self.burn(service),
             Step::SleepUntil(until) => return Ok(self.sleep(until)),
-            Step::Wait(semaphore) => return Ok(self.wait(semaphore, None)),
-            Step::WaitUntil(semaphore, until) => return Ok(self.wait(semaphore, Some(until))),
+            Step::Wait(port) => return Ok(self.wait(port, None)),
+            Step::WaitUntil(port, until) => return Ok(self.wait(port, Some(until))),
             Step::Yield => thread::yield_now(),
             Step::BeginReservation => return self.begin_reservation(),
             Step::EndReservation => return Ok(self.end_reservation()),
@@ -280,44 +281,54 @@ impl Worker {
                 let args = [until.as_nanos(), 0];
                 self.context.log.now(EventKind::Wake, args);
             }
-            Placement::Deferred | Placement::External => {}
+            Placement::Deferred | Placement::External | Placement::On { .. } => {}
         }
         Flow::Continue
     }
 
-    fn wait(&mut self, id: SemaphoreId, until: Option<Instant>) -> Flow {
+    fn wait(&mut self, id: PortId, until: Option<Instant>) -> Flow {
         if until.is_some() && matches!(self.placement, Placement::Deferred) {
             return self.mistake("a deferred call waits for semaphores only, not for time");
         }
         let run = Arc::clone(&self.context.run);
-        let Some(semaphore) = run.semaphore(id) else {
-            return self.mistake(&format!("semaphore {id} does not exist"));
+        let Some(port) = run.ports.get(id) else {
+            return self.mistake(&format!("semaphore or port {id} does not exist"));
         };
-        let mut taken = semaphore.try_take();
-        if taken.is_none() && until.is_some_and(|until| until <= clock::now()) {
-            self.context.timed_out = true;
-            return Flow::Continue;
-        }
-        if taken.is_none() {
+        let at_once = port.permits.try_take();
+        let is_past = until.is_some_and(|until| until <= clock::now());
+        let waits = at_once.is_none() && !is_past;
+        if waits {
             self.left();
             self.holding.enter_wait();
-            let found = semaphore.take(until);
-            self.holding.leave_wait();
-            match (found, until) {
-                (Taken::One, _) => self.woke(semaphore.last_signal()),
-                (Taken::TimedOut, Some(until)) => self.woke(until),
-                (Taken::TimedOut | Taken::Closed, _) => {}
-            }
-            taken = Some(found);
         }
-        self.context.timed_out = taken == Some(Taken::TimedOut);
-        if taken == Some(Taken::Closed) {
+        let taken = match at_once {
+            Some(taken) => Ok(taken),
+            None if is_past && !run.ports.is_fed(id) => Ok(Taken::TimedOut),
+            None => run.ports.wait(id, until),
+        };
+        if waits {
+            self.holding.leave_wait();
+        }
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                run.fail(error);
+                return Flow::Stop;
+            }
+        };
+        self.context.timed_out = taken == Taken::TimedOut;
+        self.context.arrival = (taken == Taken::One).then(|| port.arrival());
+        match (self.context.arrival, until) {
+            (Some(arrival), _) if waits => self.woke(arrival.at),
+            (None, Some(until)) if waits && taken == Taken::TimedOut => self.woke(until),
+            _ => {}
+        }
+        if taken == Taken::Closed {
             Flow::Stop
         } else {
             Flow::Continue
         }
     }
-
     /// The program is wrong, and the run over.
     fn mistake(&self, what: &str) -> Flow {
         self.context
@@ -344,7 +355,7 @@ impl Worker {
                 log.at(now, EventKind::Wake, args);
                 log.at(now, EventKind::Dispatch, [0, 0]);
             }
-            Placement::External => {}
+            Placement::External | Placement::On { .. } => {}
         }
     }
 

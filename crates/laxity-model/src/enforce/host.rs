@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::base::port::PortUsage;
 use crate::program::Program;
 use crate::{Event, Grant, Instant, Service, Span};
 
@@ -87,6 +88,8 @@ pub struct RunRecord {
     pub events_lost: u64,
     /// By [`ActivityId`](crate::ActivityId).
     pub usage: Vec<Usage>,
+    /// By [`PortId`](crate::PortId).
+    pub ports: Vec<PortUsage>,
     /// What the witness saw; empty in the twin, or where no witness can serve.
     pub disturbances: Vec<Disturbance>,
     /// How often the witness woke; 0 where there was none.

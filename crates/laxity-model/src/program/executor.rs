@@ -45,6 +45,10 @@ pub(super) struct Executor<P, const N: usize = HANDLERS> {
     pub(super) bell: SemaphoreId,
     /// The bell was rung, and the ports have not been looked at since.
     rung: bool,
+    /// Something outside the machine feeds a port that a handler waited for, and is looked at in waits only.
+    polls: bool,
+    /// The last step was such a wait.
+    polled: bool,
     /// Until when nobody more urgent is released, but by an arrival.
     pub(super) until: Instant,
 }
@@ -57,6 +61,8 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
             newcomers: Vec::new(),
             bell,
             rung: false,
+            polls: false,
+            polled: false,
             until: Instant::ZERO,
         }
     }
@@ -154,6 +160,10 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
 
     /// Takes up the next job; the step to wait with if there is none.
     fn next(&mut self, context: &mut dyn Context) -> Result<Option<Step>, ExecutorError> {
+        if self.polls && !core::mem::take(&mut self.polled) {
+            (self.polled, self.rung) = (true, true);
+            return Ok(Some(Step::WaitUntil(self.bell, Instant::ZERO)));
+        }
         self.look(context)?;
         let now = context.now();
         if let Some(handler) = self.handlers.decide(now)? {
@@ -165,7 +175,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         if self.guests.iter().all(Option::is_none) {
             return Ok(Some(Step::Finish));
         }
-        self.rung = true;
+        (self.polled, self.rung) = (true, true);
         Ok(Some(match self.handlers.next_release()? {
             Instant::MAX => Step::Wait(self.bell),
             next => Step::WaitUntil(self.bell, next),
@@ -253,7 +263,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         guest.record(context, EventKind::Block, Instant::ZERO);
         if let Some(port) = wait.port {
             // In this order: what arrives between the two is found, or rings.
-            context.ring(port, self.bell);
+            self.polls |= context.ring(port, self.bell);
             if let Some(arrival) = context.take(port) {
                 self.arrived(context, handler, arrival, now)?;
             }

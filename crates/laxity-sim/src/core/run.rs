@@ -1,6 +1,6 @@
 //! A program under way in a machine, which can be taken from instant to instant.
 
-use laxity_model::{Body, HostError, Instant, Program, RunEnd, RunRecord, Span};
+use laxity_model::{Body, HostError, Instant, Placement, Program, RunEnd, RunRecord, Span};
 
 use super::{Core, Machinery, Parts};
 
@@ -76,6 +76,11 @@ where
     pub(crate) fn begin(mut core: Core<P>, program: Program, length: Span) -> Machine {
         core.begin();
         let end = super::later(core.start, length);
+        for (who, activity) in (0..).zip(&program.activities) {
+            if let Placement::On { .. } = activity.placement {
+                core.leave_to_executor(who);
+            }
+        }
         let activities = program.activities.into_iter();
         let (bodies, names) = activities.map(|own| (own.body, own.name)).unzip();
         Machine(Box::new(Self {

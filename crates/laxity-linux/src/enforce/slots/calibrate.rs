@@ -12,6 +12,7 @@ use laxity_model::{
 use super::gate::ParkSignal;
 use super::seat::{Bell, Seat};
 use super::{DispatcherStart, PHASE, Timing, spawn};
+use crate::host::port::Ports;
 use crate::host::run::Run;
 use crate::os::clock;
 use crate::os::sched::{self, CpuSet, Policy, Restore, Tid};
@@ -83,7 +84,7 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
     sched::set_policy_inherited(Tid::current(), Policy::Fifo(crate::host::map::WITNESS))
         .map_err(|error| HostError::CannotRun(error.to_string()))?;
 
-    let run = Arc::new(Run::new(1, &[]));
+    let run = Arc::new(Run::new(1, 1, Ports::default()));
     let bell = Arc::new(Bell::default());
     let reservation = Reservation::new(Service::from_nanos(LENGTH.as_nanos()), CYCLE)
         .map_err(|error| failed(&error))?;
