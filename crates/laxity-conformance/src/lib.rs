@@ -18,9 +18,11 @@
 
 mod admission;
 mod endings;
+mod executors;
 mod interrupts;
 mod meter;
 mod mistakes;
+mod ports;
 mod records;
 mod requests;
 mod reservations;
@@ -117,10 +119,12 @@ pub struct Case {
 }
 
 /// The whole suite, by subject.
-const SUBJECTS: [&[Case]; 10] = [
+const SUBJECTS: [&[Case]; 12] = [
     threads::CASES,
     interrupts::CASES,
     semaphores::CASES,
+    ports::CASES,
+    executors::CASES,
     timers::CASES,
     service::CASES,
     reservations::CASES,

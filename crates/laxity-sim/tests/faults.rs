@@ -30,11 +30,8 @@ fn one(placement: Placement, steps: &[Step]) -> Program {
 #[test]
 fn ids_that_do_not_exist_are_named() {
     let nowhere = SemaphoreId(3);
-    is_bad(one(thread(8), &[Step::Wait(nowhere)]), "semaphore 3");
-    is_bad(
-        one(thread(8), &[Step::WaitUntil(nowhere, ms(1))]),
-        "semaphore 3",
-    );
+    is_bad(one(thread(8), &[Step::Wait(nowhere)]), "port 3");
+    is_bad(one(thread(8), &[Step::WaitUntil(nowhere, ms(1))]), "port 3");
     let mut program = Program::new(1);
     program.add(
         "culprit",

@@ -78,14 +78,14 @@ impl Context for LiveContext {
         self.log.at(at, EventKind::Signal, [port.0.into(), 0]);
         let room = self.run.ports.put(port, Arrival { at, payload });
         room.unwrap_or_else(|| {
-            self.mistake(format!("semaphore or port {port} does not exist"));
+            self.mistake(format!("port {port} does not exist"));
             false
         })
     }
 
     fn take(&mut self, port: PortId) -> Option<Arrival> {
         let Some(found) = self.run.ports.get(port) else {
-            self.mistake(format!("semaphore or port {port} does not exist"));
+            self.mistake(format!("port {port} does not exist"));
             return None;
         };
         let taken = found.permits.try_take() == Some(Taken::One);

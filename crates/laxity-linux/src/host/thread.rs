@@ -292,7 +292,7 @@ impl Worker {
         }
         let run = Arc::clone(&self.context.run);
         let Some(port) = run.ports.get(id) else {
-            return self.mistake(&format!("semaphore or port {id} does not exist"));
+            return self.mistake(&format!("port {id} does not exist"));
         };
         let at_once = port.permits.try_take();
         let is_past = until.is_some_and(|until| until <= clock::now());

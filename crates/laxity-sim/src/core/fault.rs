@@ -22,7 +22,7 @@ impl Fault {
     pub(crate) fn by(self, name: &str) -> HostError {
         HostError::BadProgram(match self {
             Self::NoSuchPort(port) => {
-                format!("`{name}` uses semaphore or port {port}, which the program does not have")
+                format!("`{name}` uses port {port}, which the program does not have")
             }
             Self::NoSuchActivity(activity) => format!(
                 "`{name}` records something of activity {activity}, which the program does not have"
