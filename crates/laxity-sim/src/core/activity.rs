@@ -2,8 +2,8 @@
 
 use laxity_model::base::port::Arrival;
 use laxity_model::{
-    ActivityId, Grade, Grant, Instant, Outside, Placement, Refused, ReservationRequest, Service,
-    Usage,
+    ActivityId, Event, EventKind, Grade, Grant, Instant, Outside, Placement, ProcessorId, Refused,
+    ReservationRequest, Service, Usage,
 };
 
 use super::Parts;
@@ -120,6 +120,18 @@ impl<P: Parts> Activity<P> {
             }),
             answer: Err(Refused::NothingAsked),
             arrival: None,
+        }
+    }
+
+    /// What happens to it now, as it is recorded.
+    #[inline]
+    pub(crate) fn event(&self, kind: EventKind, at: Instant, args: [u64; 2]) -> Event {
+        Event {
+            at,
+            kind,
+            processor: ProcessorId(self.home),
+            activity: self.id,
+            args,
         }
     }
 

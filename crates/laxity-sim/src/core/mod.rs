@@ -25,8 +25,7 @@ use laxity_model::admission::changes::AdmissionState;
 use laxity_model::enforce::Dispatcher;
 use laxity_model::policy::queue::Links;
 use laxity_model::{
-    Disturbance, Event, EventKind, Instant, ProcessorId, Refused, Reservation, RunEnd, RunRecord,
-    Service, Span,
+    Disturbance, EventKind, Instant, Refused, Reservation, RunEnd, RunRecord, Service, Span,
 };
 
 /// What a kind of machine is made of beyond what the core knows.
@@ -58,7 +57,7 @@ pub(crate) trait Machinery {
     /// The run begins.
     fn begin(&mut self);
     /// What comes before everything else at an instant.
-    fn begin_round(&mut self) {}
+    fn begin_instant(&mut self) {}
     /// A processor is due.
     fn serve(&mut self, processor: usize, bodies: &mut Bodies);
     /// The timer of an activity inside the machine is due.
@@ -155,6 +154,34 @@ impl<P: Parts> Processor<P> {
         self.undecided = true;
     }
 
+    /// Credits what executes with the service it has received up to now.
+    #[inline]
+    pub(crate) fn settle(&mut self, activities: &mut [Activity<P>], now: Instant) {
+        let Some(who) = self.executing else {
+            return;
+        };
+        let received = now.saturating_since(self.working_since);
+        if !received.is_zero() {
+            self.working_since = now;
+            let received = received.as_full_service();
+            activities[who as usize].receive(received, received);
+        }
+    }
+
+    /// What executes goes on with the work it has, once costs are paid.
+    #[inline]
+    pub(crate) fn go_on(&mut self, activities: &[Activity<P>], now: Instant) {
+        self.work_ends = match self.executing {
+            Some(who) => {
+                self.working_since = now.max(self.cost_until);
+                let work = activities[who as usize].work;
+                later(self.working_since, work.as_dedicated_span())
+            }
+            None => Instant::MAX,
+        };
+        self.set_due();
+    }
+
     #[inline]
     pub(crate) fn set_due(&mut self) {
         self.due = P::due(self);
@@ -218,46 +245,20 @@ impl<P: Parts> Core<P> {
         processors.fold(first, Instant::min)
     }
 
-    /// Credits what executes on the processor with the service it has received up to now.
     #[inline]
     pub(crate) fn settle(&mut self, processor: usize) {
-        let place = &mut self.processors[processor];
-        let Some(who) = place.executing else {
-            return;
-        };
-        let received = self.now.saturating_since(place.working_since);
-        if !received.is_zero() {
-            place.working_since = self.now;
-            let received = received.as_full_service();
-            self.activities[who as usize].receive(received, received);
-        }
+        self.processors[processor].settle(&mut self.activities, self.now);
     }
 
-    /// What executes on the processor goes on with the work it has, once costs are paid.
     #[inline]
     pub(crate) fn go_on(&mut self, processor: usize) {
-        let place = &mut self.processors[processor];
-        place.work_ends = match place.executing {
-            Some(who) => {
-                let work = self.activities[who as usize].work;
-                place.working_since = self.now.max(place.cost_until);
-                later(place.working_since, work.as_dedicated_span())
-            }
-            None => Instant::MAX,
-        };
-        place.set_due();
+        self.processors[processor].go_on(&self.activities, self.now);
     }
 
     #[inline]
     pub(crate) fn record(&mut self, kind: EventKind, who: u32, args: [u64; 2]) {
-        let activity = &self.activities[who as usize];
-        self.recorder.record(Event {
-            at: self.now,
-            kind,
-            processor: ProcessorId(activity.home),
-            activity: activity.id,
-            args,
-        });
+        let event = self.activities[who as usize].event(kind, self.now, args);
+        self.recorder.record(event);
     }
 
     /// A handler or deferred call is entered that was to be at `meant`.
@@ -325,57 +326,56 @@ where
         bodies: &mut Bodies,
         until: Instant,
     ) -> Result<Option<RunEnd>, (u32, Fault)> {
-        if self.alive == 0 {
-            return Ok(Some(RunEnd::AllFinished));
-        }
-        loop {
-            let due = self.next_due();
-            if due >= until {
-                return Ok(None);
-            }
+        let mut due = self.next_due();
+        while due < until && !self.ended && self.alive > 0 {
             if due > self.now {
                 self.now = due;
                 self.steps = 0;
+                self.begin_instant();
             }
-            self.round(bodies);
-            if self.ended {
-                return self.fault.map_or(Ok(Some(RunEnd::EndRun)), Err);
-            }
-            if self.alive == 0 {
-                return Ok(Some(RunEnd::AllFinished));
-            }
+            due = self.round(bodies);
+        }
+        match (self.fault, self.ended, self.alive) {
+            (Some(fault), ..) => Err(fault),
+            (None, true, _) => Ok(Some(RunEnd::EndRun)),
+            (None, false, 0) => Ok(Some(RunEnd::AllFinished)),
+            (None, false, _) => Ok(None),
         }
     }
 
-    /// One round of what is due now; the order is that of the crate's documentation.
-    fn round(&mut self, bodies: &mut Bodies) {
-        self.begin_round();
+    /// One round of what is due now; the order is that of the crate's documentation. Tells when something is due next, unless the run ended.
+    #[inline]
+    fn round(&mut self, bodies: &mut Bodies) -> Instant {
+        let now = self.now;
         for processor in 0..self.processors.len() {
-            if self.processors[processor].due <= self.now {
+            if self.processors[processor].due <= now {
                 self.serve(processor, bodies);
                 if self.ended {
-                    return;
+                    return now;
                 }
             }
         }
-        while let Some(who) = self.timers.pop_due(self.now) {
+        while let Some(who) = self.timers.pop_due(now) {
             if self.activity(who).class == Class::External {
                 self.time_is_up(who);
                 self.activity_mut(who).waiting = Waiting::No;
                 self.step(who, bodies);
                 if self.ended {
-                    return;
+                    return now;
                 }
             } else {
                 self.timer_due(who);
             }
         }
         self.before_decisions();
+        let mut due = self.parts.next_due();
         for processor in 0..self.processors.len() {
             if self.processors[processor].undecided {
                 self.decide(processor);
             }
+            due = due.min(self.processors[processor].due);
         }
+        due.min(self.timers.next())
     }
 }
 

@@ -129,7 +129,7 @@ where
         }
     }
 
-    /// The activity has this much to do before its next step.
+    /// The activity has this much to do before its next step. What executes on its processor has been credited with its service until now.
     #[inline]
     pub(crate) fn work(&mut self, who: u32, service: Service, charging: bool) {
         let activity = self.activity(who);
@@ -138,8 +138,6 @@ where
             return self.timers.set(who, at);
         }
         let processor = activity.place();
-        // Somebody else may have the processor: the thread has just moved there.
-        self.settle(processor);
         let activity = self.activity_mut(who);
         activity.work = service;
         activity.charging = charging;

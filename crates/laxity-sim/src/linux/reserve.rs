@@ -56,6 +56,8 @@ impl System {
         if activity.processor != activity.home {
             place.vacate();
             activity.processor = activity.home;
+            let home = activity.place();
+            self.settle(home);
         }
     }
 

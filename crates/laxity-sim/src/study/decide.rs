@@ -6,33 +6,38 @@ use laxity_model::{EventKind, Instant, Priority};
 use super::{Machine, Stack};
 
 impl Machine {
-    #[inline]
+    #[inline(always)]
     pub(super) fn decide_here(&mut self, processor: usize) {
-        self.processors[processor].undecided = false;
         if self.processors[processor].slots.is_some() {
             self.pass_slot_edges(processor);
         }
-        let mut decide_at = Instant::MAX;
-        let next = match self.urgent(processor) {
-            Some(handler_or_deferred) => {
-                self.processors[processor].own.bands.pause(self.now);
-                Some(handler_or_deferred)
-            }
-            None => {
-                let (thread, until) = self.choose_thread(processor);
-                decide_at = until;
-                self.load(processor, thread);
-                thread
-            }
-        };
-        self.processors[processor].own.decide_at = decide_at;
-        if self.processors[processor].executing == next {
-            self.processors[processor].set_due();
+        let now = self.now;
+        let urgent = if self.processors[processor].own.is_urgent() {
+            self.urgent(processor)
         } else {
-            self.settle(processor);
-            self.processors[processor].executing = next;
-            self.go_on(processor);
+            None
+        };
+        let (next, decide_at) = if urgent.is_some() {
+            self.processors[processor].own.bands.pause(now);
+            (urgent, Instant::MAX)
+        } else {
+            let (thread, until) = self.choose_thread(processor);
+            if self.processors[processor].own.thread != thread {
+                self.load(processor, thread);
+            } else if let Some(thread) = thread {
+                self.activities[thread as usize].own.yielded = false;
+            }
+            (thread, until)
+        };
+        let place = &mut self.processors[processor];
+        place.undecided = false;
+        place.own.decide_at = decide_at;
+        if place.executing == next {
+            return place.set_due();
         }
+        place.settle(&mut self.activities, now);
+        place.executing = next;
+        place.go_on(&self.activities, now);
     }
 
     /// The interrupt handler or deferred call that is to execute, if there is one.
@@ -65,7 +70,7 @@ impl Machine {
         self.processors[processor].own.deferred
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose_thread(&mut self, processor: usize) -> (Option<u32>, Instant) {
         let place = &mut self.processors[processor];
         let Some(slots) = &place.slots else {
@@ -94,30 +99,24 @@ impl Machine {
         }
     }
 
-    /// Makes the thread the loaded one; records and charges the switch if it was not.
-    #[inline]
+    /// Makes another thread the loaded one; records and charges the switch.
+    #[inline(always)]
     fn load(&mut self, processor: usize, thread: Option<u32>) {
-        let former = self.processors[processor].own.thread;
-        if former == thread {
-            if let Some(thread) = thread {
-                self.activity_mut(thread).own.yielded = false;
-            }
-            return;
-        }
-        if let Some(former) = former {
-            let activity = self.activity_mut(former);
-            if std::mem::take(&mut activity.own.yielded) {
-                activity.voluntary_switches += 1;
-            } else {
-                activity.involuntary_switches += 1;
-            }
-            self.record(EventKind::Preempt, former, [0; 2]);
+        let now = self.now;
+        let place = &mut self.processors[processor];
+        if let Some(former) = std::mem::replace(&mut place.own.thread, thread) {
+            let activity = &mut self.activities[former as usize];
+            let yielded = std::mem::take(&mut activity.own.yielded);
+            activity.voluntary_switches += u64::from(yielded);
+            activity.involuntary_switches += u64::from(!yielded);
+            let event = activity.event(EventKind::Preempt, now, [0; 2]);
+            self.recorder.record(event);
         }
         if let Some(thread) = thread {
-            self.record(EventKind::Dispatch, thread, [0; 2]);
-            let cost = self.parts.profile.costs.context_switch;
-            self.processors[processor].pay(cost, self.now);
+            let activity = &mut self.activities[thread as usize];
+            let event = activity.event(EventKind::Dispatch, now, [0; 2]);
+            self.recorder.record(event);
+            place.pay(self.parts.profile.costs.context_switch, now);
         }
-        self.processors[processor].own.thread = thread;
     }
 }

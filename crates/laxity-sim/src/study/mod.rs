@@ -3,6 +3,7 @@
 mod decide;
 mod profile;
 
+use profile::Ticks;
 pub use profile::{Costs, Profile};
 
 use laxity_model::enforce::Command;
@@ -21,7 +22,7 @@ pub(crate) type Slots = core::Slots<Carried>;
 pub(crate) struct Study {
     profile: Profile,
     /// When the clock takes a moment from everybody.
-    next_tick: Instant,
+    ticks: Ticks,
 }
 
 /// How a slot table is carried out here.
@@ -71,6 +72,15 @@ impl Stack {
             bands,
             raised: Levels::new(activities),
         }
+    }
+
+    /// Whether there is a handler or deferred call to run.
+    #[inline]
+    const fn is_urgent(&self) -> bool {
+        self.raised.any(u32::MAX)
+            || !self.handlers.is_empty()
+            || self.deferred.is_some()
+            || !self.deferred_queue.is_empty()
     }
 
     /// Takes the interrupt that is to be accepted now: of the highest level raised, if that is above what executes.
@@ -126,7 +136,7 @@ impl Study {
     pub(crate) fn new(profile: Profile) -> Self {
         Self {
             profile,
-            next_tick: profile.costly_tick_after(Instant::ZERO),
+            ticks: Ticks::of(&profile),
         }
     }
 }
@@ -138,7 +148,7 @@ impl Parts for Study {
 
     #[inline]
     fn next_due(&self) -> Instant {
-        self.next_tick
+        self.ticks.next
     }
 
     #[inline]
@@ -172,8 +182,8 @@ impl Machinery for Machine {
     }
 
     #[inline]
-    fn begin_round(&mut self) {
-        if self.parts.next_tick <= self.now {
+    fn begin_instant(&mut self) {
+        if self.parts.ticks.next <= self.now {
             self.tick();
         }
     }
@@ -225,7 +235,7 @@ impl Machinery for Machine {
         self.end_wait(who, WaitEnd::Signal);
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, who: u32) {
         let now = self.now;
         let activity = &mut self.activities[who as usize];
@@ -326,7 +336,7 @@ impl Machine {
             self.processors[processor].pay(cost, self.now);
             self.go_on(processor);
         }
-        self.parts.next_tick = self.parts.profile.costly_tick_after(self.now);
+        self.parts.ticks.pass();
     }
 
     /// Whether the tick that should wake the thread now is lost to an interrupt handler.
@@ -340,7 +350,7 @@ impl Machine {
     }
 
     /// The activity's wait is over: it is ready, raised or queued.
-    #[inline]
+    #[inline(always)]
     fn end_wait(&mut self, who: u32, end: WaitEnd) {
         let now = self.now;
         let activity = &mut self.activities[who as usize];
