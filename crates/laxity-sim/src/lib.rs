@@ -66,7 +66,6 @@ mod supply;
 mod threads;
 mod timers;
 mod twin;
-mod validate;
 
 pub use profile::{Costs, Profile};
 pub use record::Recording;
