@@ -340,7 +340,7 @@ fn recorded(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         Step::Burn(micros(100))
     });
     let handler = program.add("handler", CPU, on(executor, 2), body);
-    let record = host.run(program, crate::stage::NEVER)?;
+    let record = host.admit_and_run(program, crate::stage::NEVER)?;
     ensure!(
         record.ended_by == RunEnd::AllFinished,
         "ended by {:?}",

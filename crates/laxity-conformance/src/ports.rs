@@ -163,7 +163,7 @@ fn from_outside(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         }
     });
     program.add("taker", CPU, LOW, taker);
-    let record = host.run(program, NEVER)?;
+    let record = host.admit_and_run(program, NEVER)?;
     expect_all(&record, &marks(&record, taken), &[1, 2], EACH)
 }
 
@@ -195,7 +195,7 @@ fn several(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         }
     });
     program.add("taker", CPU, HIGH, taker);
-    let record = host.run(program, NEVER)?;
+    let record = host.admit_and_run(program, NEVER)?;
     expect_all(&record, &marks(&record, taken), &[1, 2, 3], EACH)
 }
 

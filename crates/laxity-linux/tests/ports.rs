@@ -86,7 +86,7 @@ fn a_thread_waits_for_a_pipe() {
     let (mut host, reader, writer) = host(port);
     program.add("reader", CPU, THREAD, reads(reader, port, mark));
     let writing = write_slowly(writer);
-    let record = host.run(program, LENGTH).expect("it runs");
+    let record = host.admit_and_run(program, LENGTH).expect("it runs");
     writing.join().expect("all was written");
     assert_eq!(record.ended_by, RunEnd::AllFinished);
     has_read_all(&record, port, mark);
@@ -133,7 +133,7 @@ fn a_handler_waits_for_a_pipe_while_its_executor_is_busy() {
         }
     });
     let writing = write_slowly(writer);
-    let record = host.run(program, LENGTH).expect("it runs");
+    let record = host.admit_and_run(program, LENGTH).expect("it runs");
     writing.join().expect("all was written");
     assert_eq!(record.ended_by, RunEnd::AllFinished);
     has_read_all(&record, port, mark);
@@ -148,7 +148,7 @@ fn a_descriptor_for_no_port_is_refused() {
     let (mut host, _reader, _writer) = host(PortId(3));
     let mut program = Program::new(1);
     program.add("nobody", CPU, THREAD, |_: &mut dyn Context| Step::Finish);
-    let refused = host.run(program, LENGTH);
+    let refused = host.admit_and_run(program, LENGTH);
     assert!(
         matches!(&refused, Err(HostError::BadProgram(why)) if why.contains("port 3")),
         "{refused:?}"

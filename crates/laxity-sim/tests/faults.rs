@@ -10,7 +10,7 @@ use laxity_model::{
 use laxity_sim::{Profile, Twin};
 
 fn outcome(program: Program) -> Result<(), HostError> {
-    let record = Twin::new(Profile::IDEAL).run(program, Span::from_millis(10));
+    let record = Twin::new(Profile::IDEAL).admit_and_run(program, Span::from_millis(10));
     record.map(|_| ())
 }
 

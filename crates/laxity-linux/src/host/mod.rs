@@ -16,8 +16,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::OwnedFd;
 
-use laxity_model::{Host, HostError, Outside, PortId, Priority, Program, RunRecord, Span};
+use laxity_model::admission::{Admitted, Launch, Supply};
+use laxity_model::{Host, HostError, Outside, PortId, Priority, RunRecord, Span};
 
+use self::supervise::Prepared;
+use self::supply::supply;
 use crate::enforce::slots::{SlotReport, Timing, calibrate};
 use crate::enforce::witness::WitnessConfig;
 use crate::os::sched::{self, Tid};
@@ -131,23 +134,29 @@ impl Host for LiveHost {
         format!("linux {}", release.trim())
     }
 
-    fn run(&mut self, mut program: Program, length: Span) -> Result<RunRecord, HostError> {
-        self.slot_reports.clear();
-        let feeds = std::mem::take(&mut self.feeds);
-        program.seat().map_err(HostError::BadProgram)?;
-        admit::check(&program, &self.config)?;
-        for cpu in self.config.processors.iter().chain([&self.config.external]) {
-            let usable = sched::affinity(Tid::current())
-                .map_err(|error| HostError::CannotRun(error.to_string()))?;
-            if !usable.contains(*cpu) {
-                return Err(HostError::CannotRun(format!(
-                    "processor {cpu} may not be used, only {usable}"
-                )));
-            }
+    fn supply(&mut self, _processors: u16) -> Result<Supply, HostError> {
+        let usable = sched::affinity(Tid::current())
+            .map_err(|error| HostError::CannotRun(error.to_string()))?;
+        let config = &self.config;
+        let mut all = config.processors.iter().chain([&config.external]);
+        match all.find(|cpu| !usable.contains(**cpu)) {
+            Some(cpu) => Err(HostError::CannotRun(format!(
+                "processor {cpu} may not be used, only {usable}"
+            ))),
+            None => Ok(supply(self.describe(), config)),
         }
-        let admitted = admit::admit(&program, &self.config)?;
+    }
+
+    fn run(&mut self, admitted: Admitted, length: Span) -> Result<RunRecord, HostError> {
+        self.slot_reports.clear();
+        let Launch {
+            program,
+            slots,
+            grades,
+        } = admitted.launch(&self.describe())?;
+        let (places, slots) = admit::prepare(&program, slots, &self.config);
         let mut timings = Vec::new();
-        for slots in &admitted.slots {
+        for slots in &slots {
             let outside = if slots.confined {
                 Outside::Confined
             } else {
@@ -155,8 +164,15 @@ impl Host for LiveHost {
             };
             timings.push(self.timing(slots.cpu, outside)?);
         }
-        let (record, reports) =
-            supervise::run(&self.config, (program, feeds), admitted, &timings, length)?;
+        let slots = slots.into_iter().zip(timings).collect();
+        let prepared = Prepared {
+            program,
+            feeds: std::mem::take(&mut self.feeds),
+            places,
+            slots,
+            grades,
+        };
+        let (record, reports) = supervise::run(&self.config, prepared, length)?;
         self.slot_reports = reports;
         Ok(record)
     }

@@ -6,16 +6,17 @@ use std::thread::JoinHandle;
 
 use laxity_model::base::ring::{self, Consumer, Producer};
 use laxity_model::{
-    Activity, ActivityId, Enforcer, Grant, HostError, Instant, Placement, PortId, Program,
-    Reservation, RunEnd, RunRecord, Span, Usage,
+    Activity, ActivityId, Enforcer, Grade, HostError, Instant, Placement, PortId, Program, RunEnd,
+    RunRecord, Span, Usage,
 };
 
-use super::admit::{self, Admitted, Member};
+use super::admit::{Granted, ProcessorSlots};
 use super::collector::{self, Collection};
 use super::port::Ports;
 use super::run::Run;
 use super::thread::{self, Outcome, Start};
 use super::{LiveConfig, map};
+use crate::enforce::holding::Place;
 use crate::enforce::slots::{
     self, Bell, Dispatched, DispatcherStart, ParkSignal, SlotReport, Timing,
 };
@@ -58,12 +59,22 @@ impl Rings {
     }
 }
 
+/// Everything that a run begins with.
+pub(super) struct Prepared {
+    pub(super) program: Program,
+    /// What feeds its ports from outside.
+    pub(super) feeds: Vec<(PortId, OwnedFd)>,
+    /// By activity.
+    pub(super) places: Vec<Place>,
+    pub(super) slots: Vec<(ProcessorSlots, Timing)>,
+    /// By activity, if it asked for a reservation.
+    pub(super) grades: Vec<Option<Grade>>,
+}
+
 /// Runs an admitted program to its end.
 pub(super) fn run(
     config: &LiveConfig,
-    (program, feeds): (Program, Vec<(PortId, OwnedFd)>),
-    admitted: Admitted,
-    timings: &[Timing],
+    mut prepared: Prepared,
     length: Span,
 ) -> Result<(RunRecord, Vec<SlotReport>), HostError> {
     let cannot = |error: &dyn std::fmt::Display| HostError::CannotRun(error.to_string());
@@ -78,14 +89,16 @@ pub(super) fn run(
     sched::set_policy_inherited(own, thread::STARTER).map_err(|error| cannot(&error))?;
     sched::set_affinity(own, &CpuSet::single(config.external)).map_err(|error| cannot(&error))?;
 
-    let ports = Ports::new(&program.ports, feeds)?;
+    let program = &prepared.program;
+    let ports = Ports::new(&program.ports, std::mem::take(&mut prepared.feeds))?;
     let own = program.activities.iter().filter(|a| has_thread(a)).count();
     let run = Arc::new(Run::new(program.activities.len(), own, ports));
-    let members = members(&program);
-    let mut grants = admitted.grants.clone();
+    let graded = program.activities.iter().zip(prepared.grades.drain(..));
+    let granted = graded.map(|(activity, grade)| Granted::of(activity, grade, config));
+    let granted: Vec<Option<Granted>> = granted.collect();
     let steal_before = proc::steal(&config.processors);
     let mut threads = Threads::default();
-    let started = spawn_all(config, program, admitted, timings, &run, &mut threads);
+    let started = spawn_all(config, prepared, &run, &mut threads);
     let span = started.and_then(|expected| supervise(&run, &watch, expected, length));
     let ended = end_all(&run, threads);
     // When nobody runs any more: until then service was received and events were recorded.
@@ -101,17 +114,18 @@ pub(super) fn run(
         mut testimony,
         collection,
     } = ended?;
-    grade_again(&mut grants, &members, config);
     let (events, events_lost) = collection.finish();
     let usage = outcomes
         .into_iter()
-        .zip(grants)
-        .map(|(outcome, grant)| Usage {
+        .zip(granted)
+        .map(|(outcome, granted)| Usage {
             service: outcome.usage.service,
             voluntary_switches: outcome.usage.voluntary_switches,
             involuntary_switches: outcome.usage.involuntary_switches,
             page_faults: outcome.usage.page_faults,
-            grant: grant.map(|grant| held_last(grant, outcome.reservation)),
+            grant: granted
+                .zip(outcome.reservation)
+                .map(|(granted, held)| granted.of_reservation(held)),
         })
         .collect();
     let steal = proc::steal(&config.processors)
@@ -133,17 +147,6 @@ pub(super) fn run(
     Ok((record, reports))
 }
 
-/// Somebody may have come meanwhile: a grant is as good as its worst moment that was seen.
-fn grade_again(grants: &mut [Option<Grant>], members: &[Member], config: &LiveConfig) {
-    for (grant, later) in grants.iter_mut().zip(admit::grade_all(members, config)) {
-        if let (Some(grant), Some(later)) = (grant, later)
-            && grant.grade == laxity_model::Grade::Enforced
-        {
-            grant.grade = later.grade;
-        }
-    }
-}
-
 /// What the dispatchers did; what they saw joins what the witness saw, by time.
 fn gather(dispatched: Vec<Dispatched>, testimony: &mut Testimony) -> Vec<SlotReport> {
     let mut reports = Vec::new();
@@ -157,42 +160,24 @@ fn gather(dispatched: Vec<Dispatched>, testimony: &mut Testimony) -> Vec<SlotRep
     reports
 }
 
-/// The grant with the reservation that was changed to last.
-fn held_last(grant: Grant, reservation: Option<Reservation>) -> Grant {
-    Grant {
-        reservation: reservation.unwrap_or(grant.reservation),
-        ..grant
-    }
-}
-
 /// Whether the activity has a thread of its own; the others are their executor's.
 fn has_thread(activity: &Activity) -> bool {
     !matches!(activity.placement, Placement::On { .. })
 }
 
-fn members(program: &Program) -> Vec<Member> {
-    program.activities.iter().map(Member::of).collect()
-}
-
 /// For how long `SCHED_DEADLINE` threads, which outrank even the witness, may have a processor in one piece: all their budgets, each
 /// noticed as used up at the next tick only.
 fn outranking(program: &Program) -> Span {
-    let requests = program
-        .activities
-        .iter()
-        .filter_map(|activity| activity.reservation);
-    let budgets = requests.filter(|request| request.enforcer == Enforcer::Deadline);
+    let budgets = program.askers(Enforcer::Deadline);
     budgets
-        .map(|request| request.reservation.service().as_dedicated_span() + clock::tick())
+        .map(|(_, _, reservation)| reservation.service().as_dedicated_span() + clock::tick())
         .sum()
 }
 
 /// Starts everything; returns how many threads will report ready.
 fn spawn_all(
     config: &LiveConfig,
-    program: Program,
-    admitted: Admitted,
-    timings: &[Timing],
+    prepared: Prepared,
     run: &Arc<Run>,
     threads: &mut Threads,
 ) -> Result<usize, HostError> {
@@ -200,18 +185,24 @@ fn spawn_all(
         capacity: config.ring_capacity,
         consumers: Vec::new(),
     };
+    let Prepared {
+        program,
+        places,
+        slots,
+        ..
+    } = prepared;
     let marks = program.marks.len();
     let outranked_by = outranking(&program);
-    for (slots, timing) in admitted.slots.into_iter().zip(timings) {
+    for (slots, timing) in slots {
         threads.bells.push(Arc::clone(&slots.bell));
         threads.dispatchers.push(slots::spawn(DispatcherStart {
             cpu: slots.cpu,
-            processor: slots.processor,
-            table: slots.table,
-            desk: Some((slots.desk, slots.costs)),
+            processor: slots.plan.processor,
+            table: slots.plan.table.clone(),
+            desk: Some((slots.desk, slots.plan)),
             seats: slots.seats,
             bell: slots.bell,
-            timing: *timing,
+            timing,
             makes_up: true,
             tolerance: config.witness.map(|witness| witness.tolerance),
             ring: rings.next(),
@@ -233,12 +224,7 @@ fn spawn_all(
             Arc::clone(run),
         )?);
     }
-    for (index, (activity, place)) in program
-        .activities
-        .into_iter()
-        .zip(admitted.places)
-        .enumerate()
-    {
+    for (index, (activity, place)) in program.activities.into_iter().zip(places).enumerate() {
         if !has_thread(&activity) {
             threads.activities.push(None);
             continue;

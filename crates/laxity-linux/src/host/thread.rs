@@ -7,7 +7,7 @@ use std::thread;
 use laxity_model::base::ring::Producer;
 use laxity_model::{
     Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, PortId, Refused,
-    Reservation, ReservationRequest, Service, Span, Step, TimeConstraint,
+    Reservation, Service, Span, Step, TimeConstraint,
 };
 
 use super::context::{LiveContext, Log};
@@ -62,13 +62,17 @@ pub(crate) fn spawn(start: Start) -> Result<thread::JoinHandle<Outcome>, HostErr
         .spawn(move || {
             let run = Arc::clone(&start.run);
             let name = start.activity.name.clone();
+            let request = start.activity.reservation;
             let id = start.id;
             run.enter(id);
             let result = panic::catch_unwind(AssertUnwindSafe(|| Worker::live(start)));
             let outcome = match result {
                 Ok(Ok(outcome)) => outcome,
                 // A thread that was starved until the end is raised by whoever ends the run, perhaps while it lowers itself.
-                Ok(Err(error)) if run.ended() && error.is_without_effect() => Outcome::default(),
+                Ok(Err(error)) if run.ended() && error.is_without_effect() => Outcome {
+                    reservation: request.map(|request| request.reservation),
+                    ..Outcome::default()
+                },
                 Ok(Err(error)) => {
                     run.fail(error.about(&name));
                     Outcome::default()
@@ -109,7 +113,8 @@ enum Flow {
 
 struct Worker {
     placement: Placement,
-    reservation: Option<ReservationRequest>,
+    /// It declares a reservation.
+    reserves: bool,
     context: LiveContext,
     holding: Holding,
     /// What a handler or deferred call had received when it was entered; `None` outside it.
@@ -155,7 +160,7 @@ impl Worker {
         }
         let mut worker = Self {
             placement: activity.placement,
-            reservation: activity.reservation,
+            reserves: activity.reservation.is_some(),
             context: LiveContext {
                 run,
                 log: Log {
@@ -181,9 +186,10 @@ impl Worker {
             worker.steps(&mut *body)?;
         }
         worker.holding.end();
+        let asked = activity.reservation.map(|request| request.reservation);
         Ok(Outcome {
             usage: ThreadUsage::now().since(before),
-            reservation: worker.reservation.map(|request| request.reservation),
+            reservation: worker.holding.reservation().or(asked),
         })
     }
 
@@ -381,13 +387,10 @@ impl Worker {
     }
 
     fn change_reservation(&mut self, asked: Reservation) -> Result<Flow, HoldError> {
-        let Some(request) = &mut self.reservation else {
+        if !self.reserves {
             return Ok(self.mistake("an activity changed a reservation that it does not declare"));
-        };
-        self.context.answer = self.holding.change(asked)?;
-        if self.context.answer.is_ok() {
-            request.reservation = asked;
         }
+        self.context.answer = self.holding.change(asked)?;
         let args = [asked.service().as_nanos(), asked.period().as_nanos()];
         self.record_answer(EventKind::ReservationChange, args);
         if let Ok(from) = self.context.answer {
@@ -425,7 +428,7 @@ impl Worker {
     }
 
     fn end_reservation(&mut self) -> Flow {
-        if self.reservation.is_none() {
+        if !self.reserves {
             return self.mistake("an activity ended a reservation that it does not declare");
         }
         if self.holding.holds() {
@@ -438,9 +441,9 @@ impl Worker {
     }
 
     fn begin_reservation(&mut self) -> Result<Flow, HoldError> {
-        let Some(request) = self.reservation else {
+        if !self.reserves {
             return Ok(self.mistake("an activity began a reservation that it does not declare"));
-        };
+        }
         if self.recorded {
             return Ok(Flow::Continue);
         }
@@ -448,12 +451,13 @@ impl Worker {
         let from = clock::now();
         self.holding.begin()?;
         self.recorded = true;
-        let reservation = request.reservation;
-        let args = [
-            reservation.service().as_nanos(),
-            reservation.period().as_nanos(),
-        ];
-        self.context.log.at(from, EventKind::ReservationBegin, args);
+        if let Some(reservation) = self.holding.reservation() {
+            let args = [
+                reservation.service().as_nanos(),
+                reservation.period().as_nanos(),
+            ];
+            self.context.log.at(from, EventKind::ReservationBegin, args);
+        }
         Ok(Flow::Continue)
     }
 }

@@ -1,8 +1,6 @@
 //! The executors of a program: declared, and seated before it runs.
 
 use alloc::boxed::Box;
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -62,11 +60,10 @@ impl Program {
         ExecutorId((self.executors.len() - 1) as u16)
     }
 
-    /// The activity that an executor is; `None` if there is no such executor, or the program was [seated](Self::seat).
-    #[must_use]
-    pub fn activity_of(&self, executor: ExecutorId) -> Option<ActivityId> {
-        let declared = self.executors.get(executor.index());
-        declared.map(|declared| declared.activity)
+    /// The executors, each with the activity that it is.
+    pub fn executors(&self) -> impl Iterator<Item = (ExecutorId, ActivityId)> {
+        let activities = self.executors.iter().map(|declared| declared.activity);
+        (0..=u16::MAX).map(ExecutorId).zip(activities)
     }
 
     /// The tasks of those that are placed on an executor, with their activities; those without one are left out.
@@ -74,11 +71,11 @@ impl Program {
         &self,
         executor: ExecutorId,
     ) -> impl Iterator<Item = (ActivityId, Task)> + use<'_> {
-        let activities = (0..=u16::MAX).map(ActivityId).zip(&self.activities);
-        activities.filter_map(move |(id, activity)| match activity.placement {
-            Placement::On { executor: on, task } if on == executor => Some((id, task?)),
-            _ => None,
-        })
+        self.numbered()
+            .filter_map(move |(id, activity)| match activity.placement {
+                Placement::On { executor: on, task } if on == executor => Some((id, task?)),
+                _ => None,
+            })
     }
 
     /// What an executor's policy says of the tasks on it, if its activity gets this supply.
@@ -99,39 +96,20 @@ impl Program {
     }
 
     /// Moves the bodies of all activities that are placed on an executor there. What is left of them has nothing to run: hosts start no
-    /// such activity. Hosts call it when they begin.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that says what is wrong with the program.
-    pub fn seat(&mut self) -> Result<(), String> {
+    /// such activity.
+    pub(crate) fn seat(&mut self) {
         let mut executors = core::mem::take(&mut self.executors);
-        let executing: Vec<ActivityId> = executors.iter().map(|e| e.activity).collect();
         for (id, activity) in (0..=u16::MAX).map(ActivityId).zip(&mut self.activities) {
-            let Placement::On { executor, task } = activity.placement else {
-                continue;
-            };
-            let (name, reserves) = (&activity.name, activity.reservation.is_some());
-            let Some(declared) = executors.get_mut(executor.index()) else {
-                return Err(format!(
-                    "`{name}` is on executor {executor}, which the program does not have"
-                ));
-            };
-            if executing.contains(&id) {
-                return Err(format!("`{name}` is an executor, and placed on one"));
+            if let Placement::On { executor, task } = activity.placement
+                && let Some(declared) = executors.get_mut(executor.index())
+            {
+                let body = core::mem::replace(&mut activity.body, Box::new(absent));
+                let deadline = task.map(|task| task.deadline());
+                declared.body.place(id, deadline, body);
             }
-            if reserves {
-                return Err(format!(
-                    "`{name}` asks for a reservation but is on an executor: only threads hold one"
-                ));
-            }
-            let body = core::mem::replace(&mut activity.body, Box::new(absent));
-            let deadline = task.map(|task| task.deadline());
-            declared.body.place(id, deadline, body);
         }
         for declared in executors {
             self.activities[declared.activity.index()].body = declared.body;
         }
-        Ok(())
     }
 }

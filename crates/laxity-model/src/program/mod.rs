@@ -10,17 +10,21 @@ mod executors;
 mod hosted;
 mod reservation;
 mod shortage;
+mod work;
 
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 pub use constraint::{Refused, TimeConstraint, TimeConstraintError};
+pub(crate) use reservation::outranks;
 pub use reservation::{
     Enforcer, Grade, Grant, Outside, Reservation, ReservationError, ReservationRequest,
 };
 pub(crate) use shortage::Share;
 pub use shortage::Shortage;
+pub use work::Work;
 
 use crate::analysis::Task;
 use crate::base::port::{Arrival, PortKind};
@@ -208,9 +212,19 @@ pub struct Activity {
 
 /// A semaphore counts no further.
 const MOST_COUNTED: u32 = (1 << 31) - 1;
+impl fmt::Debug for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Activity")
+            .field("name", &self.name)
+            .field("processor", &self.processor)
+            .field("placement", &self.placement)
+            .field("reservation", &self.reservation)
+            .finish_non_exhaustive()
+    }
+}
 
 /// What a host runs.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Program {
     /// How many processors it is written for; activities name them 0 to this − 1.
     pub processors: u16,
@@ -218,12 +232,14 @@ pub struct Program {
     pub activities: Vec<Activity>,
     /// What each port keeps; a [`PortId`] is an index into this list.
     pub ports: Vec<PortKind>,
-    /// The executors, until they are [seated](Self::seat).
+    /// The executors, until the program is launched.
     executors: Vec<executors::Declared>,
     /// The names of the application's own events; a [`Mark`] is an index into this list.
     pub marks: Vec<String>,
     /// Threads without a reservation that may ask for time constraints.
     pub constrained: Vec<ActivityId>,
+    /// What is known of the work of activities before they run; see [`Self::declare_work`].
+    pub work: Vec<(ActivityId, Work)>,
 }
 
 impl Program {
@@ -257,6 +273,29 @@ impl Program {
     pub fn push(&mut self, activity: Activity) -> ActivityId {
         self.activities.push(activity);
         ActivityId((self.activities.len() - 1) as u16)
+    }
+
+    /// Says what work an activity will have, in place of what was said before. Admission charges it to the slots below it; what it is not
+    /// told of, it can only name.
+    pub fn declare_work(&mut self, activity: ActivityId, work: Work) {
+        self.work.retain(|(known, _)| *known != activity);
+        self.work.push((activity, work));
+    }
+
+    /// The activities with their ids, in order.
+    pub fn numbered(&self) -> impl Iterator<Item = (ActivityId, &Activity)> {
+        (0..=u16::MAX).map(ActivityId).zip(&self.activities)
+    }
+
+    /// The activities that ask this enforcer for a reservation, in order.
+    pub fn askers(
+        &self,
+        enforcer: Enforcer,
+    ) -> impl Iterator<Item = (ActivityId, &Activity, Reservation)> {
+        self.numbered().filter_map(move |(id, activity)| {
+            let request = activity.reservation?;
+            (request.enforcer == enforcer).then_some((id, activity, request.reservation))
+        })
     }
 
     /// Adds a semaphore with this count: a port that only counts.

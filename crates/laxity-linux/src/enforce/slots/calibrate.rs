@@ -5,9 +5,7 @@ use std::thread;
 
 use laxity_model::base::ring;
 use laxity_model::policy::slots::{Slot, SlotTable};
-use laxity_model::{
-    ActivityId, HostError, Instant, Outside, ProcessorId, Reservation, Service, Span,
-};
+use laxity_model::{ActivityId, HostError, Instant, Outside, ProcessorId, Span};
 
 use super::gate::ParkSignal;
 use super::seat::{Bell, Seat};
@@ -86,14 +84,7 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
 
     let run = Arc::new(Run::new(1, 1, Ports::default()));
     let bell = Arc::new(Bell::default());
-    let reservation = Reservation::new(Service::from_nanos(LENGTH.as_nanos()), CYCLE)
-        .map_err(|error| failed(&error))?;
-    let seat = Arc::new(Seat::new(
-        ActivityId(0),
-        reservation,
-        outside,
-        Arc::clone(&bell),
-    ));
+    let seat = Arc::new(Seat::new(ActivityId(0), outside, Arc::clone(&bell)));
     let slot = Slot {
         start: Span::ZERO,
         length: LENGTH,
