@@ -56,7 +56,6 @@ pub mod linux;
 mod study;
 mod supply;
 mod twin;
-mod validate;
 
 pub use core::{Machine, Recording};
 pub use study::{Costs, Profile};

@@ -59,6 +59,11 @@ fn in_turn(mut machines: Vec<Machine>) -> Result<Vec<RunRecord>, HostError> {
     machines.into_iter().map(Machine::finish).collect()
 }
 
+fn load(mut twin: Twin, program: Program) -> Result<Machine, HostError> {
+    let admitted = twin.admit(program)?;
+    twin.load(admitted, LENGTH)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Stepped in turn on one calendar, machines of all kinds leave the records that they leave alone.
@@ -68,10 +73,10 @@ proptest! {
     ) {
         let pairs = || loads.iter().flat_map(|load| twins().map(|twin| (twin, *load)));
         let alone: Result<Vec<RunRecord>, HostError> = pairs()
-            .map(|(mut twin, (period, work))| twin.run(program(period, work), LENGTH))
+            .map(|(mut twin, (period, work))| twin.admit_and_run(program(period, work), LENGTH))
             .collect();
         let machines: Result<Vec<Machine>, HostError> = pairs()
-            .map(|(twin, (period, work))| twin.load(program(period, work), LENGTH))
+            .map(|(twin, (period, work))| load(twin, program(period, work)))
             .collect();
         prop_assert_eq!(in_turn(machines?)?, alone?);
     }
@@ -80,7 +85,7 @@ proptest! {
 #[test]
 fn a_machine_goes_as_far_as_it_is_told_and_no_further_than_its_end() -> Result<(), HostError> {
     for twin in twins() {
-        let mut machine = twin.load(program(1_000, 100), LENGTH)?;
+        let mut machine = load(twin, program(1_000, 100))?;
         let begun = machine.next_due().expect("the program begins");
         let middle = begun + Span::from_millis(50);
         machine.advance(middle)?;
@@ -105,7 +110,7 @@ fn what_a_body_did_wrong_ends_its_machine_where_it_happened() {
         }
         Step::Wait(laxity_model::SemaphoreId(7))
     });
-    let machine = Twin::new(Profile::IDEAL).load(wrong, LENGTH);
+    let machine = load(Twin::new(Profile::IDEAL), wrong);
     let mut machine = machine.expect("nothing is wrong yet");
     assert_eq!(machine.advance(Instant::from_millis(20)), Ok(()));
     for until in [21, 22] {

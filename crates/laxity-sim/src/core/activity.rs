@@ -1,5 +1,6 @@
 //! What the core knows of one activity.
 
+use laxity_model::base::port::Arrival;
 use laxity_model::{
     ActivityId, Event, EventKind, Grade, Grant, Instant, Outside, Placement, ProcessorId, Refused,
     ReservationRequest, Service, Usage,
@@ -23,7 +24,8 @@ impl Class {
             Placement::Interrupt(level) => Self::Interrupt(level.0),
             Placement::Deferred => Self::Deferred,
             Placement::Thread(_) | Placement::Foreign { .. } => Self::Thread,
-            Placement::External => Self::External,
+            // What is on an executor never begins here.
+            Placement::External | Placement::On { .. } => Self::External,
         }
     }
 }
@@ -34,9 +36,9 @@ pub(crate) enum Waiting {
     /// Nothing: it runs or could run.
     No,
     ForTime,
-    /// For this semaphore.
+    /// For an arrival at this port.
     ForSignal(u32),
-    /// For this semaphore, with a timer set.
+    /// For an arrival at this port, with a timer set.
     ForEither(u32),
     /// It has finished.
     ForEver,
@@ -79,6 +81,8 @@ pub(crate) struct Activity<P: Parts> {
     pub(crate) held: Option<Box<Held>>,
     /// What became of what it asked for last.
     pub(crate) answer: Result<Instant, Refused>,
+    /// What its last wait for a port took.
+    pub(crate) arrival: Option<Arrival>,
 }
 
 impl<P: Parts> Activity<P> {
@@ -115,6 +119,7 @@ impl<P: Parts> Activity<P> {
                 })
             }),
             answer: Err(Refused::NothingAsked),
+            arrival: None,
         }
     }
 

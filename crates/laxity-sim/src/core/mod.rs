@@ -19,7 +19,7 @@ pub use record::Recording;
 pub use run::Machine;
 pub(crate) use run::{Bodies, Loaded};
 pub(crate) use timers::Timers;
-pub(crate) use wait::Semaphore;
+pub(crate) use wait::Port;
 
 use laxity_model::admission::changes::AdmissionState;
 use laxity_model::enforce::Dispatcher;
@@ -71,8 +71,8 @@ pub(crate) trait Machinery {
     fn set_timer(&mut self, who: u32, at: Instant);
     /// Clears a timer that is not in the core's calendar.
     fn clear_timer(&mut self, _who: u32) {}
-    /// Who is to be served first of those who wait for a semaphore.
-    fn first_waiter(&self, semaphore: u32) -> Option<u32>;
+    /// Who is to be served first of those who wait at a port.
+    fn first_waiter(&self, port: u32) -> Option<u32>;
     /// The wait of an activity inside the machine was ended by a signal that `by` gave.
     fn signalled(&mut self, who: u32, by: u32);
     /// Who executes gives its processor up: for what it waits for, or for ever.
@@ -194,7 +194,7 @@ pub(crate) struct Core<P: Parts> {
     /// Those of the program, and then the host's own.
     pub(crate) activities: Vec<Activity<P>>,
     pub(crate) processors: Vec<Processor<P>>,
-    pub(crate) semaphores: Vec<Semaphore>,
+    pub(crate) ports: Vec<Port>,
     /// Of what is outside the machine; of what is inside, where the machinery has no timers of its own.
     pub(crate) timers: Timers,
     /// Everybody waits in one queue at most.
@@ -220,15 +220,11 @@ impl<P: Parts> Core<P> {
         activities: Vec<Activity<P>>,
         processors: Vec<Processor<P>>,
     ) -> Self {
-        let semaphores = program
-            .semaphores
-            .iter()
-            .map(|count| Semaphore::new(*count));
         Self {
             now: start,
             start,
             processors,
-            semaphores: semaphores.collect(),
+            ports: program.ports.iter().copied().map(Port::new).collect(),
             timers: Timers::new(activities.len()),
             links: Links::new(activities.len()),
             recorder: Recorder::new(recording),
@@ -289,6 +285,13 @@ impl<P: Parts> Core<P> {
         &mut self.activities[who as usize]
     }
 
+    /// The activity is on an executor, which runs it: here it never begins.
+    fn leave_to_executor(&mut self, who: u32) {
+        self.timers.clear(who);
+        self.activity_mut(who).waiting = Waiting::ForEver;
+        self.alive -= 1;
+    }
+
     /// The run is over because of this.
     pub(crate) fn fail(&mut self, who: u32, fault: Fault) {
         self.ended = true;
@@ -303,6 +306,7 @@ impl<P: Parts> Core<P> {
             end: self.now,
             ended_by,
             usage: activities.map(Activity::usage).collect(),
+            ports: self.ports.iter().map(|port| port.state.usage()).collect(),
             events: self.recorder.events,
             events_lost: self.recorder.lost,
             disturbances,

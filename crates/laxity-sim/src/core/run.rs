@@ -1,6 +1,6 @@
 //! A program under way in a machine, which can be taken from instant to instant.
 
-use laxity_model::{Body, HostError, Instant, Program, RunEnd, RunRecord, Span};
+use laxity_model::{Body, HostError, Instant, Placement, Program, RunEnd, RunRecord, Span};
 
 use super::{Core, Machinery, Parts};
 
@@ -11,7 +11,7 @@ pub(crate) type Bodies = [Box<dyn Body>];
 /// first goes first.
 ///
 /// ```
-/// use laxity_model::{Context, Instant, Placement, Priority, ProcessorId, Program, Service, Span, Step};
+/// use laxity_model::{Context, Host, Instant, Placement, Priority, ProcessorId, Program, Service, Span, Step};
 /// use laxity_sim::{Profile, Twin};
 ///
 /// let mut program = Program::new(1);
@@ -19,7 +19,9 @@ pub(crate) type Bodies = [Box<dyn Body>];
 /// program.add("spinner", ProcessorId(0), thread, |_: &mut dyn Context| {
 ///     Step::Burn(Service::from_millis(1))
 /// });
-/// let mut machine = Twin::new(Profile::IDEAL).load(program, Span::from_millis(20))?;
+/// let mut twin = Twin::new(Profile::IDEAL);
+/// let admitted = twin.admit(program)?;
+/// let mut machine = twin.load(admitted, Span::from_millis(20))?;
 /// machine.advance(Instant::from_millis(5))?;
 /// assert!(machine.next_due() >= Some(Instant::from_millis(5)));
 /// assert_eq!(machine.finish()?.usage[0].service, Service::from_millis(20));
@@ -76,6 +78,11 @@ where
     pub(crate) fn begin(mut core: Core<P>, program: Program, length: Span) -> Machine {
         core.begin();
         let end = super::later(core.start, length);
+        for (who, activity) in (0..).zip(&program.activities) {
+            if let Placement::On { .. } = activity.placement {
+                core.leave_to_executor(who);
+            }
+        }
         let activities = program.activities.into_iter();
         let (bodies, names) = activities.map(|own| (own.body, own.name)).unzip();
         Machine(Box::new(Self {

@@ -1,6 +1,9 @@
 //! Calling a body, what it may do meanwhile, and doing what its step asks for.
 
-use laxity_model::{Context, EventKind, Instant, Mark, Refused, SemaphoreId, Service, Step};
+use laxity_model::base::port::Arrival;
+use laxity_model::{
+    ActivityId, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Step,
+};
 
 use super::{Bodies, Class, Core, Fault, Machinery, Parts, Waiting, later};
 
@@ -20,16 +23,34 @@ where
         self.core.now
     }
 
-    fn signal(&mut self, semaphore: SemaphoreId) {
-        self.core.signal(semaphore.0.into(), self.who);
+    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
+        self.core.put(port.0.into(), payload, self.who)
+    }
+
+    fn take(&mut self, port: PortId) -> Option<Arrival> {
+        self.core.take(port.0.into(), self.who)
+    }
+
+    fn arrival(&self) -> Option<Arrival> {
+        self.core.activity(self.who).arrival
+    }
+
+    fn ring(&mut self, port: PortId, bell: SemaphoreId) -> bool {
+        self.core.set_bell(port.0.into(), bell.0.into(), self.who);
+        false
     }
 
     fn mark(&mut self, mark: Mark, args: [u64; 2]) {
-        if usize::from(mark.0) < self.core.marks {
-            self.core.record(EventKind::Mark(mark), self.who, args);
-        } else {
-            self.core.fail(self.who, Fault::NoSuchMark(mark.0));
-        }
+        self.core
+            .record_for(self.who, self.who, EventKind::Mark(mark), args);
+    }
+
+    fn record_of(&mut self, hosted: ActivityId, kind: EventKind, args: [u64; 2]) {
+        self.core.record_for(self.who, hosted.0.into(), kind, args);
+    }
+
+    fn fail(&mut self, what: &'static str) {
+        self.core.fail(self.who, Fault::Body(what));
     }
 
     fn timed_out(&self) -> bool {
@@ -49,6 +70,19 @@ impl<P: Parts> Core<P>
 where
     Self: Machinery,
 {
+    /// A body records something of itself or of one that it hosts.
+    fn record_for(&mut self, who: u32, whose: u32, kind: EventKind, args: [u64; 2]) {
+        match kind {
+            EventKind::Mark(mark) if usize::from(mark.0) >= self.marks => {
+                self.fail(who, Fault::NoSuchMark(mark.0));
+            }
+            _ if whose as usize >= self.activities.len() => {
+                self.fail(who, Fault::NoSuchActivity(whose as u16));
+            }
+            _ => self.record(kind, whose, args),
+        }
+    }
+
     /// Calls the activity's body once and does what it asks for.
     #[inline]
     pub(crate) fn step(&mut self, who: u32, bodies: &mut Bodies) {
@@ -62,12 +96,12 @@ where
             Step::Charge(service) => self.work(who, service, true),
             Step::Burn(service) => self.work(who, service, false),
             Step::SleepUntil(at) => self.sleep(who, at),
-            Step::Wait(semaphore) => {
-                if self.must_wait(who, semaphore.0.into()) {
-                    self.wait(who, Waiting::ForSignal(semaphore.0.into()));
+            Step::Wait(port) => {
+                if self.must_wait(who, port.0.into()) {
+                    self.wait(who, Waiting::ForSignal(port.0.into()));
                 }
             }
-            Step::WaitUntil(semaphore, at) => self.wait_until(who, semaphore.0.into(), at),
+            Step::WaitUntil(port, at) => self.wait_until(who, port.0.into(), at),
             Step::Yield => {
                 self.next_step_at_once(who);
                 if self.activity(who).class == Class::Thread {

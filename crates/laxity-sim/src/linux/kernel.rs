@@ -183,11 +183,9 @@ impl Machinery for System {
     }
 
     /// The one of highest priority, among equals the one that came first.
-    fn first_waiter(&self, semaphore: u32) -> Option<u32> {
+    fn first_waiter(&self, port: u32) -> Option<u32> {
         let rank = |task: u32| self.activity(task).scheduling()?.real_time();
-        let mut waiters = self.semaphores[semaphore as usize]
-            .waiters
-            .iter(&self.links);
+        let mut waiters = self.ports[port as usize].waiters.iter(&self.links);
         let first = waiters.next()?;
         Some(waiters.fold(first, |best, waiter| {
             if rank(waiter) > rank(best) {

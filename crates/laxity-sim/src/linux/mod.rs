@@ -46,6 +46,8 @@ mod wake;
 use laxity_model::enforce::machine::Machine;
 use laxity_model::{ActivityId, ProcessorId, Span};
 
+pub(crate) use build::slot_supply;
+
 /// The activity number under which a witness's events are recorded: no activity of any program.
 const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);
 /// What draws are for, where they follow from the instant.

@@ -227,8 +227,8 @@ impl Machinery for Machine {
         self.timers.set(who, wake_at);
     }
 
-    fn first_waiter(&self, semaphore: u32) -> Option<u32> {
-        self.semaphores[semaphore as usize].waiters.first()
+    fn first_waiter(&self, port: u32) -> Option<u32> {
+        self.ports[port as usize].waiters.first()
     }
 
     fn signalled(&mut self, who: u32, _by: u32) {
