@@ -1,8 +1,9 @@
 //! Scenarios on this machine: one run after another, at the load that the scenario asks for.
 
 use laxity_linux::os::signals::Watch;
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::admission::Supply;
+use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, Priority, Span};
 
 use super::admit::ready;
@@ -93,7 +94,7 @@ pub(super) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
         .variants
         .iter()
         .find_map(|variant| variant.devices.first());
-    config.witness = watched.map(|device| WitnessConfig::new(device.processor));
+    config.witness = watched.map(|device| Witness::new(device.processor));
     Ok(LiveHost::new(config))
 }
 

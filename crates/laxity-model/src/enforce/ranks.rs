@@ -44,7 +44,8 @@ pub const fn of_placement(placement: Placement) -> Scheduling {
         Placement::Deferred => Scheduling::Fifo(DEFERRED),
         Placement::Thread(priority) => of_thread(priority),
         Placement::Foreign { fifo } => Scheduling::Fifo(fifo),
-        Placement::External => Scheduling::Fifo(EXTERNAL),
+        // What is on an executor has no thread of its own.
+        Placement::External | Placement::On { .. } => Scheduling::Fifo(EXTERNAL),
     }
 }
 

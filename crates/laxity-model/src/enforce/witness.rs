@@ -4,7 +4,7 @@
 //! witness, which takes nothing from short slots so, and would not have seen what kept the dispatcher.
 
 use super::host::Disturbance;
-use crate::{ActivityId, Instant, ProcessorId, Span};
+use crate::{ActivityId, Instant, ProcessorId, Reservation, Span};
 
 /// The activity number under which disturbances are recorded: no activity of any program.
 pub const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);
@@ -42,6 +42,17 @@ impl Witness {
         }
     }
 
+    /// The same beside `SCHED_DEADLINE` threads, which outrank it: they may keep it from its processor for all their budgets, each of
+    /// which the kernel notices as used up at the next multiple of `grain` only.
+    #[must_use]
+    pub fn outranked_by(self, held: impl Iterator<Item = Reservation>, grain: Span) -> Self {
+        let budgets = held.map(|held| held.service().as_dedicated_span() + grain);
+        Self {
+            tolerance: self.tolerance + budgets.sum(),
+            ..self
+        }
+    }
+
     /// What a wake-up at `now` that was due at `due` says; `None` if it was in time.
     #[must_use]
     pub fn late(&self, due: Instant, now: Instant) -> Option<Disturbance> {
@@ -61,6 +72,7 @@ impl Witness {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Service;
 
     const WITNESS: Witness = Witness::new(ProcessorId(1));
     const DUE: Instant = Instant::from_millis(5);
@@ -76,6 +88,18 @@ mod tests {
             to: beyond,
         };
         assert_eq!(WITNESS.late(DUE, beyond), Some(disturbance));
+    }
+
+    #[test]
+    fn budgets_above_it_are_tolerated() {
+        let held = |service_ms| {
+            let service = Service::from_millis(service_ms);
+            Reservation::new(service, Span::from_millis(10)).expect("valid")
+        };
+        let grain = Span::from_millis(4);
+        let both = WITNESS.outranked_by([held(1), held(2)].into_iter(), grain);
+        assert_eq!(both.tolerance, Span::from_micros(11_100));
+        assert_eq!(both.period, WITNESS.period);
     }
 
     #[test]

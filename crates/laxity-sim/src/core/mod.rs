@@ -47,7 +47,7 @@ pub(crate) trait Parts: Sized {
     fn charge(_own: &mut Self::Own, _service: Service) {}
 
     /// What the witness saw, and how often it woke.
-    fn testimony(&mut self) -> (Vec<Disturbance>, u64) {
+    fn observed(&mut self) -> (Vec<Disturbance>, u64) {
         (Vec::new(), 0)
     }
 }
@@ -299,7 +299,7 @@ impl<P: Parts> Core<P> {
     }
 
     fn into_record(mut self, ended_by: RunEnd, own: usize) -> RunRecord {
-        let (disturbances, witness_wakeups) = self.parts.testimony();
+        let (disturbances, witness_wakeups) = self.parts.observed();
         let activities = self.activities.iter().take(own);
         RunRecord {
             start: self.start,

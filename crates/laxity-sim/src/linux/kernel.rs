@@ -1,5 +1,6 @@
 //! The machine under Linux: its state, and what the core calls it for.
 
+use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
 use laxity_model::policy::Policy;
 use laxity_model::policy::classes::RunQueue;
@@ -8,7 +9,7 @@ use laxity_model::{Disturbance, EventKind, Instant, Refused, Reservation, Servic
 use super::dispatch::Timing;
 use super::draws::Draws;
 use super::task::{Role, Thread};
-use super::{CLOCK, Enforcement, TICK, Witness};
+use super::{CLOCK, Enforcement, TICK};
 use crate::core::{self, Bodies, Class, Core, Machinery, Parts, Timers, Waiting, later};
 
 pub(super) type System = Core<Kernel>;
@@ -99,7 +100,7 @@ impl Parts for Kernel {
         }
     }
 
-    fn testimony(&mut self) -> (Vec<Disturbance>, u64) {
+    fn observed(&mut self) -> (Vec<Disturbance>, u64) {
         (std::mem::take(&mut self.disturbances), self.witness_wakeups)
     }
 }
@@ -293,7 +294,7 @@ impl System {
                 self.first_instruction(task);
                 self.step(task, bodies);
             }
-            Role::Witness => self.bear_witness(task),
+            Role::Witness => self.wake_witness(task),
             Role::Dispatcher => {
                 if self.on_time(processor) {
                     self.dispatch(processor);

@@ -3,14 +3,14 @@
 //!
 //! # What is modelled
 //!
-//! * **Policies**: placements and priorities become policies as on the live host (`policy`); one thread an activity.
+//! * **Policies**: placements and priorities become policies as on the live host ([`ranks`](laxity_model::enforce::ranks)); one thread an activity.
 //! * **Real-time classes** and the **fair class**: [`RunQueue`](laxity_model::policy::classes::RunQueue), one for each processor. Slices end at the kernel's tick, or when somebody
 //!   wakes.
 //! * **`SCHED_DEADLINE`**: a [`Server`](laxity_model::policy::deadline::Server) for each thread, earliest deadline first over all processors, above every other class. That a budget
 //!   is used up is noticed at the tick; where the measured overrun is far below a tick, by a timer that is as late as was measured.
 //! * **The dispatcher** of time slots: a FIFO-98 thread on the slots' processor, with the timing that the live one would have calibrated: it
 //!   wakes early, spins, lets go, and prolongs slots of which others have taken some.
-//! * **The witness**, if there is one: it takes its moment each period, and testifies when it is late.
+//! * **The witness**, if there is one: it takes its moment each period, and records when it is late.
 //! * **The clock**: one interrupt for all timers of a processor that are due when it comes; its latency is drawn from the measured one, of a
 //!   busy processor or of an idle one. So what sleeps until one instant wakes at one instant, and runs in the order of priorities.
 //! * **Costs** of the way a thread gets its processor, as [`Machine`] describes them. What a tick takes, and the reloading of caches after a
@@ -38,54 +38,20 @@ mod decide;
 mod dispatch;
 mod draws;
 mod kernel;
-mod policy;
 mod reserve;
 mod task;
 mod wake;
 
+use laxity_model::Span;
+use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
-use laxity_model::{ActivityId, ProcessorId, Span};
 
 pub(crate) use build::slot_supply;
 
-/// The activity number under which a witness's events are recorded: no activity of any program.
-const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);
 /// What draws are for, where they follow from the instant.
 const CLOCK: u64 = 1;
 const TICK: u64 = 2;
 const PHASE_OF_TICK: u64 = 3;
-
-/// The numbers of the live host's dispatcher; that they are the same is tested where both hosts are known.
-pub const CHARGE_PER_SLOT: Span = Span::from_micros(50);
-/// The shortest slot that can be kept.
-pub const SHORTEST_SLOT: Span = Span::from_micros(50);
-/// Real-time threads and slots may take this much of a processor together.
-pub const MOST_SHARE_PPM: u32 = 940_000;
-/// Where in a millisecond of the run slot tables begin.
-pub const PHASE: Span = Span::from_micros(250);
-
-/// A thread above all others that wakes at fixed instants and so sees when its processor stands still, as on the live host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Witness {
-    /// The processor it watches.
-    pub processor: ProcessorId,
-    /// It wakes at the run's start and every so much after it.
-    pub period: Span,
-    /// It was late when it woke more than this after its instant.
-    pub tolerance: Span,
-}
-
-impl Witness {
-    /// Every millisecond, 100 µs.
-    #[must_use]
-    pub const fn new(processor: ProcessorId) -> Self {
-        Self {
-            processor,
-            period: Span::from_millis(1),
-            tolerance: Span::from_micros(100),
-        }
-    }
-}
 
 /// When the kernel notices that a budget is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
