@@ -165,20 +165,21 @@ fn planned_for_linux(
         let _ = writeln!(plan, "{variant}: granted {}", admission.granted());
         for request in admission.requests {
             for enforcer in [Enforcer::Slots, Enforcer::Deadline] {
-                let answer = match request.by(enforcer) {
-                    Ok(is) => format!(
-                        "{}, {}, a gap of {}, in theory {}, here {}\n    {}",
+                let asked = request.request.reservation;
+                let _ = write!(plan, "  {} {asked} by {enforcer}: ", request.name);
+                let _ = match request.by(enforcer) {
+                    Ok(is) => writeln!(
+                        plan,
+                        "{}, {}, a gap of {}, in theory {}, here {}; {:?}",
                         is.keeps,
                         is.grade,
                         is.promised_gap,
                         is.theory_gap,
                         is.longest_gap,
-                        is.notes.join("\n    ")
+                        is.notes
                     ),
-                    Err(denial) => denial.to_string(),
+                    Err(denial) => writeln!(plan, "{denial}"),
                 };
-                let asked = request.request.reservation;
-                let _ = writeln!(plan, "  {} {asked} {enforcer}: {answer}", request.name);
             }
         }
     }
