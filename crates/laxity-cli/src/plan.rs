@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use laxity_lab::import::{self, Format};
 use laxity_lab::plan::{self as sets, Kind, Options, PlanError, Supply};
-use laxity_lab::runner::{On as Host, Progress, plan};
+use laxity_lab::runner::Progress;
+use laxity_lab::runner::plan::{self, Depth};
 use laxity_lab::scenario::{Length, Style, units};
 use laxity_model::Span;
 use serde::Serialize;
@@ -45,12 +46,13 @@ fn of_scenario(arguments: &Plan) -> Result<u8, Failure> {
         eprintln!("{notice}");
     }
     scenario::print_notes(&scenario);
-    let plan = plan::plan(&resolved, on).and_then(|plan| plan.bounded(&resolved, on));
-    let mut plan = plan.map_err(|error| failure(&error))?;
-    if matches!(on, Host::Twin { .. }) && !arguments.no_observe {
-        let observed = plan.observed(&resolved, &mut Patient::new());
-        plan = observed.map_err(|error| failure(&error))?;
-    }
+    let depth = if arguments.no_observe {
+        Depth::Bounded
+    } else {
+        Depth::Observed
+    };
+    let plan = plan::plan(&resolved, on, depth, &mut Patient::new());
+    let plan = plan.map_err(|error| failure(&error))?;
     print(arguments, &plan, || plan::render(&plan))?;
     Ok(if plan.admitted() { 0 } else { REFUSED })
 }

@@ -42,9 +42,14 @@ const PERIOD: Span = Span::from_millis(20);
 const FIRST: Service = Service::from_millis(5);
 
 /// Two holders that finish at once; the second has what the first leaves, and so much more.
-fn pair(tolerance: &Tolerance, more: Service, calls: &Arc<AtomicU32>) -> Result<Program, Failure> {
-    let available = PERIOD.as_nanos() * tolerance.slots.available_ppm() / 1_000_000;
-    let taken = FIRST + tolerance.slots.per_slot * 2;
+fn pair(host: &mut dyn Host, more: Service, calls: &Arc<AtomicU32>) -> Result<Program, Failure> {
+    let supply = host.supply(1)?;
+    let slots = supply.processors.first().map(|first| first.slots.as_ref());
+    let Some(Ok(slots)) = slots else {
+        return Err(Failure::Wrong("the host has no slots".into()));
+    };
+    let available = PERIOD.as_nanos() * slots.costs(0).available_ppm() / 1_000_000;
+    let taken = FIRST + slots.per_slot * 2;
     let rest = Service::from_nanos(available).saturating_sub(taken) + more;
     let mut program = Program::new(1);
     for service in [FIRST, rest] {
@@ -74,7 +79,7 @@ const LENGTH: Span = Span::from_secs(5);
 
 fn refused(host: &mut dyn Host, program: Program, calls: &Arc<AtomicU32>) -> Result<(), Failure> {
     let before = calls.load(Ordering::SeqCst);
-    match host.run(program, LENGTH) {
+    match host.admit_and_run(program, LENGTH) {
         Err(HostError::Refused(reason)) => ensure!(!reason.is_empty(), "no reason given"),
         Err(other) => return Err(other.into()),
         Ok(_) => ensure!(false, "granted although it does not fit"),
@@ -88,7 +93,7 @@ fn refused(host: &mut dyn Host, program: Program, calls: &Arc<AtomicU32>) -> Res
 }
 
 fn accepted(host: &mut dyn Host, program: Program) -> Result<(), Failure> {
-    let record = host.run(program, LENGTH)?;
+    let record = host.admit_and_run(program, LENGTH)?;
     ensure!(
         record.ended_by == RunEnd::AllFinished,
         "ended by {:?}",
@@ -116,22 +121,21 @@ fn too_much(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     refused(host, program, &calls)
 }
 
-fn exactly(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+fn exactly(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let calls = Arc::new(AtomicU32::new(0));
-    accepted(host, pair(tolerance, Service::ZERO, &calls)?)?;
-    let microsecond = Service::from_micros(1);
-    refused(host, pair(tolerance, microsecond, &calls)?, &calls)
+    let whole = pair(host, Service::ZERO, &calls)?;
+    accepted(host, whole)?;
+    let more = pair(host, Service::from_micros(1), &calls)?;
+    refused(host, more, &calls)
 }
 
-fn nothing_behind(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+fn nothing_behind(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let calls = Arc::new(AtomicU32::new(0));
     for _ in 0..3 {
-        refused(
-            host,
-            pair(tolerance, Service::from_millis(1), &calls)?,
-            &calls,
-        )?;
-        accepted(host, pair(tolerance, Service::ZERO, &calls)?)?;
+        let more = pair(host, Service::from_millis(1), &calls)?;
+        refused(host, more, &calls)?;
+        let whole = pair(host, Service::ZERO, &calls)?;
+        accepted(host, whole)?;
     }
     let called = calls.load(Ordering::SeqCst);
     ensure!(called == 6, "{called} bodies of 6 were called");
@@ -151,7 +155,7 @@ fn grants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     // Granted, though it never asks to have it enforced.
     let (later, _) = holder(&mut program, [1_000, 8_000], ORDINARY, false, finish())?;
     let other = program.add("other", CPU, NORMAL, finish());
-    let record = host.run(program, LENGTH)?;
+    let record = host.admit_and_run(program, LENGTH)?;
     expect_enforced(&record)?;
     let Some(grant) = &record.usage[who.index()].grant else {
         ensure!(false, "no grant of {reservation} in the record");

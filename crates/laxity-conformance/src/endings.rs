@@ -41,7 +41,7 @@ fn length(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
         LOW,
         counted(|_, context| Step::SleepUntil(context.now() + Span::from_millis(7))),
     );
-    let record = host.run(program, LENGTH)?;
+    let record = host.admit_and_run(program, LENGTH)?;
     ensure!(
         record.ended_by == RunEnd::Length,
         "ended by {:?}",
@@ -95,7 +95,7 @@ fn end_run(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
             Step::EndRun
         }),
     );
-    let record = host.run(program, HOURS)?;
+    let record = host.admit_and_run(program, HOURS)?;
     ensure!(
         record.ended_by == RunEnd::EndRun,
         "ended by {:?}",
@@ -139,7 +139,7 @@ fn all_finished(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         counted(|_, _| Step::Finish),
     );
     let activities = program.activities.len();
-    let record = host.run(program, super::stage::NEVER)?;
+    let record = host.admit_and_run(program, super::stage::NEVER)?;
     ensure!(
         record.ended_by == RunEnd::AllFinished,
         "ended by {:?}",
@@ -158,7 +158,7 @@ fn all_finished(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
 }
 
 fn empty(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
-    let record = host.run(Program::new(1), super::stage::NEVER)?;
+    let record = host.admit_and_run(Program::new(1), super::stage::NEVER)?;
     ensure!(
         record.ended_by == RunEnd::AllFinished,
         "ended by {:?}",

@@ -18,9 +18,11 @@
 
 mod admission;
 mod endings;
+mod executors;
 mod interrupts;
 mod meter;
 mod mistakes;
+mod ports;
 mod records;
 mod requests;
 mod reservations;
@@ -30,7 +32,6 @@ mod stage;
 mod threads;
 mod timers;
 
-use laxity_model::policy::slots::PlanCosts;
 use laxity_model::{Host, HostError, Service, Span};
 
 /// By how much a host may differ from the ideal.
@@ -48,8 +49,6 @@ pub struct Tolerance {
     pub kept_ppm: u64,
     /// The share of periods that the machine may disturb, in parts per million; they are judged by nothing else.
     pub disturbed_ppm: u64,
-    /// What the host's admission of time slots charges and allows.
-    pub slots: PlanCosts,
 }
 
 impl Tolerance {
@@ -61,12 +60,6 @@ impl Tolerance {
         service_each: Service::ZERO,
         kept_ppm: 1_000_000,
         disturbed_ppm: 0,
-        slots: PlanCosts {
-            per_slot: Service::ZERO,
-            max_share_ppm: 1_000_000,
-            other_ppm: 0,
-            granularity: Span::from_nanos(1),
-        },
     };
 
     /// How far so much service may be off.
@@ -117,10 +110,12 @@ pub struct Case {
 }
 
 /// The whole suite, by subject.
-const SUBJECTS: [&[Case]; 10] = [
+const SUBJECTS: [&[Case]; 12] = [
     threads::CASES,
     interrupts::CASES,
     semaphores::CASES,
+    ports::CASES,
+    executors::CASES,
     timers::CASES,
     service::CASES,
     reservations::CASES,

@@ -160,6 +160,7 @@ mod tests {
             events: vec![],
             events_lost: 0,
             usage: vec![],
+            ports: vec![],
             disturbances: vec![],
             witness_wakeups: 0,
             steal: None,

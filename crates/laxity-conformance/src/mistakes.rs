@@ -60,7 +60,7 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 fn is_bad(host: &mut dyn Host, what: &str, program: Program) -> Result<(), Failure> {
-    match host.run(program, NEVER) {
+    match host.admit_and_run(program, NEVER) {
         Err(HostError::BadProgram(reason)) => {
             ensure!(!reason.is_empty(), "{what}: no reason given");
             Ok(())

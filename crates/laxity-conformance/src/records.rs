@@ -55,7 +55,7 @@ fn marks_arrive(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
             Step::Finish
         }),
     );
-    let record = host.run(program, super::stage::NEVER)?;
+    let record = host.admit_and_run(program, super::stage::NEVER)?;
     ensure!(
         record.events_lost == 0,
         "{} events lost",
@@ -125,7 +125,7 @@ fn busy(host: &mut dyn Host) -> Result<(RunRecord, [ActivityId; 5]), Failure> {
         program.add("periodic", CPU, LOW, periodic),
         program.add("worker", CPU, NORMAL, worker),
     ];
-    let record = host.run(program, super::stage::NEVER)?;
+    let record = host.admit_and_run(program, super::stage::NEVER)?;
     ensure!(
         record.ended_by == laxity_model::RunEnd::AllFinished,
         "ended by {:?}",

@@ -204,7 +204,7 @@ fn constrained(
     for _ in 0..4 {
         program.add("spinner", CPU, NORMAL, spinner());
     }
-    let record = host.run(program, super::stage::NEVER)?;
+    let record = host.admit_and_run(program, super::stage::NEVER)?;
     super::reservations::expect_enforced(&record)?;
     kept(&record, other, tolerance)?;
     let calls = marks(&record, done);
@@ -279,7 +279,7 @@ fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure
     let never = program.semaphore(0);
     let idle = counted(move |_, _| Step::Wait(never));
     holder(&mut program, [8_000, 16_000], Outside::Confined, true, idle)?;
-    let record = host.run(program, super::stage::NEVER)?;
+    let record = host.admit_and_run(program, super::stage::NEVER)?;
     let told: Vec<u64> = marks(&record, answer).iter().map(|[why, _]| *why).collect();
     ensure!(told == [1, 0, 2, 2, 3], "answered {told:?}");
     let counts = [
@@ -311,7 +311,7 @@ fn given_back(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     program.constrained.push(guest);
     let other = metered(&mut program, [2_000, 8_000], Outside::Confined)?;
     program.add("spinner", CPU, NORMAL, spinner());
-    let record = host.run(program, super::stage::NEVER)?;
+    let record = host.admit_and_run(program, super::stage::NEVER)?;
     let ends = of(&record, guest, EventKind::ConstraintEnd);
     let [end] = &ends[..] else {
         return Err(Failure::Wrong(format!("{} ends", ends.len())));

@@ -145,7 +145,7 @@ pub(crate) fn run(
     program: Program,
     length: Span,
 ) -> Result<RunRecord, Failure> {
-    let record = host.run(program, length)?;
+    let record = host.admit_and_run(program, length)?;
     expect_enforced(&record)?;
     ensure!(
         record.events_lost == 0,
@@ -339,7 +339,7 @@ fn on_request(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         _ => Step::EndRun,
     });
     let (who, reservation) = holder(&mut program, [1_000, 5_000], Outside::Confined, false, body)?;
-    let record = host.run(program, super::stage::NEVER)?;
+    let record = host.admit_and_run(program, super::stage::NEVER)?;
     expect_enforced(&record)?;
     ensure!(
         record.ended_by == RunEnd::EndRun,

@@ -55,7 +55,7 @@ fn burn(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     });
     let who = program.add("burner", CPU, NORMAL, burner);
     program.add("competitor", CPU, NORMAL, spinner());
-    let record = host.run(program, super::stage::NEVER)?;
+    let record = host.admit_and_run(program, super::stage::NEVER)?;
     ensure!(
         record.ended_by == RunEnd::EndRun,
         "ended by {:?}",
@@ -84,7 +84,7 @@ fn told_service(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failur
         }
     });
     let who = program.add("burner", CPU, LOW, body);
-    let record = host.run(program, super::stage::NEVER)?;
+    let record = host.admit_and_run(program, super::stage::NEVER)?;
     let readings = super::stage::marks(&record, told);
     ensure!(
         readings.len() as u64 == PIECES + 1,
@@ -110,7 +110,7 @@ fn equal_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     for _ in 0..3 {
         program.add("spinner", CPU, NORMAL, spinner());
     }
-    let record = host.run(program, Span::from_millis(1_800))?;
+    let record = host.admit_and_run(program, Span::from_millis(1_800))?;
     let shares = record.usage.iter().map(|usage| usage.service);
     let (least, most) = (shares.clone().min(), shares.max());
     let (least, most) = (least.unwrap_or_default(), most.unwrap_or_default());
@@ -133,7 +133,7 @@ fn totals(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
         });
         program.add("worker", CPU, placement, body);
     }
-    let record = host.run(program, Span::from_millis(200))?;
+    let record = host.admit_and_run(program, Span::from_millis(200))?;
     let all: Service = record.usage.iter().map(|usage| usage.service).sum();
     let there_is = (record.end - record.start).as_full_service();
     ensure!(

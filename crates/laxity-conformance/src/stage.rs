@@ -156,7 +156,7 @@ impl Stage {
             Step::Finish
         });
         self.program.add("curtain", CPU, DEVICE, curtain);
-        let record = host.run(self.program, NEVER)?;
+        let record = host.admit_and_run(self.program, NEVER)?;
         ensure!(
             record.events_lost == 0,
             "{} events lost",

@@ -2,7 +2,7 @@
 //!
 //! `LAXITY_CASES` multiplies the number of seeds (default 1: two seeds); above 1, the shipped scenario is looked at in its full length too.
 
-use laxity_lab::runner::plan::{Plan, plan, render};
+use laxity_lab::runner::plan::{Depth, Plan, plan, render};
 use laxity_lab::runner::{On, Silent};
 use laxity_lab::scenario::{Length, Resolved, parse};
 
@@ -15,9 +15,7 @@ fn resolved(text: &str) -> Resolved {
 }
 
 fn whole(resolved: &Resolved) -> Plan {
-    let admitted = plan(resolved, TWIN).expect("a plan");
-    let bounded = admitted.bounded(resolved, TWIN).expect("bounds");
-    bounded.observed(resolved, &mut Silent).expect("observed")
+    plan(resolved, TWIN, Depth::Observed, &mut Silent).expect("a plan")
 }
 
 /// How many bounds there are that something was seen of, all of it within.
@@ -150,8 +148,7 @@ fn a_reservation_is_judged_by_the_studys_lines_and_by_the_cards_rings() {
             "[devices.modem]\nkind = \"soft-modem\"\n[variants.a]\nplacement = \"reserved {reservation}\"\n"
         );
         let resolved = resolved(&text);
-        let plan = plan(&resolved, TWIN).expect("a plan");
-        let plan = plan.bounded(&resolved, TWIN).expect("bounds");
+        let plan = plan(&resolved, TWIN, Depth::Bounded, &mut Silent).expect("a plan");
         let variant = &plan.variants[0];
         let device = variant.device.as_ref().expect("a reserved modem");
         assert_eq!(
@@ -187,8 +184,7 @@ fn what_never_stops_has_no_bound_and_takes_it_from_its_equals() {
     let text = "[tasks.spin]\nkind = \"spinner\"\ncount = 2\n[tasks.work]\nkind = \"periodic\"\nperiod = \"10ms\"\npriority = 8\n[variants.a]\nplacement = \"absent\"\n";
     let text = text.replace("placement = \"absent\"\n", "tasks = [\"spin\", \"work\"]\n");
     let resolved = resolved(&text);
-    let plan = plan(&resolved, TWIN).expect("a plan");
-    let plan = plan.bounded(&resolved, TWIN).expect("bounds");
+    let plan = plan(&resolved, TWIN, Depth::Bounded, &mut Silent).expect("a plan");
     let why = |name: &str| {
         let line = plan.variants[0]
             .activities

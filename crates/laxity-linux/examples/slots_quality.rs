@@ -79,7 +79,7 @@ fn measure(
         let spin = |_: &mut dyn Context| Step::Burn(Service::from_millis(1));
         program.add("spinner", CPU0, Placement::Thread(Priority::NORMAL), spin);
     }
-    let record = host.run(program, length)?;
+    let record = host.admit_and_run(program, length)?;
     let gaps = gaps.lock().unwrap_or_else(PoisonError::into_inner);
     let quality = evaluate(reservation, &gaps, &record, holder);
     let (cost, timing) = host.slot_reports().first().map_or_else(

@@ -9,6 +9,5 @@ pub mod os;
 
 pub use enforce::deadline::ThreadReservation;
 pub use enforce::witness::WitnessConfig;
-pub use host::supply::supply;
 pub use host::{LiveConfig, LiveHost};
 pub use os::event_log::{EventLog, EventReader};

@@ -86,7 +86,7 @@ fn change(asked: Reservation, others: Reservation) -> Result<Changed, HostError>
         Step::Burn(Service::from_micros(100))
     });
     let mut host = LiveHost::new(LiveConfig::detect(1)?);
-    let record = host.run(program, Span::from_secs(5))?;
+    let record = host.admit_and_run(program, Span::from_secs(5))?;
     let all = |kind| {
         let of_kind = record.events.iter().filter(move |e| e.kind == kind);
         of_kind.copied().collect::<Vec<Event>>()

@@ -6,10 +6,8 @@
 mod common;
 
 use laxity_conformance::{Tolerance, cases};
-use laxity_linux::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use laxity_linux::os::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
-use laxity_model::policy::slots::PlanCosts;
 use laxity_model::{ProcessorId, Service, Span};
 
 const PROCESSORS: u16 = 2;
@@ -29,12 +27,6 @@ fn tolerance() -> Tolerance {
         service_each: Service::from_micros(20),
         kept_ppm: 800_000,
         disturbed_ppm: 500_000,
-        slots: PlanCosts {
-            per_slot: Service::from_nanos(CHARGE_PER_SLOT.as_nanos()),
-            max_share_ppm: MOST_SHARE_PPM,
-            other_ppm: 0,
-            granularity: SHORTEST_SLOT,
-        },
     }
 }
 

@@ -121,7 +121,7 @@ fn a_periodic_thread_wakes_at_every_instant_and_never_before_it() {
             Step::SleepUntil(due)
         },
     );
-    let record = host.run(program, ms(50)).expect("it runs");
+    let record = host.admit_and_run(program, ms(50)).expect("it runs");
     assert_eq!(record.ended_by, RunEnd::Length);
     assert_eq!(record.events_lost, 0);
     let wakes = of(&record, periodic, EventKind::Wake);
@@ -186,7 +186,9 @@ fn ranks_run_in_the_order_of_the_map() {
             Step::Finish
         },
     );
-    let record = host.run(program, Span::from_secs(5)).expect("it runs");
+    let record = host
+        .admit_and_run(program, Span::from_secs(5))
+        .expect("it runs");
     assert_eq!(record.ended_by, RunEnd::AllFinished);
     let order: Vec<u64> = record
         .events
@@ -243,7 +245,7 @@ fn deferred_calls_run_in_the_order_they_were_queued_and_to_completion() {
             Step::SleepUntil(context.now() + ms(4))
         },
     );
-    let record = host.run(program, ms(80)).expect("it runs");
+    let record = host.admit_and_run(program, ms(80)).expect("it runs");
     let sequence: Vec<(EventKind, u16)> = record
         .events
         .iter()
@@ -287,7 +289,9 @@ fn a_burn_receives_what_it_asked_for_beside_a_competitor() {
         }
     });
     program.add("competitor", CPU0, NORMAL, spinner());
-    let record = host.run(program, Span::from_secs(20)).expect("it runs");
+    let record = host
+        .admit_and_run(program, Span::from_secs(20))
+        .expect("it runs");
     assert_eq!(record.ended_by, RunEnd::EndRun);
     let service = record.usage[burner.index()].service;
     assert!(service >= Service::from_millis(20), "{service}");
@@ -319,7 +323,8 @@ fn time_out_and_signal_are_told_apart() {
             Step::WaitUntil(semaphore, context.now() + ms(3))
         },
     );
-    host.run(program, Span::from_secs(5)).expect("it runs");
+    host.admit_and_run(program, Span::from_secs(5))
+        .expect("it runs");
     assert_eq!(*seen.lock().unwrap(), [false, true, true]);
 }
 
@@ -334,7 +339,7 @@ fn starved_threads_do_not_delay_the_end() {
         program.add("starved", CPU0, NORMAL, spinner());
     }
     program.add("hog", CPU0, thread(20), spinner());
-    let record = host.run(program, ms(100)).expect("it runs");
+    let record = host.admit_and_run(program, ms(100)).expect("it runs");
     let over = clock::now().saturating_since(record.start + ms(100));
     // The kernel lets ordinary threads run 50 ms in a second beside a hog; waiting for that would take far longer than this.
     assert!(over < ms(500), "{over} after the end");
@@ -352,7 +357,9 @@ fn a_panic_in_a_body_ends_the_run_and_restores_everything() {
     program.add("faulty", CPU0, thread(20), |_: &mut dyn Context| -> Step {
         panic!("a defect in the body")
     });
-    let error = host.run(program, Span::from_secs(30)).unwrap_err();
+    let error = host
+        .admit_and_run(program, Span::from_secs(30))
+        .unwrap_err();
     let HostError::Failed(text) = &error else {
         panic!("{error:?}");
     };
@@ -376,7 +383,9 @@ fn sigint_and_sigterm_interrupt_the_run_and_restore_everything() {
         unsafe { libc::kill(libc::getpid(), libc::SIGINT) };
         Step::Finish
     });
-    let error = host.run(program, Span::from_secs(30)).unwrap_err();
+    let error = host
+        .admit_and_run(program, Span::from_secs(30))
+        .unwrap_err();
     assert_eq!(error, HostError::Interrupted("SIGINT"));
     assert_eq!(before, footprint());
 
@@ -388,7 +397,9 @@ fn sigint_and_sigterm_interrupt_the_run_and_restore_everything() {
         unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
         Step::SleepUntil(context.now() + ms(1_000))
     });
-    let error = host.run(confined, Span::from_secs(30)).unwrap_err();
+    let error = host
+        .admit_and_run(confined, Span::from_secs(30))
+        .unwrap_err();
     assert_eq!(error, HostError::Interrupted("SIGTERM"));
     assert_eq!(before, footprint());
     // The watch is over: a new one begins without the old signal.
@@ -414,19 +425,22 @@ fn bad_programs_start_nothing() {
     };
     let mut two = Program::new(2);
     two.add("a", CPU0, NORMAL, counted(&ran));
-    assert!(matches!(host.run(two, ms(1)), Err(HostError::CannotRun(_))));
+    assert!(matches!(
+        host.admit_and_run(two, ms(1)),
+        Err(HostError::CannotRun(_))
+    ));
 
     let mut elsewhere = Program::new(1);
     elsewhere.add("a", ProcessorId(1), NORMAL, counted(&ran));
     assert!(matches!(
-        host.run(elsewhere, ms(1)),
+        host.admit_and_run(elsewhere, ms(1)),
         Err(HostError::BadProgram(_))
     ));
 
     let mut fifo = Program::new(1);
     fifo.add("a", CPU0, Placement::Foreign { fifo: 0 }, counted(&ran));
     assert!(matches!(
-        host.run(fifo, ms(1)),
+        host.admit_and_run(fifo, ms(1)),
         Err(HostError::BadProgram(_))
     ));
 
@@ -436,7 +450,7 @@ fn bad_programs_start_nothing() {
     handler.activities[id.index()].placement =
         Placement::Interrupt(laxity_model::InterruptLevel(1));
     assert!(matches!(
-        host.run(handler, ms(1)),
+        host.admit_and_run(handler, ms(1)),
         Err(HostError::BadProgram(_))
     ));
     assert_eq!(ran.load(Ordering::SeqCst), 0);
@@ -452,7 +466,7 @@ fn the_witness_wakes_every_period() {
     let mut program = Program::new(1);
     program.add("spinner", CPU0, NORMAL, spinner());
     let record = LiveHost::new(config)
-        .run(program, ms(100))
+        .admit_and_run(program, ms(100))
         .expect("it runs");
     // Wake-ups that a standing machine swallowed are not repeated; each of them lies inside a disturbance.
     let swallowed: u64 = record
@@ -493,7 +507,7 @@ fn too_many_events_are_counted_as_lost() {
         },
     );
     let record = LiveHost::new(config)
-        .run(program, Span::from_secs(20))
+        .admit_and_run(program, Span::from_secs(20))
         .expect("it runs");
     assert!(record.events_lost > 0);
     let marks = record
@@ -546,7 +560,7 @@ mod reservations {
         let mut program = Program::new(1);
         let request = two_of_eight();
         let confined = with_reservation(&mut program, "confined", request, observer(&gaps));
-        let record = host.run(program, ms(400)).expect("it runs");
+        let record = host.admit_and_run(program, ms(400)).expect("it runs");
         // Nobody competes: what it does not get, confinement keeps from it.
         let service = record.usage[confined.index()].service;
         assert!(service < Service::from_millis(115), "{service} of 100 ms");
@@ -576,7 +590,7 @@ mod reservations {
         );
         let id = with_reservation(&mut program, "sharing", request, spinner());
         program.add("spinner", CPU0, NORMAL, spinner());
-        let record = host.run(program, ms(400)).expect("it runs");
+        let record = host.admit_and_run(program, ms(400)).expect("it runs");
         // Its slots alone would be 40 ms; half of the rest is its fair share.
         let service = record.usage[id.index()].service;
         assert!(service > Service::from_millis(100), "{service}");
@@ -607,7 +621,9 @@ mod reservations {
                 }
             },
         );
-        let record = host.run(program, Span::from_secs(10)).expect("it runs");
+        let record = host
+            .admit_and_run(program, Span::from_secs(10))
+            .expect("it runs");
         assert_eq!(record.ended_by, RunEnd::EndRun);
         let begin = of(&record, id, EventKind::ReservationBegin);
         let end = of(&record, id, EventKind::ReservationEnd);
@@ -662,7 +678,7 @@ mod reservations {
                 Step::SleepUntil(next)
             },
         );
-        let record = host.run(program, ms(200)).expect("it runs");
+        let record = host.admit_and_run(program, ms(200)).expect("it runs");
         let served = record
             .events
             .iter()
@@ -692,7 +708,7 @@ mod reservations {
                 Placement::Foreign { fifo },
                 |context: &mut dyn Context| Step::SleepUntil(context.now() + ms(10)),
             );
-            let record = host.run(program, ms(30)).expect("it runs");
+            let record = host.admit_and_run(program, ms(30)).expect("it runs");
             let grant = record.usage[id.index()].grant.clone().expect("a grant");
             let reason = match grant.grade {
                 Grade::Enforced => String::new(),
@@ -715,7 +731,7 @@ mod reservations {
         let mut program = Program::new(1);
         let request = two_of_eight();
         let id = with_reservation(&mut program, "modem", request, spinner());
-        let record = host.run(program, ms(20)).expect("it runs");
+        let record = host.admit_and_run(program, ms(20)).expect("it runs");
         let grant = record.usage[id.index()].grant.clone().expect("a grant");
         let Grade::Unenforced { reason } = grant.grade else {
             panic!("process {} went unnoticed", stranger.id());
@@ -747,7 +763,7 @@ mod reservations {
                     },
                 );
             }
-            let error = host.run(program, ms(50)).unwrap_err();
+            let error = host.admit_and_run(program, ms(50)).unwrap_err();
             assert!(matches!(error, HostError::Refused(_)), "{error}");
             assert_eq!(ran.load(Ordering::SeqCst), 0);
             assert_eq!(before, footprint());
@@ -785,7 +801,9 @@ mod reservations {
                     }
                 },
             );
-            let record = host.run(program, Span::from_secs(10)).expect("granted");
+            let record = host
+                .admit_and_run(program, Span::from_secs(10))
+                .expect("granted");
             assert_eq!(
                 record.usage[id.index()]
                     .grant

@@ -24,7 +24,9 @@ pub mod program;
 pub mod verify;
 
 pub use base::event::{Event, EventKind, Mark};
-pub use base::ids::{ActivityId, InterruptLevel, Priority, ProcessorId, SemaphoreId};
+pub use base::ids::{
+    ActivityId, ExecutorId, InterruptLevel, PortId, Priority, ProcessorId, SemaphoreId,
+};
 pub use base::time::{Instant, Service, Span};
 pub use enforce::host::{Disturbance, Host, HostError, RunEnd, RunRecord, Usage};
 pub use program::{

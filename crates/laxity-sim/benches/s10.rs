@@ -158,7 +158,7 @@ fn everything() -> Program {
 }
 
 fn twin(twin: Twin, recording: Recording, program: Program) -> u64 {
-    let record = twin.recording(recording).run(program, LENGTH);
+    let record = twin.recording(recording).admit_and_run(program, LENGTH);
     record.map_or(0, |record| {
         black_box(record.events.len());
         // Tasks wait after each job and once more, for the first.

@@ -51,23 +51,12 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
-mod activity;
-mod apply;
-mod asked;
-mod fault;
+mod core;
 pub mod linux;
-mod machine;
-mod processor;
-mod profile;
-mod queue;
-mod record;
-mod step;
+mod study;
 mod supply;
-mod threads;
-mod timers;
 mod twin;
-mod validate;
 
-pub use profile::{Costs, Profile};
-pub use record::Recording;
+pub use core::{Machine, Recording};
+pub use study::{Costs, Profile};
 pub use twin::Twin;

@@ -1,39 +1,38 @@
-//! What admission is told about a twin.
+//! What admission is told about the study's host.
 
-use laxity_model::ProcessorId;
-use laxity_model::Span;
-use laxity_model::admission::{ProcessorSupply, SlotSupply, Supply};
+use laxity_model::admission::{SlotSupply, Supply};
+use laxity_model::{Service, Span};
 
-use crate::twin::{SHORTEST_SLOT, Twin};
+use crate::study::Profile;
 
+/// No slot is planned that is shorter: below it, a table is all edges.
+const SHORTEST_SLOT: Span = Span::from_micros(10);
 /// The rank that a slot's occupant has live; in the twin nothing foreign runs that could outrank it.
 const OCCUPANT_FIFO: u8 = 80;
 
-impl Twin {
-    /// What this machine can enforce, with so many processors. The study's: slots above all threads, and no `SCHED_DEADLINE`.
-    #[must_use]
-    pub fn supply(&self, processors: u16) -> Supply {
-        if let Some(linux) = self.as_linux() {
-            return linux.supply(processors);
+impl Profile {
+    /// Slots above all threads but the highest, no `SCHED_DEADLINE`, and no threads of others.
+    pub(crate) fn supply(&self, host: String, processors: u16) -> Supply {
+        Supply {
+            host,
+            processors: self.slot_supply().on_each(processors),
+            deadline: Err("the study's host has no SCHED_DEADLINE; `slots` enforces there".into()),
+            foreign: Err("the twin does not have: place it in a thread, or run it on linux".into()),
         }
-        let costs = self.plan_costs();
-        let slots = SlotSupply {
-            max_share_ppm: costs.max_share_ppm,
+    }
+
+    /// A slot costs one thread switch, kept free before it. All of a processor may be given away: what the clock takes from a slot, and
+    /// interrupts and deferred calls of which nobody says how much they do, is not admission's to know; it shows in what is measured.
+    pub(crate) fn slot_supply(&self) -> SlotSupply {
+        let switch: Service = self.costs.context_switch.as_full_service();
+        SlotSupply {
+            max_share_ppm: 1_000_000,
             used_ppm: 0,
-            per_slot: costs.per_slot,
+            per_slot: switch,
             shortest_slot: SHORTEST_SLOT,
             jitter: Span::ZERO,
             occupant_fifo: OCCUPANT_FIFO,
-            threads_above: self.threads_above(),
-        };
-        let processors = (0..processors).map(|processor| ProcessorSupply {
-            processor: ProcessorId(processor),
-            slots: Ok(slots.clone()),
-            outranking: Vec::new(),
-        });
-        Supply {
-            processors: processors.collect(),
-            deadline: Err("the study's host has no SCHED_DEADLINE; `slots` enforces there".into()),
+            threads_above: self.threads_above,
         }
     }
 }

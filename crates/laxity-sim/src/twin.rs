@@ -1,23 +1,15 @@
 //! The twin as a host: a program in, a record out.
 
-use laxity_model::admission::changes::AdmissionState;
+use laxity_model::admission::{Admitted, SlotPlan, Supply};
 use laxity_model::enforce::Dispatcher;
 use laxity_model::enforce::machine::Machine as MeasuredMachine;
 use laxity_model::policy::bands::Bands;
-use laxity_model::policy::slots::{PlanCosts, plan};
-use laxity_model::{
-    Host, HostError, Instant, Placement, Priority, Program, Reservation, RunRecord, Span,
-};
+use laxity_model::policy::slots::PlanCosts;
+use laxity_model::{Host, HostError, Instant, Priority, Program, RunRecord, Span};
 
-use crate::activity::ActivityState;
+use crate::core::{Core, Loaded, Machine, Recording};
 use crate::linux::{Linux, Witness};
-use crate::machine::{Machine, Semaphore};
-use crate::processor::{Processor, Slots};
-use crate::profile::Profile;
-use crate::queue::{Links, Queue};
-use crate::record::{Recorder, Recording};
-use crate::timers::Timers;
-use crate::validate::{Kind, validate};
+use crate::study::{self, Carried, Processor, Profile, Slots, Stack, Study};
 
 /// A machine in virtual time, with as many processors as the program is written for.
 ///
@@ -32,7 +24,7 @@ use crate::validate::{Kind, validate};
 /// program.add("spinner", ProcessorId(0), thread, |_: &mut dyn Context| {
 ///     Step::Burn(Service::from_millis(1))
 /// });
-/// let record = Twin::new(Profile::IDEAL).run(program, Span::from_millis(20))?;
+/// let record = Twin::new(Profile::IDEAL).admit_and_run(program, Span::from_millis(20))?;
 /// assert_eq!(record.usage[0].service, Service::from_millis(20));
 /// # Ok::<(), laxity_model::HostError>(())
 /// ```
@@ -93,11 +85,35 @@ impl Twin {
         }
     }
 
-    pub(crate) fn as_linux(&self) -> Option<&Linux> {
+    /// What this machine can enforce, with so many processors.
+    fn enforceable(&self, processors: u16) -> Supply {
         match &self.kind {
-            Machinery::Linux(linux) => Some(linux),
-            Machinery::Study(_) => None,
+            Machinery::Study(profile) => profile.supply(self.describe(), processors),
+            Machinery::Linux(linux) => linux.supply(self.describe(), processors),
         }
+    }
+
+    /// What slot tables are planned by here, if nothing of a program runs above them.
+    #[must_use]
+    pub fn plan_costs(&self) -> PlanCosts {
+        match &self.kind {
+            Machinery::Study(profile) => profile.slot_supply().costs(0),
+            Machinery::Linux(_) => crate::linux::slot_supply().costs(0),
+        }
+    }
+
+    /// Begins what was admitted, without going on: whoever holds the machine takes it from instant to instant.
+    ///
+    /// # Errors
+    /// What [`Host::run`] says before anything has run.
+    pub fn load(&self, admitted: Admitted, length: Span) -> Result<Machine, HostError> {
+        let launch = admitted.launch(&self.describe())?;
+        let profile = match &self.kind {
+            Machinery::Study(profile) => *profile,
+            Machinery::Linux(linux) => return linux.load(self.recording, launch, length),
+        };
+        let machine = build(profile, self.recording, &launch.program, launch.slots);
+        Ok(Loaded::begin(machine, launch.program, length))
     }
 
     /// The same machine, recording something else.
@@ -105,30 +121,7 @@ impl Twin {
     pub fn recording(self, recording: Recording) -> Self {
         Self { recording, ..self }
     }
-
-    /// Threads of this priority and above preempt the holder of a slot.
-    pub(crate) fn threads_above(&self) -> Option<Priority> {
-        match &self.kind {
-            Machinery::Study(profile) => profile.threads_above,
-            Machinery::Linux(_) => Some(Priority::HIGHEST),
-        }
-    }
-
-    /// What admission is told about carrying slot tables out here.
-    ///
-    /// The study's host: a slot costs one thread switch, kept free before it. All of a processor may be given away: what interrupts, deferred
-    /// calls and the clock take from a slot is not admission's to know there, and shows in what is measured. Linux: as on the live host.
-    #[must_use]
-    pub fn plan_costs(&self) -> PlanCosts {
-        match &self.kind {
-            Machinery::Study(profile) => study_costs(profile),
-            Machinery::Linux(linux) => linux.plan_costs(),
-        }
-    }
 }
-
-/// No slot is planned that is shorter: below it, a table is all edges.
-pub(crate) const SHORTEST_SLOT: Span = Span::from_micros(10);
 
 impl Host for Twin {
     fn describe(&self) -> String {
@@ -138,118 +131,45 @@ impl Host for Twin {
         }
     }
 
-    fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
-        let profile = match &self.kind {
-            Machinery::Study(profile) => *profile,
-            Machinery::Linux(linux) => {
-                validate(&program, Kind::Linux)?;
-                return linux.run(self.recording, program, length);
-            }
-        };
-        validate(&program, Kind::Study(profile.name))?;
-        let mut machine = build(profile, self.recording, &program)?;
-        let (mut bodies, names): (Vec<_>, Vec<_>) = program
-            .activities
-            .into_iter()
-            .map(|activity| (activity.body, activity.name))
-            .unzip();
-        let end = Instant::ZERO.checked_add(length).unwrap_or(Instant::MAX);
-        match machine.run(&mut bodies, end) {
-            Ok(ended_by) => Ok(machine.into_record(ended_by)),
-            Err((culprit, fault)) => Err(fault.by(&names[usize::from(culprit)])),
-        }
+    fn supply(&mut self, processors: u16) -> Result<Supply, HostError> {
+        Ok(self.enforceable(processors))
+    }
+
+    fn run(&mut self, admitted: Admitted, length: Span) -> Result<RunRecord, HostError> {
+        self.load(admitted, length)?.finish()
     }
 }
 
-/// What admission is told about carrying slot tables out on the study's host.
-fn study_costs(profile: &Profile) -> PlanCosts {
-    PlanCosts {
-        per_slot: profile.costs.context_switch.as_full_service(),
-        max_share_ppm: 1_000_000,
-        other_ppm: 0,
-        granularity: SHORTEST_SLOT,
-    }
-}
-
-/// Makes the slot table of a processor from the reservations that the program declares for it.
-fn admit(profile: &Profile, program: &Program, processor: u16) -> Result<Option<Slots>, HostError> {
-    let mut owners: Vec<u16> = Vec::new();
-    let mut requests: Vec<Reservation> = Vec::new();
-    for (index, activity) in program.activities.iter().enumerate() {
-        if let Some(request) = activity.reservation
-            && activity.processor.0 == processor
-        {
-            owners.push(index as u16);
-            requests.push(request.reservation);
-        }
-    }
-    let holders = owners.len();
-    let others = program.constrained.iter().map(|activity| activity.0);
-    owners.extend(others.filter(|other| {
-        let activity = &program.activities[usize::from(*other)];
-        activity.reservation.is_none() && activity.processor.0 == processor
-    }));
-    if owners.is_empty() {
-        return Ok(None);
-    }
-    let table = plan(&requests, &study_costs(profile)).map_err(|refusal| {
-        let asking = owners.get(refusal.request).map_or("", |owner| {
-            program.activities[usize::from(*owner)].name.as_str()
-        });
-        HostError::Refused(format!("`{asking}` on processor {processor}: {refusal}"))
-    })?;
+/// The slots of a processor as the study's host carries them out: its dispatcher is part of the machine, and has what is granted at once.
+fn slots(profile: &Profile, plan: SlotPlan) -> Slots {
     let switch = profile.costs.context_switch;
-    let admission = AdmissionState::new(
-        (requests, owners.len() - holders),
-        (table.clone(), Instant::ZERO),
-        study_costs(profile),
-        // The dispatcher is part of this machine: it has what is granted at once.
-        Span::ZERO,
-    );
-    Ok(Some(Slots {
-        dispatcher: Dispatcher::new(table, Instant::ZERO, switch, switch),
-        admission,
-        owners,
-        owner: None,
-        poll_at: Instant::ZERO,
-    }))
+    Slots {
+        dispatcher: Dispatcher::new(plan.table.clone(), Instant::ZERO, switch, switch),
+        owners: plan.owners.iter().map(|owner| owner.0.into()).collect(),
+        admission: plan.begin(Instant::ZERO, Span::ZERO),
+        carried: Carried::NOTHING,
+    }
 }
 
-fn build(profile: Profile, recording: Recording, program: &Program) -> Result<Machine, HostError> {
-    let priorities: Vec<Priority> = program
-        .activities
-        .iter()
-        .map(|activity| match activity.placement {
-            Placement::Thread(priority) => priority,
-            _ => Priority::IDLE,
-        })
-        .collect();
-    let processors = (0..program.processors)
-        .map(|processor| {
-            let slots = admit(&profile, program, processor)?;
-            let bands = Bands::new(profile.bands, &priorities);
-            Ok(Processor::new(bands, slots))
-        })
-        .collect::<Result<Vec<_>, HostError>>()?;
-    let activities: Vec<_> = program.activities.iter().map(ActivityState::new).collect();
-    let semaphores = program.semaphores.iter().map(|count| Semaphore {
-        count: *count,
-        waiters: Queue::EMPTY,
+fn build(
+    profile: Profile,
+    recording: Recording,
+    program: &Program,
+    plans: Vec<SlotPlan>,
+) -> study::Machine {
+    let placements = program.activities.iter().map(|activity| activity.placement);
+    let priorities: Vec<Priority> = placements.map(study::priority).collect();
+    let mut plans = plans.into_iter().peekable();
+    let processors = (0..program.processors).map(|processor| {
+        let plan = plans.next_if(|plan| plan.processor.0 == processor);
+        let bands = Bands::new(profile.bands, &priorities);
+        let slots = plan.map(|plan| slots(&profile, plan));
+        Processor::new(Stack::new(bands, priorities.len()), slots)
     });
-    Ok(Machine {
-        now: Instant::ZERO,
-        processors,
-        semaphores: semaphores.collect(),
-        timers: Timers::new(activities.len()),
-        links: Links::new(activities.len()),
-        recorder: Recorder::new(recording),
-        profile,
-        marks: program.marks.len(),
-        fault: None,
-        alive: activities.len(),
-        ended: false,
-        steps: 0,
-        next_tick: profile.costly_tick_after(Instant::ZERO),
-        activities,
-    })
+    let processors = processors.collect();
+    let activities = (0..).zip(&program.activities);
+    let activities = activities.map(|(number, activity)| study::activity(number, activity));
+    let when = (Instant::ZERO, recording);
+    let study = Study::new(profile);
+    Core::new(study, program, when, activities.collect(), processors)
 }

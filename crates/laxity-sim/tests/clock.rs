@@ -116,7 +116,7 @@ fn ticks_take_their_share_of_a_busy_processor() {
     let mut program = Program::new(1);
     program.add("spinner", CPU, thread(8), spinner());
     let record = Twin::new(Profile::WIN2000_PII450);
-    let record = laxity_model::Host::run(&mut { record }, program, Span::from_secs(1));
+    let record = laxity_model::Host::admit_and_run(&mut { record }, program, Span::from_secs(1));
     let service = record.expect("the program is right").usage[0].service;
     // 1023 ticks of 2 µs within the second, and the switch at its start.
     assert_eq!(

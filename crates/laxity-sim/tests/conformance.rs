@@ -3,19 +3,12 @@
 mod common;
 
 use laxity_conformance::{Case, Failure, Tolerance, cases};
+use laxity_model::admission::{Admitted, Supply};
 use laxity_model::{Host, HostError, Program, RunRecord, Service, Span};
 use laxity_sim::{Profile, Twin};
 
 /// The twin has as many processors as a program asks for.
 const PROCESSORS: u16 = 2;
-
-/// Nothing may differ from what is written.
-fn ideal() -> Tolerance {
-    Tolerance {
-        slots: Twin::new(Profile::IDEAL).plan_costs(),
-        ..Tolerance::NONE
-    }
-}
 
 /// The study's machine: clock ticks, switches and interrupts take their time, so that threads are late by a tick and slots lack what is taken
 /// from them: in 2 ms two ticks of 2 µs and a switch, in 0.1 ms the same.
@@ -24,7 +17,6 @@ fn win2000() -> Tolerance {
         lateness: Span::from_millis(1),
         service_ppm: 5_000,
         service_each: Service::from_micros(10),
-        slots: Twin::new(Profile::WIN2000_PII450).plan_costs(),
         ..Tolerance::NONE
     }
 }
@@ -38,7 +30,6 @@ fn linux() -> Tolerance {
         service_ppm: 50_000,
         service_each: Service::from_micros(20),
         kept_ppm: 980_000,
-        slots: Twin::linux(&common::linux_machine(), 1).plan_costs(),
         ..Tolerance::NONE
     }
 }
@@ -66,7 +57,7 @@ fn the_suite_is_whole() {
 
 #[test]
 fn the_ideal_machine_conforms_without_tolerance() {
-    let failures = failures(Twin::new(Profile::IDEAL), &ideal());
+    let failures = failures(Twin::new(Profile::IDEAL), &Tolerance::NONE);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
@@ -95,8 +86,16 @@ impl Host for Recorder {
         self.twin.describe()
     }
 
-    fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
-        let record = self.twin.run(program, length);
+    fn supply(&mut self, processors: u16) -> Result<Supply, HostError> {
+        self.twin.supply(processors)
+    }
+
+    fn run(&mut self, admitted: Admitted, length: Span) -> Result<RunRecord, HostError> {
+        self.twin.run(admitted, length)
+    }
+
+    fn admit_and_run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
+        let record = self.twin.admit_and_run(program, length);
         self.records.push(record.clone());
         record
     }
@@ -136,7 +135,11 @@ impl Host for Idle {
         "idle".into()
     }
 
-    fn run(&mut self, _: Program, _: Span) -> Result<RunRecord, HostError> {
+    fn supply(&mut self, _: u16) -> Result<Supply, HostError> {
+        Err(HostError::CannotRun("it has nothing".into()))
+    }
+
+    fn run(&mut self, _: Admitted, _: Span) -> Result<RunRecord, HostError> {
         Err(HostError::CannotRun("it never does".into()))
     }
 }

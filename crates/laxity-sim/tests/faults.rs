@@ -10,7 +10,7 @@ use laxity_model::{
 use laxity_sim::{Profile, Twin};
 
 fn outcome(program: Program) -> Result<(), HostError> {
-    let record = Twin::new(Profile::IDEAL).run(program, Span::from_millis(10));
+    let record = Twin::new(Profile::IDEAL).admit_and_run(program, Span::from_millis(10));
     record.map(|_| ())
 }
 
@@ -30,11 +30,8 @@ fn one(placement: Placement, steps: &[Step]) -> Program {
 #[test]
 fn ids_that_do_not_exist_are_named() {
     let nowhere = SemaphoreId(3);
-    is_bad(one(thread(8), &[Step::Wait(nowhere)]), "semaphore 3");
-    is_bad(
-        one(thread(8), &[Step::WaitUntil(nowhere, ms(1))]),
-        "semaphore 3",
-    );
+    is_bad(one(thread(8), &[Step::Wait(nowhere)]), "port 3");
+    is_bad(one(thread(8), &[Step::WaitUntil(nowhere, ms(1))]), "port 3");
     let mut program = Program::new(1);
     program.add(
         "culprit",

@@ -138,7 +138,7 @@ fn equal_programs_give_equal_records_on_any_number_of_threads() {
 fn what_is_recorded_does_not_change_what_happens() {
     let usage = |recording| {
         let mut twin = Twin::new(Profile::WIN2000_PII450).recording(recording);
-        let record = laxity_model::Host::run(&mut twin, everything(), Span::from_secs(1));
+        let record = laxity_model::Host::admit_and_run(&mut twin, everything(), Span::from_secs(1));
         let record = record.expect("the program is right");
         (record.usage, record.events.len() as u64, record.events_lost)
     };

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{
-    Activity, ActivityId, Context, Enforcer, EventKind, Host, Instant, InterruptLevel, Mark,
+    Activity, ActivityId, Context, Enforcer, EventKind, Grade, Host, Instant, InterruptLevel, Mark,
     Outside, Placement, Priority, Program, Reservation, ReservationRequest, RunRecord, Service,
     Span, Step,
 };
@@ -32,7 +32,7 @@ fn spread(points: &[(u32, u64)]) -> Quantiles {
 }
 
 fn run_on(machine: &Machine, seed: u64, program: Program, millis: u64) -> RunRecord {
-    let record = Twin::linux(machine, seed).run(program, Span::from_millis(millis));
+    let record = Twin::linux(machine, seed).admit_and_run(program, Span::from_millis(millis));
     record.expect("the program is right")
 }
 
@@ -139,6 +139,40 @@ fn with_a_timer_of_its_own_the_kernel_keeps_budgets() {
     assert!(runs.iter().all(|(from, to)| *to - *from == us(1_000)));
 }
 
+/// What a run says in the end of a reservation that changed is said of what is held then, by whoever says it: the holder's own grant, and
+/// the grade of a slot that the holder outranks.
+#[test]
+fn nothing_that_is_said_of_a_reservation_is_older_than_it_is() {
+    let (before, after) = ([1_000, 10_000], [3_000, 10_000]);
+    for enforcer in [Enforcer::Deadline, Enforcer::Slots] {
+        let [service, period] = after.map(Span::from_micros);
+        let asked = Reservation::new(service.as_full_service(), period).expect("a reservation");
+        let mut program = Program::new(1);
+        let mut steps = 0;
+        let body = move |context: &mut dyn Context| {
+            steps += 1;
+            match steps {
+                1 => Step::SleepUntil(context.now() + us(20_000)),
+                2 => Step::ChangeReservation(asked),
+                _ => Step::Burn(Service::from_micros(100)),
+            }
+        };
+        let changing = reserved(&mut program, before, enforcer, body);
+        let below = reserved(&mut program, [2_000, 10_000], Enforcer::Slots, spinner());
+        let record = run_on(&Machine::without_costs(250), 1, program, 200);
+        let grant = |who: ActivityId| record.usage[who.index()].grant.clone().expect("granted");
+        assert_eq!(grant(changing).reservation, asked);
+        match (enforcer, grant(below).grade) {
+            (Enforcer::Slots, Grade::Enforced) => {}
+            (Enforcer::Deadline, Grade::Unenforced { reason }) => {
+                assert!(reason.contains("`holder`"), "{reason}");
+                assert!(!reason.contains("1ms/10ms"), "it holds {asked}: {reason}");
+            }
+            (_, other) => panic!("{other:?}"),
+        }
+    }
+}
+
 #[test]
 fn a_change_of_a_server_holds_from_its_next_budget_on() {
     let (before, after) = ([1_000, 10_000], [3_000, 10_000]);
@@ -198,7 +232,7 @@ fn the_earliest_deadline_runs_and_outranks_every_real_time_thread() {
     let twin = Twin::linux(&Machine::without_costs(250), 1);
     let record = twin
         .on_processors(1)
-        .run(program, Span::from_millis(200))
+        .admit_and_run(program, Span::from_millis(200))
         .expect("the program is right");
     assert_eq!(stretches(&record, short).len(), 20);
     assert_eq!(service(&record, short), Service::from_millis(40));
@@ -223,9 +257,12 @@ fn the_kernel_s_rule_refuses_what_two_processors_do_not_have() {
     for _ in 0..3 {
         reserved(&mut program, [7_000, 10_000], Enforcer::Deadline, spinner());
     }
-    let refused = Twin::linux(&free(), 1).run(program, Span::from_millis(10));
+    let refused = Twin::linux(&free(), 1).admit_and_run(program, Span::from_millis(10));
     let text = refused.expect_err("2.1 of 1.8 processors").to_string();
-    assert!(text.contains("holder") && text.contains("EBUSY"), "{text}");
+    assert!(
+        text.contains("`holder`") && text.contains("deadline bandwidth: 70.00 % needed"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -385,7 +422,7 @@ fn a_witness_takes_its_moment_and_says_when_it_was_late() {
     let mut program = Program::new(1);
     let spinner = program.add("spinner", CPU, thread(8), spinner());
     let twin = Twin::linux(&machine, 1).watched_by(Witness::new(CPU));
-    let record = twin.clone().run(program, Span::from_secs(10));
+    let record = twin.clone().admit_and_run(program, Span::from_secs(10));
     let record = record.expect("the program is right");
     assert_eq!(record.witness_wakeups, 10_000);
     // A late one in fifty, four fifths of them by more than 100 µs.
@@ -410,11 +447,7 @@ fn foreign_threads_have_their_own_rank_and_unenforce_a_slot() {
         let record = run_on(&free(), 1, program, 800);
         let grant = record.usage[holder.index()].grant.clone();
         let grade = grant.expect("it asked for one").grade;
-        assert_eq!(
-            grade == laxity_model::Grade::Enforced,
-            enforced,
-            "{grade:?}"
-        );
+        assert_eq!(grade == Grade::Enforced, enforced, "{grade:?}");
         let got = service(&record, holder).as_micros();
         assert_eq!(got >= 195_000, enforced, "{got} us beside FIFO {fifo}");
     }
@@ -463,6 +496,6 @@ fn everything_once() {
     let twin = Twin::linux(&linux_machine(), 1).on_processors(1);
     let record = twin
         .watched_by(Witness::new(CPU))
-        .run(program, Span::from_millis(10));
+        .admit_and_run(program, Span::from_millis(10));
     insta::assert_snapshot!(table(&record.expect("the program is right")));
 }

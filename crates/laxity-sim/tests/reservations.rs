@@ -228,7 +228,7 @@ fn too_much_is_refused_before_anything_runs() {
     program.add("never", CPU, thread(8), |_: &mut dyn Context| {
         panic!("it was started")
     });
-    let refused = Twin::new(Profile::IDEAL).run(program, Span::from_secs(1));
+    let refused = Twin::new(Profile::IDEAL).admit_and_run(program, Span::from_secs(1));
     assert!(matches!(refused, Err(HostError::Refused(_))), "{refused:?}");
 }
 
@@ -256,7 +256,7 @@ fn the_kernel_s_enforcer_is_not_here() {
         ..request
     });
     program.push(holder);
-    let outcome = Twin::new(Profile::WIN2000_PII450).run(program, Span::from_secs(1));
+    let outcome = Twin::new(Profile::WIN2000_PII450).admit_and_run(program, Span::from_secs(1));
     assert!(matches!(outcome, Err(HostError::CannotRun(text)) if text.contains("deadline")));
 }
 

@@ -1,8 +1,9 @@
 //! Predictions for a machine: the same every time, for every program, and of the right order.
 
 use laxity_lab::bench::Request;
+use laxity_lab::machine_file;
 use laxity_lab::runner::Silent;
-use laxity_lab::sheet::{Sheet, Value, Verdict};
+use laxity_lab::sheet::{self, Sheet, Value, Verdict};
 use laxity_model::Span;
 use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_studies::prediction::STUDY;
@@ -132,4 +133,26 @@ fn the_twin_is_told_the_live_host_s_own_numbers() {
     assert_eq!(linux::CHARGE_PER_SLOT, slots::CHARGE_PER_SLOT);
     assert_eq!(linux::SHORTEST_SLOT, slots::SHORTEST_SLOT);
     assert_eq!(linux::MOST_SHARE_PPM, slots::MOST_SHARE_PPM);
+}
+
+#[test]
+fn what_a_twin_of_a_measured_machine_predicts() {
+    let file = "docs/results/epyc-2-processors/machine.toml";
+    let path = format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let measured = machine_file::parse(&text, file).expect("a machine file");
+    let request = Request {
+        figures: Vec::new(),
+        live: false,
+        threads: 0,
+        seed: 1,
+        repeats: Some(1),
+        machine: Some(measured.machine),
+    };
+    let predicted = (STUDY.run)(&request, &mut Silent).expect("a sheet");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let table = sheet::text::render(&predicted);
+    settings.bind(|| insta::assert_snapshot!("prediction.linux.table", table));
 }

@@ -46,7 +46,7 @@ fn program() -> Program {
 }
 
 fn run(host: &mut dyn Host) -> Result<(), HostError> {
-    let record = host.run(program(), LENGTH)?;
+    let record = host.admit_and_run(program(), LENGTH)?;
     let woke: Vec<Instant> = record
         .events
         .iter()

@@ -33,7 +33,8 @@
 //! # Run a program on either host
 //!
 //! A [`Program`] is activities whose bodies are state machines. The [`Twin`] runs it in virtual time, the same every time and on every
-//! machine; a [`LiveHost`] runs it on this machine's Linux. Both are a [`Host`], and both return a [`RunRecord`].
+//! machine; a [`LiveHost`] runs it on this machine's Linux. Both are a [`Host`], and both return a [`RunRecord`]. What a host runs was
+//! admitted first ([`admission::admit`]), on what that host says it can enforce: [`Host::admit_and_run`] is both in one.
 //!
 //! ```
 //! use laxity::{Context, Host, Placement, Priority, ProcessorId, Profile, Program, Service, Span, Step, Twin};
@@ -45,7 +46,7 @@
 //!         Step::Burn(Service::from_millis(1))
 //!     });
 //! }
-//! let record = Twin::new(Profile::IDEAL).run(program, Span::from_secs(1))?;
+//! let record = Twin::new(Profile::IDEAL).admit_and_run(program, Span::from_secs(1))?;
 //! let received: Service = record.usage.iter().map(|usage| usage.service).sum();
 //! assert_eq!(received, Service::from_secs(1));
 //! # Ok::<(), laxity::HostError>(())
@@ -85,6 +86,7 @@ pub use reserve::{Reserved, reserve};
 pub use laxity_linux::doctor::{Cause, Diagnosis, can_run_live};
 pub use laxity_linux::os::clock::{now, sleep_until};
 pub use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+pub use laxity_model::admission;
 pub use laxity_model::analysis;
 pub use laxity_model::policy::slots;
 pub use laxity_model::{

@@ -190,7 +190,7 @@ fn run(
         program.add("task", ProcessorId(0), Placement::Thread(priority), thread);
     }
     let mut twin = Twin::new(Profile::IDEAL).recording(Recording::NONE);
-    twin.run(program, length)
+    twin.admit_and_run(program, length)
         .map_err(|error| error.to_string())?;
     let stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(stage.seen.clone())

@@ -8,6 +8,7 @@ use laxity_devices::pump::LineConfig;
 use laxity_model::{Activity, ActivityId, HostError, Mark, Placement, Priority, Program, Span};
 
 use super::tasks::{Periodic, Rogue, Spinner};
+use super::work;
 use crate::scenario::{
     LengthSpec, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
 };
@@ -132,7 +133,9 @@ fn install_modem(
             device.name
         )));
     }
-    Ok(call.install(program, device.processor, driver_placement(device.placing)))
+    let modem = call.install(program, device.processor, driver_placement(device.placing));
+    work::declare_modem(program, &modem, device);
+    Ok(modem)
 }
 
 fn driver_placement(placing: Placing) -> DriverPlacement {
@@ -170,7 +173,9 @@ fn install_task(program: &mut Program, task: &ResolvedTask, probes: &mut Probes)
                 reservation: *reservation,
                 body: Box::new(body),
             };
-            probes.cothread = Some((program.push(activity), mark));
+            let id = program.push(activity);
+            program.declare_work(id, work::periodic(*service, *period));
+            probes.cothread = Some((id, mark));
         }
         TaskKind::Rogue {
             burst,

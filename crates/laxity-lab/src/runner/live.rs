@@ -2,8 +2,10 @@
 
 use laxity_linux::os::signals::Watch;
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_model::admission::Supply;
 use laxity_model::{Host, HostError, Priority, Span};
 
+use super::admit::ready;
 use super::commands;
 use super::compose::{Composed, RunSpec, compose};
 use super::schedule::{PlannedRun, schedule};
@@ -42,6 +44,13 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
     // From here on a signal ends the run in order, wherever it comes.
     let watch = Watch::begin();
     let mut host = host(resolved)?;
+    let supply = supply(&mut host, resolved)?;
+    // How many receivers make up the load is not known yet, and nothing is started to find out before all variants are admitted.
+    for run in planned.iter().filter(|run| run.repeat == 0) {
+        let start = Start::OnHook;
+        let outline = ready(resolved, PlannedRun { start, ..*run }, 0, &supply)?;
+        outline.require(&resolved.variants[run.variant])?;
+    }
     progress.begin(planned.len());
     let further_receivers = match resolved.variants.iter().find_map(|v| v.devices.first()) {
         Some(device) => {
@@ -77,7 +86,7 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
 }
 
 /// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works.
-fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
+pub(super) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
     let cannot = |error: HostError| RunError::CannotRun(error.to_string());
     let mut config = LiveConfig::detect(resolved.host.processors).map_err(cannot)?;
     let watched = resolved
@@ -88,6 +97,12 @@ fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
     Ok(LiveHost::new(config))
 }
 
+/// What this machine can enforce now.
+pub(super) fn supply(host: &mut LiveHost, resolved: &Resolved) -> Result<Supply, RunError> {
+    let supply = host.supply(resolved.host.processors);
+    supply.map_err(|error| RunError::CannotRun(error.to_string()))
+}
+
 fn run_one(
     host: &mut LiveHost,
     resolved: &Resolved,
@@ -96,19 +111,13 @@ fn run_one(
 ) -> Result<RunDone, RunError> {
     let variant = &resolved.variants[planned.variant];
     let wrong = |error| RunError::of(error, variant);
-    let spec = RunSpec {
-        seed: resolved.seed + u64::from(planned.repeat),
-        mss_bytes: resolved.mss_bytes,
-        further_receivers,
-        start: planned.start,
-        gaps_only: planned.gaps_only,
-    };
-    let composed =
-        compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
-    let names = trace_names(&composed);
-    let Composed { program, probes } = composed;
+    // What others do on this machine may have changed since the run before.
+    let supply = supply(host, resolved)?;
+    let ready = ready(resolved, planned, further_receivers, &supply)?;
+    let (admitted, probes) = ready.granted(variant)?;
+    let names = trace_names(&admitted.program, &probes);
     let commands = commands::start(variant, host.config()).map_err(wrong)?;
-    let record = host.run(program, planned.length).map_err(wrong)?;
+    let record = host.run(admitted, planned.length).map_err(wrong)?;
     drop(commands);
     Ok(done(planned, resolved, names, probes, record))
 }
@@ -175,7 +184,9 @@ fn measure_share(
     let wrong = |error| RunError::of(error, &variant);
     let composed = compose(&variant, resolved.host.processors, &length, spec).map_err(wrong)?;
     let Composed { program, probes } = composed;
-    let record = host.run(program, CALIBRATION_RUN).map_err(wrong)?;
+    let record = host
+        .admit_and_run(program, CALIBRATION_RUN)
+        .map_err(wrong)?;
     let seen = super::observe::observe(&record, &probes);
     let Some((service, span)) = seen.connected.filter(|(_, span)| !span.is_zero()) else {
         return Err(wrong(HostError::Failed(

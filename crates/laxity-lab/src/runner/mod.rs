@@ -1,9 +1,10 @@
 //! From a scenario to its results: which runs are made, how each becomes a program, what was seen of it, and how it is judged.
 //!
-//! * [`tasks`]: what runs beside the devices; [`compose`]: a variant as a program.
+//! * [`tasks`]: what runs beside the devices; [`compose`]: a variant as a program; [`admit`]: that program, admitted.
 //! * [`schedule`]: which runs, in which order; [`live`], [`twin`]: how each host is set up and used.
 //! * [`observe`]: from events to observations; [`aggregate`]: from runs to results and verdicts.
 
+pub mod admit;
 pub mod aggregate;
 pub mod commands;
 pub mod compose;
@@ -14,16 +15,17 @@ pub mod plan;
 pub mod schedule;
 pub mod tasks;
 pub mod twin;
+pub(crate) mod work;
 
 use std::sync::Arc;
 
 use laxity_devices::modem::Report;
-use laxity_model::{HostError, RunRecord};
+use laxity_model::{HostError, Program, RunRecord};
 
 use crate::evidence::results::RunResults;
 use crate::evidence::trace::{Trace, TraceActivity, TraceMark};
 use crate::scenario::{Resolved, ResolvedVariant};
-use compose::{Composed, Probes};
+use compose::Probes;
 use conclude::Circumstances;
 use observe::Seen;
 use schedule::PlannedRun;
@@ -156,7 +158,6 @@ pub fn run(
     notices: Vec<String>,
     progress: &mut dyn Progress,
 ) -> Result<Finished, RunError> {
-    admit(resolved, on)?;
     let (mut runs, skipped, circumstances) = match on {
         On::Linux => {
             let made = live::run(resolved, progress)?;
@@ -188,35 +189,17 @@ pub fn run(
     Ok(Finished { results, traces })
 }
 
-/// Fails if a variant that runs on this host would be refused.
-fn admit(resolved: &Resolved, on: On) -> Result<(), RunError> {
-    let plan = plan::plan(resolved, on)?;
-    match plan.variants.into_iter().find(|variant| !variant.admitted) {
-        Some(refused) => Err(RunError::Refused {
-            variant: refused.name,
-            reason: refused.refusals.join("; "),
-        }),
-        None => Ok(()),
-    }
-}
-
 /// The names of a program's activities and events, before the host takes it.
-fn trace_names(composed: &Composed) -> (Vec<TraceActivity>, Vec<TraceMark>) {
-    let activities = composed
-        .program
-        .activities
-        .iter()
-        .map(|activity| TraceActivity {
-            name: activity.name.clone(),
-            processor: activity.processor.0,
-        });
-    let level = composed
-        .probes
+fn trace_names(program: &Program, probes: &Probes) -> (Vec<TraceActivity>, Vec<TraceMark>) {
+    let activities = program.activities.iter().map(|activity| TraceActivity {
+        name: activity.name.clone(),
+        processor: activity.processor.0,
+    });
+    let level = probes
         .modem
         .as_ref()
         .map(|modem| usize::from(modem.marks.call_end.0));
-    let marks = composed
-        .program
+    let marks = program
         .marks
         .iter()
         .enumerate()

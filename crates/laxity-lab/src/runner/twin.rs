@@ -3,10 +3,13 @@
 use std::sync::Mutex;
 
 use laxity_model::Host;
+use laxity_model::admission::Supply;
 use laxity_sim::{Profile, Twin};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{
+    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
+};
 
-use super::compose::{RunSpec, compose};
+use super::admit::{Ready, ready};
 use super::schedule::{PlannedRun, schedule};
 use super::{NotRun, Progress, RunDone, RunError, done, trace_names};
 use crate::scenario::{Profile as ProfileName, Resolved};
@@ -33,19 +36,31 @@ pub fn run(
     if planned.is_empty() {
         return Err(RunError::Nothing("the twin"));
     }
-    progress.begin(planned.len());
-    let progress = Mutex::new(progress);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
+    let supply = supply(resolved)?;
+    // All variants are admitted before anything runs, with the programs that then run first; those of repeats are composed in their turn.
+    let first = |run: &PlannedRun| {
+        let first = (run.repeat == 0).then(|| ready(resolved, *run, 0, &supply));
+        first.transpose()
+    };
+    let first: Vec<Option<Ready>> =
+        pool.install(|| planned.par_iter().map(first).collect::<Result<_, _>>())?;
+    for ready in first.iter().flatten() {
+        ready.require(&resolved.variants[ready.planned.variant])?;
+    }
+    progress.begin(planned.len());
+    let progress = Mutex::new(progress);
     let made: Vec<Result<RunDone, RunError>> = pool.install(|| {
-        let one = |planned: &PlannedRun| {
-            let made = run_one(resolved, *planned);
+        let one = |(planned, first): (PlannedRun, Option<Ready>)| {
+            let ready = first.map_or_else(|| ready(resolved, planned, 0, &supply), Ok)?;
+            let made = run_one(resolved, ready);
             if let Ok(mut progress) = progress.lock() {
                 progress.run(&resolved.variants[planned.variant].name, planned.repeat);
             }
             made
         };
-        planned.par_iter().map(one).collect()
+        planned.into_par_iter().zip(first).map(one).collect()
     });
     if let Ok(progress) = progress.into_inner() {
         progress.end();
@@ -63,20 +78,23 @@ pub fn run(
     Ok((runs, skipped.collect()))
 }
 
-fn run_one(resolved: &Resolved, planned: PlannedRun) -> Result<RunDone, RunError> {
+/// What the scenario's twin can enforce.
+pub(super) fn supply(resolved: &Resolved) -> Result<Supply, RunError> {
+    let supply = host(resolved).supply(resolved.host.processors);
+    supply.map_err(|error| RunError::CannotRun(error.to_string()))
+}
+
+pub(super) fn host(resolved: &Resolved) -> Twin {
+    Twin::new(profile(resolved.host.profile))
+}
+
+/// Runs what is ready.
+fn run_one(resolved: &Resolved, ready: Ready) -> Result<RunDone, RunError> {
+    let planned = ready.planned;
     let variant = &resolved.variants[planned.variant];
-    let spec = RunSpec {
-        seed: resolved.seed + u64::from(planned.repeat),
-        mss_bytes: resolved.mss_bytes,
-        further_receivers: 0,
-        start: planned.start,
-        gaps_only: planned.gaps_only,
-    };
-    let wrong = |error| RunError::of(error, variant);
-    let composed =
-        compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
-    let names = trace_names(&composed);
-    let mut twin = Twin::new(profile(resolved.host.profile));
-    let record = twin.run(composed.program, planned.length).map_err(wrong)?;
-    Ok(done(planned, resolved, names, composed.probes, record))
+    let (admitted, probes) = ready.granted(variant)?;
+    let names = trace_names(&admitted.program, &probes);
+    let record = host(resolved).run(admitted, planned.length);
+    let record = record.map_err(|error| RunError::of(error, variant))?;
+    Ok(done(planned, resolved, names, probes, record))
 }

@@ -97,7 +97,7 @@ fn ask(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> {
 }
 
 /// Waits until the zero-lag time of everything this process has released is past.
-fn wait_for_returns() {
+pub(crate) fn wait_for_returns() {
     let returned_by = Instant::from_nanos(RETURNED_BY_NS.load(Ordering::SeqCst));
     if clock::now() < returned_by {
         clock::sleep_until(returned_by);

@@ -100,6 +100,15 @@ impl Holding {
         }
     }
 
+    /// What the thread is granted, in force or not.
+    pub(crate) fn reservation(&self) -> Option<Reservation> {
+        match &self.place {
+            Place::Free | Place::Guest(_) => None,
+            Place::Deadline(reservation) => Some(*reservation),
+            Place::Slots(at) => at.desk.held(at.owner),
+        }
+    }
+
     pub(crate) fn holds(&self) -> bool {
         self.held
     }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use laxity_model::base::port::Arrival;
 use laxity_model::base::ring::Producer;
 use laxity_model::{
-    ActivityId, Context, Event, EventKind, HostError, Instant, Mark, ProcessorId, Refused,
+    ActivityId, Context, Event, EventKind, HostError, Instant, Mark, PortId, ProcessorId, Refused,
     SemaphoreId, Service,
 };
 
 use super::run::Run;
+use super::semaphore::Taken;
 use crate::os::clock;
 
 /// Writes an activity's events to its ring.
@@ -32,6 +34,13 @@ impl Log {
     pub(crate) fn now(&mut self, kind: EventKind, args: [u64; 2]) {
         self.at(clock::now(), kind, args);
     }
+
+    /// An event of another activity on the same processor.
+    fn of(&mut self, activity: ActivityId, kind: EventKind, args: [u64; 2]) {
+        let own = std::mem::replace(&mut self.activity, activity);
+        self.now(kind, args);
+        self.activity = own;
+    }
 }
 
 /// The [`Context`] of one activity's thread.
@@ -39,6 +48,8 @@ pub(crate) struct LiveContext {
     pub(crate) run: Arc<Run>,
     pub(crate) log: Log,
     pub(crate) timed_out: bool,
+    /// What its last wait for a port took.
+    pub(crate) arrival: Option<Arrival>,
     /// What became of what it asked for last.
     pub(crate) answer: Result<Instant, Refused>,
     /// How many names for marks the program has.
@@ -49,30 +60,68 @@ pub(crate) struct LiveContext {
     pub(crate) service_before: Service,
 }
 
+impl LiveContext {
+    /// The program is wrong, and the run over.
+    pub(crate) fn mistake(&self, what: String) {
+        self.run.fail(HostError::BadProgram(what));
+    }
+}
+
 impl Context for LiveContext {
     fn now(&self) -> Instant {
         clock::now()
     }
 
-    fn signal(&mut self, semaphore: SemaphoreId) {
-        let now = clock::now();
-        self.log
-            .at(now, EventKind::Signal, [u64::from(semaphore.0), 0]);
-        match self.run.semaphore(semaphore) {
-            Some(found) => found.signal(now),
-            None => self.run.fail(HostError::BadProgram(format!(
-                "semaphore {semaphore} does not exist"
-            ))),
-        }
+    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
+        let at = clock::now();
+        // Recorded first: whoever is woken may run before we do again.
+        self.log.at(at, EventKind::Signal, [port.0.into(), 0]);
+        let room = self.run.ports.put(port, Arrival { at, payload });
+        room.unwrap_or_else(|| {
+            self.mistake(format!("port {port} does not exist"));
+            false
+        })
+    }
+
+    fn take(&mut self, port: PortId) -> Option<Arrival> {
+        let Some(found) = self.run.ports.get(port) else {
+            self.mistake(format!("port {port} does not exist"));
+            return None;
+        };
+        let taken = found.permits.try_take() == Some(Taken::One);
+        taken.then(|| found.arrival())
+    }
+
+    fn arrival(&self) -> Option<Arrival> {
+        self.arrival
+    }
+
+    fn ring(&mut self, port: PortId, bell: SemaphoreId) -> bool {
+        let Some(found) = self.run.ports.ring(port, bell) else {
+            self.mistake(format!("port {port} or bell {bell} does not exist"));
+            return false;
+        };
+        found.is_fed()
     }
 
     fn mark(&mut self, mark: Mark, args: [u64; 2]) {
-        if usize::from(mark.0) < self.marks {
-            self.log.now(EventKind::Mark(mark), args);
-        } else {
-            let text = format!("mark {} has no name", mark.0);
-            self.run.fail(HostError::BadProgram(text));
+        self.record_of(self.log.activity, EventKind::Mark(mark), args);
+    }
+
+    fn record_of(&mut self, hosted: ActivityId, kind: EventKind, args: [u64; 2]) {
+        match kind {
+            EventKind::Mark(mark) if usize::from(mark.0) >= self.marks => {
+                self.mistake(format!("mark {} has no name", mark.0));
+            }
+            _ if !self.run.has(hosted) => {
+                self.mistake(format!("activity {hosted} does not exist"));
+            }
+            _ => self.log.of(hosted, kind, args),
         }
+    }
+
+    fn fail(&mut self, what: &'static str) {
+        self.mistake(what.to_owned());
     }
 
     fn timed_out(&self) -> bool {

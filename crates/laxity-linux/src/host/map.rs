@@ -45,7 +45,8 @@ pub fn placement(placement: Placement) -> Policy {
         Placement::Deferred => Policy::Fifo(DEFERRED),
         Placement::Thread(priority) => thread(priority),
         Placement::Foreign { fifo } => Policy::Fifo(fifo),
-        Placement::External => Policy::Fifo(EXTERNAL),
+        // What is on an executor has no thread.
+        Placement::External | Placement::On { .. } => Policy::Fifo(EXTERNAL),
     }
 }
 

@@ -5,6 +5,7 @@ mod collector;
 pub mod command;
 mod context;
 pub mod map;
+pub(crate) mod port;
 pub(crate) mod run;
 pub(crate) mod semaphore;
 mod supervise;
@@ -13,9 +14,13 @@ pub(crate) mod thread;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::OwnedFd;
 
-use laxity_model::{Host, HostError, Outside, Priority, Program, RunRecord, Span};
+use laxity_model::admission::{Admitted, Launch, Supply};
+use laxity_model::{Host, HostError, Outside, PortId, Priority, RunRecord, Span};
 
+use self::supervise::Prepared;
+use self::supply::supply;
 use crate::enforce::slots::{SlotReport, Timing, calibrate};
 use crate::enforce::witness::WitnessConfig;
 use crate::os::sched::{self, Tid};
@@ -74,6 +79,8 @@ pub struct LiveHost {
     /// Measured once for each processor and kind of confinement.
     timings: BTreeMap<(usize, bool), Timing>,
     slot_reports: Vec<SlotReport>,
+    /// What feeds ports in the next run.
+    feeds: Vec<(PortId, OwnedFd)>,
 }
 
 impl LiveHost {
@@ -84,7 +91,17 @@ impl LiveHost {
             config,
             timings: BTreeMap::new(),
             slot_reports: Vec::new(),
+            feeds: Vec::new(),
         }
+    }
+
+    /// In the next run, this descriptor feeds a port of the program: whenever it can be read, or has come to its end, something arrives,
+    /// whose payload is what `poll` says. There is one such arrival at a time: the next comes when that one was taken and there is still, or
+    /// again, something to be read. The host only looks at it; to read is the body's, from a duplicate.
+    ///
+    /// It is looked at by whoever waits for the port, or by the executor whose handler does; there also between any two jobs.
+    pub fn feed(&mut self, port: PortId, descriptor: OwnedFd) {
+        self.feeds.push((port, descriptor));
     }
 
     /// How it is configured.
@@ -117,21 +134,29 @@ impl Host for LiveHost {
         format!("linux {}", release.trim())
     }
 
-    fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
-        self.slot_reports.clear();
-        admit::check(&program, &self.config)?;
-        for cpu in self.config.processors.iter().chain([&self.config.external]) {
-            let usable = sched::affinity(Tid::current())
-                .map_err(|error| HostError::CannotRun(error.to_string()))?;
-            if !usable.contains(*cpu) {
-                return Err(HostError::CannotRun(format!(
-                    "processor {cpu} may not be used, only {usable}"
-                )));
-            }
+    fn supply(&mut self, _processors: u16) -> Result<Supply, HostError> {
+        let usable = sched::affinity(Tid::current())
+            .map_err(|error| HostError::CannotRun(error.to_string()))?;
+        let config = &self.config;
+        let mut all = config.processors.iter().chain([&config.external]);
+        match all.find(|cpu| !usable.contains(**cpu)) {
+            Some(cpu) => Err(HostError::CannotRun(format!(
+                "processor {cpu} may not be used, only {usable}"
+            ))),
+            None => Ok(supply(self.describe(), config)),
         }
-        let admitted = admit::admit(&program, &self.config)?;
+    }
+
+    fn run(&mut self, admitted: Admitted, length: Span) -> Result<RunRecord, HostError> {
+        self.slot_reports.clear();
+        let Launch {
+            program,
+            slots,
+            grades,
+        } = admitted.launch(&self.describe())?;
+        let (places, slots) = admit::prepare(&program, slots, &self.config);
         let mut timings = Vec::new();
-        for slots in &admitted.slots {
+        for slots in &slots {
             let outside = if slots.confined {
                 Outside::Confined
             } else {
@@ -139,7 +164,15 @@ impl Host for LiveHost {
             };
             timings.push(self.timing(slots.cpu, outside)?);
         }
-        let (record, reports) = supervise::run(&self.config, program, admitted, &timings, length)?;
+        let slots = slots.into_iter().zip(timings).collect();
+        let prepared = Prepared {
+            program,
+            feeds: std::mem::take(&mut self.feeds),
+            places,
+            slots,
+            grades,
+        };
+        let (record, reports) = supervise::run(&self.config, prepared, length)?;
         self.slot_reports = reports;
         Ok(record)
     }

@@ -1,11 +1,11 @@
-//! What all threads of one run share: its semaphores, its common start, and its end.
+//! What all threads of one run share: its ports, its common start, and its end.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use laxity_model::{ActivityId, HostError, Instant, RunEnd, SemaphoreId};
+use laxity_model::{ActivityId, HostError, Instant, RunEnd};
 
-use super::semaphore::Semaphore;
+use super::port::Ports;
 use crate::os::clock;
 use crate::os::futex;
 use crate::os::sched::Tid;
@@ -16,7 +16,7 @@ const ENDED: u32 = 1;
 
 /// The state of a run. Nothing on the way of a running thread takes a lock; the mutex is for failures only.
 pub(crate) struct Run {
-    semaphores: Vec<Semaphore>,
+    pub(crate) ports: Ports,
     /// When all begin, in nanoseconds; 0 until that is known.
     start_ns: AtomicU64,
     start_gate: AtomicU32,
@@ -31,26 +31,19 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// For `activities` threads and semaphores with these counts.
-    pub(crate) fn new(activities: usize, semaphores: &[u32]) -> Self {
+    /// For a program of so many activities, of which so many have threads.
+    pub(crate) fn new(activities: usize, threads: usize, ports: Ports) -> Self {
         Self {
-            semaphores: semaphores
-                .iter()
-                .map(|count| Semaphore::new(*count))
-                .collect(),
+            ports,
             start_ns: AtomicU64::new(0),
             start_gate: AtomicU32::new(0),
             ready: AtomicUsize::new(0),
-            alive: AtomicUsize::new(activities),
+            alive: AtomicUsize::new(threads),
             tids: (0..activities).map(|_| AtomicI32::new(0)).collect(),
             end: AtomicU32::new(RUNNING),
             end_wanted: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
-    }
-
-    pub(crate) fn semaphore(&self, id: SemaphoreId) -> Option<&Semaphore> {
-        self.semaphores.get(id.index())
     }
 
     /// A thread has everything it needs; waits for the common start. `None` if the run is over before it begins.
@@ -118,6 +111,11 @@ impl Run {
             .clone()
     }
 
+    /// Whether the program has this activity.
+    pub(crate) fn has(&self, activity: ActivityId) -> bool {
+        activity.index() < self.tids.len()
+    }
+
     /// The calling thread is this activity's.
     pub(crate) fn enter(&self, activity: ActivityId) {
         if let Some(tid) = self.tids.get(activity.index()) {
@@ -159,9 +157,7 @@ impl Run {
     pub(crate) fn finish(&self) {
         self.end.store(ENDED, Ordering::SeqCst);
         futex::wake_all(&self.end);
-        for semaphore in &self.semaphores {
-            semaphore.close();
-        }
+        self.ports.close();
         self.start_gate.store(1, Ordering::SeqCst);
         futex::wake_all(&self.start_gate);
     }

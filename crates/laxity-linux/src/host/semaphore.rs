@@ -1,15 +1,18 @@
 //! Counting semaphores on one word. Signalling takes no lock and waits for nobody, so a handler may signal an ordinary thread.
 
+use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use laxity_model::Instant;
 
 use crate::os::clock;
+use crate::os::descriptor::Alarm;
 use crate::os::futex::{self, Woken};
 
 /// Set in the word when the run has ended: nobody waits any more.
 const CLOSED: u32 = 1 << 31;
-/// The count never grows past this; further signals change nothing.
+/// No count grows past this.
 const MOST: u32 = CLOSED - 1;
 
 /// A counting semaphore.
@@ -20,6 +23,10 @@ pub(crate) struct Semaphore {
     waiters: AtomicU32,
     /// When it was signalled last, in nanoseconds.
     signalled_ns: AtomicU64,
+    /// The count never grows past this; further signals change nothing.
+    most: u32,
+    /// Of those who wait on descriptors too.
+    alarm: OnceLock<Alarm>,
 }
 
 /// How a wait ended.
@@ -35,25 +42,43 @@ pub(crate) enum Taken {
 
 impl Semaphore {
     pub(crate) fn new(count: u32) -> Self {
+        Self::bounded(count, MOST)
+    }
+
+    /// One that counts no further than `most`.
+    pub(crate) fn bounded(count: u32, most: u32) -> Self {
+        let most = most.min(MOST);
         Self {
-            word: AtomicU32::new(count.min(MOST)),
+            most,
+            alarm: OnceLock::new(),
+            word: AtomicU32::new(count.min(most)),
             waiters: AtomicU32::new(0),
             signalled_ns: AtomicU64::new(0),
         }
     }
 
-    /// Adds one, and wakes a waiter: the one of highest priority, among equals the one that came first.
-    pub(crate) fn signal(&self, now: Instant) {
+    /// Adds one, and wakes a waiter: the one of highest priority, among equals the one that came first. `false` if the count is as large
+    /// as it may be.
+    pub(crate) fn signal(&self, now: Instant) -> bool {
         self.signalled_ns.store(now.as_nanos(), Ordering::Relaxed);
         let added = self
             .word
             .fetch_update(Ordering::SeqCst, Ordering::Relaxed, |word| {
-                (word & MOST < MOST).then(|| word + 1)
+                (word & MOST < self.most).then(|| word + 1)
             });
         // SeqCst on both words: either we see the waiter, or it sees the count before it sleeps.
         if added.is_ok() && self.waiters.load(Ordering::SeqCst) > 0 {
             futex::wake(&self.word, 1);
+            if let Some(alarm) = self.alarm.get() {
+                alarm.raise();
+            }
         }
+        added.is_ok()
+    }
+
+    /// How many can be taken. One load.
+    pub(crate) fn count(&self) -> u32 {
+        self.word.load(Ordering::SeqCst) & MOST
     }
 
     /// Takes one if there is one.
@@ -90,6 +115,35 @@ impl Semaphore {
         taken
     }
 
+    /// The same, where the waiter waits on descriptors too: `wait` returns when its alarm is raised, or else has found out itself.
+    pub(crate) fn take_by(
+        &self,
+        until: Option<Instant>,
+        mut wait: impl FnMut(&Alarm) -> io::Result<()>,
+    ) -> io::Result<Taken> {
+        let alarm = match self.alarm.get() {
+            Some(alarm) => alarm,
+            None => {
+                let made = Alarm::new()?;
+                self.alarm.get_or_init(|| made)
+            }
+        };
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let taken = loop {
+            if let Some(taken) = self.try_take() {
+                break Ok(taken);
+            }
+            if let Err(error) = wait(alarm) {
+                break Err(error);
+            }
+            if until.is_some_and(|until| clock::now() >= until) {
+                break Ok(self.try_take().unwrap_or(Taken::TimedOut));
+            }
+        };
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        taken
+    }
+
     /// When it was signalled last; the epoch if never.
     pub(crate) fn last_signal(&self) -> Instant {
         Instant::from_nanos(self.signalled_ns.load(Ordering::Relaxed))
@@ -99,6 +153,9 @@ impl Semaphore {
     pub(crate) fn close(&self) {
         self.word.fetch_or(CLOSED, Ordering::SeqCst);
         futex::wake_all(&self.word);
+        if let Some(alarm) = self.alarm.get() {
+            alarm.raise();
+        }
     }
 }
 

@@ -1,19 +1,22 @@
 //! Starts a run's threads, waits for its end, ends it, and restores everything.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use laxity_model::base::ring::{self, Consumer, Producer};
 use laxity_model::{
-    ActivityId, Enforcer, Grant, HostError, Instant, Program, Reservation, RunEnd, RunRecord, Span,
-    Usage,
+    Activity, ActivityId, Enforcer, Grade, HostError, Instant, Placement, PortId, Program, RunEnd,
+    RunRecord, Span, Usage,
 };
 
-use super::admit::{self, Admitted, Member};
+use super::admit::{Granted, ProcessorSlots};
 use super::collector::{self, Collection};
+use super::port::Ports;
 use super::run::Run;
 use super::thread::{self, Outcome, Start};
 use super::{LiveConfig, map};
+use crate::enforce::holding::Place;
 use crate::enforce::slots::{
     self, Bell, Dispatched, DispatcherStart, ParkSignal, SlotReport, Timing,
 };
@@ -34,7 +37,8 @@ const LOOK_EVERY: Span = Span::from_millis(2);
 /// The threads of a run.
 #[derive(Default)]
 struct Threads {
-    activities: Vec<JoinHandle<Outcome>>,
+    /// By activity; those on an executor have none.
+    activities: Vec<Option<JoinHandle<Outcome>>>,
     dispatchers: Vec<JoinHandle<Dispatched>>,
     bells: Vec<Arc<Bell>>,
     witness: Option<JoinHandle<Testimony>>,
@@ -55,12 +59,22 @@ impl Rings {
     }
 }
 
+/// Everything that a run begins with.
+pub(super) struct Prepared {
+    pub(super) program: Program,
+    /// What feeds its ports from outside.
+    pub(super) feeds: Vec<(PortId, OwnedFd)>,
+    /// By activity.
+    pub(super) places: Vec<Place>,
+    pub(super) slots: Vec<(ProcessorSlots, Timing)>,
+    /// By activity, if it asked for a reservation.
+    pub(super) grades: Vec<Option<Grade>>,
+}
+
 /// Runs an admitted program to its end.
 pub(super) fn run(
     config: &LiveConfig,
-    program: Program,
-    admitted: Admitted,
-    timings: &[Timing],
+    mut prepared: Prepared,
     length: Span,
 ) -> Result<(RunRecord, Vec<SlotReport>), HostError> {
     let cannot = |error: &dyn std::fmt::Display| HostError::CannotRun(error.to_string());
@@ -75,12 +89,16 @@ pub(super) fn run(
     sched::set_policy_inherited(own, thread::STARTER).map_err(|error| cannot(&error))?;
     sched::set_affinity(own, &CpuSet::single(config.external)).map_err(|error| cannot(&error))?;
 
-    let run = Arc::new(Run::new(program.activities.len(), &program.semaphores));
-    let members = members(&program);
-    let mut grants = admitted.grants.clone();
+    let program = &prepared.program;
+    let ports = Ports::new(&program.ports, std::mem::take(&mut prepared.feeds))?;
+    let own = program.activities.iter().filter(|a| has_thread(a)).count();
+    let run = Arc::new(Run::new(program.activities.len(), own, ports));
+    let graded = program.activities.iter().zip(prepared.grades.drain(..));
+    let granted = graded.map(|(activity, grade)| Granted::of(activity, grade, config));
+    let granted: Vec<Option<Granted>> = granted.collect();
     let steal_before = proc::steal(&config.processors);
     let mut threads = Threads::default();
-    let started = spawn_all(config, program, admitted, timings, &run, &mut threads);
+    let started = spawn_all(config, prepared, &run, &mut threads);
     let span = started.and_then(|expected| supervise(&run, &watch, expected, length));
     let ended = end_all(&run, threads);
     // When nobody runs any more: until then service was received and events were recorded.
@@ -96,17 +114,18 @@ pub(super) fn run(
         mut testimony,
         collection,
     } = ended?;
-    grade_again(&mut grants, &members, config);
     let (events, events_lost) = collection.finish();
     let usage = outcomes
         .into_iter()
-        .zip(grants)
-        .map(|(outcome, grant)| Usage {
+        .zip(granted)
+        .map(|(outcome, granted)| Usage {
             service: outcome.usage.service,
             voluntary_switches: outcome.usage.voluntary_switches,
             involuntary_switches: outcome.usage.involuntary_switches,
             page_faults: outcome.usage.page_faults,
-            grant: grant.map(|grant| held_last(grant, outcome.reservation)),
+            grant: granted
+                .zip(outcome.reservation)
+                .map(|(granted, held)| granted.of_reservation(held)),
         })
         .collect();
     let steal = proc::steal(&config.processors)
@@ -120,22 +139,12 @@ pub(super) fn run(
         events,
         events_lost,
         usage,
+        ports: run.ports.usage(),
         disturbances: testimony.disturbances,
         witness_wakeups: testimony.wakeups,
         steal,
     };
     Ok((record, reports))
-}
-
-/// Somebody may have come meanwhile: a grant is as good as its worst moment that was seen.
-fn grade_again(grants: &mut [Option<Grant>], members: &[Member], config: &LiveConfig) {
-    for (grant, later) in grants.iter_mut().zip(admit::grade_all(members, config)) {
-        if let (Some(grant), Some(later)) = (grant, later)
-            && grant.grade == laxity_model::Grade::Enforced
-        {
-            grant.grade = later.grade;
-        }
-    }
 }
 
 /// What the dispatchers did; what they saw joins what the witness saw, by time.
@@ -151,37 +160,24 @@ fn gather(dispatched: Vec<Dispatched>, testimony: &mut Testimony) -> Vec<SlotRep
     reports
 }
 
-/// The grant with the reservation that was changed to last.
-fn held_last(grant: Grant, reservation: Option<Reservation>) -> Grant {
-    Grant {
-        reservation: reservation.unwrap_or(grant.reservation),
-        ..grant
-    }
-}
-
-fn members(program: &Program) -> Vec<Member> {
-    program.activities.iter().map(Member::of).collect()
+/// Whether the activity has a thread of its own; the others are their executor's.
+fn has_thread(activity: &Activity) -> bool {
+    !matches!(activity.placement, Placement::On { .. })
 }
 
 /// For how long `SCHED_DEADLINE` threads, which outrank even the witness, may have a processor in one piece: all their budgets, each
 /// noticed as used up at the next tick only.
 fn outranking(program: &Program) -> Span {
-    let requests = program
-        .activities
-        .iter()
-        .filter_map(|activity| activity.reservation);
-    let budgets = requests.filter(|request| request.enforcer == Enforcer::Deadline);
+    let budgets = program.askers(Enforcer::Deadline);
     budgets
-        .map(|request| request.reservation.service().as_dedicated_span() + clock::tick())
+        .map(|(_, _, reservation)| reservation.service().as_dedicated_span() + clock::tick())
         .sum()
 }
 
 /// Starts everything; returns how many threads will report ready.
 fn spawn_all(
     config: &LiveConfig,
-    program: Program,
-    admitted: Admitted,
-    timings: &[Timing],
+    prepared: Prepared,
     run: &Arc<Run>,
     threads: &mut Threads,
 ) -> Result<usize, HostError> {
@@ -189,18 +185,24 @@ fn spawn_all(
         capacity: config.ring_capacity,
         consumers: Vec::new(),
     };
+    let Prepared {
+        program,
+        places,
+        slots,
+        ..
+    } = prepared;
     let marks = program.marks.len();
     let outranked_by = outranking(&program);
-    for (slots, timing) in admitted.slots.into_iter().zip(timings) {
+    for (slots, timing) in slots {
         threads.bells.push(Arc::clone(&slots.bell));
         threads.dispatchers.push(slots::spawn(DispatcherStart {
             cpu: slots.cpu,
-            processor: slots.processor,
-            table: slots.table,
-            desk: Some((slots.desk, slots.costs)),
+            processor: slots.plan.processor,
+            table: slots.plan.table.clone(),
+            desk: Some((slots.desk, slots.plan)),
             seats: slots.seats,
             bell: slots.bell,
-            timing: *timing,
+            timing,
             makes_up: true,
             tolerance: config.witness.map(|witness| witness.tolerance),
             ring: rings.next(),
@@ -222,17 +224,16 @@ fn spawn_all(
             Arc::clone(run),
         )?);
     }
-    for (index, (activity, place)) in program
-        .activities
-        .into_iter()
-        .zip(admitted.places)
-        .enumerate()
-    {
+    for (index, (activity, place)) in program.activities.into_iter().zip(places).enumerate() {
+        if !has_thread(&activity) {
+            threads.activities.push(None);
+            continue;
+        }
         let cpu = match activity.placement {
-            laxity_model::Placement::External => config.external,
+            Placement::External => config.external,
             _ => config.processors[activity.processor.index()],
         };
-        threads.activities.push(thread::spawn(Start {
+        threads.activities.push(Some(thread::spawn(Start {
             id: ActivityId(index as u16),
             activity,
             cpu,
@@ -240,7 +241,7 @@ fn spawn_all(
             ring: rings.next(),
             place,
             marks,
-        })?);
+        })?));
     }
     threads.collector = Some(collector::spawn(
         rings.consumers,
@@ -248,7 +249,7 @@ fn spawn_all(
         Arc::clone(run),
     )?);
     let others = threads.dispatchers.len() + usize::from(threads.witness.is_some());
-    Ok(threads.activities.len() + others)
+    Ok(threads.activities.iter().flatten().count() + others)
 }
 
 /// Waits until all are ready, lets them go, and waits for a reason to end.
@@ -321,8 +322,7 @@ fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
             .join()
             .map_or_else(|_| panicked = true, |done| dispatched.push(done));
     }
-    let count = threads.activities.len();
-    while !threads.activities.iter().all(JoinHandle::is_finished) {
+    while !(threads.activities.iter().flatten()).all(JoinHandle::is_finished) {
         for tid in run.unfinished() {
             // A thread that has ended meanwhile cannot be raised and need not be.
             let _ = sched::set_policy(tid, Policy::Fifo(map::DISPATCHER));
@@ -334,12 +334,13 @@ fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
             clock::sleep_until(clock::now() + Span::from_micros(50));
         }
     }
-    let outcomes: Vec<Outcome> = threads
-        .activities
-        .into_iter()
-        .filter_map(|thread| thread.join().ok())
+    let outcome = |thread: Option<JoinHandle<Outcome>>| match thread {
+        Some(thread) => thread.join(),
+        None => Ok(Outcome::default()),
+    };
+    let outcomes: Vec<Outcome> = (threads.activities.into_iter())
+        .filter_map(|thread| outcome(thread).map_err(|_| panicked = true).ok())
         .collect();
-    panicked |= outcomes.len() != count;
     let testimony = threads.witness.map(JoinHandle::join).transpose();
     let collection = threads.collector.map(JoinHandle::join).transpose();
     match (testimony, collection) {

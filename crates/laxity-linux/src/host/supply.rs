@@ -8,9 +8,11 @@ use laxity_model::{Priority, ProcessorId, Service, Span};
 
 use crate::doctor::machine::{DomainBandwidth, Policy, Processors, Throttling};
 use crate::doctor::{self, DeadlineParameters, Machine, Operation};
+use crate::enforce::deadline;
 use crate::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
-use crate::host::{LiveConfig, admit, map};
-use crate::os::proc;
+use crate::host::{LiveConfig, map};
+use crate::os::proc::{self, RealTimeThread};
+use crate::os::sched;
 
 /// How late the edge of a slot may be: what the dispatcher keeps in all but one of a thousand undisturbed periods.
 const EDGE_JITTER: Span = Span::from_micros(200);
@@ -26,8 +28,10 @@ const SMALLEST: DeadlineParameters = DeadlineParameters {
 };
 
 /// What this machine can enforce on the processors of a configuration, as it is now. Costs a probe of the machine (some milliseconds).
-#[must_use]
-pub fn supply(config: &LiveConfig, machine: &Machine) -> Supply {
+pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
+    // Until then the kernel counts as taken what this process has given back.
+    deadline::wait_for_returns();
+    let machine = Machine::probe();
     let processors = config
         .processors
         .iter()
@@ -35,11 +39,41 @@ pub fn supply(config: &LiveConfig, machine: &Machine) -> Supply {
         .map(|(index, cpu)| ProcessorSupply {
             processor: ProcessorId(index as u16),
             slots: slots(),
-            outranking: admit::outranking(&proc::strangers_on(*cpu)),
+            outranking: outranking(&proc::strangers_on(*cpu)),
         });
     Supply {
+        host,
         processors: processors.collect(),
-        deadline: deadline(machine),
+        deadline: by_deadline(&machine),
+        foreign: Ok(()),
+    }
+}
+
+/// Those among real-time threads of other processes that a slot's occupant cannot keep the processor from, by name.
+pub(crate) fn outranking(strangers: &[RealTimeThread]) -> Vec<String> {
+    let interfering = strangers
+        .iter()
+        .filter(|stranger| outranks_a_slot(stranger.policy));
+    let named = interfering.map(|stranger| {
+        let RealTimeThread {
+            tid,
+            name,
+            process,
+            policy,
+            ..
+        } = stranger;
+        format!("thread {tid} \"{name}\" of process {process} ({policy})")
+    });
+    named.collect()
+}
+
+fn outranks_a_slot(policy: sched::Policy) -> bool {
+    match policy {
+        sched::Policy::Fifo(priority) | sched::Policy::RoundRobin(priority) => {
+            priority >= map::OCCUPANT
+        }
+        sched::Policy::Deadline { .. } => true,
+        _ => false,
     }
 }
 
@@ -56,7 +90,7 @@ fn slots() -> Result<SlotSupply, String> {
     })
 }
 
-fn deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
+fn by_deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
     if let Some(refusal) = doctor::foresee(&Operation::SetDeadline(SMALLEST), machine) {
         return Err(format!(
             "{}; {}",
@@ -247,6 +281,25 @@ mod tests {
             [(99, 999), (100, 1_000), (100, 1_000_000), (100, 1_000_001)]
                 .map(|(x, y)| refused(x, y)),
             [true, false, false, true]
+        );
+    }
+
+    #[test]
+    fn a_stranger_that_outranks_is_named_by_thread_name_and_process() {
+        let of = |policy| {
+            outranking(&[RealTimeThread {
+                process: 41,
+                tid: sched::Tid(42),
+                name: "greedy".to_owned(),
+                policy,
+                cpus: sched::CpuSet::ALL,
+            }])
+        };
+        assert!(of(sched::Policy::Fifo(79)).is_empty());
+        let named = of(sched::Policy::RoundRobin(85));
+        assert_eq!(
+            named,
+            ["thread 42 \"greedy\" of process 41 (SCHED_RR priority 85)"]
         );
     }
 }

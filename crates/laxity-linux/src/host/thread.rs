@@ -6,8 +6,8 @@ use std::thread;
 
 use laxity_model::base::ring::Producer;
 use laxity_model::{
-    Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, Refused, Reservation,
-    ReservationRequest, SemaphoreId, Service, Span, Step, TimeConstraint,
+    Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, PortId, Refused,
+    Reservation, Service, Span, Step, TimeConstraint,
 };
 
 use super::context::{LiveContext, Log};
@@ -62,13 +62,17 @@ pub(crate) fn spawn(start: Start) -> Result<thread::JoinHandle<Outcome>, HostErr
         .spawn(move || {
             let run = Arc::clone(&start.run);
             let name = start.activity.name.clone();
+            let request = start.activity.reservation;
             let id = start.id;
             run.enter(id);
             let result = panic::catch_unwind(AssertUnwindSafe(|| Worker::live(start)));
             let outcome = match result {
                 Ok(Ok(outcome)) => outcome,
                 // A thread that was starved until the end is raised by whoever ends the run, perhaps while it lowers itself.
-                Ok(Err(error)) if run.ended() && error.is_without_effect() => Outcome::default(),
+                Ok(Err(error)) if run.ended() && error.is_without_effect() => Outcome {
+                    reservation: request.map(|request| request.reservation),
+                    ..Outcome::default()
+                },
                 Ok(Err(error)) => {
                     run.fail(error.about(&name));
                     Outcome::default()
@@ -109,7 +113,8 @@ enum Flow {
 
 struct Worker {
     placement: Placement,
-    reservation: Option<ReservationRequest>,
+    /// It declares a reservation.
+    reserves: bool,
     context: LiveContext,
     holding: Holding,
     /// What a handler or deferred call had received when it was entered; `None` outside it.
@@ -155,7 +160,7 @@ impl Worker {
         }
         let mut worker = Self {
             placement: activity.placement,
-            reservation: activity.reservation,
+            reserves: activity.reservation.is_some(),
             context: LiveContext {
                 run,
                 log: Log {
@@ -164,6 +169,7 @@ impl Worker {
                     activity: id,
                 },
                 timed_out: false,
+                arrival: None,
                 answer: Err(Refused::NothingAsked),
                 marks,
                 counts: activity.placement != Placement::External,
@@ -180,9 +186,10 @@ impl Worker {
             worker.steps(&mut *body)?;
         }
         worker.holding.end();
+        let asked = activity.reservation.map(|request| request.reservation);
         Ok(Outcome {
             usage: ThreadUsage::now().since(before),
-            reservation: worker.reservation.map(|request| request.reservation),
+            reservation: worker.holding.reservation().or(asked),
         })
     }
 
@@ -196,7 +203,7 @@ impl Worker {
             Placement::Thread(_) | Placement::Foreign { .. } => {
                 self.context.log.now(EventKind::Dispatch, [0, 0]);
             }
-            Placement::External => {}
+            Placement::External | Placement::On { .. } => {}
         }
         if with_reservation {
             self.begin_reservation()?;
@@ -219,8 +226,8 @@ impl Worker {
             Step::Charge(_) => {}
             Step::Burn(service) => self.burn(service),
             Step::SleepUntil(until) => return Ok(self.sleep(until)),
-            Step::Wait(semaphore) => return Ok(self.wait(semaphore, None)),
-            Step::WaitUntil(semaphore, until) => return Ok(self.wait(semaphore, Some(until))),
+            Step::Wait(port) => return Ok(self.wait(port, None)),
+            Step::WaitUntil(port, until) => return Ok(self.wait(port, Some(until))),
             Step::Yield => thread::yield_now(),
             Step::BeginReservation => return self.begin_reservation(),
             Step::EndReservation => return Ok(self.end_reservation()),
@@ -280,44 +287,54 @@ impl Worker {
                 let args = [until.as_nanos(), 0];
                 self.context.log.now(EventKind::Wake, args);
             }
-            Placement::Deferred | Placement::External => {}
+            Placement::Deferred | Placement::External | Placement::On { .. } => {}
         }
         Flow::Continue
     }
 
-    fn wait(&mut self, id: SemaphoreId, until: Option<Instant>) -> Flow {
+    fn wait(&mut self, id: PortId, until: Option<Instant>) -> Flow {
         if until.is_some() && matches!(self.placement, Placement::Deferred) {
             return self.mistake("a deferred call waits for semaphores only, not for time");
         }
         let run = Arc::clone(&self.context.run);
-        let Some(semaphore) = run.semaphore(id) else {
-            return self.mistake(&format!("semaphore {id} does not exist"));
+        let Some(port) = run.ports.get(id) else {
+            return self.mistake(&format!("port {id} does not exist"));
         };
-        let mut taken = semaphore.try_take();
-        if taken.is_none() && until.is_some_and(|until| until <= clock::now()) {
-            self.context.timed_out = true;
-            return Flow::Continue;
-        }
-        if taken.is_none() {
+        let at_once = port.permits.try_take();
+        let is_past = until.is_some_and(|until| until <= clock::now());
+        let waits = at_once.is_none() && !is_past;
+        if waits {
             self.left();
             self.holding.enter_wait();
-            let found = semaphore.take(until);
-            self.holding.leave_wait();
-            match (found, until) {
-                (Taken::One, _) => self.woke(semaphore.last_signal()),
-                (Taken::TimedOut, Some(until)) => self.woke(until),
-                (Taken::TimedOut | Taken::Closed, _) => {}
-            }
-            taken = Some(found);
         }
-        self.context.timed_out = taken == Some(Taken::TimedOut);
-        if taken == Some(Taken::Closed) {
+        let taken = match at_once {
+            Some(taken) => Ok(taken),
+            None if is_past && !run.ports.is_fed(id) => Ok(Taken::TimedOut),
+            None => run.ports.wait(id, until),
+        };
+        if waits {
+            self.holding.leave_wait();
+        }
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                run.fail(error);
+                return Flow::Stop;
+            }
+        };
+        self.context.timed_out = taken == Taken::TimedOut;
+        self.context.arrival = (taken == Taken::One).then(|| port.arrival());
+        match (self.context.arrival, until) {
+            (Some(arrival), _) if waits => self.woke(arrival.at),
+            (None, Some(until)) if waits && taken == Taken::TimedOut => self.woke(until),
+            _ => {}
+        }
+        if taken == Taken::Closed {
             Flow::Stop
         } else {
             Flow::Continue
         }
     }
-
     /// The program is wrong, and the run over.
     fn mistake(&self, what: &str) -> Flow {
         self.context
@@ -344,7 +361,7 @@ impl Worker {
                 log.at(now, EventKind::Wake, args);
                 log.at(now, EventKind::Dispatch, [0, 0]);
             }
-            Placement::External => {}
+            Placement::External | Placement::On { .. } => {}
         }
     }
 
@@ -370,13 +387,10 @@ impl Worker {
     }
 
     fn change_reservation(&mut self, asked: Reservation) -> Result<Flow, HoldError> {
-        let Some(request) = &mut self.reservation else {
+        if !self.reserves {
             return Ok(self.mistake("an activity changed a reservation that it does not declare"));
-        };
-        self.context.answer = self.holding.change(asked)?;
-        if self.context.answer.is_ok() {
-            request.reservation = asked;
         }
+        self.context.answer = self.holding.change(asked)?;
         let args = [asked.service().as_nanos(), asked.period().as_nanos()];
         self.record_answer(EventKind::ReservationChange, args);
         if let Ok(from) = self.context.answer {
@@ -414,7 +428,7 @@ impl Worker {
     }
 
     fn end_reservation(&mut self) -> Flow {
-        if self.reservation.is_none() {
+        if !self.reserves {
             return self.mistake("an activity ended a reservation that it does not declare");
         }
         if self.holding.holds() {
@@ -427,9 +441,9 @@ impl Worker {
     }
 
     fn begin_reservation(&mut self) -> Result<Flow, HoldError> {
-        let Some(request) = self.reservation else {
+        if !self.reserves {
             return Ok(self.mistake("an activity began a reservation that it does not declare"));
-        };
+        }
         if self.recorded {
             return Ok(Flow::Continue);
         }
@@ -437,12 +451,13 @@ impl Worker {
         let from = clock::now();
         self.holding.begin()?;
         self.recorded = true;
-        let reservation = request.reservation;
-        let args = [
-            reservation.service().as_nanos(),
-            reservation.period().as_nanos(),
-        ];
-        self.context.log.at(from, EventKind::ReservationBegin, args);
+        if let Some(reservation) = self.holding.reservation() {
+            let args = [
+                reservation.service().as_nanos(),
+                reservation.period().as_nanos(),
+            ];
+            self.context.log.at(from, EventKind::ReservationBegin, args);
+        }
         Ok(Flow::Continue)
     }
 }

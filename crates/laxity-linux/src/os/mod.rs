@@ -1,6 +1,7 @@
-//! What the kernel offers, a module for each part of it: scheduling, clocks, waiting, signals, memory, `/proc`, and the rights to them.
+//! What the kernel offers, a module for each part of it: scheduling, clocks, waiting, descriptors, signals, memory, `/proc`, and the rights to them.
 
 pub mod clock;
+pub mod descriptor;
 pub mod event_log;
 pub mod futex;
 pub mod memory;

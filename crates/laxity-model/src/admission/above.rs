@@ -4,8 +4,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Demand, Keeps, ProcessorSupply, SlotSupply, Work};
-use crate::{ActivityId, Enforcer, Grade, Placement, Reservation, Service, Span};
+use super::{Keeps, ProcessorSupply, SlotSupply};
+use crate::program::{Work, outranks};
+use crate::{ActivityId, Enforcer, Grade, Placement, Program, Reservation, Service, Span};
 
 /// Gaps are looked for up to this many periods.
 const PERIODS: u64 = 1_000;
@@ -13,35 +14,32 @@ const PERIODS: u64 = 1_000;
 /// Everything on a processor that a slot's occupant does not preempt.
 #[derive(Default)]
 pub(super) struct Above {
-    /// Why a slot's grant is `unenforced`: a clause that names the culprit, and its id if it is one of the program's.
-    culprits: Vec<(Option<ActivityId>, String)>,
+    /// Those who interfere, for which a slot's grant is `unenforced`: a clause that names each, and its id if it is one of the program's.
+    interfering: Vec<(Option<ActivityId>, String)>,
     /// Shares of the program's reservations by deadline: they keep to no processor, so each must have room for all of them.
     deadline_ppm: Vec<(ActivityId, u64)>,
     /// Work of the program whose amount is known.
     known: Vec<(String, Work)>,
     /// Work of the program whose amount is not.
-    pub(super) uncharged: Vec<String>,
+    uncharged: Vec<String>,
 }
 
 impl Above {
-    pub(super) fn of(demand: &Demand, processor: &ProcessorSupply, slots: &SlotSupply) -> Self {
+    pub(super) fn of(program: &Program, processor: &ProcessorSupply, slots: &SlotSupply) -> Self {
         let foreign = processor.outranking.iter();
         let mut this = Self {
-            culprits: foreign
-                .map(|name| (None, format!("`{name}` outranks the slots")))
-                .collect(),
+            interfering: foreign.map(|name| (None, outranks(name))).collect(),
             ..Self::default()
         };
-        for (activity, id) in demand.activities.iter().zip((0..=u16::MAX).map(ActivityId)) {
+        for (id, activity) in program.numbered() {
             let name = &activity.name;
             if let Some(request) = activity.reservation {
                 if request.enforcer == Enforcer::Deadline {
-                    let asked = request.reservation;
-                    let clause = format!(
-                        "`{name}` ({asked} by deadline, on any processor) outranks the slots"
-                    );
-                    this.culprits.push((Some(id), clause));
-                    this.deadline_ppm.push((id, asked.share_ppm()));
+                    let clause =
+                        format!("`{name}` (by deadline, on any processor) outranks the slots");
+                    this.interfering.push((Some(id), clause));
+                    this.deadline_ppm
+                        .push((id, request.reservation.share_ppm()));
                 }
                 continue;
             }
@@ -49,7 +47,8 @@ impl Above {
                 Placement::Interrupt(_) | Placement::Deferred => true,
                 Placement::Thread(priority) => slots.threads_above.is_some_and(|p| priority >= p),
                 Placement::Foreign { fifo } => fifo >= slots.occupant_fifo,
-                Placement::External => false,
+                // What is on an executor is the executor's work.
+                Placement::External | Placement::On { .. } => false,
             };
             if !is_above || activity.processor != processor.processor {
                 continue;
@@ -59,10 +58,10 @@ impl Above {
                 let clause = format!(
                     "`{name}` (SCHED_FIFO {fifo}) is not below the slots (SCHED_FIFO {occupant})"
                 );
-                this.culprits.push((Some(id), clause));
+                this.interfering.push((Some(id), clause));
             }
-            match activity.work {
-                Some(work) => this.known.push((name.clone(), work)),
+            match program.work.iter().find(|(known, _)| *known == id) {
+                Some((_, work)) => this.known.push((name.clone(), *work)),
                 None => this.uncharged.push(name.clone()),
             }
         }
@@ -128,14 +127,9 @@ impl Above {
 
     /// How firm a grant of slots to this activity is.
     pub(super) fn grade(&self, holder: ActivityId) -> Grade {
-        let others = self.culprits.iter().filter(|(who, _)| *who != Some(holder));
-        let clauses: Vec<&str> = others.map(|(_, clause)| clause.as_str()).collect();
-        if clauses.is_empty() {
-            Grade::Enforced
-        } else {
-            let reason = clauses.join("; ");
-            Grade::Unenforced { reason }
-        }
+        let others = self.interfering.iter();
+        let others = others.filter(|(who, _)| *who != Some(holder));
+        Grade::despite(others.map(|(_, clause)| clause.clone()))
     }
 
     /// A sentence on each piece of work.

@@ -3,11 +3,9 @@
 use alloc::vec::Vec;
 
 use super::above::Above;
-use super::{
-    Advice, Demand, Denial, Prediction, ProcessorAdmission, ProcessorSupply, SlotSupply, Why,
-};
+use super::{Advice, Denial, Prediction, ProcessorSupply, SlotPlan, SlotSupply, Why};
 use crate::policy::slots::{PlanCosts, Refusal, SlotTable, oracle, plan};
-use crate::{ActivityId, ProcessorId, Reservation, Span};
+use crate::{ActivityId, Program, Reservation, Span};
 
 /// A request for slots.
 pub(super) type Claim = (ActivityId, Reservation);
@@ -17,6 +15,8 @@ pub(super) struct Processor<'a> {
     supply: &'a ProcessorSupply,
     above: Above,
     granted: Vec<Claim>,
+    /// Those who have no reservation and may ask for time constraints.
+    guests: Vec<ActivityId>,
     table: Option<SlotTable>,
     denied: Vec<(ActivityId, Denial)>,
 }
@@ -24,23 +24,28 @@ pub(super) struct Processor<'a> {
 impl<'a> Processor<'a> {
     /// The processor with all the slots that can be granted on it: as long as the claims do not fit together, the first that does
     /// not fit with those before it is left out.
-    pub(super) fn new(supply: &'a ProcessorSupply, demand: &Demand, claims: Vec<Claim>) -> Self {
+    pub(super) fn new(supply: &'a ProcessorSupply, program: &Program, claims: Vec<Claim>) -> Self {
+        let guests = program.constrained.iter().copied().filter(|guest| {
+            let activity = &program.activities[guest.index()];
+            activity.reservation.is_none() && activity.processor == supply.processor
+        });
         let mut this = Self {
             supply,
             above: Above::default(),
             granted: claims,
+            guests: guests.collect(),
             table: None,
             denied: Vec::new(),
         };
         if let Ok(slots) = &supply.slots {
-            this.above = Above::of(demand, supply, slots);
+            this.above = Above::of(program, supply, slots);
             this.plan(slots);
         }
         this
     }
 
     fn plan(&mut self, slots: &SlotSupply) {
-        while !self.granted.is_empty() && self.table.is_none() {
+        while !(self.granted.is_empty() && self.guests.is_empty()) && self.table.is_none() {
             match plan_claims(&self.granted, &self.costs(slots, None)) {
                 Ok(table) => self.table = Some(table),
                 Err(refusal) => {
@@ -52,18 +57,8 @@ impl<'a> Processor<'a> {
         }
     }
 
-    pub(super) fn id(&self) -> ProcessorId {
-        self.supply.processor
-    }
-
     fn costs(&self, slots: &SlotSupply, holder: Option<ActivityId>) -> PlanCosts {
-        let above = u32::try_from(self.above.share_ppm(holder)).unwrap_or(u32::MAX);
-        PlanCosts {
-            per_slot: slots.per_slot,
-            max_share_ppm: slots.max_share_ppm,
-            other_ppm: slots.used_ppm.saturating_add(above),
-            granularity: slots.shortest_slot,
-        }
+        slots.costs(self.above.share_ppm(holder))
     }
 
     /// What slots make of a request: one that was granted or denied, or one more.
@@ -108,17 +103,17 @@ impl<'a> Processor<'a> {
         }
     }
 
-    pub(super) fn into_admission(self) -> ProcessorAdmission {
-        let slots = self.supply.slots.as_ref().ok();
-        let owners = self.granted.iter().map(|(activity, _)| *activity);
-        ProcessorAdmission {
-            processor: self.id(),
-            above_slots_ppm: self.above.share_ppm(None),
-            max_share_ppm: slots.map_or(0, |slots| slots.max_share_ppm),
-            owners: self.table.iter().flat_map(|_| owners.clone()).collect(),
-            table: self.table,
-            uncharged: self.above.uncharged,
-        }
+    /// The slots as they are to be carried out, if anybody has any.
+    pub(super) fn into_plan(self) -> Option<SlotPlan> {
+        let costs = self.costs(self.supply.slots.as_ref().ok()?, None);
+        let (holders, held): (Vec<ActivityId>, _) = self.granted.into_iter().unzip();
+        Some(SlotPlan {
+            processor: self.supply.processor,
+            table: self.table?,
+            owners: holders.into_iter().chain(self.guests).collect(),
+            held,
+            costs,
+        })
     }
 }
 

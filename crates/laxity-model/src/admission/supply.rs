@@ -5,15 +5,21 @@ use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
 use crate::analysis::multiprocessor::{Bandwidth, KernelLimits};
+use crate::policy::slots::PlanCosts;
 use crate::{Priority, ProcessorId, Service, Span};
 
 /// What a host found that its machine can do. Where something is missing, the text says why, and what would help.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Supply {
+    /// Whose it is, as [`Host::describe`](crate::Host::describe) says it. What was admitted on it runs nowhere else.
+    pub host: String,
     /// By processor.
     pub processors: Vec<ProcessorSupply>,
     /// The kernel's reservations; they are not kept to one processor.
     pub deadline: Result<DeadlineSupply, String>,
+    /// Whether threads to which somebody else gave their priority can be had; if not, a clause that says who does not have them, and
+    /// what to do instead.
+    pub foreign: Result<(), String>,
 }
 
 /// `SCHED_DEADLINE` on a machine.
@@ -57,4 +63,29 @@ pub struct SlotSupply {
     pub occupant_fifo: u8,
     /// Threads of this priority and above rank above a slot's occupant; `None`: none do.
     pub threads_above: Option<Priority>,
+}
+
+impl SlotSupply {
+    /// The same on each of so many processors, with nobody above it.
+    #[must_use]
+    pub fn on_each(&self, processors: u16) -> Vec<ProcessorSupply> {
+        let on = |processor| ProcessorSupply {
+            processor: ProcessorId(processor),
+            slots: Ok(self.clone()),
+            outranking: Vec::new(),
+        };
+        (0..processors).map(on).collect()
+    }
+
+    /// What tables are planned by where so much of the processor, in parts per million, goes to work of the program above them.
+    #[must_use]
+    pub fn costs(&self, above_ppm: u64) -> PlanCosts {
+        let above = u32::try_from(above_ppm).unwrap_or(u32::MAX);
+        PlanCosts {
+            per_slot: self.per_slot,
+            max_share_ppm: self.max_share_ppm,
+            other_ppm: self.used_ppm.saturating_add(above),
+            granularity: self.shortest_slot,
+        }
+    }
 }

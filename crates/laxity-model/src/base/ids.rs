@@ -33,9 +33,16 @@ id! {
     ActivityId(u16)
 }
 id! {
-    /// A counting semaphore of a program.
-    SemaphoreId(u16)
+    /// A port of a program.
+    PortId(u16)
 }
+id! {
+    /// An executor of a program.
+    ExecutorId(u16)
+}
+
+/// A port that only counts.
+pub use PortId as SemaphoreId;
 
 /// A thread's priority: 0 (idle) to 31; 1–15 vary with boosts and quanta, 16–31 are real time (modem study §2.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

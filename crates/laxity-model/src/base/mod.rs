@@ -1,7 +1,10 @@
-//! What everything else is said in: units in types, names of things, events and the ring they go through, histograms.
+//! What everything else is said in: units in types, names of things, events and the ring they go through, ports and
+//! the queue that threads share, histograms.
 
+pub mod arrivals;
 pub mod event;
 pub mod histogram;
 pub mod ids;
+pub mod port;
 pub mod ring;
 pub mod time;

@@ -3,6 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::admission::{Admitted, Supply, admit};
+use crate::base::port::PortUsage;
 use crate::program::Program;
 use crate::{Event, Grant, Instant, Service, Span};
 
@@ -11,10 +13,41 @@ pub trait Host {
     /// What kind of host this is, for reports: `twin win2000-pii450`, `linux 6.18.44`.
     fn describe(&self) -> String;
 
-    /// Runs the program for `length`, or until a body returns [`Step::EndRun`](crate::program::Step::EndRun), or until all
-    /// activities have finished. Admission comes first: an error of kind [`HostError::Refused`] has started nothing.
-    /// However it ends, everything the host changed is as it was.
-    fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError>;
+    /// What this host can enforce now for a program of so many processors: all that admission is told of it.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::CannotRun`] where it cannot have so many, or not those that it is configured with.
+    fn supply(&mut self, processors: u16) -> Result<Supply, HostError>;
+
+    /// Runs what was admitted on this host's supply for `length`, or until a body returns
+    /// [`Step::EndRun`](crate::program::Step::EndRun), or until all activities have finished. However it ends, everything the host
+    /// changed is as it was.
+    ///
+    /// # Errors
+    ///
+    /// What fails on the way. [`HostError::Refused`] only where somebody else took meanwhile what was granted.
+    fn run(&mut self, admitted: Admitted, length: Span) -> Result<RunRecord, HostError>;
+
+    /// Admits a program on what this host can enforce now. Nothing is started.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::supply`], and [`Rejected`](crate::admission::Rejected) as a host's error.
+    fn admit(&mut self, program: Program) -> Result<Admitted, HostError> {
+        let supply = self.supply(program.processors)?;
+        Ok(admit(program, &supply)?)
+    }
+
+    /// Admits a program, and runs it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::admit`], with which nothing was started, and of [`Self::run`].
+    fn admit_and_run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
+        let admitted = self.admit(program)?;
+        self.run(admitted, length)
+    }
 }
 
 /// Why a program did not run, or did not run to its end.
@@ -87,6 +120,8 @@ pub struct RunRecord {
     pub events_lost: u64,
     /// By [`ActivityId`](crate::ActivityId).
     pub usage: Vec<Usage>,
+    /// By [`PortId`](crate::PortId).
+    pub ports: Vec<PortUsage>,
     /// What the witness saw; empty in the twin, or where no witness can serve.
     pub disturbances: Vec<Disturbance>,
     /// How often the witness woke; 0 where there was none.

@@ -98,7 +98,11 @@ impl Queue {
     #[inline]
     pub fn pop(&mut self, links: &mut Links) -> Option<u32> {
         let first = self.first()?;
-        self.remove(links, first);
+        self.first = links.of(first).next;
+        match self.first() {
+            Some(first) => links.of(first).previous = NOBODY,
+            None => self.last = NOBODY,
+        }
         Some(first)
     }
 
@@ -206,9 +210,12 @@ impl Levels {
     /// Takes the head of the level out.
     #[inline]
     pub fn pop(&mut self, level: u8) -> Option<u32> {
-        let first = self.first(level)?;
-        self.remove(level, first);
-        Some(first)
+        let queue = &mut self.queues[usize::from(level)];
+        let first = queue.pop(&mut self.links);
+        if queue.is_empty() {
+            self.occupied &= !(1 << level);
+        }
+        first
     }
 
     /// Takes somebody out who is in the queue of this level.

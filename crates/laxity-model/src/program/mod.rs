@@ -5,21 +5,34 @@
 //! and makes no system call, so it cannot tell which host it runs on.
 
 mod constraint;
+mod executor;
+mod executors;
+mod hosted;
 mod reservation;
 mod shortage;
+mod work;
 
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 pub use constraint::{Refused, TimeConstraint, TimeConstraintError};
+pub(crate) use reservation::outranks;
 pub use reservation::{
     Enforcer, Grade, Grant, Outside, Reservation, ReservationError, ReservationRequest,
 };
 pub(crate) use shortage::Share;
 pub use shortage::Shortage;
+pub use work::Work;
 
-use crate::{Instant, InterruptLevel, Mark, Priority, ProcessorId, SemaphoreId, Service};
+use crate::analysis::Task;
+use crate::base::port::{Arrival, PortKind};
+use crate::policy::executor::{ExecutorError, HandlerId};
+use crate::{
+    ActivityId, EventKind, ExecutorId, Instant, InterruptLevel, Mark, PortId, Priority,
+    ProcessorId, SemaphoreId, Service, Span,
+};
 
 /// What the host is to do before it calls a body again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,11 +43,11 @@ pub enum Step {
     Burn(Service),
     /// Wait until this instant (at once if it is past). For an interrupt handler: until its device raises the line then.
     SleepUntil(Instant),
-    /// Wait until the semaphore's count is above zero, and take one.
-    Wait(SemaphoreId),
+    /// Wait until there is an arrival at the port, and take the first: [`Context::arrival`] tells the next step which.
+    Wait(PortId),
     /// The same, but no longer than until the instant.
-    WaitUntil(SemaphoreId, Instant),
-    /// Let others of the same priority go first.
+    WaitUntil(PortId, Instant),
+    /// Let others of the same priority go first; on an executor, also those that are more urgent.
     Yield,
     /// Have the activity's declared reservation enforced from now on.
     BeginReservation,
@@ -61,8 +74,68 @@ pub trait Context {
     /// The time now. Costs one clock reading live (about 20 ns).
     fn now(&self) -> Instant;
 
+    /// Puts an arrival into the port's queue, which may wake its waiter; `false` if the port is full: then the arrival is dropped, and
+    /// counted. Never waits.
+    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool;
+
     /// Adds one to the semaphore's count, which may wake its waiter.
-    fn signal(&mut self, semaphore: SemaphoreId);
+    fn signal(&mut self, semaphore: SemaphoreId) {
+        self.put(semaphore, [0; 2]);
+    }
+
+    /// Takes the first arrival at the port, if there is one, without waiting. Where there is none it costs one relaxed load live.
+    fn take(&mut self, port: PortId) -> Option<Arrival>;
+
+    /// What the last [`Step::Wait`] or [`Step::WaitUntil`] took; `None` if time was up.
+    fn arrival(&self) -> Option<Arrival>;
+
+    /// From now on, every arrival at the port is also put into `bell`, which has no payload. So one may wait for any of several ports.
+    /// What has arrived before rings nothing. Tells whether something outside the machine feeds the port that is looked at only while
+    /// somebody waits, with a time that may be past.
+    fn ring(&mut self, port: PortId, bell: SemaphoreId) -> bool;
+
+    /// Whether somebody more urgent waits for this job to yield: to be asked after every piece of work that is done on an executor. Live
+    /// it costs a clock reading and one relaxed load where nothing has happened. A body that is on no executor need never yield.
+    fn should_yield(&mut self) -> bool {
+        false
+    }
+
+    /// Makes another handler on the executor that this body is on; its first job is released now, and each of its jobs is due
+    /// `deadline` after its release, or never. What it records is this activity's. It is admitted by nobody: keep what is made this way
+    /// within what was declared for the activity.
+    ///
+    /// # Errors
+    ///
+    /// [`ExecutorError::Full`], or the body is on no executor.
+    fn make_handler(
+        &mut self,
+        deadline: Option<Span>,
+        body: Box<dyn Body>,
+    ) -> Result<HandlerId, ExecutorError> {
+        let _ = (deadline, body);
+        Err(ExecutorError::NoExecutor)
+    }
+
+    /// Ends a handler of the executor that this body is on: one that was made, or itself.
+    ///
+    /// # Errors
+    ///
+    /// It has ended before, or the body is on no executor.
+    fn end_handler(&mut self, handler: HandlerId) -> Result<(), ExecutorError> {
+        let _ = handler;
+        Err(ExecutorError::NoExecutor)
+    }
+
+    /// The handler that this body is; `None` if it is on no executor.
+    fn handler(&self) -> Option<HandlerId> {
+        None
+    }
+
+    /// Records an event of an activity that is on the executor which this body is.
+    fn record_of(&mut self, hosted: ActivityId, kind: EventKind, args: [u64; 2]);
+
+    /// Ends the run: the program is wrong, and this is what is wrong with it.
+    fn fail(&mut self, what: &'static str);
 
     /// Records an event of the application's own. Never blocks, never allocates live.
     fn mark(&mut self, mark: Mark, args: [u64; 2]);
@@ -79,7 +152,8 @@ pub trait Context {
         self.answer().is_ok()
     }
 
-    /// Processor time this activity has received so far; 0 for one outside the machine. Costs a system call live (about 150 ns).
+    /// Processor time this activity has received so far; 0 for one outside the machine, and all that its executor has received for one
+    /// that is on an executor. Costs a system call live (about 150 ns).
     fn service(&self) -> Service;
 }
 
@@ -111,6 +185,15 @@ pub enum Placement {
     },
     /// Outside the machine: hardware and far ends. Takes no time of the program's processors.
     External,
+    /// On an executor, where it takes turns with others; each of its jobs runs until it yields, waits or ends. It is where its executor
+    /// is. What its body asks of a reservation, it asks of its executor's.
+    On {
+        /// Which.
+        executor: ExecutorId,
+        /// What its jobs are: the deadline that they have from their release on, and what the executor's policy admits them by; none
+        /// of the two without it.
+        task: Option<Task>,
+    },
 }
 
 /// One activity of a program.
@@ -127,19 +210,36 @@ pub struct Activity {
     pub body: Box<dyn Body>,
 }
 
+/// A semaphore counts no further.
+const MOST_COUNTED: u32 = (1 << 31) - 1;
+impl fmt::Debug for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Activity")
+            .field("name", &self.name)
+            .field("processor", &self.processor)
+            .field("placement", &self.placement)
+            .field("reservation", &self.reservation)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What a host runs.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Program {
     /// How many processors it is written for; activities name them 0 to this − 1.
     pub processors: u16,
-    /// The activities; an [`ActivityId`](crate::ActivityId) is an index into this list.
+    /// The activities; an [`ActivityId`] is an index into this list.
     pub activities: Vec<Activity>,
-    /// The initial count of each semaphore.
-    pub semaphores: Vec<u32>,
+    /// What each port keeps; a [`PortId`] is an index into this list.
+    pub ports: Vec<PortKind>,
+    /// The executors, until the program is launched.
+    executors: Vec<executors::Declared>,
     /// The names of the application's own events; a [`Mark`] is an index into this list.
     pub marks: Vec<String>,
     /// Threads without a reservation that may ask for time constraints.
-    pub constrained: Vec<crate::ActivityId>,
+    pub constrained: Vec<ActivityId>,
+    /// What is known of the work of activities before they run; see [`Self::declare_work`].
+    pub work: Vec<(ActivityId, Work)>,
 }
 
 impl Program {
@@ -159,7 +259,7 @@ impl Program {
         processor: ProcessorId,
         placement: Placement,
         body: impl Body + 'static,
-    ) -> crate::ActivityId {
+    ) -> ActivityId {
         self.push(Activity {
             name: name.into(),
             processor,
@@ -170,15 +270,50 @@ impl Program {
     }
 
     /// Adds an activity.
-    pub fn push(&mut self, activity: Activity) -> crate::ActivityId {
+    pub fn push(&mut self, activity: Activity) -> ActivityId {
         self.activities.push(activity);
-        crate::ActivityId((self.activities.len() - 1) as u16)
+        ActivityId((self.activities.len() - 1) as u16)
     }
 
-    /// Adds a semaphore with this count.
+    /// Says what work an activity will have, in place of what was said before. Admission charges it to the slots below it; what it is not
+    /// told of, it can only name.
+    pub fn declare_work(&mut self, activity: ActivityId, work: Work) {
+        self.work.retain(|(known, _)| *known != activity);
+        self.work.push((activity, work));
+    }
+
+    /// The activities with their ids, in order.
+    pub fn numbered(&self) -> impl Iterator<Item = (ActivityId, &Activity)> {
+        (0..=u16::MAX).map(ActivityId).zip(&self.activities)
+    }
+
+    /// The activities that ask this enforcer for a reservation, in order.
+    pub fn askers(
+        &self,
+        enforcer: Enforcer,
+    ) -> impl Iterator<Item = (ActivityId, &Activity, Reservation)> {
+        self.numbered().filter_map(move |(id, activity)| {
+            let request = activity.reservation?;
+            (request.enforcer == enforcer).then_some((id, activity, request.reservation))
+        })
+    }
+
+    /// Adds a semaphore with this count: a port that only counts.
     pub fn semaphore(&mut self, count: u32) -> SemaphoreId {
-        self.semaphores.push(count);
-        SemaphoreId((self.semaphores.len() - 1) as u16)
+        self.add_port(PortKind::Count {
+            initial: count,
+            most: MOST_COUNTED,
+        })
+    }
+
+    /// Adds a port that keeps so many arrivals, each with its instant and its payload.
+    pub fn port(&mut self, capacity: u32) -> PortId {
+        self.add_port(PortKind::Queue { capacity })
+    }
+
+    fn add_port(&mut self, kind: PortKind) -> PortId {
+        self.ports.push(kind);
+        PortId((self.ports.len() - 1) as u16)
     }
 
     /// Names an event of the application's own.

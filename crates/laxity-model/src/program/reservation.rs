@@ -1,6 +1,8 @@
 //! CPU reservations: what is asked for, who enforces it, and what was granted.
 
+use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::{Priority, Service, Span};
@@ -91,6 +93,17 @@ pub enum Enforcer {
     Slots,
 }
 
+impl Enforcer {
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Deadline => Self::Slots,
+            Self::Slots => Self::Deadline,
+        }
+    }
+}
+
 impl fmt::Display for Enforcer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -117,7 +130,7 @@ pub struct ReservationRequest {
     pub reservation: Reservation,
     /// By whom.
     pub enforcer: Enforcer,
-    /// And otherwise.
+    /// What becomes of the holder outside its reserved time.
     pub outside: Outside,
     /// Whether it begins with the run, or when the activity asks by [`Step::BeginReservation`](crate::program::Step).
     pub begins_at_start: bool,
@@ -130,9 +143,32 @@ pub enum Grade {
     Enforced,
     /// Somebody could take it away: who, and how.
     Unenforced {
-        /// The reason, naming the culprit.
+        /// The reason: a clause on each of those who interfere.
         reason: String,
     },
+}
+
+impl Grade {
+    /// What only those interfere with of whom these clauses tell.
+    pub(crate) fn despite(interfering: impl Iterator<Item = String>) -> Self {
+        let reason = interfering.collect::<Vec<String>>().join("; ");
+        if reason.is_empty() {
+            Self::Enforced
+        } else {
+            Self::Unenforced { reason }
+        }
+    }
+
+    /// The grade of slots, if these threads of others outrank them and nobody else does.
+    #[must_use]
+    pub fn outranked_by(strangers: &[String]) -> Self {
+        Self::despite(strangers.iter().map(outranks))
+    }
+}
+
+/// A clause on somebody who is not of the program.
+pub(crate) fn outranks(stranger: &String) -> String {
+    format!("`{stranger}` outranks the slots")
 }
 
 impl fmt::Display for Grade {

@@ -3,8 +3,8 @@
 use laxity_model::enforce::Command;
 use laxity_model::{Disturbance, EventKind, Instant, Service, Span};
 
-use super::kernel::{Kernel, Leaving, Pending};
-use crate::activity::Waiting;
+use super::kernel::{Leaving, System};
+use crate::core::{Machinery, Waiting};
 
 /// A slot that lacks more than this part of its length was not wanted, or the machine stood still: it is not prolonged.
 const MADE_UP_PART: u64 = 8;
@@ -13,11 +13,53 @@ const UNSEEN_PART: u64 = 64;
 /// Less than this is not worth a wake-up.
 const MADE_UP_LEAST: Span = Span::from_micros(3);
 
-impl Kernel {
+/// What an edge of a slot table still has to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pending {
+    from: Option<usize>,
+    to: Option<usize>,
+    edge: Instant,
+}
+
+/// How the dispatcher carries a slot table out.
+#[derive(Debug)]
+pub(crate) struct Timing {
+    /// The dispatcher's own thread.
+    pub(super) thread: u32,
+    /// How far its clock is ahead, so that it ends slots so much early.
+    ahead: Span,
+    /// The slot under way: by the table, and what its holder had received before.
+    begun: Option<(Instant, Service)>,
+    /// The end of a slot that is being prolonged.
+    pub(super) prolonged: Option<Pending>,
+    /// When it wanted to be where it is.
+    pub(super) due: Option<Instant>,
+    /// The timer that ends the slot under way.
+    pub(super) end_timer: Option<Instant>,
+    /// What going to sleep takes after an edge; `None`: what it takes everybody.
+    edge_cost: Option<Span>,
+}
+
+impl Timing {
+    /// This thread's, with a clock so far ahead.
+    pub(super) const fn new(thread: u32, ahead: Span) -> Self {
+        Self {
+            thread,
+            ahead,
+            begun: None,
+            prolonged: None,
+            due: None,
+            end_timer: None,
+            edge_cost: None,
+        }
+    }
+}
+
+impl System {
     /// The dispatcher has the processor, or the run begins: everything that is due now.
     pub(super) fn dispatch(&mut self, processor: usize) {
         if let Some(slots) = &mut self.processors[processor].slots
-            && let Some(pending) = slots.prolonged.take()
+            && let Some(pending) = slots.carried.prolonged.take()
         {
             self.pass_edge(processor, pending);
         }
@@ -26,16 +68,16 @@ impl Kernel {
             let Some(slots) = &mut self.processors[processor].slots else {
                 return;
             };
-            let (ahead, thread) = (slots.ahead, slots.thread);
+            let (ahead, thread) = (slots.carried.ahead, slots.carried.thread);
             match slots.dispatcher.poll(now + ahead) {
                 Command::SleepUntil(until) => {
                     let due = until - ahead;
-                    slots.due = Some(due);
+                    slots.carried.due = Some(due);
                     return self.dispatcher_sleeps(processor, due);
                 }
                 Command::SpinUntil(until) => {
                     let due = until - ahead;
-                    slots.due = Some(due);
+                    slots.carried.due = Some(due);
                     let spin = due.saturating_since(now).as_full_service();
                     return self.work(thread, spin, false);
                 }
@@ -43,8 +85,8 @@ impl Kernel {
                     let pending = Pending { from, to, edge };
                     if let Some(lacking) = self.lacking(processor, pending) {
                         if let Some(slots) = &mut self.processors[processor].slots {
-                            slots.prolonged = Some(pending);
-                            slots.due = None;
+                            slots.carried.prolonged = Some(pending);
+                            slots.carried.due = None;
                         }
                         return self.dispatcher_sleeps(processor, now + lacking);
                     }
@@ -58,27 +100,27 @@ impl Kernel {
         let Some(slots) = &mut self.processors[processor].slots else {
             return;
         };
-        let (thread, edge_cost) = (slots.thread, slots.edge_cost.take());
-        let machine = &self.machine;
-        let entry = &mut self.tasks[usize::from(thread)];
+        let (thread, edge_cost) = (slots.carried.thread, slots.carried.edge_cost.take());
+        let machine = &self.parts.machine;
+        let entry = &mut self.activities[thread as usize];
         entry.waiting = Waiting::ForTime;
         entry.meant_at = until;
         let leaving = match edge_cost {
             Some(all) => Leaving::Taking(all),
-            None => Leaving::By(entry.draws.span(&machine.timer)),
+            None => Leaving::By(entry.own.draws.span(&machine.timer)),
         };
         // Where a hypervisor takes the processor before the timer that ends a slot is due.
-        let ends_slot = slots.begun.is_some() && slots.due == Some(until);
+        let ends_slot = slots.carried.begun.is_some() && slots.carried.due == Some(until);
         let cut = if ends_slot {
-            entry.draws.span(&machine.slot_cut)
+            entry.own.draws.span(&machine.slot_cut)
         } else {
             Span::ZERO
         };
         let taken = self.now.max(before(until, cut));
-        slots.end_timer = ends_slot.then_some(taken);
+        slots.carried.end_timer = ends_slot.then_some(taken);
         self.set_timer(thread, taken);
-        if self.processors[processor].running == Some(thread) {
-            self.leave_processor(thread, Some(leaving));
+        if self.processors[processor].executing == Some(thread) {
+            self.leave_by(thread, Some(leaving));
         }
     }
 
@@ -86,72 +128,70 @@ impl Kernel {
     fn lacking(&self, processor: usize, pending: Pending) -> Option<Span> {
         let slots = self.processors[processor].slots.as_ref()?;
         let holder = slots.owners.get(pending.from?)?;
-        let (begun, had) = slots.begun.filter(|_| pending.to.is_none())?;
+        let (begun, had) = slots.carried.begun.filter(|_| pending.to.is_none())?;
         let length = pending.edge.saturating_since(begun).as_nanos();
         let wanted = Service::from_nanos(length + length / UNSEEN_PART);
-        let received = self.task(*holder).received.saturating_sub(had);
+        let received = self.activity(*holder).received.saturating_sub(had);
         let lacking = wanted.saturating_sub(received).as_dedicated_span();
         let worth = lacking > MADE_UP_LEAST && lacking.as_nanos() <= length / MADE_UP_PART;
         // Not into the time in which the next slot is prepared.
         let free_until = slots.dispatcher.calendar().at(pending.edge).until;
-        let latest = before(free_until, self.machine.slot_lead);
+        let latest = before(free_until, self.parts.machine.slot_lead);
         let lacking = lacking.min(latest.saturating_since(self.now));
         (worth && !lacking.is_zero()).then_some(lacking)
     }
 
     /// Takes the processor from one holder and gives it to the other.
     fn pass_edge(&mut self, processor: usize, pending: Pending) {
-        let machine = &self.machine;
+        let machine = &self.parts.machine;
         let Some(slots) = &mut self.processors[processor].slots else {
             return;
         };
         let owner = |number: Option<usize>| slots.owners.get(number?).copied();
         let (from, to) = (owner(pending.from), owner(pending.to));
-        let thread = &mut self.tasks[usize::from(slots.thread)];
-        slots.edge_cost = Some(if to.is_some() {
-            thread.draws.span(&machine.slot_entering)
+        let thread = &mut self.activities[slots.carried.thread as usize];
+        slots.carried.edge_cost = Some(if to.is_some() {
+            thread.own.draws.span(&machine.slot_entering)
         } else {
             let taken = machine.preemption.median();
-            thread.draws.span(&machine.slot_edge).saturating_sub(taken)
+            thread
+                .own
+                .draws
+                .span(&machine.slot_edge)
+                .saturating_sub(taken)
         });
-        slots.begun = None;
+        slots.carried.begun = None;
         if let Some(from) = from {
-            self.end_slot(from, pending.edge);
+            self.leave_slot(from, pending.edge);
             self.place_holder(from);
         }
         if let Some(to) = to {
-            self.begin_slot(to, pending.edge);
+            self.enter_slot(to, pending.edge);
             self.place_holder(to);
         }
     }
 
-    fn place_holder(&mut self, holder: u16) {
-        if self.task(holder).uses_its_slots() {
+    fn place_holder(&mut self, holder: u32) {
+        if self.activity(holder).uses_its_slots() {
             self.place(holder);
         }
     }
 
-    pub(super) fn begin_slot(&mut self, holder: u16, edge: Instant) {
-        let task = self.task_mut(holder);
-        let (received, home) = (task.received, task.home);
-        if !task.uses_its_slots() {
+    pub(super) fn enter_slot(&mut self, holder: u32, edge: Instant) {
+        if !self.begin_slot(holder, edge) {
             return;
         }
-        task.in_slot = true;
-        if !std::mem::replace(&mut task.slot_recorded, true) {
-            self.record(EventKind::SlotBegin, holder, [edge.as_nanos(), 0]);
-        }
+        let task = self.activity_mut(holder);
+        task.own.in_slot = true;
+        let (received, home) = (task.received, usize::from(task.home));
         if let Some(slots) = &mut self.processors[home].slots {
-            slots.begun = Some((edge, received));
+            slots.carried.begun = Some((edge, received));
         }
     }
 
-    pub(super) fn end_slot(&mut self, holder: u16, edge: Instant) {
-        let task = self.task_mut(holder);
-        task.in_slot = false;
-        if std::mem::take(&mut task.slot_recorded) {
-            self.record(EventKind::SlotEnd, holder, [edge.as_nanos(), 0]);
-        }
+    pub(super) fn leave_slot(&mut self, holder: u32, edge: Instant) {
+        self.activity_mut(holder).own.in_slot = false;
+        self.end_slot(holder, edge);
     }
 
     /// Whether the dispatcher is where it wanted to be; it testifies if that is late, and waits if it was brought there early.
@@ -160,42 +200,46 @@ impl Kernel {
         let Some(slots) = &mut self.processors[processor].slots else {
             return false;
         };
-        let thread = slots.thread;
-        slots.end_timer = None;
-        if let Some(early) = slots.due.filter(|due| *due > now) {
+        let thread = slots.carried.thread;
+        slots.carried.end_timer = None;
+        if let Some(early) = slots.carried.due.filter(|due| *due > now) {
             self.work(thread, (early - now).as_full_service(), false);
             return false;
         }
-        if let (Some(due), Some(witness)) = (slots.due.take(), self.witness) {
+        if let (Some(due), Some(witness)) = (slots.carried.due.take(), self.parts.witness) {
             self.testify(thread, due, witness.tolerance);
         }
         true
     }
 
-    fn testify(&mut self, thread: u16, due: Instant, tolerance: Span) {
+    fn testify(&mut self, thread: u32, due: Instant, tolerance: Span) {
         let now = self.now;
         if now.saturating_since(due) > tolerance {
             let args = [due.as_nanos(), now.as_nanos()];
             self.record(EventKind::Disturbed, thread, args);
-            self.disturbances.push(Disturbance { from: due, to: now });
+            self.parts
+                .disturbances
+                .push(Disturbance { from: due, to: now });
         }
     }
 
     /// The witness has the processor: it says so, and sleeps until its next instant.
-    pub(super) fn bear_witness(&mut self, thread: u16) {
-        let Some(witness) = self.witness else { return };
-        let due = self.task(thread).meant_at;
-        self.witness_wakeups += 1;
+    pub(super) fn bear_witness(&mut self, thread: u32) {
+        let Some(witness) = self.parts.witness else {
+            return;
+        };
+        let due = self.activity(thread).meant_at;
+        self.parts.witness_wakeups += 1;
         self.testify(thread, due, witness.tolerance);
         let missed = self.now.saturating_since(due) / witness.period;
         let next = due + witness.period * (missed + 1);
-        let machine = &self.machine;
-        let entry = &mut self.tasks[usize::from(thread)];
+        let machine = &self.parts.machine;
+        let entry = &mut self.activities[thread as usize];
         entry.waiting = Waiting::ForTime;
         entry.meant_at = next;
-        let call = entry.draws.span(&machine.timer);
+        let call = entry.own.draws.span(&machine.timer);
         self.set_timer(thread, next);
-        self.leave_processor(thread, Some(Leaving::By(call)));
+        self.leave_by(thread, Some(Leaving::By(call)));
     }
 }
 

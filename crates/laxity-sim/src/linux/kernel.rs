@@ -1,30 +1,17 @@
-//! The machine under Linux: its state, and the loop that goes from instant to instant.
+//! The machine under Linux: its state, and what the core calls it for.
 
-use std::collections::VecDeque;
-
-use laxity_model::admission::changes::AdmissionState;
-use laxity_model::enforce::Dispatcher;
 use laxity_model::enforce::machine::Machine;
+use laxity_model::policy::Policy;
 use laxity_model::policy::classes::RunQueue;
-use laxity_model::{
-    ActivityId, Body, Disturbance, Event, EventKind, Instant, ProcessorId, RunEnd, RunRecord,
-    Service, Span, Usage,
-};
+use laxity_model::{Disturbance, EventKind, Instant, Refused, Reservation, Service, Span};
 
+use super::dispatch::Timing;
 use super::draws::Draws;
-use super::task::{Role, Task};
-use super::{CLOCK, Enforcement, TICK, WITNESS_ACTIVITY, Witness};
-use crate::activity::Class;
-use crate::fault::Fault;
-use crate::processor::later;
-use crate::record::Recorder;
-use crate::timers::Timers;
+use super::task::{Role, Thread};
+use super::{CLOCK, Enforcement, TICK, Witness};
+use crate::core::{self, Bodies, Class, Core, Machinery, Parts, Timers, Waiting, later};
 
-#[derive(Debug)]
-pub(super) struct Semaphore {
-    pub(super) count: u32,
-    pub(super) waiters: VecDeque<u16>,
-}
+pub(super) type System = Core<Kernel>;
 
 /// What leaving a processor takes from it.
 #[derive(Clone, Copy, Debug)]
@@ -35,50 +22,13 @@ pub(super) enum Leaving {
     Taking(Span),
 }
 
-/// What an edge of a slot table still has to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pending {
-    pub(super) from: Option<usize>,
-    pub(super) to: Option<usize>,
-    pub(super) edge: Instant,
-}
-
-/// The slot table of one processor as it is carried out.
+/// What the kernel keeps for a processor.
 #[derive(Debug)]
-pub(super) struct Slots {
-    pub(super) dispatcher: Dispatcher,
-    /// What is held and granted; its calendar is what the dispatcher carries out.
-    pub(super) admission: AdmissionState,
-    /// The dispatcher's own thread.
-    pub(super) thread: u16,
-    /// The activity of each owner in the table.
-    pub(super) owners: Vec<u16>,
-    /// How far its clock is ahead, so that it ends slots so much early.
-    pub(super) ahead: Span,
-    /// The slot under way: by the table, and what its holder had received before.
-    pub(super) begun: Option<(Instant, Service)>,
-    /// The end of a slot that is being prolonged.
-    pub(super) prolonged: Option<Pending>,
-    /// When it wanted to be where it is.
-    pub(super) due: Option<Instant>,
-    /// The timer that ends the slot under way.
-    pub(super) end_timer: Option<Instant>,
-    /// What going to sleep takes after an edge; `None`: what it takes everybody.
-    pub(super) edge_cost: Option<Span>,
-}
-
-#[derive(Debug)]
-pub(super) struct Processor {
+pub(crate) struct Place {
     pub(super) queue: RunQueue,
     /// The `SCHED_DEADLINE` thread that has it.
-    pub(super) deadline: Option<u16>,
-    /// Who has it.
-    pub(super) running: Option<u16>,
-    pub(super) work_ends: Instant,
-    pub(super) working_since: Instant,
-    pub(super) cost_until: Instant,
+    pub(super) deadline: Option<u32>,
     pub(super) leaving: Option<Leaving>,
-    pub(super) undecided: bool,
     /// Of all its threads, by what they asked for.
     pub(super) timers: Timers,
     /// When the clock's interrupt is there for the earliest of them.
@@ -86,196 +36,98 @@ pub(super) struct Processor {
     pub(super) tick_at: Instant,
     /// When the budget of the deadline thread is found used up, where the kernel has a timer for it.
     pub(super) budget_ends: Instant,
-    pub(super) due: Instant,
-    pub(super) slots: Option<Slots>,
 }
 
-impl Processor {
-    pub(super) fn new(
-        queue: RunQueue,
-        tasks: usize,
-        tick_at: Instant,
-        slots: Option<Slots>,
-    ) -> Self {
+impl Place {
+    pub(super) fn new(queue: RunQueue, tasks: usize, tick_at: Instant) -> Self {
         Self {
             queue,
             deadline: None,
-            running: None,
-            work_ends: Instant::MAX,
-            working_since: Instant::ZERO,
-            cost_until: Instant::ZERO,
             leaving: None,
-            undecided: false,
             timers: Timers::new(tasks),
             interrupt_at: Instant::MAX,
             tick_at,
             budget_ends: Instant::MAX,
-            due: Instant::MAX,
-            slots,
         }
-    }
-
-    /// When this processor is next due, by what it knows. An idle one does not tick.
-    pub(super) fn set_due(&mut self) {
-        let clock = if self.interrupt_at == Instant::MAX {
-            self.timers.next()
-        } else {
-            self.interrupt_at
-        };
-        self.due = match self.running {
-            Some(_) => {
-                let busy = self.work_ends.min(self.tick_at).min(self.budget_ends);
-                clock.min(busy)
-            }
-            None => clock,
-        };
     }
 }
 
-pub(super) struct Kernel {
-    pub(super) now: Instant,
-    pub(super) start: Instant,
-    /// The activities, and then the host's own.
-    pub(super) tasks: Vec<Task>,
-    pub(super) activities: usize,
-    pub(super) processors: Vec<Processor>,
-    pub(super) semaphores: Vec<Semaphore>,
-    /// Of what is outside the machine.
-    pub(super) externals: Timers,
-    /// When throttled threads get their next budget.
-    pub(super) budgets: Timers,
-    pub(super) recorder: Recorder,
+/// The machine as a whole.
+pub(crate) struct Kernel {
     pub(super) machine: Machine,
     pub(super) tick: Span,
     pub(super) enforcement: Enforcement,
     pub(super) witness: Option<Witness>,
     pub(super) seed: u64,
-    pub(super) marks: usize,
-    pub(super) fault: Option<(u16, Fault)>,
-    pub(super) alive: usize,
-    pub(super) ended: bool,
-    pub(super) steps: u32,
+    /// When throttled threads get their next budget.
+    pub(super) budgets: Timers,
     /// Who runs by `SCHED_DEADLINE`, and where, is to be decided.
     pub(super) unassigned: bool,
     pub(super) disturbances: Vec<Disturbance>,
     pub(super) witness_wakeups: u64,
 }
 
-impl Kernel {
-    /// Runs until just before `end`, or until the program ends.
-    pub(super) fn run(
-        &mut self,
-        bodies: &mut [Box<dyn Body>],
-        end: Instant,
-    ) -> Result<RunEnd, (u16, Fault)> {
-        self.begin();
-        if self.alive == 0 {
-            return Ok(RunEnd::AllFinished);
-        }
-        let ended_by = loop {
-            let due = self.next_due();
-            if due >= end {
-                self.now = end;
-                break RunEnd::Length;
-            }
-            if due > self.now {
-                self.now = due;
-                self.steps = 0;
-            }
-            self.round(bodies);
-            if let Some(fault) = self.fault {
-                return Err(fault);
-            }
-            if self.ended {
-                break RunEnd::EndRun;
-            }
-            if self.alive == 0 {
-                break RunEnd::AllFinished;
-            }
+impl Parts for Kernel {
+    type Own = Thread;
+    type Place = Place;
+    type Carried = Timing;
+
+    fn next_due(&self) -> Instant {
+        self.budgets.next()
+    }
+
+    /// An idle processor does not tick.
+    fn due(place: &core::Processor<Self>) -> Instant {
+        let own = &place.own;
+        let clock = if own.interrupt_at == Instant::MAX {
+            own.timers.next()
+        } else {
+            own.interrupt_at
         };
-        for processor in 0..self.processors.len() {
-            self.settle(processor);
-        }
-        Ok(ended_by)
-    }
-
-    pub(super) fn into_record(self, ended_by: RunEnd) -> RunRecord {
-        let activities = self.tasks.iter().take(self.activities);
-        RunRecord {
-            start: self.start,
-            end: self.now,
-            ended_by,
-            events: self.recorder.events,
-            events_lost: self.recorder.lost,
-            usage: activities.map(usage).collect(),
-            disturbances: self.disturbances,
-            witness_wakeups: self.witness_wakeups,
-            steal: None,
+        match place.executing {
+            Some(_) => {
+                let busy = place.work_ends.min(own.tick_at).min(own.budget_ends);
+                clock.min(busy)
+            }
+            None => clock,
         }
     }
 
+    fn charge(own: &mut Thread, service: Service) {
+        if let Some(server) = &mut own.server {
+            server.charge(service);
+        }
+    }
+
+    fn testimony(&mut self) -> (Vec<Disturbance>, u64) {
+        (std::mem::take(&mut self.disturbances), self.witness_wakeups)
+    }
+}
+
+impl Machinery for System {
     /// The dispatchers are there before the rest: a slot that is under way at the start is given at once.
     fn begin(&mut self) {
-        for activity in 0..self.activities as u16 {
-            let held = self.task(activity).held.as_ref();
-            if held.is_some_and(|held| held.request.begins_at_start) {
-                self.enforce(activity);
-            }
-        }
+        self.begin_reservations_at_start();
         for processor in 0..self.processors.len() {
             if self.processors[processor].slots.is_some() {
                 self.dispatch(processor);
             }
         }
         let start = self.start;
-        for task in 0..self.tasks.len() as u16 {
-            match (self.task(task).role, self.task(task).class) {
+        for task in 0..self.activities.len() as u32 {
+            match (self.activity(task).own.role, self.activity(task).class) {
                 (Role::Dispatcher, _) => {}
-                (_, Class::External) => self.externals.set(task, start),
+                (_, Class::External) => self.timers.set(task, start),
                 _ => self.set_timer(task, start),
             }
         }
     }
 
-    fn next_due(&self) -> Instant {
-        let first = self.externals.next().min(self.budgets.next());
-        let processors = self.processors.iter().map(|processor| processor.due);
-        processors.fold(first, Instant::min)
-    }
-
-    fn round(&mut self, bodies: &mut [Box<dyn Body>]) {
-        for processor in 0..self.processors.len() {
-            if self.processors[processor].due <= self.now {
-                self.serve(processor, bodies);
-            }
-            if self.ended {
-                return;
-            }
-        }
-        while let Some(activity) = self.externals.pop_due(self.now) {
-            self.external_due(activity, bodies);
-            if self.ended {
-                return;
-            }
-        }
-        while let Some(task) = self.budgets.pop_due(self.now) {
-            self.replenish(task);
-        }
-        if std::mem::take(&mut self.unassigned) {
-            self.assign_deadlines();
-        }
-        for processor in 0..self.processors.len() {
-            if self.processors[processor].undecided {
-                self.decide(processor);
-            }
-        }
-    }
-
-    /// What is due on a processor: the tick, work that ends, the clock's interrupt.
-    fn serve(&mut self, processor: usize, bodies: &mut [Box<dyn Body>]) {
+    /// The tick, work that ends, the clock's interrupt.
+    fn serve(&mut self, processor: usize, bodies: &mut Bodies) {
         let now = self.now;
-        if self.processors[processor].running.is_some() {
-            if self.processors[processor].tick_at <= now {
+        if self.processors[processor].executing.is_some() {
+            if self.processors[processor].own.tick_at <= now {
                 self.tick(processor);
             }
             if self.processors[processor].work_ends <= now {
@@ -285,25 +137,158 @@ impl Kernel {
                     return;
                 }
             }
-            if self.processors[processor].budget_ends <= now {
+            if self.processors[processor].own.budget_ends <= now {
                 self.look_at_budget(processor);
             }
         }
-        if self.processors[processor].interrupt_at <= now {
+        let own = &self.processors[processor].own;
+        if own.interrupt_at <= now {
             self.interrupt(processor);
-        } else if self.processors[processor].interrupt_at == Instant::MAX
-            && self.processors[processor].timers.next() <= now
-        {
+        } else if own.interrupt_at == Instant::MAX && own.timers.next() <= now {
             self.arm(processor);
         }
         self.processors[processor].set_due();
     }
 
-    fn work_ended(&mut self, processor: usize, bodies: &mut [Box<dyn Body>]) {
-        let Some(task) = self.processors[processor].running else {
+    fn timer_due(&mut self, task: u32) {
+        self.wake(task);
+    }
+
+    fn before_decisions(&mut self) {
+        while let Some(task) = self.parts.budgets.pop_due(self.now) {
+            self.replenish(task);
+        }
+        if std::mem::take(&mut self.parts.unassigned) {
+            self.assign_deadlines();
+        }
+    }
+
+    fn decide(&mut self, processor: usize) {
+        self.decide_here(processor);
+    }
+
+    fn set_timer(&mut self, task: u32, at: Instant) {
+        let place = self.activity(task).place();
+        let place = &mut self.processors[place];
+        place.own.timers.set(task, at);
+        place.set_due();
+    }
+
+    fn clear_timer(&mut self, task: u32) {
+        // A thread under `SCHED_DEADLINE` may have set it elsewhere.
+        for place in &mut self.processors {
+            place.own.timers.clear(task);
+            place.set_due();
+        }
+    }
+
+    /// The one of highest priority, among equals the one that came first.
+    fn first_waiter(&self, port: u32) -> Option<u32> {
+        let rank = |task: u32| self.activity(task).scheduling()?.real_time();
+        let mut waiters = self.ports[port as usize].waiters.iter(&self.links);
+        let first = waiters.next()?;
+        Some(waiters.fold(first, |best, waiter| {
+            if rank(waiter) > rank(best) {
+                waiter
+            } else {
+                best
+            }
+        }))
+    }
+
+    fn signalled(&mut self, waiter: u32, by: u32) {
+        let now = self.now;
+        let from = self.activity(by);
+        let near =
+            from.class != Class::External && from.processor == self.activity(waiter).processor;
+        let machine = &self.parts.machine;
+        let task = &mut self.activities[waiter as usize];
+        if near {
+            task.own.coming = Some(task.own.draws.span(&machine.handover));
+            task.own.woken = Some(super::task::Woken::Meant(now));
+            self.ready(waiter);
+        } else {
+            // From another processor it is an interrupt, as the clock's is.
+            task.waiting = Waiting::ForTime;
+            task.own.arriving = true;
+            self.set_timer(waiter, now);
+        }
+    }
+
+    fn leave(&mut self, task: u32) {
+        let machine = &self.parts.machine;
+        let activity = &mut self.activities[task as usize];
+        let draws = &mut activity.own.draws;
+        let call = match activity.waiting {
+            Waiting::ForSignal(_) | Waiting::ForEither(_) => Some(draws.span(&machine.block)),
+            Waiting::No | Waiting::ForTime => Some(draws.span(&machine.timer)),
+            Waiting::ForEver => None,
+        };
+        self.leave_by(task, call.map(Leaving::By));
+        match self.activity(task).class {
+            Class::Interrupt(_) => self.record_exit(EventKind::InterruptExit, task),
+            Class::Deferred => self.record_exit(EventKind::DeferredExit, task),
+            Class::Thread | Class::External => {}
+        }
+    }
+
+    /// In the same thread, which does not give the processor up.
+    fn raise_again(&mut self, task: u32, at: Instant) {
+        self.record_exit(EventKind::InterruptExit, task);
+        self.record_entry(EventKind::InterruptEnter, task, at);
+        self.next_step_at_once(task);
+    }
+
+    fn yield_now(&mut self, task: u32) {
+        let now = self.now;
+        let activity = &mut self.activities[task as usize];
+        if let Some(server) = &mut activity.own.server {
+            if server.give_way(now) {
+                self.throttle(task);
+            }
+        } else {
+            let place = &mut self.processors[usize::from(activity.processor)];
+            place.own.queue.yield_now(task, now);
+            place.undecided = true;
+        }
+    }
+
+    fn enforce(&mut self, task: u32) {
+        self.begin_enforcing(task);
+    }
+
+    fn release(&mut self, task: u32) {
+        self.end_enforcing(task);
+    }
+
+    /// The activity goes on once the system call that changes its policy is done.
+    fn pay_for_reservation(&mut self, task: u32) {
+        let cost = &self.parts.machine.policy_change;
+        let call = self.activities[task as usize].own.draws.span(cost);
+        self.work(task, call.as_full_service(), false);
+    }
+
+    fn change_deadline(&mut self, task: u32, asked: Reservation) -> Result<Instant, Refused> {
+        self.change_server(task, asked)
+    }
+
+    fn adopt(&mut self, task: u32) {
+        self.ring(task);
+    }
+
+    /// One that has finished competes no more.
+    fn dismiss_guest(&mut self, task: u32) {
+        self.leave_slot(task, self.now);
+        self.place(task);
+    }
+}
+
+impl System {
+    fn work_ended(&mut self, processor: usize, bodies: &mut Bodies) {
+        let Some(task) = self.processors[processor].executing else {
             return;
         };
-        match self.task(task).role {
+        match self.activity(task).own.role {
             Role::Activity => {
                 self.first_instruction(task);
                 self.step(task, bodies);
@@ -320,34 +305,33 @@ impl Kernel {
     /// The kernel's tick: takes a moment from who runs, and ends slices and budgets.
     fn tick(&mut self, processor: usize) {
         self.settle(processor);
-        let (now, tick) = (self.now, self.tick);
-        let cost = Draws::at(self.seed, TICK, processor, now).span(&self.machine.tick);
+        let (now, tick) = (self.now, self.parts.tick);
+        let mut draws = Draws::at(self.parts.seed, TICK, processor, now);
+        let cost = draws.span(&self.parts.machine.tick);
         let place = &mut self.processors[processor];
-        place.tick_at = later(place.tick_at, tick);
-        place.queue.tick(now);
+        place.own.tick_at = later(place.own.tick_at, tick);
+        place.own.queue.tick(now);
         place.undecided = true;
-        if let Some(running) = place.running {
-            let task = &mut self.tasks[usize::from(running)];
+        if let Some(running) = place.executing {
+            let task = &mut self.activities[running as usize];
             if task.charging {
                 task.work += cost.as_full_service();
             }
         }
         self.go_on(processor);
-        if self.enforcement == Enforcement::Tick {
+        if self.parts.enforcement == Enforcement::Tick {
             self.look_at_budget(processor);
         }
     }
 
     /// The clock's interrupt for the earliest timer will be there after the machine's latency.
     fn arm(&mut self, processor: usize) {
-        let machine = &self.machine;
-        let mut draws = Draws::at(self.seed, CLOCK, processor, self.now);
+        let machine = &self.parts.machine;
+        let mut draws = Draws::at(self.parts.seed, CLOCK, processor, self.now);
         let place = &mut self.processors[processor];
-        let ends_slot = place
-            .slots
-            .as_ref()
-            .is_some_and(|slots| slots.end_timer == Some(self.now));
-        let latency = match place.running {
+        let slots = place.slots.as_ref();
+        let ends_slot = slots.is_some_and(|slots| slots.carried.end_timer == Some(self.now));
+        let latency = match place.executing {
             Some(_) if ends_slot => draws.span(&machine.slot_leaving),
             Some(_) => {
                 let taken = machine.preemption.median();
@@ -358,75 +342,34 @@ impl Kernel {
                 draws.span(&machine.wakeup_idle).saturating_sub(taken)
             }
         };
-        place.interrupt_at = later(self.now, latency);
+        place.own.interrupt_at = later(self.now, latency);
     }
 
-    /// Credits who runs on the processor with the service it has received up to now.
-    pub(super) fn settle(&mut self, processor: usize) {
-        let place = &mut self.processors[processor];
-        let Some(running) = place.running else {
-            return;
-        };
-        let received = self.now.saturating_since(place.working_since);
-        if !received.is_zero() {
-            place.working_since = self.now;
-            let received = received.as_full_service();
-            self.tasks[usize::from(running)].receive(received, received);
+    /// The clock's interrupt: everybody wakes whose instant has come.
+    fn interrupt(&mut self, processor: usize) {
+        self.processors[processor].own.interrupt_at = Instant::MAX;
+        while let Some(task) = self.processors[processor].own.timers.pop_due(self.now) {
+            self.wake(task);
         }
     }
 
-    /// Who runs on the processor goes on with the work it has, once costs are paid.
-    pub(super) fn go_on(&mut self, processor: usize) {
-        let place = &mut self.processors[processor];
-        place.work_ends = match place.running {
-            Some(running) => {
-                place.working_since = self.now.max(place.cost_until);
-                let work = self.tasks[usize::from(running)].work;
-                later(place.working_since, work.as_dedicated_span())
+    /// Who runs gives its processor up, which takes this.
+    pub(super) fn leave_by(&mut self, task: u32, leaving: Option<Leaving>) {
+        let now = self.now;
+        let activity = &mut self.activities[task as usize];
+        activity.voluntary_switches += 1;
+        activity.own.preempted = false;
+        let place = &mut self.processors[usize::from(activity.processor)];
+        place.vacate();
+        place.own.leaving = leaving;
+        match &mut activity.own.server {
+            None => place.own.queue.leave(task, now),
+            Some(server) => {
+                self.parts.unassigned = true;
+                if server.look(now) {
+                    self.throttle(task);
+                }
             }
-            None => Instant::MAX,
-        };
-        place.set_due();
-    }
-
-    #[inline]
-    pub(super) fn record(&mut self, kind: EventKind, task: u16, args: [u64; 2]) {
-        let own = usize::from(task) < self.activities;
-        self.recorder.record(Event {
-            at: self.now,
-            kind,
-            processor: ProcessorId(self.task(task).home as u16),
-            activity: if own {
-                ActivityId(task)
-            } else {
-                WITNESS_ACTIVITY
-            },
-            args,
-        });
-    }
-
-    pub(super) fn task(&self, task: u16) -> &Task {
-        &self.tasks[usize::from(task)]
-    }
-
-    pub(super) fn task_mut(&mut self, task: u16) -> &mut Task {
-        &mut self.tasks[usize::from(task)]
-    }
-}
-
-fn usage(task: &Task) -> Usage {
-    Usage {
-        service: match task.class {
-            Class::External => Service::ZERO,
-            _ => task.received,
-        },
-        voluntary_switches: task.voluntary_switches,
-        involuntary_switches: task.involuntary_switches,
-        page_faults: 0,
-        grant: task.held.as_ref().map(|held| laxity_model::Grant {
-            reservation: held.request.reservation,
-            enforcer: held.request.enforcer,
-            grade: held.grade.clone(),
-        }),
+        }
     }
 }

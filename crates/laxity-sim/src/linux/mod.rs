@@ -33,19 +33,20 @@
 //! All draws follow from the seed. The latency of a processor's interrupt follows from the instant alone, everything else from a stream of
 //! each thread's own: no other thread's doing changes it.
 
-mod asked;
 mod build;
 mod decide;
 mod dispatch;
 mod draws;
 mod kernel;
 mod policy;
-mod step;
+mod reserve;
 mod task;
 mod wake;
 
 use laxity_model::enforce::machine::Machine;
 use laxity_model::{ActivityId, ProcessorId, Span};
+
+pub(crate) use build::slot_supply;
 
 /// The activity number under which a witness's events are recorded: no activity of any program.
 const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);

@@ -34,7 +34,8 @@ pub(super) fn of_placement(placement: Placement) -> Scheduling {
         Placement::Deferred => DEFERRED,
         Placement::Thread(priority) => of_thread(priority),
         Placement::Foreign { fifo } => Scheduling::Fifo(fifo),
-        Placement::External => EXTERNAL,
+        // What is on an executor never begins here.
+        Placement::External | Placement::On { .. } => EXTERNAL,
     }
 }
 

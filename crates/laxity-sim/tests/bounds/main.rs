@@ -71,7 +71,7 @@ impl Bounded {
 
     /// Runs it, and holds every job against its bound.
     fn check(self, profile: Profile, length: u64, seed: u64, tightness: &mut Tightness) {
-        let record = Twin::new(profile).run(self.program, Span::from_nanos(length));
+        let record = Twin::new(profile).admit_and_run(self.program, Span::from_nanos(length));
         let record = record.expect("the program is right");
         for event in &record.events {
             let EventKind::Mark(Mark(mark)) = event.kind else {

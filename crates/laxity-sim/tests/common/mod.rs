@@ -24,7 +24,7 @@ pub(crate) fn work(micros: u64) -> Service {
 }
 
 pub(crate) fn run(profile: Profile, program: Program, millis: u64) -> RunRecord {
-    let record = Twin::new(profile).run(program, Span::from_millis(millis));
+    let record = Twin::new(profile).admit_and_run(program, Span::from_millis(millis));
     record.expect("the program is right")
 }
 

@@ -169,7 +169,7 @@ pub fn run(host: &mut dyn Host, setup: &Setup, length: Span) -> Result<Outcome, 
         marks,
         other,
     } = stage(setup)?;
-    let record = host.run(program, length)?;
+    let record = host.admit_and_run(program, length)?;
     let held = match setup.way {
         Way::Fixed(service) | Way::Adaptive(_, service) => service,
     };

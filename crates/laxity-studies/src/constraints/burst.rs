@@ -96,7 +96,7 @@ pub fn run(host: &mut dyn Host, bursts: u64, constrained: bool) -> Result<Seen, 
     for _ in 0..4 {
         program.add("spinner", PROCESSOR, normal, Spinner);
     }
-    let record = host.run(program, BEFORE + APART * (bursts + 2))?;
+    let record = host.admit_and_run(program, BEFORE + APART * (bursts + 2))?;
     let windows = services(&record, received, OTHER.1);
     let enough = OTHER.0.as_nanos() * 95 / 100 - 2 * PIECE.as_nanos();
     let kept = windows.iter().filter(|service| **service >= enough).count() as u64;

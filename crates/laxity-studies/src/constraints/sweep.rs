@@ -75,7 +75,7 @@ pub fn run(host: &mut dyn Host, seed: u64, length: Span) -> Result<Swept, HostEr
     let mut random = Random::new(seed);
     loop {
         let (program, told) = program(&mut random);
-        match host.run(program, length) {
+        match host.admit_and_run(program, length) {
             Ok(record) => return Ok(judge(&record, told)),
             Err(HostError::Refused(_)) => {}
             Err(other) => return Err(other),

@@ -181,7 +181,7 @@ impl Bench {
         }
         let record = self
             .host
-            .run(program, setup.length)
+            .admit_and_run(program, setup.length)
             .map_err(|error| failed(name, error))?;
         Ok(probes.observe(&record))
     }

@@ -64,6 +64,6 @@ pub(crate) fn failed(name: &str, error: HostError) -> RunError {
 /// Those of the program's making, and the twin's.
 pub fn run_one(setup: &Setup) -> Result<Outcome, HostError> {
     let (program, probes) = setup.compose()?;
-    let record = Twin::new(Profile::WIN2000_PII450).run(program, setup.length)?;
+    let record = Twin::new(Profile::WIN2000_PII450).admit_and_run(program, setup.length)?;
     Ok(probes.observe(&record))
 }

@@ -89,7 +89,7 @@ fn try_case(host: &mut LiveHost, case: Case) -> Result<Tried, HostError> {
     let everybody: Vec<usize> = (0..case.culprits.len()).collect();
     let mut staged = stage(&case, &everybody);
     let program = std::mem::replace(&mut staged.program, Program::new(1));
-    let record = host.run(program, LENGTH)?;
+    let record = host.admit_and_run(program, LENGTH)?;
     let rules = Rules {
         slack: SLACK,
         ..Rules::PC99

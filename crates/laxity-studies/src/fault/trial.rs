@@ -315,7 +315,7 @@ fn run(case: &Case, with: &[usize], length: Span) -> Result<(Verdict, usize), Ho
         culprits,
         names,
     } = staged;
-    let record = Twin::new(Profile::WIN2000_PII450).run(program, length)?;
+    let record = Twin::new(Profile::WIN2000_PII450).admit_and_run(program, length)?;
     let staged = Staged {
         program: Program::new(1),
         victim,

@@ -165,10 +165,11 @@ impl Transfer {
             program.add("spinner", ProcessorId(0), normal, Spinner);
         }
         let mut twin = Twin::new(self.profile).recording(Recording::NONE);
-        twin.run(program, LIMIT).map_err(|error| RunError::Failed {
-            variant: self.place.name(),
-            reason: error.to_string(),
-        })?;
+        twin.admit_and_run(program, LIMIT)
+            .map_err(|error| RunError::Failed {
+                variant: self.place.name(),
+                reason: error.to_string(),
+            })?;
         let report = installed.report;
         let took = match report.outcome() {
             Some(Outcome::Done {

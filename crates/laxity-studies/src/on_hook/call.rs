@@ -160,7 +160,7 @@ pub fn run(host: &mut dyn Host, setup: &Setup) -> Result<Seen, HostError> {
         let placement = Placement::Thread(priority(ROGUE_PRIORITY));
         program.add("rogue", PROCESSOR, placement, rogue);
     }
-    let record = host.run(program, setup.length)?;
+    let record = host.admit_and_run(program, setup.length)?;
     Ok(observe(&record, &installed))
 }
 

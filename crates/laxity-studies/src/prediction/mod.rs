@@ -223,7 +223,9 @@ fn predict_one(
     let mut twin = Twin::linux(here.machine, seed)
         .on_processors(here.processors)
         .watched_by(Witness::new(ProcessorId(0)));
-    let record = twin.run(composed.program, planned.length).map_err(wrong)?;
+    let record = twin
+        .admit_and_run(composed.program, planned.length)
+        .map_err(wrong)?;
     let mut account = Account::default();
     account.read(&record, &composed.probes);
     Ok((planned.variant, account))

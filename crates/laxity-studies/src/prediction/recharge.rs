@@ -108,7 +108,7 @@ mod tests {
         let thread = Placement::Thread(Priority::NORMAL);
         let who = program.add("worker", ProcessorId(0), thread, body);
         wrap(&mut program, who, |charged| charged / 5);
-        let record = Twin::new(Profile::IDEAL).run(program, Span::from_secs(1));
+        let record = Twin::new(Profile::IDEAL).admit_and_run(program, Span::from_secs(1));
         let record = record.expect("the program is right");
         assert_eq!(record.usage[0].service, Service::from_millis(4));
     }

@@ -4,12 +4,9 @@
 //! a cost that nothing interrupts; in slots, only the table's own supply counts. So a bound holds whatever the phases are, and beyond what one
 //! run happens to show.
 
-use laxity_model::admission::Admission;
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
 use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
-use laxity_model::policy::slots::{self, SlotTable};
-use laxity_model::{ActivityId, Enforcer, Reservation, Service, Span};
-use laxity_sim::Twin;
+use laxity_model::{Service, Span};
 
 use super::machine::Machine;
 use super::modes::{Mode, modes};
@@ -17,7 +14,7 @@ use super::sources::{
     Source, Stage, Stance, Work, is_handler, is_thread, slot_rank, stances, thread_rank,
 };
 use super::subjects::Subject;
-use super::{ActivityPlan, Outline, twin};
+use super::{ActivityPlan, Ready, twin};
 use crate::plan::{slack_ns, why_unknown};
 use crate::runner::On;
 use crate::scenario::{Resolved, ResolvedVariant, TaskKind};
@@ -35,8 +32,7 @@ type Found = Result<Span, String>;
 pub(super) fn of(
     resolved: &Resolved,
     variant: &ResolvedVariant,
-    outline: &Outline,
-    admission: &Admission,
+    ready: &Ready,
     on: On,
 ) -> Result<(Vec<ActivityPlan>, Option<String>), Overflow> {
     let machine = Machine(twin::profile(resolved.host.profile));
@@ -47,7 +43,7 @@ pub(super) fn of(
             stage: Stage {
                 machine,
                 variant,
-                outline,
+                ready,
                 processor,
             },
             modes: if variant.devices.is_empty() {
@@ -55,7 +51,6 @@ pub(super) fn of(
             } else {
                 modes(variant.start)
             },
-            admission,
         };
         for subject in analyst.subjects() {
             let mut line = analyst.line(&subject);
@@ -88,7 +83,6 @@ enum Usual {
 pub(super) struct Analyst<'a> {
     pub(super) stage: Stage<'a>,
     pub(super) modes: Vec<Mode>,
-    admission: &'a Admission,
 }
 
 impl Analyst<'_> {
@@ -331,17 +325,12 @@ impl Analyst<'_> {
             return Ok(Box::new(Dedicated));
         }
         let none = || "its reservation is refused, or not by slots".to_owned();
-        let by_slots = self.admission.requests.iter().any(|request| {
-            Some(request.activity) == own.activity
-                && request.request.enforcer == Enforcer::Slots
-                && request.slots.is_ok()
-        });
-        if !by_slots {
-            return Err(none());
-        }
-        let (table, owners) = self.table().ok_or_else(none)?;
-        let owner = owners.iter().position(|owner| Some(*owner) == own.activity);
+        let mut plans = self.stage.ready.admission().slots.iter();
+        let plan = plans.find(|plan| plan.processor.0 == self.stage.processor);
+        let plan = plan.ok_or_else(none)?;
+        let owner = plan.owners.iter().position(|id| Some(*id) == own.activity);
         let owner = owner.ok_or_else(none)?;
+        let table = &plan.table;
         let starts: Vec<Span> = table
             .slots()
             .iter()
@@ -359,21 +348,8 @@ impl Analyst<'_> {
         if let Some(edge) = apart.and_then(|apart| Task::new(switch, apart).ok()) {
             first.push(edge);
         }
-        let supply = TableSupply::new(&table, owner).map_err(|error| error.to_string())?;
+        let supply = TableSupply::new(table, owner).map_err(|error| error.to_string())?;
         Ok(Box::new(supply))
-    }
-
-    /// The table that the twin makes of all that is reserved on this processor, and whose slots they are.
-    fn table(&self) -> Option<(SlotTable, Vec<ActivityId>)> {
-        let demand = &self.stage.outline.demand.activities;
-        let here = (0_u16..).zip(demand).filter_map(|(index, activity)| {
-            let request = activity.reservation?;
-            let is_here = activity.processor.0 == self.stage.processor;
-            is_here.then_some((ActivityId(index), request.reservation))
-        });
-        let (owners, requests): (Vec<ActivityId>, Vec<Reservation>) = here.unzip();
-        let costs = Twin::new(self.stage.machine.0).plan_costs();
-        Some((slots::plan(&requests, &costs).ok()?, owners))
     }
 
     /// A driver that waits for its slots may do late what it would have done at once: for those below it, that is jitter.

@@ -7,17 +7,18 @@
 
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{Costs, Hypothesis, Phase};
-use laxity_model::admission::{Admission, RequestAdmission, Supply};
+use laxity_model::admission::{SlotPlan, Supply};
 use laxity_model::analysis::devices::{
     Answer, Device, Margins, cheapest, least_reservation, least_reservations, serves,
     two_line_model,
 };
 use laxity_model::analysis::supply::{Continuous, KernelDeadline, SupplyBound, TableSupply};
 use laxity_model::analysis::{Doubt, Fraction, Overflow};
-use laxity_model::{Enforcer, Reservation, Span};
+use laxity_model::{ActivityId, Enforcer, ProcessorId, Reservation, ReservationRequest, Span};
 use serde::Serialize;
 
-use super::{MODEM_PERIOD, Outline};
+use super::Ready;
+use crate::runner::work::MODEM_PERIOD;
 
 /// What is proposed has X in multiples of this, the shortest slot of all hosts.
 const GRAIN: Span = Span::from_micros(50);
@@ -95,25 +96,27 @@ pub struct Proposal {
 }
 
 /// The line of a variant whose modem is reserved.
-pub(super) fn of(
-    outline: &Outline,
-    admission: &Admission,
-    supply: &Supply,
-) -> Result<Option<DevicePlan>, Overflow> {
-    let (Some(modem), Some(device)) = (&outline.probes.modem, connected()) else {
+pub(super) fn of(ready: &Ready, supply: &Supply) -> Result<Option<DevicePlan>, Overflow> {
+    let (Some(modem), Some(device)) = (&ready.probes.modem, connected()) else {
         return Ok(None);
     };
-    let mut requests = admission.requests.iter();
-    let Some(request) = requests.find(|request| request.activity == modem.driver) else {
+    let admission = ready.admission();
+    let driver = &admission.program.activities[modem.driver.index()];
+    let Some(request) = driver.reservation else {
         return Ok(None);
     };
     let kernel = supply.deadline.as_ref();
     let tick = kernel.map_or(Span::ZERO, |kernel| kernel.tick);
-    let kept = match request.asked() {
-        Ok(_) => kept(admission, request, tick, edge_jitter(supply, request))?,
-        Err(_) => Err("its reservation is refused".to_owned()),
+    let mut refusals = admission.refusals();
+    let kept = if refusals.any(|(refused, _)| refused.activity == modem.driver) {
+        Err("its reservation is refused".to_owned())
+    } else if request.enforcer == Enforcer::Deadline {
+        Ok(by_deadline(request.reservation, tick)?)
+    } else {
+        let jitter = edge_jitter(supply, driver.processor);
+        by_slots(&admission.slots, modem.driver, jitter)
     };
-    line(request, &device, kept, tick).map(Some)
+    line(&driver.name, request, &device, (kept, tick)).map(Some)
 }
 
 /// The modem while it is connected.
@@ -126,10 +129,9 @@ fn connected() -> Option<Device> {
     Some(device.called_every(MODEM_PERIOD))
 }
 
-/// How late a slot may begin where a request's holder runs.
-fn edge_jitter(supply: &Supply, request: &RequestAdmission) -> Span {
-    let mut processors = supply.processors.iter();
-    let here = processors.find(|here| here.processor == request.processor);
+/// How late a slot may begin on a processor.
+fn edge_jitter(supply: &Supply, processor: ProcessorId) -> Span {
+    let here = supply.processors.get(processor.index());
     let slots = here.and_then(|here| here.slots.as_ref().ok());
     slots.map_or(Span::ZERO, |slots| slots.jitter)
 }
@@ -146,48 +148,37 @@ fn table_words(edge_jitter: Span) -> String {
 /// A supply, and what it is in words.
 type Kept = (Box<dyn SupplyBound>, String);
 
-/// What an enforcer that has granted a request keeps.
-fn kept(
-    admission: &Admission,
-    request: &RequestAdmission,
-    tick: Span,
-    edge_jitter: Span,
-) -> Result<Result<Kept, String>, Overflow> {
-    if request.request.enforcer == Enforcer::Deadline {
-        // Admission may expect shorter gaps, where it knows no other holder; but the kernel's own server for ordinary threads may be one.
-        let supply = KernelDeadline::among_others(request.request.reservation, tick)?;
-        let enforced = if tick.is_zero() {
-            "at once".to_owned()
-        } else {
-            format!("every {tick}")
-        };
-        let words = format!("the kernel's budget, among others', enforced {enforced}");
-        return Ok(Ok((Box::new(supply), words)));
-    }
-    let mut processors = admission.processors.iter();
-    let found = processors
-        .find(|processor| processor.processor == request.processor)
-        .and_then(|processor| {
-            let mut owners = processor.owners.iter();
-            let owner = owners.position(|owner| *owner == request.activity)?;
-            Some((processor.table.as_ref()?, owner))
-        });
-    let Some((table, owner)) = found else {
-        return Ok(Err("it has no slot in the table".into()));
+/// What the kernel keeps of a reservation. Admission may expect shorter gaps, where it knows no other holder; but the kernel's own server
+/// for ordinary threads may be one.
+fn by_deadline(reservation: Reservation, tick: Span) -> Result<Kept, Overflow> {
+    let supply = KernelDeadline::among_others(reservation, tick)?;
+    let enforced = if tick.is_zero() {
+        "at once".to_owned()
+    } else {
+        format!("every {tick}")
     };
-    Ok(match TableSupply::new(table, owner) {
-        Ok(supply) => Ok((Box::new(supply), table_words(edge_jitter))),
-        Err(error) => Err(error.to_string()),
-    })
+    let words = format!("the kernel's budget, among others', enforced {enforced}");
+    Ok((Box::new(supply), words))
+}
+
+/// What its slots keep.
+fn by_slots(plans: &[SlotPlan], holder: ActivityId, edge_jitter: Span) -> Result<Kept, String> {
+    let found = plans.iter().find_map(|plan| {
+        let owner = plan.owners.iter().position(|owner| *owner == holder)?;
+        Some((&plan.table, owner))
+    });
+    let (table, owner) = found.ok_or("it has no slot in the table")?;
+    let supply = TableSupply::new(table, owner).map_err(|error| error.to_string())?;
+    Ok((Box::new(supply), table_words(edge_jitter)))
 }
 
 fn line(
-    request: &RequestAdmission,
+    holder: &str,
+    request: ReservationRequest,
     device: &Device,
-    kept: Result<Kept, String>,
-    tick: Span,
+    (kept, tick): (Result<Kept, String>, Span),
 ) -> Result<DevicePlan, Overflow> {
-    let reservation = request.request.reservation;
+    let reservation = request.reservation;
     let lines = two_line_model(device, reservation);
     let (answer, detail) = match kept {
         Ok((supply, words)) => {
@@ -199,13 +190,13 @@ fn line(
     let proposed = if answer.is_served() {
         (None, None)
     } else {
-        proposals(device, request.request.enforcer, reservation.period(), tick)?
+        proposals(device, request.enforcer, reservation.period(), tick)?
     };
     Ok(DevicePlan {
-        activity: request.name.clone(),
+        activity: holder.to_owned(),
         service_ns: reservation.service().as_nanos(),
         period_ns: reservation.period().as_nanos(),
-        enforcer: request.request.enforcer.to_string(),
+        enforcer: request.enforcer.to_string(),
         device: numbers(device),
         is_enough: lines.is_enough,
         is_often_enough: lines.is_often_enough,
@@ -311,8 +302,7 @@ impl DevicePlan {
 
 #[cfg(test)]
 mod tests {
-    use laxity_model::admission::Why;
-    use laxity_model::{ActivityId, Outside, ProcessorId, ReservationRequest, Service};
+    use laxity_model::{Outside, Service};
 
     use super::*;
 
@@ -370,26 +360,15 @@ mod tests {
     fn the_kernel_keeps_less_than_the_lines_take_for_granted() {
         let modem = connected().expect("a device");
         let plan = |service_us: u64, tick_ms: u64| {
-            let request = RequestAdmission {
-                activity: ActivityId(0),
-                name: "modem".into(),
-                processor: ProcessorId(0),
-                request: ReservationRequest {
-                    reservation: reservation(service_us, 8),
-                    enforcer: Enforcer::Deadline,
-                    outside: Outside::Confined,
-                    begins_at_start: true,
-                },
-                deadline: Err(Why::NotAThread.into()),
-                slots: Err(Why::NotAThread.into()),
-            };
-            let nothing = Admission {
-                processors: Vec::new(),
-                requests: Vec::new(),
+            let request = ReservationRequest {
+                reservation: reservation(service_us, 8),
+                enforcer: Enforcer::Deadline,
+                outside: Outside::Confined,
+                begins_at_start: true,
             };
             let tick = Span::from_millis(tick_ms);
-            let kept = kept(&nothing, &request, tick, Span::ZERO).expect("small");
-            line(&request, &modem, kept, tick).expect("small")
+            let kept = by_deadline(request.reservation, tick).expect("small");
+            line("modem", request, &modem, (Ok(kept), tick)).expect("small")
         };
         // Two budgets 12 ms apart are often enough, but the second is complete only 1.84 ms later; no course need be so with a tick.
         let at_once = plan(2_000, 0);

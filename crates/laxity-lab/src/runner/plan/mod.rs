@@ -1,7 +1,8 @@
 //! What would become of a whole scenario before anything runs: per variant, which enforcer can meet what and why, how long everything takes at
 //! most, and how long it took in the twin.
 //!
-//! [`plan`] is admission, which [`run`](super::run) asks too; [`Plan::bounded`] adds the bounds, [`Plan::observed`] what the twin shows.
+//! [`plan`] shows the same [`Admitted`](laxity_model::admission::Admitted) that [`run`](super::run) hands to a host; [`Depth`] says
+//! what is added.
 //!
 //! * `machine`: what a profile costs; `modes`: what a modem asks for in each phase; `sources`: everything that takes a processor's time.
 //! * `device`: whether a reserved modem gets what its rings need.
@@ -19,30 +20,28 @@ mod subjects;
 pub use device::{DeviceMargins, DeviceNumbers, DevicePlan, Proposal};
 pub use render::render;
 
-use laxity_linux::LiveConfig;
-use laxity_linux::doctor::Machine;
-use laxity_linux::supply;
-use laxity_model::admission::{Admission, Demand, Supply, Work, admit};
+use laxity_model::Host;
+use laxity_model::admission::{Admission, Denial, Prediction, Supply};
 use laxity_model::analysis::Overflow;
-use laxity_model::{Enforcer, HostError, Service, Span};
-use laxity_sim::Twin;
 use serde::Serialize;
 
-use super::compose::{Composed, Probes, RunSpec, compose};
-use super::{On, Progress, RunError, twin};
+use super::admit::{Ready, ready};
+use super::schedule::{PlannedRun, schedule};
+use super::{On, Progress, RunError, live, twin};
 use crate::plan::FILE_VERSION;
-use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind};
+use crate::scenario::{Resolved, ResolvedVariant, Start};
 
-/// The interval between two calls of a connected modem's driver, on average (Jones, Saroiu §6.2.1).
-const MODEM_PERIOD: Span = Span::from_micros(12_500);
-
-/// The card's shortest interval between two interrupts off hook, and what its handler, and the deferred call behind it, take at most
-/// (§6.2.4: 16 µs).
-const INTERRUPT_PERIOD: Span = Span::from_micros(11_250);
-const HANDLER: Service = Service::from_micros(16);
-
-/// What waking a periodic thread takes besides its work.
-const WAKE_UP: Service = Service::from_micros(10);
+/// How much a plan says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Depth {
+    /// What is admitted.
+    Admitted,
+    /// And a bound for everything that recurs, or why there is none: in the twin, where all costs are known, and while a call lasts; and
+    /// whether a reserved modem gets what its rings need.
+    Bounded,
+    /// And what the twin shows of everything that has a line in the plan: each variant is run once. Adds nothing on Linux.
+    Observed,
+}
 
 /// What would become of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -68,11 +67,11 @@ pub struct VariantPlan {
     pub refusals: Vec<String>,
     /// Every reservation that is asked for.
     pub requests: Vec<RequestPlan>,
-    /// Everything that recurs, and how long it takes; see [`Plan::bounded`].
+    /// Everything that recurs, and how long it takes; see [`Depth::Bounded`].
     pub activities: Vec<ActivityPlan>,
     /// The activity that is closest to its deadline or furthest behind it, and who takes most of its time.
     pub bottleneck: Option<String>,
-    /// Whether the modem's reservation serves it, if it has one; see [`Plan::bounded`].
+    /// Whether the modem's reservation serves it, if it has one; see [`Depth::Bounded`].
     pub device: Option<DevicePlan>,
 }
 
@@ -145,71 +144,57 @@ impl Plan {
     pub fn admitted(&self) -> bool {
         self.variants.iter().all(|variant| variant.admitted)
     }
-
-    /// The same plan with a bound for everything that recurs, or why there is none: in the twin, where all costs are known, and while a
-    /// call lasts; and whether a reserved modem gets what its rings need.
-    ///
-    /// # Errors
-    ///
-    /// [`RunError::Failed`] if a number is too large to be reckoned with.
-    pub fn bounded(mut self, resolved: &Resolved, on: On) -> Result<Self, RunError> {
-        let (_, supply) = supply_of(resolved, on)?;
-        for plan in &mut self.variants {
-            let Some(variant) = resolved.variants.iter().find(|v| v.name == plan.name) else {
-                continue;
-            };
-            let outline = outline(resolved, variant)?;
-            let admission = admit(&outline.demand, &supply);
-            let bounded = bounds::of(resolved, variant, &outline, &admission, on);
-            let too_large = |error: Overflow| RunError::Failed {
-                variant: variant.name.clone(),
-                reason: error.to_string(),
-            };
-            let (activities, bottleneck) = bounded.map_err(too_large)?;
-            plan.device = device::of(&outline, &admission, &supply).map_err(too_large)?;
-            plan.activities = activities;
-            plan.bottleneck = bottleneck;
-        }
-        Ok(self)
-    }
-
-    /// The same plan with what the twin shows of everything that has a line in it: each variant is run once. Only for plans of the twin.
-    ///
-    /// # Errors
-    ///
-    /// As [`run`](super::run).
-    pub fn observed(
-        mut self,
-        resolved: &Resolved,
-        progress: &mut dyn Progress,
-    ) -> Result<Self, RunError> {
-        observe::observe(&mut self, resolved, progress)?;
-        Ok(self)
-    }
 }
 
 /// Plans all variants that run on this host.
 ///
 /// # Errors
 ///
-/// [`RunError::CannotRun`] if the machine has fewer processors than the scenario needs; [`RunError::Nothing`] if no variant runs there.
-pub fn plan(resolved: &Resolved, on: On) -> Result<Plan, RunError> {
+/// [`RunError::CannotRun`] if the machine has fewer processors than the scenario needs; [`RunError::Nothing`] if no variant runs there;
+/// [`RunError::Failed`] if a number is too large to be reckoned with; and where everything is run once, as [`run`](super::run).
+pub fn plan(
+    resolved: &Resolved,
+    on: On,
+    depth: Depth,
+    progress: &mut dyn Progress,
+) -> Result<Plan, RunError> {
     let (host, supply) = supply_of(resolved, on)?;
-    let here = |variant: &&ResolvedVariant| match on {
-        On::Linux => variant.live,
-        On::Twin { .. } => variant.twin,
-    };
-    let mut variants = Vec::new();
-    for variant in resolved.variants.iter().filter(here) {
-        let outline = outline(resolved, variant)?;
-        variants.push(variant_plan(variant, &admit(&outline.demand, &supply)));
-    }
-    if variants.is_empty() {
-        return Err(RunError::Nothing(if on == On::Linux {
+    let is_live = on == On::Linux;
+    let here = |variant: &ResolvedVariant| if is_live { variant.live } else { variant.twin };
+    let first = schedule(resolved, here, is_live).into_iter();
+    let first: Vec<PlannedRun> = first.filter(|run| run.repeat == 0).collect();
+    if first.is_empty() {
+        return Err(RunError::Nothing(if is_live {
             "Linux"
         } else {
             "the twin"
         }));
+    }
+    let observed = depth == Depth::Observed && !is_live;
+    let mut variants = Vec::with_capacity(first.len());
+    let mut admitted = Vec::new();
+    for run in first {
+        // What a run is ahead of is admitted alike, and takes its time.
+        let start = if observed { run.start } else { Start::OnHook };
+        let ready = ready(resolved, PlannedRun { start, ..run }, 0, &supply)?;
+        let variant = &resolved.variants[run.variant];
+        let mut plan = variant_plan(variant, ready.admission());
+        if depth >= Depth::Bounded {
+            let too_large = |error: Overflow| RunError::Failed {
+                variant: variant.name.clone(),
+                reason: error.to_string(),
+            };
+            let bounded = bounds::of(resolved, variant, &ready, on);
+            (plan.activities, plan.bottleneck) = bounded.map_err(too_large)?;
+            plan.device = device::of(&ready, &supply).map_err(too_large)?;
+        }
+        if observed && ready.answer.is_ok() {
+            admitted.push((variants.len(), ready));
+        }
+        variants.push(plan);
+    }
+    if observed {
+        observe::observe(&mut variants, resolved, admitted, progress)?;
     }
     Ok(Plan {
         file_version: FILE_VERSION,
@@ -220,103 +205,33 @@ pub fn plan(resolved: &Resolved, on: On) -> Result<Plan, RunError> {
 }
 
 fn supply_of(resolved: &Resolved, on: On) -> Result<(String, Supply), RunError> {
-    let processors = resolved.host.processors;
     match on {
         On::Twin { .. } => {
-            let twin = Twin::new(twin::profile(resolved.host.profile));
-            Ok((
-                format!("twin {}", resolved.host.profile.name()),
-                twin.supply(processors),
-            ))
+            let host = format!("twin {}", resolved.host.profile.name());
+            Ok((host, twin::supply(resolved)?))
         }
         On::Linux => {
-            let cannot = |error: HostError| RunError::CannotRun(error.to_string());
-            let config = LiveConfig::detect(processors).map_err(cannot)?;
-            let machine = Machine::probe();
-            let host = format!("linux {}", machine.kernel.release);
-            Ok((host, supply(&config, &machine)))
+            let mut host = live::host(resolved)?;
+            Ok((host.describe(), live::supply(&mut host, resolved)?))
         }
     }
-}
-
-/// A variant's program without its bodies.
-struct Outline {
-    demand: Demand,
-    probes: Probes,
-}
-
-/// What one variant asks for, with what is known of its work.
-fn outline(resolved: &Resolved, variant: &ResolvedVariant) -> Result<Outline, RunError> {
-    let spec = RunSpec {
-        seed: resolved.seed,
-        mss_bytes: resolved.mss_bytes,
-        further_receivers: 0,
-        start: Start::OnHook,
-        gaps_only: false,
-    };
-    let Composed { program, probes } =
-        compose(variant, resolved.host.processors, &resolved.run, spec)
-            .map_err(|error| RunError::of(error, variant))?;
-    let mut demand = Demand::of(&program);
-    if let (Some(modem), Some(device)) = (&probes.modem, variant.devices.first()) {
-        let share = u64::from(device.load.share.ppm);
-        let service =
-            Span::from_nanos(MODEM_PERIOD.as_nanos() * share / 1_000_000).as_full_service();
-        let handler = Work {
-            service: HANDLER,
-            period: INTERRUPT_PERIOD,
-        };
-        demand = demand.with_work(modem.interrupt, handler);
-        if let Some(deferred) = modem.deferred {
-            demand = demand.with_work(deferred, handler);
-        }
-        // Last: under INT and DPC the driver is one of the two.
-        demand = demand.with_work(
-            modem.driver,
-            Work {
-                service,
-                period: MODEM_PERIOD,
-            },
-        );
-    }
-    let periodic = variant.tasks.iter().find_map(|task| match task.kind {
-        TaskKind::Periodic {
-            period, service, ..
-        } => Some(Work {
-            service: service + WAKE_UP,
-            period,
-        }),
-        _ => None,
-    });
-    if let (Some((cothread, _)), Some(work)) = (probes.cothread, periodic) {
-        demand = demand.with_work(cothread, work);
-    }
-    Ok(Outline { demand, probes })
 }
 
 fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan {
     let requests = admission.requests.iter().map(|request| {
-        let asked = request.request.enforcer;
-        let other = match asked {
-            Enforcer::Deadline => Enforcer::Slots,
-            Enforcer::Slots => Enforcer::Deadline,
-        };
-        let offer = |enforcer: Enforcer| match request.by(enforcer) {
+        let (activity, asked) = admission.asker(request);
+        let offer = |enforcer, answer: &Result<Prediction, Denial>| match answer {
             Ok(prediction) => Offer {
-                enforcer: enforcer.to_string(),
+                enforcer,
                 possible: true,
-                how: format!(
-                    "{} {}",
-                    request.request.reservation.service(),
-                    prediction.keeps
-                ),
+                how: format!("{} {}", asked.reservation.service(), prediction.keeps),
                 grade: Some(prediction.grade.to_string()),
                 promised_gap_ns: Some(prediction.promised_gap.as_nanos()),
                 longest_gap_ns: Some(prediction.longest_gap.as_nanos()),
                 notes: prediction.notes.clone(),
             },
             Err(denial) => Offer {
-                enforcer: enforcer.to_string(),
+                enforcer,
                 possible: false,
                 how: denial.why.to_string(),
                 grade: None,
@@ -326,12 +241,15 @@ fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan
             },
         };
         RequestPlan {
-            activity: request.name.clone(),
-            processor: request.processor.0,
-            service_ns: request.request.reservation.service().as_nanos(),
-            period_ns: request.request.reservation.period().as_nanos(),
-            enforcer: asked.to_string(),
-            offers: [asked, other].map(offer).into(),
+            activity: activity.name.clone(),
+            processor: activity.processor.0,
+            service_ns: asked.reservation.service().as_nanos(),
+            period_ns: asked.reservation.period().as_nanos(),
+            enforcer: asked.enforcer.to_string(),
+            offers: vec![
+                offer(asked.enforcer.to_string(), &request.asked),
+                offer(asked.enforcer.other().to_string(), &request.other),
+            ],
         }
     });
     VariantPlan {

@@ -5,57 +5,43 @@ use std::sync::Mutex;
 
 use laxity_devices::modem::{Installed, Phase};
 use laxity_model::{ActivityId, Event, EventKind, Host, Instant, Mark, RunRecord, Span};
-use laxity_sim::Twin;
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::modes::{ANSWER, mode_of};
-use super::{Plan, VariantPlan};
-use crate::runner::compose::{Probes, RunSpec, compose};
-use crate::runner::schedule::{PlannedRun, schedule};
+use super::{Ready, VariantPlan};
+use crate::runner::compose::Probes;
 use crate::runner::{Progress, RunError, twin};
 use crate::scenario::Resolved;
 
 /// The longest response and how many there were, by activity and mode of the driver.
 type Seen = BTreeMap<(ActivityId, Option<&'static str>), (Span, u64)>;
 
-/// Runs every variant of the plan once, and fills in what was seen.
+/// Runs these variants of the plan, by their places in it, and fills in what was seen.
 pub(super) fn observe(
-    plan: &mut Plan,
+    variants: &mut [VariantPlan],
     resolved: &Resolved,
+    admitted: Vec<(usize, Ready)>,
     progress: &mut dyn Progress,
 ) -> Result<(), RunError> {
-    let in_plan = |run: &PlannedRun| {
-        let name = &resolved.variants[run.variant].name;
-        let planned = plan.variants.iter().find(|variant| variant.name == *name);
-        run.repeat == 0 && planned.is_some_and(|variant| variant.admitted)
-    };
-    let runs: Vec<PlannedRun> = schedule(resolved, |variant| variant.twin, false)
-        .into_iter()
-        .filter(in_plan)
-        .collect();
-    progress.begin(runs.len());
+    progress.begin(admitted.len());
     let progress = Mutex::new(progress);
-    let seen: Vec<Result<Names, RunError>> = runs
-        .par_iter()
-        .map(|run| {
-            let seen = one(resolved, *run);
+    let seen: Vec<Result<(usize, Names), RunError>> = admitted
+        .into_par_iter()
+        .map(|(place, ready)| {
+            let run = ready.planned;
+            let seen = one(resolved, ready);
             if let Ok(mut progress) = progress.lock() {
                 progress.run(&resolved.variants[run.variant].name, run.repeat);
             }
-            seen
+            seen.map(|seen| (place, seen))
         })
         .collect();
     if let Ok(progress) = progress.into_inner() {
         progress.end();
     }
-    for (run, seen) in runs.iter().zip(seen) {
-        let name = &resolved.variants[run.variant].name;
-        let seen = seen?;
-        let planned = plan
-            .variants
-            .iter_mut()
-            .filter(|variant| variant.name == *name);
-        planned.for_each(|variant| fill(variant, &seen));
+    for seen in seen {
+        let (place, seen) = seen?;
+        fill(&mut variants[place], &seen);
     }
     Ok(())
 }
@@ -63,23 +49,15 @@ pub(super) fn observe(
 /// What was seen, by name and mode.
 type Names = BTreeMap<(String, Option<&'static str>), (Span, u64)>;
 
-fn one(resolved: &Resolved, run: PlannedRun) -> Result<Names, RunError> {
-    let variant = &resolved.variants[run.variant];
-    let spec = RunSpec {
-        seed: resolved.seed,
-        mss_bytes: resolved.mss_bytes,
-        further_receivers: 0,
-        start: run.start,
-        gaps_only: run.gaps_only,
-    };
-    let wrong = |error| RunError::of(error, variant);
-    let composed =
-        compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
-    let activities = composed.program.activities.iter();
+fn one(resolved: &Resolved, ready: Ready) -> Result<Names, RunError> {
+    let variant = &resolved.variants[ready.planned.variant];
+    let length = ready.planned.length;
+    let (admitted, probes) = ready.granted(variant)?;
+    let activities = admitted.program.activities.iter();
     let names: Vec<String> = activities.map(|activity| activity.name.clone()).collect();
-    let mut twin = Twin::new(twin::profile(resolved.host.profile));
-    let record = twin.run(composed.program, run.length).map_err(wrong)?;
-    let seen = Reader::new(&composed.probes).read(&record);
+    let record = twin::host(resolved).run(admitted, length);
+    let record = record.map_err(|error| RunError::of(error, variant))?;
+    let seen = Reader::new(&probes).read(&record);
     let named = seen.into_iter().filter_map(|((activity, mode), found)| {
         Some(((names.get(activity.index())?.clone(), mode), found))
     });

@@ -4,7 +4,7 @@ use laxity_devices::modem::{Costs, Phase};
 use laxity_model::analysis::Task;
 use laxity_model::{ActivityId, Outside, Placement, Priority, Service, Span};
 
-use super::Outline;
+use super::Ready;
 use super::machine::Machine;
 use super::modes::Mode;
 use crate::scenario::{Placing, Rank, ResolvedVariant, TaskKind};
@@ -90,13 +90,13 @@ pub(super) const fn is_handler(rank: u16) -> bool {
 pub(super) struct Stage<'a> {
     pub(super) machine: Machine,
     pub(super) variant: &'a ResolvedVariant,
-    pub(super) outline: &'a Outline,
+    pub(super) ready: &'a Ready,
     pub(super) processor: u16,
 }
 
 impl Stage<'_> {
     fn source(&self, activity: ActivityId, rank: u16, work: Work) -> Source {
-        let name = &self.outline.demand.activities[activity.index()].name;
+        let name = &self.ready.admission().program.activities[activity.index()].name;
         Source {
             name: name.clone(),
             activity: Some(activity),
@@ -129,15 +129,14 @@ impl Stage<'_> {
     }
 
     fn modem(&self, modes: &[Mode], stance: Stance, sources: &mut Vec<Source>) {
-        let (Some(modem), Some(device)) =
-            (&self.outline.probes.modem, self.variant.devices.first())
+        let (Some(modem), Some(device)) = (&self.ready.probes.modem, self.variant.devices.first())
         else {
             return;
         };
         if device.processor.0 != self.processor {
             return;
         }
-        let demand = &self.outline.demand.activities;
+        let demand = &self.ready.admission().program.activities;
         let rank = |activity: ActivityId| match demand[activity.index()].placement {
             Placement::Interrupt(level) => INTERRUPTS + u16::from(level.0),
             Placement::Thread(priority) => thread_rank(priority),
@@ -211,7 +210,7 @@ impl Stage<'_> {
     }
 
     fn tasks(&self, late: Span, sources: &mut Vec<Source>) {
-        let demand = &self.outline.demand.activities;
+        let demand = &self.ready.admission().program.activities;
         let find = |name: &str| {
             let at = demand.iter().position(|activity| activity.name == name)?;
             Some(ActivityId(u16::try_from(at).ok()?))

@@ -5,13 +5,12 @@ use std::thread;
 
 use laxity_model::base::ring;
 use laxity_model::policy::slots::{Slot, SlotTable};
-use laxity_model::{
-    ActivityId, HostError, Instant, Outside, ProcessorId, Reservation, Service, Span,
-};
+use laxity_model::{ActivityId, HostError, Instant, Outside, ProcessorId, Span};
 
 use super::gate::ParkSignal;
 use super::seat::{Bell, Seat};
 use super::{DispatcherStart, PHASE, Timing, spawn};
+use crate::host::port::Ports;
 use crate::host::run::Run;
 use crate::os::clock;
 use crate::os::sched::{self, CpuSet, Policy, Restore, Tid};
@@ -83,16 +82,9 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
     sched::set_policy_inherited(Tid::current(), Policy::Fifo(crate::host::map::WITNESS))
         .map_err(|error| HostError::CannotRun(error.to_string()))?;
 
-    let run = Arc::new(Run::new(1, &[]));
+    let run = Arc::new(Run::new(1, 1, Ports::default()));
     let bell = Arc::new(Bell::default());
-    let reservation = Reservation::new(Service::from_nanos(LENGTH.as_nanos()), CYCLE)
-        .map_err(|error| failed(&error))?;
-    let seat = Arc::new(Seat::new(
-        ActivityId(0),
-        reservation,
-        outside,
-        Arc::clone(&bell),
-    ));
+    let seat = Arc::new(Seat::new(ActivityId(0), outside, Arc::clone(&bell)));
     let slot = Slot {
         start: Span::ZERO,
         length: LENGTH,

@@ -85,6 +85,11 @@ impl Desk {
         futex::wake_all(&self.state);
     }
 
+    /// What an owner holds; `None` for one without a reservation, and before the run.
+    pub(crate) fn held(&self, owner: usize) -> Option<Reservation> {
+        self.current()?.held(owner)
+    }
+
     /// Asks for another reservation of an owner's.
     pub(crate) fn change(&self, owner: usize, asked: Reservation) -> Result<Instant, Refused> {
         // Planning takes milliseconds, deciding microseconds: only the second is a matter of notice.

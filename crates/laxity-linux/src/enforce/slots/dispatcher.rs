@@ -4,13 +4,11 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::thread;
 
-use laxity_model::admission::changes::AdmissionState;
+use laxity_model::admission::SlotPlan;
 use laxity_model::base::ring::Producer;
 use laxity_model::enforce::{Command, Dispatcher};
-use laxity_model::policy::slots::{PlanCosts, SlotTable};
-use laxity_model::{
-    Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Reservation, Service, Span,
-};
+use laxity_model::policy::slots::SlotTable;
+use laxity_model::{Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Service, Span};
 
 use super::desk::Desk;
 use super::seat::{Attended, Bell, Seat};
@@ -38,8 +36,8 @@ pub(crate) struct DispatcherStart {
     pub(crate) cpu: usize,
     pub(crate) processor: ProcessorId,
     pub(crate) table: SlotTable,
-    /// Where changes are asked for while it runs, and by which costs they are planned.
-    pub(crate) desk: Option<(Arc<Desk>, PlanCosts)>,
+    /// Where changes are asked for while it runs, and what they start from.
+    pub(crate) desk: Option<(Arc<Desk>, SlotPlan)>,
     pub(crate) seats: Vec<Arc<Seat>>,
     pub(crate) bell: Arc<Bell>,
     pub(crate) timing: Timing,
@@ -70,7 +68,7 @@ struct Worker {
     processor: ProcessorId,
     seats: Vec<Attended>,
     bell: Arc<Bell>,
-    desk: Option<(Arc<Desk>, PlanCosts)>,
+    desk: Option<Arc<Desk>>,
     timing: Timing,
     ring: Producer,
     run: Arc<Run>,
@@ -97,6 +95,7 @@ impl Worker {
             ring,
             run,
         } = start;
+        let (desk, plan) = desk.unzip();
         let mut worker = Self {
             cpu,
             processor,
@@ -113,7 +112,7 @@ impl Worker {
             disturbances: Vec::with_capacity(1_024),
         };
         let before = ThreadUsage::now();
-        let result = panic::catch_unwind(AssertUnwindSafe(|| worker.work(table)));
+        let result = panic::catch_unwind(AssertUnwindSafe(|| worker.work(table, plan)));
         match result {
             Ok(Ok(())) => {}
             Ok(Err(error)) => run.fail(HostError::Failed(format!(
@@ -127,7 +126,7 @@ impl Worker {
         for seat in &mut worker.seats {
             seat.abandon();
         }
-        if let Some((desk, _)) = &worker.desk {
+        if let Some(desk) = &worker.desk {
             desk.close();
         }
         let report = SlotReport {
@@ -142,7 +141,7 @@ impl Worker {
         }
     }
 
-    fn work(&mut self, table: SlotTable) -> Result<(), SchedError> {
+    fn work(&mut self, table: SlotTable, plan: Option<SlotPlan>) -> Result<(), SchedError> {
         clock::use_exact_timers();
         prefault_stack();
         self.ring.prefault();
@@ -158,12 +157,15 @@ impl Worker {
         let ahead = self.timing.leaving;
         let compensation = self.timing.entering.saturating_sub(ahead);
         let lead = EARLY.saturating_sub(ahead);
-        self.open_desk(&table, origin);
+        // From now on changes may be asked for: the run has not begun yet.
+        if let Some((desk, plan)) = self.desk.as_ref().zip(plan) {
+            desk.open(plan.begin(origin, Span::ZERO));
+        }
         let mut machine = Dispatcher::new(table, origin, lead, compensation);
         while !self.run.ended() {
             let rung = self.bell.number();
             self.answer(machine.current())?;
-            if let Some((desk, _)) = &self.desk {
+            if let Some(desk) = &self.desk {
                 desk.collect(&mut machine);
             }
             match machine.poll(clock::now() + ahead) {
@@ -185,22 +187,6 @@ impl Worker {
             }
         }
         Ok(())
-    }
-
-    /// From now on changes may be asked for: the run has not begun yet.
-    fn open_desk(&self, table: &SlotTable, origin: Instant) {
-        if let Some((desk, costs)) = &self.desk {
-            let held = self.seats.iter().map_while(Attended::reservation);
-            let held: Vec<Reservation> = held.collect();
-            let others = self.seats.len() - held.len();
-            let table = (table.clone(), origin);
-            desk.open(AdmissionState::new(
-                (held, others),
-                table,
-                *costs,
-                Span::ZERO,
-            ));
-        }
     }
 
     /// Only the witness ranks above, and the machine itself: what kept the dispatcher from an edge was one of them. The witness

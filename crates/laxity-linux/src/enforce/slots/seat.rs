@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use laxity_model::{ActivityId, Outside, Reservation, Service};
+use laxity_model::{ActivityId, Outside, Service};
 
 use super::gate::Gate;
 use crate::host::map;
@@ -36,11 +36,9 @@ impl Bell {
     }
 }
 
-/// The place of one reservation.
+/// The place of one owner of slots. What it has reserved is known to its desk alone, where it may change.
 pub(crate) struct Seat {
     pub(crate) activity: ActivityId,
-    /// `None`: the seat is for time constraints only.
-    pub(crate) reservation: Option<Reservation>,
     outside: Outside,
     gate: Gate,
     bell: Arc<Bell>,
@@ -54,15 +52,9 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    pub(crate) fn new(
-        activity: ActivityId,
-        reservation: impl Into<Option<Reservation>>,
-        outside: Outside,
-        bell: Arc<Bell>,
-    ) -> Self {
+    pub(crate) fn new(activity: ActivityId, outside: Outside, bell: Arc<Bell>) -> Self {
         Self {
             activity,
-            reservation: reservation.into(),
             outside,
             gate: Gate::default(),
             bell,
@@ -130,11 +122,6 @@ pub(crate) struct Attended {
 impl Attended {
     pub(crate) fn activity(&self) -> ActivityId {
         self.seat.activity
-    }
-
-    /// What is reserved there; `None` for a seat that is for time constraints only.
-    pub(crate) fn reservation(&self) -> Option<Reservation> {
-        self.seat.reservation
     }
 
     pub(crate) fn is_taken(&self) -> bool {

@@ -187,6 +187,7 @@ impl AdmissionState {
         self.calendar = calendar;
         self.held = wanted;
         self.kept = longest;
+        debug_assert!(self.conserves(now), "a change took what was granted");
         Ok(at)
     }
 
@@ -268,6 +269,7 @@ impl AdmissionState {
         };
         self.calendar = calendar;
         self.open[owner] = Some(Open { asked, as_of });
+        debug_assert!(self.conserves(now), "a constraint took what was granted");
         Ok(as_of)
     }
 
@@ -284,7 +286,32 @@ impl AdmissionState {
             (extra.from < until).then_some(Extra { until, ..*extra })
         });
         self.calendar = self.calendar.clone().with_extras(left.collect());
+        debug_assert!(self.conserves(now), "a release took what was granted");
         (open.asked.deadline() > now).then(|| open.asked.deadline())
+    }
+
+    /// Whether all that was granted is there, and nothing is there twice: the last table keeps every reservation, no unreserved time is
+    /// given to two or lies in a slot, and every open time constraint has its service. Holds after every operation.
+    fn conserves(&self, now: Instant) -> bool {
+        let (table, _) = self.calendar.last();
+        let extras = self.calendar.extras();
+        let mut to_come = extras.iter().filter(|extra| extra.from >= now);
+        let unreserved = |extra: &Extra| {
+            let mut pieces = self.calendar.pieces(extra.from, extra.until);
+            pieces.all(|piece| piece.owner.is_none())
+        };
+        let has_its_service = |(owner, open): (usize, Open)| {
+            let (from, to) = (open.as_of, open.asked.deadline());
+            let own = self.own_service(&self.calendar, owner, from, to);
+            own + self.calendar.extra_service(owner, from, to) >= open.asked.service()
+        };
+        let open = self.open.iter().enumerate();
+        let open = open.filter_map(|(owner, open)| Some((owner, (*open)?)));
+        let mut open = open.filter(|(_, open)| open.asked.deadline() > now);
+        table.keeps(&self.held)
+            && extras.is_sorted_by(|one, next| one.until <= next.from)
+            && to_come.all(unreserved)
+            && open.all(has_its_service)
     }
 
     fn cost(&self) -> Span {

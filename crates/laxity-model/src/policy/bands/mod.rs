@@ -181,7 +181,7 @@ impl Bands {
             && members.into_iter().all(is_placed)
     }
 
-    #[inline]
+    #[inline(always)]
     fn holds_until(&self, now: Instant) -> Instant {
         let scan = if self.levels.any(CAN_STARVE) {
             self.next_scan
@@ -202,11 +202,17 @@ impl Bands {
     }
 
     /// Takes the time since the last call off the running thread's quantum.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Instant) {
-        let (Some(since), Some(running)) = (self.using_since, self.running) else {
-            return;
-        };
+        if let (Some(since), Some(running)) = (self.using_since, self.running)
+            && since != now
+        {
+            self.use_quantum(running, since, now);
+        }
+    }
+
+    #[inline(never)]
+    fn use_quantum(&mut self, running: u32, since: Instant, now: Instant) {
         self.using_since = Some(now);
         let used = now - since;
         let thread = &mut self.threads[running as usize];
@@ -259,11 +265,10 @@ impl Bands {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_first(&mut self, level: u8) {
-        let first = self.levels.first(level);
+        let first = self.levels.pop(level);
         if let Some(thread) = first {
-            self.levels.remove(level, thread);
             self.threads[thread as usize].place = Place::Running;
         }
         self.running = first;
@@ -316,7 +321,7 @@ impl Policy for Bands {
         self.enqueue_last(who, now);
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, who: u32, now: Instant) {
         self.settle(now);
         let entry = &mut self.threads[who as usize];
@@ -350,7 +355,7 @@ impl Policy for Bands {
         self.using_since = None;
     }
 
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self, now: Instant) -> Decision {
         self.settle(now);
         if now >= self.next_scan {

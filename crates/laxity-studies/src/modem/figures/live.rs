@@ -143,7 +143,7 @@ impl Bench {
         let composed = compose(&variant, 1, &length(phases, span), spec).map_err(wrong)?;
         let Composed { program, probes } = composed;
         let commands = commands::start(&variant, self.host.config()).map_err(wrong)?;
-        let record = self.host.run(program, span).map_err(wrong)?;
+        let record = self.host.admit_and_run(program, span).map_err(wrong)?;
         drop(commands);
         if record.events_lost > 0 {
             return Err(wrong(HostError::Failed(format!(

@@ -87,7 +87,7 @@ fn run_one(scene: Scene, seed: u64, call: u32) -> Result<Readings, RunError> {
     if scene.beside == Beside::DiskSearch {
         disk::install(&mut program, seed);
     }
-    let record = Twin::new(Profile::WIN2000_PII450).run(program, span);
+    let record = Twin::new(Profile::WIN2000_PII450).admit_and_run(program, span);
     Ok(Readings::of(&record.map_err(wrong)?, &probes))
 }
 

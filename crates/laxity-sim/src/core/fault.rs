@@ -4,20 +4,30 @@ use laxity_model::HostError;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
-    NoSuchSemaphore(u16),
+    NoSuchPort(u32),
+    NoSuchActivity(u16),
     NoSuchMark(u16),
     DeferredWaitsForTime,
     NoReservation,
     NotConstrained,
-    Livelock { steps: u32, at_ns: u64 },
+    /// What the body says itself.
+    Body(&'static str),
+    Livelock {
+        steps: u32,
+        at_ns: u64,
+    },
 }
 
 impl Fault {
     pub(crate) fn by(self, name: &str) -> HostError {
         HostError::BadProgram(match self {
-            Self::NoSuchSemaphore(semaphore) => {
-                format!("`{name}` uses semaphore {semaphore}, which the program does not have")
+            Self::NoSuchPort(port) => {
+                format!("`{name}` uses port {port}, which the program does not have")
             }
+            Self::NoSuchActivity(activity) => format!(
+                "`{name}` records something of activity {activity}, which the program does not have"
+            ),
+            Self::Body(what) => format!("`{name}`: {what}"),
             Self::NoSuchMark(mark) => {
                 format!("`{name}` records mark {mark}, which the program does not name")
             }

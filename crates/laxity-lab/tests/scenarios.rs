@@ -6,21 +6,19 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use laxity_lab::bench::Request;
 use laxity_lab::evidence::results::RunResults;
 use laxity_lab::report::table;
 use laxity_lab::runner::compose::{Composed, RunSpec, compose};
 use laxity_lab::runner::conclude::{Circumstances, conclude};
+use laxity_lab::runner::plan::Depth;
 use laxity_lab::runner::{self, On, RunDone, Silent, observe, plan, schedule};
 use laxity_lab::scenario::{Length, Resolved, TaskKind, parse};
-use laxity_lab::sheet;
 use laxity_lab::{import, machine_file, plan as sets};
-use laxity_model::admission::{Demand, admit};
+use laxity_model::admission::admit;
 use laxity_model::enforce::machine::Machine;
 use laxity_model::{Enforcer, Host, ProcessorId};
 use laxity_sim::Twin;
 use laxity_sim::linux::Witness;
-use laxity_studies::prediction;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::Value;
 
@@ -85,9 +83,7 @@ fn in_the_studys_twin(name: &str, resolved: &Resolved) {
 }
 
 fn planned_for_the_studys_twin(name: &str, resolved: &Resolved) {
-    let admitted = plan::plan(resolved, TWIN).expect("a plan");
-    let bounded = admitted.bounded(resolved, TWIN).expect("bounds");
-    let plan = bounded.observed(resolved, &mut Silent).expect("observed");
+    let plan = plan::plan(resolved, TWIN, Depth::Observed, &mut Silent).expect("a plan");
     assert_is(&format!("{name}.study.plan"), &plan::render(&plan));
     let json = serde_json::to_value(&plan).expect("JSON");
     assert_is(&format!("{name}.study.plan.json"), &lines(json));
@@ -129,7 +125,7 @@ fn in_the_twin_of_linux(name: &str) {
     let made = planned.into_par_iter().map(|planned| {
         let (Composed { program, probes }, seed) = composed(&resolved, planned);
         let mut twin = linux(&machine, &resolved, seed);
-        let record = twin.run(program, planned.length).expect("a run");
+        let record = twin.admit_and_run(program, planned.length).expect("a run");
         RunDone {
             seen: observe::observe(&record, &probes),
             report: probes.modem.as_ref().map(|modem| Arc::clone(&modem.report)),
@@ -159,27 +155,31 @@ fn planned_for_linux(
     let mut plan = String::new();
     for run in runs.iter().filter(|run| run.repeat == 0) {
         let variant = &resolved.variants[run.variant].name;
-        let demand = Demand::of(&composed(resolved, *run).0.program);
+        let mut program = composed(resolved, *run).0.program;
+        program.work.clear();
         let supply = linux(machine, resolved, SEED).supply(resolved.host.processors);
-        let admission = admit(&demand, &supply);
-        let _ = writeln!(plan, "{variant}: granted {}", admission.granted());
-        for request in admission.requests {
-            for enforcer in [Enforcer::Slots, Enforcer::Deadline] {
-                let asked = request.request.reservation;
-                let _ = write!(plan, "  {} {asked} by {enforcer}: ", request.name);
-                let _ = match request.by(enforcer) {
-                    Ok(is) => writeln!(
-                        plan,
-                        "{}, {}, a gap of {}, in theory {}, here {}; {:?}",
-                        is.keeps,
-                        is.grade,
-                        is.promised_gap,
-                        is.theory_gap,
-                        is.longest_gap,
-                        is.notes
-                    ),
-                    Err(denial) => writeln!(plan, "{denial}"),
-                };
+        let admitted = admit(program, &supply.expect("a twin's")).expect("all is granted");
+        let _ = writeln!(plan, "{variant}: granted {}", admitted.granted());
+        for request in &admitted.requests {
+            let (activity, asked) = admitted.asker(request);
+            let mut answers = [
+                (asked.enforcer, &request.asked),
+                (asked.enforcer.other(), &request.other),
+            ];
+            answers.sort_by_key(|(enforcer, _)| *enforcer == Enforcer::Deadline);
+            for (enforcer, answer) in answers {
+                let is = answer.as_ref().expect("either could");
+                let answer = format!(
+                    "{}, {}, a gap of {}, in theory {}, here {}\n    {}",
+                    is.keeps,
+                    is.grade,
+                    is.promised_gap,
+                    is.theory_gap,
+                    is.longest_gap,
+                    is.notes.join("\n    ")
+                );
+                let (name, asked) = (&activity.name, asked.reservation);
+                let _ = writeln!(plan, "  {name} {asked} {enforcer}: {answer}");
             }
         }
     }
@@ -239,18 +239,4 @@ fn task_sets() {
         let json = serde_json::to_value(&plan).expect("JSON");
         assert_is(&format!("{name}.plan.json"), &lines(json));
     }
-}
-
-#[test]
-fn what_a_twin_of_linux_predicts() {
-    let request = Request {
-        figures: Vec::new(),
-        live: false,
-        threads: 0,
-        seed: SEED,
-        repeats: Some(1),
-        machine: Some(machine()),
-    };
-    let predicted = (prediction::STUDY.run)(&request, &mut Silent).expect("a sheet");
-    assert_is("prediction.linux.table", &sheet::text::render(&predicted));
 }

@@ -1,0 +1,377 @@
+//! Executors: turns among handlers inside one thread.
+
+use crate::stage::{CPU, DEVICE, LOW, Stage, Story, counted, micros, of};
+use crate::{Case, Failure, Tolerance, ensure};
+use laxity_model::analysis::Task;
+use laxity_model::policy::edf::Edf;
+use laxity_model::policy::executor::ExecutorPolicy;
+use laxity_model::policy::fcfs::Fcfs;
+use laxity_model::{
+    Context, EventKind, ExecutorId, Host, Instant, Placement, PortId, Program, RunEnd, SemaphoreId,
+    Service, Span, Step,
+};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "an-executor-serves-first-come-first",
+        shows: "handlers run in the order in which something arrived for them, each to its end",
+        processors: 1,
+        run: first_come_first_served,
+    },
+    Case {
+        name: "an-executor-serves-the-earliest-deadline",
+        shows: "of those for whom something arrived, the one that is due first runs first",
+        processors: 1,
+        run: earliest_deadline_first,
+    },
+    Case {
+        name: "a-job-yields-to-a-more-urgent-release",
+        shows: "a job is told to yield when a more urgent handler's instant has come, and is resumed after it",
+        processors: 1,
+        run: yields_to_an_instant,
+    },
+    Case {
+        name: "a-job-yields-to-a-more-urgent-arrival",
+        shows: "the same when something arrives at the port that a more urgent handler waits for",
+        processors: 1,
+        run: yields_to_an_arrival,
+    },
+    Case {
+        name: "a-job-is-not-told-to-yield-to-the-less-urgent",
+        shows: "nobody is told to yield first come, first served, nor for a later deadline",
+        processors: 1,
+        run: does_not_yield,
+    },
+    Case {
+        name: "a-job-that-does-not-look-is-not-interrupted",
+        shows: "a more urgent handler waits until the running job is over",
+        processors: 1,
+        run: is_not_interrupted,
+    },
+    Case {
+        name: "handlers-are-made-and-ended-while-others-run",
+        shows: "a handler makes another, which runs when something arrives for it, and ends it",
+        processors: 1,
+        run: made_and_ended,
+    },
+    Case {
+        name: "a-handler-waits-for-a-port-or-an-instant",
+        shows: "whichever comes first releases its job, and it can tell which",
+        processors: 1,
+        run: port_or_instant,
+    },
+    Case {
+        name: "handlers-are-recorded-as-activities",
+        shows: "releases on the grid, beginnings and ends are events of the handler's own activity, beside its executor's",
+        processors: 1,
+        run: recorded,
+    },
+];
+
+/// An executor in a thread of real-time priority.
+fn executor(program: &mut Program, policy: impl ExecutorPolicy + 'static) -> ExecutorId {
+    program.executor("executor", (CPU, LOW), None, policy)
+}
+
+/// A place on it, for jobs that are due so many milliseconds after their release.
+fn on(executor: ExecutorId, deadline_ms: u64) -> Placement {
+    let period = Span::from_secs(1);
+    let task = Task::new(Service::from_millis(1), period).ok();
+    let task = task.and_then(|task| task.with_deadline(Span::from_millis(deadline_ms)).ok());
+    Placement::On { executor, task }
+}
+
+/// A device that puts something into one port after the other, so far apart that no two arrive at one instant.
+fn one_after_the_other(stage: &mut Stage, ports: Vec<PortId>) -> SemaphoreId {
+    let cue = stage.cue();
+    stage.actor(DEVICE, cue, move |calls, context| {
+        match ports.get(calls as usize) {
+            Some(port) => {
+                context.put(*port, [calls, 0]);
+                Step::Burn(micros(50))
+            }
+            None => Step::Finish,
+        }
+    });
+    cue
+}
+
+/// Three handlers, for which something arrives in this order; each tells at its beginning and after some work.
+fn in_order(
+    host: &mut dyn Host,
+    policy: impl ExecutorPolicy + 'static,
+    deadlines_ms: [u64; 3],
+    expected: &[u64],
+) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let story = stage.story();
+    let executor = executor(&mut stage.program, policy);
+    let ports = [(); 3].map(|()| stage.program.port(1));
+    let cues = [(); 3].map(|()| stage.cue());
+    for (who, ((port, cue), deadline_ms)) in
+        (0..).zip(ports.into_iter().zip(cues).zip(deadlines_ms))
+    {
+        stage.actor(on(executor, deadline_ms), cue, move |calls, context| {
+            match calls {
+                0 => return Step::Wait(port),
+                1 => story.tell(context, who),
+                _ => {
+                    story.tell(context, who);
+                    return Step::Finish;
+                }
+            }
+            Step::Burn(micros(300))
+        });
+    }
+    let device = one_after_the_other(&mut stage, vec![ports[2], ports[0], ports[1]]);
+    let mut order = cues.to_vec();
+    // The device's cue comes last: by then the handlers wait for their ports, or will when the device has gone.
+    order.push(device);
+    stage.play(host, &order)?.expect(expected)
+}
+
+fn first_come_first_served(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    in_order(host, Fcfs::new(), [500, 400, 300], &[2, 2, 0, 0, 1, 1])
+}
+
+fn earliest_deadline_first(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    in_order(host, Edf::new(), [500, 100, 300], &[1, 1, 2, 2, 0, 0])
+}
+
+/// What a long job tells: that it began, that it was told to yield, that it was resumed, that it is over; and the other handler.
+const BEGAN: u64 = 10;
+const ASKED: u64 = 11;
+const RESUMED: u64 = 12;
+const OVER: u64 = 13;
+const URGENT: u64 = 20;
+
+/// Works for 12 ms in pieces of 0.5 ms, and yields when it is told to, if it looks.
+fn long_job(story: Story, looks: bool) -> impl FnMut(u64, &mut dyn Context) -> Step + Send {
+    let mut pieces = 0;
+    let mut yielded = false;
+    move |calls, context| {
+        if calls == 0 {
+            story.tell(context, BEGAN);
+        }
+        if std::mem::take(&mut yielded) {
+            story.tell(context, RESUMED);
+        } else if looks && context.should_yield() {
+            story.tell(context, ASKED);
+            yielded = true;
+            return Step::Yield;
+        }
+        pieces += 1;
+        if pieces > 24 {
+            story.tell(context, OVER);
+            return Step::Finish;
+        }
+        Step::Burn(micros(500))
+    }
+}
+
+/// A long job that is due late, and one for which something comes 4 ms after it began, at an instant or at a port.
+fn beside_a_long_job(
+    host: &mut dyn Host,
+    policy: impl ExecutorPolicy + 'static,
+    (other_ms, looks, by_port): (u64, bool, bool),
+    expected: &[u64],
+) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let story = stage.story();
+    let executor = executor(&mut stage.program, policy);
+    let (other, long, device) = (stage.cue(), stage.cue(), stage.cue());
+    let port = stage.program.port(1);
+    stage.actor(on(executor, other_ms), other, move |calls, context| {
+        if calls > 0 {
+            story.tell(context, URGENT);
+            return Step::Finish;
+        }
+        if by_port {
+            Step::Wait(port)
+        } else {
+            Step::SleepUntil(context.now() + Span::from_millis(4))
+        }
+    });
+    stage.actor(on(executor, 400), long, long_job(story, looks));
+    stage.actor(DEVICE, device, move |calls, context| match calls {
+        0 => Step::SleepUntil(context.now() + Span::from_millis(4)),
+        _ => {
+            context.put(port, [0; 2]);
+            Step::Finish
+        }
+    });
+    stage.play(host, &[other, long, device])?.expect(expected)
+}
+
+const YIELDS: &[u64] = &[BEGAN, ASKED, URGENT, RESUMED, OVER];
+const DOES_NOT: &[u64] = &[BEGAN, OVER, URGENT];
+
+fn yields_to_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    beside_a_long_job(host, Edf::new(), (20, true, false), YIELDS)
+}
+
+fn yields_to_an_arrival(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    beside_a_long_job(host, Edf::new(), (20, true, true), YIELDS)
+}
+
+fn does_not_yield(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    for by_port in [false, true] {
+        beside_a_long_job(host, Fcfs::new(), (20, true, by_port), DOES_NOT)?;
+        beside_a_long_job(host, Edf::new(), (900, true, by_port), DOES_NOT)?;
+    }
+    Ok(())
+}
+
+fn is_not_interrupted(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    beside_a_long_job(host, Edf::new(), (20, false, false), DOES_NOT)?;
+    beside_a_long_job(host, Edf::new(), (20, false, true), DOES_NOT)
+}
+
+fn made_and_ended(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let (story, maker, giver) = (stage.story(), stage.cue(), stage.cue());
+    let executor = executor(&mut stage.program, Edf::new());
+    let (port, end) = (stage.program.port(8), stage.program.semaphore(0));
+    let mut made = None;
+    stage.actor(
+        on(executor, 500),
+        maker,
+        move |calls, context| match calls {
+            0 => {
+                let handler = counted(move |calls, context| {
+                    if calls > 0 {
+                        let number = context.arrival().map_or(99, |arrival| arrival.payload[0]);
+                        story.tell(context, number);
+                    }
+                    Step::Wait(port)
+                });
+                made = context
+                    .make_handler(Some(Span::from_millis(1)), Box::new(handler))
+                    .ok();
+                story.tell(context, 100 + u64::from(made.is_some()));
+                Step::Wait(end)
+            }
+            _ => {
+                let Some(handler) = made else {
+                    return Step::Finish;
+                };
+                let ended = context.end_handler(handler).is_ok();
+                let again = context.end_handler(handler).is_ok();
+                story.tell(context, 110 + u64::from(ended) + 2 * u64::from(again));
+                Step::Finish
+            }
+        },
+    );
+    // A thread below the executor: what it puts is served before it goes on.
+    stage.actor(
+        crate::stage::NORMAL,
+        giver,
+        move |calls, context| match calls {
+            0..3 => {
+                context.put(port, [calls, 0]);
+                Step::Burn(micros(100))
+            }
+            3 => {
+                context.signal(end);
+                Step::Burn(micros(100))
+            }
+            _ => {
+                context.put(port, [calls, 0]);
+                Step::Finish
+            }
+        },
+    );
+    let play = stage.play(host, &[maker, giver])?;
+    play.expect(&[101, 0, 1, 2, 111])?;
+    let usage = play.record.ports[port.index()];
+    ensure!(
+        (usage.taken, usage.queued) == (3, 1),
+        "three were for the handler, one came after its end: {usage:?}"
+    );
+    Ok(())
+}
+
+fn port_or_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let mut stage = Stage::new(1);
+    let (story, cue) = (stage.story(), stage.cue());
+    let executor = executor(&mut stage.program, Fcfs::new());
+    let port = stage.program.port(1);
+    let tell = move |context: &mut dyn Context| {
+        let taken = context.arrival().map_or(0, |arrival| arrival.payload[0]);
+        let told = 10 * taken + u64::from(context.timed_out());
+        story.tell(context, told);
+    };
+    let later = |context: &mut dyn Context| context.now() + Span::from_millis(2);
+    stage.actor(on(executor, 100), cue, move |calls, context| {
+        match calls {
+            0 => {}
+            1 => {
+                tell(context);
+                context.put(port, [7, 0]);
+            }
+            2 => tell(context),
+            _ => {
+                tell(context);
+                return Step::Finish;
+            }
+        }
+        Step::WaitUntil(port, later(context))
+    });
+    stage.play(host, &[cue])?.expect(&[1, 70, 1])
+}
+
+fn recorded(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    const PERIOD: Span = Span::from_millis(2);
+    let mut program = Program::new(1);
+    let executor = executor(&mut program, Edf::new());
+    let mark = program.mark("job");
+    let mut next: Option<Instant> = None;
+    let body = counted(move |calls, context| {
+        let at = next.unwrap_or(context.now()) + PERIOD;
+        if calls % 2 == 1 {
+            next = Some(at);
+            return if calls == 21 {
+                Step::Finish
+            } else {
+                Step::SleepUntil(at)
+            };
+        }
+        context.mark(mark, [calls, 0]);
+        Step::Burn(micros(100))
+    });
+    let handler = program.add("handler", CPU, on(executor, 2), body);
+    let record = host.admit_and_run(program, crate::stage::NEVER)?;
+    ensure!(
+        record.ended_by == RunEnd::AllFinished,
+        "ended by {:?}",
+        record.ended_by
+    );
+    let count = |kind| of(&record, handler, kind).len();
+    let counts = [
+        EventKind::Dispatch,
+        EventKind::Wake,
+        EventKind::Block,
+        EventKind::Finish,
+    ]
+    .map(count);
+    ensure!(
+        counts == [11, 10, 10, 1],
+        "eleven jobs were recorded as {counts:?}"
+    );
+    ensure!(
+        count(EventKind::Mark(mark)) == 11,
+        "its marks are not its own: {}",
+        count(EventKind::Mark(mark))
+    );
+    let meant: Vec<u64> = of(&record, handler, EventKind::Wake)
+        .iter()
+        .map(|wake| wake.args[0])
+        .collect();
+    ensure!(
+        meant
+            .windows(2)
+            .all(|pair| pair[1] - pair[0] == PERIOD.as_nanos()),
+        "releases are not on the grid: {meant:?}"
+    );
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! Live ports: a counter that threads wait on, and a queue without locks beside it where arrivals have payloads.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use laxity_model::base::arrivals::Arrivals;
+use laxity_model::base::port::{Arrival, PortKind, PortUsage};
+use laxity_model::{HostError, Instant, PortId};
+
+use super::semaphore::{Semaphore, Taken};
+use crate::os::clock;
+use crate::os::descriptor;
+
+/// No bell.
+const NONE: u32 = u32::MAX;
+
+/// One port.
+pub(crate) struct Port {
+    /// As many as can be taken.
+    pub(crate) permits: Semaphore,
+    queue: Option<Arrivals>,
+    /// The port into which every arrival is put too.
+    bell: AtomicU32,
+    /// What feeds it from outside.
+    descriptor: Option<OwnedFd>,
+    arrived: AtomicU64,
+    taken: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl Port {
+    fn new(kind: PortKind) -> Self {
+        let (count, queue) = match kind {
+            PortKind::Count { initial, most } => (initial.min(most), None),
+            PortKind::Queue { capacity } => (0, Some(Arrivals::new(capacity))),
+        };
+        Self {
+            permits: Semaphore::bounded(count, kind.most()),
+            queue,
+            bell: AtomicU32::new(NONE),
+            descriptor: None,
+            arrived: AtomicU64::new(count.into()),
+            taken: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// `false` if it is full.
+    fn put(&self, arrival: Arrival) -> bool {
+        self.arrived.fetch_add(1, Ordering::Relaxed);
+        // A permit is handed out when the arrival can be found.
+        let room = self.queue.as_ref().is_none_or(|queue| queue.put(arrival))
+            && self.permits.signal(arrival.at);
+        if !room {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        room
+    }
+
+    /// What belongs to a permit that the caller has taken.
+    pub(crate) fn arrival(&self) -> Arrival {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        match &self.queue {
+            Some(queue) => queue.take(),
+            None => Arrival {
+                at: self.permits.last_signal(),
+                payload: [0; 2],
+            },
+        }
+    }
+
+    pub(crate) fn is_fed(&self) -> bool {
+        self.descriptor.is_some()
+    }
+
+    /// What became of its arrivals; exact once no thread uses it any more.
+    fn usage(&self) -> PortUsage {
+        let usage = PortUsage {
+            arrived: self.arrived.load(Ordering::SeqCst),
+            taken: self.taken.load(Ordering::SeqCst),
+            dropped: self.dropped.load(Ordering::SeqCst),
+            queued: self.permits.count().into(),
+        };
+        debug_assert!(usage.is_conserved(), "a port lost something: {usage:?}");
+        usage
+    }
+}
+
+/// The ports of a run.
+#[derive(Default)]
+pub(crate) struct Ports {
+    ports: Vec<Port>,
+    /// Those that a descriptor feeds.
+    fed: Vec<PortId>,
+}
+
+impl Ports {
+    /// Those that a program declares, some of them fed by descriptors.
+    pub(crate) fn new(
+        kinds: &[PortKind],
+        feeds: Vec<(PortId, OwnedFd)>,
+    ) -> Result<Self, HostError> {
+        let mut ports: Vec<Port> = kinds.iter().copied().map(Port::new).collect();
+        let mut fed = Vec::new();
+        for (id, descriptor) in feeds {
+            let Some(port) = ports.get_mut(id.index()) else {
+                return Err(HostError::BadProgram(format!(
+                    "a descriptor is to feed port {id}, which the program does not have"
+                )));
+            };
+            port.descriptor = Some(descriptor);
+            fed.push(id);
+        }
+        Ok(Self { ports, fed })
+    }
+
+    pub(crate) fn get(&self, id: PortId) -> Option<&Port> {
+        self.ports.get(id.index())
+    }
+
+    /// Something arrives; `None` if there is no such port, `Some(false)` if it is full.
+    pub(crate) fn put(&self, id: PortId, arrival: Arrival) -> Option<bool> {
+        let port = self.get(id)?;
+        let room = port.put(arrival);
+        // SeqCst, after the arrival can be taken: see `ring`.
+        if room && let Some(bell) = self.ports.get(port.bell.load(Ordering::SeqCst) as usize) {
+            bell.put(Arrival {
+                payload: [0; 2],
+                ..arrival
+            });
+        }
+        Some(room)
+    }
+
+    /// Every arrival at the port is put into the bell too; `None` if one of them does not exist.
+    ///
+    /// Whoever puts after this rings; what was put before is found by whoever looks at the port after this: one of the two holds,
+    /// whatever the order in which their processors see it.
+    pub(crate) fn ring(&self, id: PortId, bell: PortId) -> Option<&Port> {
+        self.get(bell)?;
+        let port = self.get(id)?;
+        port.bell.store(bell.0.into(), Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        Some(port)
+    }
+
+    /// Waits for a permit of the port: on its word, or with the descriptors that feed it or that ring it.
+    pub(crate) fn wait(&self, id: PortId, until: Option<Instant>) -> Result<Taken, HostError> {
+        let Some(port) = self.get(id) else {
+            return Ok(Taken::Closed);
+        };
+        if !self.fed.iter().any(|fed| self.concerns(*fed, id)) {
+            return Ok(port.permits.take(until));
+        }
+        port.permits
+            .take_by(until, |alarm| {
+                // What is left to read of a port that nobody has served is known.
+                let is_empty = |fed: PortId| self.ports[fed.index()].permits.count() == 0;
+                let waited: Vec<PortId> = self
+                    .fed
+                    .iter()
+                    .copied()
+                    .filter(|fed| self.concerns(*fed, id) && is_empty(*fed))
+                    .collect();
+                let descriptors: Vec<_> = waited
+                    .iter()
+                    .filter_map(|fed| self.ports[fed.index()].descriptor.as_ref())
+                    .map(AsFd::as_fd)
+                    .collect();
+                let ready = descriptor::wait(&descriptors, alarm, until)?;
+                for (fed, events) in waited.into_iter().zip(ready) {
+                    if events != 0 {
+                        let at = clock::now();
+                        let payload = [events.into(), 0];
+                        self.put(fed, Arrival { at, payload });
+                    }
+                }
+                Ok(())
+            })
+            .map_err(|error| HostError::Failed(format!("waiting on descriptors: {error}")))
+    }
+
+    /// Whether what arrives at the fed port ends a wait for this one.
+    fn concerns(&self, fed: PortId, waited: PortId) -> bool {
+        let bell = self.ports[fed.index()].bell.load(Ordering::Relaxed);
+        fed == waited || bell == u32::from(waited.0)
+    }
+
+    /// Whether descriptors may have something for whoever waits for this port.
+    pub(crate) fn is_fed(&self, id: PortId) -> bool {
+        self.fed.iter().any(|fed| self.concerns(*fed, id))
+    }
+
+    /// Ends all waiting, now and in future.
+    pub(crate) fn close(&self) {
+        for port in &self.ports {
+            port.permits.close();
+        }
+    }
+
+    /// By port; call it when all threads are done.
+    pub(crate) fn usage(&self) -> Vec<PortUsage> {
+        self.ports.iter().map(Port::usage).collect()
+    }
+}

@@ -1,0 +1,233 @@
+//! What came of an admission: a program with everything that was found of it, and whether a host may run it.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Deref;
+
+use super::executors::executors;
+use super::{Denial, ExecutorAdmission, RequestAdmission, Supply, Why, assess};
+use crate::admission::changes::AdmissionState;
+use crate::policy::slots::{PlanCosts, SlotTable};
+use crate::{
+    Activity, ActivityId, Grade, HostError, Instant, ProcessorId, Program, Reservation,
+    ReservationRequest, Span,
+};
+
+/// The slots of one processor: their table, and whose they are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlotPlan {
+    /// Where.
+    pub processor: ProcessorId,
+    /// Planned for what is held.
+    pub table: SlotTable,
+    /// A slot's owner is an index into this list: the holders of reservations, then those who may only ask for time constraints.
+    pub owners: Vec<ActivityId>,
+    /// What each holder is granted, in their order.
+    pub held: Vec<Reservation>,
+    /// What the table was planned by, and what others will be that take its place.
+    pub costs: PlanCosts,
+}
+
+impl SlotPlan {
+    /// The state that answers whoever asks for a change from now on; the table's first cycle begins at `origin`, and no answer takes
+    /// effect sooner than `notice` after it was asked for. Who holds what is known to it alone afterwards.
+    #[must_use]
+    pub fn begin(self, origin: Instant, notice: Span) -> AdmissionState {
+        let guests = self.owners.len() - self.held.len();
+        AdmissionState::new(
+            (self.held, guests),
+            (self.table, origin),
+            self.costs,
+            notice,
+        )
+    }
+}
+
+/// A program, and what admission found of each of its requests.
+#[derive(Debug)]
+pub struct Admission {
+    /// What was looked at.
+    pub program: Program,
+    /// The slots that are granted, by processor; those without any are left out.
+    pub slots: Vec<SlotPlan>,
+    /// By activity, those that ask for a reservation.
+    pub requests: Vec<RequestAdmission>,
+    /// The executors on which tasks are declared.
+    pub executors: Vec<ExecutorAdmission>,
+    /// On whose supply.
+    host: String,
+}
+
+/// A program that may run: every reservation that it asks for is granted by the enforcer that it asked. The only thing that a
+/// [`Host`](crate::Host) runs, and made by [`admit`] alone.
+#[derive(Debug)]
+pub struct Admitted(Admission);
+
+/// Why a program may not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Rejected {
+    /// It is wrong, or needs what there is not.
+    #[error(transparent)]
+    Impossible(#[from] HostError),
+    /// Not everything that it reserves is granted. It is handed back, with what was found.
+    #[error("not admitted: {}", .0.explain().join("; "))]
+    Refused(Box<Admission>),
+}
+
+impl From<Rejected> for HostError {
+    fn from(rejected: Rejected) -> Self {
+        match rejected {
+            Rejected::Impossible(error) => error,
+            Rejected::Refused(admission) => {
+                let text = admission.explain().join("; ");
+                let missing = |denial: &Denial| matches!(denial.why, Why::Unavailable(_));
+                if admission.refusals().any(|(_, denial)| missing(denial)) {
+                    Self::CannotRun(text)
+                } else {
+                    Self::Refused(text)
+                }
+            }
+        }
+    }
+}
+
+/// Decides whether a program may run on `supply`, and finds its slot tables.
+///
+/// Requests count in the order of their activities, also those that begin later; one that is refused leaves what it asked for to
+/// those after it. The enforcer that was not asked for is assessed too, as if this one request went there. The advice of the first
+/// refusal on each resource holds for the whole program: followed, that refusal is gone.
+///
+/// Cost: a slot plan for each request, some hundred for each refusal.
+///
+/// # Errors
+///
+/// [`Rejected`], with the program where it is only refused.
+pub fn admit(program: Program, supply: &Supply) -> Result<Admitted, Rejected> {
+    super::check::check(&program, supply)?;
+    let (slots, requests) = assess(&program, supply);
+    let executors = executors(&program, &requests, supply);
+    let admission = Admission {
+        program,
+        slots,
+        requests,
+        executors,
+        host: supply.host.clone(),
+    };
+    if admission.granted() {
+        Ok(Admitted(admission))
+    } else {
+        Err(Rejected::Refused(Box::new(admission)))
+    }
+}
+
+/// What a host begins with.
+#[derive(Debug)]
+pub struct Launch {
+    /// The bodies, and what each activity asked for.
+    pub program: Program,
+    /// The slots, by processor.
+    pub slots: Vec<SlotPlan>,
+    /// How firmly each activity's reservation is granted, by [`ActivityId`], if it asked for one.
+    pub grades: Vec<Option<Grade>>,
+}
+
+impl Admitted {
+    /// Takes it apart, to be run by the host on whose supply it was admitted, which says here what it calls itself.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::BadProgram`] for any other host: what was granted does not hold there.
+    pub fn launch(self, host: &str) -> Result<Launch, HostError> {
+        let Admission {
+            mut program,
+            slots,
+            requests,
+            executors: _,
+            host: admitted_on,
+        } = self.0;
+        if admitted_on != host {
+            return Err(HostError::BadProgram(format!(
+                "it was admitted on {admitted_on}, which says nothing of {host}"
+            )));
+        }
+        let mut grades: Vec<Option<Grade>> = program.activities.iter().map(|_| None).collect();
+        for request in requests {
+            grades[request.activity.index()] = request.asked.ok().map(|granted| granted.grade);
+        }
+        program.seat();
+        Ok(Launch {
+            program,
+            slots,
+            grades,
+        })
+    }
+
+    /// The same, to look at and not to run.
+    #[must_use]
+    pub fn into_admission(self) -> Admission {
+        self.0
+    }
+}
+
+impl Deref for Admitted {
+    type Target = Admission;
+
+    fn deref(&self) -> &Admission {
+        &self.0
+    }
+}
+
+impl Admission {
+    /// Who asks, and for what.
+    #[must_use]
+    pub fn asker(&self, request: &RequestAdmission) -> (&Activity, ReservationRequest) {
+        let activity = &self.program.activities[request.activity.index()];
+        let asked = activity.reservation.expect("only those who ask are listed");
+        (activity, asked)
+    }
+
+    /// Whether every request is granted by the enforcer it asked for, and every executor's policy admits the tasks on it.
+    #[must_use]
+    pub fn granted(&self) -> bool {
+        self.refusals().next().is_none() && self.executors.iter().all(|e| e.answer.is_ok())
+    }
+
+    /// The requests that are not, with the reason.
+    pub fn refusals(&self) -> impl Iterator<Item = (&RequestAdmission, &Denial)> {
+        let requests = self.requests.iter();
+        requests.filter_map(|request| Some((request, request.asked.as_ref().err()?)))
+    }
+
+    /// The refusals as sentences, activities by name; empty if all is granted.
+    #[must_use]
+    pub fn explain(&self) -> Vec<String> {
+        let sentence = |(request, denial): (&RequestAdmission, &Denial)| {
+            let (activity, asked) = self.asker(request);
+            let mut text = format!(
+                "`{}` ({} by {} on processor {}): {}",
+                activity.name, asked.reservation, asked.enforcer, activity.processor, denial.why
+            );
+            for (i, advice) in denial.nearest.iter().enumerate() {
+                let lead = if i == 0 { "; would fit: " } else { "; or " };
+                text.push_str(lead);
+                for (n, (activity, reservation)) in advice.requests.iter().enumerate() {
+                    let separator = if n == 0 { "" } else { " and " };
+                    let name = &self.program.activities[activity.index()].name;
+                    text.push_str(&format!("{separator}{reservation} for `{name}`"));
+                }
+            }
+            text
+        };
+        let name = |activity: ActivityId| &self.program.activities[activity.index()].name;
+        let executor = |executor: &ExecutorAdmission| {
+            let why = executor.answer.as_ref().err()?;
+            let of = executor.bottleneck.map(name);
+            let of = of.map_or(String::new(), |name| format!(" (bottleneck: `{name}`)"));
+            Some(format!("on `{}`{of}: {why}", name(executor.activity)))
+        };
+        let executors = self.executors.iter().filter_map(executor);
+        self.refusals().map(sentence).chain(executors).collect()
+    }
+}

@@ -1,0 +1,99 @@
+//! What the policies of executors say of those who are placed on them.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::{Keeps, Prediction, RequestAdmission, Supply};
+use crate::analysis::supply::{Continuous, Dedicated, KernelDeadline, SupplyBound};
+use crate::policy::executor::Unschedulable;
+use crate::{
+    Activity, ActivityId, Enforcer, ExecutorId, Grade, Program, Reservation, ReservationRequest,
+};
+
+/// What became of the tasks on one executor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExecutorAdmission {
+    /// Which.
+    pub executor: ExecutorId,
+    /// The activity that it is.
+    pub activity: ActivityId,
+    /// How firmly its policy's promise to them holds, or why the policy makes none.
+    pub answer: Result<Grade, Unschedulable>,
+    /// The bottleneck, where the policy names one.
+    pub bottleneck: Option<ActivityId>,
+}
+
+/// Asks the policy of every executor on which tasks are declared.
+pub(super) fn executors(
+    program: &Program,
+    requests: &[RequestAdmission],
+    supply: &Supply,
+) -> Vec<ExecutorAdmission> {
+    let declared = program.executors().filter_map(|(executor, activity)| {
+        let tasks: Vec<ActivityId> = program.tasks_on(executor).map(|(id, _)| id).collect();
+        if tasks.is_empty() {
+            return None;
+        }
+        let request = requests.iter().find(|r| r.activity == activity);
+        let granted = request.and_then(|request| request.asked.as_ref().ok());
+        let holder = &program.activities[activity.index()];
+        let answer = match (holder.reservation, granted) {
+            (None, _) => program
+                .admit_on(executor, &Dedicated)
+                .map(|()| without_reservation(holder)),
+            (Some(asked), Some(granted)) => {
+                let bound = reserved(asked, granted, supply);
+                let answer = bound.and_then(|bound| program.admit_on(executor, &bound));
+                answer.map(|()| granted.grade.clone())
+            }
+            // That is refused itself, and said there.
+            (Some(_), None) => return None,
+        };
+        let bottleneck = answer.as_ref().err().and_then(|why| why.bottleneck);
+        Some(ExecutorAdmission {
+            executor,
+            activity,
+            bottleneck: bottleneck.and_then(|task| tasks.get(task).copied()),
+            answer,
+        })
+    });
+    declared.collect()
+}
+
+/// A whole processor was not enough to refuse it; but it is not promised one.
+fn without_reservation(holder: &Activity) -> Grade {
+    let mut reason = String::from("`");
+    reason.push_str(&holder.name);
+    reason.push_str("` has no reservation: whatever ranks above it takes of its time");
+    Grade::Unenforced { reason }
+}
+
+/// What the holder of a reservation gets.
+fn reserved(
+    asked: ReservationRequest,
+    granted: &Prediction,
+    supply: &Supply,
+) -> Result<Box<dyn SupplyBound>, Unschedulable> {
+    let refused = |error: &dyn core::fmt::Display| Unschedulable {
+        bottleneck: None,
+        reason: error.to_string(),
+    };
+    let (service, period) = (asked.reservation.service(), asked.reservation.period());
+    match (asked.enforcer, granted.keeps) {
+        (Enforcer::Slots, keeps) => {
+            let above = match keeps {
+                Keeps::EveryWindowLess(above) => above,
+                _ => crate::Service::ZERO,
+            };
+            let left = Reservation::new(service.saturating_sub(above), period);
+            let left = left.map_err(|error| refused(&error))?;
+            Ok(Box::new(Continuous::new(left)))
+        }
+        (Enforcer::Deadline, _) => {
+            let deadline = supply.deadline.as_ref().map_err(|why| refused(why))?;
+            let bound = KernelDeadline::among_others(asked.reservation, deadline.tick);
+            Ok(Box::new(bound.map_err(|error| refused(&error))?))
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! An executor as a body: to its host it is one activity, to the bodies of its handlers it is a host.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::hosted::Hosted;
+use super::{ActivityId, Body, Context, Step};
+use crate::analysis::Task;
+use crate::analysis::supply::SupplyBound;
+use crate::base::port::Arrival;
+use crate::policy::executor::{
+    ExecutorError, ExecutorPolicy, HANDLERS, HandlerId, Handlers, Unschedulable, Wait,
+};
+use crate::{EventKind, Instant, SemaphoreId, Service, Span};
+
+/// What an executor hosts at one of its places.
+pub(super) struct Guest {
+    pub(super) handler: HandlerId,
+    pub(super) activity: ActivityId,
+    /// Whether it is the activity itself, and not a handler that the activity has made.
+    pub(super) is_activity: bool,
+    /// `None` while it is called.
+    pub(super) body: Option<Box<dyn Body>>,
+    pub(super) timed_out: bool,
+    pub(super) arrival: Option<Arrival>,
+}
+
+/// Somebody who gets a place when the executor begins.
+struct Newcomer {
+    activity: ActivityId,
+    deadline: Option<Span>,
+    body: Box<dyn Body>,
+}
+
+/// Takes turns among the bodies of its handlers, in one activity. Each runs until it yields, waits or ends; then the policy says who is
+/// next. The steps that say what work was done, and what is asked of a reservation, are handed on to the executor's own host.
+///
+/// [`Program::executor`](super::Program::executor) makes one.
+pub(super) struct Executor<P, const N: usize = HANDLERS> {
+    pub(super) handlers: Handlers<P, N>,
+    /// By place.
+    pub(super) guests: Vec<Option<Guest>>,
+    newcomers: Vec<Newcomer>,
+    /// Rung by every port that a handler waits for.
+    pub(super) bell: SemaphoreId,
+    /// The bell was rung, and the ports have not been looked at since.
+    rung: bool,
+    /// Something outside the machine feeds a port that a handler waited for, and is looked at in waits only.
+    polls: bool,
+    /// The last step was such a wait.
+    polled: bool,
+    /// Until when nobody more urgent is released, but by an arrival.
+    pub(super) until: Instant,
+}
+
+impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
+    pub(super) fn new(policy: P, bell: SemaphoreId) -> Self {
+        Self {
+            handlers: Handlers::new(policy),
+            guests: Vec::new(),
+            newcomers: Vec::new(),
+            bell,
+            rung: false,
+            polls: false,
+            polled: false,
+            until: Instant::ZERO,
+        }
+    }
+
+    /// Makes a handler of a body.
+    pub(super) fn make(
+        &mut self,
+        now: Instant,
+        (activity, is_activity): (ActivityId, bool),
+        deadline: Option<Span>,
+        body: Box<dyn Body>,
+    ) -> Result<HandlerId, ExecutorError> {
+        let handler = self.handlers.make(deadline, now)?;
+        let place = usize::from(handler.place());
+        if self.guests.len() <= place {
+            self.guests.resize_with(place + 1, || None);
+        }
+        self.guests[place] = Some(Guest {
+            handler,
+            activity,
+            is_activity,
+            body: Some(body),
+            timed_out: false,
+            arrival: None,
+        });
+        Ok(handler)
+    }
+
+    /// Whether anything may have arrived since the ports were looked at.
+    pub(super) fn is_rung(&mut self, context: &mut dyn Context) -> bool {
+        self.rung |= context.take(self.bell).is_some();
+        self.rung
+    }
+
+    /// Whether somebody more urgent than the running job is released by now.
+    pub(super) fn must_yield(&mut self, context: &mut dyn Context) -> Result<bool, ExecutorError> {
+        self.look(context)?;
+        let asked = self.handlers.must_yield(context.now())?;
+        if asked {
+            // A request stays until the job yields.
+            self.until = Instant::ZERO;
+        }
+        Ok(asked)
+    }
+
+    pub(super) fn guest(&mut self, handler: HandlerId) -> Result<&mut Guest, ExecutorError> {
+        let guest = self.guests.get_mut(usize::from(handler.place()));
+        let guest = guest.and_then(Option::as_mut);
+        let guest = guest.filter(|guest| guest.handler == handler);
+        guest.ok_or(ExecutorError::NoSuchHandler)
+    }
+
+    /// Releases the jobs of all for whom something has arrived, or whose instant has come.
+    fn look(&mut self, context: &mut dyn Context) -> Result<(), ExecutorError> {
+        let now = context.now();
+        // In this order: what arrives while the ports are looked at rings again.
+        if self.is_rung(context) {
+            self.rung = false;
+            for place in 0..self.handlers.places() {
+                let Some((handler, wait)) = self.handlers.waiting(place)? else {
+                    continue;
+                };
+                if let Some(arrival) = wait.port.and_then(|port| context.take(port)) {
+                    self.arrived(context, handler, arrival, now)?;
+                }
+            }
+        }
+        let guests = &mut self.guests;
+        self.handlers.release_due(now, |released| {
+            let guest = guests.get_mut(usize::from(released.handler.place()));
+            if let Some(Some(guest)) = guest {
+                guest.timed_out = released.timed_out;
+                guest.arrival = None;
+                guest.record(context, EventKind::Wake, released.release);
+            }
+        })?;
+        self.until = self.handlers.until(now)?;
+        Ok(())
+    }
+
+    fn arrived(
+        &mut self,
+        context: &mut dyn Context,
+        handler: HandlerId,
+        arrival: Arrival,
+        now: Instant,
+    ) -> Result<(), ExecutorError> {
+        self.handlers.release(handler, arrival.at, now)?;
+        let guest = self.guest(handler)?;
+        guest.timed_out = false;
+        guest.arrival = Some(arrival);
+        guest.record(context, EventKind::Wake, arrival.at);
+        Ok(())
+    }
+
+    /// Takes up the next job; the step to wait with if there is none.
+    fn next(&mut self, context: &mut dyn Context) -> Result<Option<Step>, ExecutorError> {
+        if self.polls && !core::mem::take(&mut self.polled) {
+            (self.polled, self.rung) = (true, true);
+            return Ok(Some(Step::WaitUntil(self.bell, Instant::ZERO)));
+        }
+        self.look(context)?;
+        let now = context.now();
+        if let Some(handler) = self.handlers.decide(now)? {
+            self.until = self.handlers.until(now)?;
+            let guest = self.guest(handler)?;
+            guest.record(context, EventKind::Dispatch, Instant::ZERO);
+            return Ok(None);
+        }
+        if self.guests.iter().all(Option::is_none) {
+            return Ok(Some(Step::Finish));
+        }
+        (self.polled, self.rung) = (true, true);
+        Ok(Some(match self.handlers.next_release()? {
+            Instant::MAX => Step::Wait(self.bell),
+            next => Step::WaitUntil(self.bell, next),
+        }))
+    }
+
+    /// Calls the running handler's body once, and says what its host is to do.
+    fn call(&mut self, context: &mut dyn Context) -> Result<Option<Step>, ExecutorError> {
+        let Some((handler, _)) = self.handlers.running()? else {
+            return Ok(None);
+        };
+        let guest = self.guest(handler)?;
+        let body = guest.body.take();
+        let mut body = body.ok_or(ExecutorError::Damaged("a handler without a body"))?;
+        let step = body.step(&mut Hosted {
+            outer: context,
+            executor: self,
+            handler,
+        });
+        match self.guest(handler) {
+            Ok(guest) => guest.body = Some(body),
+            // It has ended itself.
+            Err(_) => return Ok(None),
+        }
+        self.carry_out(context, handler, step)
+    }
+
+    fn carry_out(
+        &mut self,
+        context: &mut dyn Context,
+        handler: HandlerId,
+        step: Step,
+    ) -> Result<Option<Step>, ExecutorError> {
+        let at = |until| Wait { port: None, until };
+        match step {
+            Step::SleepUntil(until) => self.wait(context, handler, at(until))?,
+            Step::Wait(port) => {
+                let until = Instant::MAX;
+                self.wait(
+                    context,
+                    handler,
+                    Wait {
+                        port: Some(port),
+                        until,
+                    },
+                )?;
+            }
+            Step::WaitUntil(port, until) => {
+                self.wait(
+                    context,
+                    handler,
+                    Wait {
+                        port: Some(port),
+                        until,
+                    },
+                )?;
+            }
+            Step::Yield => {
+                self.handlers.yield_now(handler, context.now())?;
+                let guest = self.guest(handler)?;
+                guest.record(context, EventKind::Preempt, Instant::ZERO);
+            }
+            Step::Finish => self.end(context, handler)?,
+            Step::Charge(_)
+            | Step::Burn(_)
+            | Step::BeginReservation
+            | Step::EndReservation
+            | Step::ChangeReservation(_)
+            | Step::BeginConstraint(_)
+            | Step::EndConstraint
+            | Step::EndRun => return Ok(Some(step)),
+        }
+        Ok(None)
+    }
+
+    fn wait(
+        &mut self,
+        context: &mut dyn Context,
+        handler: HandlerId,
+        wait: Wait,
+    ) -> Result<(), ExecutorError> {
+        let now = context.now();
+        self.handlers.wait(handler, wait, now)?;
+        let guest = self.guest(handler)?;
+        guest.record(context, EventKind::Block, Instant::ZERO);
+        if let Some(port) = wait.port {
+            // In this order: what arrives between the two is found, or rings.
+            self.polls |= context.ring(port, self.bell);
+            if let Some(arrival) = context.take(port) {
+                self.arrived(context, handler, arrival, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a handler, and drops its body.
+    pub(super) fn end(
+        &mut self,
+        context: &mut dyn Context,
+        handler: HandlerId,
+    ) -> Result<(), ExecutorError> {
+        self.handlers.end(handler, context.now())?;
+        let guest = self.guest(handler)?;
+        guest.record(context, EventKind::Finish, Instant::ZERO);
+        self.guests[usize::from(handler.place())] = None;
+        Ok(())
+    }
+
+    fn advance(&mut self, context: &mut dyn Context) -> Result<Step, ExecutorError> {
+        let now = context.now();
+        for newcomer in core::mem::take(&mut self.newcomers) {
+            let whose = (newcomer.activity, true);
+            self.make(now, whose, newcomer.deadline, newcomer.body)?;
+        }
+        if self.handlers.running()?.is_none()
+            && let Some(rest) = self.next(context)?
+        {
+            return Ok(rest);
+        }
+        if let Some(step) = self.call(context)? {
+            return Ok(step);
+        }
+        // One handler's step at a time: the host may have something to say in between.
+        let rest = self.next(context)?;
+        Ok(rest.unwrap_or(Step::Charge(Service::ZERO)))
+    }
+}
+
+impl Guest {
+    /// Records what became of the activity's job.
+    fn record(&self, context: &mut dyn Context, kind: EventKind, meant: Instant) {
+        if self.is_activity {
+            context.record_of(self.activity, kind, [meant.as_nanos(), 0]);
+        }
+    }
+}
+
+impl<P: ExecutorPolicy, const N: usize> Body for Executor<P, N> {
+    fn step(&mut self, context: &mut dyn Context) -> Step {
+        let step = self.advance(context);
+        debug_assert!(
+            self.handlers.is_conserved(),
+            "an executor lost a job, or made one of nothing"
+        );
+        step.unwrap_or_else(|error| {
+            context.fail(match error {
+                ExecutorError::Full => "an executor has no room for all that are placed on it",
+                _ => "the state of an executor is damaged",
+            });
+            Step::Finish
+        })
+    }
+}
+
+/// An executor of any policy, while its program is put together.
+pub(super) trait Executes: Body {
+    /// The body gets a place when the executor begins.
+    fn place(&mut self, activity: ActivityId, deadline: Option<Span>, body: Box<dyn Body>);
+
+    /// What the policy says of handlers whose jobs are these tasks.
+    fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable>;
+}
+
+impl<P: ExecutorPolicy, const N: usize> Executes for Executor<P, N> {
+    fn place(&mut self, activity: ActivityId, deadline: Option<Span>, body: Box<dyn Body>) {
+        self.newcomers.push(Newcomer {
+            activity,
+            deadline,
+            body,
+        });
+    }
+
+    fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
+        self.handlers.policy().admit(tasks, supply)
+    }
+}

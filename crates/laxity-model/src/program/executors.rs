@@ -1,0 +1,115 @@
+//! The executors of a program: declared, and seated before it runs.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::executor::{Executes, Executor};
+use super::{Activity, Context, Placement, Program, ReservationRequest, Step};
+use crate::analysis::Task;
+use crate::analysis::supply::SupplyBound;
+use crate::base::port::PortKind;
+use crate::policy::executor::{ExecutorPolicy, Unschedulable};
+use crate::{ActivityId, ExecutorId, ProcessorId};
+
+/// An executor whose program is being put together.
+pub(super) struct Declared {
+    activity: ActivityId,
+    body: Box<dyn Executes>,
+}
+
+impl fmt::Debug for Declared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Declared")
+            .field("activity", &self.activity)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What stands for a body that has moved to an executor, or not yet become one.
+fn absent(_: &mut dyn Context) -> Step {
+    Step::Finish
+}
+
+impl Program {
+    /// Adds an executor: an activity in which all activities that are placed on it take turns, as the policy says. It ends when they
+    /// have.
+    pub fn executor(
+        &mut self,
+        name: &str,
+        (processor, placement): (ProcessorId, Placement),
+        reservation: Option<ReservationRequest>,
+        policy: impl ExecutorPolicy + 'static,
+    ) -> ExecutorId {
+        let bell = self.add_port(PortKind::Count {
+            initial: 0,
+            most: 1,
+        });
+        let activity = self.push(Activity {
+            name: name.into(),
+            processor,
+            placement,
+            reservation,
+            body: Box::new(absent),
+        });
+        let body: Executor<_> = Executor::new(policy, bell);
+        self.executors.push(Declared {
+            activity,
+            body: Box::new(body),
+        });
+        ExecutorId((self.executors.len() - 1) as u16)
+    }
+
+    /// The executors, each with the activity that it is.
+    pub fn executors(&self) -> impl Iterator<Item = (ExecutorId, ActivityId)> {
+        let activities = self.executors.iter().map(|declared| declared.activity);
+        (0..=u16::MAX).map(ExecutorId).zip(activities)
+    }
+
+    /// The tasks of those that are placed on an executor, with their activities; those without one are left out.
+    pub fn tasks_on(
+        &self,
+        executor: ExecutorId,
+    ) -> impl Iterator<Item = (ActivityId, Task)> + use<'_> {
+        self.numbered()
+            .filter_map(move |(id, activity)| match activity.placement {
+                Placement::On { executor: on, task } if on == executor => Some((id, task?)),
+                _ => None,
+            })
+    }
+
+    /// What an executor's policy says of the tasks on it, if its activity gets this supply.
+    ///
+    /// # Errors
+    ///
+    /// What the policy cannot guarantee. Where it names a bottleneck, that is an index into [`Self::tasks_on`].
+    pub fn admit_on(
+        &self,
+        executor: ExecutorId,
+        supply: &dyn SupplyBound,
+    ) -> Result<(), Unschedulable> {
+        let tasks: Vec<Task> = self.tasks_on(executor).map(|(_, task)| task).collect();
+        match self.executors.get(executor.index()) {
+            Some(declared) if !tasks.is_empty() => declared.body.admit(&tasks, supply),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves the bodies of all activities that are placed on an executor there. What is left of them has nothing to run: hosts start no
+    /// such activity.
+    pub(crate) fn seat(&mut self) {
+        let mut executors = core::mem::take(&mut self.executors);
+        for (id, activity) in (0..=u16::MAX).map(ActivityId).zip(&mut self.activities) {
+            if let Placement::On { executor, task } = activity.placement
+                && let Some(declared) = executors.get_mut(executor.index())
+            {
+                let body = core::mem::replace(&mut activity.body, Box::new(absent));
+                let deadline = task.map(|task| task.deadline());
+                declared.body.place(id, deadline, body);
+            }
+        }
+        for declared in executors {
+            self.activities[declared.activity.index()].body = declared.body;
+        }
+    }
+}

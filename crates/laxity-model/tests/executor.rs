@@ -1,0 +1,310 @@
+//! The handlers of an executor under both policies, held against a list that is searched; and the policies' admission, held against
+//! the analysis they stand on.
+
+use laxity_model::analysis::supply::{Continuous, Dedicated, SupplyBound};
+use laxity_model::analysis::{Preemption, Task};
+use laxity_model::policy::edf::Edf;
+use laxity_model::policy::executor::{ExecutorError, ExecutorPolicy, HandlerId, Handlers, Wait};
+use laxity_model::policy::fcfs::Fcfs;
+use laxity_model::{Instant, PortId, Reservation, Service, Span};
+use proptest::prelude::*;
+
+/// The slow, obvious executor: everything is in one list, in the order in which jobs were released.
+struct Oracle {
+    /// Whether the order is that of deadlines, and not that of releases.
+    by_deadline: bool,
+    members: Vec<Member>,
+    running: Option<HandlerId>,
+    order: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Member {
+    id: HandlerId,
+    relative: Option<Span>,
+    /// Release, rank and order of entry, if its job is released.
+    job: Option<(u64, u64, u64)>,
+    wait: Option<Wait>,
+}
+
+impl Oracle {
+    fn rank(&self, member: &Member, release: u64) -> u64 {
+        match (self.by_deadline, member.relative) {
+            (true, Some(relative)) => release + relative.as_nanos(),
+            (true, None) => u64::MAX,
+            (false, _) => release,
+        }
+    }
+
+    fn of(&mut self, id: HandlerId) -> &mut Member {
+        self.members.iter_mut().find(|m| m.id == id).unwrap()
+    }
+
+    fn release(&mut self, id: HandlerId, at: Instant) {
+        self.order += 1;
+        let (member, order, release) = (*self.of(id), self.order, at.as_nanos());
+        let rank = self.rank(&member, release);
+        *self.of(id) = Member {
+            job: Some((release, rank, order)),
+            wait: None,
+            ..member
+        };
+    }
+
+    fn first(&self) -> Option<HandlerId> {
+        let released = self.members.iter().filter(|m| m.job.is_some());
+        released
+            .min_by_key(|m| m.job.map(|(_, rank, order)| (rank, order)))
+            .map(|m| m.id)
+    }
+
+    fn decide(&mut self) -> Option<HandlerId> {
+        self.running = self.running.or(self.first());
+        self.running
+    }
+
+    /// The ranks of the running job, if others preempt by rank.
+    fn running_rank(&self) -> Option<u64> {
+        let running = self.members.iter().find(|m| Some(m.id) == self.running)?;
+        self.by_deadline.then_some(running.job?.1)
+    }
+
+    fn must_yield(&self) -> bool {
+        let running = self.running_rank();
+        let others = self.members.iter().filter_map(|m| m.job);
+        running.is_some_and(|running| others.into_iter().any(|(_, rank, _)| rank < running))
+    }
+
+    fn until(&self) -> Instant {
+        let Some(running) = self.running_rank() else {
+            return Instant::MAX;
+        };
+        let coming = self.members.iter().filter_map(|m| {
+            let until = m.wait?.until;
+            (until < Instant::MAX && self.rank(m, until.as_nanos()) < running).then_some(until)
+        });
+        coming.min().unwrap_or(Instant::MAX)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Make(Option<u64>),
+    End(usize),
+    Sleep(u64),
+    WaitForPort(Option<u64>),
+    Yield,
+    Arrive(usize),
+    Pass(u64),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        2 => proptest::option::of(1..30_u64).prop_map(Op::Make),
+        1 => (0..8_usize).prop_map(Op::End),
+        3 => (0..20_u64).prop_map(Op::Sleep),
+        2 => proptest::option::of(0..20_u64).prop_map(Op::WaitForPort),
+        1 => Just(Op::Yield),
+        2 => (0..8_usize).prop_map(Op::Arrive),
+        4 => (0..10_u64).prop_map(Op::Pass),
+    ]
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+/// One operation on both; what they answer is the same.
+fn apply<P: ExecutorPolicy>(
+    handlers: &mut Handlers<P, 6>,
+    oracle: &mut Oracle,
+    now: &mut u64,
+    op: Op,
+) -> Result<(), TestCaseError> {
+    match op {
+        Op::Make(relative) => {
+            let relative = relative.map(Span::from_nanos);
+            let made = handlers.make(relative, at(*now));
+            if oracle.members.len() == 6 {
+                prop_assert_eq!(made, Err(ExecutorError::Full));
+                return Ok(());
+            }
+            let id = made.unwrap();
+            oracle.members.push(Member {
+                id,
+                relative,
+                job: None,
+                wait: None,
+            });
+            oracle.release(id, at(*now));
+        }
+        Op::End(which) => {
+            if let Some(member) = oracle.members.get(which).copied() {
+                prop_assert_eq!(handlers.end(member.id, at(*now)), Ok(()));
+                prop_assert_eq!(
+                    handlers.end(member.id, at(*now)),
+                    Err(ExecutorError::NoSuchHandler)
+                );
+                oracle.members.remove(which);
+                oracle.running = oracle.running.filter(|running| *running != member.id);
+            }
+        }
+        Op::Sleep(span) => rest(handlers, oracle, *now, None, Some(span))?,
+        Op::WaitForPort(span) => rest(handlers, oracle, *now, Some(PortId(3)), span)?,
+        Op::Yield => {
+            if let Some(running) = oracle.running.take() {
+                prop_assert_eq!(handlers.yield_now(running, at(*now)), Ok(()));
+                oracle.order += 1;
+                let (by_deadline, order) = (oracle.by_deadline, oracle.order);
+                if let Some((_, rank, entered)) = &mut oracle.of(running).job {
+                    *entered = order;
+                    if !by_deadline {
+                        *rank = *now;
+                    }
+                }
+            }
+        }
+        Op::Arrive(which) => {
+            let member = oracle.members.get(which).copied();
+            if let Some(member) = member.filter(|m| m.wait.is_some_and(|w| w.port.is_some())) {
+                prop_assert_eq!(handlers.release(member.id, at(*now), at(*now)), Ok(()));
+                oracle.release(member.id, at(*now));
+            }
+        }
+        Op::Pass(span) => {
+            *now += span;
+            let mut released = Vec::new();
+            prop_assert_eq!(
+                handlers.release_due(at(*now), |release| released.push(release)),
+                Ok(())
+            );
+            for release in released {
+                let wait = oracle.of(release.handler).wait.unwrap();
+                prop_assert_eq!(release.release, wait.until);
+                prop_assert_eq!(release.timed_out, wait.port.is_some());
+                oracle.release(release.handler, release.release);
+            }
+            let late = |m: &&Member| m.wait.is_some_and(|wait| wait.until <= at(*now));
+            prop_assert_eq!(oracle.members.iter().filter(late).count(), 0);
+        }
+    }
+    Ok(())
+}
+
+/// The running job is over.
+fn rest<P: ExecutorPolicy>(
+    handlers: &mut Handlers<P, 6>,
+    oracle: &mut Oracle,
+    now: u64,
+    port: Option<PortId>,
+    span: Option<u64>,
+) -> Result<(), TestCaseError> {
+    let until = span.map_or(Instant::MAX, |span| at(now + span));
+    let wait = Wait { port, until };
+    if let Some(running) = oracle.running.take() {
+        prop_assert_eq!(handlers.wait(running, wait, at(now)), Ok(()));
+        let member = oracle.of(running);
+        (member.job, member.wait) = (None, Some(wait));
+    }
+    Ok(())
+}
+
+fn follows<P: ExecutorPolicy>(
+    policy: P,
+    by_deadline: bool,
+    ops: Vec<(Op, bool)>,
+) -> Result<(), TestCaseError> {
+    let mut handlers: Handlers<P, 6> = Handlers::new(policy);
+    let mut oracle = Oracle {
+        by_deadline,
+        members: Vec::new(),
+        running: None,
+        order: 0,
+    };
+    let mut now = 100;
+    for (op, decides) in ops {
+        apply(&mut handlers, &mut oracle, &mut now, op)?;
+        prop_assert!(handlers.is_conserved());
+        let next = oracle.members.iter().filter_map(|m| m.wait);
+        let next = next.map(|wait| wait.until).min().unwrap_or(Instant::MAX);
+        prop_assert_eq!(handlers.next_release(), Ok(next));
+        if decides {
+            prop_assert_eq!(handlers.decide(at(now)), Ok(oracle.decide()));
+        }
+        prop_assert_eq!(handlers.must_yield(at(now)), Ok(oracle.must_yield()));
+        prop_assert_eq!(handlers.until(at(now)), Ok(oracle.until()));
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn first_come_first_served_is_the_order_of_release(
+        ops in proptest::collection::vec((op(), any::<bool>()), 0..120),
+    ) {
+        follows(Fcfs::<6>::default(), false, ops)?;
+    }
+
+    #[test]
+    fn earliest_deadline_first_is_the_order_of_deadlines(
+        ops in proptest::collection::vec((op(), any::<bool>()), 0..120),
+    ) {
+        follows(Edf::<6>::default(), true, ops)?;
+    }
+}
+
+fn task(cost_us: u64, period_us: u64, deadline_us: u64) -> Task {
+    let task = Task::new(Service::from_micros(cost_us), Span::from_micros(period_us)).unwrap();
+    task.with_deadline(Span::from_micros(deadline_us)).unwrap()
+}
+
+#[test]
+fn a_set_is_admitted_up_to_its_last_microsecond() {
+    // Together 10 ms of work may be released at once.
+    let fits = [task(4_000, 40_000, 10_000), task(6_000, 30_000, 20_000)];
+    assert_eq!(Fcfs::new().admit(&fits, &Dedicated), Ok(()));
+    let one_more = [fits[0], task(6_001, 30_000, 20_000)];
+    let refused = Fcfs::new().admit(&one_more, &Dedicated).unwrap_err();
+    assert_eq!(refused.bottleneck, Some(0));
+    assert!(refused.reason.contains("10.001ms"), "{refused}");
+    assert_eq!(Fcfs::new().admit(&[], &Dedicated), Ok(()));
+}
+
+#[test]
+fn a_handler_that_never_looks_keeps_the_urgent_waiting() {
+    let urgent = task(1_000, 10_000, 3_000);
+    let long = task(8_000, 40_000, 40_000);
+    let mut edf = Edf::new();
+    // It has not said that it looks, so it counts as one that does not: 8 ms are too long.
+    let refused = edf.admit(&[urgent, long], &Dedicated).unwrap_err();
+    assert_eq!(refused.bottleneck, Some(0));
+    let looks = |micros| {
+        let longest = Service::from_micros(micros);
+        long.with_preemption(Preemption::Floating { longest })
+            .unwrap()
+    };
+    assert_eq!(edf.admit(&[urgent, looks(1_999)], &Dedicated), Ok(()));
+    assert!(edf.admit(&[urgent, looks(2_001)], &Dedicated).is_err());
+    assert!(edf.is_intact());
+    // The same by slots: X in every window, after Y − X at most.
+    let half = Reservation::new(Service::from_micros(500), Span::from_millis(1)).unwrap();
+    let half: &dyn SupplyBound = &Continuous::new(half);
+    assert!(edf.admit(&[urgent, looks(1_999)], half).is_err());
+    assert_eq!(edf.admit(&[urgent, looks(400)], half), Ok(()));
+    edf = Edf::new();
+    let jitter = urgent.with_jitter(Span::MAX);
+    assert!(edf.admit(&[jitter], &Dedicated).is_err());
+}
+
+#[test]
+fn handlers_are_of_fixed_size_without_pointers() {
+    // What lies in memory of several processes must have one layout: nothing here but integers, none of the size of a pointer.
+    assert_eq!(
+        size_of::<Handlers<Fcfs<2>, 2>>(),
+        24 + 2 * 40 + (2 * 24 + 2 * 4 + 16)
+    );
+    assert_eq!(
+        size_of::<Handlers<Edf<128>, 128>>(),
+        24 + 128 * 40 + (128 * 24 + 128 * 4 + 16)
+    );
+}

@@ -1,0 +1,151 @@
+//! Calling a body, what it may do meanwhile, and doing what its step asks for.
+
+use laxity_model::base::port::Arrival;
+use laxity_model::{
+    ActivityId, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Step,
+};
+
+use super::{Bodies, Class, Core, Fault, Machinery, Parts, Waiting, later};
+
+/// So many steps at one instant are taken for a program that never lets time pass.
+const MAX_STEPS_AT_AN_INSTANT: u32 = 1_000_000;
+
+struct StepContext<'a, P: Parts> {
+    core: &'a mut Core<P>,
+    who: u32,
+}
+
+impl<P: Parts> Context for StepContext<'_, P>
+where
+    Core<P>: Machinery,
+{
+    fn now(&self) -> Instant {
+        self.core.now
+    }
+
+    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
+        self.core.put(port.0.into(), payload, self.who)
+    }
+
+    fn take(&mut self, port: PortId) -> Option<Arrival> {
+        self.core.take(port.0.into(), self.who)
+    }
+
+    fn arrival(&self) -> Option<Arrival> {
+        self.core.activity(self.who).arrival
+    }
+
+    fn ring(&mut self, port: PortId, bell: SemaphoreId) -> bool {
+        self.core.set_bell(port.0.into(), bell.0.into(), self.who);
+        false
+    }
+
+    fn mark(&mut self, mark: Mark, args: [u64; 2]) {
+        self.core
+            .record_for(self.who, self.who, EventKind::Mark(mark), args);
+    }
+
+    fn record_of(&mut self, hosted: ActivityId, kind: EventKind, args: [u64; 2]) {
+        self.core.record_for(self.who, hosted.0.into(), kind, args);
+    }
+
+    fn fail(&mut self, what: &'static str) {
+        self.core.fail(self.who, Fault::Body(what));
+    }
+
+    fn timed_out(&self) -> bool {
+        self.core.activity(self.who).timed_out
+    }
+
+    fn answer(&self) -> Result<Instant, Refused> {
+        self.core.activity(self.who).answer
+    }
+
+    fn service(&self) -> Service {
+        self.core.activity(self.who).received
+    }
+}
+
+impl<P: Parts> Core<P>
+where
+    Self: Machinery,
+{
+    /// A body records something of itself or of one that it hosts.
+    fn record_for(&mut self, who: u32, whose: u32, kind: EventKind, args: [u64; 2]) {
+        match kind {
+            EventKind::Mark(mark) if usize::from(mark.0) >= self.marks => {
+                self.fail(who, Fault::NoSuchMark(mark.0));
+            }
+            _ if whose as usize >= self.activities.len() => {
+                self.fail(who, Fault::NoSuchActivity(whose as u16));
+            }
+            _ => self.record(kind, whose, args),
+        }
+    }
+
+    /// Calls the activity's body once and does what it asks for.
+    #[inline]
+    pub(crate) fn step(&mut self, who: u32, bodies: &mut Bodies) {
+        self.steps += 1;
+        if self.steps > MAX_STEPS_AT_AN_INSTANT {
+            let (steps, at_ns) = (self.steps, self.now.as_nanos());
+            return self.fail(who, Fault::Livelock { steps, at_ns });
+        }
+        let step = bodies[who as usize].step(&mut StepContext { core: self, who });
+        match step {
+            Step::Charge(service) => self.work(who, service, true),
+            Step::Burn(service) => self.work(who, service, false),
+            Step::SleepUntil(at) => self.sleep(who, at),
+            Step::Wait(port) => {
+                if self.must_wait(who, port.0.into()) {
+                    self.wait(who, Waiting::ForSignal(port.0.into()));
+                }
+            }
+            Step::WaitUntil(port, at) => self.wait_until(who, port.0.into(), at),
+            Step::Yield => {
+                self.next_step_at_once(who);
+                if self.activity(who).class == Class::Thread {
+                    self.yield_now(who);
+                }
+            }
+            Step::BeginReservation => self.begin_reservation(who),
+            Step::EndReservation => self.end_reservation(who),
+            Step::ChangeReservation(asked) => self.change_reservation(who, asked),
+            Step::BeginConstraint(asked) => self.begin_constraint(who, asked),
+            Step::EndConstraint => {
+                self.release_constraint(who);
+                self.next_step_at_once(who);
+            }
+            Step::Finish => {
+                self.release_constraint(who);
+                self.activity_mut(who).waiting = Waiting::ForEver;
+                self.alive -= 1;
+                self.record(EventKind::Finish, who, [0; 2]);
+                if self.activity(who).class != Class::External {
+                    self.leave(who);
+                }
+            }
+            Step::EndRun => self.ended = true,
+        }
+    }
+
+    /// The activity has this much to do before its next step. What executes on its processor has been credited with its service until now.
+    #[inline]
+    pub(crate) fn work(&mut self, who: u32, service: Service, charging: bool) {
+        let activity = self.activity(who);
+        if activity.class == Class::External {
+            let at = later(self.now, service.as_dedicated_span());
+            return self.timers.set(who, at);
+        }
+        let processor = activity.place();
+        let activity = self.activity_mut(who);
+        activity.work = service;
+        activity.charging = charging;
+        self.go_on(processor);
+    }
+
+    /// Nothing to wait for: the next step is due at once.
+    pub(crate) fn next_step_at_once(&mut self, who: u32) {
+        self.work(who, Service::ZERO, false);
+    }
+}

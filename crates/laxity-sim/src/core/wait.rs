@@ -1,0 +1,193 @@
+//! What activities wait for, time and ports, and how their waits end.
+
+use laxity_model::base::port::{self, Arrival, PortKind};
+use laxity_model::policy::queue::Queue;
+use laxity_model::{EventKind, Instant};
+
+use super::{Class, Core, Fault, Machinery, Parts, Waiting};
+
+#[derive(Debug)]
+pub(crate) struct Port {
+    pub(crate) state: port::Port,
+    pub(crate) waiters: Queue,
+    /// Every arrival is put there too.
+    bell: Option<u32>,
+}
+
+impl Port {
+    pub(crate) fn new(kind: PortKind) -> Self {
+        Self {
+            state: port::Port::new(kind),
+            waiters: Queue::EMPTY,
+            bell: None,
+        }
+    }
+}
+
+impl<P: Parts> Core<P> {
+    /// The activity's timer is due: if it waits for a port too, it waits no longer.
+    pub(crate) fn time_is_up(&mut self, who: u32) {
+        let activity = &mut self.activities[who as usize];
+        activity.timed_out = false;
+        activity.arrival = None;
+        if let Waiting::ForEither(port) = activity.waiting {
+            activity.timed_out = true;
+            let waiters = &mut self.ports[port as usize].waiters;
+            waiters.remove(&mut self.links, who);
+        }
+    }
+}
+
+impl<P: Parts> Core<P>
+where
+    Self: Machinery,
+{
+    #[inline]
+    pub(super) fn sleep(&mut self, who: u32, at: Instant) {
+        let class = self.activity(who).class;
+        if class == Class::Deferred {
+            return self.fail(who, Fault::DeferredWaitsForTime);
+        }
+        if at > self.now {
+            return self.wait_for_time(who, at, Waiting::ForTime);
+        }
+        match class {
+            Class::Interrupt(_) => return self.raise_again(who, at),
+            Class::Thread => self.record(EventKind::Wake, who, [at.as_nanos(), 0]),
+            Class::Deferred | Class::External => {}
+        }
+        self.next_step_at_once(who);
+    }
+
+    pub(super) fn wait_until(&mut self, who: u32, port: u32, at: Instant) {
+        if self.activity(who).class == Class::Deferred {
+            return self.fail(who, Fault::DeferredWaitsForTime);
+        }
+        self.activity_mut(who).timed_out = false;
+        if !self.must_wait(who, port) {
+            return;
+        }
+        if at <= self.now {
+            self.activity_mut(who).timed_out = true;
+            self.next_step_at_once(who);
+        } else {
+            self.wait_for_time(who, at, Waiting::ForEither(port));
+        }
+    }
+
+    /// Whether the activity has to wait for the port; if not, it has taken the first arrival and goes on.
+    pub(super) fn must_wait(&mut self, who: u32, port: u32) -> bool {
+        if port as usize >= self.ports.len() {
+            self.fail(who, Fault::NoSuchPort(port));
+            return false;
+        }
+        let arrival = self.take(port, who);
+        self.activity_mut(who).arrival = arrival;
+        if arrival.is_none() {
+            return true;
+        }
+        self.next_step_at_once(who);
+        false
+    }
+
+    /// The first arrival at a port.
+    pub(super) fn take(&mut self, port: u32, who: u32) -> Option<Arrival> {
+        match self.ports.get_mut(port as usize) {
+            Some(found) => found.state.take(),
+            None => {
+                self.fail(who, Fault::NoSuchPort(port));
+                None
+            }
+        }
+    }
+
+    /// Every arrival at the port is put into the bell too.
+    pub(super) fn set_bell(&mut self, port: u32, bell: u32, who: u32) {
+        let ports = self.ports.len();
+        if let Some(missing) = [port, bell].into_iter().find(|id| *id as usize >= ports) {
+            return self.fail(who, Fault::NoSuchPort(missing));
+        }
+        self.ports[port as usize].bell = Some(bell);
+    }
+
+    #[inline]
+    fn wait_for_time(&mut self, who: u32, at: Instant, waiting: Waiting) {
+        let activity = self.activity_mut(who);
+        activity.meant_at = at;
+        if activity.class == Class::External {
+            self.timers.set(who, at);
+        } else {
+            self.set_timer(who, at);
+        }
+        self.wait(who, waiting);
+    }
+
+    #[inline]
+    pub(super) fn wait(&mut self, who: u32, waiting: Waiting) {
+        if let Waiting::ForSignal(port) | Waiting::ForEither(port) = waiting {
+            let waiters = &mut self.ports[port as usize].waiters;
+            waiters.push(&mut self.links, who);
+        }
+        let activity = self.activity_mut(who);
+        activity.waiting = waiting;
+        match activity.class {
+            Class::External => return,
+            Class::Thread => self.record(EventKind::Block, who, [0; 2]),
+            Class::Interrupt(_) | Class::Deferred => {}
+        }
+        self.leave(who);
+    }
+
+    /// Something arrives at a port; `false` if it is full.
+    pub(super) fn put(&mut self, port: u32, payload: [u64; 2], by: u32) -> bool {
+        if port as usize >= self.ports.len() {
+            self.fail(by, Fault::NoSuchPort(port));
+            return false;
+        }
+        let found = &mut self.ports[port as usize];
+        let room = found.state.put(Arrival {
+            at: self.now,
+            payload,
+        });
+        let bell = found.bell.filter(|_| room);
+        self.record(EventKind::Signal, by, [port.into(), u64::from(!room)]);
+        self.serve_waiter(port, by);
+        if let Some(bell) = bell {
+            let rung = Arrival {
+                at: self.now,
+                payload: [0; 2],
+            };
+            self.ports[bell as usize].state.put(rung);
+            self.serve_waiter(bell, by);
+        }
+        room
+    }
+
+    /// Hands the first arrival at a port to who is first of those who wait for it.
+    fn serve_waiter(&mut self, port: u32, by: u32) {
+        let Some(waiter) = self.first_waiter(port) else {
+            return;
+        };
+        let served = &mut self.ports[port as usize];
+        let arrival = served.state.take();
+        if arrival.is_none() {
+            return;
+        }
+        served.waiters.remove(&mut self.links, waiter);
+        let now = self.now;
+        let activity = &mut self.activities[waiter as usize];
+        activity.arrival = arrival;
+        activity.timed_out = false;
+        activity.meant_at = now;
+        if let Waiting::ForEither(_) = activity.waiting {
+            self.timers.clear(waiter);
+            self.clear_timer(waiter);
+        }
+        if self.activity(waiter).class == Class::External {
+            self.activity_mut(waiter).waiting = Waiting::No;
+            self.timers.set(waiter, now);
+        } else {
+            self.signalled(waiter, by);
+        }
+    }
+}
