@@ -3,14 +3,16 @@
 
 use laxity_linux::doctor::machine::Limit;
 use laxity_linux::doctor::parse;
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::proc;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     // The first line names what is looked for.
     let (name, text) = text.split_once('\n').unwrap_or((text, text));
-    if let Some(processors) = parse::processor_list(text) {
+    if let Some(processors) = CpuSet::parse(text) {
         assert_eq!(
-            parse::processor_list(&processors.to_string()).as_ref(),
+            CpuSet::parse(&processors.to_string()).as_ref(),
             Some(&processors)
         );
     }
@@ -38,12 +40,12 @@ fuzz_target!(|text: &str| {
     if let Some(Limit::At(limit)) = parse::limit(text) {
         assert_eq!(parse::limit(&limit.to_string()), Some(Limit::At(limit)));
     }
-    if let Some(thread) = parse::thread_stat(text) {
+    if let Some(thread) = proc::thread_stat(text) {
         assert!(text.contains(&format!("({})", thread.name)));
     }
     let lines = text.lines().count();
     assert!(parse::mounts(text).len() <= lines);
-    assert!(parse::steal_ticks(text).len() <= lines);
+    assert!(proc::steal_ticks(text).len() <= lines);
     assert!(parse::interrupt_names(text).len() <= lines);
     let _ = parse::status_capabilities(text, name);
     let _ = parse::is_initial_user_namespace(text);

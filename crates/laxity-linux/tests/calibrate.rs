@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use laxity_linux::calibrate::{CalibrateError, Calibration, DISTURBED, Progress, Settings};
 use laxity_linux::calibrate::{PRIORITIES, calibrate};
 use laxity_linux::os::clock;
+use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc;
 use laxity_linux::os::rights::{self, LiveTest, Right};
-use laxity_linux::os::sched::{self, CpuSet, Policy, Tid};
+use laxity_linux::os::sched::{self, Policy, Tid};
 use laxity_model::Span;
 use laxity_model::enforce::machine::Figure;
 
@@ -38,7 +39,7 @@ fn turn() -> Option<Turn> {
 /// What must be the same after a calibration as before it.
 fn footprint() -> (Policy, CpuSet, usize, Option<u64>) {
     let own = Tid::current();
-    let threads = proc::threads_of(std::process::id() as i32);
+    let threads = proc::threads_of(std::process::id()).expect("own threads");
     let real_time = |tid: &Tid| sched::policy(*tid).is_ok_and(Policy::is_real_time);
     (
         sched::policy(own).expect("own policy"),

@@ -15,13 +15,14 @@ use std::time::{Duration, Instant};
 
 use calls::Resource;
 use common::{in_own_process, in_own_process_with, is_own_process, lacks, live_lock, skip, until};
-use laxity_linux::doctor::machine::{
-    CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Policy, Processors, RealTimeGroup, Unknown,
-};
+use laxity_linux::doctor::machine::{CAP_IPC_LOCK, CAP_SYS_NICE, Limit, RealTimeGroup, Unknown};
 use laxity_linux::doctor::{
     Cause, DeadlineParameters, Diagnosis, Failure, Machine, Operation, ParameterError, Status,
-    can_run_live, diagnose, explain, foresee, parse, real_time_threads, table,
+    can_run_live, diagnose, explain, foresee, parse, table,
 };
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::proc::real_time_threads;
+use laxity_linux::os::sched::{Policy, Tid};
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
 
@@ -162,7 +163,7 @@ fn affinity_narrower_than_the_root_domain() {
             lacks("a root domain of one processor cannot be narrowed");
             return;
         }
-        let narrow: Processors = whole.iter().take(1).collect();
+        let narrow: CpuSet = whole.iter().take(1).collect();
         calls::set_affinity(&narrow).unwrap();
         let asked = deadline(100, 100_000, 100_000);
         let operation = Operation::SetDeadline(asked);
@@ -266,7 +267,7 @@ fn in_group(parent: &Path, path: &Path) {
         return;
     }
     let group = Group(path.to_owned());
-    let thread = calls::thread_id().to_string();
+    let thread = Tid::current().to_string();
     fs::write(path.join("cpu.rt_runtime_us"), "0").unwrap();
     fs::write(path.join("tasks"), &thread).unwrap();
     let directory = path.display().to_string();
@@ -594,7 +595,7 @@ fn what_no_fact_explains_is_blamed_on_none() {
 #[test]
 fn a_root_domain_out_of_sight_is_said_to_be() {
     let mut machine = Machine::probe();
-    let set = |list| parse::processor_list(list).unwrap();
+    let set = |list| CpuSet::parse(list).unwrap();
     machine.rights.capabilities = Ok(u64::MAX);
     machine.rights.initial_user_namespace = Ok(true);
     machine.throttling.runtime_us = Ok(Some(950_000));
@@ -630,10 +631,7 @@ fn real_time_threads_are_found_with_their_rank() {
         }
         assert_eq!(calls::set_fifo(7), Ok(()));
         let threads = real_time_threads().unwrap();
-        let own = threads
-            .iter()
-            .find(|t| t.tid == calls::thread_id())
-            .unwrap();
+        let own = threads.iter().find(|t| t.tid == Tid::current()).unwrap();
         assert_eq!(own.policy, Policy::Fifo(7));
         assert_eq!(own.pid, std::process::id());
         assert!(!own.of_kernel);
@@ -641,7 +639,7 @@ fn real_time_threads_are_found_with_their_rank() {
         assert!(own.outranks(6, own.processor) && !own.outranks(7, own.processor));
         calls::set_ordinary().unwrap();
         let threads = real_time_threads().unwrap();
-        assert!(threads.iter().all(|t| t.tid != calls::thread_id()));
+        assert!(threads.iter().all(|t| t.tid != Tid::current()));
     });
 }
 
@@ -671,7 +669,7 @@ fn the_tick_is_what_the_kernel_was_built_with() {
     let hz = 1_000_000_000 / tick.as_nanos();
     assert!((24..=1200).contains(&hz), "{hz}");
     let online = machine.processors.online.unwrap();
-    let steal = machine.processors.steal_ns.unwrap();
-    let counted: Processors = steal.iter().map(|(cpu, _)| *cpu).collect();
+    let steal = machine.processors.steal.unwrap();
+    let counted: CpuSet = steal.iter().map(|(cpu, _)| *cpu).collect();
     assert_eq!(counted, online);
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use laxity_linux::enforce::confine::{FairQuota, Freezer};
 use laxity_linux::host::command::RunningCommand;
+use laxity_linux::os::proc;
 use laxity_linux::os::rights::{self, Right};
 use laxity_linux::os::sched::{self, Policy, Tid};
 
@@ -143,7 +144,7 @@ fn quota() -> Outcome {
     let spinner = Sleeper::start("sh", &["-c", "while :; do :; done"])?;
     let quota = FairQuota::create("test", 100_000)?;
     quota.add(spinner.id())?;
-    let threads = FairQuota::threads(spinner.id());
+    let threads = proc::threads_of(spinner.0.id())?;
     FairQuota::enter(&threads)?;
     expect(
         sched::policy(Tid(spinner.id()))? == Policy::Fifo(80),

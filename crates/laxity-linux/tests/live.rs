@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use laxity_linux::os::clock;
+use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::rights::{self, LiveTest, Right};
-use laxity_linux::os::sched::{self, CpuSet, Policy, Tid};
+use laxity_linux::os::sched::{self, Policy, Tid};
 use laxity_linux::os::signals;
 use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::enforce::Witness;
@@ -87,7 +88,8 @@ fn footprint() -> (Policy, CpuSet, usize, Option<u64>) {
     (
         sched::policy(own).expect("own policy"),
         sched::affinity(own).expect("own affinity"),
-        laxity_linux::os::proc::threads_of(std::process::id() as i32)
+        laxity_linux::os::proc::threads_of(std::process::id())
+            .expect("own threads")
             .into_iter()
             .filter(|tid| sched::policy(*tid).is_ok_and(Policy::is_real_time))
             .count(),

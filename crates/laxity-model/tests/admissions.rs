@@ -45,7 +45,7 @@ fn machine() -> Supply {
     let processor = |n| ProcessorSupply {
         processor: ProcessorId(n),
         slots: Ok(slots()),
-        outranking: Vec::new(),
+        outranking: Ok(Vec::new()),
     };
     Supply {
         host: "test".into(),
@@ -262,7 +262,7 @@ fn whoever_outranks_a_slot_makes_its_grant_unenforced() {
 #[test]
 fn threads_of_others_that_outrank_are_named() {
     let mut machine = machine();
-    machine.processors[1].outranking.push("pipewire-rt".into());
+    machine.processors[1].outranking = Ok(vec!["pipewire-rt".into()]);
     let modem = |enforcer| reserved("modem", every(2_000, 8_000), enforcer);
     let by = |enforcer| {
         let admission = found(program(vec![modem(enforcer)]), &machine);
@@ -272,6 +272,17 @@ fn threads_of_others_that_outrank_are_named() {
     assert!(
         matches!(by(Enforcer::Slots), Grade::Unenforced { reason } if reason.contains("`pipewire-rt`"))
     );
+}
+
+#[test]
+fn slots_are_unenforced_where_it_cannot_be_seen_who_outranks_them() {
+    let mut machine = machine();
+    machine.processors[1].outranking = Err("/proc: Permission denied".into());
+    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+    let admission = found(program(vec![modem]), &machine);
+    let grade = &admission.requests[0].asked.as_ref().unwrap().grade;
+    let reason = "cannot see who outranks the slots: /proc: Permission denied".into();
+    assert_eq!(*grade, Grade::Unenforced { reason });
 }
 
 #[test]

@@ -9,7 +9,7 @@ use laxity_linux::doctor::{
 };
 use laxity_linux::enforce::deadline::DeadlineError;
 use laxity_linux::os::memory::MemoryLock;
-use laxity_linux::os::sched::{self, CpuSet, Policy, Restore, SchedError, Tid};
+use laxity_linux::os::sched::{self, Policy, Restore, SchedError, Tid};
 use laxity_model::{Grade, Reservation, Service, Span};
 
 use crate::Error;
@@ -147,7 +147,7 @@ fn explained(reservation: Reservation, source: DeadlineError) -> Error {
     let own = Tid::current();
     // The kernel refused a thread that was allowed on all processors; since then it has its own again.
     let restore = Restore::of(own);
-    let _ = sched::set_affinity(own, &CpuSet::ALL);
+    let _ = sched::allow_all(own);
     let machine = Machine::probe();
     drop(restore);
     let diagnosis = explain(&operation, Failure::Errno(errno), &machine);

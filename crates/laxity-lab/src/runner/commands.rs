@@ -5,8 +5,9 @@ use std::process::{Command, Stdio};
 use laxity_linux::LiveConfig;
 use laxity_linux::enforce::deadline;
 use laxity_linux::host::command::RunningCommand;
+use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc;
-use laxity_linux::os::sched::{self, CpuSet, Policy, Tid};
+use laxity_linux::os::sched::{self, Policy, Tid};
 use laxity_model::enforce::ranks;
 use laxity_model::{Enforcer, HostError};
 
@@ -53,7 +54,8 @@ fn start_one(
         .stdout(Stdio::null());
     let running = RunningCommand::start(&mut command).map_err(|error| failed("started", &error))?;
     let cpu = config.processors[task.processor.index()];
-    for thread in proc::threads_of(running.id().0) {
+    let process = running.id().0.unsigned_abs();
+    for thread in proc::threads_of(process).map_err(|error| failed("placed", &error))? {
         place(task, thread, cpu).map_err(|error| match error {
             Placement::Refused(why) => HostError::Refused(format!("`{}`: {why}", task.name)),
             Placement::Failed(why) => failed("placed", &why),

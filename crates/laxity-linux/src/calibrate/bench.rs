@@ -8,8 +8,9 @@ use laxity_model::Span;
 
 use super::{CalibrateError, Settings};
 use crate::os::clock;
+use crate::os::cpuset::CpuSet;
 use crate::os::futex;
-use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
+use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::signals::{self, Watch};
 
 /// Between measurements, none of which takes more than a quarter of a second of the processor. Together they stay below the share at

@@ -8,6 +8,7 @@ use laxity_model::{Instant, Span};
 use super::Settings;
 use crate::doctor::Machine as Facts;
 use crate::os::clock;
+use crate::os::fact::Fact;
 use crate::os::proc;
 
 /// Where and when it was measured. Texts are for people; what could not be read is empty.
@@ -91,12 +92,12 @@ pub(super) struct Start {
 }
 
 impl Start {
-    pub(super) fn now(cpu: usize) -> Self {
+    pub(super) fn now(cpu: usize) -> Fact<Self> {
         let facts = Facts::probe();
+        let threads = facts.threads?;
+        let strangers = threads.iter().filter(|thread| thread.is_stranger_on(cpu));
         let governors = facts.processors.governors.unwrap_or_default();
-        let governor = governors
-            .into_iter()
-            .find(|(number, _)| usize::from(*number) == cpu);
+        let governor = governors.into_iter().find(|(number, _)| *number == cpu);
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let sources = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
         let circumstances = Circumstances {
@@ -115,13 +116,13 @@ impl Start {
             took: Span::ZERO,
             load_thousandths: load(&fs::read_to_string("/proc/loadavg").unwrap_or_default()),
             steal: Span::ZERO,
-            strangers: proc::strangers_on(cpu).len() as u32,
+            strangers: strangers.count() as u32,
         };
-        Self {
+        Ok(Self {
             at: clock::now(),
             steal: proc::steal(&[cpu]),
             circumstances,
-        }
+        })
     }
 
     pub(super) fn end(self) -> Circumstances {

@@ -33,6 +33,7 @@ pub use samples::Evidence;
 
 use crate::doctor;
 use crate::os::clock;
+use crate::os::fact::Unknown;
 use crate::os::memory::MemoryLock;
 use crate::os::sched::{self, SchedError, Tid};
 use crate::os::signals::Watch;
@@ -250,7 +251,7 @@ pub fn calibrate(
     let watch = Watch::begin();
     // What is not locked costs page faults, which the large samples would show: no reason to refuse.
     let _memory = MemoryLock::all();
-    let start = circumstances::Start::now(settings.processor);
+    let start = circumstances::Start::now(settings.processor).map_err(hidden)?;
     let bench = Bench::new(settings, &watch);
     let mut report = Report {
         processor: settings.processor,
@@ -274,6 +275,14 @@ pub fn calibrate(
         evidence: report.evidence,
         circumstances,
     })
+}
+
+/// Beside whom is measured must be known.
+fn hidden(unknown: Unknown) -> CalibrateError {
+    CalibrateError::CannotRun {
+        what: format!("the machine's real-time threads cannot be seen: {unknown}"),
+        remedy: "run it where `/proc` shows all processes".to_owned(),
+    }
 }
 
 /// What would stand against it, before anything is begun.

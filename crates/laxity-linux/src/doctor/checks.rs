@@ -3,15 +3,13 @@
 use std::fmt;
 
 use laxity_model::Span;
+use laxity_model::enforce::ranks::OCCUPANT;
 
 use super::HIGHEST_PRIORITY;
 use super::explain::{Diagnosis, deadline_right, fifo, lock_memory, time_limit};
 use super::machine::{
     CAP_IPC_LOCK, CAP_SYS_NICE, Fact, Limit, Machine, Preemption, RealTimeGroup, Source, Unknown,
 };
-
-/// The priority that a slot's occupant has; what ranks above it breaks its promise.
-const SLOT_PRIORITY: u8 = 80;
 
 /// How good a thing is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -429,16 +427,13 @@ fn check_interrupts(machine: &Machine) -> Judgement {
 }
 
 fn check_steal(machine: &Machine) -> Judgement {
-    judge(&machine.processors.steal_ns, |steal| {
-        let total_ns: u64 = steal.iter().fold(0, |sum, (_, ns)| sum.saturating_add(*ns));
-        if total_ns == 0 {
+    judge(&machine.processors.steal, |steal| {
+        let total: Span = steal.iter().map(|(_, taken)| *taken).sum();
+        if total.is_zero() {
             ok("the hypervisor reports no time taken (it may stall without)")
         } else {
             limited(
-                format!(
-                    "the hypervisor took {} since start",
-                    Span::from_nanos(total_ns)
-                ),
+                format!("the hypervisor took {total} since start"),
                 "pin the virtual processors on the host, and give them to nobody else",
             )
         }
@@ -451,15 +446,15 @@ fn check_outranking(machine: &Machine) -> Judgement {
         judge(&machine.processors.online, |online| {
             let mut rivals: Vec<String> = online
                 .iter()
-                .flat_map(|cpu| machine.outranking(SLOT_PRIORITY, cpu, &ours))
+                .flat_map(|cpu| machine.outranking(OCCUPANT - 1, cpu, &ours))
                 .map(ToString::to_string)
                 .collect();
             rivals.sort_unstable();
             rivals.dedup();
             if !rivals.is_empty() {
                 return limited(
-                    format!("ranks above a slot: {}", rivals.join("; ")),
-                    format!("lower it below {SLOT_PRIORITY}: `chrt -f -p 50 TID` as root"),
+                    format!("not below a slot: {}", rivals.join("; ")),
+                    format!("lower it below {OCCUPANT}: `chrt -f -p 50 TID` as root"),
                 );
             }
             match machine.sees_all_processes {

@@ -7,9 +7,9 @@
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
 
-use super::machine::{
-    CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Machine, Policy, Processors, RealTimeGroup, Rights,
-};
+use super::machine::{CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Machine, RealTimeGroup, Rights};
+use crate::os::cpuset::CpuSet;
+use crate::os::sched::Policy;
 
 /// What was tried, by the calling thread on itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub enum Operation {
     /// To become `SCHED_DEADLINE`.
     SetDeadline(DeadlineParameters),
     /// To be on these processors only.
-    SetAffinity(Processors),
+    SetAffinity(CpuSet),
     /// To start a process or a thread.
     Fork,
     /// `mlockall` of all that is and will be.
@@ -94,9 +94,9 @@ pub enum Cause {
     /// A deadline thread must be allowed on every processor of its root domain.
     AffinityNarrowerThanRootDomain {
         /// Where the thread may run.
-        affinity: Processors,
+        affinity: CpuSet,
         /// Where it would have to.
-        root_domain: Processors,
+        root_domain: CpuSet,
     },
     /// The deadline bandwidth of the root domain is taken.
     NoBandwidthLeft {
@@ -440,7 +440,9 @@ fn bandwidth(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis>
     let wanted = Bandwidth::of(asked.runtime, asked.period);
     // A thread that changes its reservation gives the old one back.
     let own = match machine.rights.policy {
-        Ok(Policy::Deadline { runtime, period }) => Bandwidth::of(runtime, period),
+        Ok(Policy::Deadline {
+            runtime, period, ..
+        }) => Bandwidth::of(runtime, period),
         _ => Bandwidth::ZERO,
     };
     let free: Bandwidth = [domain.free(), own].into_iter().sum();
@@ -488,7 +490,7 @@ fn unseen_bandwidth(asked: &DeadlineParameters) -> Diagnosis {
     )
 }
 
-fn set_affinity(asked: &Processors, machine: &Machine) -> Option<Refusal> {
+fn set_affinity(asked: &CpuSet, machine: &Machine) -> Option<Refusal> {
     let online = machine.processors.online.as_ref().ok()?;
     if !asked.overlaps(online) {
         return Some(Refusal {

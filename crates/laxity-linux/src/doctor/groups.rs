@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::machine::{Fact, Processors, RealTimeGroup, Unknown};
+use super::machine::{Fact, RealTimeGroup, Unknown};
 use super::parse::{self, Mount};
-use super::probe::{read, read_as};
+use crate::os::cpuset::CpuSet;
+use crate::os::fact::{read, read_as};
 
 /// A hierarchy with more groups than this is not walked: the answer would cost more than it is worth.
 const MOST_GROUPS: usize = 10_000;
@@ -114,10 +115,10 @@ fn v2_group(
 
 /// The sets of processors that the scheduler balances within: one for the machine, unless cpusets or isolation cut it.
 pub(super) fn root_domains(
-    online: &Processors,
-    isolated: &Processors,
+    online: &CpuSet,
+    isolated: &CpuSet,
     mounts: &[Mount],
-) -> Fact<Vec<Processors>> {
+) -> Fact<Vec<CpuSet>> {
     let cut = match (v1(mounts, "cpuset"), v2(mounts)) {
         (Some(mount), _) => v1_domains(mount, online)?,
         (None, Some(mount)) => v2_domains(mount)?,
@@ -125,7 +126,7 @@ pub(super) fn root_domains(
     };
     let mut domains = merged(cut.domains.into_iter().map(|d| d.without(isolated)));
     if !cut.rest_is_unbalanced {
-        let taken: Processors = domains.iter().flat_map(Processors::iter).collect();
+        let taken: CpuSet = domains.iter().flat_map(CpuSet::iter).collect();
         domains.push(
             online
                 .without(isolated)
@@ -134,7 +135,7 @@ pub(super) fn root_domains(
         );
     }
     // What belongs to no domain is in the default one, together.
-    let balanced: Processors = domains.iter().flat_map(Processors::iter).collect();
+    let balanced: CpuSet = domains.iter().flat_map(CpuSet::iter).collect();
     domains.push(online.without(&balanced));
     domains.retain(|domain| !domain.is_empty());
     Ok(domains)
@@ -144,15 +145,15 @@ pub(super) fn root_domains(
 #[derive(Default)]
 struct Cut {
     /// Sets balanced apart from the rest; they may overlap, and are then one.
-    domains: Vec<Processors>,
-    /// Processors in no domain.
-    isolated: Processors,
+    domains: Vec<CpuSet>,
+    /// CpuSet in no domain.
+    isolated: CpuSet,
     /// Whether the processors that are in none of them are not balanced either.
     rest_is_unbalanced: bool,
 }
 
 /// v1: the root is one domain while its `sched_load_balance` is 1; else each highest group with 1 is one.
-fn v1_domains(mount: &Mount, online: &Processors) -> Fact<Cut> {
+fn v1_domains(mount: &Mount, online: &CpuSet) -> Fact<Cut> {
     let root = Path::new(&mount.point);
     if mount.root != "/" || !root.join("release_agent").exists() {
         return Err(hidden_root(mount));
@@ -173,7 +174,7 @@ fn v1_domains(mount: &Mount, online: &Processors) -> Fact<Cut> {
             }
         };
         if read_as(name("sched_load_balance"), |text| Some(text == "1"))? {
-            let processors = read_as(name("cpus"), parse::processor_list)?;
+            let processors = read_as(name("cpus"), CpuSet::parse)?;
             cut.domains
                 .push(online.without(&online.without(&processors)));
             return Ok(Below::Skip);
@@ -198,7 +199,7 @@ fn v2_domains(mount: &Mount) -> Fact<Cut> {
             return Ok(Below::Skip);
         }
         if group != root {
-            let processors = || read_as(group.join("cpuset.cpus.effective"), parse::processor_list);
+            let processors = || read_as(group.join("cpuset.cpus.effective"), CpuSet::parse);
             match read(partition)?.trim() {
                 "root" => cut.domains.push(processors()?),
                 "isolated" => cut.isolated.extend(processors()?.iter()),
@@ -242,8 +243,8 @@ fn walk(group: &Path, left: &mut usize, visit: &mut dyn FnMut(&Path) -> Fact<Bel
 }
 
 /// Sets that overlap are one domain.
-fn merged(sets: impl Iterator<Item = Processors>) -> Vec<Processors> {
-    let mut domains: Vec<Processors> = Vec::new();
+fn merged(sets: impl Iterator<Item = CpuSet>) -> Vec<CpuSet> {
+    let mut domains: Vec<CpuSet> = Vec::new();
     for mut set in sets {
         domains.retain(|domain| {
             let apart = !domain.overlaps(&set);
@@ -262,8 +263,8 @@ mod tests {
     use super::*;
     use std::fs::{create_dir_all, write};
 
-    fn set(list: &str) -> Processors {
-        parse::processor_list(list).unwrap()
+    fn set(list: &str) -> CpuSet {
+        CpuSet::parse(list).unwrap()
     }
 
     fn mount(point: &Path, file_system: &str, option: &str) -> Mount {

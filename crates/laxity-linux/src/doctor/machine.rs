@@ -1,98 +1,14 @@
 //! The facts about a machine that decide what it can promise. Plain data: what could not be read says why, and is never guessed.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
+use laxity_model::Span;
 use laxity_model::analysis::multiprocessor::Bandwidth;
-use laxity_model::{Service, Span};
 
-/// A fact, or the reason why it is not known.
-pub type Fact<T> = Result<T, Unknown>;
-
-/// Why a fact is not known.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Unknown(pub String);
-
-/// A set of processors, by the kernel's numbers.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Processors(BTreeSet<u16>);
-
-impl Processors {
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Whether `processor` is one of them.
-    #[must_use]
-    pub fn contains(&self, processor: u16) -> bool {
-        self.0.contains(&processor)
-    }
-
-    /// Whether each of these is also in `others`.
-    #[must_use]
-    pub fn is_subset(&self, others: &Self) -> bool {
-        self.0.is_subset(&others.0)
-    }
-
-    /// Whether some processor is in both.
-    #[must_use]
-    pub fn overlaps(&self, others: &Self) -> bool {
-        !self.0.is_disjoint(&others.0)
-    }
-
-    /// Those of these that are not in `others`.
-    #[must_use]
-    pub fn without(&self, others: &Self) -> Self {
-        Self(&self.0 - &others.0)
-    }
-
-    /// From the lowest number to the highest.
-    pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
-        self.0.iter().copied()
-    }
-}
-
-impl FromIterator<u16> for Processors {
-    fn from_iter<I: IntoIterator<Item = u16>>(processors: I) -> Self {
-        Self(processors.into_iter().collect())
-    }
-}
-
-impl Extend<u16> for Processors {
-    fn extend<I: IntoIterator<Item = u16>>(&mut self, processors: I) {
-        self.0.extend(processors);
-    }
-}
-
-/// As the kernel and `taskset -c` write it: `0-3,5`.
-impl fmt::Display for Processors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.iter().peekable();
-        let mut comma = "";
-        while let Some(first) = rest.next() {
-            let mut last = first;
-            while let Some(next) = rest.next_if(|&next| last.checked_add(1) == Some(next)) {
-                last = next;
-            }
-            if first == last {
-                write!(f, "{comma}{first}")?;
-            } else {
-                write!(f, "{comma}{first}-{last}")?;
-            }
-            comma = ",";
-        }
-        Ok(())
-    }
-}
+use crate::os::cpuset::CpuSet;
+pub use crate::os::fact::{Fact, Unknown};
+use crate::os::proc::RealTimeThread;
+use crate::os::sched::Policy;
 
 /// A resource limit; its unit is the resource's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -182,19 +98,19 @@ pub struct Kernel {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProcessorFacts {
     /// Those that run.
-    pub online: Fact<Processors>,
+    pub online: Fact<CpuSet>,
     /// Those that the scheduler does not balance over (`isolcpus`, isolated partitions).
-    pub isolated: Fact<Processors>,
+    pub isolated: Fact<CpuSet>,
     /// Those whose tick stops while one thread runs.
-    pub nohz_full: Fact<Processors>,
+    pub nohz_full: Fact<CpuSet>,
     /// Those that the calling thread may run on.
-    pub affinity: Fact<Processors>,
+    pub affinity: Fact<CpuSet>,
     /// The root domains: the sets that threads are balanced within, and deadline bandwidth is admitted for.
-    pub root_domains: Fact<Vec<Processors>>,
+    pub root_domains: Fact<Vec<CpuSet>>,
     /// The frequency governor of each processor; empty where the kernel controls no frequency.
-    pub governors: Fact<Vec<(u16, String)>>,
-    /// The time that the hypervisor took from each processor since start, in nanoseconds. A host that stalls may show none.
-    pub steal_ns: Fact<Vec<(u16, u64)>>,
+    pub governors: Fact<Vec<(usize, String)>>,
+    /// The time that the hypervisor took from each processor since start. A host that stalls may show none.
+    pub steal: Fact<Vec<(usize, Span)>>,
     /// Where each interrupt may be handled.
     pub interrupts: Fact<Vec<Interrupt>>,
 }
@@ -207,7 +123,7 @@ pub struct Interrupt {
     /// The device.
     pub name: String,
     /// Where it may be handled.
-    pub affinity: Processors,
+    pub affinity: CpuSet,
 }
 
 /// The limit on all real-time work together, and the kernel's bounds on deadline periods.
@@ -286,92 +202,6 @@ impl Rights {
     }
 }
 
-/// A thread's scheduling policy, with its parameters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Policy {
-    /// Ordinary: `SCHED_OTHER`, batch, idle, ext.
-    Ordinary,
-    /// First in, first out, 1 to 99.
-    Fifo(u8),
-    /// Round robin, 1 to 99.
-    RoundRobin(u8),
-    /// `SCHED_DEADLINE`, above both.
-    Deadline {
-        /// So much,
-        runtime: Service,
-        /// in every so much.
-        period: Span,
-    },
-}
-
-impl fmt::Display for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ordinary => f.write_str("ordinary"),
-            Self::Fifo(priority) => write!(f, "FIFO {priority}"),
-            Self::RoundRobin(priority) => write!(f, "round robin {priority}"),
-            Self::Deadline { runtime, period } => write!(f, "deadline {runtime}/{period}"),
-        }
-    }
-}
-
-/// A thread that is scheduled before ordinary ones.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RealTimeThread {
-    /// Its process.
-    pub pid: u32,
-    /// The thread itself.
-    pub tid: u32,
-    /// The name it gave itself.
-    pub name: String,
-    /// Never [`Policy::Ordinary`].
-    pub policy: Policy,
-    /// Where it may run.
-    pub affinity: Fact<Processors>,
-    /// Where it ran last.
-    pub processor: u16,
-    /// Whether it is the kernel's.
-    pub of_kernel: bool,
-}
-
-impl RealTimeThread {
-    /// Whether it is part of the scheduler itself: the stopper that moves threads, or the one that sets the processor's frequency. Both
-    /// are on every machine, run for microseconds, and are not admitted like other work.
-    #[must_use]
-    pub fn is_scheduler(&self) -> bool {
-        self.of_kernel && (self.name.starts_with("migration/") || self.name.starts_with("sugov:"))
-    }
-
-    /// Whether it takes the processor from a FIFO thread of `priority` on `processor`; equal priorities do not. The scheduler's own
-    /// threads are left out. An affinity that is not known counts as everywhere.
-    #[must_use]
-    pub fn outranks(&self, priority: u8, processor: u16) -> bool {
-        let above = match self.policy {
-            Policy::Ordinary => false,
-            Policy::Fifo(theirs) | Policy::RoundRobin(theirs) => theirs > priority,
-            Policy::Deadline { .. } => true,
-        };
-        let reaches = match &self.affinity {
-            Ok(affinity) => affinity.contains(processor),
-            Err(_) => true,
-        };
-        above && reaches && !self.is_scheduler()
-    }
-}
-
-impl fmt::Display for RealTimeThread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} (thread {} of {}, {})",
-            self.name.escape_debug(),
-            self.tid,
-            self.pid,
-            self.policy
-        )
-    }
-}
-
 /// Where a number comes from that the kernel does not show to everyone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
@@ -385,7 +215,7 @@ pub enum Source {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DomainBandwidth {
     /// The domain's processors.
-    pub processors: Processors,
+    pub processors: CpuSet,
     /// What may be admitted: the real-time limit on each processor, less the fair servers.
     pub admissible: Bandwidth,
     /// What is set apart so that ordinary threads never starve: a deadline server on each processor from Linux 6.12 on.
@@ -437,7 +267,7 @@ pub struct Machine {
 
 impl Machine {
     /// The root domain that the calling thread is in: the one that its affinity meets. Not known if it meets several.
-    pub fn own_root_domain(&self) -> Fact<&Processors> {
+    pub fn own_root_domain(&self) -> Fact<&CpuSet> {
         let domains = self
             .processors
             .root_domains
@@ -463,7 +293,7 @@ impl Machine {
 
     /// The threads of other processes that would take `processor` from a FIFO thread of `priority`; `ours` are the processes to leave out.
     #[must_use]
-    pub fn outranking(&self, priority: u8, processor: u16, ours: &[u32]) -> Vec<&RealTimeThread> {
+    pub fn outranking(&self, priority: u8, processor: usize, ours: &[u32]) -> Vec<&RealTimeThread> {
         self.threads
             .iter()
             .flatten()
@@ -475,6 +305,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use laxity_model::Service;
 
     #[test]
     fn two_processors_admit_one_and_four_fifths() {
@@ -483,37 +314,5 @@ mod tests {
         let both: Bandwidth = [fair, fair].into_iter().sum();
         let admissible = limit.of_capacity(2048).saturating_sub(both);
         assert_eq!(format!("{admissible:.3}"), "1.800");
-    }
-
-    #[test]
-    fn processors_print_as_ranges() {
-        let set: Processors = [0, 1, 2, 5, 7, 8, u16::MAX].into_iter().collect();
-        assert_eq!(set.to_string(), "0-2,5,7-8,65535");
-        assert_eq!(Processors::default().to_string(), "");
-    }
-
-    #[test]
-    fn who_outranks_a_slot() {
-        let thread = |name: &str, policy, of_kernel| RealTimeThread {
-            pid: 7,
-            tid: 8,
-            name: name.to_owned(),
-            policy,
-            affinity: Ok([1].into_iter().collect()),
-            processor: 1,
-            of_kernel,
-        };
-        let deadline = Policy::Deadline {
-            runtime: Service::from_millis(1),
-            period: Span::from_millis(10),
-        };
-        assert!(thread("rogue", Policy::Fifo(81), false).outranks(80, 1));
-        assert!(!thread("rogue", Policy::Fifo(80), false).outranks(80, 1));
-        assert!(!thread("rogue", Policy::Fifo(81), false).outranks(80, 0));
-        assert!(thread("rogue", deadline, false).outranks(99, 1));
-        assert!(thread("irq/24", Policy::Fifo(90), true).outranks(80, 1));
-        assert!(!thread("migration/1", Policy::Fifo(99), true).outranks(80, 1));
-        // Anyone may take that name; only the kernel's thread is exempt.
-        assert!(thread("migration/1", Policy::Fifo(99), false).outranks(80, 1));
     }
 }

@@ -21,7 +21,8 @@ pub use explain::{
     foresee,
 };
 pub use machine::{Machine, Rights};
-pub use probe::real_time_threads;
+
+use crate::os::sched::{self, Policy, Tid};
 
 /// The highest FIFO priority that a live run needs.
 pub const HIGHEST_PRIORITY: u8 = 99;
@@ -52,17 +53,18 @@ pub fn can_run_live() -> Result<(), Diagnosis> {
 /// What no fact shows, as a security module, shows in the attempt.
 fn try_fifo() -> Result<(), Diagnosis> {
     let attempt = || {
-        syscalls::set_fifo(HIGHEST_PRIORITY).map_err(|error| {
+        let fifo = Policy::Fifo(HIGHEST_PRIORITY);
+        sched::set_policy(Tid::current(), fifo).map_err(|error| {
             let operation = Operation::SetFifo {
                 priority: HIGHEST_PRIORITY,
             };
-            explained(&operation, &error)
+            explained(&operation, error.errno())
         })
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .spawn_scoped(scope, attempt)
-            .map_err(|error| explained(&Operation::Fork, &error))?;
+            .map_err(|error| explained(&Operation::Fork, error.raw_os_error()))?;
         match thread.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -70,7 +72,7 @@ fn try_fifo() -> Result<(), Diagnosis> {
     })
 }
 
-fn explained(operation: &Operation, error: &std::io::Error) -> Diagnosis {
-    let failure = Failure::Errno(error.raw_os_error().unwrap_or_default());
+fn explained(operation: &Operation, errno: Option<i32>) -> Diagnosis {
+    let failure = Failure::Errno(errno.unwrap_or_default());
     explain(operation, failure, &Machine::probe())
 }

@@ -1,28 +1,6 @@
 //! Readers of the text that `/proc`, `/sys` and cgroup files hold. Pure, and total: any text gives a value or `None`, never a panic.
 
-use super::machine::{HrTick, Limit, Preemption, Processors};
-
-/// `0-3,5`: a list of processors as the kernel writes it; empty text is the empty set. Reversed ranges are refused.
-#[must_use]
-pub fn processor_list(text: &str) -> Option<Processors> {
-    let text = text.trim();
-    if text.is_empty() || text == "(null)" {
-        return Some(Processors::default());
-    }
-    let mut found = Processors::default();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (
-            first.trim().parse::<u16>().ok()?,
-            last.trim().parse::<u16>().ok()?,
-        );
-        if first > last {
-            return None;
-        }
-        found.extend(first..=last);
-    }
-    Some(found)
-}
+use super::machine::{HrTick, Limit, Preemption};
 
 /// `6.18.44-foo`: the release's first two numbers.
 #[must_use]
@@ -130,52 +108,6 @@ pub fn cgroup_path<'a>(cgroup: &'a str, controller: Option<&str>) -> Option<&'a 
             None => hierarchy == "0" && controllers.is_empty(),
         };
         matches.then_some(path)
-    })
-}
-
-/// The steal time of each processor in `/proc/stat`, in ticks of `USER_HZ`.
-#[must_use]
-pub fn steal_ticks(stat: &str) -> Vec<(u16, u64)> {
-    stat.lines()
-        .filter_map(|line| {
-            let mut fields = line.split_whitespace();
-            let processor = fields.next()?.strip_prefix("cpu")?.parse().ok()?;
-            let steal = fields.nth(7)?.parse().ok()?;
-            Some((processor, steal))
-        })
-        .collect()
-}
-
-/// What `/proc/PID/task/TID/stat` says of a thread.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ThreadStat {
-    /// Its name: at most 15 bytes, chosen by the thread, so it may hold anything.
-    pub name: String,
-    /// Whether it is the kernel's.
-    pub of_kernel: bool,
-    /// The processor it ran on last.
-    pub processor: u16,
-    /// 1–99 for FIFO and round robin, else 0.
-    pub real_time_priority: u32,
-    /// `SCHED_OTHER` = 0, `SCHED_FIFO` = 1, …
-    pub policy: u32,
-}
-
-/// One thread's `stat`. The name may hold parentheses and blanks, so it ends at the last `)`.
-#[must_use]
-pub fn thread_stat(stat: &str) -> Option<ThreadStat> {
-    const PF_KTHREAD: u64 = 0x0020_0000;
-    let (front, fields) = stat.rsplit_once(')')?;
-    let (_, name) = front.split_once('(')?;
-    // Fields are numbered from 1 in proc_pid_stat(5); the third is the first after the name.
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3);
-    Some(ThreadStat {
-        name: name.to_owned(),
-        of_kernel: field(9)?.parse::<u64>().ok()? & PF_KTHREAD != 0,
-        processor: field(39)?.parse().ok()?,
-        real_time_priority: field(40)?.parse().ok()?,
-        policy: field(41)?.parse().ok()?,
     })
 }
 
@@ -309,21 +241,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn set(processors: &[u16]) -> Processors {
-        processors.iter().copied().collect()
-    }
-
-    #[test]
-    fn processor_lists() {
-        assert_eq!(processor_list("0-2,5\n"), Some(set(&[0, 1, 2, 5])));
-        assert_eq!(processor_list("\n"), Some(set(&[])));
-        // What an unset nohz_full reads as on some kernels.
-        assert_eq!(processor_list("(null)\n"), Some(set(&[])));
-        for wrong in ["3-1", "a", "1,,2", "0-99999999", "-1"] {
-            assert_eq!(processor_list(wrong), None, "{wrong}");
-        }
-    }
-
     #[test]
     fn versions() {
         assert_eq!(kernel_version("6.18.44-fc-v657"), Some((6, 18)));
@@ -366,25 +283,6 @@ mod tests {
         assert_eq!(cgroup_path(both, Some("cpu")), Some("/b:c"));
         assert_eq!(cgroup_path(both, None), Some("/d"));
         assert_eq!(cgroup_path(both, Some("memory")), None);
-    }
-
-    #[test]
-    fn steal_is_the_eighth_counter() {
-        let stat = "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 80 9 10\ncpu1 1 2\nintr 9\n";
-        assert_eq!(steal_ticks(stat), [(0, 80)]);
-    }
-
-    #[test]
-    fn a_thread_may_be_named_like_its_own_record() {
-        let tail = "S 1 2 3 4 5 2097152 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 17 1 50 1 0";
-        let stat = thread_stat(&format!("42 (a) R (b) {tail}")).unwrap();
-        assert_eq!(stat.name, "a) R (b");
-        assert!(stat.of_kernel);
-        assert_eq!(
-            (stat.processor, stat.real_time_priority, stat.policy),
-            (1, 50, 1)
-        );
-        assert_eq!(thread_stat("42 (a) R 1 2"), None);
     }
 
     #[test]
@@ -449,15 +347,12 @@ mod tests {
         #[test]
         fn no_text_panics(text in "(?s).{0,300}", word in "[A-Za-z0-9 ,:()=\\\\\n-]{0,200}") {
             for text in [&text, &word] {
-                let _ = processor_list(text);
                 let _ = kernel_version(text);
                 let _ = status_bytes(text, "VmSize");
                 let _ = status_capabilities(text, "CapEff");
                 let _ = is_initial_user_namespace(text);
                 let _ = mounts(text);
                 let _ = cgroup_path(text, None);
-                let _ = steal_ticks(text);
-                let _ = thread_stat(text);
                 let _ = hrtick(text);
                 let _ = chosen(text);
                 let _ = boot_option(text, "a");
@@ -466,13 +361,6 @@ mod tests {
                 let _ = interrupt_names(text);
                 let _ = limit(text);
             }
-        }
-
-        /// Written out and read back, a set of processors is the same set.
-        #[test]
-        fn processor_lists_survive_a_round_trip(set in prop::collection::btree_set(0u16..300, 0..40)) {
-            let set: Processors = set.into_iter().collect();
-            prop_assert_eq!(processor_list(&set.to_string()), Some(set));
         }
     }
 }

@@ -7,32 +7,17 @@ use std::path::Path;
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
 
+use super::groups;
 use super::machine::{
-    DmaLatency, DomainBandwidth, Fact, HrTick, Interrupt, Kernel, Machine, ProcessorFacts,
-    Processors, RealTimeThread, Rights, Source, Throttling, Unknown,
+    DmaLatency, DomainBandwidth, Fact, HrTick, Interrupt, Kernel, Machine, ProcessorFacts, Rights,
+    Source, Throttling, Unknown,
 };
 use super::parse::{self, Mount};
 use super::syscalls::{self, Resource};
-use super::{groups, machine::Policy};
-
-/// The text of a file, or why it cannot be read.
-pub(super) fn read(path: impl AsRef<Path>) -> Fact<String> {
-    let path = path.as_ref();
-    let bytes = fs::read(path).map_err(|error| cannot_read(path, &error))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-pub(super) fn cannot_read(path: &Path, error: &io::Error) -> Unknown {
-    Unknown(format!("{}: {error}", path.display()))
-}
-
-/// The value in a file, or why there is none.
-pub(super) fn read_as<T>(path: impl AsRef<Path>, parse: impl FnOnce(&str) -> Option<T>) -> Fact<T> {
-    let path = path.as_ref();
-    let text = read(path)?;
-    parse(text.trim_end())
-        .ok_or_else(|| Unknown(format!("{}: not understood: {text:.80?}", path.display())))
-}
+use crate::os::cpuset::CpuSet;
+use crate::os::fact::{numbers_in, read, read_as};
+use crate::os::proc::{self, RealTimeThread};
+use crate::os::sched::{self, Attributes, Policy, Tid};
 
 fn refused<T>(call: &str, result: io::Result<T>) -> Fact<T> {
     result.map_err(|error| Unknown(format!("{call}: {error}")))
@@ -48,7 +33,7 @@ impl Machine {
         let processors = processors(&mounts);
         let throttling = throttling();
         let rights = rights(config.as_deref(), &mounts);
-        let threads = real_time_threads();
+        let threads = proc::real_time_threads();
         Self {
             bandwidth: bandwidth(&kernel, &processors, &throttling, &threads),
             sees_all_processes: sees_all_processes(&mounts),
@@ -131,16 +116,16 @@ fn hrtick() -> Fact<HrTick> {
 const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
 
 /// A list of processors that kernels without the feature do not have.
-fn optional_list(name: &str) -> Fact<Processors> {
+fn optional_list(name: &str) -> Fact<CpuSet> {
     let path = Path::new(CPU_DIRECTORY).join(name);
     match path.try_exists() {
-        Ok(false) => Ok(Processors::default()),
-        _ => read_as(path, parse::processor_list),
+        Ok(false) => Ok(CpuSet::default()),
+        _ => read_as(path, CpuSet::parse),
     }
 }
 
 fn processors(mounts: &Fact<Vec<Mount>>) -> ProcessorFacts {
-    let online = read_as(format!("{CPU_DIRECTORY}/online"), parse::processor_list);
+    let online = read_as(format!("{CPU_DIRECTORY}/online"), CpuSet::parse);
     let isolated = optional_list("isolated");
     let root_domains = match (&online, &isolated, mounts) {
         (Ok(online), Ok(isolated), Ok(mounts)) => groups::root_domains(online, isolated, mounts),
@@ -148,9 +133,9 @@ fn processors(mounts: &Fact<Vec<Mount>>) -> ProcessorFacts {
     };
     ProcessorFacts {
         nohz_full: optional_list("nohz_full"),
-        affinity: refused("sched_getaffinity", syscalls::affinity(0)),
+        affinity: sched::affinity(Tid::current()).map_err(|error| Unknown(error.to_string())),
         governors: online.clone().map(|online| governors(&online)),
-        steal_ns: steal(),
+        steal: proc::steal_of_each(),
         interrupts: interrupts(),
         root_domains,
         isolated,
@@ -158,7 +143,7 @@ fn processors(mounts: &Fact<Vec<Mount>>) -> ProcessorFacts {
     }
 }
 
-fn governors(online: &Processors) -> Vec<(u16, String)> {
+fn governors(online: &CpuSet) -> Vec<(usize, String)> {
     let governor = |cpu| read(format!("{CPU_DIRECTORY}/cpu{cpu}/cpufreq/scaling_governor"));
     online
         .iter()
@@ -166,23 +151,13 @@ fn governors(online: &Processors) -> Vec<(u16, String)> {
         .collect()
 }
 
-fn steal() -> Fact<Vec<(u16, u64)>> {
-    let hz = syscalls::user_ticks_per_second()
-        .ok_or_else(|| Unknown("sysconf does not say USER_HZ".to_owned()))?;
-    let ticks = parse::steal_ticks(&read("/proc/stat")?);
-    Ok(ticks
-        .into_iter()
-        .map(|(cpu, ticks)| (cpu, ticks.saturating_mul(1_000_000_000 / hz)))
-        .collect())
-}
-
 fn interrupts() -> Fact<Vec<Interrupt>> {
     let names = parse::interrupt_names(&read("/proc/interrupts")?);
     let mut found = Vec::new();
-    for number in numbers_in(Path::new("/proc/irq"))? {
+    for number in numbers_in("/proc/irq")? {
         // An interrupt may go away between the listing and the reading.
         let path = format!("/proc/irq/{number}/smp_affinity_list");
-        let affinity = match read_as(path, parse::processor_list) {
+        let affinity = match read_as(path, CpuSet::parse) {
             Ok(affinity) => affinity,
             Err(_) if !Path::new(&format!("/proc/irq/{number}")).exists() => continue,
             Err(reason) => return Err(reason),
@@ -198,17 +173,6 @@ fn interrupts() -> Fact<Vec<Interrupt>> {
         }
     }
     Ok(found)
-}
-
-/// The names in a directory that are numbers, in order.
-fn numbers_in(directory: &Path) -> Fact<Vec<u32>> {
-    let entries = fs::read_dir(directory).map_err(|error| cannot_read(directory, &error))?;
-    let mut numbers: Vec<u32> = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    numbers.sort_unstable();
-    Ok(numbers)
 }
 
 fn throttling() -> Throttling {
@@ -235,7 +199,7 @@ fn span_of_micros(micros: u64) -> Span {
 fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
     let status = read("/proc/thread-self/status");
     let field = |name: &str| Unknown(format!("/proc/thread-self/status has no {name}"));
-    let policy = refused("sched_getattr", syscalls::policy(0));
+    let own = Attributes::of(Tid::current()).map_err(|error| Unknown(error.to_string()));
     let limit = |resource| refused("getrlimit", syscalls::limit(resource));
     Rights {
         capabilities: status.clone().and_then(|status| {
@@ -254,8 +218,11 @@ fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
             let mode = parse::status_field(&status, "Seccomp");
             mode.map(|mode| mode != "0").ok_or_else(|| field("Seccomp"))
         }),
-        reset_on_fork: policy.clone().map(|(_, reset)| reset),
-        policy: policy.map(|(policy, _)| policy),
+        reset_on_fork: own
+            .as_ref()
+            .map(Attributes::resets_on_fork)
+            .map_err(Clone::clone),
+        policy: own.map(|own| own.policy()),
         group: mounts
             .as_ref()
             .map_err(Clone::clone)
@@ -263,43 +230,12 @@ fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
     }
 }
 
-/// Every real-time thread that can be seen, the caller's own too, by process and thread. One system call a thread of the machine.
-pub fn real_time_threads() -> Fact<Vec<RealTimeThread>> {
-    let mut found = Vec::new();
-    for pid in numbers_in(Path::new("/proc"))? {
-        // A process may end between the listing and the reading.
-        let Ok(threads) = numbers_in(Path::new(&format!("/proc/{pid}/task"))) else {
-            continue;
-        };
-        found.extend(threads.into_iter().filter_map(|tid| thread(pid, tid)));
-    }
-    Ok(found)
-}
-
-fn thread(pid: u32, tid: u32) -> Option<RealTimeThread> {
-    let (policy, _) = syscalls::policy(tid).ok()?;
-    if policy == Policy::Ordinary {
-        return None;
-    }
-    let stat = read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
-    let stat = parse::thread_stat(&stat)?;
-    Some(RealTimeThread {
-        pid,
-        tid,
-        policy,
-        affinity: refused("sched_getaffinity", syscalls::affinity(tid)),
-        name: stat.name,
-        processor: stat.processor,
-        of_kernel: stat.of_kernel,
-    })
-}
-
 /// The first PID namespace has this number on every kernel (`PROC_PID_INIT_INO`).
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 fn sees_all_processes(mounts: &Fact<Vec<Mount>>) -> Fact<bool> {
     let path = Path::new("/proc/self/ns/pid");
-    let namespace = fs::read_link(path).map_err(|error| cannot_read(path, &error))?;
+    let namespace = fs::read_link(path).map_err(|error| Unknown::cannot_read(path, &error))?;
     let hides = |mount: &Mount| {
         mount.file_system == "proc"
             && mount.options.iter().any(|option| {
@@ -313,7 +249,7 @@ fn sees_all_processes(mounts: &Fact<Vec<Mount>>) -> Fact<bool> {
 }
 
 /// The runtime and period of the fair server of each processor (`Linux 6.12`, `kernel/sched/debug.c`: 50 ms in every second).
-fn fair_server(cpu: u16, version: (u32, u32)) -> (Bandwidth, Source) {
+fn fair_server(cpu: usize, version: (u32, u32)) -> (Bandwidth, Source) {
     const DEFAULT: (Service, Span) = (Service::from_millis(50), Span::from_secs(1));
     let nanos = |name: &str| {
         let path = format!("/sys/kernel/debug/sched/fair_server/cpu{cpu}/{name}");
@@ -356,13 +292,13 @@ fn bandwidth(
 }
 
 fn domain_bandwidth(
-    domain: &Processors,
+    domain: &CpuSet,
     limit: Bandwidth,
     version: (u32, u32),
     threads: &[RealTimeThread],
 ) -> DomainBandwidth {
     // Absent where all processors are alike: each then has the full capacity.
-    let capacity = |cpu: u16| {
+    let capacity = |cpu: usize| {
         let path = format!("{CPU_DIRECTORY}/cpu{cpu}/cpu_capacity");
         read_as(path, |text| text.parse::<u64>().ok()).unwrap_or(1024)
     };
@@ -384,12 +320,14 @@ fn domain_bandwidth(
 }
 
 /// What the deadline threads last seen in a domain hold. The threads that set frequencies are deadline threads in name only.
-fn used_in(domain: &Processors, threads: &[RealTimeThread]) -> Bandwidth {
+fn used_in(domain: &CpuSet, threads: &[RealTimeThread]) -> Bandwidth {
     threads
         .iter()
         .filter(|thread| domain.contains(thread.processor) && !thread.is_scheduler())
         .filter_map(|thread| match thread.policy {
-            Policy::Deadline { runtime, period } => Some(Bandwidth::of(runtime, period)),
+            Policy::Deadline {
+                runtime, period, ..
+            } => Some(Bandwidth::of(runtime, period)),
             _ => None,
         })
         .sum()
@@ -400,7 +338,7 @@ fn dma_latency() -> Fact<DmaLatency> {
     const NOBODY_ASKED_US: i32 = 2_000_000_000;
     let path = Path::new("/dev/cpu_dma_latency");
     // Its owner alone may read it as a rule, and that it is there is worth knowing without.
-    fs::metadata(path).map_err(|error| cannot_read(path, &error))?;
+    fs::metadata(path).map_err(|error| Unknown::cannot_read(path, &error))?;
     let mut value = [0; 4];
     let asked_us = File::open(path)
         .and_then(|mut file| file.read_exact(&mut value))
@@ -410,7 +348,7 @@ fn dma_latency() -> Fact<DmaLatency> {
                 .ok()
                 .filter(|_| asked < NOBODY_ASKED_US)
         })
-        .map_err(|error| cannot_read(path, &error));
+        .map_err(|error| Unknown::cannot_read(path, &error));
     Ok(DmaLatency {
         asked_us,
         writable: syscalls::may_write(c"/dev/cpu_dma_latency"),

@@ -1,89 +1,11 @@
-//! The system calls that the doctor asks its questions with. None changes anything but the thread that [`set_fifo`] is called on.
+//! The system calls that only the doctor asks its questions with. None changes anything.
 
 use std::io;
 use std::mem;
 
-use laxity_model::{Service, Span};
+use laxity_model::Span;
 
-use super::machine::{Limit, Policy, Processors};
-
-/// `SCHED_DEADLINE`, and the flag that lets what a thread starts fall back.
-const SCHED_DEADLINE: u32 = 6;
-const SCHED_FLAG_RESET_ON_FORK: u64 = 1;
-
-/// `struct sched_attr` of sched_setattr(2), in its first version (48 bytes), which every supported kernel accepts.
-#[repr(C)]
-#[derive(Default)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime_ns: u64,
-    deadline_ns: u64,
-    period_ns: u64,
-}
-
-/// The policy of a thread (0: the caller), and whether it is reset on fork.
-pub(super) fn policy(tid: u32) -> io::Result<(Policy, bool)> {
-    let mut attr = SchedAttr::default();
-    let size = size_of::<SchedAttr>() as u32;
-    // SAFETY: the kernel writes at most `size` bytes to `attr`, which is that large and plain data.
-    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attr, size, 0u32) };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let priority = attr.priority.min(99) as u8;
-    let policy = match attr.policy {
-        1 => Policy::Fifo(priority),
-        2 => Policy::RoundRobin(priority),
-        SCHED_DEADLINE => Policy::Deadline {
-            runtime: Service::from_nanos(attr.runtime_ns),
-            period: Span::from_nanos(if attr.period_ns == 0 {
-                attr.deadline_ns
-            } else {
-                attr.period_ns
-            }),
-        },
-        _ => Policy::Ordinary,
-    };
-    Ok((policy, attr.flags & SCHED_FLAG_RESET_ON_FORK != 0))
-}
-
-/// Makes the calling thread FIFO, with reset on fork.
-pub(super) fn set_fifo(priority: u8) -> io::Result<()> {
-    let param = libc::sched_param {
-        sched_priority: i32::from(priority),
-    };
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: `param` outlives the call, which only reads it; 0 is the calling thread.
-    match unsafe { libc::sched_setscheduler(0, policy, &raw const param) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
-}
-
-/// The processors that a thread (0: the caller) may run on.
-pub(super) fn affinity(tid: u32) -> io::Result<Processors> {
-    // More than any kernel is built for: the call fails if the set is shorter than the kernel's own.
-    let mut mask = [0u64; 65_536 / 64];
-    // SAFETY: the kernel writes at most the stated number of bytes to `mask`, which is that large.
-    let bytes = unsafe {
-        libc::syscall(
-            libc::SYS_sched_getaffinity,
-            tid,
-            size_of_val(&mask),
-            mask.as_mut_ptr(),
-        )
-    };
-    if bytes <= 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let written = u16::try_from(bytes.saturating_mul(8) - 1).unwrap_or(u16::MAX);
-    let is_in = |cpu: u16| mask[usize::from(cpu) / 64] >> (cpu % 64) & 1 == 1;
-    Ok((0..=written).filter(|&cpu| is_in(cpu)).collect())
-}
+use super::machine::Limit;
 
 /// A resource of getrlimit(2).
 #[derive(Clone, Copy)]
@@ -129,13 +51,6 @@ pub(super) fn resolution(clock: libc::clockid_t) -> io::Result<Span> {
     u64::try_from(nanos)
         .map(Span::from_nanos)
         .map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
-}
-
-/// `USER_HZ`: how many ticks a second the counters of `/proc/stat` have.
-pub(super) fn user_ticks_per_second() -> Option<u64> {
-    // SAFETY: takes and returns plain numbers.
-    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    u64::try_from(ticks).ok().filter(|&ticks| ticks > 0)
 }
 
 /// Whether the caller may write a file, which is not opened: opening may have effects.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use laxity_model::{Instant, Reservation, Span};
 
 use crate::os::clock;
-use crate::os::sched::{self, Attributes, CpuSet, Policy, Restore, SchedError, Tid};
+use crate::os::sched::{self, Attributes, Policy, Restore, SchedError, Tid};
 
 /// When the bandwidth of everything this process has released is surely back, in nanoseconds.
 ///
@@ -42,7 +42,7 @@ pub enum DeadlineError {
 /// may refuse until then, and on Linux 6.18 a thread that re-enters `SCHED_DEADLINE` before was seen runnable and never run.
 pub fn reserve(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> {
     // EPERM is the kernel's word for an affinity narrower than the root domain: widen it first.
-    sched::set_affinity(tid, &CpuSet::ALL)?;
+    sched::allow_all(tid)?;
     wait_for_returns();
     ask(tid, reservation)
 }
@@ -171,6 +171,7 @@ impl Drop for ThreadReservation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::cpuset::CpuSet;
     use crate::os::rights::{self, Right};
     use laxity_model::Service;
 

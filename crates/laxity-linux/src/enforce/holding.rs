@@ -6,7 +6,8 @@ use laxity_model::{HostError, Instant, Refused, Reservation, TimeConstraint};
 
 use crate::enforce::deadline::{self, DeadlineError};
 use crate::enforce::slots::{ChangeQueue, SlotBinding};
-use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
+use crate::os::cpuset::CpuSet;
+use crate::os::sched::{self, Policy, SchedError, Tid};
 
 /// A place in a slot table, and where to ask for another.
 #[derive(Clone)]

@@ -14,7 +14,8 @@ use laxity_model::{Disturbance, Event, EventKind, HostError, ProcessorId};
 use crate::host::run::Run;
 use crate::host::thread::prefault_stack;
 use crate::os::clock;
-use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
+use crate::os::cpuset::CpuSet;
+use crate::os::sched::{self, Policy, SchedError, Tid};
 
 /// The most disturbances that are kept; a machine that has more in one run is no place to measure.
 const MOST: usize = 100_000;

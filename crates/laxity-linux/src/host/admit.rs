@@ -98,7 +98,7 @@ impl Granted {
     pub(crate) fn of_reservation(self, reservation: Reservation) -> Grant {
         let grade = match (self.enforcer, self.grade) {
             (Enforcer::Slots, Grade::Enforced) => {
-                Grade::outranked_by(&outranking(&proc::strangers_on(self.cpu)))
+                Grade::outranked_by(&outranking(&proc::real_time_threads(), self.cpu))
             }
             (_, grade) => grade,
         };

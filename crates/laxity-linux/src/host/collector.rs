@@ -9,7 +9,8 @@ use laxity_model::{Event, HostError, Span};
 
 use super::run::Run;
 use crate::os::clock;
-use crate::os::sched::{self, CpuSet, Policy, Tid};
+use crate::os::cpuset::CpuSet;
+use crate::os::sched::{self, Policy, Tid};
 
 /// How often the rings are emptied.
 const EVERY: Span = Span::from_millis(10);

@@ -125,8 +125,8 @@ mod tests {
         let mut reader = BufReader::new(stdout);
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
-        let grandchild: i32 = line.trim().parse().unwrap();
-        assert!(!crate::os::proc::threads_of(grandchild).is_empty());
+        let grandchild: u32 = line.trim().parse().unwrap();
+        assert!(!crate::os::proc::threads_of(grandchild).unwrap().is_empty());
         drop(running);
         // The pipe ends when nobody holds its other end: when the grandchild is gone too.
         line.clear();

@@ -23,9 +23,10 @@ use crate::enforce::slots::{
 };
 use crate::enforce::witness::{self, Observed};
 use crate::os::clock;
+use crate::os::cpuset::CpuSet;
 use crate::os::memory::MemoryLock;
 use crate::os::proc;
-use crate::os::sched::{self, CpuSet, Policy, Restore, Tid};
+use crate::os::sched::{self, Policy, Restore, Tid};
 use crate::os::signals::{self, Watch};
 
 /// From the moment all threads are ready until the common start.

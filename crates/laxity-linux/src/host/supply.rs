@@ -8,12 +8,13 @@ use laxity_model::enforce::ranks;
 use laxity_model::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use laxity_model::{Priority, ProcessorId, Service, Span};
 
-use crate::doctor::machine::{DomainBandwidth, Policy, Processors, Throttling};
+use crate::doctor::machine::{DomainBandwidth, Fact, Throttling};
 use crate::doctor::{self, DeadlineParameters, Machine, Operation};
 use crate::enforce::deadline;
 use crate::host::LiveConfig;
-use crate::os::proc::{self, RealTimeThread};
-use crate::os::sched;
+use crate::os::cpuset::CpuSet;
+use crate::os::proc::RealTimeThread;
+use crate::os::sched::Policy;
 
 /// How late the edge of a slot may be: what the dispatcher keeps in all but one of a thousand undisturbed periods.
 const EDGE_JITTER: Span = Span::from_micros(200);
@@ -40,7 +41,7 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         .map(|(index, cpu)| ProcessorSupply {
             processor: ProcessorId(index as u16),
             slots: slots(),
-            outranking: outranking(&proc::strangers_on(*cpu)),
+            outranking: outranking(&machine.threads, *cpu),
         });
     Supply {
         host,
@@ -50,32 +51,18 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
     }
 }
 
-/// Those among real-time threads of other processes that a slot's occupant cannot keep the processor from, by name.
-pub(crate) fn outranking(strangers: &[RealTimeThread]) -> Vec<String> {
-    let interfering = strangers
-        .iter()
-        .filter(|stranger| outranks_a_slot(stranger.policy));
-    let named = interfering.map(|stranger| {
-        let RealTimeThread {
-            tid,
-            name,
-            process,
-            policy,
-            ..
-        } = stranger;
-        format!("thread {tid} \"{name}\" of process {process} ({policy})")
-    });
-    named.collect()
-}
-
-fn outranks_a_slot(policy: sched::Policy) -> bool {
-    match policy {
-        sched::Policy::Fifo(priority) | sched::Policy::RoundRobin(priority) => {
-            priority >= ranks::OCCUPANT
-        }
-        sched::Policy::Deadline { .. } => true,
-        _ => false,
-    }
+/// The strangers on a processor that a slot's occupant cannot keep it from, or why they cannot be seen.
+pub(crate) fn outranking(
+    threads: &Fact<Vec<RealTimeThread>>,
+    cpu: usize,
+) -> Result<Vec<String>, String> {
+    let threads = threads.as_ref().map_err(ToString::to_string)?;
+    // One of the occupant's own rank that runs already is not preempted by it.
+    let outranks = |thread: &&RealTimeThread| {
+        thread.is_stranger_on(cpu) && thread.outranks(ranks::OCCUPANT - 1, cpu)
+    };
+    let outranking = threads.iter().filter(outranks);
+    Ok(outranking.map(ToString::to_string).collect())
 }
 
 fn slots() -> Result<SlotSupply, String> {
@@ -176,20 +163,22 @@ fn kept_on_each(domain: &DomainBandwidth, limits: &KernelLimits, count: NonZeroU
 }
 
 /// What the deadline threads hold that can be seen on these processors; on all if it is not known which.
-fn seen_on(processors: Option<&Processors>, machine: &Machine) -> Bandwidth {
+fn seen_on(processors: Option<&CpuSet>, machine: &Machine) -> Bandwidth {
     let threads = machine.threads.iter().flatten();
     threads
         .filter(|thread| !thread.is_scheduler())
         .filter(|thread| processors.is_none_or(|here| here.contains(thread.processor)))
         .filter_map(|thread| match thread.policy {
-            Policy::Deadline { runtime, period } => Some(Bandwidth::of(runtime, period)),
+            Policy::Deadline {
+                runtime, period, ..
+            } => Some(Bandwidth::of(runtime, period)),
             _ => None,
         })
         .sum()
 }
 
 /// How many, if there are any.
-fn count(processors: &Processors) -> Option<NonZeroU16> {
+fn count(processors: &CpuSet) -> Option<NonZeroU16> {
     let count = u16::try_from(processors.len()).unwrap_or(u16::MAX);
     NonZeroU16::new(count)
 }
@@ -200,6 +189,7 @@ mod tests {
 
     use super::*;
     use crate::doctor::machine::{Source, Unknown};
+    use crate::os::sched::Tid;
 
     const USUAL: KernelLimits = KernelLimits::WITH_FAIR_SERVER;
 
@@ -287,20 +277,28 @@ mod tests {
 
     #[test]
     fn a_stranger_that_outranks_is_named_by_thread_name_and_process() {
-        let of = |policy| {
-            outranking(&[RealTimeThread {
-                process: 41,
-                tid: sched::Tid(42),
-                name: "greedy".to_owned(),
-                policy,
-                cpus: sched::CpuSet::ALL,
-            }])
+        let stranger = |policy| RealTimeThread {
+            pid: 41,
+            tid: Tid(42),
+            name: "greedy".to_owned(),
+            policy,
+            affinity: Ok(CpuSet::single(0)),
+            processor: 0,
+            of_kernel: false,
         };
-        assert!(of(sched::Policy::Fifo(79)).is_empty());
-        let named = of(sched::Policy::RoundRobin(85));
+        let on = |cpu, policy| outranking(&Ok(vec![stranger(policy)]), cpu).expect("seen");
+        assert!(on(0, Policy::Fifo(79)).is_empty());
+        assert!(on(1, Policy::Fifo(80)).is_empty());
         assert_eq!(
-            named,
-            ["thread 42 \"greedy\" of process 41 (SCHED_RR priority 85)"]
+            on(0, Policy::RoundRobin(80)),
+            ["thread 42 \"greedy\" of process 41 (SCHED_RR priority 80)"]
         );
+    }
+
+    #[test]
+    fn who_cannot_be_seen_is_not_nobody() {
+        let hidden = Err(Unknown("/proc: Permission denied".to_owned()));
+        let said = Err("/proc: Permission denied".to_owned());
+        assert_eq!(outranking(&hidden, 0), said);
     }
 }

@@ -16,7 +16,8 @@ use super::run::Run;
 use super::semaphore::Taken;
 use crate::enforce::holding::{HoldError, Holding, Place};
 use crate::os::clock;
-use crate::os::sched::{self, CpuSet, Policy, Tid};
+use crate::os::cpuset::CpuSet;
+use crate::os::sched::{self, Policy, Tid};
 use crate::os::usage::ThreadUsage;
 
 /// Stack of an activity's thread, all of it faulted in before the start.
@@ -139,7 +140,7 @@ impl Worker {
         ring.prefault();
         let own = Tid::current();
         if place.may_wander() {
-            sched::set_affinity(own, &CpuSet::ALL)?;
+            sched::allow_all(own)?;
         } else {
             sched::set_affinity(own, &CpuSet::single(cpu))?;
         }

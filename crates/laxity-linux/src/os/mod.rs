@@ -1,8 +1,10 @@
 //! What the kernel offers, a module for each part of it: scheduling, clocks, waiting, descriptors, signals, memory, `/proc`, and the rights to them.
 
 pub mod clock;
+pub mod cpuset;
 pub mod descriptor;
 pub mod event_log;
+pub mod fact;
 pub mod futex;
 pub mod memory;
 pub mod proc;

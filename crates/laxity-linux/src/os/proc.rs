@@ -1,125 +1,198 @@
-//! What `/proc` tells: steal time, and who else runs with real-time policies.
+//! What `/proc` tells: steal time, locked memory, and who runs with real-time policies.
 
-use std::fs;
+use std::fmt;
 use std::path::Path;
 
 use laxity_model::Span;
 
-use crate::os::sched::{self, CpuSet, Policy, Tid};
+use crate::os::cpuset::CpuSet;
+use crate::os::fact::{Fact, Unknown, numbers_in, read, read_as};
+use crate::os::sched::{self, Policy, Tid};
 
-/// Time that the hypervisor took from these processors since boot, by `/proc/stat`; counted in ticks of 10 ms.
+/// Time that the hypervisor took from these processors since boot, by `/proc/stat`; counted in ticks of 10 ms as a rule.
 ///
 /// A host may stand still without counting it here; hence the witness.
 #[must_use]
 pub fn steal(cpus: &[usize]) -> Option<Span> {
-    steal_in(&fs::read_to_string("/proc/stat").ok()?, cpus)
+    let all = steal_of_each().ok()?;
+    let of = |cpu: &usize| all.iter().find(|(number, _)| number == cpu);
+    cpus.iter().map(|cpu| Some(of(cpu)?.1)).sum()
 }
 
-fn steal_in(stat: &str, cpus: &[usize]) -> Option<Span> {
-    // USER_HZ is 100 on every architecture that is supported here.
-    const TICK: Span = Span::from_millis(10);
-    let mut total = Span::ZERO;
-    for cpu in cpus {
-        let name = format!("cpu{cpu}");
-        let line = stat
-            .lines()
-            .find(|line| line.split_ascii_whitespace().next() == Some(&name))?;
-        let ticks: u64 = line.split_ascii_whitespace().nth(8)?.parse().ok()?;
-        total += TICK.checked_mul(ticks)?;
-    }
-    Some(total)
-}
-
-/// A thread with a real-time policy.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RealTimeThread {
-    /// Its process.
-    pub process: i32,
-    /// The thread.
-    pub tid: Tid,
-    /// Its name.
-    pub name: String,
-    /// Its policy.
-    pub policy: Policy,
-    /// Where it may run.
-    pub cpus: CpuSet,
-}
-
-/// Threads of other processes with real-time policies that may run on `cpu`.
-///
-/// Threads of the kernel itself (`PF_KTHREAD`: `migration/N`, `watchdogd`, threaded interrupts) are left out: they belong to the
-/// machine, as interrupts do, and what they take shows as disturbance. What cannot be read (a thread that ends meanwhile) is no
-/// danger any more and left out too.
-#[must_use]
-pub fn strangers_on(cpu: usize) -> Vec<RealTimeThread> {
-    let own = std::process::id() as i32;
-    let mut found = Vec::new();
-    for process in numbered_entries(Path::new("/proc")) {
-        if process == own || is_kernel_thread(process) {
-            continue;
-        }
-        for tid in numbered_entries(Path::new(&format!("/proc/{process}/task"))) {
-            found.extend(real_time_thread(process, Tid(tid)).filter(|t| t.cpus.contains(cpu)));
-        }
-    }
-    found
-}
-
-fn real_time_thread(process: i32, tid: Tid) -> Option<RealTimeThread> {
-    let policy = sched::policy(tid).ok()?;
-    if !policy.is_real_time() {
-        return None;
-    }
-    let name = fs::read_to_string(format!("/proc/{process}/task/{tid}/comm")).ok()?;
-    Some(RealTimeThread {
-        process,
-        tid,
-        name: name.trim_end().to_owned(),
-        policy,
-        cpus: sched::affinity(tid).ok()?,
-    })
-}
-
-/// The threads of a process.
-#[must_use]
-pub fn threads_of(process: i32) -> Vec<Tid> {
-    numbered_entries(Path::new(&format!("/proc/{process}/task")))
+/// The same of each processor, by its number.
+pub fn steal_of_each() -> Fact<Vec<(usize, Span)>> {
+    // SAFETY: takes and returns plain numbers.
+    let ticks_a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    let tick = u64::try_from(ticks_a_second)
+        .ok()
+        .and_then(|hz| 1_000_000_000u64.checked_div(hz))
+        .map(Span::from_nanos)
+        .ok_or_else(|| Unknown("sysconf does not say USER_HZ".to_owned()))?;
+    let in_time = |(cpu, ticks)| Some((cpu, tick.checked_mul(ticks)?));
+    Ok(steal_ticks(&read("/proc/stat")?)
         .into_iter()
-        .map(Tid)
+        .filter_map(in_time)
+        .collect())
+}
+
+/// The steal time of each processor in `/proc/stat`, in ticks of `USER_HZ`.
+#[must_use]
+pub fn steal_ticks(stat: &str) -> Vec<(usize, u64)> {
+    stat.lines()
+        .filter_map(|line| {
+            let mut fields = line.split_whitespace();
+            let processor = fields.next()?.strip_prefix("cpu")?.parse().ok()?;
+            let steal = fields.nth(7)?.parse().ok()?;
+            Some((processor, steal))
+        })
         .collect()
 }
 
-fn numbered_entries(directory: &Path) -> Vec<i32> {
-    let Ok(entries) = fs::read_dir(directory) else {
-        return Vec::new();
-    };
-    let mut numbers: Vec<i32> = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    numbers.sort_unstable();
-    numbers
+/// A thread that is scheduled before ordinary ones.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RealTimeThread {
+    /// Its process.
+    pub pid: u32,
+    /// The thread itself.
+    pub tid: Tid,
+    /// The name it gave itself.
+    pub name: String,
+    /// A real-time policy.
+    pub policy: Policy,
+    /// Where it may run.
+    pub affinity: Fact<CpuSet>,
+    /// Where it ran last.
+    pub processor: usize,
+    /// Whether it is the kernel's.
+    pub of_kernel: bool,
 }
 
-/// Whether the process is a thread of the kernel, by its flags in `/proc/<pid>/stat` (field 9, bit `PF_KTHREAD`).
-fn is_kernel_thread(process: i32) -> bool {
+impl RealTimeThread {
+    /// Whether it is part of the scheduler itself: the stopper that moves threads, or the one that sets the processor's frequency. Both
+    /// are on every machine, run for microseconds, and are not admitted like other work.
+    #[must_use]
+    pub fn is_scheduler(&self) -> bool {
+        self.of_kernel && (self.name.starts_with("migration/") || self.name.starts_with("sugov:"))
+    }
+
+    /// Whether it takes the processor from a FIFO thread of `priority` on `cpu`; equal priorities do not. The scheduler's own
+    /// threads are left out. An affinity that is not known counts as everywhere.
+    #[must_use]
+    pub fn outranks(&self, priority: u8, cpu: usize) -> bool {
+        let above = match self.policy {
+            Policy::Fifo(theirs) | Policy::RoundRobin(theirs) => theirs > priority,
+            Policy::Deadline { .. } => true,
+            _ => false,
+        };
+        above && self.may_run_on(cpu) && !self.is_scheduler()
+    }
+
+    /// Whether it is of another process, and may run on `cpu`.
+    ///
+    /// Threads of the kernel itself (`PF_KTHREAD`: `migration/N`, `watchdogd`, threaded interrupts) are no strangers: they belong to the
+    /// machine, as interrupts do, and what they take shows as disturbance.
+    #[must_use]
+    pub fn is_stranger_on(&self, cpu: usize) -> bool {
+        !self.of_kernel && self.pid != std::process::id() && self.may_run_on(cpu)
+    }
+
+    fn may_run_on(&self, cpu: usize) -> bool {
+        let affinity = self.affinity.as_ref();
+        affinity.map_or(true, |affinity| affinity.contains(cpu))
+    }
+}
+
+impl fmt::Display for RealTimeThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pid,
+            tid,
+            name,
+            policy,
+            ..
+        } = self;
+        write!(f, "thread {tid} {name:?} of process {pid} ({policy})")
+    }
+}
+
+/// Every real-time thread that can be seen, the caller's own too, by process and thread. One system call a thread of the machine.
+pub fn real_time_threads() -> Fact<Vec<RealTimeThread>> {
+    let mut found = Vec::new();
+    for pid in numbers_in("/proc")? {
+        let Some(threads) = unless_gone(format!("/proc/{pid}"), threads_of(pid))? else {
+            continue;
+        };
+        for tid in threads {
+            let task = format!("/proc/{pid}/task/{tid}");
+            found.extend(unless_gone(&task, real_time_thread(pid, tid, &task))?.flatten());
+        }
+    }
+    Ok(found)
+}
+
+/// What ends between the listing and the reading is no danger any more, and left out.
+fn unless_gone<T>(path: impl AsRef<Path>, found: Fact<T>) -> Fact<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(_) if !path.as_ref().exists() => Ok(None),
+        Err(reason) => Err(reason),
+    }
+}
+
+fn real_time_thread(pid: u32, tid: Tid, task: &str) -> Fact<Option<RealTimeThread>> {
+    let policy = sched::policy(tid).map_err(|error| Unknown(error.to_string()))?;
+    if !policy.is_real_time() {
+        return Ok(None);
+    }
+    let stat = read_as(format!("{task}/stat"), thread_stat)?;
+    Ok(Some(RealTimeThread {
+        pid,
+        tid,
+        policy,
+        affinity: sched::affinity(tid).map_err(|error| Unknown(error.to_string())),
+        name: stat.name,
+        processor: stat.processor,
+        of_kernel: stat.of_kernel,
+    }))
+}
+
+/// The threads of a process.
+pub fn threads_of(pid: u32) -> Fact<Vec<Tid>> {
+    let numbers = numbers_in(format!("/proc/{pid}/task"))?;
+    Ok(numbers.into_iter().map(|tid| Tid(tid as i32)).collect())
+}
+
+/// What `/proc/PID/task/TID/stat` says of a thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadStat {
+    /// Its name: at most 15 bytes, chosen by the thread, so it may hold anything.
+    pub name: String,
+    /// Whether it is the kernel's.
+    pub of_kernel: bool,
+    /// The processor it ran on last.
+    pub processor: usize,
+}
+
+/// One thread's `stat`. The name may hold parentheses and blanks, so it ends at the last `)`.
+#[must_use]
+pub fn thread_stat(stat: &str) -> Option<ThreadStat> {
     const PF_KTHREAD: u64 = 0x0020_0000;
-    fs::read_to_string(format!("/proc/{process}/stat"))
-        .ok()
-        .and_then(|stat| flags_in(&stat))
-        .is_some_and(|flags| flags & PF_KTHREAD != 0)
-}
-
-/// The flags in a stat line. The name before them may hold spaces and parentheses, so fields are counted after its end.
-fn flags_in(stat: &str) -> Option<u64> {
-    let (_, fields) = stat.rsplit_once(") ")?;
-    fields.split_ascii_whitespace().nth(6)?.parse().ok()
+    let (front, fields) = stat.rsplit_once(')')?;
+    let (_, name) = front.split_once('(')?;
+    // Fields are numbered from 1 in proc_pid_stat(5); the third is the first after the name.
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3);
+    Some(ThreadStat {
+        name: name.to_owned(),
+        of_kernel: field(9)?.parse::<u64>().ok()? & PF_KTHREAD != 0,
+        processor: field(39)?.parse().ok()?,
+    })
 }
 
 /// The process's locked memory in KiB, by `/proc/self/status`.
 #[must_use]
 pub fn locked_memory_kib() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let status = read("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmLck:"))?;
     line.split_ascii_whitespace().nth(1)?.parse().ok()
 }
@@ -127,25 +200,74 @@ pub fn locked_memory_kib() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use laxity_model::Service;
+    use proptest::prelude::*;
 
     #[test]
-    fn steal_is_the_eighth_number_of_each_processor() {
-        let stat = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 2 3 4 5 6 7 3 0 0\n";
-        assert_eq!(steal_in(stat, &[0, 1]), Some(Span::from_millis(110)));
-        assert_eq!(steal_in(stat, &[1]), Some(Span::from_millis(30)));
-        assert_eq!(steal_in(stat, &[2]), None);
+    fn steal_is_the_eighth_counter() {
+        let stat = "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 80 9 10\ncpu1 1 2\nintr 9\n";
+        assert_eq!(steal_ticks(stat), [(0, 80)]);
+        let of_each = steal_of_each().unwrap();
+        assert!(steal(&[of_each[0].0]).unwrap() >= of_each[0].1);
+        assert_eq!(steal(&[usize::MAX]), None);
     }
 
     #[test]
-    fn flags_are_found_after_a_name_with_parentheses() {
-        let stat = "17 (a) b (c)) S 2 0 0 0 -1 69238880 0 0";
-        assert_eq!(flags_in(stat), Some(69_238_880));
-        assert!(!is_kernel_thread(std::process::id() as i32));
-        assert!(is_kernel_thread(2), "process 2 is kthreadd");
+    fn a_thread_may_be_named_like_its_own_record() {
+        let tail = "S 1 2 3 4 5 2097152 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 17 1 50 1 0";
+        let stat = thread_stat(&format!("42 (a) R (b) {tail}")).unwrap();
+        assert_eq!((stat.name.as_str(), stat.processor), ("a) R (b", 1));
+        assert!(stat.of_kernel);
+        assert_eq!(thread_stat("42 (a) R 1 2"), None);
     }
 
     #[test]
-    fn the_own_threads_are_listed() {
-        assert!(threads_of(std::process::id() as i32).contains(&Tid::current()));
+    fn the_own_threads_are_listed_and_what_is_gone_is_an_error() {
+        let own = threads_of(std::process::id()).unwrap();
+        assert!(own.contains(&Tid::current()));
+        let nobody = threads_of(u32::MAX).unwrap_err();
+        assert!(nobody.to_string().contains("4294967295/task"), "{nobody}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error_unless_it_has_gone() {
+        let hidden = || Err::<(), _>(Unknown("hidden".to_owned()));
+        assert_eq!(unless_gone("/proc/self", hidden()), hidden().map(Some));
+        assert_eq!(unless_gone("/proc/4294967295", hidden()), Ok(None));
+    }
+
+    #[test]
+    fn who_outranks_a_slot() {
+        let thread = |name: &str, policy, of_kernel| RealTimeThread {
+            pid: 7,
+            tid: Tid(8),
+            name: name.to_owned(),
+            policy,
+            affinity: Ok(CpuSet::single(1)),
+            processor: 1,
+            of_kernel,
+        };
+        let deadline = Policy::Deadline {
+            runtime: Service::from_millis(1),
+            deadline: Span::from_millis(10),
+            period: Span::from_millis(10),
+        };
+        assert!(thread("rogue", Policy::Fifo(81), false).outranks(80, 1));
+        assert!(!thread("rogue", Policy::Fifo(80), false).outranks(80, 1));
+        assert!(!thread("rogue", Policy::Fifo(81), false).outranks(80, 0));
+        assert!(thread("rogue", deadline, false).outranks(99, 1));
+        assert!(thread("irq/24", Policy::Fifo(90), true).outranks(80, 1));
+        assert!(!thread("migration/1", Policy::Fifo(99), true).outranks(80, 1));
+        // Anyone may take that name; only the kernel's thread is exempt.
+        assert!(thread("migration/1", Policy::Fifo(99), false).outranks(80, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "(?s).{0,300}", word in "[A-Za-z0-9 ()\n-]{0,200}") {
+            for text in [&text, &word] {
+                let _ = (steal_ticks(text), thread_stat(text));
+            }
+        }
     }
 }

@@ -7,6 +7,8 @@ use std::mem;
 use laxity_model::policy::classes::Scheduling;
 use laxity_model::{Service, Span};
 
+use crate::os::cpuset::CpuSet;
+
 /// The calling thread's errno.
 #[must_use]
 pub fn errno() -> i32 {
@@ -244,10 +246,20 @@ impl Attributes {
             6 => Policy::Deadline {
                 runtime: Service::from_nanos(raw.sched_runtime),
                 deadline: Span::from_nanos(raw.sched_deadline),
-                period: Span::from_nanos(raw.sched_period),
+                // The kernel leaves the period out where it is the deadline.
+                period: Span::from_nanos(match raw.sched_period {
+                    0 => raw.sched_deadline,
+                    period => period,
+                }),
             },
             number => Policy::Unknown(number as u32),
         }
+    }
+
+    /// Whether children of a real-time thread start as ordinary threads.
+    #[must_use]
+    pub fn resets_on_fork(&self) -> bool {
+        self.0.sched_flags & FLAG_RESET_ON_FORK != 0
     }
 
     /// Gives them to a thread and reads them back.
@@ -295,88 +307,39 @@ pub fn set_policy_inherited(tid: Tid, policy: Policy) -> Result<(), SchedError> 
     Attributes::new(policy, false).apply(tid)
 }
 
-const CPUS: usize = libc::CPU_SETSIZE as usize;
-
-/// A set of processors, by the kernel's numbers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct CpuSet([u64; CPUS / 64]);
-
-impl CpuSet {
-    /// No processor.
-    pub const EMPTY: Self = Self([0; CPUS / 64]);
-    /// Every processor that the kernel may have; it takes this to mean *all that exist*.
-    pub const ALL: Self = Self([u64::MAX; CPUS / 64]);
-
-    /// With one processor.
-    #[must_use]
-    pub fn single(cpu: usize) -> Self {
-        let mut set = Self::EMPTY;
-        set.insert(cpu);
-        set
-    }
-
-    /// Adds a processor; numbers beyond the kernel's limit are ignored.
-    pub fn insert(&mut self, cpu: usize) {
-        if let Some(word) = self.0.get_mut(cpu / 64) {
-            *word |= 1 << (cpu % 64);
-        }
-    }
-
-    /// Whether it has the processor.
-    #[must_use]
-    pub fn contains(&self, cpu: usize) -> bool {
-        self.0
-            .get(cpu / 64)
-            .is_some_and(|word| word >> (cpu % 64) & 1 == 1)
-    }
-
-    /// The processors by number.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..CPUS).filter(|cpu| self.contains(*cpu))
-    }
-}
-
-impl fmt::Display for CpuSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, cpu) in self.iter().enumerate() {
-            write!(f, "{}{cpu}", if i == 0 { "" } else { "," })?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for CpuSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+/// More processors than any kernel is built for: a call fails if the mask is shorter than the kernel's own.
+type Mask = [u64; 65_536 / 64];
 
 /// The processors that a thread may run on.
 pub fn affinity(tid: Tid) -> Result<CpuSet, SchedError> {
-    let mut set = CpuSet::EMPTY;
-    // SAFETY: `set` has room for its size.
-    let result = unsafe {
-        libc::sched_getaffinity(
+    let mut mask: Mask = [0; 65_536 / 64];
+    // SAFETY: the kernel writes at most the stated number of bytes to `mask`, which is that large.
+    let bytes = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
             tid.0,
-            size_of::<CpuSet>(),
-            (&raw mut set).cast::<libc::cpu_set_t>(),
+            size_of::<Mask>(),
+            mask.as_mut_ptr(),
         )
     };
-    if result == -1 {
+    if bytes == -1 {
         return Err(SchedError::last("sched_getaffinity", tid, ""));
     }
-    Ok(set)
+    let is_in = |cpu: &usize| mask[cpu / 64] >> (cpu % 64) & 1 == 1;
+    Ok((0..8 * bytes as usize).filter(is_in).collect())
 }
 
-/// Says where a thread may run, and reads it back (all of [`CpuSet::ALL`] need not exist).
+/// Says where a thread may run, and reads it back.
 pub fn set_affinity(tid: Tid, set: &CpuSet) -> Result<(), SchedError> {
-    // SAFETY: `set` is as large as it says.
-    let result = unsafe { libc::sched_setaffinity(tid.0, size_of::<CpuSet>(), ptr_of(set)) };
-    if result == -1 {
-        return Err(SchedError::last("sched_setaffinity", tid, set));
+    let mut mask: Mask = [0; 65_536 / 64];
+    for cpu in set.iter() {
+        if let Some(word) = mask.get_mut(cpu / 64) {
+            *word |= 1 << (cpu % 64);
+        }
     }
+    set_mask(tid, &mask, set)?;
     let found = affinity(tid)?;
-    if *set == CpuSet::ALL || found == *set {
+    if found == *set {
         Ok(())
     } else {
         Err(SchedError::NoEffect {
@@ -388,8 +351,25 @@ pub fn set_affinity(tid: Tid, set: &CpuSet) -> Result<(), SchedError> {
     }
 }
 
-fn ptr_of(set: &CpuSet) -> *const libc::cpu_set_t {
-    std::ptr::from_ref(set).cast()
+/// Lets a thread run on every processor that its cpuset has.
+pub fn allow_all(tid: Tid) -> Result<(), SchedError> {
+    set_mask(tid, &[u64::MAX; 65_536 / 64], "all")
+}
+
+fn set_mask(tid: Tid, mask: &Mask, request: impl fmt::Display) -> Result<(), SchedError> {
+    // SAFETY: `mask` is as large as is said, and outlives the call, which reads it.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            tid.0,
+            size_of::<Mask>(),
+            mask.as_ptr(),
+        )
+    };
+    if result == -1 {
+        return Err(SchedError::last("sched_setaffinity", tid, request));
+    }
+    Ok(())
 }
 
 /// Gives a thread its policy and affinity back when dropped; if the thread has gone, nothing is to be done.
@@ -418,8 +398,8 @@ impl Restore {
 
     /// Where it will be allowed to run again.
     #[must_use]
-    pub fn affinity(&self) -> CpuSet {
-        self.affinity
+    pub fn affinity(&self) -> &CpuSet {
+        &self.affinity
     }
 }
 

@@ -2,22 +2,9 @@
 
 use std::io;
 
-use laxity_linux::doctor::machine::Processors;
 use laxity_linux::doctor::{DeadlineParameters, Failure};
-
-/// The first version of `struct sched_attr`.
-#[repr(C)]
-#[derive(Default)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime_ns: u64,
-    deadline_ns: u64,
-    period_ns: u64,
-}
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::sched::{self, Attributes, Policy, SchedError, Tid};
 
 /// The result of a call, as the doctor wants it.
 fn checked(result: libc::c_long) -> Result<(), Failure> {
@@ -28,43 +15,39 @@ fn checked(result: libc::c_long) -> Result<(), Failure> {
     Err(Failure::Errno(error.raw_os_error().unwrap_or_default()))
 }
 
-fn set_attr(mut attr: SchedAttr) -> Result<(), Failure> {
-    attr.size = size_of::<SchedAttr>() as u32;
-    // SAFETY: `attr` is as large as it says, and outlives the call, which reads it; 0 is the caller.
-    checked(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0u32) })
+fn set(policy: Policy, reset_on_fork: bool) -> Result<(), Failure> {
+    let attributes = Attributes::new(policy, reset_on_fork);
+    attributes.apply_unchecked(Tid::current()).map_err(failure)
+}
+
+fn failure(error: SchedError) -> Failure {
+    Failure::Errno(error.errno().unwrap_or_default())
 }
 
 pub(crate) fn set_fifo(priority: u8) -> Result<(), Failure> {
-    set_attr(SchedAttr {
-        policy: libc::SCHED_FIFO as u32,
-        priority: u32::from(priority),
-        ..SchedAttr::default()
-    })
+    set(Policy::Fifo(priority), false)
 }
 
 pub(crate) fn set_ordinary() -> Result<(), Failure> {
-    set_attr(SchedAttr::default())
+    set(Policy::Other { nice: 0 }, false)
 }
 
 pub(crate) fn set_deadline(asked: DeadlineParameters, reset_on_fork: bool) -> Result<(), Failure> {
-    set_attr(SchedAttr {
-        policy: 6,
-        flags: u64::from(reset_on_fork),
-        runtime_ns: asked.runtime.as_nanos(),
-        deadline_ns: asked.deadline.as_nanos(),
-        period_ns: asked.period.as_nanos(),
-        ..SchedAttr::default()
-    })
+    let DeadlineParameters {
+        runtime,
+        deadline,
+        period,
+    } = asked;
+    let policy = Policy::Deadline {
+        runtime,
+        deadline,
+        period,
+    };
+    set(policy, reset_on_fork)
 }
 
-pub(crate) fn set_affinity(processors: &Processors) -> Result<(), Failure> {
-    let mut mask = [0u64; 1024];
-    for cpu in processors.iter().map(usize::from) {
-        mask[cpu / 64] |= 1 << (cpu % 64);
-    }
-    let bytes = size_of_val(&mask);
-    // SAFETY: `mask` has `bytes` bytes and outlives the call, which reads it.
-    checked(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, bytes, mask.as_ptr()) })
+pub(crate) fn set_affinity(cpus: &CpuSet) -> Result<(), Failure> {
+    sched::set_affinity(Tid::current(), cpus).map_err(failure)
 }
 
 pub(crate) fn lock_memory() -> Result<(), Failure> {
@@ -129,12 +112,6 @@ pub(crate) fn set_limit(resource: Resource, soft: u64) -> Result<(), Failure> {
     limit.rlim_max = limit.rlim_max.max(soft);
     // SAFETY: `limit` outlives the call, which reads it.
     checked(unsafe { libc::setrlimit(resource, &raw const limit) }.into())
-}
-
-/// The caller's thread id.
-pub(crate) fn thread_id() -> u32 {
-    // SAFETY: takes nothing, returns a plain number.
-    unsafe { libc::gettid() }.unsigned_abs()
 }
 
 /// Makes a process about to be started root of a user namespace of its own.

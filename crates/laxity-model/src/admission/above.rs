@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Keeps, ProcessorSupply, SlotSupply};
-use crate::program::{Work, outranks};
+use crate::program::{Work, outranking};
 use crate::{ActivityId, Enforcer, Grade, Placement, Program, Reservation, Service, Span};
 
 /// Gaps are looked for up to this many periods.
@@ -26,9 +26,9 @@ pub(super) struct Above {
 
 impl Above {
     pub(super) fn of(program: &Program, processor: &ProcessorSupply, slots: &SlotSupply) -> Self {
-        let foreign = processor.outranking.iter();
+        let foreign = outranking(&processor.outranking).into_iter();
         let mut this = Self {
-            interfering: foreign.map(|name| (None, outranks(name))).collect(),
+            interfering: foreign.map(|clause| (None, clause)).collect(),
             ..Self::default()
         };
         for (id, activity) in program.numbered() {

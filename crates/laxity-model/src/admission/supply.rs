@@ -42,8 +42,8 @@ pub struct ProcessorSupply {
     pub processor: ProcessorId,
     /// Time slots.
     pub slots: Result<SlotSupply, String>,
-    /// Threads that are not ours and rank above a slot's occupant here, by name.
-    pub outranking: Vec<String>,
+    /// Threads that are not ours and rank above a slot's occupant here, by name; or why it cannot be seen who they are.
+    pub outranking: Result<Vec<String>, String>,
 }
 
 /// Time slots on a processor.
@@ -72,7 +72,7 @@ impl SlotSupply {
         let on = |processor| ProcessorSupply {
             processor: ProcessorId(processor),
             slots: Ok(self.clone()),
-            outranking: Vec::new(),
+            outranking: Ok(Vec::new()),
         };
         (0..processors).map(on).collect()
     }

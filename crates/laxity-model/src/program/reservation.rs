@@ -159,16 +159,22 @@ impl Grade {
         }
     }
 
-    /// The grade of slots, if these threads of others outrank them and nobody else does.
+    /// The grade of slots, if these threads of others outrank them and nobody else does; or why it cannot be seen who does.
     #[must_use]
-    pub fn outranked_by(strangers: &[String]) -> Self {
-        Self::despite(strangers.iter().map(outranks))
+    pub fn outranked_by(strangers: &Result<Vec<String>, String>) -> Self {
+        Self::despite(outranking(strangers).into_iter())
     }
 }
 
-/// A clause on somebody who is not of the program.
-pub(crate) fn outranks(stranger: &String) -> String {
-    format!("`{stranger}` outranks the slots")
+/// A clause on each who is not of the program, or on why it cannot be seen who there is.
+pub(crate) fn outranking(strangers: &Result<Vec<String>, String>) -> Vec<String> {
+    match strangers {
+        Ok(strangers) => strangers
+            .iter()
+            .map(|stranger| format!("`{stranger}` outranks the slots"))
+            .collect(),
+        Err(why) => Vec::from([format!("cannot see who outranks the slots: {why}")]),
+    }
 }
 
 impl fmt::Display for Grade {

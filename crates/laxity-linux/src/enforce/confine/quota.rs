@@ -8,7 +8,6 @@ use laxity_model::enforce::ranks;
 use laxity_model::enforce::slots::MOST_SHARE_PPM;
 
 use super::group::{ConfineError, Group, Hierarchy};
-use crate::os::proc;
 use crate::os::sched::{Attributes, Policy, SchedError, Tid};
 
 /// The least quota that the kernel takes, in microseconds.
@@ -103,11 +102,5 @@ impl FairQuota {
             }
         }
         Ok(())
-    }
-
-    /// The threads of a process, to be asked for again when it may have started more.
-    #[must_use]
-    pub fn threads(process: i32) -> Vec<Tid> {
-        proc::threads_of(process)
     }
 }

@@ -15,7 +15,8 @@ use super::{DispatcherStart, Timing, spawn};
 use crate::host::port::Ports;
 use crate::host::run::Run;
 use crate::os::clock;
-use crate::os::sched::{self, CpuSet, Policy, Restore, Tid};
+use crate::os::cpuset::CpuSet;
+use crate::os::sched::{self, Policy, Restore, Tid};
 use crate::os::signals;
 
 /// How often there is a slot,

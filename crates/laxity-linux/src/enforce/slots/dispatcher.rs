@@ -19,9 +19,10 @@ use crate::enforce::witness;
 use crate::host::run::Run;
 use crate::host::thread::{message, prefault_stack};
 use crate::os::clock;
+use crate::os::cpuset::CpuSet;
 use crate::os::futex;
 use crate::os::futex::Woken;
-use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
+use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::usage::ThreadUsage;
 
 /// What a dispatcher needs to begin. The bindings are in the order of the table's owners.
