@@ -1,13 +1,16 @@
 //! Scenarios on this machine: one run after another, at the load that the scenario asks for.
 
+use std::collections::BTreeMap;
+
 use laxity_linux::signals::Watch;
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::{Host, HostError, Priority, Span};
 
 use super::commands;
-use super::compose::{Composed, RunSpec, compose};
+use super::compose::{Composed, RunSpec, compose, compose_each};
 use super::schedule::{PlannedRun, schedule};
-use super::{NotRun, Progress, RunDone, RunError, done, trace_names};
+use super::{NotRun, Progress, RunDone, RunError, done, names};
+use crate::observe::observe;
 use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
 
 /// Receivers in the two runs from which the load of one is told.
@@ -23,8 +26,8 @@ pub struct LiveRuns {
     pub runs: Vec<RunDone>,
     /// Variants that Linux, or this machine, cannot run.
     pub skipped: Vec<NotRun>,
-    /// Receivers besides the first in each modem.
-    pub further_receivers: usize,
+    /// Receivers in each modem, by its name.
+    pub receivers: BTreeMap<String, u32>,
     /// What the host calls itself.
     pub host: String,
 }
@@ -43,20 +46,14 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
     let watch = Watch::begin();
     let mut host = host(resolved)?;
     progress.begin(planned.len());
-    let further_receivers = match resolved.variants.iter().find_map(|v| v.devices.first()) {
-        Some(device) => {
-            progress.prepare("calibrating the load");
-            calibrate(&mut host, resolved, device)?
-        }
-        None => 0,
-    };
+    let further = calibrate_each(&mut host, resolved, progress)?;
     let mut runs = Vec::new();
     for planned in planned {
         if let Some(signal) = watch.caught() {
             return Err(RunError::Interrupted(signal));
         }
         progress.run(&resolved.variants[planned.variant].name, planned.repeat);
-        runs.push(run_one(&mut host, resolved, planned, further_receivers)?);
+        runs.push(run_one(&mut host, resolved, planned, &further)?);
     }
     progress.end();
     let skipped = resolved
@@ -71,7 +68,10 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
     Ok(LiveRuns {
         runs,
         skipped: skipped.collect(),
-        further_receivers,
+        receivers: further
+            .into_iter()
+            .map(|(name, further)| (name, further as u32 + 1))
+            .collect(),
         host: host.describe(),
     })
 }
@@ -92,25 +92,41 @@ fn run_one(
     host: &mut LiveHost,
     resolved: &Resolved,
     planned: PlannedRun,
-    further_receivers: usize,
+    further: &BTreeMap<String, usize>,
 ) -> Result<RunDone, RunError> {
     let variant = &resolved.variants[planned.variant];
     let wrong = |error| RunError::of(error, variant);
-    let spec = RunSpec {
+    let spec = |device: &ResolvedDevice| RunSpec {
         seed: resolved.seed + u64::from(planned.repeat),
         mss_bytes: resolved.mss_bytes,
-        further_receivers,
+        further_receivers: further.get(&device.name).copied().unwrap_or(0),
         start: planned.start,
         gaps_only: planned.gaps_only,
     };
     let composed =
-        compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
-    let names = trace_names(&composed);
+        compose_each(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
+    let names = names(&composed, resolved, planned);
     let Composed { program, probes } = composed;
     let commands = commands::start(variant, host.config()).map_err(wrong)?;
     let record = host.run(program, planned.length).map_err(wrong)?;
     drop(commands);
-    Ok(done(planned, resolved, names, probes, record))
+    Ok(done(planned, names, probes, record))
+}
+
+/// How many receivers besides the first make up the load of each device, by its name.
+fn calibrate_each(
+    host: &mut LiveHost,
+    resolved: &Resolved,
+    progress: &mut dyn Progress,
+) -> Result<BTreeMap<String, usize>, RunError> {
+    let mut further = BTreeMap::new();
+    for device in resolved.variants.iter().flat_map(|v| &v.devices) {
+        if !further.contains_key(&device.name) {
+            progress.prepare("calibrating the load");
+            further.insert(device.name.clone(), calibrate(host, resolved, device)?);
+        }
+    }
+    Ok(further)
 }
 
 /// How many receivers besides the first make up the load that the device asks for, on this machine as it is now.
@@ -176,8 +192,9 @@ fn measure_share(
     let composed = compose(&variant, resolved.host.processors, &length, spec).map_err(wrong)?;
     let Composed { program, probes } = composed;
     let record = host.run(program, CALIBRATION_RUN).map_err(wrong)?;
-    let seen = super::observe::observe(&record, &probes);
-    let Some((service, span)) = seen.connected.filter(|(_, span)| !span.is_zero()) else {
+    let seen = observe(&record, &probes);
+    let connected = seen.first().and_then(|modem| modem.connected);
+    let Some((service, span)) = connected.filter(|(_, span)| !span.is_zero()) else {
         return Err(wrong(HostError::Failed(
             "the driver was never called".into(),
         )));

@@ -2,30 +2,29 @@
 //!
 //! * [`tasks`]: what runs beside the devices; [`compose`]: a variant as a program.
 //! * [`schedule`]: which runs, in which order; [`live`], [`twin`]: how each host is set up and used.
-//! * [`observe`]: from events to observations; [`aggregate`]: from runs to results and verdicts.
+//! * `figures`: the figures of one component; [`aggregate`]: from runs to results and verdicts.
 
 pub mod aggregate;
 pub mod commands;
 pub mod compose;
 pub mod conclude;
+mod figures;
 pub mod live;
-pub mod observe;
 pub mod plan;
 pub mod schedule;
 pub mod tasks;
 pub mod twin;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use laxity_devices::modem::Report;
-use laxity_model::{HostError, RunRecord};
+use laxity_model::{HostError, Mark, RunRecord};
 
 use crate::evidence::results::RunResults;
-use crate::evidence::trace::{Trace, TraceActivity, TraceMark};
+use crate::evidence::trace::Trace;
+use crate::observe::{Observation, Probes, observe};
 use crate::scenario::{Resolved, ResolvedVariant};
-use compose::{Composed, Probes};
+use compose::Composed;
 use conclude::Circumstances;
-use observe::Seen;
 use schedule::PlannedRun;
 
 /// So many events of a run are kept for its trace: the last ones. Everything is observed, whatever is kept.
@@ -37,10 +36,8 @@ pub struct RunDone {
     pub planned: PlannedRun,
     /// What the host handed back; its events are in the trace, if that was kept.
     pub record: RunRecord,
-    /// What was seen of it.
-    pub seen: Seen,
-    /// The modem's own account.
-    pub report: Option<Arc<Report>>,
+    /// What was seen of each component, in the order of the probes.
+    pub observations: Vec<Observation>,
     /// Where things were.
     pub probes: Probes,
     /// Its events, for the first run of each variant.
@@ -163,7 +160,7 @@ pub fn run(
             let circumstances = Circumstances {
                 host: made.host,
                 live: true,
-                receivers: made.further_receivers as u32 + 1,
+                receivers: made.receivers,
                 notices,
             };
             (made.runs, made.skipped, circumstances)
@@ -177,7 +174,7 @@ pub fn run(
                 Circumstances {
                     host,
                     live: false,
-                    receivers: 1,
+                    receivers: BTreeMap::new(),
                     notices,
                 },
             )
@@ -200,62 +197,32 @@ fn admit(resolved: &Resolved, on: On) -> Result<(), RunError> {
     }
 }
 
-/// The names of a program's activities and events, before the host takes it.
-fn trace_names(composed: &Composed) -> (Vec<TraceActivity>, Vec<TraceMark>) {
-    let activities = composed
-        .program
-        .activities
-        .iter()
-        .map(|activity| TraceActivity {
-            name: activity.name.clone(),
-            processor: activity.processor.0,
-        });
-    let level = composed
-        .probes
-        .modem
-        .as_ref()
-        .map(|modem| usize::from(modem.marks.call_end.0));
-    let marks = composed
-        .program
-        .marks
-        .iter()
-        .enumerate()
-        .map(|(index, name)| TraceMark {
-            name: name.clone(),
-            is_level: level == Some(index),
-        });
-    (activities.collect(), marks.collect())
+/// The trace of a run without its events: the names, before the host takes the program.
+fn names(composed: &Composed, resolved: &Resolved, planned: PlannedRun) -> Trace {
+    let modems = composed.probes.modems();
+    let levels: Vec<Mark> = modems.map(|m| m.installed.marks.call_end).collect();
+    let name = &resolved.variants[planned.variant].name;
+    Trace::of(&composed.program, name, &levels)
 }
 
 /// Takes a run's record apart: what was seen, and the trace if it is kept.
-fn done(
-    planned: PlannedRun,
-    resolved: &Resolved,
-    names: (Vec<TraceActivity>, Vec<TraceMark>),
-    probes: Probes,
-    mut record: RunRecord,
-) -> RunDone {
-    let seen = observe::observe(&record, &probes);
+fn done(planned: PlannedRun, names: Trace, probes: Probes, mut record: RunRecord) -> RunDone {
+    let observations = observe(&record, &probes);
     let mut events = std::mem::take(&mut record.events);
     let all = events.len();
     let left_out = events.drain(..all.saturating_sub(TRACED_EVENTS)).count();
     let first = events.first().map_or(record.start, |event| event.at);
     let trace = (planned.repeat == 0).then(|| Trace {
-        name: resolved.variants[planned.variant].name.clone(),
-        processors: resolved.host.processors,
-        activities: names.0,
-        marks: names.1,
         start: if left_out > 0 { first } else { record.start },
         end: record.end,
         events,
         events_lost: record.events_lost,
+        ..names
     });
-    let report = probes.modem.as_ref().map(|modem| Arc::clone(&modem.report));
     RunDone {
         planned,
         record,
-        seen,
-        report,
+        observations,
         probes,
         trace,
     }

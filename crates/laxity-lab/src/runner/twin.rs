@@ -8,7 +8,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::compose::{RunSpec, compose};
 use super::schedule::{PlannedRun, schedule};
-use super::{NotRun, Progress, RunDone, RunError, done, trace_names};
+use super::{NotRun, Progress, RunDone, RunError, done, names};
 use crate::scenario::{Profile as ProfileName, Resolved};
 
 /// The twin that a scenario names.
@@ -75,8 +75,8 @@ fn run_one(resolved: &Resolved, planned: PlannedRun) -> Result<RunDone, RunError
     let wrong = |error| RunError::of(error, variant);
     let composed =
         compose(variant, resolved.host.processors, &resolved.run, spec).map_err(wrong)?;
-    let names = trace_names(&composed);
+    let names = names(&composed, resolved, planned);
     let mut twin = Twin::new(profile(resolved.host.profile));
     let record = twin.run(composed.program, planned.length).map_err(wrong)?;
-    Ok(done(planned, resolved, names, composed.probes, record))
+    Ok(done(planned, names, composed.probes, record))
 }

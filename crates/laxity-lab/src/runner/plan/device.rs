@@ -100,11 +100,12 @@ pub(super) fn of(
     admission: &Admission,
     supply: &Supply,
 ) -> Result<Option<DevicePlan>, Overflow> {
-    let (Some(modem), Some(device)) = (&outline.probes.modem, connected()) else {
+    let mut modems = outline.probes.modems();
+    let (Some(modem), None, Some(device)) = (modems.next(), modems.next(), connected()) else {
         return Ok(None);
     };
     let mut requests = admission.requests.iter();
-    let Some(request) = requests.find(|request| request.activity == modem.driver) else {
+    let Some(request) = requests.find(|request| request.activity == modem.installed.driver) else {
         return Ok(None);
     };
     let kernel = supply.deadline.as_ref();

@@ -27,10 +27,11 @@ use laxity_model::{Enforcer, HostError, Service, Span};
 use laxity_sim::Twin;
 use serde::Serialize;
 
-use super::compose::{Composed, Probes, RunSpec, compose};
+use super::compose::{Composed, RunSpec, compose};
 use super::{On, Progress, RunError, twin};
+use crate::observe::Probes;
 use crate::plan::FILE_VERSION;
-use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind};
+use crate::scenario::{Resolved, ResolvedVariant, Start};
 
 /// The interval between two calls of a connected modem's driver, on average (Jones, Saroiu §6.2.1).
 const MODEM_PERIOD: Span = Span::from_micros(12_500);
@@ -71,7 +72,7 @@ pub struct VariantPlan {
     pub activities: Vec<ActivityPlan>,
     /// The activity that is closest to its deadline or furthest behind it, and who takes most of its time.
     pub bottleneck: Option<String>,
-    /// Whether the modem's reservation serves it, if it has one; see [`Plan::bounded`].
+    /// Whether the only modem's reservation serves it, if it has one; see [`Plan::bounded`].
     pub device: Option<DevicePlan>,
 }
 
@@ -257,7 +258,8 @@ fn outline(resolved: &Resolved, variant: &ResolvedVariant) -> Result<Outline, Ru
         compose(variant, resolved.host.processors, &resolved.run, spec)
             .map_err(|error| RunError::of(error, variant))?;
     let mut demand = Demand::of(&program);
-    if let (Some(modem), Some(device)) = (&probes.modem, variant.devices.first()) {
+    for (modem, device) in probes.modems().zip(&variant.devices) {
+        let modem = &modem.installed;
         let share = u64::from(device.load.share.ppm);
         let service =
             Span::from_nanos(MODEM_PERIOD.as_nanos() * share / 1_000_000).as_full_service();
@@ -278,17 +280,12 @@ fn outline(resolved: &Resolved, variant: &ResolvedVariant) -> Result<Outline, Ru
             },
         );
     }
-    let periodic = variant.tasks.iter().find_map(|task| match task.kind {
-        TaskKind::Periodic {
-            period, service, ..
-        } => Some(Work {
-            service: service + WAKE_UP,
-            period,
-        }),
-        _ => None,
-    });
-    if let (Some((cothread, _)), Some(work)) = (probes.cothread, periodic) {
-        demand = demand.with_work(cothread, work);
+    for task in probes.periodic() {
+        let work = Work {
+            service: task.service + WAKE_UP,
+            period: task.period,
+        };
+        demand = demand.with_work(task.activity, work);
     }
     Ok(Outline { demand, probes })
 }
