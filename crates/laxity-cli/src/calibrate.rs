@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use laxity_lab::machine_file::{self, meaning};
 use laxity_lab::scenario::units::format_span;
 use laxity_linux::calibrate::{self as measure, CalibrateError, Calibration, Settings, calibrate};
-use laxity_linux::sched::{self, Tid};
+use laxity_linux::os::sched::{self, Tid};
 use laxity_model::Span;
 use laxity_model::enforce::machine::Figure;
 use laxity_model::enforce::machine::Machine;

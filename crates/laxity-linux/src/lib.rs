@@ -2,28 +2,13 @@
 #![allow(unsafe_code)]
 
 pub mod calibrate;
-pub mod clock;
-pub mod command;
-pub mod confine;
-pub mod deadline;
 pub mod doctor;
-pub mod event_log;
-pub mod futex;
-pub mod guardian;
-mod holding;
+pub mod enforce;
 pub mod host;
-pub mod memory;
-pub mod proc;
-pub mod rights;
-pub mod sched;
-pub mod signals;
-pub mod slots;
-mod supply;
-pub mod usage;
-pub mod witness;
+pub mod os;
 
-pub use deadline::ThreadReservation;
-pub use event_log::{EventLog, EventReader};
+pub use enforce::deadline::ThreadReservation;
+pub use enforce::witness::WitnessConfig;
+pub use host::supply::supply;
 pub use host::{LiveConfig, LiveHost};
-pub use supply::supply;
-pub use witness::WitnessConfig;
+pub use os::event_log::{EventLog, EventReader};

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use laxity_linux::calibrate::{CalibrateError, Calibration, DISTURBED, Progress, Settings};
 use laxity_linux::calibrate::{PRIORITIES, calibrate};
-use laxity_linux::rights::{self, LiveTest, Right};
-use laxity_linux::sched::{self, CpuSet, Policy, Tid};
-use laxity_linux::{clock, proc};
+use laxity_linux::os::clock;
+use laxity_linux::os::proc;
+use laxity_linux::os::rights::{self, LiveTest, Right};
+use laxity_linux::os::sched::{self, CpuSet, Policy, Tid};
 use laxity_model::Span;
 use laxity_model::enforce::machine::Figure;
 
@@ -117,7 +118,7 @@ fn a_signal_ends_it_and_leaves_nothing() {
         return;
     };
     // Another watcher keeps the signal from ending the process once the calibration's own is over.
-    let watch = laxity_linux::signals::Watch::begin();
+    let watch = laxity_linux::os::signals::Watch::begin();
     let before = footprint();
     let raised = AtomicBool::new(false);
     let error = calibrate(&quick(), &mut |step| {

@@ -6,8 +6,8 @@
 mod common;
 
 use laxity_conformance::{Tolerance, cases};
-use laxity_linux::rights::{self, Right};
-use laxity_linux::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
+use laxity_linux::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
+use laxity_linux::os::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::policy::slots::PlanCosts;
 use laxity_model::{ProcessorId, Service, Span};

@@ -6,9 +6,11 @@ mod common;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use laxity_linux::rights::{self, LiveTest, Right};
-use laxity_linux::sched::{self, CpuSet, Policy, Tid};
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig, clock, signals};
+use laxity_linux::os::clock;
+use laxity_linux::os::rights::{self, LiveTest, Right};
+use laxity_linux::os::sched::{self, CpuSet, Policy, Tid};
+use laxity_linux::os::signals;
+use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, Event, EventKind, Grade, Host, HostError, Instant,
     Outside, Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest, RunEnd,
@@ -84,11 +86,11 @@ fn footprint() -> (Policy, CpuSet, usize, Option<u64>) {
     (
         sched::policy(own).expect("own policy"),
         sched::affinity(own).expect("own affinity"),
-        laxity_linux::proc::threads_of(std::process::id() as i32)
+        laxity_linux::os::proc::threads_of(std::process::id() as i32)
             .into_iter()
             .filter(|tid| sched::policy(*tid).is_ok_and(Policy::is_real_time))
             .count(),
-        laxity_linux::proc::locked_memory_kib(),
+        laxity_linux::os::proc::locked_memory_kib(),
     )
 }
 
@@ -705,7 +707,7 @@ mod reservations {
         let Some((_turn, mut host)) = live() else {
             return;
         };
-        let mut stranger = laxity_linux::command::RunningCommand::start(
+        let mut stranger = laxity_linux::host::command::RunningCommand::start(
             std::process::Command::new("sleep").arg("1000"),
         )
         .expect("sleep starts");

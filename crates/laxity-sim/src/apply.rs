@@ -1,5 +1,6 @@
 //! Doing what a step asks for.
 
+use laxity_model::policy::Policy;
 use laxity_model::{EventKind, Instant, Service, Step};
 
 use crate::activity::{Class, Waiting};
@@ -146,7 +147,7 @@ impl Machine {
                 Some(EventKind::DeferredExit)
             }
             Class::Thread => {
-                processor.bands.leave(activity, now);
+                processor.bands.leave(activity.into(), now);
                 processor.thread = None;
                 processor.reserved = None;
                 None
@@ -168,7 +169,7 @@ impl Machine {
         if state.class == Class::Thread {
             let processor = &mut self.processors[usize::from(state.processor)];
             if processor.reserved != Some(activity) {
-                processor.bands.yield_now(activity, self.now);
+                processor.bands.yield_now(activity.into(), self.now);
                 processor.undecided = true;
                 state.yielded = true;
             }

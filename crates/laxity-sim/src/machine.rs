@@ -1,6 +1,7 @@
 //! The machine: its state, its clock, and the loop that goes from instant to instant.
 
-use laxity_model::policy::bands::WaitEnd;
+use laxity_model::policy::Policy;
+use laxity_model::policy::bands::{Arrival, WaitEnd};
 use laxity_model::{ActivityId, Body, Event, EventKind, Instant, ProcessorId, RunEnd, RunRecord};
 
 use crate::activity::{ActivityState, Class, Waiting};
@@ -98,7 +99,11 @@ impl Machine {
                 Class::Deferred => self.queue_deferred(activity),
                 Class::External => self.timers.set(activity, self.now),
                 Class::Thread if self.state(activity).is_confined() => {}
-                Class::Thread => self.processors[processor].bands.start(activity, self.now),
+                Class::Thread => self.processors[processor].bands.enter(
+                    activity.into(),
+                    Arrival::Start,
+                    self.now,
+                ),
             }
         }
         for processor in 0..self.processors.len() {
@@ -206,7 +211,9 @@ impl Machine {
                 let confined = state.is_confined();
                 let processor = &mut self.processors[usize::from(state.processor)];
                 if !confined {
-                    processor.bands.wake(activity, end, now);
+                    processor
+                        .bands
+                        .enter(activity.into(), Arrival::Wake(end), now);
                 }
                 processor.undecided = true;
                 self.record(EventKind::Wake, activity, [meant_at.as_nanos(), 0]);

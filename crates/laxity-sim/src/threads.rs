@@ -1,5 +1,7 @@
 //! Who runs on a processor: interrupts, then deferred calls, then reservations, then the priority bands.
 
+use laxity_model::policy::Policy;
+use laxity_model::policy::bands::Arrival;
 use laxity_model::{EventKind, Instant, Outside, Priority, ReservationRequest};
 
 use crate::fault::Fault;
@@ -69,7 +71,7 @@ impl Machine {
         let place = &mut self.processors[processor];
         let Some(slots) = &place.slots else {
             let decision = place.bands.decide(self.now);
-            return (decision.thread, decision.until);
+            return (decision.who.map(|who| who as u16), decision.until);
         };
         let threads_above = self.profile.threads_above.map(Priority::level);
         let is_outranked = threads_above.is_some_and(|level| place.bands.highest() >= Some(level));
@@ -79,7 +81,7 @@ impl Machine {
         });
         if place.reserved != holder {
             if let Some(former) = place.reserved {
-                place.bands.has_run(former, self.now);
+                place.bands.has_run(former.into(), self.now);
             }
             place.reserved = holder;
         }
@@ -88,7 +90,7 @@ impl Machine {
             (holder, Instant::MAX)
         } else {
             let decision = place.bands.decide(self.now);
-            (decision.thread, decision.until)
+            (decision.who.map(|who| who as u16), decision.until)
         }
     }
 
@@ -176,8 +178,10 @@ impl Machine {
         let processor = &mut self.processors[usize::from(state.processor)];
         processor.undecided = true;
         match outside {
-            Outside::Confined => processor.bands.leave(activity, now),
-            Outside::Timesharing(priority) => processor.bands.set_priority(activity, priority, now),
+            Outside::Confined => processor.bands.leave(activity.into(), now),
+            Outside::Timesharing(priority) => {
+                processor.bands.set_priority(activity.into(), priority, now);
+            }
         }
         let owner = processor.slots.as_ref().and_then(|slots| slots.owner);
         if owner == Some(activity) {
@@ -207,9 +211,11 @@ impl Machine {
             let processor = &mut self.processors[usize::from(state.processor)];
             processor.undecided = true;
             match outside {
-                Outside::Confined => processor.bands.resume(activity, now),
+                Outside::Confined => processor.bands.enter(activity.into(), Arrival::Resume, now),
                 Outside::Timesharing(_) => {
-                    processor.bands.set_priority(activity, state.priority, now);
+                    processor
+                        .bands
+                        .set_priority(activity.into(), state.priority, now);
                 }
             }
         }

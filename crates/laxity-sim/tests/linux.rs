@@ -10,8 +10,7 @@ use laxity_model::{
     Span, Step,
 };
 use laxity_sim::Twin;
-use laxity_sim::linux::{Policy, RunQueue, Server, Slices, Witness};
-use proptest::prelude::*;
+use laxity_sim::linux::Witness;
 
 const TICK: Span = Span::from_millis(4);
 
@@ -42,49 +41,6 @@ fn service(record: &RunRecord, who: ActivityId) -> Service {
 }
 
 #[test]
-fn fifo_runs_the_first_until_it_blocks_and_a_preempted_one_goes_on_first() {
-    let policies = [Policy::Fifo(50), Policy::Fifo(50), Policy::Fifo(60)];
-    let mut queue = RunQueue::new(Slices::usual(TICK, 2), &policies);
-    for thread in 0..2 {
-        queue.enter(thread, ms(0));
-    }
-    assert_eq!(queue.choose(ms(0)), Some(0));
-    queue.enter(2, ms(1));
-    assert_eq!(queue.choose(ms(1)), Some(2));
-    queue.leave(2, ms(2));
-    assert_eq!(queue.choose(ms(2)), Some(0), "preemption costs no turn");
-    for tick in 1..100 {
-        queue.tick(ms(4 * tick));
-    }
-    assert_eq!(queue.choose(ms(400)), Some(0), "and no slice ends");
-    queue.give_way(0, ms(401));
-    assert_eq!(queue.choose(ms(401)), Some(1));
-    queue.set_policy(0, Policy::Fifo(40), ms(402));
-    queue.set_policy(1, Policy::Fifo(40), ms(403));
-    assert_eq!(
-        queue.choose(ms(403)),
-        Some(1),
-        "whose priority falls goes before his new equals"
-    );
-}
-
-#[test]
-fn round_robin_goes_round_in_slices_of_whole_ticks() {
-    let policies = [Policy::RoundRobin(50); 3];
-    let mut queue = RunQueue::new(Slices::usual(TICK, 2), &policies);
-    (0..3).for_each(|thread| queue.enter(thread, ms(0)));
-    let mut turns = Vec::new();
-    for tick in 1..=75 {
-        let running = queue.choose(ms(4 * tick - 4));
-        if turns.last().is_none_or(|(who, _)| *who != running) {
-            turns.push((running, 4 * tick - 4));
-        }
-        queue.tick(ms(4 * tick));
-    }
-    assert_eq!(turns, [(Some(0), 0), (Some(1), 100), (Some(2), 200)]);
-}
-
-#[test]
 fn the_fair_class_shares_by_weight() {
     let mut program = Program::new(1);
     // Nice 0, 4 and −4; and one that is idle.
@@ -100,33 +56,6 @@ fn the_fair_class_shares_by_weight() {
             got.abs_diff(expected) <= 8_000,
             "priority {level}: {got} of {expected} us"
         );
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Nobody who is always ready is ever ahead of its share by more than a tick and a slice of all, or behind by more than that for each
-    /// other.
-    #[test]
-    fn nobody_falls_behind_its_share(nices in prop::collection::vec(-10..10_i8, 1..8), ticks in 20..200_u64) {
-        let policies: Vec<Policy> = nices.iter().map(|nice| Policy::Fair { nice: *nice }).collect();
-        let slices = Slices::usual(TICK, 2);
-        let mut queue = RunQueue::new(slices, &policies);
-        (0..).zip(&policies).for_each(|(thread, _)| queue.enter(thread, ms(0)));
-        let mut received = vec![0_u64; policies.len()];
-        for tick in 1..=ticks {
-            let running = queue.choose(ms(4 * tick - 4)).expect("all are ready");
-            received[usize::from(running)] += 4;
-            queue.tick(ms(4 * tick));
-        }
-        let weight = |nice: i8| 1.25_f64.powi(-i32::from(nice));
-        let load: f64 = nices.iter().map(|nice| weight(*nice)).sum();
-        for (nice, received) in nices.iter().zip(received) {
-            let share = weight(*nice) / load * (4 * ticks) as f64;
-            // The kernel's weights are 1.25 to the power of the nice value to within 2 %.
-            let slack = 8.0 * nices.len() as f64 + 0.03 * share;
-            prop_assert!((received as f64 - share).abs() <= slack, "nice {}: {} ms of {}", nice, received, share);
-        }
     }
 }
 
@@ -297,27 +226,6 @@ fn the_kernel_s_rule_refuses_what_two_processors_do_not_have() {
     let refused = Twin::linux(&free(), 1).run(program, Span::from_millis(10));
     let text = refused.expect_err("2.1 of 1.8 processors").to_string();
     assert!(text.contains("holder") && text.contains("EBUSY"), "{text}");
-}
-
-#[test]
-fn a_server_that_owes_waits_as_many_periods_as_it_owes() {
-    let reservation = Reservation::new(Service::from_millis(1), Span::from_millis(10));
-    let mut server = Server::new(reservation.expect("a reservation"), ms(0));
-    server.charge(Service::from_micros(4_800));
-    assert!(server.look(ms(5)));
-    server.replenish(ms(10));
-    assert_eq!(
-        (server.deadline(), server.left()),
-        (ms(50), Service::from_micros(200))
-    );
-    // A sleeper comes back in time to go on, or too late: then it begins anew.
-    server.wake(ms(48));
-    assert_eq!(server.deadline(), ms(50));
-    server.wake(ms(49));
-    assert_eq!(
-        (server.deadline(), server.left()),
-        (ms(59), Service::from_millis(1))
-    );
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn without_a_machine_nothing_is_predicted() {
 
 #[test]
 fn the_twin_is_told_the_live_host_s_own_numbers() {
-    use laxity_linux::slots;
+    use laxity_linux::enforce::slots;
     use laxity_sim::linux;
     assert_eq!(linux::CHARGE_PER_SLOT, slots::CHARGE_PER_SLOT);
     assert_eq!(linux::SHORTEST_SLOT, slots::SHORTEST_SLOT);

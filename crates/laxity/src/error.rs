@@ -3,9 +3,9 @@
 use std::error::Error as _;
 use std::fmt;
 
-use laxity_linux::deadline::DeadlineError;
 use laxity_linux::doctor::Diagnosis;
-use laxity_linux::sched::SchedError;
+use laxity_linux::enforce::deadline::DeadlineError;
+use laxity_linux::os::sched::SchedError;
 use laxity_model::{Reservation, ReservationError};
 
 /// Why a thread has no reservation. Nothing of the thread was changed.

@@ -82,8 +82,8 @@ pub use error::Error;
 pub use event_log::{EventLog, LogEntry};
 pub use reserve::{Reserved, reserve};
 
-pub use laxity_linux::clock::{now, sleep_until};
 pub use laxity_linux::doctor::{Cause, Diagnosis, can_run_live};
+pub use laxity_linux::os::clock::{now, sleep_until};
 pub use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 pub use laxity_model::analysis;
 pub use laxity_model::policy::slots;

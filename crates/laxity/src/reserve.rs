@@ -3,13 +3,13 @@
 use std::cell::Cell;
 
 use laxity_linux::ThreadReservation;
-use laxity_linux::deadline::DeadlineError;
 use laxity_linux::doctor::machine::{CAP_IPC_LOCK, Fact, Limit};
 use laxity_linux::doctor::{
     Cause, DeadlineParameters, Diagnosis, Failure, Machine, Operation, Rights, explain, foresee,
 };
-use laxity_linux::memory::MemoryLock;
-use laxity_linux::sched::{self, CpuSet, Policy, Restore, SchedError, Tid};
+use laxity_linux::enforce::deadline::DeadlineError;
+use laxity_linux::os::memory::MemoryLock;
+use laxity_linux::os::sched::{self, CpuSet, Policy, Restore, SchedError, Tid};
 use laxity_model::{Grade, Reservation, Service, Span};
 
 use crate::Error;

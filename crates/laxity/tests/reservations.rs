@@ -8,9 +8,9 @@ use laxity::{
     Cause, Error, Grade, Reservation, ReservationError, Reserved, Service, Span, reserve,
 };
 use laxity_linux::doctor::ParameterError;
-use laxity_linux::proc;
-use laxity_linux::rights::{self, LiveTest, Right};
-use laxity_linux::sched::{self, CpuSet, Policy, Tid};
+use laxity_linux::os::proc;
+use laxity_linux::os::rights::{self, LiveTest, Right};
+use laxity_linux::os::sched::{self, CpuSet, Policy, Tid};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};

@@ -135,7 +135,7 @@ pub fn observe(record: &RunRecord, probes: &Probes) -> Vec<Observation> {
             }
         }
     }
-    let mut with_phases = readers.iter().enumerate();
+    let with_phases = readers.iter().enumerate();
     let mut with_phases = with_phases.filter(|(_, r)| r.phase().is_some());
     let guide = with_phases.next().map(|(index, _)| index);
     let guide = guide.filter(|_| with_phases.next().is_none());

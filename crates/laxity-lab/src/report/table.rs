@@ -12,8 +12,8 @@ use crate::evidence::subjects::{ModemFigures, PeriodicFigures};
 
 /// The widest line, in characters.
 pub const WIDTH: usize = 110;
-/// Names of variants are cut to this if the line would be too wide otherwise.
-const NAME_WIDTH_MIN: usize = 10;
+/// Names are cut to this if the line would be too wide otherwise.
+const NAME_WIDTH_MIN: usize = 6;
 /// Between columns.
 const GAP: &str = "  ";
 
@@ -231,7 +231,8 @@ fn grid(variants: &[VariantResults]) -> Vec<String> {
     }
     let total = widths.iter().sum::<usize>() + GAP.len() * (columns.len() - 1);
     let mut excess = total.saturating_sub(WIDTH);
-    for (width, column) in widths.iter_mut().zip(&columns) {
+    // The verdict, which is the last column, is never cut.
+    for (width, column) in widths.iter_mut().zip(&columns[..columns.len() - 1]) {
         let spare = width.saturating_sub(NAME_WIDTH_MIN);
         let cut = spare.min(excess) * usize::from(column.is_text);
         *width -= cut;

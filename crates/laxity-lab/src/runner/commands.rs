@@ -2,10 +2,12 @@
 
 use std::process::{Command, Stdio};
 
-use laxity_linux::command::RunningCommand;
+use laxity_linux::LiveConfig;
+use laxity_linux::enforce::deadline;
+use laxity_linux::host::command::RunningCommand;
 use laxity_linux::host::map;
-use laxity_linux::sched::{self, CpuSet, Policy, Tid};
-use laxity_linux::{LiveConfig, deadline, proc};
+use laxity_linux::os::proc;
+use laxity_linux::os::sched::{self, CpuSet, Policy, Tid};
 use laxity_model::{Enforcer, HostError};
 
 use crate::scenario::{Placing, ResolvedTask, ResolvedVariant, TaskKind};

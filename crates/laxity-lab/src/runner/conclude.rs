@@ -12,15 +12,15 @@ use crate::evidence::results::{
 use crate::scenario::Resolved;
 
 /// What is to be known of a scenario's runs besides the runs.
-pub(super) struct Circumstances {
+pub struct Circumstances {
     /// What ran them: `linux 6.18.44`.
-    pub(super) host: String,
+    pub host: String,
     /// Whether that is the machine itself.
-    pub(super) live: bool,
+    pub live: bool,
     /// Receivers in each modem, by its name; one where it has no entry.
-    pub(super) receivers: BTreeMap<String, u32>,
+    pub receivers: BTreeMap<String, u32>,
     /// What the reader should know first.
-    pub(super) notices: Vec<String>,
+    pub notices: Vec<String>,
 }
 
 /// Exit codes that a run can end with.
@@ -28,7 +28,9 @@ const AS_EXPECTED: u8 = 0;
 const NOT_AS_EXPECTED: u8 = 2;
 const INCONCLUSIVE: u8 = 5;
 
-pub(super) fn conclude(
+/// The results of all runs, judged; `skipped` are the variants that were not run.
+#[must_use]
+pub fn conclude(
     resolved: &Resolved,
     runs: &[RunDone],
     skipped: Vec<NotRun>,

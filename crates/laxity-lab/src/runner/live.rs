@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use laxity_linux::signals::Watch;
+use laxity_linux::os::signals::Watch;
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::{Host, HostError, Priority, Span};
 

@@ -7,9 +7,10 @@ use std::thread::{self, ScopedJoinHandle};
 use laxity_model::Span;
 
 use super::{CalibrateError, Settings};
-use crate::sched::{self, CpuSet, Policy, SchedError, Tid};
-use crate::signals::{self, Watch};
-use crate::{clock, futex};
+use crate::os::clock;
+use crate::os::futex;
+use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
+use crate::os::signals::{self, Watch};
 
 /// Between measurements, none of which takes more than a quarter of a second of the processor. Together they stay below the share at
 /// which the kernel's server for ordinary threads steps in.

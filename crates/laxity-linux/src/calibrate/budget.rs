@@ -9,9 +9,9 @@ use laxity_model::{Instant, Reservation, Service, Span};
 use super::bench::Bench;
 use super::samples::Samples;
 use super::{CalibrateError, DISTURBED, clock};
-use crate::deadline::{self, DeadlineError};
-use crate::rights::{self, Right};
-use crate::sched::{Policy, Tid};
+use crate::enforce::deadline::{self, DeadlineError};
+use crate::os::rights::{self, Right};
+use crate::os::sched::{Policy, Tid};
 
 /// How long it is measured.
 const LENGTH: Span = Span::from_secs(5);

@@ -7,7 +7,8 @@ use laxity_model::{Instant, Span};
 
 use super::Settings;
 use crate::doctor::Machine as Facts;
-use crate::{clock, proc};
+use crate::os::clock;
+use crate::os::proc;
 
 /// Where and when it was measured. Texts are for people; what could not be read is empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -5,8 +5,8 @@ use laxity_model::{Instant, Outside, Priority, Span};
 use super::bench::Bench;
 use super::samples::Samples;
 use super::{CalibrateError, DISTURBED};
-use crate::slots::EARLY;
-use crate::slots::calibrate::{CYCLE, LENGTH, Observed, delay_ns, watch};
+use crate::enforce::slots::EARLY;
+use crate::enforce::slots::calibrate::{CYCLE, LENGTH, Observed, delay_ns, watch};
 
 /// Runs of the dispatcher, of 0.1 s and a hundred slots each.
 const RUNS: usize = 20;

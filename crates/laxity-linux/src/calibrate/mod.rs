@@ -1,7 +1,7 @@
 //! Measures what this machine costs, for a twin of it: switches, wake-ups, the tick, policies, caches, budgets, slots.
 //!
 //! Everything is measured by the clock, on one processor, by threads of this process with a rank above ordinary work. What took
-//! longer than [`DISTURBED`] says nothing about the machine's costs: by the definition of the [witness](crate::witness), the machine
+//! longer than [`DISTURBED`] says nothing about the machine's costs: by the definition of the [witness](crate::enforce::witness), the machine
 //! itself stood still. Such samples are counted and left out.
 //!
 //! * `bench`: threads that begin together, and time for others between measurements.
@@ -29,13 +29,13 @@ pub use cache::{WALKED_BYTES, WORKING_SET_BYTES};
 pub use circumstances::Circumstances;
 pub use samples::Evidence;
 
-use crate::clock;
 use crate::doctor;
+use crate::enforce::slots::EARLY;
 use crate::host::map;
-use crate::memory::MemoryLock;
-use crate::sched::{self, SchedError, Tid};
-use crate::signals::Watch;
-use crate::slots::EARLY;
+use crate::os::clock;
+use crate::os::memory::MemoryLock;
+use crate::os::sched::{self, SchedError, Tid};
+use crate::os::signals::Watch;
 use bench::Bench;
 use samples::Samples;
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::bench::{Bench, Work};
 use super::samples::Samples;
 use super::{CalibrateError, clock};
-use crate::futex;
-use crate::sched::{Attributes, Policy, Tid};
+use crate::os::futex;
+use crate::os::sched::{Attributes, Policy, Tid};
 
 const PARTS: usize = 5;
 const SAMPLES: usize = 10_000;

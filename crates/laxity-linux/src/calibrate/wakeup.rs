@@ -7,7 +7,7 @@ use laxity_model::{Instant, Span};
 use super::bench::{Bench, Work};
 use super::samples::Samples;
 use super::{CalibrateError, clock};
-use crate::sched::Policy;
+use crate::os::sched::Policy;
 
 /// From one wake-up to the next: no multiple of it is a tick soon, so that wake-ups meet ticks as often as chance has it.
 const STEP: Span = Span::from_micros(1_037);

@@ -10,10 +10,10 @@ use laxity_model::{
 
 use super::LiveConfig;
 use super::map;
-use crate::holding::{Place, Sitting};
-use crate::proc::{self, RealTimeThread};
-use crate::sched::Policy;
-use crate::slots::{Bell, CHARGE_PER_SLOT, Desk, MOST_SHARE_PPM, SHORTEST_SLOT, Seat};
+use crate::enforce::holding::{Place, Sitting};
+use crate::enforce::slots::{Bell, CHARGE_PER_SLOT, Desk, MOST_SHARE_PPM, SHORTEST_SLOT, Seat};
+use crate::os::proc::{self, RealTimeThread};
+use crate::os::sched::Policy;
 
 /// The highest interrupt level there is.
 const HIGHEST_LEVEL: u8 = 31;
@@ -330,7 +330,7 @@ fn outranks_a_slot(policy: Policy) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched::{CpuSet, Tid};
+    use crate::os::sched::{CpuSet, Tid};
     use laxity_model::{Priority, ReservationRequest, Span};
 
     fn holder() -> Member {

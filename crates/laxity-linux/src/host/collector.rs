@@ -8,8 +8,8 @@ use laxity_model::{Event, HostError, Span};
 
 use super::map;
 use super::run::Run;
-use crate::clock;
-use crate::sched::{self, CpuSet, Policy, Tid};
+use crate::os::clock;
+use crate::os::sched::{self, CpuSet, Policy, Tid};
 
 /// How often the rings are emptied.
 const EVERY: Span = Span::from_millis(10);

@@ -9,7 +9,7 @@ use laxity_model::{
 };
 
 use super::run::Run;
-use crate::clock;
+use crate::os::clock;
 
 /// Writes an activity's events to its ring.
 pub(crate) struct Log {

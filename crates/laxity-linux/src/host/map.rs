@@ -3,7 +3,7 @@
 
 use laxity_model::{Placement, Priority};
 
-use crate::sched::Policy;
+use crate::os::sched::Policy;
 
 /// `SCHED_FIFO` priority of the witness, and of the thread that starts and ends a run.
 pub const WITNESS: u8 = 99;

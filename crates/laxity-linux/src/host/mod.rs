@@ -2,11 +2,13 @@
 
 pub(crate) mod admit;
 mod collector;
+pub mod command;
 mod context;
 pub mod map;
 pub(crate) mod run;
 pub(crate) mod semaphore;
 mod supervise;
+pub(crate) mod supply;
 pub(crate) mod thread;
 
 use std::collections::BTreeMap;
@@ -14,9 +16,9 @@ use std::fs;
 
 use laxity_model::{Host, HostError, Outside, Priority, Program, RunRecord, Span};
 
-use crate::sched::{self, Tid};
-use crate::slots::{SlotReport, Timing, calibrate};
-use crate::witness::WitnessConfig;
+use crate::enforce::slots::{SlotReport, Timing, calibrate};
+use crate::enforce::witness::WitnessConfig;
+use crate::os::sched::{self, Tid};
 
 /// Where a live host runs a program.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,8 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use laxity_model::{ActivityId, HostError, Instant, RunEnd, SemaphoreId};
 
 use super::semaphore::Semaphore;
-use crate::sched::Tid;
-use crate::{clock, futex, signals};
+use crate::os::clock;
+use crate::os::futex;
+use crate::os::sched::Tid;
+use crate::os::signals;
 
 const RUNNING: u32 = 0;
 const ENDED: u32 = 1;

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use laxity_model::Instant;
 
-use crate::clock;
-use crate::futex::{self, Woken};
+use crate::os::clock;
+use crate::os::futex::{self, Woken};
 
 /// Set in the word when the run has ended: nobody waits any more.
 const CLOSED: u32 = 1 << 31;

@@ -14,12 +14,15 @@ use super::collector::{self, Collection};
 use super::run::Run;
 use super::thread::{self, Outcome, Start};
 use super::{LiveConfig, map};
-use crate::memory::MemoryLock;
-use crate::sched::{self, CpuSet, Policy, Restore, Tid};
-use crate::signals::{self, Watch};
-use crate::slots::{self, Bell, Dispatched, DispatcherStart, ParkSignal, SlotReport, Timing};
-use crate::witness::{self, Testimony};
-use crate::{clock, proc};
+use crate::enforce::slots::{
+    self, Bell, Dispatched, DispatcherStart, ParkSignal, SlotReport, Timing,
+};
+use crate::enforce::witness::{self, Testimony};
+use crate::os::clock;
+use crate::os::memory::MemoryLock;
+use crate::os::proc;
+use crate::os::sched::{self, CpuSet, Policy, Restore, Tid};
+use crate::os::signals::{self, Watch};
 
 /// From the moment all threads are ready until the common start.
 const LEAD_IN: Span = Span::from_millis(2);

@@ -14,10 +14,10 @@ use super::context::{LiveContext, Log};
 use super::map;
 use super::run::Run;
 use super::semaphore::Taken;
-use crate::clock;
-use crate::holding::{HoldError, Holding, Place};
-use crate::sched::{self, CpuSet, Policy, Tid};
-use crate::usage::ThreadUsage;
+use crate::enforce::holding::{HoldError, Holding, Place};
+use crate::os::clock;
+use crate::os::sched::{self, CpuSet, Policy, Tid};
+use crate::os::usage::ThreadUsage;
 
 /// Stack of an activity's thread, all of it faulted in before the start.
 const STACK_BYTES: usize = 1 << 20;

@@ -1,7 +1,53 @@
 //! Who runs next: the policies, as state machines that take `now` and return effects.
 //!
+//! * [`Policy`]: what all of them are to their caller.
 //! * [`bands`]: priority bands with quanta and boosts, as the modem study's host has them.
+//! * [`classes`]: the run queue of a Linux processor, real-time classes above the fair class.
+//! * [`fair`]: earliest eligible virtual deadline first, the fair class of Linux.
+//! * [`deadline`]: constant bandwidth servers, and who of their holders has a processor.
 //! * [`slots`]: tables of time slots, their planner and its oracle.
+//! * [`queue`]: the queues that policies and machines are made of.
 
 pub mod bands;
+pub mod classes;
+pub mod deadline;
+pub mod fair;
+pub mod queue;
 pub mod slots;
+
+use crate::Instant;
+
+/// Who is to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// Who; `None`: nobody is ready.
+    pub who: Option<u32>,
+    /// When [`Policy::decide`] must be asked again at the latest, although nothing else happens; [`Instant::MAX`] if nothing changes by
+    /// itself.
+    pub until: Instant,
+}
+
+/// Decides who of those that are ready has the processor, and until when.
+///
+/// The caller numbers those who compete from 0 and tells what happens and when. A policy reads no clock and does nothing by itself; time
+/// must not go backwards from one call to the next. [`pause`](Self::pause) and every change may leave what was decided before untrue:
+/// the next [`decide`](Self::decide) tells.
+pub trait Policy {
+    /// What the policy must know of somebody who becomes ready.
+    type Entry;
+
+    /// Somebody who was not ready is.
+    fn enter(&mut self, who: u32, entry: Self::Entry, now: Instant);
+
+    /// Somebody is no longer ready. Nothing happens if he was not.
+    fn leave(&mut self, who: u32, now: Instant);
+
+    /// The one that runs lets its equals go first.
+    fn yield_now(&mut self, who: u32, now: Instant);
+
+    /// Something above all of them takes the processor, until [`decide`](Self::decide) is asked again.
+    fn pause(&mut self, now: Instant);
+
+    /// Who runs from now on.
+    fn decide(&mut self, now: Instant) -> Decision;
+}

@@ -7,6 +7,7 @@ use laxity_model::admission::changes::AdmissionState;
 use laxity_model::admission::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
 use laxity_model::enforce::Dispatcher;
+use laxity_model::policy::classes::{RunQueue, Scheduling, Slices};
 use laxity_model::policy::slots::{PlanCosts, SlotTable, plan};
 use laxity_model::{
     Activity, Enforcer, Grade, HostError, Instant, Placement, Priority, ProcessorId, Program,
@@ -15,8 +16,7 @@ use laxity_model::{
 
 use super::draws::Draws;
 use super::kernel::{Kernel, Processor, Semaphore, Slots};
-use super::policy::{self, OCCUPANT_FIFO, Policy};
-use super::run_queue::{RunQueue, Slices};
+use super::policy::{self, OCCUPANT_FIFO};
 use super::task::{Role, Task};
 use super::{CHARGE_PER_SLOT, Enforcement, Linux, MOST_SHARE_PPM, PHASE, PHASE_OF_TICK};
 use super::{CLOCK, SHORTEST_SLOT, Witness};
@@ -124,7 +124,7 @@ impl Linux {
         let start = start(&tables);
         let all = usize::from(self.all_processors(program.processors).get());
         let (tasks, dispatchers) = self.tasks(program, &tables, start);
-        let policies: Vec<Policy> = tasks.iter().map(|task| task.own).collect();
+        let policies: Vec<Scheduling> = tasks.iter().map(|task| task.own).collect();
         let slices = Slices::usual(self.tick(), all as u16);
         let mut tables = tables.into_iter();
         let processors = (0..all).map(|number| {
@@ -322,7 +322,7 @@ fn grade(program: &Program, holder: &Activity) -> Option<Grade> {
     let mut culprits = Vec::new();
     for activity in &program.activities {
         if let Placement::Foreign { fifo } = activity.placement
-            && Policy::Fifo(fifo).real_time() >= policy::OCCUPANT.real_time()
+            && Scheduling::Fifo(fifo).real_time() >= policy::OCCUPANT.real_time()
             && activity.processor == holder.processor
         {
             culprits.push(format!("{} (SCHED_FIFO priority {fifo})", activity.name));

@@ -1,10 +1,13 @@
 //! Who has a processor: `SCHED_DEADLINE` by earliest deadline over all processors, then what the processor's own queue says.
 
+use laxity_model::policy::Policy;
+use laxity_model::policy::classes::Scheduling;
+use laxity_model::policy::deadline::{Contender, assign};
 use laxity_model::{EventKind, Instant, Outside, Service};
 
 use super::Enforcement;
 use super::kernel::{Kernel, Leaving};
-use super::policy::{self, Policy};
+use super::policy;
 use super::task::Role;
 use crate::processor::later;
 
@@ -19,7 +22,7 @@ impl Kernel {
                 place.queue.pause(now);
                 Some(task)
             }
-            None => place.queue.choose(now),
+            None => place.queue.decide(now).who.map(|who| who as u16),
         };
         if place.running == next {
             place.set_due();
@@ -102,7 +105,7 @@ impl Kernel {
     }
 
     /// The policy under which a thread competes on its processor; `None` if it may not run at all.
-    pub(super) fn policy_of(&self, task: u16) -> Option<Policy> {
+    pub(super) fn policy_of(&self, task: u16) -> Option<Scheduling> {
         let task = self.task(task);
         if !task.uses_its_slots() {
             return Some(task.own);
@@ -112,7 +115,7 @@ impl Kernel {
         }
         match task.held.as_ref().map(|held| held.request.outside) {
             None => Some(task.own),
-            Some(Outside::Timesharing(priority)) => Some(Policy::of_thread(priority)),
+            Some(Outside::Timesharing(priority)) => Some(policy::of_thread(priority)),
             Some(Outside::Confined) => None,
         }
     }
@@ -129,42 +132,39 @@ impl Kernel {
         let processor = &mut self.processors[self.tasks[usize::from(task)].processor];
         match policy {
             Some(policy) => {
-                processor.queue.set_policy(task, policy, now);
+                processor.queue.schedule(task.into(), policy, now);
                 if ready {
-                    processor.queue.enter(task, now);
+                    processor.queue.enter(task.into(), (), now);
                 }
             }
-            None => processor.queue.leave(task, now),
+            None => processor.queue.leave(task.into(), now),
         }
         processor.undecided = true;
     }
 
     /// The earliest deadlines get the processors: each stays where it was if it can.
     pub(super) fn assign_deadlines(&mut self) {
-        let mut ready: Vec<(Instant, u16)> = Vec::new();
-        for (number, task) in (0..).zip(&self.tasks) {
+        let mut ready = Vec::new();
+        for (who, task) in (0..).zip(&self.tasks) {
             if let Some(server) = task.server
                 && task.is_ready()
                 && !server.is_throttled()
             {
-                ready.push((server.deadline(), number));
+                ready.push(Contender {
+                    deadline: server.deadline(),
+                    who,
+                    processor: task.processor,
+                });
             }
         }
-        ready.sort_unstable();
-        ready.truncate(self.processors.len());
-        let mut given: Vec<Option<u16>> = vec![None; self.processors.len()];
-        let mut moving = Vec::new();
-        for (_, task) in ready {
-            let place = &mut given[self.task(task).processor];
-            match place {
-                None => *place = Some(task),
-                Some(_) => moving.push(task),
-            }
-        }
-        for task in moving {
-            if let Some(free) = given.iter().position(Option::is_none) {
-                given[free] = Some(task);
-                self.migrate(task, free);
+        let given = assign(ready, self.processors.len());
+        let given: Vec<Option<u16>> = given
+            .into_iter()
+            .map(|who| who.map(|who| who as u16))
+            .collect();
+        for (processor, task) in given.iter().enumerate() {
+            if let Some(task) = task.filter(|task| self.task(*task).processor != processor) {
+                self.migrate(task, processor);
             }
         }
         for (processor, given) in given.into_iter().enumerate() {

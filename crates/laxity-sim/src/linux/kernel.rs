@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use laxity_model::admission::changes::AdmissionState;
 use laxity_model::enforce::Dispatcher;
 use laxity_model::enforce::machine::Machine;
+use laxity_model::policy::classes::RunQueue;
 use laxity_model::{
     ActivityId, Body, Disturbance, Event, EventKind, Instant, ProcessorId, RunEnd, RunRecord,
     Service, Span, Usage,
 };
 
 use super::draws::Draws;
-use super::run_queue::RunQueue;
 use super::task::{Role, Task};
 use super::{CLOCK, Enforcement, TICK, WITNESS_ACTIVITY, Witness};
 use crate::activity::Class;

@@ -3,10 +3,10 @@
 //!
 //! # What is modelled
 //!
-//! * **Policies**: placements and priorities become policies as on the live host ([`Policy::of_placement`]); one thread an activity.
-//! * **Real-time classes** and the **fair class**: [`RunQueue`], one for each processor. Slices end at the kernel's tick, or when somebody
+//! * **Policies**: placements and priorities become policies as on the live host (`policy`); one thread an activity.
+//! * **Real-time classes** and the **fair class**: [`RunQueue`](laxity_model::policy::classes::RunQueue), one for each processor. Slices end at the kernel's tick, or when somebody
 //!   wakes.
-//! * **`SCHED_DEADLINE`**: a [`Server`] for each thread, earliest deadline first over all processors, above every other class. That a budget
+//! * **`SCHED_DEADLINE`**: a [`Server`](laxity_model::policy::deadline::Server) for each thread, earliest deadline first over all processors, above every other class. That a budget
 //!   is used up is noticed at the tick; where the measured overrun is far below a tick, by a timer that is as late as was measured.
 //! * **The dispatcher** of time slots: a FIFO-98 thread on the slots' processor, with the timing that the live one would have calibrated: it
 //!   wakes early, spins, lets go, and prolongs slots of which others have taken some.
@@ -38,21 +38,14 @@ mod build;
 mod decide;
 mod dispatch;
 mod draws;
-mod fair;
 mod kernel;
 mod policy;
-mod run_queue;
-mod server;
 mod step;
 mod task;
 mod wake;
 
 use laxity_model::enforce::machine::Machine;
 use laxity_model::{ActivityId, ProcessorId, Span};
-
-pub use policy::Policy;
-pub use run_queue::{RunQueue, Slices};
-pub use server::Server;
 
 /// The activity number under which a witness's events are recorded: no activity of any program.
 const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);

@@ -1,11 +1,12 @@
 //! Calling a body, what it may do meanwhile, and doing what its step asks for.
 
+use laxity_model::policy::Policy;
+use laxity_model::policy::deadline::Server;
 use laxity_model::{
     Body, Context, Enforcer, EventKind, Instant, Mark, Refused, SemaphoreId, Service, Step,
 };
 
 use super::kernel::{Kernel, Leaving};
-use super::server::Server;
 use crate::activity::{Class, Waiting};
 use crate::fault::Fault;
 use crate::processor::later;
@@ -229,7 +230,7 @@ impl Kernel {
         place.leaving = leaving;
         place.undecided = true;
         match &mut entry.server {
-            None => place.queue.leave(task, now),
+            None => place.queue.leave(task.into(), now),
             Some(server) => {
                 self.unassigned = true;
                 if server.look(now) {
@@ -263,7 +264,7 @@ impl Kernel {
             }
         } else {
             let place = &mut self.processors[entry.processor];
-            place.queue.give_way(activity, now);
+            place.queue.yield_now(activity.into(), now);
             place.undecided = true;
         }
     }
@@ -303,7 +304,7 @@ impl Kernel {
         let entry = &mut self.tasks[usize::from(activity)];
         let place = &mut self.processors[entry.processor];
         if request.enforcer == Enforcer::Deadline {
-            place.queue.leave(activity, now);
+            place.queue.leave(activity.into(), now);
             place.undecided = true;
             entry.server = Some(Server::new(reservation, now));
             self.unassigned = true;

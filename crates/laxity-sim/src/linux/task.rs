@@ -1,12 +1,13 @@
 //! What the kernel knows of one thread.
 
+use laxity_model::policy::classes::Scheduling;
+use laxity_model::policy::deadline::Server;
 use laxity_model::{
     Activity, Grade, Instant, Placement, Refused, ReservationRequest, Service, Span,
 };
 
 use super::draws::Draws;
-use super::policy::{self, Policy};
-use super::server::Server;
+use super::policy;
 use crate::activity::{Class, Waiting};
 
 /// Whose thread it is.
@@ -64,7 +65,7 @@ pub(super) struct Task {
     pub(super) preempted: bool,
     pub(super) voluntary_switches: u64,
     pub(super) involuntary_switches: u64,
-    pub(super) own: Policy,
+    pub(super) own: Scheduling,
     pub(super) held: Option<Held>,
     /// It has no reservation but a time constraint, whose slots are its own.
     pub(super) is_guest: bool,
@@ -93,7 +94,7 @@ impl Task {
         let held = activity.reservation.zip(grade);
         Self {
             class,
-            own: Policy::of_placement(activity.placement),
+            own: policy::of_placement(activity.placement),
             woken: Some(match class {
                 Class::Interrupt(_) | Class::Deferred => Woken::Meant(start),
                 Class::Thread | Class::External => Woken::First,

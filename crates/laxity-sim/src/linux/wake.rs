@@ -1,5 +1,7 @@
 //! How waits end: the clock's interrupt, signals, and the first instruction after.
 
+use laxity_model::policy::Policy;
+use laxity_model::policy::classes::Scheduling;
 use laxity_model::{Body, EventKind, Instant};
 
 use super::kernel::Kernel;
@@ -68,7 +70,7 @@ impl Kernel {
         }
         if self.policy_of(task).is_some() {
             let processor = &mut self.processors[self.tasks[usize::from(task)].processor];
-            processor.queue.enter(task, now);
+            processor.queue.enter(task.into(), (), now);
             processor.undecided = true;
         }
     }
@@ -87,7 +89,7 @@ impl Kernel {
 
     /// A semaphore's waiter is served: the one of highest priority, among equals the one that came first.
     pub(super) fn pop_waiter(&mut self, semaphore: usize) -> Option<u16> {
-        let rank = |task: u16| self.policy_of(task).and_then(super::Policy::real_time);
+        let rank = |task: u16| self.policy_of(task).and_then(Scheduling::real_time);
         let waiters = &self.semaphores[semaphore].waiters;
         let mut best = 0;
         for (place, waiter) in waiters.iter().enumerate() {

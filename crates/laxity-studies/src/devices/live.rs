@@ -1,7 +1,7 @@
 //! Runs on this machine: every device's work repeated until it takes the share that it is said to take, and the sets served so.
 
-use laxity_linux::signals::Watch;
-use laxity_linux::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
+use laxity_linux::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
+use laxity_linux::os::signals::Watch;
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::policy::slots::PlanCosts;
 use laxity_model::{Host, ProcessorId, Service, Span};

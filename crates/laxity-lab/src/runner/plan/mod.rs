@@ -19,8 +19,9 @@ mod subjects;
 pub use device::{DeviceMargins, DeviceNumbers, DevicePlan, Proposal};
 pub use render::render;
 
+use laxity_linux::LiveConfig;
 use laxity_linux::doctor::Machine;
-use laxity_linux::{LiveConfig, supply};
+use laxity_linux::supply;
 use laxity_model::admission::{Admission, Demand, Supply, Work, admit};
 use laxity_model::analysis::Overflow;
 use laxity_model::{Enforcer, HostError, Service, Span};

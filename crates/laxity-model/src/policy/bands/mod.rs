@@ -5,11 +5,10 @@
 //! the tail. Levels 1–15 *vary*: a wait that ends lifts a thread for a while, and one that starves is helped.
 //! Levels 16–31 are *real time* and 0 is *idle*: nothing is adjusted there.
 //!
-//! [`Bands`] reads no clock. It is told what happens and when, and [`decide`](Bands::decide) answers who runs, and until when that
+//! [`Bands`] reads no clock. It is told what happens and when, and [`decide`](Policy::decide) answers who runs, and until when that
 //! holds if nothing else happens. A quantum that ends at an instant ends before anything else that happens at that instant.
 
 mod config;
-mod levels;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
@@ -19,8 +18,9 @@ pub use config::{BandsConfig, Starvation};
 
 use alloc::vec::Vec;
 
+use super::queue::Levels;
+use super::{Decision, Policy};
 use crate::{Instant, Priority, Span};
-use levels::Levels;
 
 /// The level to which starving threads are lifted, and the highest that varies.
 const HIGHEST_VARIABLE: u8 = 15;
@@ -36,13 +36,16 @@ pub enum WaitEnd {
     Timer,
 }
 
-/// Who is to run.
+/// Why a thread is ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Decision {
-    /// The thread; `None`: nobody is ready.
-    pub thread: Option<u16>,
-    /// When [`Bands::decide`] must be asked again at the latest; [`Instant::MAX`] if nothing changes by itself.
-    pub until: Instant,
+pub enum Arrival {
+    /// It is new: a full quantum, the tail of its level.
+    Start,
+    /// Its wait is over: boosted as configured, a full quantum, the tail of its level.
+    Wake(WaitEnd),
+    /// Something above the bands ran it until now, and it competes again as if preempted: at the head of its level, with what is left
+    /// of its quantum.
+    Resume,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,7 +78,7 @@ pub struct Bands {
     config: BandsConfig,
     threads: Vec<Thread>,
     levels: Levels,
-    running: Option<u16>,
+    running: Option<u32>,
     /// Since when the running thread's quantum is being used; `None` while something above the threads has the processor.
     using_since: Option<Instant>,
     next_scan: Instant,
@@ -85,13 +88,9 @@ impl Bands {
     /// Bands for as many threads as there are priorities, none of them ready.
     ///
     /// # Panics
-    /// With 65,535 threads or more, or if a quantum or scan period of zero was configured: both are bugs of the caller.
+    /// If a quantum or scan period of zero was configured: both are bugs of the caller.
     #[must_use]
     pub fn new(config: BandsConfig, priorities: &[Priority]) -> Self {
-        assert!(
-            priorities.len() < usize::from(u16::MAX),
-            "too many threads for 16-bit numbers"
-        );
         assert!(
             !config.quantum.is_zero(),
             "a quantum must be more than zero"
@@ -123,8 +122,8 @@ impl Bands {
 
     /// The level at which a thread competes now, boosts included.
     #[must_use]
-    pub fn level(&self, thread: u16) -> u8 {
-        self.threads[usize::from(thread)].level
+    pub fn level(&self, thread: u32) -> u8 {
+        self.threads[thread as usize].level
     }
 
     /// The highest level at which some thread competes now; `None` if none does.
@@ -136,42 +135,16 @@ impl Bands {
 
     /// Whether the thread competes here: it is ready or running.
     #[must_use]
-    pub fn contains(&self, thread: u16) -> bool {
-        self.threads[usize::from(thread)].place != Place::Away
-    }
-
-    /// A new thread is ready: a full quantum, the tail of its level.
-    pub fn start(&mut self, thread: u16, now: Instant) {
-        self.settle(now);
-        self.threads[usize::from(thread)].left = self.config.quantum;
-        self.enqueue_last(thread, now);
-    }
-
-    /// A thread's wait is over: boosted as configured, a full quantum, the tail of its level.
-    #[inline]
-    pub fn wake(&mut self, thread: u16, end: WaitEnd, now: Instant) {
-        self.settle(now);
-        let boost = match end {
-            WaitEnd::Signal => self.config.signal_boost,
-            WaitEnd::Timer => self.config.timer_boost,
-        };
-        let quantum = self.config.quantum;
-        let entry = &mut self.threads[usize::from(thread)];
-        if varies(entry.base) {
-            // What is left of an earlier boost is kept if it is more.
-            let lifted = entry.base.saturating_add(boost).min(HIGHEST_VARIABLE);
-            entry.level = entry.level.max(lifted);
-        }
-        entry.left = quantum;
-        self.enqueue_last(thread, now);
+    pub fn contains(&self, thread: u32) -> bool {
+        self.threads[thread as usize].place != Place::Away
     }
 
     /// Changes a thread's own priority: a boost it has is lost, it has a full quantum, and if it competes it goes to the tail of its
     /// new level.
-    pub fn set_priority(&mut self, thread: u16, priority: Priority, now: Instant) {
+    pub fn set_priority(&mut self, thread: u32, priority: Priority, now: Instant) {
         self.settle(now);
         let quantum = self.config.quantum;
-        let entry = &mut self.threads[usize::from(thread)];
+        let entry = &mut self.threads[thread as usize];
         let place = entry.place;
         match place {
             Place::Away => {}
@@ -187,74 +160,25 @@ impl Bands {
         }
     }
 
-    /// A thread that was run by something above the bands competes again, as if preempted: at the head of its level, with what
-    /// is left of its quantum.
-    pub fn resume(&mut self, thread: u16, now: Instant) {
-        self.settle(now);
-        self.enqueue_first(thread, now);
-    }
-
     /// A thread that competes has been run by something above the bands until now: it does not starve. Its place and its quantum stay.
-    pub fn has_run(&mut self, thread: u16, now: Instant) {
-        self.threads[usize::from(thread)].ready_since = now;
+    pub fn has_run(&mut self, thread: u32, now: Instant) {
+        self.threads[thread as usize].ready_since = now;
     }
 
-    /// The thread no longer competes: it waits, has ended, or only something above the bands may run it. Nothing happens if it did not compete.
-    #[inline]
-    pub fn leave(&mut self, thread: u16, now: Instant) {
-        self.settle(now);
-        let entry = &mut self.threads[usize::from(thread)];
-        match entry.place {
-            Place::Away => return,
-            Place::Running => self.running = None,
-            Place::Ready => self.levels.remove(entry.level, thread),
-        }
-        entry.place = Place::Away;
-        if entry.rescued {
-            entry.rescued = false;
-            entry.level = entry.base;
-        }
-    }
-
-    /// The thread lets others of its level go first: to the tail, with a full quantum.
-    pub fn yield_now(&mut self, thread: u16, now: Instant) {
-        self.settle(now);
-        if self.running == Some(thread) {
-            self.threads[usize::from(thread)].left = self.config.quantum;
-            self.running = None;
-            self.enqueue_last(thread, now);
-        }
-    }
-
-    /// Something above the threads takes the processor: the quantum of the running thread stands still until
-    /// [`decide`](Self::decide) is asked again.
-    #[inline]
-    pub fn pause(&mut self, now: Instant) {
-        self.settle(now);
-        self.using_since = None;
-    }
-
-    /// Who runs from now on.
-    #[inline]
-    pub fn decide(&mut self, now: Instant) -> Decision {
-        self.settle(now);
-        if now >= self.next_scan {
-            self.rescue_the_starving(now);
-        }
-        if let Some(highest) = self.levels.highest() {
-            let running = self.running;
-            if running.is_none_or(|thread| self.threads[usize::from(thread)].level < highest) {
-                if let Some(thread) = running {
-                    self.enqueue_first(thread, now);
-                }
-                self.take_first(highest);
-            }
-        }
-        self.using_since = Some(now);
-        Decision {
-            thread: self.running,
-            until: self.holds_until(now),
-        }
+    /// The invariant around each operation: who is ready is in the queue of its level once, who runs is in none, and nobody else is queued.
+    fn is_conserved(&self) -> bool {
+        let members = 0..self.threads.len() as u32;
+        let levels = 0..Priority::COUNT as u8;
+        let queued: usize = levels.map(|level| self.levels.iter(level).count()).sum();
+        let is_placed = |who: u32| {
+            let thread = &self.threads[who as usize];
+            (thread.place == Place::Running) == (self.running == Some(who))
+                && (thread.place != Place::Ready
+                    || self.levels.iter(thread.level).any(|other| other == who))
+        };
+        let places = self.threads.iter().map(|thread| thread.place);
+        queued == places.filter(|place| *place == Place::Ready).count()
+            && members.into_iter().all(is_placed)
     }
 
     #[inline]
@@ -267,7 +191,7 @@ impl Bands {
         let Some(thread) = self.running else {
             return scan;
         };
-        let thread = &self.threads[usize::from(thread)];
+        let thread = &self.threads[thread as usize];
         // Alone at its own level, a thread just begins its next quantum: that needs no decision.
         if thread.level == thread.base && !self.levels.holds(thread.level) {
             return scan;
@@ -285,7 +209,7 @@ impl Bands {
         };
         self.using_since = Some(now);
         let used = now - since;
-        let thread = &mut self.threads[usize::from(running)];
+        let thread = &mut self.threads[running as usize];
         if used < thread.left {
             thread.left -= used;
             return;
@@ -322,7 +246,7 @@ impl Bands {
             let mut next = self.levels.first(level);
             while let Some(thread) = next {
                 next = self.levels.after(thread);
-                let entry = &mut self.threads[usize::from(thread)];
+                let entry = &mut self.threads[thread as usize];
                 if now - entry.ready_since < starvation.after {
                     continue;
                 }
@@ -340,29 +264,113 @@ impl Bands {
         let first = self.levels.first(level);
         if let Some(thread) = first {
             self.levels.remove(level, thread);
-            self.threads[usize::from(thread)].place = Place::Running;
+            self.threads[thread as usize].place = Place::Running;
         }
         self.running = first;
     }
 
     #[inline]
-    fn enqueue_first(&mut self, thread: u16, now: Instant) {
+    fn enqueue_first(&mut self, thread: u32, now: Instant) {
         let level = self.make_ready(thread, now);
         self.levels.push_first(level, thread);
     }
 
     #[inline]
-    fn enqueue_last(&mut self, thread: u16, now: Instant) {
+    fn enqueue_last(&mut self, thread: u32, now: Instant) {
         let level = self.make_ready(thread, now);
-        self.levels.push_last(level, thread);
+        self.levels.push(level, thread);
     }
 
     #[inline]
-    fn make_ready(&mut self, thread: u16, now: Instant) -> u8 {
-        let entry = &mut self.threads[usize::from(thread)];
+    fn make_ready(&mut self, thread: u32, now: Instant) -> u8 {
+        let entry = &mut self.threads[thread as usize];
         entry.place = Place::Ready;
         entry.ready_since = now;
         entry.level
+    }
+}
+
+impl Policy for Bands {
+    type Entry = Arrival;
+
+    #[inline]
+    fn enter(&mut self, who: u32, arrival: Arrival, now: Instant) {
+        self.settle(now);
+        let config = &self.config;
+        let entry = &mut self.threads[who as usize];
+        debug_assert_eq!(entry.place, Place::Away, "nobody is in two places");
+        let boost = match arrival {
+            Arrival::Resume => return self.enqueue_first(who, now),
+            Arrival::Start => None,
+            Arrival::Wake(WaitEnd::Signal) => Some(config.signal_boost),
+            Arrival::Wake(WaitEnd::Timer) => Some(config.timer_boost),
+        };
+        if let Some(boost) = boost
+            && varies(entry.base)
+        {
+            // What is left of an earlier boost is kept if it is more.
+            let lifted = entry.base.saturating_add(boost).min(HIGHEST_VARIABLE);
+            entry.level = entry.level.max(lifted);
+        }
+        entry.left = config.quantum;
+        self.enqueue_last(who, now);
+    }
+
+    #[inline]
+    fn leave(&mut self, who: u32, now: Instant) {
+        self.settle(now);
+        let entry = &mut self.threads[who as usize];
+        match entry.place {
+            Place::Away => return,
+            Place::Running => self.running = None,
+            Place::Ready => self.levels.remove(entry.level, who),
+        }
+        entry.place = Place::Away;
+        if entry.rescued {
+            entry.rescued = false;
+            entry.level = entry.base;
+        }
+        debug_assert!(self.is_conserved());
+    }
+
+    /// To the tail of its level, with a full quantum.
+    fn yield_now(&mut self, who: u32, now: Instant) {
+        self.settle(now);
+        if self.running == Some(who) {
+            self.threads[who as usize].left = self.config.quantum;
+            self.running = None;
+            self.enqueue_last(who, now);
+        }
+    }
+
+    /// The quantum of the running thread stands still meanwhile.
+    #[inline]
+    fn pause(&mut self, now: Instant) {
+        self.settle(now);
+        self.using_since = None;
+    }
+
+    #[inline]
+    fn decide(&mut self, now: Instant) -> Decision {
+        self.settle(now);
+        if now >= self.next_scan {
+            self.rescue_the_starving(now);
+        }
+        if let Some(highest) = self.levels.highest() {
+            let running = self.running;
+            if running.is_none_or(|who| self.threads[who as usize].level < highest) {
+                if let Some(who) = running {
+                    self.enqueue_first(who, now);
+                }
+                self.take_first(highest);
+            }
+        }
+        self.using_since = Some(now);
+        debug_assert!(self.is_conserved());
+        Decision {
+            who: self.running,
+            until: self.holds_until(now),
+        }
     }
 }
 

@@ -18,8 +18,8 @@ pub(super) struct Oracle {
     config: BandsConfig,
     threads: Vec<Thread>,
     /// Ready threads; within a level the earlier in the list runs first.
-    ready: Vec<u16>,
-    running: Option<u16>,
+    ready: Vec<u32>,
+    running: Option<u32>,
     paused: bool,
     now: u64,
     last_scan: u64,
@@ -45,19 +45,19 @@ impl Oracle {
         }
     }
 
-    fn thread(&mut self, thread: u16) -> &mut Thread {
-        &mut self.threads[usize::from(thread)]
+    fn thread(&mut self, thread: u32) -> &mut Thread {
+        &mut self.threads[thread as usize]
     }
 
-    pub(super) fn level(&self, thread: u16) -> u8 {
-        self.threads[usize::from(thread)].level
+    pub(super) fn level(&self, thread: u32) -> u8 {
+        self.threads[thread as usize].level
     }
 
-    pub(super) fn is_away(&self, thread: u16) -> bool {
+    pub(super) fn is_away(&self, thread: u32) -> bool {
         self.running != Some(thread) && !self.ready.contains(&thread)
     }
 
-    pub(super) fn running(&self) -> Option<u16> {
+    pub(super) fn running(&self) -> Option<u32> {
         self.running
     }
 
@@ -87,12 +87,12 @@ impl Oracle {
         }
     }
 
-    pub(super) fn start(&mut self, thread: u16) {
+    pub(super) fn start(&mut self, thread: u32) {
         self.thread(thread).left = self.config.quantum.as_nanos();
         self.ready_last(thread);
     }
 
-    pub(super) fn wake(&mut self, thread: u16, end: WaitEnd) {
+    pub(super) fn wake(&mut self, thread: u32, end: WaitEnd) {
         let boost = match end {
             WaitEnd::Signal => self.config.signal_boost,
             WaitEnd::Timer => self.config.timer_boost,
@@ -106,7 +106,7 @@ impl Oracle {
         self.ready_last(thread);
     }
 
-    pub(super) fn set_priority(&mut self, thread: u16, priority: Priority) {
+    pub(super) fn set_priority(&mut self, thread: u32, priority: Priority) {
         let away = self.is_away(thread);
         self.ready.retain(|other| *other != thread);
         if self.running == Some(thread) {
@@ -123,15 +123,15 @@ impl Oracle {
         }
     }
 
-    pub(super) fn resume(&mut self, thread: u16) {
+    pub(super) fn resume(&mut self, thread: u32) {
         self.ready_first(thread);
     }
 
-    pub(super) fn has_run(&mut self, thread: u16) {
+    pub(super) fn has_run(&mut self, thread: u32) {
         self.thread(thread).ready_since = self.now;
     }
 
-    pub(super) fn leave(&mut self, thread: u16) {
+    pub(super) fn leave(&mut self, thread: u32) {
         self.running = self.running.filter(|running| *running != thread);
         self.ready.retain(|ready| *ready != thread);
         let entry = self.thread(thread);
@@ -141,7 +141,7 @@ impl Oracle {
         }
     }
 
-    pub(super) fn yield_now(&mut self, thread: u16) {
+    pub(super) fn yield_now(&mut self, thread: u32) {
         if self.running == Some(thread) {
             self.running = None;
             self.thread(thread).left = self.config.quantum.as_nanos();
@@ -153,7 +153,7 @@ impl Oracle {
         self.paused = true;
     }
 
-    pub(super) fn decide(&mut self) -> Option<u16> {
+    pub(super) fn decide(&mut self) -> Option<u32> {
         self.paused = false;
         self.rescue();
         let best = self.ready.iter().map(|t| self.level(*t)).max();
@@ -180,9 +180,9 @@ impl Oracle {
             return;
         }
         self.last_scan = self.now / every;
-        let mut starving: Vec<u16> = self.ready.clone();
+        let mut starving: Vec<u32> = self.ready.clone();
         starving.retain(|t| {
-            let thread = self.threads[usize::from(*t)];
+            let thread = self.threads[*t as usize];
             let since = Instant::from_nanos(thread.ready_since);
             let waited: Span = Instant::from_nanos(self.now) - since;
             (1..15).contains(&thread.level) && waited >= starvation.after
@@ -201,12 +201,12 @@ impl Oracle {
         }
     }
 
-    fn ready_last(&mut self, thread: u16) {
+    fn ready_last(&mut self, thread: u32) {
         self.thread(thread).ready_since = self.now;
         self.ready.push(thread);
     }
 
-    fn ready_first(&mut self, thread: u16) {
+    fn ready_first(&mut self, thread: u32) {
         self.thread(thread).ready_since = self.now;
         self.ready.insert(0, thread);
     }

@@ -15,16 +15,13 @@ fn bands(config: BandsConfig, levels: &[u8]) -> Bands {
 }
 
 /// Runs the bands without outside events and lists who runs from when, in milliseconds.
-fn timeline(bands: &mut Bands, from: u64, to: u64) -> Vec<(u64, Option<u16>)> {
-    let mut out: Vec<(u64, Option<u16>)> = Vec::new();
+fn timeline(bands: &mut Bands, from: u64, to: u64) -> Vec<(u64, Option<u32>)> {
+    let mut out: Vec<(u64, Option<u32>)> = Vec::new();
     let mut now = at(from);
     while now < at(to) {
         let decision = bands.decide(now);
-        if out
-            .last()
-            .is_none_or(|(_, thread)| *thread != decision.thread)
-        {
-            out.push((now.as_nanos() / 1_000_000, decision.thread));
+        if out.last().is_none_or(|(_, who)| *who != decision.who) {
+            out.push((now.as_nanos() / 1_000_000, decision.who));
         }
         assert!(decision.until > now, "a decision must hold for some time");
         now = decision.until;
@@ -36,10 +33,10 @@ fn timeline(bands: &mut Bands, from: u64, to: u64) -> Vec<(u64, Option<u16>)> {
 fn the_highest_level_runs_and_nothing_needs_a_further_decision() {
     let mut bands = bands(BandsConfig::PLAIN, &[8, 24, 8]);
     for thread in 0..3 {
-        bands.start(thread, at(0));
+        bands.enter(thread, Arrival::Start, at(0));
     }
     let expected = Decision {
-        thread: Some(1),
+        who: Some(1),
         until: Instant::MAX,
     };
     assert_eq!(bands.decide(at(0)), expected);
@@ -50,7 +47,7 @@ fn equals_go_round_a_quantum_each() {
     for level in [8, 24] {
         let mut bands = bands(BandsConfig::PLAIN, &[level; 3]);
         for thread in 0..3 {
-            bands.start(thread, at(0));
+            bands.enter(thread, Arrival::Start, at(0));
         }
         let expected = [(0, Some(0)), (20, Some(1)), (40, Some(2)), (60, Some(0))];
         assert_eq!(timeline(&mut bands, 0, 80), expected);
@@ -60,22 +57,22 @@ fn equals_go_round_a_quantum_each() {
 #[test]
 fn a_preempted_thread_returns_to_the_head_and_keeps_the_rest_of_its_quantum() {
     let mut bands = bands(BandsConfig::PLAIN, &[8, 8, 24]);
-    bands.start(0, at(0));
-    bands.start(1, at(0));
-    assert_eq!(bands.decide(at(0)).thread, Some(0));
-    bands.wake(2, WaitEnd::Timer, at(15));
-    assert_eq!(bands.decide(at(15)).thread, Some(2));
+    bands.enter(0, Arrival::Start, at(0));
+    bands.enter(1, Arrival::Start, at(0));
+    assert_eq!(bands.decide(at(0)).who, Some(0));
+    bands.enter(2, Arrival::Wake(WaitEnd::Timer), at(15));
+    assert_eq!(bands.decide(at(15)).who, Some(2));
     bands.leave(2, at(17));
     let rest = bands.decide(at(17));
-    assert_eq!((rest.thread, rest.until), (Some(0), at(22)));
-    assert_eq!(bands.decide(at(22)).thread, Some(1));
+    assert_eq!((rest.who, rest.until), (Some(0), at(22)));
+    assert_eq!(bands.decide(at(22)).who, Some(1));
 }
 
 #[test]
 fn the_quantum_stands_still_while_an_interrupt_has_the_processor() {
     let mut bands = bands(BandsConfig::PLAIN, &[8, 8]);
-    bands.start(0, at(0));
-    bands.start(1, at(0));
+    bands.enter(0, Arrival::Start, at(0));
+    bands.enter(1, Arrival::Start, at(0));
     bands.decide(at(0));
     bands.pause(at(5));
     assert_eq!(bands.decide(at(8)).until, at(23));
@@ -84,9 +81,9 @@ fn the_quantum_stands_still_while_an_interrupt_has_the_processor() {
 #[test]
 fn a_newcomer_does_not_restart_the_quantum_of_who_ran_alone() {
     let mut bands = bands(BandsConfig::PLAIN, &[8, 8]);
-    bands.start(0, at(0));
+    bands.enter(0, Arrival::Start, at(0));
     assert_eq!(bands.decide(at(0)).until, Instant::MAX);
-    bands.start(1, at(50));
+    bands.enter(1, Arrival::Start, at(50));
     // Two quanta and a half have passed unnoticed.
     assert_eq!(bands.decide(at(50)).until, at(60));
 }
@@ -99,9 +96,9 @@ fn a_boost_wins_the_processor_and_wears_off_by_a_level_a_quantum() {
         ..BandsConfig::WINDOWS_2000
     };
     let mut bands = bands(config, &[8, 8]);
-    bands.start(0, at(0));
+    bands.enter(0, Arrival::Start, at(0));
     bands.decide(at(0));
-    bands.wake(1, WaitEnd::Signal, at(5));
+    bands.enter(1, Arrival::Wake(WaitEnd::Signal), at(5));
     assert_eq!(bands.level(1), 10);
     // 20 ms at 10, 20 ms at 9, then at 8 behind thread 0, which has 15 ms left.
     let expected = [(5, Some(1)), (45, Some(0)), (60, Some(1)), (80, Some(0))];
@@ -116,7 +113,7 @@ fn boosts_stay_within_the_variable_levels() {
     };
     let mut bands = bands(config, &[14, 16, 31, 0]);
     for thread in 0..4 {
-        bands.wake(thread, WaitEnd::Signal, at(0));
+        bands.enter(thread, Arrival::Wake(WaitEnd::Signal), at(0));
     }
     let levels: Vec<u8> = (0..4).map(|thread| bands.level(thread)).collect();
     assert_eq!(levels, [15, 16, 31, 0]);
@@ -125,8 +122,8 @@ fn boosts_stay_within_the_variable_levels() {
 #[test]
 fn a_starving_thread_gets_two_quanta_and_starves_again() {
     let mut bands = bands(BandsConfig::WINDOWS_2000, &[10, 4]);
-    bands.start(0, at(0));
-    bands.start(1, at(0));
+    bands.enter(0, Arrival::Start, at(0));
+    bands.enter(1, Arrival::Start, at(0));
     let expected = [
         (0, Some(0)),
         (4000, Some(1)),
@@ -141,8 +138,8 @@ fn a_starving_thread_gets_two_quanta_and_starves_again() {
 #[test]
 fn a_real_time_spinner_starves_the_variable_levels_for_ever() {
     let mut bands = bands(BandsConfig::WINDOWS_2000, &[16, 8]);
-    bands.start(0, at(0));
-    bands.start(1, at(0));
+    bands.enter(0, Arrival::Start, at(0));
+    bands.enter(1, Arrival::Start, at(0));
     assert_eq!(timeline(&mut bands, 0, 60_000), [(0, Some(0))]);
 }
 
@@ -150,32 +147,32 @@ fn a_real_time_spinner_starves_the_variable_levels_for_ever() {
 fn yielding_lets_equals_run_but_nobody_below() {
     let mut bands = bands(BandsConfig::PLAIN, &[8, 8, 4]);
     for thread in 0..3 {
-        bands.start(thread, at(0));
+        bands.enter(thread, Arrival::Start, at(0));
     }
-    assert_eq!(bands.decide(at(0)).thread, Some(0));
+    assert_eq!(bands.decide(at(0)).who, Some(0));
     bands.yield_now(0, at(1));
-    assert_eq!(bands.decide(at(1)).thread, Some(1));
+    assert_eq!(bands.decide(at(1)).who, Some(1));
     bands.leave(1, at(2));
-    assert_eq!(bands.decide(at(2)).thread, Some(0));
+    assert_eq!(bands.decide(at(2)).who, Some(0));
     bands.yield_now(0, at(3));
-    assert_eq!(bands.decide(at(3)).thread, Some(0));
+    assert_eq!(bands.decide(at(3)).who, Some(0));
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    Start(u16),
-    Wake(u16, bool),
-    Resume(u16),
-    SetPriority(u16, Priority),
-    HasRun(u16),
-    Leave(u16),
+    Start(u32),
+    Wake(u32, bool),
+    Resume(u32),
+    SetPriority(u32, Priority),
+    HasRun(u32),
+    Leave(u32),
     Yield,
     Pause,
     Pass(u8),
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
-    let thread = 0..6_u16;
+    let thread = 0..6_u32;
     let op = prop_oneof![
         thread.clone().prop_map(Op::Start),
         (thread.clone(), any::<bool>()).prop_map(|(t, signal)| Op::Wake(t, signal)),
@@ -223,13 +220,13 @@ proptest! {
         let mut until = Instant::MAX;
         for op in ops {
             match op {
-                Op::Start(t) if slow.is_away(t) => { fast.start(t, now); slow.start(t); }
+                Op::Start(t) if slow.is_away(t) => { fast.enter(t, Arrival::Start, now); slow.start(t); }
                 Op::Wake(t, signal) if slow.is_away(t) => {
                     let end = if signal { WaitEnd::Signal } else { WaitEnd::Timer };
-                    fast.wake(t, end, now);
+                    fast.enter(t, Arrival::Wake(end), now);
                     slow.wake(t, end);
                 }
-                Op::Resume(t) if slow.is_away(t) => { fast.resume(t, now); slow.resume(t); }
+                Op::Resume(t) if slow.is_away(t) => { fast.enter(t, Arrival::Resume, now); slow.resume(t); }
                 Op::SetPriority(t, p) => { fast.set_priority(t, p, now); slow.set_priority(t, p); }
                 Op::HasRun(t) => { fast.has_run(t, now); slow.has_run(t); }
                 Op::Leave(t) => { fast.leave(t, now); slow.leave(t); }
@@ -242,7 +239,7 @@ proptest! {
                         let expected = slow.decide();
                         if now >= until {
                             let decision = fast.decide(now);
-                            prop_assert_eq!(decision.thread, expected);
+                            prop_assert_eq!(decision.who, expected);
                             until = decision.until;
                         }
                         prop_assert_eq!(fast.running, expected, "at {}", now.as_nanos());
@@ -252,7 +249,7 @@ proptest! {
             }
             paused = false;
             let decision = fast.decide(now);
-            prop_assert_eq!(decision.thread, slow.decide());
+            prop_assert_eq!(decision.who, slow.decide());
             prop_assert!(decision.until > now);
             until = decision.until;
             for t in 0..6 {

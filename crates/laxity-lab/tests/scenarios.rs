@@ -1,0 +1,238 @@
+//! Every shipped scenario to the letter: its table, its JSON and its plan, in the study's twin and in the twin of a Linux machine.
+//!
+//! The snapshots are in `snapshots-of-scenarios`. `INSTA_FORCE_PASS=1` shows all that differ instead of the first, `INSTA_UPDATE=always`
+//! accepts them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use laxity_lab::evidence::results::RunResults;
+use laxity_lab::observe::observe;
+use laxity_lab::report::table;
+use laxity_lab::runner::compose::{Composed, RunSpec, compose};
+use laxity_lab::runner::conclude::{Circumstances, conclude};
+use laxity_lab::runner::{self, On, RunDone, Silent, plan, schedule};
+use laxity_lab::scenario::{Length, Resolved, TaskKind, parse};
+use laxity_lab::{import, machine_file, plan as sets};
+use laxity_model::admission::{Demand, admit};
+use laxity_model::enforce::machine::Machine;
+use laxity_model::{Enforcer, Host, ProcessorId};
+use laxity_sim::Twin;
+use laxity_sim::linux::Witness;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use serde_json::Value;
+
+const TWIN: On = On::Twin { threads: 0 };
+const SEED: u64 = 1;
+
+fn assert_is(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("snapshots-of-scenarios");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// JSON with a line for each bucket of a histogram, without what depends on the version of this program and on the machine it runs on.
+fn lines(mut json: Value) -> String {
+    for of_here in ["laxity_version", "machine"] {
+        json.as_object_mut().expect("an object").remove(of_here);
+    }
+    buckets_as_text(&mut json);
+    serde_json::to_string_pretty(&json).expect("JSON")
+}
+
+fn buckets_as_text(json: &mut Value) {
+    match json {
+        Value::Object(fields) => {
+            if let Some(Value::Array(buckets)) = fields.get_mut("buckets") {
+                for bucket in buckets {
+                    *bucket = Value::String(bucket.to_string());
+                }
+            }
+            fields.values_mut().for_each(buckets_as_text);
+        }
+        Value::Array(values) => values.iter_mut().for_each(buckets_as_text),
+        _ => {}
+    }
+}
+
+fn shipped(file: &str) -> String {
+    let path = format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn resolved(name: &str, length: Length) -> Resolved {
+    let file = format!("scenarios/{name}.toml");
+    let mut resolved = parse(&shipped(&file), &file)
+        .expect("a scenario")
+        .resolve(length);
+    resolved.seed = SEED;
+    resolved
+}
+
+fn assert_results(name: &str, results: &RunResults) {
+    assert_is(&format!("{name}.table"), &table::render(results));
+    let json = serde_json::from_slice(&results.to_json()).expect("JSON");
+    assert_is(&format!("{name}.json"), &lines(json));
+}
+
+fn in_the_studys_twin(name: &str, resolved: &Resolved) {
+    let finished = runner::run(resolved, TWIN, Vec::new(), &mut Silent).expect("results");
+    assert_results(&format!("{name}.study"), &finished.results);
+}
+
+fn planned_for_the_studys_twin(name: &str, resolved: &Resolved) {
+    let admitted = plan::plan(resolved, TWIN).expect("a plan");
+    let bounded = admitted.bounded(resolved, TWIN).expect("bounds");
+    let plan = bounded.observed(resolved, &mut Silent).expect("observed");
+    assert_is(&format!("{name}.study.plan"), &plan::render(&plan));
+    let json = serde_json::to_value(&plan).expect("JSON");
+    assert_is(&format!("{name}.study.plan.json"), &lines(json));
+}
+
+/// A machine of two processors that was measured.
+fn machine() -> Machine {
+    let file = "docs/results/epyc-2-processors/machine.toml";
+    let measured = machine_file::parse(&shipped(file), file);
+    measured.expect("a machine file").machine
+}
+
+fn linux(machine: &Machine, resolved: &Resolved, seed: u64) -> Twin {
+    Twin::linux(machine, seed)
+        .on_processors(resolved.host.processors + 1)
+        .watched_by(Witness::new(ProcessorId(0)))
+}
+
+/// The program of a run in that twin.
+fn composed(resolved: &Resolved, run: schedule::PlannedRun) -> (Composed, u64) {
+    let spec = RunSpec {
+        seed: resolved.seed + u64::from(run.repeat),
+        mss_bytes: resolved.mss_bytes,
+        further_receivers: 0,
+        start: run.start,
+        gaps_only: run.gaps_only,
+    };
+    let variant = &resolved.variants[run.variant];
+    let composed = compose(variant, resolved.host.processors, &resolved.run, spec);
+    (composed.expect("a program"), spec.seed)
+}
+
+/// All that the scenario has for a live host, in the twin of a Linux machine; commands are outside every twin.
+fn in_the_twin_of_linux(name: &str) {
+    let (machine, resolved) = (machine(), resolved(name, Length::Quick));
+    let planned = schedule::schedule(&resolved, |variant| variant.live, true);
+    let plan = planned_for_linux(&machine, &resolved, &planned);
+    assert_is(&format!("{name}.linux.plan"), &plan);
+    let made = planned.into_par_iter().map(|planned| {
+        let (Composed { program, probes }, seed) = composed(&resolved, planned);
+        let mut twin = linux(&machine, &resolved, seed);
+        let record = twin.run(program, planned.length).expect("a run");
+        RunDone {
+            observations: observe(&record, &probes),
+            trace: None,
+            planned,
+            record,
+            probes,
+        }
+    });
+    let circumstances = Circumstances {
+        host: linux(&machine, &resolved, SEED).describe(),
+        live: false,
+        receivers: BTreeMap::new(),
+        notices: Vec::new(),
+    };
+    let runs: Vec<RunDone> = made.collect();
+    let results = conclude(&resolved, &runs, Vec::new(), circumstances);
+    assert_results(&format!("{name}.linux"), &results);
+}
+
+/// What every enforcer of that twin would make of every request. Nothing is charged for what runs above the slots.
+fn planned_for_linux(
+    machine: &Machine,
+    resolved: &Resolved,
+    runs: &[schedule::PlannedRun],
+) -> String {
+    let mut plan = String::new();
+    for run in runs.iter().filter(|run| run.repeat == 0) {
+        let variant = &resolved.variants[run.variant].name;
+        let demand = Demand::of(&composed(resolved, *run).0.program);
+        let supply = linux(machine, resolved, SEED).supply(resolved.host.processors);
+        let admission = admit(&demand, &supply);
+        let _ = writeln!(plan, "{variant}: granted {}", admission.granted());
+        for request in admission.requests {
+            for enforcer in [Enforcer::Slots, Enforcer::Deadline] {
+                let answer = match request.by(enforcer) {
+                    Ok(is) => format!(
+                        "{}, {}, a gap of {}, in theory {}, here {}\n    {}",
+                        is.keeps,
+                        is.grade,
+                        is.promised_gap,
+                        is.theory_gap,
+                        is.longest_gap,
+                        is.notes.join("\n    ")
+                    ),
+                    Err(denial) => denial.to_string(),
+                };
+                let asked = request.request.reservation;
+                let _ = writeln!(plan, "  {} {asked} {enforcer}: {answer}", request.name);
+            }
+        }
+    }
+    plan
+}
+
+#[test]
+fn a_reserved_modem_beside_spinners() {
+    let quick = resolved("reserved-minimal", Length::Quick);
+    in_the_studys_twin("reserved-minimal", &quick);
+    planned_for_the_studys_twin("reserved-minimal", &quick);
+    in_the_twin_of_linux("reserved-minimal");
+}
+
+#[test]
+fn a_soft_modem_in_the_studys_twin() {
+    let quick = resolved("soft-modem", Length::Quick);
+    in_the_studys_twin("soft-modem", &quick);
+    planned_for_the_studys_twin("soft-modem", &quick);
+}
+
+#[test]
+fn a_soft_modem_in_the_studys_twin_at_full_length() {
+    let mut full = resolved("soft-modem", Length::Full);
+    full.run.repeats = 2;
+    in_the_studys_twin("soft-modem-full", &full);
+}
+
+#[test]
+fn a_soft_modem_in_the_twin_of_linux() {
+    in_the_twin_of_linux("soft-modem");
+}
+
+/// For some seconds; in the study's twin without the commands, which are why the scenario has it for Linux only.
+#[test]
+fn one_hour_made_short() {
+    let mut quick = resolved("one-hour", Length::Quick);
+    for variant in &mut quick.variants {
+        variant.twin = true;
+        let is_command = |kind: &TaskKind| matches!(kind, TaskKind::Command { .. });
+        variant.tasks.retain(|task| !is_command(&task.kind));
+    }
+    in_the_studys_twin("one-hour", &quick);
+    planned_for_the_studys_twin("one-hour", &quick);
+    in_the_twin_of_linux("one-hour");
+}
+
+#[test]
+fn task_sets() {
+    for name in ["rt-app.json", "upcalls-12.csv"] {
+        let file = format!("scenarios/{name}");
+        let text = shipped(&file);
+        let format = import::Format::of(&file, &text).expect("a task set");
+        let set = import::read(&text, &file, format).expect("tasks");
+        let plan = sets::plan(&set, &sets::Options::default()).expect("a plan");
+        assert_is(&format!("{name}.plan"), &sets::render(&plan));
+        let json = serde_json::to_value(&plan).expect("JSON");
+        assert_is(&format!("{name}.plan.json"), &lines(json));
+    }
+}

@@ -1,0 +1,217 @@
+//! A thread's hold on its reservation: one interface to both enforcers.
+
+use std::sync::Arc;
+
+use laxity_model::{HostError, Instant, Refused, Reservation, TimeConstraint};
+
+use crate::enforce::deadline::{self, DeadlineError};
+use crate::enforce::slots::{Desk, Seat};
+use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
+
+/// A place in a slot table, and where to ask for another.
+#[derive(Clone)]
+pub(crate) struct Sitting {
+    pub(crate) seat: Arc<Seat>,
+    pub(crate) desk: Arc<Desk>,
+    /// Its number in the table.
+    pub(crate) owner: usize,
+}
+
+/// Who will enforce an activity's reservation, if it has one.
+#[derive(Clone)]
+pub(crate) enum Place {
+    /// It has none.
+    Free,
+    /// The kernel.
+    Deadline(Reservation),
+    /// The dispatcher of its processor.
+    Slots(Sitting),
+    /// The dispatcher too, but of time constraints only.
+    Guest(Sitting),
+}
+
+impl Place {
+    /// Whether the thread must be allowed on all processors: the kernel refuses `SCHED_DEADLINE` to a pinned thread.
+    pub(crate) fn may_wander(&self) -> bool {
+        matches!(self, Self::Deadline(_))
+    }
+}
+
+/// Why a reservation did not begin, or a thread did not get its policy.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum HoldError {
+    #[error(transparent)]
+    Sched(#[from] SchedError),
+    #[error(transparent)]
+    Deadline(#[from] DeadlineError),
+}
+
+impl HoldError {
+    /// Whether the kernel agreed, and somebody else decided otherwise at once.
+    pub(crate) fn is_without_effect(&self) -> bool {
+        let (Self::Sched(error) | Self::Deadline(DeadlineError::Sched(error))) = self else {
+            return false;
+        };
+        matches!(error, SchedError::NoEffect { .. })
+    }
+
+    /// As the error of a run, naming the activity.
+    pub(crate) fn about(&self, activity: &str) -> HostError {
+        let text = format!("activity {activity}: {self}");
+        match self {
+            Self::Deadline(DeadlineError::NoBandwidth { .. }) => HostError::Refused(text),
+            Self::Sched(error) | Self::Deadline(DeadlineError::Sched(error))
+                if error.errno() == Some(libc::EPERM) =>
+            {
+                HostError::CannotRun(text)
+            }
+            _ => HostError::Failed(text),
+        }
+    }
+}
+
+/// The calling thread's reservation, held or not. All methods are for that thread only.
+pub(crate) struct Holding {
+    place: Place,
+    /// What the thread has without a reservation.
+    own_policy: Policy,
+    cpu: usize,
+    held: bool,
+    /// When the last change of a reservation by `deadline` surely holds.
+    changed_by: Instant,
+}
+
+impl Holding {
+    pub(crate) fn new(place: Place, own_policy: Policy, cpu: usize) -> Self {
+        Self {
+            place,
+            own_policy,
+            cpu,
+            held: false,
+            changed_by: Instant::ZERO,
+        }
+    }
+
+    /// Begins what can be refused before the common start.
+    pub(crate) fn prepare(&mut self) -> Result<(), HoldError> {
+        match &self.place {
+            Place::Deadline(_) => self.begin(),
+            Place::Free | Place::Slots(_) | Place::Guest(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        self.held
+    }
+
+    /// Has the reservation enforced from now on.
+    pub(crate) fn begin(&mut self) -> Result<(), HoldError> {
+        if self.held {
+            return Ok(());
+        }
+        match &self.place {
+            Place::Free | Place::Guest(_) => return Ok(()),
+            Place::Deadline(reservation) => deadline::reserve(Tid::current(), *reservation)?,
+            Place::Slots(at) => at.seat.sit(self.own_policy),
+        }
+        self.held = true;
+        Ok(())
+    }
+
+    /// Gives it back; the thread is again what it was without.
+    pub(crate) fn end(&mut self) {
+        if !std::mem::take(&mut self.held) {
+            return;
+        }
+        match &self.place {
+            Place::Free => {}
+            Place::Deadline(reservation) => {
+                deadline::release(Tid::current(), *reservation, self.own_policy);
+                // A failure leaves the thread on more processors than its activity names, which no promise rests on.
+                let _ = sched::set_affinity(Tid::current(), &CpuSet::single(self.cpu));
+            }
+            Place::Slots(at) | Place::Guest(at) => at.seat.stand_up(),
+        }
+    }
+
+    /// Asks for another reservation in place of the thread's own; begun or not, by `deadline` only once begun.
+    pub(crate) fn change(
+        &mut self,
+        asked: Reservation,
+    ) -> Result<Result<Instant, Refused>, HoldError> {
+        match &mut self.place {
+            Place::Free | Place::Guest(_) => Ok(Err(Refused::NotInForce)),
+            Place::Slots(at) => Ok(at.desk.change(at.owner, asked)),
+            Place::Deadline(_) if !self.held => Ok(Err(Refused::NotInForce)),
+            Place::Deadline(reservation) => {
+                match deadline::change(Tid::current(), *reservation, asked) {
+                    Ok(from) => {
+                        *reservation = asked;
+                        // Until then the deadline under way may be one of the reservation before the last.
+                        self.changed_by = self.changed_by.max(from);
+                        Ok(Ok(self.changed_by))
+                    }
+                    Err(DeadlineError::NoBandwidth { .. }) => Ok(Err(Refused::DeadlineBandwidth {
+                        needed_ppm: asked.share_ppm(),
+                    })),
+                    Err(error) => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// Whether the thread has a place where it may ask for time constraints at all.
+    pub(crate) fn may_be_constrained(&self) -> bool {
+        matches!(self.place, Place::Slots(_) | Place::Guest(_))
+    }
+
+    /// Asks for a time constraint.
+    pub(crate) fn constrain(&mut self, asked: TimeConstraint) -> Result<Instant, Refused> {
+        match &self.place {
+            Place::Slots(at) if self.held => at.desk.constrain(at.owner, asked),
+            Place::Guest(at) => {
+                let from = at.desk.constrain(at.owner, asked)?;
+                if !std::mem::replace(&mut self.held, true) {
+                    at.seat.sit(self.own_policy);
+                }
+                Ok(from)
+            }
+            Place::Free | Place::Deadline(_) | Place::Slots(_) => Err(Refused::NotInForce),
+        }
+    }
+
+    /// Gives back what is left of the thread's time constraint; its deadline, if there was one that is not past.
+    pub(crate) fn release_constraint(&mut self) -> Option<Instant> {
+        match &self.place {
+            Place::Slots(at) => at.desk.release(at.owner),
+            Place::Guest(at) => {
+                let released = at.desk.release(at.owner);
+                if std::mem::take(&mut self.held) {
+                    at.seat.stand_up();
+                }
+                released
+            }
+            Place::Free | Place::Deadline(_) => None,
+        }
+    }
+
+    /// The thread is about to wait of its own accord.
+    pub(crate) fn enter_wait(&self) {
+        if let (true, Place::Slots(at)) = (self.held, &self.place) {
+            at.seat.gate().enter_wait();
+        }
+    }
+
+    /// It has waited; if it is confined and outside its slot, it waits on.
+    pub(crate) fn leave_wait(&self) {
+        if let (true, Place::Slots(at)) = (self.held, &self.place) {
+            at.seat.gate().leave_wait();
+        }
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

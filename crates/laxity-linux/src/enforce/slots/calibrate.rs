@@ -1,0 +1,238 @@
+//! Measures what switching costs: a dispatcher without compensation gives short slots to a thread that only reads the clock.
+
+use std::sync::Arc;
+use std::thread;
+
+use laxity_model::base::ring;
+use laxity_model::policy::slots::{Slot, SlotTable};
+use laxity_model::{
+    ActivityId, HostError, Instant, Outside, ProcessorId, Reservation, Service, Span,
+};
+
+use super::gate::ParkSignal;
+use super::seat::{Bell, Seat};
+use super::{DispatcherStart, PHASE, Timing, spawn};
+use crate::host::run::Run;
+use crate::os::clock;
+use crate::os::sched::{self, CpuSet, Policy, Restore, Tid};
+use crate::os::signals;
+
+/// How often there is a slot,
+pub(crate) const CYCLE: Span = Span::from_millis(1);
+/// and how long it is.
+pub(crate) const LENGTH: Span = Span::from_micros(300);
+const CYCLES: u64 = 100;
+/// So many of the edges must be there for their quartiles to mean anything.
+const ENOUGH: usize = CYCLES as usize * 3 / 4;
+const ATTEMPTS: usize = 10;
+/// Readings further apart than this are the two sides of a gap; a clock reading costs a hundredth of it.
+const GAP: Span = Span::from_micros(20);
+/// A switch that took longer was disturbed, and says nothing about the machine's costs.
+const LONGEST: Span = Span::from_micros(100);
+
+/// What was measured, and from how many switches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Calibration {
+    /// Of beginnings the upper quartile, of ends the median.
+    pub timing: Timing,
+    /// Slots begun and ended that were counted.
+    pub entered: usize,
+    /// The same for ends.
+    pub left: usize,
+}
+
+/// Measures on one processor, in about 0.1 s, for a kind of confinement. Needs `SCHED_FIFO`.
+///
+/// Where others disturb the processor so much that edges are missing, it measures again, up to a second in all, and then fails:
+/// slots begun by a wrong figure would not be what was granted. Everything the calling thread had is restored.
+pub fn calibrate(cpu: usize, outside: Outside) -> Result<Calibration, HostError> {
+    let mut most = 0;
+    for _ in 0..ATTEMPTS {
+        let found = attempt(cpu, outside)?;
+        let edges = found.entered.min(found.left);
+        if edges >= ENOUGH {
+            return Ok(found);
+        }
+        most = most.max(edges);
+    }
+    Err(HostError::Failed(format!(
+        "calibration: processor {cpu} is disturbed, {most} of {CYCLES} edges could be measured"
+    )))
+}
+
+/// What the holder of the slots saw.
+pub(crate) struct Observed {
+    /// The edge at which a slot began; one begins every [`CYCLE`].
+    pub(crate) first_edge: Instant,
+    /// The stretches in which the holder could not read the clock.
+    pub(crate) gaps: Vec<(Instant, Instant)>,
+}
+
+/// One measurement, however good.
+fn attempt(cpu: usize, outside: Outside) -> Result<Calibration, HostError> {
+    let observed = watch(cpu, outside, GAP)?;
+    Ok(evaluate(observed.first_edge, &observed.gaps))
+}
+
+/// Gives slots for 0.1 s to a thread that notes all gaps longer than this between its clock readings.
+pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed, HostError> {
+    let failed = |error: &dyn std::fmt::Display| HostError::Failed(format!("calibration: {error}"));
+    let _restore = Restore::of(Tid::current()).map_err(|error| failed(&error))?;
+    let _park = ParkSignal::install();
+    // The threads inherit this rank until they have their own.
+    sched::set_policy_inherited(Tid::current(), Policy::Fifo(crate::host::map::WITNESS))
+        .map_err(|error| HostError::CannotRun(error.to_string()))?;
+
+    let run = Arc::new(Run::new(1, &[]));
+    let bell = Arc::new(Bell::default());
+    let reservation = Reservation::new(Service::from_nanos(LENGTH.as_nanos()), CYCLE)
+        .map_err(|error| failed(&error))?;
+    let seat = Arc::new(Seat::new(
+        ActivityId(0),
+        reservation,
+        outside,
+        Arc::clone(&bell),
+    ));
+    let slot = Slot {
+        start: Span::ZERO,
+        length: LENGTH,
+        owner: 0,
+    };
+    let table = SlotTable::new(CYCLE, vec![slot])
+        .ok_or_else(|| HostError::Failed("calibration: no table".to_owned()))?;
+    let (ring, _) = ring::channel(16);
+    let dispatcher = spawn(DispatcherStart {
+        cpu,
+        processor: ProcessorId(0),
+        table,
+        desk: None,
+        seats: vec![Arc::clone(&seat)],
+        bell,
+        timing: Timing::default(),
+        makes_up: false,
+        tolerance: None,
+        ring,
+        run: Arc::clone(&run),
+    })?;
+    let observer = {
+        let run = Arc::clone(&run);
+        thread::Builder::new()
+            .name("calibration".to_owned())
+            .spawn(move || observe(cpu, gap, &run, &seat))
+    };
+    while run.ready() < 2 && run.failure().is_none() && observer.is_ok() {
+        signals::wait(signals::bell(), Some(clock::now() + Span::from_millis(1)));
+    }
+    let origin = clock::now() + Span::from_millis(2);
+    run.begin(origin);
+    run.sleep_until(origin + CYCLE * CYCLES);
+    run.finish();
+    let gaps = observer
+        .map_err(|error| failed(&error))?
+        .join()
+        .map_err(|_| failed(&"its observer panicked"))?;
+    dispatcher
+        .join()
+        .map_err(|_| failed(&"its dispatcher panicked"))?;
+    if let Some(error) = run.failure() {
+        return Err(error);
+    }
+    Ok(Observed {
+        first_edge: origin + PHASE,
+        gaps,
+    })
+}
+
+/// Reads the clock until the run ends; returns the stretches in which it could not.
+fn observe(cpu: usize, gap: Span, run: &Run, seat: &Seat) -> Vec<(Instant, Instant)> {
+    let mut gaps = Vec::with_capacity(4 * CYCLES as usize);
+    let own = Tid::current();
+    let set = sched::set_affinity(own, &CpuSet::single(cpu));
+    let ordinary = Policy::Other { nice: 0 };
+    let Some(origin) = run.wait_for_start() else {
+        return gaps;
+    };
+    if set.is_err() || sched::set_policy(own, ordinary).is_err() || !run.sleep_until(origin) {
+        return gaps;
+    }
+    seat.sit(ordinary);
+    let mut last = clock::now();
+    while !run.ended() {
+        let now = clock::now();
+        if now.saturating_since(last) > gap && gaps.len() < gaps.capacity() {
+            gaps.push((last, now));
+        }
+        last = now;
+    }
+    seat.stand_up();
+    gaps
+}
+
+fn evaluate(origin: Instant, gaps: &[(Instant, Instant)]) -> Calibration {
+    let mut entering = Vec::new();
+    let mut leaving = Vec::new();
+    for (from, to) in gaps {
+        entering.extend(delay_ns(*to, origin));
+        leaving.extend(delay_ns(*from, origin + LENGTH));
+    }
+    let left_ns = quartile(&mut leaving, 2);
+    // A hypervisor may raise the timer early and wait for its instant itself. What the slot loses so is given at its beginning.
+    // The upper quartile: a slot that begins a microsecond early harms nobody, one that begins late breaks its promise.
+    let entered_ns = quartile(&mut entering, 3) - left_ns.min(0);
+    Calibration {
+        timing: Timing {
+            entering: Span::from_nanos(entered_ns.max(0).unsigned_abs()),
+            leaving: Span::from_nanos(left_ns.max(0).unsigned_abs()),
+        },
+        entered: entering.len(),
+        left: leaving.len(),
+    }
+}
+
+/// How long after the nearest edge of the cycle this was, negative before it; `None` if it has nothing to do with that edge.
+pub(crate) fn delay_ns(at: Instant, first_edge: Instant) -> Option<i64> {
+    let cycle = CYCLE.as_nanos() as i64;
+    let after = (at.as_nanos() as i64 - first_edge.as_nanos() as i64).rem_euclid(cycle);
+    let delay = if after > cycle / 2 {
+        after - cycle
+    } else {
+        after
+    };
+    (delay.unsigned_abs() <= LONGEST.as_nanos()).then_some(delay)
+}
+
+/// The second quartile is the median.
+fn quartile(delays: &mut [i64], number: usize) -> i64 {
+    delays.sort_unstable();
+    delays.get(delays.len() * number / 4).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_count_from_their_own_edge() {
+        let origin = Instant::from_millis(5);
+        let us = Span::from_micros;
+        let gaps = [
+            (origin + LENGTH + us(3), origin + CYCLE + us(9)),
+            (origin + CYCLE + LENGTH + us(5), origin + CYCLE * 2 + us(11)),
+            // A disturbance in the middle of a slot is neither edge.
+            (origin + CYCLE * 2 + us(120), origin + CYCLE * 2 + us(170)),
+        ];
+        let found = evaluate(origin, &gaps);
+        assert_eq!((found.entered, found.left), (2, 2));
+        assert_eq!(found.timing.entering, us(11));
+        assert_eq!(found.timing.leaving, us(5));
+    }
+
+    #[test]
+    fn what_an_early_timer_takes_is_given_back_at_the_beginning() {
+        let origin = Instant::from_millis(5);
+        let us = Span::from_micros;
+        let gap = (origin + LENGTH - us(2), origin + CYCLE + us(9));
+        let found = evaluate(origin, &[gap]).timing;
+        assert_eq!((found.entering, found.leaving), (us(11), Span::ZERO));
+    }
+}

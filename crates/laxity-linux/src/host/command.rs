@@ -1,0 +1,145 @@
+//! Programs started for a run: in a process group of their own, killed and reaped with whatever they started when the run ends.
+
+use std::io;
+use std::marker::PhantomData;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+
+use crate::enforce::guardian;
+use crate::os::sched::Tid;
+
+/// A running program. Dropping it kills it.
+///
+/// It also dies with the thread that started it (`PR_SET_PDEATHSIG` means the thread, not the process), so this cannot be sent
+/// to another; and the [`guardian`] kills its whole process group if this process is killed.
+#[derive(Debug)]
+pub struct RunningCommand {
+    child: Child,
+    reaped: Option<ExitStatus>,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl RunningCommand {
+    /// Starts a program.
+    pub fn start(command: &mut Command) -> io::Result<Self> {
+        let guardian = guardian::start()?;
+        let parent = std::process::id();
+        command.process_group(0);
+        // SAFETY: the closure makes two async-signal-safe calls and allocates nothing.
+        unsafe {
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
+                // The parent may have died before the call above took effect.
+                if libc::getppid() as u32 == parent {
+                    Ok(())
+                } else {
+                    Err(io::Error::from_raw_os_error(libc::ESRCH))
+                }
+            });
+        }
+        let child = command.spawn()?;
+        let running = Self {
+            child,
+            reaped: None,
+            _not_send: PhantomData,
+        };
+        // From here on the whole group is looked after; until here its leader was, by the kernel.
+        guardian.watch_child(running.id())?;
+        Ok(running)
+    }
+
+    /// Its process, which is also its process group.
+    #[must_use]
+    pub fn id(&self) -> Tid {
+        Tid(self.child.id() as i32)
+    }
+
+    /// The running program itself, for its pipes.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// How it ended, if it has.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        if self.reaped.is_none()
+            && let Some(status) = self.child.try_wait()?
+        {
+            self.note_reaped(status);
+        }
+        Ok(self.reaped)
+    }
+
+    /// Waits until it ends.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        if let Some(status) = self.reaped {
+            return Ok(status);
+        }
+        let status = self.child.wait()?;
+        self.note_reaped(status);
+        Ok(status)
+    }
+
+    /// Kills it and all of its group, and waits for it.
+    pub fn kill(&mut self) -> io::Result<ExitStatus> {
+        // The group first: the number of a reaped leader may already belong to somebody else.
+        if self.reaped.is_none() {
+            // SAFETY: a signal to the group of our own unreaped child.
+            unsafe {
+                libc::kill(-self.id().0, libc::SIGKILL);
+            }
+        }
+        self.wait()
+    }
+
+    fn note_reaped(&mut self, status: ExitStatus) {
+        self.reaped = Some(status);
+        if let Ok(guardian) = guardian::start() {
+            // Without a guardian there is no list to strike from.
+            let _ = guardian.forget_child(self.id());
+        }
+    }
+}
+
+impl Drop for RunningCommand {
+    fn drop(&mut self) {
+        // Nothing more can be done about a child that cannot be waited for.
+        let _ = self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
+
+    #[test]
+    fn a_dropped_command_takes_its_group_along() {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "sleep 1000 & echo $!; wait"])
+            .stdout(Stdio::piped());
+        let mut running = RunningCommand::start(&mut command).unwrap();
+        let stdout = running.child().stdout.take().unwrap();
+        let mut reader = BufReader::new(stdout);
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        let grandchild: i32 = line.trim().parse().unwrap();
+        assert!(!crate::os::proc::threads_of(grandchild).is_empty());
+        drop(running);
+        // The pipe ends when nobody holds its other end: when the grandchild is gone too.
+        line.clear();
+        assert_eq!(reader.read_line(&mut line).unwrap(), 0);
+    }
+
+    #[test]
+    fn an_end_is_reported_once_and_for_all() {
+        let mut running = RunningCommand::start(Command::new("sh").args(["-c", "exit 7"])).unwrap();
+        assert_eq!(running.wait().unwrap().code(), Some(7));
+        assert_eq!(running.kill().unwrap().code(), Some(7));
+        let mut killed = RunningCommand::start(Command::new("sleep").arg("1000")).unwrap();
+        assert_eq!(killed.try_wait().unwrap(), None);
+        assert_eq!(killed.kill().unwrap().signal(), Some(libc::SIGKILL));
+    }
+}

@@ -1,0 +1,252 @@
+//! What admission is told about this machine.
+
+use std::num::NonZeroU16;
+
+use laxity_model::admission::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
+use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
+use laxity_model::{Priority, ProcessorId, Service, Span};
+
+use crate::doctor::machine::{DomainBandwidth, Policy, Processors, Throttling};
+use crate::doctor::{self, DeadlineParameters, Machine, Operation};
+use crate::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
+use crate::host::{LiveConfig, admit, map};
+use crate::os::proc;
+
+/// How late the edge of a slot may be: what the dispatcher keeps in all but one of a thousand undisturbed periods.
+const EDGE_JITTER: Span = Span::from_micros(200);
+/// Where the tick is not known: that of HZ = 250.
+const USUAL_TICK: Span = Span::from_millis(4);
+/// Each processor has a server for ordinary threads from this release on.
+const FIRST_WITH_FAIR_SERVER: (u32, u32) = (6, 12);
+/// A reservation so small that only missing rights can stand against it.
+const SMALLEST: DeadlineParameters = DeadlineParameters {
+    runtime: Service::from_micros(10),
+    deadline: Span::from_millis(100),
+    period: Span::from_millis(100),
+};
+
+/// What this machine can enforce on the processors of a configuration, as it is now. Costs a probe of the machine (some milliseconds).
+#[must_use]
+pub fn supply(config: &LiveConfig, machine: &Machine) -> Supply {
+    let processors = config
+        .processors
+        .iter()
+        .enumerate()
+        .map(|(index, cpu)| ProcessorSupply {
+            processor: ProcessorId(index as u16),
+            slots: slots(),
+            outranking: admit::outranking(&proc::strangers_on(*cpu)),
+        });
+    Supply {
+        processors: processors.collect(),
+        deadline: deadline(machine),
+    }
+}
+
+fn slots() -> Result<SlotSupply, String> {
+    doctor::can_run_live().map_err(|why| format!("{}; {}", why.what, why.remedy))?;
+    Ok(SlotSupply {
+        max_share_ppm: MOST_SHARE_PPM,
+        used_ppm: 0,
+        per_slot: CHARGE_PER_SLOT.as_full_service(),
+        shortest_slot: SHORTEST_SLOT,
+        jitter: EDGE_JITTER,
+        occupant_fifo: map::OCCUPANT,
+        threads_above: Some(Priority::HIGHEST),
+    })
+}
+
+fn deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
+    if let Some(refusal) = doctor::foresee(&Operation::SetDeadline(SMALLEST), machine) {
+        return Err(format!(
+            "{}; {}",
+            refusal.diagnosis.what, refusal.diagnosis.remedy
+        ));
+    }
+    let facts = &machine.processors;
+    let domain = tightest_domain(machine);
+    let processors = domain
+        .map(|domain| &domain.processors)
+        .or_else(|| machine.own_root_domain().ok())
+        .or_else(|| facts.online.as_ref().ok());
+    let count = processors.and_then(count).unwrap_or(NonZeroU16::MIN);
+    let version = machine.kernel.version.as_ref().ok().copied();
+    let limits = limits(&machine.throttling, version);
+    let exact = machine
+        .kernel
+        .hrtick
+        .as_ref()
+        .is_ok_and(|hrtick| hrtick.deadline);
+    let tick = machine.kernel.tick.as_ref().copied();
+    Ok(DeadlineSupply {
+        processors: count,
+        limits: domain.map_or(limits, |domain| KernelLimits {
+            servers: kept_on_each(domain, &limits, count),
+            ..limits
+        }),
+        granted: domain.map_or_else(|| seen_on(processors, machine), |domain| domain.used),
+        tick: match tick {
+            _ if exact => Span::ZERO,
+            Ok(tick) => tick,
+            Err(_) => USUAL_TICK,
+        },
+    })
+}
+
+/// Of the root domains that the calling thread may be in, the one with the least left; `None` if none is known, or nothing is limited.
+fn tightest_domain(machine: &Machine) -> Option<&DomainBandwidth> {
+    let affinity = machine.processors.affinity.as_ref().ok();
+    let domains = machine.bandwidth.as_ref().ok()?.iter().flatten();
+    domains
+        .filter(|domain| affinity.is_none_or(|affinity| domain.processors.overlaps(affinity)))
+        .min_by_key(|domain| domain.free())
+}
+
+/// What the kernel is set to; what cannot be read is taken to be as Linux comes.
+fn limits(throttling: &Throttling, version: Option<(u32, u32)>) -> KernelLimits {
+    let micros = |micros: u64| Span::from_nanos(micros.saturating_mul(1_000));
+    let usual = match version {
+        Some(version) if version < FIRST_WITH_FAIR_SERVER => KernelLimits::WITHOUT_FAIR_SERVER,
+        _ => KernelLimits::WITH_FAIR_SERVER,
+    };
+    let runtime = throttling.runtime_us.as_ref();
+    let bounds = (
+        throttling.deadline_period_min.as_ref(),
+        throttling.deadline_period_max.as_ref(),
+    );
+    KernelLimits {
+        rt_runtime: runtime.map_or(usual.rt_runtime, |runtime| {
+            runtime.map(|runtime| micros(runtime).as_full_service())
+        }),
+        rt_period: throttling
+            .period_us
+            .as_ref()
+            .map_or(usual.rt_period, |period| micros(*period)),
+        shortest_period: bounds.0.copied().unwrap_or(usual.shortest_period),
+        longest_period: bounds.1.copied().unwrap_or(usual.longest_period),
+        servers: usual.servers,
+    }
+}
+
+/// What the kernel keeps of each processor of a domain: its servers, and what slower processors lack, in equal parts. Rounded up where
+/// the processors are not alike: admission may then refuse a millionth that the kernel would take, never the reverse.
+fn kept_on_each(domain: &DomainBandwidth, limits: &KernelLimits, count: NonZeroU16) -> Bandwidth {
+    let whole = KernelLimits {
+        servers: Bandwidth::ZERO,
+        ..*limits
+    };
+    let kept = whole.free(count, domain.admissible);
+    let kept = kept.map_or(0, Bandwidth::units);
+    Bandwidth::from_units(kept.div_ceil(u64::from(count.get())))
+}
+
+/// What the deadline threads hold that can be seen on these processors; on all if it is not known which.
+fn seen_on(processors: Option<&Processors>, machine: &Machine) -> Bandwidth {
+    let threads = machine.threads.iter().flatten();
+    threads
+        .filter(|thread| !thread.is_scheduler())
+        .filter(|thread| processors.is_none_or(|here| here.contains(thread.processor)))
+        .filter_map(|thread| match thread.policy {
+            Policy::Deadline { runtime, period } => Some(Bandwidth::of(runtime, period)),
+            _ => None,
+        })
+        .sum()
+}
+
+/// How many, if there are any.
+fn count(processors: &Processors) -> Option<NonZeroU16> {
+    let count = u16::try_from(processors.len()).unwrap_or(u16::MAX);
+    NonZeroU16::new(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::Reservation;
+
+    use super::*;
+    use crate::doctor::machine::{Source, Unknown};
+
+    const USUAL: KernelLimits = KernelLimits::WITH_FAIR_SERVER;
+
+    fn share(runtime_us: u64, period_us: u64) -> Bandwidth {
+        let (runtime, period) = (
+            Service::from_micros(runtime_us),
+            Span::from_micros(period_us),
+        );
+        Bandwidth::of(runtime, period)
+    }
+
+    /// Two processors of these capacities, set up as Linux comes.
+    fn domain(capacity: u64) -> DomainBandwidth {
+        let fair_servers = [share(50, 1_000); 2].into_iter().sum();
+        DomainBandwidth {
+            processors: [0, 1].into_iter().collect(),
+            admissible: share(950, 1_000)
+                .of_capacity(capacity)
+                .saturating_sub(fair_servers),
+            fair_servers,
+            fair_servers_from: Source::KernelDefault,
+            used: share(1, 3),
+        }
+    }
+
+    #[test]
+    fn a_domain_of_like_processors_is_what_the_kernel_has() {
+        let (domain, two) = (domain(2_048), NonZeroU16::new(2).expect("two"));
+        let servers = kept_on_each(&domain, &USUAL, two);
+        assert_eq!(servers, USUAL.servers);
+        let free = USUAL.free(two, domain.used);
+        assert_eq!(free, Some(domain.free()));
+        assert_eq!(domain.used.units(), (1 << 20) / 3);
+    }
+
+    /// However unlike the processors are, no more is said to be free than is, and hardly less.
+    #[test]
+    fn slower_processors_count_as_less() {
+        let two = NonZeroU16::new(2).expect("two");
+        for capacity in 300..2_048 {
+            let domain = domain(capacity);
+            let servers = kept_on_each(&domain, &USUAL, two);
+            let limits = KernelLimits { servers, ..USUAL };
+            let free = limits.free(two, domain.used).expect("a limit");
+            let really = domain.free();
+            assert!(
+                free <= really && really.units() - free.units() <= 1,
+                "{capacity}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_as_linux_comes() {
+        let unknown = || Unknown("no sysctl".to_owned());
+        let dark = Throttling {
+            runtime_us: Err(unknown()),
+            period_us: Err(unknown()),
+            deadline_period_min: Err(unknown()),
+            deadline_period_max: Err(unknown()),
+        };
+        assert_eq!(limits(&dark, None), USUAL);
+        assert_eq!(limits(&dark, Some((6, 12))), USUAL);
+        let old = limits(&dark, Some((6, 11)));
+        assert_eq!(old, KernelLimits::WITHOUT_FAIR_SERVER);
+        let set = Throttling {
+            runtime_us: Ok(None),
+            period_us: Ok(500_000),
+            deadline_period_min: Ok(Span::from_millis(1)),
+            deadline_period_max: Ok(Span::from_secs(1)),
+        };
+        let set = limits(&set, None);
+        assert_eq!(set.rt_runtime, None);
+        let refused = |x_us, y_us| {
+            let asked = Reservation::new(Service::from_micros(x_us), Span::from_micros(y_us));
+            let asked = asked.expect("valid").into();
+            set.check(NonZeroU16::MIN, Bandwidth::ZERO, asked).is_err()
+        };
+        assert_eq!(
+            [(99, 999), (100, 1_000), (100, 1_000_000), (100, 1_000_001)]
+                .map(|(x, y)| refused(x, y)),
+            [true, false, false, true]
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! Waiting on a word of memory: the one thing that threads of all priorities may share without a lock between them.
+//!
+//! A waiter with an absolute timeout wakes as punctually as `clock_nanosleep` (both are one high-resolution timer), and unlike
+//! that it can also be woken early, which is how a run ends promptly.
+
+use std::ptr;
+use std::sync::atomic::AtomicU32;
+
+use laxity_model::Instant;
+
+use crate::os::clock;
+
+/// Why a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Woken {
+    /// Somebody woke the waiter, the word no longer had the expected value, or a signal was handled: look again.
+    LookAgain,
+    /// The instant came.
+    TimedOut,
+}
+
+/// Waits while `word` has the value `expected`, until `until` at the latest.
+///
+/// Allocates nothing and takes no lock of the process, so it may be called in a signal handler.
+pub fn wait(word: &AtomicU32, expected: u32, until: Option<Instant>) -> Woken {
+    let timeout = until.map(clock::timespec);
+    let timeout_ptr = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: `word` and the timeout outlive the call; the operation reads four bytes at `word` and one timespec, and with a
+    // bitset the timeout is absolute on CLOCK_MONOTONIC.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            timeout_ptr,
+            ptr::null::<u32>(),
+            libc::FUTEX_BITSET_MATCH_ANY,
+        )
+    };
+    if result == -1 && crate::os::sched::errno() == libc::ETIMEDOUT {
+        Woken::TimedOut
+    } else {
+        Woken::LookAgain
+    }
+}
+
+/// Wakes at most `count` waiters, the ones of highest real-time priority first, equals in the order they came.
+pub fn wake(word: &AtomicU32, count: i32) {
+    // SAFETY: `word` is valid; waking reads no memory.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            count,
+        );
+    }
+}
+
+/// Wakes every waiter.
+pub fn wake_all(word: &AtomicU32) {
+    wake(word, i32::MAX);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laxity_model::Span;
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn a_wait_ends_by_time_by_value_and_by_wake() {
+        let word = Arc::new(AtomicU32::new(7));
+        assert_eq!(wait(&word, 8, None), Woken::LookAgain);
+        let until = clock::now() + Span::from_millis(2);
+        while wait(&word, 7, Some(until)) != Woken::TimedOut {}
+        assert!(clock::now() >= until);
+
+        let other = Arc::clone(&word);
+        let waker = std::thread::spawn(move || {
+            other.store(9, Ordering::SeqCst);
+            wake_all(&other);
+        });
+        while word.load(Ordering::SeqCst) == 7 {
+            wait(&word, 7, None);
+        }
+        waker.join().expect("the waker does not panic");
+    }
+}

@@ -1,0 +1,483 @@
+//! Scheduling policies and affinities, as types: every setter reads back what it set and never reports success without effect.
+
+use std::fmt;
+use std::io;
+use std::mem;
+
+use laxity_model::{Service, Span};
+
+/// The calling thread's errno.
+#[must_use]
+pub fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// A thread as the kernel numbers it; also a process, whose first thread has its number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Tid(pub i32);
+
+impl Tid {
+    /// The calling thread.
+    #[must_use]
+    pub fn current() -> Self {
+        // SAFETY: takes no argument and cannot fail.
+        Self(unsafe { libc::gettid() })
+    }
+}
+
+impl fmt::Display for Tid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// How the kernel schedules a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    /// `SCHED_OTHER` with a nice value, −20 to 19.
+    Other {
+        /// Lower is more.
+        nice: i32,
+    },
+    /// `SCHED_BATCH`.
+    Batch {
+        /// Lower is more.
+        nice: i32,
+    },
+    /// `SCHED_IDLE`.
+    Idle,
+    /// `SCHED_FIFO`, priority 1 to 99.
+    Fifo(u8),
+    /// `SCHED_RR`, priority 1 to 99.
+    RoundRobin(u8),
+    /// `SCHED_DEADLINE`.
+    Deadline {
+        /// Processor time in each period.
+        runtime: Service,
+        /// Relative to the release.
+        deadline: Span,
+        /// The shortest time between releases.
+        period: Span,
+    },
+    /// A policy this library does not know, by its number (`SCHED_EXT` is 7).
+    Unknown(u32),
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other { nice } => write!(f, "SCHED_OTHER nice {nice}"),
+            Self::Batch { nice } => write!(f, "SCHED_BATCH nice {nice}"),
+            Self::Idle => f.write_str("SCHED_IDLE"),
+            Self::Fifo(priority) => write!(f, "SCHED_FIFO priority {priority}"),
+            Self::RoundRobin(priority) => write!(f, "SCHED_RR priority {priority}"),
+            Self::Deadline {
+                runtime,
+                deadline,
+                period,
+            } => write!(
+                f,
+                "SCHED_DEADLINE runtime {runtime} deadline {deadline} period {period}"
+            ),
+            Self::Unknown(number) => write!(f, "scheduling policy {number}"),
+        }
+    }
+}
+
+impl Policy {
+    /// Whether the policy ranks above all ordinary threads.
+    #[must_use]
+    pub fn is_real_time(self) -> bool {
+        matches!(
+            self,
+            Self::Fifo(_) | Self::RoundRobin(_) | Self::Deadline { .. }
+        )
+    }
+}
+
+/// Why a policy or an affinity was not set, or could not be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SchedError {
+    /// The kernel said no.
+    #[error("{call}({request}) for thread {tid}: {}", io::Error::from_raw_os_error(*errno))]
+    Os {
+        /// The system call.
+        call: &'static str,
+        /// For whom.
+        tid: Tid,
+        /// What was asked for.
+        request: String,
+        /// The kernel's answer.
+        errno: i32,
+    },
+    /// The kernel said yes, but reading back shows something else.
+    #[error("{call}({request}) for thread {tid} had no effect: it has {found}")]
+    NoEffect {
+        /// The system call.
+        call: &'static str,
+        /// For whom.
+        tid: Tid,
+        /// What was asked for.
+        request: String,
+        /// What it has.
+        found: String,
+    },
+}
+
+impl SchedError {
+    fn last(call: &'static str, tid: Tid, request: impl fmt::Display) -> Self {
+        Self::Os {
+            call,
+            tid,
+            request: request.to_string(),
+            errno: errno(),
+        }
+    }
+
+    /// The kernel's answer, if it said no.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Os { errno, .. } => Some(*errno),
+            Self::NoEffect { .. } => None,
+        }
+    }
+}
+
+const SCHED_DEADLINE: u32 = 6;
+const FLAG_RESET_ON_FORK: u64 = 1;
+
+/// A thread's policy as the kernel keeps it, flags included.
+#[derive(Clone, Copy)]
+pub struct Attributes(libc::sched_attr);
+
+impl fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (flags {})", self.policy(), self.0.sched_flags)
+    }
+}
+
+impl PartialEq for Attributes {
+    fn eq(&self, other: &Self) -> bool {
+        self.policy() == other.policy() && self.0.sched_flags == other.0.sched_flags
+    }
+}
+
+impl Attributes {
+    /// Of a thread.
+    pub fn of(tid: Tid) -> Result<Self, SchedError> {
+        // SAFETY: all-zero bytes are a valid sched_attr.
+        let mut raw: libc::sched_attr = unsafe { mem::zeroed() };
+        let size = size_of::<libc::sched_attr>() as u32;
+        // SAFETY: `raw` has room for `size` bytes.
+        let result =
+            unsafe { libc::syscall(libc::SYS_sched_getattr, tid.0, &raw mut raw, size, 0u32) };
+        if result == -1 {
+            return Err(SchedError::last("sched_getattr", tid, ""));
+        }
+        Ok(Self(raw))
+    }
+
+    /// For a policy. Children of a real-time thread start as ordinary threads where `reset_on_fork` says so.
+    #[must_use]
+    pub fn new(policy: Policy, reset_on_fork: bool) -> Self {
+        // SAFETY: all-zero bytes are a valid sched_attr.
+        let mut raw: libc::sched_attr = unsafe { mem::zeroed() };
+        raw.size = size_of::<libc::sched_attr>() as u32;
+        raw.sched_flags = if reset_on_fork { FLAG_RESET_ON_FORK } else { 0 };
+        let (number, priority) = match policy {
+            Policy::Other { nice } => {
+                raw.sched_nice = nice;
+                (libc::SCHED_OTHER as u32, 0)
+            }
+            Policy::Batch { nice } => {
+                raw.sched_nice = nice;
+                (libc::SCHED_BATCH as u32, 0)
+            }
+            Policy::Idle => (libc::SCHED_IDLE as u32, 0),
+            Policy::Fifo(priority) => (libc::SCHED_FIFO as u32, priority),
+            Policy::RoundRobin(priority) => (libc::SCHED_RR as u32, priority),
+            Policy::Deadline {
+                runtime,
+                deadline,
+                period,
+            } => {
+                raw.sched_runtime = runtime.as_nanos();
+                raw.sched_deadline = deadline.as_nanos();
+                raw.sched_period = period.as_nanos();
+                (SCHED_DEADLINE, 0)
+            }
+            Policy::Unknown(number) => (number, 0),
+        };
+        raw.sched_policy = number;
+        raw.sched_priority = u32::from(priority);
+        Self(raw)
+    }
+
+    /// The policy without the flags.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        let raw = &self.0;
+        let priority = raw.sched_priority as u8;
+        match raw.sched_policy as i32 {
+            libc::SCHED_OTHER => Policy::Other {
+                nice: raw.sched_nice,
+            },
+            libc::SCHED_BATCH => Policy::Batch {
+                nice: raw.sched_nice,
+            },
+            libc::SCHED_IDLE => Policy::Idle,
+            libc::SCHED_FIFO => Policy::Fifo(priority),
+            libc::SCHED_RR => Policy::RoundRobin(priority),
+            6 => Policy::Deadline {
+                runtime: Service::from_nanos(raw.sched_runtime),
+                deadline: Span::from_nanos(raw.sched_deadline),
+                period: Span::from_nanos(raw.sched_period),
+            },
+            number => Policy::Unknown(number as u32),
+        }
+    }
+
+    /// Gives them to a thread and reads them back.
+    pub fn apply(&self, tid: Tid) -> Result<(), SchedError> {
+        self.apply_unchecked(tid)?;
+        let found = Self::of(tid)?.policy();
+        if found == self.policy() {
+            Ok(())
+        } else {
+            Err(SchedError::NoEffect {
+                call: "sched_setattr",
+                tid,
+                request: self.policy().to_string(),
+                found: found.to_string(),
+            })
+        }
+    }
+
+    /// Gives them to a thread: one system call (about 1 µs), for the edges of time slots.
+    pub fn apply_unchecked(&self, tid: Tid) -> Result<(), SchedError> {
+        // SAFETY: `self.0` is a complete sched_attr whose size field is right.
+        let result =
+            unsafe { libc::syscall(libc::SYS_sched_setattr, tid.0, &raw const self.0, 0u32) };
+        if result == -1 {
+            Err(SchedError::last("sched_setattr", tid, self.policy()))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The policy of a thread.
+pub fn policy(tid: Tid) -> Result<Policy, SchedError> {
+    Attributes::of(tid).map(|attributes| attributes.policy())
+}
+
+/// Gives a thread a policy; what it forks starts as an ordinary thread. Read back.
+pub fn set_policy(tid: Tid, policy: Policy) -> Result<(), SchedError> {
+    let reset_on_fork = policy.is_real_time();
+    Attributes::new(policy, reset_on_fork).apply(tid)
+}
+
+/// Gives a thread a policy that the threads it starts inherit. Read back.
+pub fn set_policy_inherited(tid: Tid, policy: Policy) -> Result<(), SchedError> {
+    Attributes::new(policy, false).apply(tid)
+}
+
+const CPUS: usize = libc::CPU_SETSIZE as usize;
+
+/// A set of processors, by the kernel's numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct CpuSet([u64; CPUS / 64]);
+
+impl CpuSet {
+    /// No processor.
+    pub const EMPTY: Self = Self([0; CPUS / 64]);
+    /// Every processor that the kernel may have; it takes this to mean *all that exist*.
+    pub const ALL: Self = Self([u64::MAX; CPUS / 64]);
+
+    /// With one processor.
+    #[must_use]
+    pub fn single(cpu: usize) -> Self {
+        let mut set = Self::EMPTY;
+        set.insert(cpu);
+        set
+    }
+
+    /// Adds a processor; numbers beyond the kernel's limit are ignored.
+    pub fn insert(&mut self, cpu: usize) {
+        if let Some(word) = self.0.get_mut(cpu / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+
+    /// Whether it has the processor.
+    #[must_use]
+    pub fn contains(&self, cpu: usize) -> bool {
+        self.0
+            .get(cpu / 64)
+            .is_some_and(|word| word >> (cpu % 64) & 1 == 1)
+    }
+
+    /// The processors by number.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..CPUS).filter(|cpu| self.contains(*cpu))
+    }
+}
+
+impl fmt::Display for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, cpu) in self.iter().enumerate() {
+            write!(f, "{}{cpu}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The processors that a thread may run on.
+pub fn affinity(tid: Tid) -> Result<CpuSet, SchedError> {
+    let mut set = CpuSet::EMPTY;
+    // SAFETY: `set` has room for its size.
+    let result = unsafe {
+        libc::sched_getaffinity(
+            tid.0,
+            size_of::<CpuSet>(),
+            (&raw mut set).cast::<libc::cpu_set_t>(),
+        )
+    };
+    if result == -1 {
+        return Err(SchedError::last("sched_getaffinity", tid, ""));
+    }
+    Ok(set)
+}
+
+/// Says where a thread may run, and reads it back (all of [`CpuSet::ALL`] need not exist).
+pub fn set_affinity(tid: Tid, set: &CpuSet) -> Result<(), SchedError> {
+    // SAFETY: `set` is as large as it says.
+    let result = unsafe { libc::sched_setaffinity(tid.0, size_of::<CpuSet>(), ptr_of(set)) };
+    if result == -1 {
+        return Err(SchedError::last("sched_setaffinity", tid, set));
+    }
+    let found = affinity(tid)?;
+    if *set == CpuSet::ALL || found == *set {
+        Ok(())
+    } else {
+        Err(SchedError::NoEffect {
+            call: "sched_setaffinity",
+            tid,
+            request: set.to_string(),
+            found: found.to_string(),
+        })
+    }
+}
+
+fn ptr_of(set: &CpuSet) -> *const libc::cpu_set_t {
+    std::ptr::from_ref(set).cast()
+}
+
+/// Gives a thread its policy and affinity back when dropped; if the thread has gone, nothing is to be done.
+#[derive(Debug)]
+pub struct Restore {
+    tid: Tid,
+    attributes: Attributes,
+    affinity: CpuSet,
+}
+
+impl Restore {
+    /// Remembers what the thread has now.
+    pub fn of(tid: Tid) -> Result<Self, SchedError> {
+        Ok(Self {
+            tid,
+            attributes: Attributes::of(tid)?,
+            affinity: affinity(tid)?,
+        })
+    }
+
+    /// What will be restored.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        self.attributes.policy()
+    }
+
+    /// Where it will be allowed to run again.
+    #[must_use]
+    pub fn affinity(&self) -> CpuSet {
+        self.affinity
+    }
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        // A deadline thread refuses a narrower affinity, and asks for the whole one: leave that policy first, enter it last.
+        let real = self.attributes.policy();
+        if policy(self.tid).is_ok_and(|now| matches!(now, Policy::Deadline { .. }))
+            && now_differs(self.tid, real)
+        {
+            let _ = set_policy(self.tid, Policy::Other { nice: 0 });
+        }
+        let _ = set_affinity(self.tid, &self.affinity);
+        let _ = self.attributes.apply(self.tid);
+    }
+}
+
+fn now_differs(tid: Tid, wanted: Policy) -> bool {
+    policy(tid).is_ok_and(|now| now != wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::rights;
+
+    #[test]
+    fn errors_say_which_call_for_whom_and_why() {
+        let nobody = Tid(i32::MAX);
+        let error = set_policy(nobody, Policy::Fifo(10)).unwrap_err();
+        assert_eq!(error.errno(), Some(libc::ESRCH));
+        let text = error.to_string();
+        for part in ["sched_setattr", "SCHED_FIFO priority 10", "2147483647"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn policies_survive_the_kernels_form() {
+        for policy in [
+            Policy::Other { nice: -3 },
+            Policy::Batch { nice: 4 },
+            Policy::Idle,
+            Policy::Fifo(99),
+            Policy::RoundRobin(1),
+            Policy::Deadline {
+                runtime: Service::from_millis(2),
+                deadline: Span::from_millis(8),
+                period: Span::from_millis(8),
+            },
+        ] {
+            assert_eq!(Attributes::new(policy, true).policy(), policy);
+        }
+    }
+
+    #[test]
+    fn what_was_changed_is_restored() {
+        let Some(_live) = rights::require(&[rights::Right::RealTime]) else {
+            return;
+        };
+        let own = Tid::current();
+        let (before, cpus) = (policy(own).unwrap(), affinity(own).unwrap());
+        let restore = Restore::of(own).unwrap();
+        set_policy(own, Policy::Fifo(1)).unwrap();
+        set_affinity(own, &CpuSet::single(cpus.iter().next().unwrap())).unwrap();
+        assert_eq!(policy(own).unwrap(), Policy::Fifo(1));
+        drop(restore);
+        assert_eq!(
+            (policy(own).unwrap(), affinity(own).unwrap()),
+            (before, cpus)
+        );
+    }
+}
