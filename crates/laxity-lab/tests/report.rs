@@ -125,7 +125,7 @@ fn variant(name: &str, modem: ModemFigures, gap_width: u64) -> VariantResults {
         about: String::new(),
         subjects: vec![
             subject("modem", Figures::SoftModem(Box::new(modem))),
-            subject("cothread", Figures::Periodic(cothread(gap_width))),
+            subject("cothread", Figures::Periodic(Box::new(cothread(gap_width)))),
         ],
         contracts: Vec::new(),
         surprises: Vec::new(),
@@ -400,8 +400,10 @@ fn several_of_a_kind_each_have_a_line() {
         1,
         subject("second", Figures::SoftModem(Box::new(modem("thread 8")))),
     );
-    both.subjects
-        .push(subject("slow", Figures::Periodic(cothread(90_000))));
+    both.subjects.push(subject(
+        "slow",
+        Figures::Periodic(Box::new(cothread(90_000))),
+    ));
     let text = table::render(&results);
     assert!(
         text.lines()

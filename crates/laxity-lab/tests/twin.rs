@@ -50,6 +50,25 @@ fn full() -> RunResults {
     run(&resolved, 2)
 }
 
+/// Figures 10 to 13 and 16: the co-thread's longest gap.
+fn gaps_are_as_the_study_found(results: &RunResults) {
+    let none = longest_gap(results, "none");
+    for name in ["thread-24", "reserved-slots"] {
+        assert!(
+            longest_gap(results, name).abs_diff(none) * 20 <= none,
+            "{name}"
+        );
+    }
+    let (deferred, interrupt) = (
+        longest_gap(results, "deferred"),
+        longest_gap(results, "interrupt"),
+    );
+    assert!(
+        none < deferred && deferred < interrupt,
+        "{none} < {deferred} < {interrupt}"
+    );
+}
+
 #[test]
 fn the_studys_findings_come_out() {
     let results = full();
@@ -99,22 +118,7 @@ fn the_studys_findings_come_out() {
         normal.phases
     );
 
-    // Figures 10 to 13 and 16: the co-thread's longest gap.
-    let none = longest_gap(&results, "none");
-    for name in ["thread-24", "reserved-slots"] {
-        assert!(
-            longest_gap(&results, name).abs_diff(none) * 20 <= none,
-            "{name}"
-        );
-    }
-    let (deferred, interrupt) = (
-        longest_gap(&results, "deferred"),
-        longest_gap(&results, "interrupt"),
-    );
-    assert!(
-        none < deferred && deferred < interrupt,
-        "{none} < {deferred} < {interrupt}"
-    );
+    gaps_are_as_the_study_found(&results);
 
     // Figure 14: more pending with a reservation, far under the ring's 512. Figure 15: 6 to 8 ms at times.
     let reserved = modem(&results, "reserved-slots");

@@ -170,7 +170,7 @@ impl VariantResults {
             let Figures::Periodic(figures) = &subject.figures else {
                 return None;
             };
-            Some((subject.name.as_str(), figures))
+            Some((subject.name.as_str(), &**figures))
         })
     }
 

@@ -29,7 +29,7 @@ pub enum Figures {
     /// A soft modem.
     SoftModem(Box<ModemFigures>),
     /// A periodic task.
-    Periodic(PeriodicFigures),
+    Periodic(Box<PeriodicFigures>),
     /// Threads that never stop.
     Spinner,
     /// A thread that now and then takes the processor for long.

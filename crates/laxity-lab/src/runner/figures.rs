@@ -123,7 +123,7 @@ impl Component<'_> {
             Watched::Modem(modem) => {
                 Figures::SoftModem(Box::new(self.modem(modem, bytes, receivers)))
             }
-            Watched::Periodic(task) => Figures::Periodic(self.periodic(task)),
+            Watched::Periodic(task) => Figures::Periodic(Box::new(self.periodic(task))),
             Watched::Nothing if subject.kind == kinds::SPINNER => Figures::Spinner,
             Watched::Nothing if subject.kind == kinds::ROGUE => Figures::Rogue,
             Watched::Nothing => Figures::Command,

@@ -212,7 +212,7 @@ fn done(planned: PlannedRun, names: Trace, probes: Probes, mut record: RunRecord
     let all = events.len();
     let left_out = events.drain(..all.saturating_sub(TRACED_EVENTS)).count();
     let first = events.first().map_or(record.start, |event| event.at);
-    let trace = (planned.repeat == 0).then(|| Trace {
+    let trace = (planned.repeat == 0).then_some(Trace {
         start: if left_out > 0 { first } else { record.start },
         end: record.end,
         events,

@@ -169,13 +169,9 @@ impl Reader {
         let is_driver = self.calls.contains_key(&event.activity);
         match event.kind {
             EventKind::Mark(mark) if is_driver => self.driver_mark(mark, event),
-            EventKind::Mark(mark) => {
-                if self.periodic.get(&event.activity) == Some(&mark) {
-                    self.asked.insert(event.activity, told);
-                }
-            }
+            EventKind::Mark(mark) if self.periodic.get(&event.activity) != Some(&mark) => {}
             _ if is_driver => {}
-            EventKind::InterruptEnter | EventKind::DeferredEnter => {
+            EventKind::Mark(_) | EventKind::InterruptEnter | EventKind::DeferredEnter => {
                 self.asked.insert(event.activity, told);
             }
             EventKind::Wake if self.rogues.contains(&event.activity) => {
