@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use laxity_linux::os::signals::Watch;
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
-use laxity_model::{Host, HostError, Priority, Span};
+use laxity_model::{Host, HostError, Priority, ProcessorId, Span};
 
 use super::commands;
 use super::compose::{Composed, RunSpec, compose, compose_each};
 use super::schedule::{PlannedRun, schedule};
 use super::{NotRun, Progress, RunDone, RunError, done, names};
 use crate::observe::observe;
+use crate::scenario::kinds;
 use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
 
 /// Receivers in the two runs from which the load of one is told.
@@ -30,6 +31,8 @@ pub struct LiveRuns {
     pub receivers: BTreeMap<String, u32>,
     /// What the host calls itself.
     pub host: String,
+    /// What the reader is to know of how they were made.
+    pub notice: Option<String>,
 }
 
 /// Makes all runs that Linux can make.
@@ -73,18 +76,50 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
             .map(|(name, further)| (name, further as u32 + 1))
             .collect(),
         host: host.describe(),
+        notice: unwatched(resolved),
     })
 }
 
-/// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works.
+/// The processors on which something is observed, in the scenario's order, each once.
+fn observed_processors(resolved: &Resolved) -> Vec<ProcessorId> {
+    let variants = resolved.variants.iter().filter(|variant| variant.live);
+    let devices = variants.clone().flat_map(|variant| &variant.devices);
+    let tasks = variants.flat_map(|variant| &variant.tasks);
+    let tasks = tasks.filter(|task| task.kind.kind() == kinds::PERIODIC);
+    let mut all: Vec<ProcessorId> = Vec::new();
+    for processor in devices
+        .map(|d| d.processor)
+        .chain(tasks.map(|t| t.processor))
+    {
+        if !all.contains(&processor) {
+            all.push(processor);
+        }
+    }
+    all
+}
+
+/// What the reader is to know of processors on which something is observed and no witness watches.
+fn unwatched(resolved: &Resolved) -> Option<String> {
+    let [watched, others @ ..] = &observed_processors(resolved)[..] else {
+        return None;
+    };
+    let others: Vec<String> = others.iter().map(|other| other.0.to_string()).collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "The witness watches processor {} only: where processor {} stands still, that counts as undisturbed",
+            watched.0,
+            others.join(" or ")
+        )
+    })
+}
+
+/// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works,
+/// or else the first periodic task.
 fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
     let cannot = |error: HostError| RunError::CannotRun(error.to_string());
     let mut config = LiveConfig::detect(resolved.host.processors).map_err(cannot)?;
-    let watched = resolved
-        .variants
-        .iter()
-        .find_map(|variant| variant.devices.first());
-    config.witness = watched.map(|device| WitnessConfig::new(device.processor));
+    let watched = observed_processors(resolved).first().copied();
+    config.witness = watched.map(WitnessConfig::new);
     Ok(LiveHost::new(config))
 }
 

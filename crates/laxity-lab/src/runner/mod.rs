@@ -161,7 +161,7 @@ pub fn run(
                 host: made.host,
                 live: true,
                 receivers: made.receivers,
-                notices,
+                notices: notices.into_iter().chain(made.notice).collect(),
             };
             (made.runs, made.skipped, circumstances)
         }
