@@ -188,6 +188,7 @@ mod tests {
             events,
             events_lost: 0,
             usage: vec![Usage::default()],
+            ports: Vec::new(),
             disturbances: Vec::new(),
             witness_wakeups: 0,
             steal: None,
