@@ -88,7 +88,7 @@ pub use laxity_linux::os::clock::{now, sleep_until};
 pub use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 pub use laxity_model::admission;
 pub use laxity_model::analysis;
-pub use laxity_model::policy::slots;
+pub use laxity_model::policy::{self, slots};
 pub use laxity_model::{
     Activity, ActivityId, Body, Context, Disturbance, Enforcer, Event, EventKind, Grade, Grant,
     Host, HostError, Instant, InterruptLevel, Mark, Outside, Placement, Priority, ProcessorId,
