@@ -103,6 +103,7 @@ where
             waiters.push(&mut self.links, who);
         }
         let activity = self.activity_mut(who);
+        debug_assert!(activity.is_ready(), "nobody waits for two things");
         activity.waiting = waiting;
         match activity.class {
             Class::External => return,
@@ -120,6 +121,10 @@ where
         self.record(EventKind::Signal, by, [u64::from(semaphore), 0]);
         let waiter = self.first_waiter(semaphore);
         let signalled = &mut self.semaphores[semaphore as usize];
+        debug_assert!(
+            signalled.count == 0 || waiter.is_none(),
+            "nobody waits for what is there"
+        );
         let Some(waiter) = waiter else {
             signalled.count = signalled.count.saturating_add(1);
             return;
