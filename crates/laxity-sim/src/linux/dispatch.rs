@@ -217,9 +217,7 @@ impl System {
         if now.saturating_since(due) > tolerance {
             let args = [due.as_nanos(), now.as_nanos()];
             self.record(EventKind::Disturbed, thread, args);
-            self.parts
-                .disturbances
-                .push(Disturbance { from: due, to: now });
+            self.disturbances.push(Disturbance { from: due, to: now });
         }
     }
 
@@ -229,7 +227,7 @@ impl System {
             return;
         };
         let due = self.activity(thread).meant_at;
-        self.parts.witness_wakeups += 1;
+        self.witness_wakeups += 1;
         self.testify(thread, due, witness.tolerance);
         let missed = self.now.saturating_since(due) / witness.period;
         let next = due + witness.period * (missed + 1);
