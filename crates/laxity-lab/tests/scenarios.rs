@@ -16,10 +16,10 @@ use laxity_lab::runner::{self, On, RunDone, Silent, plan, schedule};
 use laxity_lab::scenario::{Length, Resolved, TaskKind, parse};
 use laxity_lab::{import, machine_file, plan as sets};
 use laxity_model::admission::admit;
+use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
 use laxity_model::{Enforcer, Host, ProcessorId};
 use laxity_sim::Twin;
-use laxity_sim::linux::Witness;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::Value;
 

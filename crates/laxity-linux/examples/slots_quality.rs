@@ -6,7 +6,8 @@
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::enforce::Witness;
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, EventKind, Host, Instant, Outside, Placement,
     Priority, ProcessorId, Program, Reservation, ReservationRequest, RunRecord, Service, Span,
@@ -59,7 +60,7 @@ fn measure(
     length: Span,
 ) -> Result<(), Box<dyn Error>> {
     let mut config = LiveConfig::detect(1)?;
-    config.witness = Some(WitnessConfig::new(CPU0));
+    config.witness = Some(Witness::new(CPU0));
     let mut host = LiveHost::new(config);
     let gaps: Gaps = Arc::new(Mutex::new(Vec::with_capacity(1_000_000)));
     let mut program = Program::new(1);

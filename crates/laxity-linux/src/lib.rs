@@ -8,6 +8,5 @@ pub mod host;
 pub mod os;
 
 pub use enforce::deadline::ThreadReservation;
-pub use enforce::witness::WitnessConfig;
 pub use host::{LiveConfig, LiveHost};
 pub use os::event_log::{EventLog, EventReader};

@@ -7,7 +7,8 @@ mod common;
 
 use laxity_conformance::{Tolerance, cases};
 use laxity_linux::os::rights::{self, Right};
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::enforce::Witness;
 use laxity_model::{ProcessorId, Service, Span};
 
 const PROCESSORS: u16 = 2;
@@ -33,7 +34,7 @@ fn tolerance() -> Tolerance {
 fn host(processors: u16) -> LiveHost {
     let config = LiveConfig::detect(processors).expect("so many processors may be used");
     LiveHost::new(LiveConfig {
-        witness: Some(WitnessConfig::new(ProcessorId(0))),
+        witness: Some(Witness::new(ProcessorId(0))),
         ..config
     })
 }

@@ -10,7 +10,8 @@ use laxity_linux::os::clock;
 use laxity_linux::os::rights::{self, LiveTest, Right};
 use laxity_linux::os::sched::{self, CpuSet, Policy, Tid};
 use laxity_linux::os::signals;
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::enforce::Witness;
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, Event, EventKind, Grade, Host, HostError, Instant,
     Outside, Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest, RunEnd,
@@ -462,7 +463,7 @@ fn the_witness_wakes_every_period() {
         return;
     };
     let mut config = config();
-    config.witness = Some(WitnessConfig::new(CPU0));
+    config.witness = Some(Witness::new(CPU0));
     let mut program = Program::new(1);
     program.add("spinner", CPU0, NORMAL, spinner());
     let record = LiveHost::new(config)
@@ -777,7 +778,7 @@ mod reservations {
         };
         let before = footprint();
         let mut config = config();
-        config.witness = Some(WitnessConfig::new(CPU0));
+        config.witness = Some(Witness::new(CPU0));
         let mut host = LiveHost::new(config);
         for _ in 0..3 {
             let mut program = Program::new(1);

@@ -53,7 +53,7 @@
 #![deny(clippy::float_arithmetic)]
 
 mod core;
-pub mod linux;
+mod linux;
 mod study;
 mod supply;
 mod twin;

@@ -1,14 +1,13 @@
 //! What admission is told about the study's host.
 
 use laxity_model::admission::{SlotSupply, Supply};
+use laxity_model::enforce::ranks;
 use laxity_model::{Service, Span};
 
 use crate::study::Profile;
 
 /// No slot is planned that is shorter: below it, a table is all edges.
 const SHORTEST_SLOT: Span = Span::from_micros(10);
-/// The rank that a slot's occupant has live; in the twin nothing foreign runs that could outrank it.
-const OCCUPANT_FIFO: u8 = 80;
 
 impl Profile {
     /// Slots above all threads but the highest, no `SCHED_DEADLINE`, and no threads of others.
@@ -31,7 +30,8 @@ impl Profile {
             per_slot: switch,
             shortest_slot: SHORTEST_SLOT,
             jitter: Span::ZERO,
-            occupant_fifo: OCCUPANT_FIFO,
+            // Nothing foreign runs that could outrank it.
+            occupant_fifo: ranks::OCCUPANT,
             threads_above: self.threads_above,
         }
     }

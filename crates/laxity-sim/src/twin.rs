@@ -1,14 +1,14 @@
 //! The twin as a host: a program in, a record out.
 
 use laxity_model::admission::{Admitted, SlotPlan, Supply};
-use laxity_model::enforce::Dispatcher;
 use laxity_model::enforce::machine::Machine as MeasuredMachine;
+use laxity_model::enforce::{Dispatcher, Witness};
 use laxity_model::policy::bands::Bands;
 use laxity_model::policy::slots::PlanCosts;
 use laxity_model::{Host, HostError, Instant, Priority, Program, RunRecord, Span};
 
 use crate::core::{Core, Loaded, Machine, Recording};
-use crate::linux::{Linux, Witness};
+use crate::linux::Linux;
 use crate::study::{self, Carried, Processor, Profile, Slots, Stack, Study};
 
 /// A machine in virtual time, with as many processors as the program is written for.

@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, EventKind, Grade, Host, Instant, InterruptLevel, Mark,
@@ -10,7 +11,6 @@ use laxity_model::{
     Span, Step,
 };
 use laxity_sim::Twin;
-use laxity_sim::linux::Witness;
 
 const TICK: Span = Span::from_millis(4);
 

@@ -127,15 +127,6 @@ fn without_a_machine_nothing_is_predicted() {
 }
 
 #[test]
-fn the_twin_is_told_the_live_host_s_own_numbers() {
-    use laxity_linux::enforce::slots;
-    use laxity_sim::linux;
-    assert_eq!(linux::CHARGE_PER_SLOT, slots::CHARGE_PER_SLOT);
-    assert_eq!(linux::SHORTEST_SLOT, slots::SHORTEST_SLOT);
-    assert_eq!(linux::MOST_SHARE_PPM, slots::MOST_SHARE_PPM);
-}
-
-#[test]
 fn what_a_twin_of_a_measured_machine_predicts() {
     let file = "docs/results/epyc-2-processors/machine.toml";
     let path = format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"));

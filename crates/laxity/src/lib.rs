@@ -85,9 +85,10 @@ pub use reserve::{Reserved, reserve};
 
 pub use laxity_linux::doctor::{Cause, Diagnosis, can_run_live};
 pub use laxity_linux::os::clock::{now, sleep_until};
-pub use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+pub use laxity_linux::{LiveConfig, LiveHost};
 pub use laxity_model::admission;
 pub use laxity_model::analysis;
+pub use laxity_model::enforce::Witness;
 pub use laxity_model::policy::{self, slots};
 pub use laxity_model::{
     Activity, ActivityId, Body, Context, Disturbance, Enforcer, Event, EventKind, Grade, Grant,

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 use laxity_linux::LiveConfig;
 use laxity_linux::enforce::deadline;
 use laxity_linux::host::command::RunningCommand;
-use laxity_linux::host::map;
 use laxity_linux::os::proc;
 use laxity_linux::os::sched::{self, CpuSet, Policy, Tid};
+use laxity_model::enforce::ranks;
 use laxity_model::{Enforcer, HostError};
 
 use crate::scenario::{Placing, ResolvedTask, ResolvedVariant, TaskKind};
@@ -71,7 +71,7 @@ enum Placement {
 fn place(task: &ResolvedTask, thread: Tid, cpu: usize) -> Result<(), Placement> {
     let failed = |error: &dyn std::fmt::Display| Placement::Failed(error.to_string());
     let policy = match task.placing {
-        Some(Placing::Thread(priority)) => map::thread(priority),
+        Some(Placing::Thread(priority)) => ranks::of_thread(priority).into(),
         Some(Placing::Reserved { request, .. }) if request.enforcer == Enforcer::Deadline => {
             // A deadline thread keeps to no processor.
             return deadline::reserve(thread, request.reservation).map_err(|error| failed(&error));

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use laxity_linux::os::signals::Watch;
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::admission::Supply;
+use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, Priority, ProcessorId, Span};
 
 use super::admit::{FurtherReceivers, ready};
@@ -133,7 +134,7 @@ pub(super) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
     let cannot = |error: HostError| RunError::CannotRun(error.to_string());
     let mut config = LiveConfig::detect(resolved.host.processors).map_err(cannot)?;
     let watched = observed_processors(resolved).first().copied();
-    config.witness = watched.map(WitnessConfig::new);
+    config.witness = watched.map(Witness::new);
     Ok(LiveHost::new(config))
 }
 

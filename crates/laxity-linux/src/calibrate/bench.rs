@@ -90,20 +90,20 @@ impl<'a> Bench<'a> {
     ) -> Result<Vec<T>, CalibrateError> {
         self.pause();
         self.go_on()?;
-        let gate = Gate::default();
+        let entry = Entry::default();
         let count = workers.len() as u32;
         let outcomes = thread::scope(|scope| {
             let mut started = Vec::new();
             let mut refused = None;
             for (policy, work) in workers {
-                let (gate, cpu) = (&gate, self.cpu());
+                let (entry, cpu) = (&entry, self.cpu());
                 let builder = thread::Builder::new().name("calibration".to_owned());
-                match builder.spawn_scoped(scope, move || gate.enter(policy, cpu, work)) {
+                match builder.spawn_scoped(scope, move || entry.enter(policy, cpu, work)) {
                     Ok(thread) => started.push(thread),
                     Err(error) => refused = Some(error),
                 }
             }
-            gate.decide(count, refused.is_some());
+            entry.decide(count, refused.is_some());
             let outcomes: Vec<_> = started.into_iter().map(ScopedJoinHandle::join).collect();
             match refused {
                 Some(error) => Err(CalibrateError::Thread(error.to_string())),
@@ -123,21 +123,21 @@ impl<'a> Bench<'a> {
     pub(super) fn pause(&self) {
         let until = clock::now() + PAUSE;
         while clock::now() < until && !self.interrupted() {
-            signals::wait(signals::bell(), Some(until));
+            signals::wait(signals::doorbell(), Some(until));
         }
     }
 }
 
 /// Where the threads of a measurement wait for each other.
 #[derive(Default)]
-struct Gate {
+struct Entry {
     ready: AtomicU32,
     failed: AtomicBool,
     /// [`SHUT`], [`OPEN`] or [`CALLED_OFF`].
     state: AtomicU32,
 }
 
-impl Gate {
+impl Entry {
     /// One thread: its policy first, so that it cannot starve on the processor it goes to; then its work, when all are ready. No result if it
     /// was called off.
     fn enter<T>(

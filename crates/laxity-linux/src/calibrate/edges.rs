@@ -1,11 +1,11 @@
 //! What the edges of time slots cost on this machine, as the holder of slots sees them: the gaps between its clock readings.
 
+use laxity_model::enforce::slots::EARLY;
 use laxity_model::{Instant, Outside, Priority, Span};
 
 use super::bench::Bench;
 use super::samples::Samples;
 use super::{CalibrateError, DISTURBED};
-use crate::enforce::slots::EARLY;
 use crate::enforce::slots::calibrate::{CYCLE, LENGTH, Observed, delay_ns, watch};
 
 /// Runs of the dispatcher, of 0.1 s and a hundred slots each.

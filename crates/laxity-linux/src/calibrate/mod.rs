@@ -23,6 +23,8 @@ mod wakeup;
 use std::collections::BTreeMap;
 
 use laxity_model::enforce::machine::{Figure, Machine, Quantiles};
+use laxity_model::enforce::ranks;
+use laxity_model::enforce::slots::EARLY;
 use laxity_model::{HostError, Span};
 
 pub use cache::{WALKED_BYTES, WORKING_SET_BYTES};
@@ -30,8 +32,6 @@ pub use circumstances::Circumstances;
 pub use samples::Evidence;
 
 use crate::doctor;
-use crate::enforce::slots::EARLY;
-use crate::host::map;
 use crate::os::clock;
 use crate::os::memory::MemoryLock;
 use crate::os::sched::{self, SchedError, Tid};
@@ -42,9 +42,9 @@ use samples::Samples;
 /// A sample longer than this shows that the machine itself stood still.
 pub const DISTURBED: Span = Span::from_micros(100);
 /// The rank of what is measured unless told otherwise: the observer's of the modem study, below the dispatcher of slots.
-pub const PRIORITY: u8 = map::HIGHEST_THREAD;
+pub const PRIORITY: u8 = ranks::HIGHEST_THREAD;
 /// The lowest and highest rank at which can be measured: some threads need one below, the dispatcher of slots is above.
-pub const PRIORITIES: std::ops::RangeInclusive<u8> = 3..=map::DISPATCHER - 1;
+pub const PRIORITIES: std::ops::RangeInclusive<u8> = 3..=ranks::DISPATCHER - 1;
 
 /// What is measured how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

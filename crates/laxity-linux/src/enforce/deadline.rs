@@ -235,19 +235,19 @@ mod tests {
         let before = (sched::policy(own).unwrap(), sched::affinity(own).unwrap());
         let processors = std::thread::available_parallelism().unwrap().get();
         // One holder a processor, all but full, and one more.
-        let bell = std::sync::Barrier::new(processors + 1);
+        let barrier = std::sync::Barrier::new(processors + 1);
         let refused = std::thread::scope(|scope| {
             for _ in 0..processors {
                 scope.spawn(|| {
                     let held = ThreadReservation::deadline(ms(8, 10));
-                    bell.wait();
-                    bell.wait();
+                    barrier.wait();
+                    barrier.wait();
                     drop(held);
                 });
             }
-            bell.wait();
+            barrier.wait();
             let refused = ThreadReservation::deadline(ms(8, 10)).err();
-            bell.wait();
+            barrier.wait();
             refused
         });
         let error = refused.expect("nine tenths a processor is more than there is");

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use laxity_model::{HostError, Instant, Refused, Reservation, TimeConstraint};
 
 use crate::enforce::deadline::{self, DeadlineError};
-use crate::enforce::slots::{Desk, Seat};
+use crate::enforce::slots::{ChangeQueue, SlotBinding};
 use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
 
 /// A place in a slot table, and where to ask for another.
 #[derive(Clone)]
-pub(crate) struct Sitting {
-    pub(crate) seat: Arc<Seat>,
-    pub(crate) desk: Arc<Desk>,
+pub(crate) struct Bound {
+    pub(crate) binding: Arc<SlotBinding>,
+    pub(crate) changes: Arc<ChangeQueue>,
     /// Its number in the table.
     pub(crate) owner: usize,
 }
@@ -25,9 +25,9 @@ pub(crate) enum Place {
     /// The kernel.
     Deadline(Reservation),
     /// The dispatcher of its processor.
-    Slots(Sitting),
+    Slots(Bound),
     /// The dispatcher too, but of time constraints only.
-    Guest(Sitting),
+    Guest(Bound),
 }
 
 impl Place {
@@ -105,7 +105,7 @@ impl Holding {
         match &self.place {
             Place::Free | Place::Guest(_) => None,
             Place::Deadline(reservation) => Some(*reservation),
-            Place::Slots(at) => at.desk.held(at.owner),
+            Place::Slots(at) => at.changes.held(at.owner),
         }
     }
 
@@ -121,7 +121,7 @@ impl Holding {
         match &self.place {
             Place::Free | Place::Guest(_) => return Ok(()),
             Place::Deadline(reservation) => deadline::reserve(Tid::current(), *reservation)?,
-            Place::Slots(at) => at.seat.sit(self.own_policy),
+            Place::Slots(at) => at.binding.bind(self.own_policy),
         }
         self.held = true;
         Ok(())
@@ -139,7 +139,7 @@ impl Holding {
                 // A failure leaves the thread on more processors than its activity names, which no promise rests on.
                 let _ = sched::set_affinity(Tid::current(), &CpuSet::single(self.cpu));
             }
-            Place::Slots(at) | Place::Guest(at) => at.seat.stand_up(),
+            Place::Slots(at) | Place::Guest(at) => at.binding.unbind(),
         }
     }
 
@@ -150,7 +150,7 @@ impl Holding {
     ) -> Result<Result<Instant, Refused>, HoldError> {
         match &mut self.place {
             Place::Free | Place::Guest(_) => Ok(Err(Refused::NotInForce)),
-            Place::Slots(at) => Ok(at.desk.change(at.owner, asked)),
+            Place::Slots(at) => Ok(at.changes.change(at.owner, asked)),
             Place::Deadline(_) if !self.held => Ok(Err(Refused::NotInForce)),
             Place::Deadline(reservation) => {
                 match deadline::change(Tid::current(), *reservation, asked) {
@@ -177,11 +177,11 @@ impl Holding {
     /// Asks for a time constraint.
     pub(crate) fn constrain(&mut self, asked: TimeConstraint) -> Result<Instant, Refused> {
         match &self.place {
-            Place::Slots(at) if self.held => at.desk.constrain(at.owner, asked),
+            Place::Slots(at) if self.held => at.changes.constrain(at.owner, asked),
             Place::Guest(at) => {
-                let from = at.desk.constrain(at.owner, asked)?;
+                let from = at.changes.constrain(at.owner, asked)?;
                 if !std::mem::replace(&mut self.held, true) {
-                    at.seat.sit(self.own_policy);
+                    at.binding.bind(self.own_policy);
                 }
                 Ok(from)
             }
@@ -192,11 +192,11 @@ impl Holding {
     /// Gives back what is left of the thread's time constraint; its deadline, if there was one that is not past.
     pub(crate) fn release_constraint(&mut self) -> Option<Instant> {
         match &self.place {
-            Place::Slots(at) => at.desk.release(at.owner),
+            Place::Slots(at) => at.changes.release(at.owner),
             Place::Guest(at) => {
-                let released = at.desk.release(at.owner);
+                let released = at.changes.release(at.owner);
                 if std::mem::take(&mut self.held) {
-                    at.seat.stand_up();
+                    at.binding.unbind();
                 }
                 released
             }
@@ -207,14 +207,14 @@ impl Holding {
     /// The thread is about to wait of its own accord.
     pub(crate) fn enter_wait(&self) {
         if let (true, Place::Slots(at)) = (self.held, &self.place) {
-            at.seat.gate().enter_wait();
+            at.binding.park().enter_wait();
         }
     }
 
     /// It has waited; if it is confined and outside its slot, it waits on.
     pub(crate) fn leave_wait(&self) {
         if let (true, Place::Slots(at)) = (self.held, &self.place) {
-            at.seat.gate().leave_wait();
+            at.binding.park().leave_wait();
         }
     }
 }

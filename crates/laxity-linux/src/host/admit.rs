@@ -9,18 +9,18 @@ use laxity_model::{
 
 use super::LiveConfig;
 use super::supply::outranking;
-use crate::enforce::holding::{Place, Sitting};
-use crate::enforce::slots::{Bell, Desk, Seat};
+use crate::enforce::holding::{Bound, Place};
+use crate::enforce::slots::{ChangeQueue, Doorbell, SlotBinding};
 use crate::os::proc;
 
 /// The slots of one processor.
 pub(crate) struct ProcessorSlots {
     pub(crate) cpu: usize,
     pub(crate) plan: SlotPlan,
-    pub(crate) seats: Vec<Arc<Seat>>,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) bindings: Vec<Arc<SlotBinding>>,
+    pub(crate) doorbell: Arc<Doorbell>,
     /// Where changes are asked for.
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) changes: Arc<ChangeQueue>,
     /// The kinds of confinement that must be calibrated.
     pub(crate) confined: bool,
 }
@@ -37,37 +37,37 @@ pub(crate) fn prepare(
     }
     let mut slots = Vec::new();
     for plan in plans {
-        let bell = Arc::new(Bell::default());
-        let desk = Arc::new(Desk::new(Arc::clone(&bell)));
+        let doorbell = Arc::new(Doorbell::default());
+        let changes = Arc::new(ChangeQueue::new(Arc::clone(&doorbell)));
         let outside = |owner: &Activity| match (owner.reservation, owner.placement) {
             (Some(request), _) => request.outside,
             (None, Placement::Thread(priority)) => Outside::Timesharing(priority),
             (None, _) => Outside::Timesharing(Priority::NORMAL),
         };
-        let mut seats = Vec::new();
+        let mut bindings = Vec::new();
         let mut confined = false;
         for (owner, id) in plan.owners.iter().enumerate() {
             let outside = outside(&program.activities[id.index()]);
             confined |= outside == Outside::Confined;
-            let seat = Arc::new(Seat::new(*id, outside, Arc::clone(&bell)));
-            let sitting = Sitting {
-                seat: Arc::clone(&seat),
-                desk: Arc::clone(&desk),
+            let binding = Arc::new(SlotBinding::new(*id, outside, Arc::clone(&doorbell)));
+            let bound = Bound {
+                binding: Arc::clone(&binding),
+                changes: Arc::clone(&changes),
                 owner,
             };
             places[id.index()] = if owner < plan.held.len() {
-                Place::Slots(sitting)
+                Place::Slots(bound)
             } else {
-                Place::Guest(sitting)
+                Place::Guest(bound)
             };
-            seats.push(seat);
+            bindings.push(binding);
         }
         slots.push(ProcessorSlots {
             cpu: config.processors[plan.processor.index()],
             plan,
-            seats,
-            bell,
-            desk,
+            bindings,
+            doorbell,
+            changes,
             confined,
         });
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::thread;
 
 use laxity_model::base::ring::Consumer;
+use laxity_model::enforce::ranks;
 use laxity_model::{Event, HostError, Span};
 
-use super::map;
 use super::run::Run;
 use crate::os::clock;
 use crate::os::sched::{self, CpuSet, Policy, Tid};
@@ -48,7 +48,7 @@ pub(crate) fn spawn(
         .spawn(move || {
             let own = Tid::current();
             let ranked = sched::set_affinity(own, &CpuSet::single(cpu))
-                .and_then(|()| sched::set_policy(own, Policy::Fifo(map::COLLECTOR)));
+                .and_then(|()| sched::set_policy(own, Policy::Fifo(ranks::COLLECTOR)));
             if let Err(error) = ranked {
                 run.fail(HostError::Failed(format!("the collector: {error}")));
             }

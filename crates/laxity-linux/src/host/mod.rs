@@ -4,7 +4,6 @@ pub(crate) mod admit;
 mod collector;
 pub mod command;
 mod context;
-pub mod map;
 pub(crate) mod port;
 pub(crate) mod run;
 pub(crate) mod semaphore;
@@ -17,12 +16,12 @@ use std::fs;
 use std::os::fd::OwnedFd;
 
 use laxity_model::admission::{Admitted, Launch, Supply};
+use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, Outside, PortId, Priority, RunRecord, Span};
 
 use self::supervise::Prepared;
 use self::supply::supply;
 use crate::enforce::slots::{SlotReport, Timing, calibrate};
-use crate::enforce::witness::WitnessConfig;
 use crate::os::sched::{self, Tid};
 
 /// Where a live host runs a program.
@@ -35,7 +34,7 @@ pub struct LiveConfig {
     pub external: usize,
     /// The witness, where there is one. In a run with `SCHED_DEADLINE` reservations, which outrank it, it only counts what is longer
     /// than they can keep it from its processor.
-    pub witness: Option<WitnessConfig>,
+    pub witness: Option<Witness>,
     /// Lock the process's memory during a run where that is permitted.
     pub lock_memory: bool,
     /// Events that fit each thread's ring, which is emptied every 10 ms; 32 bytes each.

@@ -19,7 +19,7 @@ pub(crate) struct Run {
     pub(crate) ports: Ports,
     /// When all begin, in nanoseconds; 0 until that is known.
     start_ns: AtomicU64,
-    start_gate: AtomicU32,
+    started: AtomicU32,
     ready: AtomicUsize,
     alive: AtomicUsize,
     /// The thread of each activity while it lives, 0 before and after.
@@ -36,7 +36,7 @@ impl Run {
         Self {
             ports,
             start_ns: AtomicU64::new(0),
-            start_gate: AtomicU32::new(0),
+            started: AtomicU32::new(0),
             ready: AtomicUsize::new(0),
             alive: AtomicUsize::new(threads),
             tids: (0..activities).map(|_| AtomicI32::new(0)).collect(),
@@ -50,8 +50,8 @@ impl Run {
     pub(crate) fn wait_for_start(&self) -> Option<Instant> {
         self.ready.fetch_add(1, Ordering::SeqCst);
         signals::ring();
-        while self.start_gate.load(Ordering::SeqCst) == 0 {
-            futex::wait(&self.start_gate, 0, None);
+        while self.started.load(Ordering::SeqCst) == 0 {
+            futex::wait(&self.started, 0, None);
         }
         (!self.ended()).then(|| self.start())
     }
@@ -64,8 +64,8 @@ impl Run {
     /// Lets all threads go; they begin at `start`.
     pub(crate) fn begin(&self, start: Instant) {
         self.start_ns.store(start.as_nanos(), Ordering::SeqCst);
-        self.start_gate.store(1, Ordering::SeqCst);
-        futex::wake_all(&self.start_gate);
+        self.started.store(1, Ordering::SeqCst);
+        futex::wake_all(&self.started);
     }
 
     /// The common start.
@@ -158,7 +158,7 @@ impl Run {
         self.end.store(ENDED, Ordering::SeqCst);
         futex::wake_all(&self.end);
         self.ports.close();
-        self.start_gate.store(1, Ordering::SeqCst);
-        futex::wake_all(&self.start_gate);
+        self.started.store(1, Ordering::SeqCst);
+        futex::wake_all(&self.started);
     }
 }

@@ -5,22 +5,23 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use laxity_model::base::ring::{self, Consumer, Producer};
+use laxity_model::enforce::ranks;
 use laxity_model::{
     Activity, ActivityId, Enforcer, Grade, HostError, Instant, Placement, PortId, Program, RunEnd,
     RunRecord, Span, Usage,
 };
 
+use super::LiveConfig;
 use super::admit::{Granted, ProcessorSlots};
 use super::collector::{self, Collection};
 use super::port::Ports;
 use super::run::Run;
 use super::thread::{self, Outcome, Start};
-use super::{LiveConfig, map};
 use crate::enforce::holding::Place;
 use crate::enforce::slots::{
-    self, Bell, Dispatched, DispatcherStart, ParkSignal, SlotReport, Timing,
+    self, Dispatched, DispatcherStart, Doorbell, ParkSignal, SlotReport, Timing,
 };
-use crate::enforce::witness::{self, Testimony};
+use crate::enforce::witness::{self, Observed};
 use crate::os::clock;
 use crate::os::memory::MemoryLock;
 use crate::os::proc;
@@ -40,8 +41,8 @@ struct Threads {
     /// By activity; those on an executor have none.
     activities: Vec<Option<JoinHandle<Outcome>>>,
     dispatchers: Vec<JoinHandle<Dispatched>>,
-    bells: Vec<Arc<Bell>>,
-    witness: Option<JoinHandle<Testimony>>,
+    doorbells: Vec<Arc<Doorbell>>,
+    witness: Option<JoinHandle<Observed>>,
     collector: Option<JoinHandle<Collection>>,
 }
 
@@ -111,7 +112,7 @@ pub(super) fn run(
     let Ended {
         outcomes,
         dispatched,
-        mut testimony,
+        mut observed,
         collection,
     } = ended?;
     let (events, events_lost) = collection.finish();
@@ -131,7 +132,7 @@ pub(super) fn run(
     let steal = proc::steal(&config.processors)
         .zip(steal_before)
         .map(|(after, before)| after.saturating_sub(before));
-    let reports = gather(dispatched, &mut testimony);
+    let reports = gather(dispatched, &mut observed);
     let record = RunRecord {
         start: run.start(),
         end,
@@ -140,21 +141,21 @@ pub(super) fn run(
         events_lost,
         usage,
         ports: run.ports.usage(),
-        disturbances: testimony.disturbances,
-        witness_wakeups: testimony.wakeups,
+        disturbances: observed.disturbances,
+        witness_wakeups: observed.wakeups,
         steal,
     };
     Ok((record, reports))
 }
 
 /// What the dispatchers did; what they saw joins what the witness saw, by time.
-fn gather(dispatched: Vec<Dispatched>, testimony: &mut Testimony) -> Vec<SlotReport> {
+fn gather(dispatched: Vec<Dispatched>, observed: &mut Observed) -> Vec<SlotReport> {
     let mut reports = Vec::new();
     for mut done in dispatched {
-        testimony.disturbances.append(&mut done.disturbances);
+        observed.disturbances.append(&mut done.disturbances);
         reports.push(done.report);
     }
-    testimony
+    observed
         .disturbances
         .sort_by_key(|disturbance| disturbance.from);
     reports
@@ -163,15 +164,6 @@ fn gather(dispatched: Vec<Dispatched>, testimony: &mut Testimony) -> Vec<SlotRep
 /// Whether the activity has a thread of its own; the others are their executor's.
 fn has_thread(activity: &Activity) -> bool {
     !matches!(activity.placement, Placement::On { .. })
-}
-
-/// For how long `SCHED_DEADLINE` threads, which outrank even the witness, may have a processor in one piece: all their budgets, each
-/// noticed as used up at the next tick only.
-fn outranking(program: &Program) -> Span {
-    let budgets = program.askers(Enforcer::Deadline);
-    budgets
-        .map(|(_, _, reservation)| reservation.service().as_dedicated_span() + clock::tick())
-        .sum()
 }
 
 /// Starts everything; returns how many threads will report ready.
@@ -192,25 +184,27 @@ fn spawn_all(
         ..
     } = prepared;
     let marks = program.marks.len();
-    let outranked_by = outranking(&program);
+    let witness = config.witness.map(|witness| {
+        let above = program.askers(Enforcer::Deadline);
+        witness.outranked_by(above.map(|(_, _, held)| held), clock::tick())
+    });
     for (slots, timing) in slots {
-        threads.bells.push(Arc::clone(&slots.bell));
+        threads.doorbells.push(Arc::clone(&slots.doorbell));
         threads.dispatchers.push(slots::spawn(DispatcherStart {
             cpu: slots.cpu,
             processor: slots.plan.processor,
             table: slots.plan.table.clone(),
-            desk: Some((slots.desk, slots.plan)),
-            seats: slots.seats,
-            bell: slots.bell,
+            changes: Some((slots.changes, slots.plan)),
+            bindings: slots.bindings,
+            doorbell: slots.doorbell,
             timing,
             makes_up: true,
-            tolerance: config.witness.map(|witness| witness.tolerance),
+            witness,
             ring: rings.next(),
             run: Arc::clone(run),
         })?);
     }
-    if let Some(mut witness) = config.witness {
-        witness.tolerance += outranked_by;
+    if let Some(witness) = witness {
         let cpu = config
             .processors
             .get(witness.processor.index())
@@ -283,7 +277,7 @@ fn wait_for(
     mut condition: impl FnMut() -> bool,
 ) -> Result<bool, HostError> {
     loop {
-        let bell = signals::bell();
+        let doorbell = signals::doorbell();
         if let Some(error) = run.failure() {
             return Err(error);
         }
@@ -296,7 +290,7 @@ fn wait_for(
         if clock::now() >= until {
             return Ok(false);
         }
-        signals::wait(bell, Some(until));
+        signals::wait(doorbell, Some(until));
     }
 }
 
@@ -304,15 +298,15 @@ fn wait_for(
 struct Ended {
     outcomes: Vec<Outcome>,
     dispatched: Vec<Dispatched>,
-    testimony: Testimony,
+    observed: Observed,
     collection: Collection,
 }
 
 /// Ends the run and waits for its threads. A starved one is raised, so that it ends at once instead of when somebody lets it.
 fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
     run.finish();
-    for bell in &threads.bells {
-        bell.ring();
+    for doorbell in &threads.doorbells {
+        doorbell.ring();
     }
     let mut panicked = false;
     let mut dispatched = Vec::new();
@@ -325,11 +319,11 @@ fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
     while !(threads.activities.iter().flatten()).all(JoinHandle::is_finished) {
         for tid in run.unfinished() {
             // A thread that has ended meanwhile cannot be raised and need not be.
-            let _ = sched::set_policy(tid, Policy::Fifo(map::DISPATCHER));
+            let _ = sched::set_policy(tid, Policy::Fifo(ranks::DISPATCHER));
         }
-        let bell = signals::bell();
+        let doorbell = signals::doorbell();
         if run.alive() > 0 {
-            signals::wait(bell, Some(clock::now() + LOOK_EVERY));
+            signals::wait(doorbell, Some(clock::now() + LOOK_EVERY));
         } else {
             clock::sleep_until(clock::now() + Span::from_micros(50));
         }
@@ -341,13 +335,13 @@ fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
     let outcomes: Vec<Outcome> = (threads.activities.into_iter())
         .filter_map(|thread| outcome(thread).map_err(|_| panicked = true).ok())
         .collect();
-    let testimony = threads.witness.map(JoinHandle::join).transpose();
+    let observed = threads.witness.map(JoinHandle::join).transpose();
     let collection = threads.collector.map(JoinHandle::join).transpose();
-    match (testimony, collection) {
-        (Ok(testimony), Ok(collection)) if !panicked => Ok(Ended {
+    match (observed, collection) {
+        (Ok(observed), Ok(collection)) if !panicked => Ok(Ended {
             outcomes,
             dispatched,
-            testimony: testimony.unwrap_or_default(),
+            observed: observed.unwrap_or_default(),
             collection: collection.unwrap_or_default(),
         }),
         _ => Err(HostError::Failed(

@@ -4,13 +4,14 @@ use std::num::NonZeroU16;
 
 use laxity_model::admission::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
+use laxity_model::enforce::ranks;
+use laxity_model::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use laxity_model::{Priority, ProcessorId, Service, Span};
 
 use crate::doctor::machine::{DomainBandwidth, Policy, Processors, Throttling};
 use crate::doctor::{self, DeadlineParameters, Machine, Operation};
 use crate::enforce::deadline;
-use crate::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
-use crate::host::{LiveConfig, map};
+use crate::host::LiveConfig;
 use crate::os::proc::{self, RealTimeThread};
 use crate::os::sched;
 
@@ -70,7 +71,7 @@ pub(crate) fn outranking(strangers: &[RealTimeThread]) -> Vec<String> {
 fn outranks_a_slot(policy: sched::Policy) -> bool {
     match policy {
         sched::Policy::Fifo(priority) | sched::Policy::RoundRobin(priority) => {
-            priority >= map::OCCUPANT
+            priority >= ranks::OCCUPANT
         }
         sched::Policy::Deadline { .. } => true,
         _ => false,
@@ -85,7 +86,7 @@ fn slots() -> Result<SlotSupply, String> {
         per_slot: CHARGE_PER_SLOT.as_full_service(),
         shortest_slot: SHORTEST_SLOT,
         jitter: EDGE_JITTER,
-        occupant_fifo: map::OCCUPANT,
+        occupant_fifo: ranks::OCCUPANT,
         threads_above: Some(Priority::HIGHEST),
     })
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::thread;
 
 use laxity_model::base::ring::Producer;
+use laxity_model::enforce::ranks;
 use laxity_model::{
     Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, PortId, Refused,
     Reservation, Service, Span, Step, TimeConstraint,
 };
 
 use super::context::{LiveContext, Log};
-use super::map;
 use super::run::Run;
 use super::semaphore::Taken;
 use crate::enforce::holding::{HoldError, Holding, Place};
@@ -143,7 +143,7 @@ impl Worker {
         } else {
             sched::set_affinity(own, &CpuSet::single(cpu))?;
         }
-        let own_policy = map::placement(activity.placement);
+        let own_policy = ranks::of_placement(activity.placement).into();
         let mut holding = Holding::new(place, own_policy, cpu);
         let begins = activity
             .reservation
@@ -463,7 +463,7 @@ impl Worker {
 }
 
 /// The policy of the thread that starts the others, and which they have until the common start.
-pub(crate) const STARTER: Policy = Policy::Fifo(map::WITNESS);
+pub(crate) const STARTER: Policy = Policy::Fifo(ranks::WITNESS);
 
 /// Processor time that the calling thread has received since it had `before`.
 fn since(before: Service) -> Service {

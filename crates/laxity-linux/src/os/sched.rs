@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::mem;
 
+use laxity_model::policy::classes::Scheduling;
 use laxity_model::{Service, Span};
 
 /// The calling thread's errno.
@@ -80,6 +81,17 @@ impl fmt::Display for Policy {
                 "SCHED_DEADLINE runtime {runtime} deadline {deadline} period {period}"
             ),
             Self::Unknown(number) => write!(f, "scheduling policy {number}"),
+        }
+    }
+}
+
+impl From<Scheduling> for Policy {
+    fn from(scheduling: Scheduling) -> Self {
+        match scheduling {
+            Scheduling::Fifo(priority) => Self::Fifo(priority),
+            Scheduling::RoundRobin(priority) => Self::RoundRobin(priority),
+            Scheduling::Fair { nice } => Self::Other { nice: nice.into() },
+            Scheduling::Idle => Self::Idle,
         }
     }
 }

@@ -9,8 +9,8 @@ use laxity_model::Instant;
 
 use crate::os::futex;
 
-/// Rung whenever something happened that a supervising thread should look at. One for the process: a bell too many is harmless.
-static BELL: AtomicU32 = AtomicU32::new(0);
+/// Rung whenever something happened that a supervising thread should look at. One for the process: a ring too many is harmless.
+static DOORBELL: AtomicU32 = AtomicU32::new(0);
 /// The signal that came, 0 for none.
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
 /// The handlers from before, while at least one [`Watch`] lives.
@@ -28,19 +28,19 @@ struct Watches {
 
 /// Wakes every supervising thread. May be called in a signal handler.
 pub fn ring() {
-    BELL.fetch_add(1, Ordering::SeqCst);
-    futex::wake_all(&BELL);
+    DOORBELL.fetch_add(1, Ordering::SeqCst);
+    futex::wake_all(&DOORBELL);
 }
 
-/// The bell's number; a [`wait`] with it returns at once if it has rung since.
+/// The doorbell's number; a [`wait`] with it returns at once if it has rung since.
 #[must_use]
-pub fn bell() -> u32 {
-    BELL.load(Ordering::SeqCst)
+pub fn doorbell() -> u32 {
+    DOORBELL.load(Ordering::SeqCst)
 }
 
-/// Waits for the bell, no longer than until the instant.
+/// Waits for the doorbell, no longer than until the instant.
 pub fn wait(seen: u32, until: Option<Instant>) {
-    futex::wait(&BELL, seen, until);
+    futex::wait(&DOORBELL, seen, until);
 }
 
 extern "C" fn note(signal: libc::c_int) {

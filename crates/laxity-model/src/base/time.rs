@@ -193,6 +193,12 @@ impl Instant {
         }
     }
 
+    /// This instant moved earlier, or the epoch if that is later.
+    #[must_use]
+    pub const fn saturating_sub(self, span: Span) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
+
     /// The span since `earlier`, or zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Span {

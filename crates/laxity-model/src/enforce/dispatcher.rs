@@ -82,18 +82,18 @@ impl Dispatcher {
         if self.owner_from(edge).is_none() {
             return Command::SleepUntil(edge);
         }
-        let wake = before(edge, self.lead);
+        let wake = edge.saturating_sub(self.lead);
         if now < wake {
             Command::SleepUntil(wake)
         } else {
-            Command::SpinUntil(before(edge, self.compensation))
+            Command::SpinUntil(edge.saturating_sub(self.compensation))
         }
     }
 
     /// Who is to have the processor, the switch that is due within the compensation already counted.
     fn occupancy(&self, now: Instant) -> Occupancy {
         let stand = self.calendar.at(now);
-        let due = before(stand.until, self.compensation) <= now;
+        let due = stand.until.saturating_sub(self.compensation) <= now;
         if due && self.owner_from(stand.until).is_some() {
             self.calendar.at(stand.until)
         } else {
@@ -105,9 +105,4 @@ impl Dispatcher {
     fn owner_from(&self, edge: Instant) -> Option<usize> {
         self.calendar.at(edge).owner
     }
-}
-
-/// `span` before `instant`, but not before the epoch.
-fn before(instant: Instant, span: Span) -> Instant {
-    Instant::from_nanos(instant.as_nanos().saturating_sub(span.as_nanos()))
 }

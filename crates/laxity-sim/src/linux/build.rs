@@ -4,17 +4,16 @@ use std::num::NonZeroU16;
 
 use laxity_model::admission::{DeadlineSupply, Launch, SlotPlan, SlotSupply, Supply};
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
-use laxity_model::enforce::Dispatcher;
+use laxity_model::enforce::slots::{self, CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
+use laxity_model::enforce::{Dispatcher, ranks};
 use laxity_model::policy::classes::{RunQueue, Scheduling, Slices};
 use laxity_model::{Enforcer, Grade, HostError, Instant, Priority, ProcessorId, Program, Span};
 
 use super::dispatch::Timing;
 use super::draws::Draws;
 use super::kernel::{Kernel, Place, System};
-use super::policy::OCCUPANT_FIFO;
 use super::task::{self, Role, Task};
-use super::{CHARGE_PER_SLOT, Enforcement, Linux, MOST_SHARE_PPM, PHASE, PHASE_OF_TICK};
-use super::{CLOCK, SHORTEST_SLOT, Witness};
+use super::{CLOCK, Enforcement, Linux, PHASE_OF_TICK};
 use crate::core::{Core, Loaded, Machine, Processor, Recording, Slots, Timers};
 
 /// From an answer until the dispatcher has surely heard of it, as on the live host.
@@ -30,7 +29,7 @@ pub(crate) fn slot_supply() -> SlotSupply {
         per_slot: CHARGE_PER_SLOT.as_full_service(),
         shortest_slot: SHORTEST_SLOT,
         jitter: EDGE_JITTER,
-        occupant_fifo: OCCUPANT_FIFO,
+        occupant_fifo: ranks::OCCUPANT,
         threads_above: Some(Priority::HIGHEST),
     }
 }
@@ -112,25 +111,16 @@ impl Linux {
             machine: self.machine.clone(),
             tick: self.tick(),
             enforcement: self.enforcement(),
-            witness: self.witness_of(program),
+            witness: self.witness.map(|witness| {
+                let above = program.askers(Enforcer::Deadline);
+                witness.outranked_by(above.map(|(_, _, held)| held), self.tick())
+            }),
             seed: self.seed,
             budgets: Timers::new(tasks.len()),
             unassigned: false,
         };
         let when = (start, recording);
         Core::new(kernel, program, when, tasks, processors)
-    }
-
-    /// The witness, which deadline threads outrank: for all their budgets, each noticed as used up at the next tick only.
-    fn witness_of(&self, program: &Program) -> Option<Witness> {
-        let budgets = program.askers(Enforcer::Deadline);
-        let outranked: Span = budgets
-            .map(|(_, _, held)| held.service().as_dedicated_span() + self.tick())
-            .sum();
-        self.witness.map(|witness| Witness {
-            tolerance: witness.tolerance + outranked,
-            ..witness
-        })
     }
 
     /// The threads of the program, and the witness.
@@ -168,8 +158,7 @@ impl Linux {
         let entering = self.machine.slot_entering.at(750_000) + self.machine.slot_cut.median();
         let compensation = entering.saturating_sub(ahead);
         let lead = self.machine.slot_lead.saturating_sub(ahead);
-        // The table has been going round before the run began, so that the first window is served as every other.
-        let origin = start + PHASE - plan.table.cycle();
+        let origin = slots::origin(start, &plan.table);
         Slots {
             dispatcher: Dispatcher::new(plan.table.clone(), origin, lead, compensation),
             owners: plan.owners.iter().map(|owner| owner.0.into()).collect(),

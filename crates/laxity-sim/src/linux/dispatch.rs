@@ -1,17 +1,10 @@
 //! The host's own threads: the dispatcher of time slots, which does what [`laxity_model::enforce::Dispatcher`] says, and the witness.
 
-use laxity_model::enforce::Command;
-use laxity_model::{Disturbance, EventKind, Instant, Service, Span};
+use laxity_model::enforce::{Command, MakingUp, Witness};
+use laxity_model::{EventKind, Instant, Span};
 
 use super::kernel::{Leaving, System};
 use crate::core::{Machinery, Waiting};
-
-/// A slot that lacks more than this part of its length was not wanted, or the machine stood still: it is not prolonged.
-const MADE_UP_PART: u64 = 8;
-/// What the kernel counts as the holder's own although others took it.
-const UNSEEN_PART: u64 = 64;
-/// Less than this is not worth a wake-up.
-const MADE_UP_LEAST: Span = Span::from_micros(3);
 
 /// What an edge of a slot table still has to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,8 +21,8 @@ pub(crate) struct Timing {
     pub(super) thread: u32,
     /// How far its clock is ahead, so that it ends slots so much early.
     ahead: Span,
-    /// The slot under way: by the table, and what its holder had received before.
-    begun: Option<(Instant, Service)>,
+    /// The slot under way, and how it is prolonged.
+    making_up: MakingUp,
     /// The end of a slot that is being prolonged.
     pub(super) prolonged: Option<Pending>,
     /// When it wanted to be where it is.
@@ -42,11 +35,11 @@ pub(crate) struct Timing {
 
 impl Timing {
     /// This thread's, with a clock so far ahead.
-    pub(super) const fn new(thread: u32, ahead: Span) -> Self {
+    pub(super) fn new(thread: u32, ahead: Span) -> Self {
         Self {
             thread,
             ahead,
-            begun: None,
+            making_up: MakingUp::default(),
             prolonged: None,
             due: None,
             end_timer: None,
@@ -83,12 +76,12 @@ impl System {
                 }
                 Command::Switch { from, to, edge } => {
                     let pending = Pending { from, to, edge };
-                    if let Some(lacking) = self.lacking(processor, pending) {
+                    if let Some(until) = self.prolonged_until(processor, pending) {
                         if let Some(slots) = &mut self.processors[processor].slots {
                             slots.carried.prolonged = Some(pending);
                             slots.carried.due = None;
                         }
-                        return self.dispatcher_sleeps(processor, now + lacking);
+                        return self.dispatcher_sleeps(processor, until);
                     }
                     self.pass_edge(processor, pending);
                 }
@@ -110,13 +103,13 @@ impl System {
             None => Leaving::By(entry.own.draws.span(&machine.timer)),
         };
         // Where a hypervisor takes the processor before the timer that ends a slot is due.
-        let ends_slot = slots.carried.begun.is_some() && slots.carried.due == Some(until);
+        let ends_slot = slots.carried.making_up.is_under_way() && slots.carried.due == Some(until);
         let cut = if ends_slot {
             entry.own.draws.span(&machine.slot_cut)
         } else {
             Span::ZERO
         };
-        let taken = self.now.max(before(until, cut));
+        let taken = self.now.max(until.saturating_sub(cut));
         slots.carried.end_timer = ends_slot.then_some(taken);
         self.set_timer(thread, taken);
         if self.processors[processor].executing == Some(thread) {
@@ -124,21 +117,19 @@ impl System {
         }
     }
 
-    /// What the holder of the slot that ends lacks, if nobody's slot follows and it is worth making up for.
-    fn lacking(&self, processor: usize, pending: Pending) -> Option<Span> {
+    /// Until when the slot that ends is prolonged, if nobody's slot follows and it is worth making up for.
+    fn prolonged_until(&self, processor: usize, pending: Pending) -> Option<Instant> {
         let slots = self.processors[processor].slots.as_ref()?;
         let holder = slots.owners.get(pending.from?)?;
-        let (begun, had) = slots.carried.begun.filter(|_| pending.to.is_none())?;
-        let length = pending.edge.saturating_since(begun).as_nanos();
-        let wanted = Service::from_nanos(length + length / UNSEEN_PART);
-        let received = self.activity(*holder).received.saturating_sub(had);
-        let lacking = wanted.saturating_sub(received).as_dedicated_span();
-        let worth = lacking > MADE_UP_LEAST && lacking.as_nanos() <= length / MADE_UP_PART;
+        if pending.to.is_some() {
+            return None;
+        }
+        let received = self.activity(*holder).received;
         // Not into the time in which the next slot is prepared.
         let free_until = slots.dispatcher.calendar().at(pending.edge).until;
-        let latest = before(free_until, self.parts.machine.slot_lead);
-        let lacking = lacking.min(latest.saturating_since(self.now));
-        (worth && !lacking.is_zero()).then_some(lacking)
+        let latest = free_until.saturating_sub(self.parts.machine.slot_lead);
+        let making_up = &slots.carried.making_up;
+        making_up.until(pending.edge, received, latest, self.now)
     }
 
     /// Takes the processor from one holder and gives it to the other.
@@ -160,7 +151,7 @@ impl System {
                 .span(&machine.slot_edge)
                 .saturating_sub(taken)
         });
-        slots.carried.begun = None;
+        slots.carried.making_up.end();
         if let Some(from) = from {
             self.leave_slot(from, pending.edge);
             self.place_holder(from);
@@ -185,7 +176,7 @@ impl System {
         task.own.in_slot = true;
         let (received, home) = (task.received, usize::from(task.home));
         if let Some(slots) = &mut self.processors[home].slots {
-            slots.carried.begun = Some((edge, received));
+            slots.carried.making_up.begin(edge, received);
         }
     }
 
@@ -194,7 +185,7 @@ impl System {
         self.end_slot(holder, edge);
     }
 
-    /// Whether the dispatcher is where it wanted to be; it testifies if that is late, and waits if it was brought there early.
+    /// Whether the dispatcher is where it wanted to be; it records if that is late, and waits if it was brought there early.
     pub(super) fn on_time(&mut self, processor: usize) -> bool {
         let now = self.now;
         let Some(slots) = &mut self.processors[processor].slots else {
@@ -207,30 +198,29 @@ impl System {
             return false;
         }
         if let (Some(due), Some(witness)) = (slots.carried.due.take(), self.parts.witness) {
-            self.testify(thread, due, witness.tolerance);
+            self.record_late(thread, due, witness);
         }
         true
     }
 
-    fn testify(&mut self, thread: u32, due: Instant, tolerance: Span) {
-        let now = self.now;
-        if now.saturating_since(due) > tolerance {
-            let args = [due.as_nanos(), now.as_nanos()];
+    /// Records that a thread of the host's own woke late, if it did.
+    fn record_late(&mut self, thread: u32, due: Instant, witness: Witness) {
+        if let Some(disturbance) = witness.late(due, self.now) {
+            let args = [due.as_nanos(), self.now.as_nanos()];
             self.record(EventKind::Disturbed, thread, args);
-            self.disturbances.push(Disturbance { from: due, to: now });
+            self.disturbances.push(disturbance);
         }
     }
 
-    /// The witness has the processor: it says so, and sleeps until its next instant.
-    pub(super) fn bear_witness(&mut self, thread: u32) {
+    /// The witness has the processor: it records a late wake-up, and sleeps until its next instant.
+    pub(super) fn wake_witness(&mut self, thread: u32) {
         let Some(witness) = self.parts.witness else {
             return;
         };
         let due = self.activity(thread).meant_at;
         self.witness_wakeups += 1;
-        self.testify(thread, due, witness.tolerance);
-        let missed = self.now.saturating_since(due) / witness.period;
-        let next = due + witness.period * (missed + 1);
+        self.record_late(thread, due, witness);
+        let next = witness.next(due, self.now);
         let machine = &self.parts.machine;
         let entry = &mut self.activities[thread as usize];
         entry.waiting = Waiting::ForTime;
@@ -239,9 +229,4 @@ impl System {
         self.set_timer(thread, next);
         self.leave_by(thread, Some(Leaving::By(call)));
     }
-}
-
-/// `span` before `instant`, but not before the epoch.
-fn before(instant: Instant, span: Span) -> Instant {
-    Instant::from_nanos(instant.as_nanos().saturating_sub(span.as_nanos()))
 }

@@ -1,5 +1,6 @@
 //! The machine under Linux: its state, and what the core calls it for.
 
+use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
 use laxity_model::policy::Policy;
 use laxity_model::policy::classes::RunQueue;
@@ -8,7 +9,7 @@ use laxity_model::{EventKind, Instant, Refused, Reservation, Service, Span};
 use super::dispatch::Timing;
 use super::draws::Draws;
 use super::task::{Role, Thread};
-use super::{CLOCK, Enforcement, TICK, Witness};
+use super::{CLOCK, Enforcement, TICK};
 use crate::core::{self, Bodies, Class, Core, Machinery, Parts, Timers, Waiting, later};
 
 pub(super) type System = Core<Kernel>;
@@ -287,7 +288,7 @@ impl System {
                 self.first_instruction(task);
                 self.step(task, bodies);
             }
-            Role::Witness => self.bear_witness(task),
+            Role::Witness => self.wake_witness(task),
             Role::Dispatcher => {
                 if self.on_time(processor) {
                     self.dispatch(processor);

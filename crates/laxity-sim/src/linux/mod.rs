@@ -3,7 +3,7 @@
 //!
 //! # What is modelled
 //!
-//! * **Placements and priorities** are scheduled as on the live host, one thread an activity.
+//! * **Placements and priorities** are scheduled as on the live host ([`ranks`](laxity_model::enforce::ranks)), one thread an activity.
 //! * **Real-time classes** and the **fair class**: a [run queue](laxity_model::policy::classes) for each processor. Slices end at the
 //!   kernel's tick, or when somebody wakes.
 //! * **`SCHED_DEADLINE`**: a [server](laxity_model::policy::deadline) for each thread, earliest deadline first over all processors, above
@@ -11,7 +11,7 @@
 //!   is as late as was measured.
 //! * **The dispatcher** of time slots: a FIFO-98 thread on the slots' processor, with the timing that the live one would have calibrated: it
 //!   wakes early, spins, lets go, and prolongs slots of which others have taken some.
-//! * **The witness**, if there is one: it takes its moment each period, and testifies when it is late.
+//! * **The witness**, if there is one: it takes its moment each period, and records when it is late.
 //! * **The clock**: one interrupt for all timers of a processor that are due when it comes; its latency is drawn from the measured one, of a
 //!   busy processor or of an idle one. So what sleeps until one instant wakes at one instant, and runs in the order of priorities.
 //! * **Costs** of the way a thread gets its processor, as [`Machine`] describes them. What a tick takes, and the reloading of caches after a
@@ -39,54 +39,20 @@ mod decide;
 mod dispatch;
 mod draws;
 mod kernel;
-mod policy;
 mod reserve;
 mod task;
 mod wake;
 
+use laxity_model::Span;
+use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
-use laxity_model::{ActivityId, ProcessorId, Span};
 
 pub(crate) use build::slot_supply;
 
-/// The activity number under which a witness's events are recorded: no activity of any program.
-const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);
 /// What draws are for, where they follow from the instant.
 const CLOCK: u64 = 1;
 const TICK: u64 = 2;
 const PHASE_OF_TICK: u64 = 3;
-
-/// The numbers of the live host's dispatcher; that they are the same is tested where both hosts are known.
-pub const CHARGE_PER_SLOT: Span = Span::from_micros(50);
-/// The shortest slot that can be kept.
-pub const SHORTEST_SLOT: Span = Span::from_micros(50);
-/// Real-time threads and slots may take this much of a processor together.
-pub const MOST_SHARE_PPM: u32 = 940_000;
-/// Where in a millisecond of the run slot tables begin.
-pub const PHASE: Span = Span::from_micros(250);
-
-/// A thread above all others that wakes at fixed instants and so sees when its processor stands still, as on the live host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Witness {
-    /// The processor it watches.
-    pub processor: ProcessorId,
-    /// It wakes at the run's start and every so much after it.
-    pub period: Span,
-    /// It was late when it woke more than this after its instant.
-    pub tolerance: Span,
-}
-
-impl Witness {
-    /// Every millisecond, 100 µs.
-    #[must_use]
-    pub const fn new(processor: ProcessorId) -> Self {
-        Self {
-            processor,
-            period: Span::from_millis(1),
-            tolerance: Span::from_micros(100),
-        }
-    }
-}
 
 /// When the kernel notices that a budget is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,12 +1,12 @@
 //! What the kernel knows of one thread.
 
+use laxity_model::enforce::{WITNESS_ACTIVITY, ranks};
 use laxity_model::policy::classes::Scheduling;
 use laxity_model::policy::deadline::Server;
 use laxity_model::{ActivityId, Grade, Instant, Span};
 
 use super::draws::Draws;
 use super::kernel::Kernel;
-use super::{WITNESS_ACTIVITY, policy};
 use crate::core::{Activity, Class, Waiting};
 
 /// Whose thread it is.
@@ -77,7 +77,7 @@ pub(super) fn of_activity(
         Class::Interrupt(_) | Class::Deferred => Woken::Meant(start),
         Class::Thread | Class::External => Woken::First,
     };
-    let scheduling = policy::of_placement(activity.placement);
+    let scheduling = ranks::of_placement(activity.placement);
     Activity::new(
         (ActivityId(number), class),
         activity.processor.0,
@@ -89,10 +89,10 @@ pub(super) fn of_activity(
 
 /// A thread of the host's own.
 pub(super) fn of_host(role: Role, processor: u16, start: Instant, draws: Draws) -> Task {
-    let scheduling = match role {
-        Role::Activity | Role::Witness => policy::WITNESS,
-        Role::Dispatcher => policy::DISPATCHER,
-    };
+    let scheduling = Scheduling::Fifo(match role {
+        Role::Activity | Role::Witness => ranks::WITNESS,
+        Role::Dispatcher => ranks::DISPATCHER,
+    });
     Activity::new(
         (WITNESS_ACTIVITY, Class::Thread),
         processor,
@@ -114,11 +114,11 @@ impl Task {
             return Some(self.own.scheduling);
         }
         if self.own.in_slot {
-            return Some(policy::OCCUPANT);
+            return Some(Scheduling::Fifo(ranks::OCCUPANT));
         }
         match self.in_force().map(|request| request.outside) {
             None => Some(self.own.scheduling),
-            Some(laxity_model::Outside::Timesharing(priority)) => Some(policy::of_thread(priority)),
+            Some(laxity_model::Outside::Timesharing(priority)) => Some(ranks::of_thread(priority)),
             Some(laxity_model::Outside::Confined) => None,
         }
     }

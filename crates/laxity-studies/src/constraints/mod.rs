@@ -6,7 +6,8 @@ pub mod burst;
 mod page;
 pub mod sweep;
 
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, ProcessorId, Span};
 use laxity_sim::{Profile, Recording, Twin};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -144,7 +145,7 @@ fn on_this_machine(request: &Request, progress: &mut dyn Progress) -> Result<Sho
     let failed = |error: HostError| failed("this machine", error);
     let config = LiveConfig::detect(1).map_err(failed)?;
     let mut host = LiveHost::new(LiveConfig {
-        witness: Some(WitnessConfig::new(ProcessorId(0))),
+        witness: Some(Witness::new(ProcessorId(0))),
         ..config
     });
     let bursts = request.wants("burst").then(|| {

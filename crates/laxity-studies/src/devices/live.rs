@@ -1,8 +1,9 @@
 //! Runs on this machine: every device's work repeated until it takes the share that it is said to take, and the sets served so.
 
-use laxity_linux::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use laxity_linux::os::signals::Watch;
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::enforce::Witness;
+use laxity_model::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use laxity_model::policy::slots::PlanCosts;
 use laxity_model::{Host, ProcessorId, Service, Span};
 
@@ -52,7 +53,7 @@ impl Bench {
     pub fn new(processors: u16) -> Result<Self, RunError> {
         let config = LiveConfig::detect(processors);
         let mut config = config.map_err(|error| RunError::CannotRun(error.to_string()))?;
-        config.witness = Some(WitnessConfig::new(ProcessorId(0)));
+        config.witness = Some(Witness::new(ProcessorId(0)));
         Ok(Self {
             host: LiveHost::new(config),
             processors,

@@ -1,7 +1,8 @@
 //! Cases on this machine. Handlers and deferred calls are threads here, above all others, and no event tells of preemption; what the trace
 //! can still tell is enough for culprits that are part of the program.
 
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::enforce::Witness;
 use laxity_model::verify::attribution::{Declared, Rules};
 use laxity_model::{Host, HostError, Priority, ProcessorId, Program, Service, Span};
 
@@ -77,7 +78,7 @@ fn cases() -> [Case; 3] {
 pub fn run() -> Result<Vec<Tried>, RunError> {
     let cannot = |error: HostError| RunError::CannotRun(error.to_string());
     let mut config = LiveConfig::detect(1).map_err(cannot)?;
-    config.witness = Some(WitnessConfig::new(ProcessorId(0)));
+    config.witness = Some(Witness::new(ProcessorId(0)));
     let mut host = LiveHost::new(config);
     cases()
         .into_iter()

@@ -3,7 +3,8 @@
 
 pub mod call;
 
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, ProcessorId, Span};
 use laxity_sim::{Profile, Twin};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -129,7 +130,7 @@ fn on_this_machine(
 ) -> Result<(String, Vec<Row>), RunError> {
     let config = LiveConfig::detect(1).map_err(|error| failed("this machine", error))?;
     let mut host = LiveHost::new(LiveConfig {
-        witness: Some(WitnessConfig::new(ProcessorId(0))),
+        witness: Some(Witness::new(ProcessorId(0))),
         ..config
     });
     let mut rows = Vec::new();

@@ -10,10 +10,10 @@ mod recharge;
 mod seen;
 
 use laxity_linux::LiveConfig;
+use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{Host, ProcessorId, Span};
 use laxity_sim::Twin;
-use laxity_sim::linux::Witness;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use compare::{Kind, Outcome, PutIn, Row, rows};

@@ -4,6 +4,9 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
+use laxity_model::enforce::ranks;
+use laxity_model::enforce::slots::MOST_SHARE_PPM;
+
 use super::group::{ConfineError, Group, Hierarchy};
 use crate::os::proc;
 use crate::os::sched::{Attributes, Policy, SchedError, Tid};
@@ -61,10 +64,7 @@ impl FairQuota {
         }
         // Of a period of one second, so that parts per million are microseconds. Twice the slots' share: the kernel stops a
         // group that has used its runtime for the rest of the second, which must not happen by the dispatcher's jitter.
-        let runtime_us = slots_ppm
-            .saturating_mul(2)
-            .min(crate::enforce::slots::MOST_SHARE_PPM)
-            .to_string();
+        let runtime_us = slots_ppm.saturating_mul(2).min(MOST_SHARE_PPM).to_string();
         // The runtime of a group that was just removed comes back a moment later, and until then too much is EINVAL.
         for _ in 0..RETRIES {
             match self.group.write(FILE, &runtime_us) {
@@ -86,7 +86,7 @@ impl FairQuota {
 
     /// Its slot begins: all its threads become `SCHED_FIFO` of the slot occupant's priority. One system call a thread (1 µs).
     pub fn enter(threads: &[Tid]) -> Result<(), SchedError> {
-        Self::set(threads, Policy::Fifo(crate::host::map::OCCUPANT))
+        Self::set(threads, Policy::Fifo(ranks::OCCUPANT))
     }
 
     /// Its slot ends: all its threads are ordinary ones, under the quota.

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::thread;
 
 use laxity_model::base::ring;
+use laxity_model::enforce::{ranks, slots};
 use laxity_model::policy::slots::{Slot, SlotTable};
 use laxity_model::{ActivityId, HostError, Instant, Outside, ProcessorId, Span};
 
-use super::gate::ParkSignal;
-use super::seat::{Bell, Seat};
-use super::{DispatcherStart, PHASE, Timing, spawn};
+use super::binding::SlotBinding;
+use super::doorbell::Doorbell;
+use super::park::ParkSignal;
+use super::{DispatcherStart, Timing, spawn};
 use crate::host::port::Ports;
 use crate::host::run::Run;
 use crate::os::clock;
@@ -79,12 +81,16 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
     let _restore = Restore::of(Tid::current()).map_err(|error| failed(&error))?;
     let _park = ParkSignal::install();
     // The threads inherit this rank until they have their own.
-    sched::set_policy_inherited(Tid::current(), Policy::Fifo(crate::host::map::WITNESS))
+    sched::set_policy_inherited(Tid::current(), Policy::Fifo(ranks::WITNESS))
         .map_err(|error| HostError::CannotRun(error.to_string()))?;
 
     let run = Arc::new(Run::new(1, 1, Ports::default()));
-    let bell = Arc::new(Bell::default());
-    let seat = Arc::new(Seat::new(ActivityId(0), outside, Arc::clone(&bell)));
+    let doorbell = Arc::new(Doorbell::default());
+    let binding = Arc::new(SlotBinding::new(
+        ActivityId(0),
+        outside,
+        Arc::clone(&doorbell),
+    ));
     let slot = Slot {
         start: Span::ZERO,
         length: LENGTH,
@@ -96,13 +102,13 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
     let dispatcher = spawn(DispatcherStart {
         cpu,
         processor: ProcessorId(0),
-        table,
-        desk: None,
-        seats: vec![Arc::clone(&seat)],
-        bell,
+        table: table.clone(),
+        changes: None,
+        bindings: vec![Arc::clone(&binding)],
+        doorbell,
         timing: Timing::default(),
         makes_up: false,
-        tolerance: None,
+        witness: None,
         ring,
         run: Arc::clone(&run),
     })?;
@@ -110,12 +116,16 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
         let run = Arc::clone(&run);
         thread::Builder::new()
             .name("calibration".to_owned())
-            .spawn(move || observe(cpu, gap, &run, &seat))
+            .spawn(move || observe(cpu, gap, &run, &binding))
     };
     while run.ready() < 2 && run.failure().is_none() && observer.is_ok() {
-        signals::wait(signals::bell(), Some(clock::now() + Span::from_millis(1)));
+        signals::wait(
+            signals::doorbell(),
+            Some(clock::now() + Span::from_millis(1)),
+        );
     }
     let origin = clock::now() + Span::from_millis(2);
+    let first_edge = slots::origin(origin, &table) + CYCLE;
     run.begin(origin);
     run.sleep_until(origin + CYCLE * CYCLES);
     run.finish();
@@ -129,14 +139,11 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
     if let Some(error) = run.failure() {
         return Err(error);
     }
-    Ok(Observed {
-        first_edge: origin + PHASE,
-        gaps,
-    })
+    Ok(Observed { first_edge, gaps })
 }
 
 /// Reads the clock until the run ends; returns the stretches in which it could not.
-fn observe(cpu: usize, gap: Span, run: &Run, seat: &Seat) -> Vec<(Instant, Instant)> {
+fn observe(cpu: usize, gap: Span, run: &Run, binding: &SlotBinding) -> Vec<(Instant, Instant)> {
     let mut gaps = Vec::with_capacity(4 * CYCLES as usize);
     let own = Tid::current();
     let set = sched::set_affinity(own, &CpuSet::single(cpu));
@@ -147,7 +154,7 @@ fn observe(cpu: usize, gap: Span, run: &Run, seat: &Seat) -> Vec<(Instant, Insta
     if set.is_err() || sched::set_policy(own, ordinary).is_err() || !run.sleep_until(origin) {
         return gaps;
     }
-    seat.sit(ordinary);
+    binding.bind(ordinary);
     let mut last = clock::now();
     while !run.ended() {
         let now = clock::now();
@@ -156,7 +163,7 @@ fn observe(cpu: usize, gap: Span, run: &Run, seat: &Seat) -> Vec<(Instant, Insta
         }
         last = now;
     }
-    seat.stand_up();
+    binding.unbind();
     gaps
 }
 

@@ -6,15 +6,16 @@ use std::thread;
 
 use laxity_model::admission::SlotPlan;
 use laxity_model::base::ring::Producer;
-use laxity_model::enforce::{Command, Dispatcher};
+use laxity_model::enforce::slots::{self, EARLY};
+use laxity_model::enforce::{Command, Dispatcher, MakingUp, Witness, ranks};
 use laxity_model::policy::slots::SlotTable;
-use laxity_model::{Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Service, Span};
+use laxity_model::{Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Span};
 
-use super::desk::Desk;
-use super::seat::{Attended, Bell, Seat};
-use super::{EARLY, PHASE, SlotReport, Timing};
-use crate::enforce::witness::WITNESS_ACTIVITY;
-use crate::host::map;
+use super::binding::{ServedBinding, SlotBinding};
+use super::change_queue::ChangeQueue;
+use super::doorbell::Doorbell;
+use super::{SlotReport, Timing};
+use crate::enforce::witness;
 use crate::host::run::Run;
 use crate::host::thread::{message, prefault_stack};
 use crate::os::clock;
@@ -23,28 +24,20 @@ use crate::os::futex::Woken;
 use crate::os::sched::{self, CpuSet, Policy, SchedError, Tid};
 use crate::os::usage::ThreadUsage;
 
-/// A slot that lacks more than this part of its length was not wanted, or the machine stood still: it is not prolonged.
-const MADE_UP_PART: u64 = 8;
-/// The kernel counts what interrupt handlers take as the holder's own service: on the machines measured, between a 45th and an 80th of a
-/// slot in which the witness wakes every millisecond.
-const UNSEEN_PART: u64 = 64;
-/// Less than this is not worth a wake-up, which costs about as much.
-const MADE_UP_LEAST: Span = Span::from_micros(3);
-
-/// What a dispatcher needs to begin. The seats are in the order of the table's owners.
+/// What a dispatcher needs to begin. The bindings are in the order of the table's owners.
 pub(crate) struct DispatcherStart {
     pub(crate) cpu: usize,
     pub(crate) processor: ProcessorId,
     pub(crate) table: SlotTable,
     /// Where changes are asked for while it runs, and what they start from.
-    pub(crate) desk: Option<(Arc<Desk>, SlotPlan)>,
-    pub(crate) seats: Vec<Arc<Seat>>,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) changes: Option<(Arc<ChangeQueue>, SlotPlan)>,
+    pub(crate) bindings: Vec<Arc<SlotBinding>>,
+    pub(crate) doorbell: Arc<Doorbell>,
     pub(crate) timing: Timing,
     /// Whether it makes up for what others take from a slot.
     pub(crate) makes_up: bool,
-    /// It testifies, as a witness, to its own wake-ups that are later than this.
-    pub(crate) tolerance: Option<Span>,
+    /// By its rule the dispatcher too records when it wakes late.
+    pub(crate) witness: Option<Witness>,
     pub(crate) ring: Producer,
     pub(crate) run: Arc<Run>,
 }
@@ -66,17 +59,16 @@ pub(crate) fn spawn(start: DispatcherStart) -> Result<thread::JoinHandle<Dispatc
 struct Worker {
     cpu: usize,
     processor: ProcessorId,
-    seats: Vec<Attended>,
-    bell: Arc<Bell>,
-    desk: Option<Arc<Desk>>,
+    bindings: Vec<ServedBinding>,
+    doorbell: Arc<Doorbell>,
+    changes: Option<Arc<ChangeQueue>>,
     timing: Timing,
     ring: Producer,
     run: Arc<Run>,
     slots: u64,
-    /// The slot under way: by the table, and what its holder had received before.
-    begun: Option<(Instant, Service)>,
-    makes_up: bool,
-    tolerance: Option<Span>,
+    /// The slot under way, and how it is prolonged; `None`: what others take from a slot is not made up for.
+    making_up: Option<MakingUp>,
+    witness: Option<Witness>,
     disturbances: Vec<Disturbance>,
 }
 
@@ -86,29 +78,28 @@ impl Worker {
             cpu,
             processor,
             table,
-            desk,
-            seats,
-            bell,
+            changes,
+            bindings,
+            doorbell,
             timing,
             makes_up,
-            tolerance,
+            witness,
             ring,
             run,
         } = start;
-        let (desk, plan) = desk.unzip();
+        let (changes, plan) = changes.unzip();
         let mut worker = Self {
             cpu,
             processor,
-            seats: seats.into_iter().map(Seat::attend).collect(),
-            bell,
-            desk,
+            bindings: bindings.into_iter().map(SlotBinding::serve).collect(),
+            doorbell,
+            changes,
             timing,
             ring,
             run: Arc::clone(&run),
             slots: 0,
-            begun: None,
-            makes_up,
-            tolerance,
+            making_up: makes_up.then(MakingUp::default),
+            witness,
             disturbances: Vec::with_capacity(1_024),
         };
         let before = ThreadUsage::now();
@@ -123,11 +114,11 @@ impl Worker {
                 message(&*payload)
             ))),
         }
-        for seat in &mut worker.seats {
-            seat.abandon();
+        for binding in &mut worker.bindings {
+            binding.abandon();
         }
-        if let Some(desk) = &worker.desk {
-            desk.close();
+        if let Some(changes) = &worker.changes {
+            changes.close();
         }
         let report = SlotReport {
             cpu,
@@ -146,39 +137,38 @@ impl Worker {
         prefault_stack();
         self.ring.prefault();
         sched::set_affinity(Tid::current(), &CpuSet::single(self.cpu))?;
-        sched::set_policy(Tid::current(), Policy::Fifo(map::DISPATCHER))?;
+        sched::set_policy(Tid::current(), Policy::Fifo(ranks::DISPATCHER))?;
         let Some(start) = self.run.wait_for_start() else {
             return Ok(());
         };
-        // The table has been going round before the run began, so that the first window is served as every other.
-        let origin = start + PHASE - table.cycle();
+        let origin = slots::origin(start, &table);
         // The machine sees a clock that is fast by the cost of leaving, so that it ends slots that much early; what it would
         // begin early by the same is taken off what it compensates at beginnings.
         let ahead = self.timing.leaving;
         let compensation = self.timing.entering.saturating_sub(ahead);
         let lead = EARLY.saturating_sub(ahead);
         // From now on changes may be asked for: the run has not begun yet.
-        if let Some((desk, plan)) = self.desk.as_ref().zip(plan) {
-            desk.open(plan.begin(origin, Span::ZERO));
+        if let Some((changes, plan)) = self.changes.as_ref().zip(plan) {
+            changes.open(plan.begin(origin, Span::ZERO));
         }
         let mut machine = Dispatcher::new(table, origin, lead, compensation);
         while !self.run.ended() {
-            let rung = self.bell.number();
+            let rung = self.doorbell.number();
             self.answer(machine.current())?;
-            if let Some(desk) = &self.desk {
-                desk.collect(&mut machine);
+            if let Some(changes) = &self.changes {
+                changes.collect(&mut machine);
             }
             match machine.poll(clock::now() + ahead) {
                 Command::SleepUntil(until) => {
                     let due = until - ahead;
-                    if futex::wait(self.bell.word(), rung, Some(due)) == Woken::TimedOut {
-                        self.testify(due, clock::now());
+                    if futex::wait(self.doorbell.word(), rung, Some(due)) == Woken::TimedOut {
+                        self.record_late(due, clock::now());
                     }
                 }
                 Command::SpinUntil(until) => {
                     let due = until - ahead;
                     let now = clock::spin_until(due, || false);
-                    self.testify(due, now);
+                    self.record_late(due, now);
                 }
                 Command::Switch { from, to, edge } => {
                     let free_until = machine.calendar().at(edge).until;
@@ -189,40 +179,31 @@ impl Worker {
         Ok(())
     }
 
-    /// Only the witness ranks above, and the machine itself: what kept the dispatcher from an edge was one of them. The witness
-    /// wakes at other instants, so that it takes nothing from short slots, and would not have seen it.
-    fn testify(&mut self, due: Instant, now: Instant) {
-        if self
-            .tolerance
-            .is_some_and(|most| now.saturating_since(due) > most)
-        {
-            self.ring.push(Event {
-                at: now,
-                kind: EventKind::Disturbed,
-                processor: self.processor,
-                activity: WITNESS_ACTIVITY,
-                args: [due.as_nanos(), now.as_nanos()],
-            });
-            self.disturbances.push(Disturbance { from: due, to: now });
+    /// Records a late wake-up. Only the witness ranks above, and the machine itself: what kept the dispatcher from an edge was one of them.
+    fn record_late(&mut self, due: Instant, now: Instant) {
+        let late = self.witness.and_then(|witness| witness.late(due, now));
+        if let Some(disturbance) = late {
+            self.ring.push(witness::event(disturbance, self.processor));
+            self.disturbances.push(disturbance);
         }
     }
 
-    /// Lets threads take and leave their seats between edges; `current` is whose slot it is.
+    /// Binds and unbinds threads between edges; `current` is whose slot it is.
     fn answer(&mut self, current: Option<usize>) -> Result<(), SchedError> {
-        for owner in 0..self.seats.len() {
-            let in_slot = current == Some(owner);
-            let seat = &mut self.seats[owner];
-            let was_taken = seat.is_taken();
-            if seat.wish_is_met() {
+        for owner in 0..self.bindings.len() {
+            let binding = &self.bindings[owner];
+            let (in_slot, was_bound) = (binding.is_inside(), binding.is_bound());
+            debug_assert_eq!(in_slot, current == Some(owner), "whose slot it is");
+            if binding.wish_is_met() {
                 continue;
             }
             let now = clock::now();
-            // Recorded while the seat is taken: before it is left, after it was taken.
-            if in_slot && was_taken {
+            // Recorded while the thread is bound: before it is unbound, after it was bound.
+            if in_slot && was_bound {
                 self.record(Some(owner), EventKind::SlotEnd, now, now);
             }
-            self.seats[owner].answer(in_slot)?;
-            if in_slot && !was_taken {
+            self.bindings[owner].answer()?;
+            if in_slot && !was_bound {
                 self.record(Some(owner), EventKind::SlotBegin, now, now);
             }
         }
@@ -235,16 +216,21 @@ impl Worker {
         edge: Instant,
         free_until: Instant,
     ) -> Result<(), SchedError> {
-        if let Some(seat) = from.and_then(|owner| self.seats.get(owner)) {
-            if self.makes_up && to.is_none() {
-                self.make_up(seat, edge, free_until);
+        if let Some(owner) = from {
+            if to.is_none() {
+                self.make_up(owner, edge, free_until);
             }
-            seat.leave()?;
+            self.bindings[owner].leave()?;
         }
-        self.begun = None;
-        if let Some(seat) = to.and_then(|owner| self.seats.get(owner)) {
-            self.begun = seat.service().map(|service| (edge, service));
-            seat.enter()?;
+        if let Some(making_up) = &mut self.making_up {
+            making_up.end();
+        }
+        if let Some(owner) = to {
+            let binding = &mut self.bindings[owner];
+            if let (Some(making_up), Some(service)) = (&mut self.making_up, binding.service()) {
+                making_up.begin(edge, service);
+            }
+            binding.enter()?;
             self.slots += 1;
         }
         // Recorded after both effects: what the record costs is nobody's delay.
@@ -254,32 +240,28 @@ impl Worker {
         Ok(())
     }
 
-    /// Prolongs a slot that nobody's follows by what others above it have taken from it: the clock's interrupts, the witness, the
-    /// observer, a device's handlers. A holder that lacks much more was not there to take it.
-    fn make_up(&self, seat: &Attended, edge: Instant, free_until: Instant) {
-        let (Some((begun, before)), Some(now)) = (self.begun, seat.service()) else {
+    /// Prolongs a slot that nobody's follows, if that is worth it.
+    fn make_up(&self, owner: usize, edge: Instant, free_until: Instant) {
+        let (Some(making_up), Some(received)) = (&self.making_up, self.bindings[owner].service())
+        else {
             return;
         };
-        let length = edge.saturating_since(begun).as_nanos();
-        let wanted = Span::from_nanos(length + length / UNSEEN_PART);
-        let lacking = wanted.saturating_sub(now.saturating_sub(before).as_dedicated_span());
-        if lacking > MADE_UP_LEAST && lacking <= Span::from_nanos(length / MADE_UP_PART) {
-            // Not into the time in which the next slot is prepared.
-            let latest = free_until - EARLY.min(free_until.since_epoch());
-            clock::sleep_until((clock::now() + lacking).min(latest));
+        // Not into the time in which the next slot is prepared.
+        let latest = free_until.saturating_sub(EARLY);
+        if let Some(until) = making_up.until(edge, received, latest, clock::now()) {
+            clock::sleep_until(until);
         }
     }
 
     fn record(&mut self, owner: Option<usize>, kind: EventKind, at: Instant, edge: Instant) {
-        let Some(seat) = owner.and_then(|owner| self.seats.get(owner)) else {
-            return;
-        };
-        if seat.is_taken() {
+        let Some(owner) = owner else { return };
+        let binding = &self.bindings[owner];
+        if binding.is_bound() {
             self.ring.push(Event {
                 at,
                 kind,
                 processor: self.processor,
-                activity: seat.activity(),
+                activity: binding.activity(),
                 args: [edge.as_nanos(), 0],
             });
         }

@@ -4,32 +4,21 @@
 //! processors and twice the jitter), and decides nothing: when to wake, spin and switch is
 //! [`laxity_model::enforce::Dispatcher`]'s business.
 
+mod binding;
 pub mod calibrate;
-mod desk;
+mod change_queue;
 mod dispatcher;
-mod gate;
+mod doorbell;
 mod inherit;
-mod seat;
+mod park;
 
-use laxity_model::Span;
+use laxity_model::{Service, Span};
 
-pub(crate) use desk::Desk;
+pub(crate) use binding::SlotBinding;
+pub(crate) use change_queue::ChangeQueue;
 pub(crate) use dispatcher::{Dispatched, DispatcherStart, spawn};
-pub(crate) use gate::ParkSignal;
-pub(crate) use seat::{Bell, Seat};
-
-/// How far before a slot the dispatcher wakes; the rest of the time to the edge it spins.
-pub const EARLY: Span = Span::from_micros(40);
-/// Where in a millisecond of the run its slot tables begin. The witness and most periodic threads wake at whole milliseconds; a
-/// slot of 0.1 ms that began there too would lose a tenth to them.
-pub(crate) const PHASE: Span = Span::from_micros(250);
-/// What admission charges for a slot beside its length.
-pub const CHARGE_PER_SLOT: Span = Span::from_micros(50);
-/// The shortest slot that can be kept.
-pub const SHORTEST_SLOT: Span = Span::from_micros(50);
-/// Real-time threads and slots may take this much of a processor together: above it the kernel's server for ordinary threads
-/// steps in, and gaps of 50 ms appear.
-pub const MOST_SHARE_PPM: u32 = 940_000;
+pub(crate) use doorbell::Doorbell;
+pub(crate) use park::ParkSignal;
 
 /// What switching costs on this machine, measured before a run and compensated in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -49,7 +38,7 @@ pub struct SlotReport {
     /// Slots given.
     pub slots: u64,
     /// Processor time the dispatcher took for them.
-    pub spent: laxity_model::Service,
+    pub spent: Service,
     /// What was compensated.
     pub timing: Timing,
 }

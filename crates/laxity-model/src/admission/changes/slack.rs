@@ -58,7 +58,7 @@ pub(super) fn allocate(
         // The slot that comes after an unreserved piece needs its switch.
         let edge = calendar.by_tables(piece.since).until;
         let end = if calendar.by_tables(edge).owner.is_some() {
-            piece.until.min(before(edge, terms.cost))
+            piece.until.min(edge.saturating_sub(terms.cost))
         } else {
             piece.until
         };
@@ -139,8 +139,4 @@ impl Allocation {
         }
         Ok(until)
     }
-}
-
-fn before(at: Instant, span: Span) -> Instant {
-    Instant::from_nanos(at.as_nanos().saturating_sub(span.as_nanos()))
 }

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use laxity_linux::os::signals::Watch;
-use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
+use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, Priority, Span};
 
 use super::readings::Readings;
@@ -108,7 +109,7 @@ impl Bench {
     fn new(request: &Request, progress: &mut dyn Progress) -> Result<Self, RunError> {
         let cannot = |error: HostError| RunError::CannotRun(error.to_string());
         let mut config = LiveConfig::detect(1).map_err(cannot)?;
-        config.witness = Some(WitnessConfig::new(PROCESSOR));
+        config.witness = Some(Witness::new(PROCESSOR));
         let mut host = LiveHost::new(config);
         progress.prepare("calibrating the load");
         let resolved = calibration(request.seed);

@@ -1,13 +1,13 @@
 //! Where threads ask for changes of a slot table while it is carried out.
 //!
 //! The thread that asks also plans: the admission's answers cost it time and memory, not the dispatcher. What was granted it posts; the
-//! dispatcher takes the post at its next edge or bell, by exchanging two pointers, and confirms. A post that comes too late, because its
+//! dispatcher takes the post at its next edge, or when its doorbell rings, by exchanging two pointers, and confirms. A post that comes too late, because its
 //! thread was kept from the processor between planning and posting, is turned down, and the thread plans again with more notice: what
 //! is answered is always what is carried out.
 //!
 //! Threads of all ranks ask, and confined ones are stopped wherever they are when their slot ends. So all plan on copies of their own. The lock
 //! is held from posting until the dispatcher has confirmed, which takes a switch to it and back; who holds it inherits the rank of who
-//! waits, does not park, and neither allocates nor frees. A copy of a admission that is not the current one any more is given up, and what
+//! waits, does not park, and neither allocates nor frees. A copy of an admission state that is not the current one any more is given up, and what
 //! it was for is decided again.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -18,9 +18,9 @@ use laxity_model::enforce::Dispatcher;
 use laxity_model::policy::slots::Calendar;
 use laxity_model::{Instant, Refused, Reservation, Span, TimeConstraint};
 
-use super::gate::unparked;
+use super::doorbell::Doorbell;
 use super::inherit::Inheriting;
-use super::seat::Bell;
+use super::park::unparked;
 use crate::os::clock;
 use crate::os::futex;
 
@@ -49,8 +49,8 @@ struct Post {
     by: Instant,
 }
 
-/// The desk of one processor's slots.
-pub(crate) struct Desk {
+/// The queue of changes to one processor's slots: one is carried out at a time.
+pub(crate) struct ChangeQueue {
     /// The current one. Locked while somebody posts; never by the dispatcher.
     admission: OnceLock<Inheriting<Arc<AdmissionState>>>,
     /// Of who has locked the admission, and of the dispatcher, which does not wait for it.
@@ -58,17 +58,17 @@ pub(crate) struct Desk {
     /// What became of the post.
     state: AtomicU32,
     closed: AtomicBool,
-    bell: Arc<Bell>,
+    doorbell: Arc<Doorbell>,
 }
 
-impl Desk {
-    pub(crate) fn new(bell: Arc<Bell>) -> Self {
+impl ChangeQueue {
+    pub(crate) fn new(doorbell: Arc<Doorbell>) -> Self {
         Self {
             admission: OnceLock::new(),
             post: Mutex::new(None),
             state: AtomicU32::new(NOTHING),
             closed: AtomicBool::new(false),
-            bell,
+            doorbell,
         }
     }
 
@@ -184,7 +184,7 @@ impl Desk {
         }
         self.state.store(POSTED, Ordering::SeqCst);
         *self.post.lock().unwrap_or_else(PoisonError::into_inner) = Some(post);
-        self.bell.ring();
+        self.doorbell.ring();
         loop {
             let state = self.state.load(Ordering::SeqCst);
             if state != POSTED {
@@ -204,7 +204,7 @@ impl Desk {
         if self.state.load(Ordering::SeqCst) != POSTED {
             return;
         }
-        // Locked only for a moment by who posts, and the bell rings after it.
+        // Locked only for a moment by who posts, and the doorbell rings after it.
         let Ok(mut found) = self.post.try_lock() else {
             return;
         };
@@ -241,23 +241,23 @@ mod tests {
         Reservation::new(Service::from_millis(service), Span::from_millis(period)).unwrap()
     }
 
-    /// An open desk of one reservation and some guests; and its table, which began at this instant.
-    fn open(held: Reservation, guests: usize) -> (Desk, SlotTable, Instant) {
+    /// An open queue for one reservation and some guests; and its table, which began at this instant.
+    fn open(held: Reservation, guests: usize) -> (ChangeQueue, SlotTable, Instant) {
         let table = plan(&[held], &COSTS).unwrap();
-        let desk = Desk::new(Arc::new(Bell::default()));
+        let changes = ChangeQueue::new(Arc::new(Doorbell::default()));
         let origin = clock::now();
-        desk.open(AdmissionState::new(
+        changes.open(AdmissionState::new(
             (vec![held], guests),
             (table.clone(), origin),
             COSTS,
             Span::ZERO,
         ));
-        (desk, table, origin)
+        (changes, table, origin)
     }
 
-    /// Asks while somebody looks at the desk whenever the bell rings, before whose look this is done; tells what calendar is followed then.
-    fn attended<T>(
-        (desk, table, origin): &(Desk, SlotTable, Instant),
+    /// Asks while somebody serves the queue whenever the doorbell rings, and does this before; tells what calendar is followed then.
+    fn served<T>(
+        (changes, table, origin): &(ChangeQueue, SlotTable, Instant),
         mut before: impl FnMut() + Send,
         ask: impl FnOnce() -> T,
     ) -> (T, Calendar) {
@@ -266,19 +266,19 @@ mod tests {
             let dispatcher = scope.spawn(|| {
                 let mut machine = Dispatcher::new(table.clone(), *origin, Span::ZERO, Span::ZERO);
                 while !done.load(Ordering::SeqCst) {
-                    let rung = desk.bell.number();
+                    let rung = changes.doorbell.number();
                     before();
-                    desk.collect(&mut machine);
+                    changes.collect(&mut machine);
                     if !done.load(Ordering::SeqCst) {
-                        futex::wait(desk.bell.word(), rung, None);
+                        futex::wait(changes.doorbell.word(), rung, None);
                     }
                 }
-                desk.close();
+                changes.close();
                 machine.calendar().clone()
             });
             let asked = ask();
             done.store(true, Ordering::SeqCst);
-            desk.bell.ring();
+            changes.doorbell.ring();
             (asked, dispatcher.join().unwrap())
         })
     }
@@ -287,7 +287,7 @@ mod tests {
     fn no_answer_is_lost_where_several_ask_at_once() {
         const GUESTS: usize = 4;
         let at = open(ms(1, 10), GUESTS);
-        let desk = &at.0;
+        let changes = &at.0;
         let guest = |owner: usize| {
             let mut granted = 0;
             for _ in 0..50 {
@@ -295,16 +295,16 @@ mod tests {
                 // So far away that it is not past when it is given back.
                 let until = now + Span::from_millis(900);
                 let asked = TimeConstraint::new(now, until, Service::from_micros(300)).unwrap();
-                if desk.constrain(owner, asked).is_ok() {
+                if changes.constrain(owner, asked).is_ok() {
                     granted += 1;
-                    let admission = desk.current().unwrap();
+                    let admission = changes.current().unwrap();
                     assert!(admission.is_constrained(owner, now), "it was answered");
-                    assert_eq!(desk.release(owner), Some(until));
+                    assert_eq!(changes.release(owner), Some(until));
                 }
             }
             granted
         };
-        let (granted, followed) = attended(
+        let (granted, followed) = served(
             &at,
             || {},
             || {
@@ -315,7 +315,7 @@ mod tests {
             },
         );
         assert!(granted.iter().all(|granted| *granted > 0), "{granted:?}");
-        let admission = desk.current().unwrap();
+        let admission = changes.current().unwrap();
         assert_eq!(
             admission.calendar(),
             &followed,
@@ -326,10 +326,10 @@ mod tests {
     #[test]
     fn what_is_posted_too_late_is_decided_again_with_more_notice() {
         let at = open(ms(1, 10), 0);
-        let desk = &at.0;
+        let changes = &at.0;
         let mut posts = Vec::new();
         let look_late = || {
-            let post = desk.post.lock().unwrap().as_ref().map(|post| post.by);
+            let post = changes.post.lock().unwrap().as_ref().map(|post| post.by);
             let Some(by) = post.filter(|by| !posts.contains(by)) else {
                 return;
             };
@@ -339,18 +339,18 @@ mod tests {
             }
         };
         let asked_at = clock::now();
-        let (answer, _) = attended(&at, look_late, || desk.change(0, ms(2, 8)));
+        let (answer, _) = served(&at, look_late, || changes.change(0, ms(2, 8)));
         assert!(answer.unwrap() >= asked_at + NOTICES[2]);
-        assert_eq!(desk.current().unwrap().held(0), Some(ms(2, 8)));
+        assert_eq!(changes.current().unwrap().held(0), Some(ms(2, 8)));
     }
 
     #[test]
-    fn a_desk_that_nobody_attends_says_so_and_changes_nothing() {
-        let unopened = Desk::new(Arc::new(Bell::default()));
+    fn a_queue_that_nobody_serves_says_so_and_changes_nothing() {
+        let unopened = ChangeQueue::new(Arc::new(Doorbell::default()));
         assert_eq!(unopened.change(0, ms(2, 8)), Err(Refused::NotAnswered));
-        let (desk, _, _) = open(ms(1, 10), 0);
-        desk.close();
-        assert_eq!(desk.change(0, ms(2, 8)), Err(Refused::NotAnswered));
-        assert_eq!(desk.current().unwrap().held(0), Some(ms(1, 10)));
+        let (changes, _, _) = open(ms(1, 10), 0);
+        changes.close();
+        assert_eq!(changes.change(0, ms(2, 8)), Err(Refused::NotAnswered));
+        assert_eq!(changes.current().unwrap().held(0), Some(ms(1, 10)));
     }
 }

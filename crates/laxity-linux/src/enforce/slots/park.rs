@@ -1,6 +1,6 @@
-//! Confinement of a thread of this process: a signal makes it wait at its gate, wherever it is, until the gate opens.
+//! Confinement of a thread of this process: a signal parks it, wherever it is, until it is unparked.
 //!
-//! The thread parks in the handler of a real-time signal. Handler and gate touch atomics and one futex only, so the thread may be
+//! The thread parks in the handler of a real-time signal. The handler and [`Park`] touch atomics and one futex only, so the thread may be
 //! stopped anywhere, also inside the allocator. What it holds then it holds while it is parked: a confined thread should share
 //! no lock with threads that must be in time. Where this crate itself takes one, [`unparked`] puts parking off until it is released. A
 //! system call that the thread was in returns `EINTR` where it cannot be restarted.
@@ -14,22 +14,22 @@ use crate::os::futex;
 use crate::os::sched::{self, SchedError, Tid};
 use crate::os::signals;
 
-const OPEN: u32 = 0;
-const CLOSED: u32 = 1;
+const RUNNING: u32 = 0;
+const PARKED: u32 = 1;
 
 /// Where a confined thread waits outside its slot.
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub(crate) struct Park {
     state: AtomicU32,
     /// A signal is under way that has not reached its handler: another would say nothing new.
     signalled: AtomicU32,
-    /// The thread waits of its own accord, and looks at the gate before it goes on.
+    /// The thread waits of its own accord, and looks whether it is parked before it goes on.
     waiting: AtomicU32,
 }
 
 thread_local! {
-    /// The gate of the thread, for the signal handler. Without a destructor, so that the handler may read it at any time.
-    static OWN: Cell<*const Gate> = const { Cell::new(ptr::null()) };
+    /// The park of the thread, for the signal handler. Without a destructor, so that the handler may read it at any time.
+    static OWN: Cell<*const Park> = const { Cell::new(ptr::null()) };
 }
 
 /// The signal that parks. The first few real-time signals are the C library's and tools'.
@@ -37,16 +37,16 @@ fn park_signal() -> libc::c_int {
     libc::SIGRTMIN() + 7
 }
 
-extern "C" fn park(_signal: libc::c_int) {
-    let gate = OWN.with(Cell::get);
+extern "C" fn on_park_signal(_signal: libc::c_int) {
+    let park = OWN.with(Cell::get);
     // SAFETY: reading and writing the thread's own errno; a handler must leave it as it was.
     let errno = unsafe { *libc::__errno_location() };
-    // SAFETY: the pointer is null or set by `Gate::attach` on this thread, whose guard clears it before the gate goes.
-    if let Some(gate) = unsafe { gate.as_ref() } {
-        gate.signalled.store(0, Ordering::SeqCst);
-        // One that waits of its own accord looks at its gate before it goes on; until then it may hold a lock.
-        if gate.waiting.load(Ordering::SeqCst) == 0 {
-            gate.pass();
+    // SAFETY: the pointer is null or set by `Park::attach` on this thread, whose guard clears it before the park goes.
+    if let Some(park) = unsafe { park.as_ref() } {
+        park.signalled.store(0, Ordering::SeqCst);
+        // One that waits of its own accord looks whether it is parked before it goes on; until then it may hold a lock.
+        if park.waiting.load(Ordering::SeqCst) == 0 {
+            park.pass();
         }
     }
     // SAFETY: as above.
@@ -55,45 +55,51 @@ extern "C" fn park(_signal: libc::c_int) {
     }
 }
 
-impl Gate {
-    /// Makes this the calling thread's gate, until [`Gate::detach`].
+impl Park {
+    /// Makes this the calling thread's, until [`Park::detach`].
     pub(crate) fn attach(&self) {
+        debug_assert!(OWN.with(Cell::get).is_null(), "a thread has one park");
         OWN.with(|own| own.set(self));
     }
 
-    /// The calling thread has no gate any more.
+    /// The calling thread cannot be parked any more.
     pub(crate) fn detach() {
         OWN.with(|own| own.set(ptr::null()));
     }
 
-    /// Waits while the gate is closed.
+    /// Waits while the thread is parked.
     fn pass(&self) {
-        while self.state.load(Ordering::SeqCst) == CLOSED {
-            futex::wait(&self.state, CLOSED, None);
+        while self.is_parked() {
+            futex::wait(&self.state, PARKED, None);
         }
     }
 
-    /// The thread is about to wait: closing the gate need not interrupt that.
+    /// The thread is about to wait: parking it need not interrupt that.
     pub(crate) fn enter_wait(&self) {
         self.waiting.store(1, Ordering::SeqCst);
     }
 
-    /// The thread has waited; goes on when the gate is open.
+    /// The thread has waited; goes on when it is not parked.
     pub(crate) fn leave_wait(&self) {
-        // SeqCst on both words: either the closer sees us working and signals, or we see its gate closed.
+        // SeqCst on both words: either who parks sees us working and signals, or we see that we are parked.
         self.waiting.store(0, Ordering::SeqCst);
         self.pass();
     }
 
+    /// Whether the thread is to stand still.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.state.load(Ordering::SeqCst) == PARKED
+    }
+
     /// Lets the thread run.
-    pub(crate) fn open(&self) {
-        self.state.store(OPEN, Ordering::SeqCst);
+    pub(crate) fn unpark(&self) {
+        self.state.store(RUNNING, Ordering::SeqCst);
         futex::wake_all(&self.state);
     }
 
     /// Stops the thread before its next instruction of its own.
-    pub(crate) fn close(&self, tid: Tid) -> Result<(), SchedError> {
-        self.state.store(CLOSED, Ordering::SeqCst);
+    pub(crate) fn park(&self, tid: Tid) -> Result<(), SchedError> {
+        self.state.store(PARKED, Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) == 1 || self.signalled.swap(1, Ordering::SeqCst) == 1
         {
             return Ok(());
@@ -113,17 +119,17 @@ impl Gate {
     }
 }
 
-/// Does something that must not be stopped halfway, as it holds what others wait for; the calling thread parks after it, if its gate has
-/// been closed meanwhile. What it does is at the cost of whose slot it is then: some microseconds at most.
+/// Does something that must not be stopped halfway, as it holds what others wait for; the calling thread parks after it, if that was
+/// asked for meanwhile. What it does is at the cost of whose slot it is then: some microseconds at most.
 pub(crate) fn unparked<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: the pointer is null or set by `Gate::attach` on this thread, which clears it before the gate goes; nothing here does.
-    let gate = unsafe { OWN.with(Cell::get).as_ref() };
-    if let Some(gate) = gate {
-        gate.enter_wait();
+    // SAFETY: the pointer is null or set by `Park::attach` on this thread, which clears it before the park goes; nothing here does.
+    let park = unsafe { OWN.with(Cell::get).as_ref() };
+    if let Some(park) = park {
+        park.enter_wait();
     }
     let done = work();
-    if let Some(gate) = gate {
-        gate.leave_wait();
+    if let Some(park) = park {
+        park.leave_wait();
     }
     done
 }
@@ -146,7 +152,7 @@ impl ParkSignal {
     pub(crate) fn install() -> Self {
         let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
         if installed.count == 0 {
-            installed.before = signals::install(park_signal(), park);
+            installed.before = signals::install(park_signal(), on_park_signal);
         }
         installed.count += 1;
         Self(())
@@ -174,32 +180,32 @@ mod tests {
 
     #[test]
     fn who_must_not_be_stopped_halfway_parks_when_it_is_done() {
-        let gate = Arc::new(Gate::default());
-        let opened = Arc::new(AtomicBool::new(false));
+        let park = Arc::new(Park::default());
+        let unparked_again = Arc::new(AtomicBool::new(false));
         let (to_main, from_thread) = std::sync::mpsc::channel();
         let (to_thread, from_main) = std::sync::mpsc::channel();
         let worker = thread::spawn({
-            let (gate, opened) = (Arc::clone(&gate), Arc::clone(&opened));
+            let (park, unparked_again) = (Arc::clone(&park), Arc::clone(&unparked_again));
             move || {
-                gate.attach();
+                park.attach();
                 unparked(|| {
                     to_main.send(Tid::current()).unwrap();
                     from_main.recv().unwrap();
                     // A signal sent before: it would wait here, and nobody would hear of what follows.
-                    park(park_signal());
+                    on_park_signal(park_signal());
                     to_main.send(Tid::current()).unwrap();
                 });
-                let was_open = opened.load(Ordering::SeqCst);
-                Gate::detach();
-                was_open
+                let was_unparked = unparked_again.load(Ordering::SeqCst);
+                Park::detach();
+                was_unparked
             }
         });
         let tid = from_thread.recv().unwrap();
-        gate.close(tid).unwrap();
+        park.park(tid).unwrap();
         to_thread.send(()).unwrap();
         from_thread.recv().unwrap();
-        opened.store(true, Ordering::SeqCst);
-        gate.open();
-        assert!(worker.join().unwrap(), "it went through a closed gate");
+        unparked_again.store(true, Ordering::SeqCst);
+        park.unpark();
+        assert!(worker.join().unwrap(), "it ran on while it was parked");
     }
 }

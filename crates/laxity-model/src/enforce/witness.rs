@@ -1,0 +1,113 @@
+//! The rule of the witness: a thread above all others that wakes at fixed instants, and so sees when the machine itself stands still.
+//!
+//! Where slots are dispatched, the dispatcher reports its own late wake-ups by the same tolerance: it wakes at other instants than the
+//! witness, which takes nothing from short slots so, and would not have seen what kept the dispatcher.
+
+use super::host::Disturbance;
+use crate::{ActivityId, Instant, ProcessorId, Reservation, Span};
+
+/// The activity number under which disturbances are recorded: no activity of any program.
+pub const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);
+
+/// Where and how a witness watches.
+///
+/// ```
+/// use laxity_model::enforce::Witness;
+/// use laxity_model::{Instant, ProcessorId};
+///
+/// let witness = Witness::new(ProcessorId(0));
+/// let due = Instant::from_millis(10);
+/// assert_eq!(witness.late(due, Instant::from_micros(10_090)), None);
+/// assert!(witness.late(due, Instant::from_micros(10_110)).is_some());
+/// assert_eq!(witness.next(due, Instant::from_micros(12_300)), Instant::from_millis(13));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Witness {
+    /// The processor it watches.
+    pub processor: ProcessorId,
+    /// It wakes at the run's start and every so much after it: at the instants of what is measured.
+    pub period: Span,
+    /// It was late when it woke more than this after its instant.
+    pub tolerance: Span,
+}
+
+impl Witness {
+    /// Every millisecond, 100 µs.
+    #[must_use]
+    pub const fn new(processor: ProcessorId) -> Self {
+        Self {
+            processor,
+            period: Span::from_millis(1),
+            tolerance: Span::from_micros(100),
+        }
+    }
+
+    /// The same beside `SCHED_DEADLINE` threads, which outrank it: they may keep it from its processor for all their budgets, each of
+    /// which the kernel notices as used up at the next multiple of `grain` only.
+    #[must_use]
+    pub fn outranked_by(self, held: impl Iterator<Item = Reservation>, grain: Span) -> Self {
+        let budgets = held.map(|held| held.service().as_dedicated_span() + grain);
+        Self {
+            tolerance: self.tolerance + budgets.sum(),
+            ..self
+        }
+    }
+
+    /// What a wake-up at `now` that was due at `due` says; `None` if it was in time.
+    #[must_use]
+    pub fn late(&self, due: Instant, now: Instant) -> Option<Disturbance> {
+        let is_late = now.saturating_since(due) > self.tolerance;
+        is_late.then_some(Disturbance { from: due, to: now })
+    }
+
+    /// When it wakes next, after a wake-up at `now` that was due at `due`. Instants that passed while the machine stood still are
+    /// over: waking for each of them would disturb on.
+    #[must_use]
+    pub fn next(&self, due: Instant, now: Instant) -> Instant {
+        let missed = now.saturating_since(due) / self.period;
+        due + self.period * (missed + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Service;
+
+    const WITNESS: Witness = Witness::new(ProcessorId(1));
+    const DUE: Instant = Instant::from_millis(5);
+
+    #[test]
+    fn late_is_what_is_beyond_the_tolerance() {
+        let within = DUE + WITNESS.tolerance;
+        assert_eq!(WITNESS.late(DUE, within), None);
+        assert_eq!(WITNESS.late(DUE, Instant::from_millis(4)), None);
+        let beyond = within + Span::from_nanos(1);
+        let disturbance = Disturbance {
+            from: DUE,
+            to: beyond,
+        };
+        assert_eq!(WITNESS.late(DUE, beyond), Some(disturbance));
+    }
+
+    #[test]
+    fn budgets_above_it_are_tolerated() {
+        let held = |service_ms| {
+            let service = Service::from_millis(service_ms);
+            Reservation::new(service, Span::from_millis(10)).expect("valid")
+        };
+        let grain = Span::from_millis(4);
+        let both = WITNESS.outranked_by([held(1), held(2)].into_iter(), grain);
+        assert_eq!(both.tolerance, Span::from_micros(11_100));
+        assert_eq!(both.period, WITNESS.period);
+    }
+
+    #[test]
+    fn instants_that_have_passed_are_over() {
+        let next = |now_us| WITNESS.next(DUE, Instant::from_micros(now_us)).as_nanos() / 1_000;
+        assert_eq!(
+            [4_900, 5_000, 5_999, 6_000, 25_400].map(next),
+            [6_000, 6_000, 6_000, 7_000, 26_000]
+        );
+    }
+}
