@@ -266,6 +266,8 @@ fn loom() -> Result<()> {
         "laxity-model",
         "--test",
         "ring_loom",
+        "--test",
+        "arrivals_loom",
         "--release",
     ]);
     command.env("RUSTFLAGS", "--cfg loom");

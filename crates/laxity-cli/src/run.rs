@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use laxity_lab::evidence::results::VariantResults;
+use laxity_lab::evidence::subjects::Figures;
 use laxity_lab::evidence::{perfetto, trace::Trace};
 use laxity_lab::report::{TimelineView, html, table};
 use laxity_lab::runner::{self, Finished, On as Host, Progress, RunError, Silent};
@@ -103,7 +105,7 @@ pub(crate) fn failure(error: &RunError) -> Failure {
 
 fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
     let results = &finished.results;
-    let timelines = timelines(&finished.traces);
+    let timelines = timelines(finished);
     let page = html::render(results, &timelines)
         .map_err(|error| Failure::new(ERROR, format!("the report: {error}")))?;
     let encoded = perfetto::encode(&finished.traces);
@@ -133,11 +135,18 @@ fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The pictures of the report: one of each kind of placement, with the lanes of all that is neither a spinner nor the far end.
-fn timelines(traces: &[Trace]) -> Vec<TimelineView<'_>> {
+/// The pictures of the report: one of each kind of placement of modems, with the lanes of all that is neither a spinner nor a far end.
+fn timelines(finished: &Finished) -> Vec<TimelineView<'_>> {
     let mut shown = Vec::new();
     let mut views = Vec::new();
-    for trace in traces.iter().filter(|trace| has_activity(trace, "modem")) {
+    for trace in &finished.traces {
+        let mut variants = finished.results.variants.iter();
+        let Some(variant) = variants.find(|variant| variant.name == trace.name) else {
+            continue;
+        };
+        if variant.modems().next().is_none() {
+            continue;
+        }
         let kind = (
             has_activity(trace, "modem deferred"),
             has_activity(trace, "modem thread"),
@@ -152,7 +161,11 @@ fn timelines(traces: &[Trace]) -> Vec<TimelineView<'_>> {
         );
         if !shown.contains(&kind) {
             shown.push(kind);
-            views.push(TimelineView::representative(trace, TIMELINE, lanes(trace)));
+            views.push(TimelineView::representative(
+                trace,
+                TIMELINE,
+                lanes(trace, variant),
+            ));
         }
     }
     views
@@ -162,12 +175,21 @@ fn has_activity(trace: &Trace, name: &str) -> bool {
     trace
         .activities
         .iter()
-        .any(|activity| activity.name.starts_with(name))
+        .any(|activity| activity.name.contains(name))
 }
 
-fn lanes(trace: &Trace) -> Vec<ActivityId> {
-    let lanes = trace.activities.iter().enumerate().filter(|(_, activity)| {
-        !activity.name.starts_with("spinner") && activity.name != "far end"
-    });
+fn lanes(trace: &Trace, variant: &VariantResults) -> Vec<ActivityId> {
+    let is_spinner = |name: &str| {
+        let mut subjects = variant.subjects.iter();
+        let mut spinners = subjects.by_ref().filter(|s| s.figures == Figures::Spinner);
+        spinners.any(|spinner| {
+            let number = name.strip_prefix(spinner.name.as_str());
+            number.is_some_and(|number| number.starts_with(' '))
+        })
+    };
+    let lanes =
+        trace.activities.iter().enumerate().filter(|(_, activity)| {
+            !is_spinner(&activity.name) && !activity.name.ends_with("far end")
+        });
     lanes.map(|(index, _)| ActivityId(index as u16)).collect()
 }

@@ -7,8 +7,8 @@ use laxity_model::policy::edf::Edf;
 use laxity_model::policy::executor::ExecutorPolicy;
 use laxity_model::policy::fcfs::Fcfs;
 use laxity_model::{
-    Context, EventKind, ExecutorId, Host, Instant, Placement, PortId, Program, RunEnd, SemaphoreId,
-    Service, Span, Step,
+    Context, EventKind, ExecutorId, Host, HostError, Instant, Placement, PortId, Program, RunEnd,
+    SemaphoreId, Service, Span, Step,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -59,6 +59,12 @@ pub(crate) const CASES: &[Case] = &[
         shows: "whichever comes first releases its job, and it can tell which",
         processors: 1,
         run: port_or_instant,
+    },
+    Case {
+        name: "what-an-executor-s-policy-does-not-admit-is-refused",
+        shows: "tasks that may miss a deadline are refused before anything runs, by the name of the bottleneck; those that fit run",
+        processors: 1,
+        run: refused,
     },
     Case {
         name: "handlers-are-recorded-as-activities",
@@ -318,6 +324,30 @@ fn port_or_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         Step::WaitUntil(port, later(context))
     });
     stage.play(host, &[cue])?.expect(&[1, 70, 1])
+}
+
+fn refused(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let with_deadline = |deadline_ms| {
+        let mut program = Program::new(1);
+        let executor = executor(&mut program, Edf::new());
+        // Each works for 1 ms, and does not say that it looks.
+        for (name, deadline_ms) in [("easy", 900), ("hurried", deadline_ms)] {
+            let body = counted(|_, _| Step::Finish);
+            program.add(name, CPU, on(executor, deadline_ms), body);
+        }
+        program
+    };
+    host.admit_and_run(with_deadline(2), crate::stage::NEVER)?;
+    match host.admit_and_run(with_deadline(1), crate::stage::NEVER) {
+        Err(HostError::Refused(why)) => {
+            ensure!(
+                why.contains("`hurried`"),
+                "the bottleneck is not named: {why}"
+            );
+            Ok(())
+        }
+        other => Err(Failure::Wrong(format!("it was not refused: {other:?}"))),
+    }
 }
 
 fn recorded(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {

@@ -2,10 +2,11 @@
 
 use crate::stage::{CPU, DEVICE, LOW, NEVER, ORDINARY, counted};
 use crate::{Case, Failure, Tolerance, ensure};
+use laxity_model::policy::fcfs::Fcfs;
 use laxity_model::{
-    Activity, Context, Enforcer, Host, HostError, Instant, InterruptLevel, Mark, Placement,
-    ProcessorId, Program, Reservation, ReservationRequest, SemaphoreId, Service, Span, Step,
-    TimeConstraint,
+    Activity, Context, Enforcer, ExecutorId, Host, HostError, Instant, InterruptLevel, Mark,
+    Placement, ProcessorId, Program, Reservation, ReservationRequest, SemaphoreId, Service, Span,
+    Step, TimeConstraint,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -26,6 +27,12 @@ pub(crate) const CASES: &[Case] = &[
         shows: "interrupt handlers, deferred calls and external activities hold no reservations",
         processors: 1,
         run: reservation_of_no_thread,
+    },
+    Case {
+        name: "mistake-a-place-on-no-executor",
+        shows: "an activity on an executor that is not there, on another processor, or with a reservation is a bad program",
+        processors: 1,
+        run: no_such_executor,
     },
     Case {
         name: "mistake-a-semaphore-that-is-not-there",
@@ -131,6 +138,38 @@ fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fa
         is_bad(host, &format!("a reservation in {placement:?}"), program)?;
     }
     Ok(())
+}
+
+fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let on = |executor| Placement::On {
+        executor,
+        task: None,
+    };
+    let finish = || counted(|_, _| Step::Finish);
+    one(host, "executor 3 of 0", on(ExecutorId(3)), |_| Step::Finish)?;
+    let with_executor = || {
+        let mut program = Program::new(1);
+        let executor = program.executor("executor", (CPU, LOW), None, Fcfs::new());
+        (program, executor)
+    };
+    let (mut program, executor) = with_executor();
+    program.activities[0].placement = on(executor);
+    is_bad(host, "an executor on itself", program)?;
+    let (mut program, executor) = with_executor();
+    let reservation = Reservation::new(Service::from_millis(1), Span::from_millis(10));
+    program.push(Activity {
+        name: "holder".into(),
+        processor: CPU,
+        placement: on(executor),
+        reservation: reservation.ok().map(|reservation| ReservationRequest {
+            reservation,
+            enforcer: Enforcer::Slots,
+            outside: ORDINARY,
+            begins_at_start: true,
+        }),
+        body: Box::new(finish()),
+    });
+    is_bad(host, "a reservation on an executor", program)
 }
 
 fn no_such_semaphore(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use laxity_lab::evidence::{perfetto, raw, trace::samples, write_whole};
+use laxity_lab::evidence::{perfetto, trace::samples, write_whole};
 
 const EVENTS: usize = 1_000_000;
 const ROUNDS: usize = 11;
@@ -35,11 +35,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{EVENTS} events, median of {ROUNDS}");
     let (ms, encoded) = median_ms(|| perfetto::encode(&traces));
     show("to Perfetto", ms, encoded.bytes.len());
-    let (ms, bytes) = median_ms(|| raw::encode(&traces[0]));
-    show("to the raw file", ms, bytes.len());
-    let (ms, trace) = median_ms(|| raw::decode(&bytes));
-    show("from the raw file", ms, bytes.len());
-    assert_eq!(trace?, traces[0]);
 
     let mut arguments = std::env::args().skip_while(|a| a != "--write").skip(1);
     if let Some(directory) = arguments.next().map(PathBuf::from) {

@@ -4,7 +4,7 @@
 //! * [`machine_file`]: what a machine costs, for a twin of it.
 //! * [`plan`]: what would become of such a set.
 //! * [`scenario`]: the TOML file, with errors that point at the line.
-//! * [`runner`]: from a scenario to runs, observations and verdicts.
+//! * [`runner`]: from a scenario to runs and verdicts; [`observe`]: what is seen of each component of a run.
 //! * [`evidence`]: histograms, results, JSON and traces.
 //! * [`report`]: the table on the terminal and the HTML page.
 //! * [`workload`]: random task sets.
@@ -16,6 +16,7 @@ pub mod evidence;
 pub mod import;
 pub mod layout;
 pub mod machine_file;
+pub mod observe;
 pub mod plan;
 pub mod report;
 pub mod runner;

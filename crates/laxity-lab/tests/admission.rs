@@ -1,7 +1,7 @@
 //! A plan and a run never disagree: what `plan` says of every reservation of every shipped scenario is what the record of its run says
 //! was granted, and what one refuses the other does not run.
 
-use laxity_lab::runner::admit::{Ready, ready};
+use laxity_lab::runner::admit::{FurtherReceivers, Ready, ready};
 use laxity_lab::runner::plan::{Depth, Plan, plan};
 use laxity_lab::runner::schedule::{PlannedRun, schedule};
 use laxity_lab::runner::{On, RunError, Silent, twin};
@@ -156,7 +156,8 @@ fn grants_what_it_admits(host: &mut dyn Host, live: bool) -> (usize, usize) {
         for run in first.filter(|run| run.repeat == 0) {
             let start = laxity_lab::scenario::Start::OnHook;
             let run = PlannedRun { start, ..run };
-            let ready = ready(&resolved, run, 0, &supply).expect("it is composed");
+            let ready =
+                ready(&resolved, run, &FurtherReceivers::new(), &supply).expect("it is composed");
             let variant = &resolved.variants[run.variant];
             let names = names(&ready);
             let requests = ready.admission().requests.iter();

@@ -236,7 +236,7 @@ fn the_main_scenario_compares_and_judges_as_it_must() {
         ]
     );
     for limit in limits {
-        assert_eq!(limit.quantity, Quantity::WakeupGap);
+        assert_eq!(limit.quantity, Quantity::WAKEUP_GAP);
         assert_eq!(
             limit.bound,
             Bound::AtMostTimesControl {

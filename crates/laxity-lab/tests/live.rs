@@ -37,8 +37,10 @@ fn the_gap_check_fails_for_a_modem_in_the_interrupt_handler() {
     let results = run(&["interrupt"]);
     let interrupt = variant(&results, "interrupt");
     assert_eq!(interrupt.repeats, 5);
+    let (_, modem) = interrupt.modems().next().unwrap();
+    let (_, cothread) = interrupt.periodic().next().unwrap();
     assert_eq!(
-        interrupt.gap_repeats.len(),
+        cothread.gap_repeats.len(),
         5,
         "the control runs between the variant's runs"
     );
@@ -54,17 +56,17 @@ fn the_gap_check_fails_for_a_modem_in_the_interrupt_handler() {
         unnoticed.verdict.reasons
     );
     // The 99th percentile grows by about the processing time, 1.8 ms: to more than twice the control's, on any machine.
-    let [p99, ..] = interrupt.gap_ratios_ppm().unwrap();
+    let [p99, ..] = cothread.gap_ratios_ppm().unwrap();
     assert!(p99 > 1_500_000, "{p99} millionths of the control's");
     // Load is what the scenario asks for, made up of receivers that all decide the same bits.
-    assert!(interrupt.receivers > 1);
+    assert!(modem.receivers > 1);
     assert!(
-        (0.05..0.30).contains(&interrupt.cpu_share),
+        (0.05..0.30).contains(&modem.cpu_share),
         "{}",
-        interrupt.cpu_share
+        modem.cpu_share
     );
-    assert_eq!(interrupt.receiver_bit_errors, 0);
-    assert_eq!(interrupt.samples_undelivered, 0);
+    assert_eq!(modem.receiver_bit_errors, 0);
+    assert_eq!(modem.samples_undelivered, 0);
 }
 
 #[test]
@@ -73,9 +75,13 @@ fn a_rogue_breaks_a_thread_and_an_outranked_slot_says_so() {
         return;
     };
     let results = run(&["rogue-thread", "rogue-above-slots"]);
-    let thread = variant(&results, "rogue-thread");
+    let (_, thread) = variant(&results, "rogue-thread").modems().next().unwrap();
     // A burst is three times the ring's 32 ms.
-    assert!(thread.samples_lost >= 512, "{}", thread.samples_lost);
+    assert!(
+        thread.samples_overwritten >= 512,
+        "{}",
+        thread.samples_overwritten
+    );
     assert!(thread.samples_underrun > 0);
     let outranked = variant(&results, "rogue-above-slots");
     assert_eq!(outranked.grade.as_deref(), Some("unenforced"));

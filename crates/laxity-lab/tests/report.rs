@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use laxity_lab::evidence::histogram::*;
 use laxity_lab::evidence::results::*;
+use laxity_lab::evidence::subjects::*;
 use laxity_lab::evidence::trace::samples;
 use laxity_lab::report::{TimelineView, html, table};
 use laxity_model::base::histogram::Histogram;
@@ -50,7 +52,7 @@ fn gap_figures(gap: &Histogram) -> GapFigures {
     }
 }
 
-/// A variant that works, whose co-thread's gaps are so wide.
+/// A transfer that completes.
 fn arrived() -> Transfer {
     Transfer {
         completed: true,
@@ -65,51 +67,18 @@ fn arrived() -> Transfer {
     }
 }
 
-fn variant(name: &str, placement: &str, gap_width: u64) -> VariantResults {
-    let gap = histogram(3, 20_000, 1_000_000, gap_width);
-    let control = histogram(4, 20_000, 1_000_000, 60_000);
+fn modem(placement: &str) -> ModemFigures {
     let pending = histogram(5, 1_600, 14, 8);
-    VariantResults {
-        about: String::new(),
-        samples_undelivered: 0,
-        receiver_bit_errors: 0,
-        samples_lost_undisturbed: 0,
-        contracts: Vec::new(),
-        surprises: Vec::new(),
-        name: name.into(),
+    ModemFigures {
         placement: placement.into(),
-        enforcer: None,
-        grade: None,
-        grade_reason: None,
-        repeats: 5,
         receivers: 38,
         transfer: arrived(),
-        samples_lost: 0,
-        samples_underrun: 0,
         samples_pending_max: pending.max().unwrap(),
         samples_pending: HistogramJson::new("samples", &pending),
         processing_ns: HistogramJson::new("ns", &histogram(6, 1_600, 1_840_000, 300_000)),
         cpu_share: 0.1473,
-        gap_repeats: vec![
-            GapRepeat {
-                variant: gap_figures(&gap),
-                control: gap_figures(&control)
-            };
-            5
-        ],
-        cothread_gap_ns: Some(GapJson::new(&gap, gap.max())),
-        control_gap_ns: Some(GapJson::new(&control, control.max())),
-        quantities: BTreeMap::new(),
         context_switches: 41_250,
         context_switches_involuntary: 1_204,
-        page_faults: 0,
-        steal_ns: Some(3_200_000),
-        disturbed: Disturbed {
-            count: 3,
-            witness_wakeups: 20_000,
-            total_ns: 21_400_000,
-            share_ppm: 150,
-        },
         phases: ["on-hook", "dialing", "training", "connected"]
             .into_iter()
             .enumerate()
@@ -119,6 +88,58 @@ fn variant(name: &str, placement: &str, gap_width: u64) -> VariantResults {
                 duration_ns: 1_000_000_000,
             })
             .collect(),
+        ..ModemFigures::absent()
+    }
+}
+
+fn cothread(gap_width: u64) -> PeriodicFigures {
+    let gap = histogram(3, 20_000, 1_000_000, gap_width);
+    let control = histogram(4, 20_000, 1_000_000, 60_000);
+    PeriodicFigures {
+        task_period_ns: Some(1_000_000),
+        gap_repeats: vec![
+            GapRepeat {
+                variant: gap_figures(&gap),
+                control: gap_figures(&control)
+            };
+            5
+        ],
+        cothread_gap_ns: Some(GapJson::new(&gap, gap.max())),
+        control_gap_ns: Some(GapJson::new(&control, control.max())),
+    }
+}
+
+fn subject(name: &str, figures: Figures) -> SubjectResults {
+    SubjectResults {
+        name: name.into(),
+        figures,
+        grade: None,
+        grade_reason: None,
+        quantities: BTreeMap::new(),
+    }
+}
+
+/// A variant with this modem, whose co-thread's gaps are so wide.
+fn variant(name: &str, modem: ModemFigures, gap_width: u64) -> VariantResults {
+    VariantResults {
+        about: String::new(),
+        subjects: vec![
+            subject("modem", Figures::SoftModem(Box::new(modem))),
+            subject("cothread", Figures::Periodic(Box::new(cothread(gap_width)))),
+        ],
+        contracts: Vec::new(),
+        surprises: Vec::new(),
+        name: name.into(),
+        grade: None,
+        grade_reason: None,
+        repeats: 5,
+        steal_ns: Some(3_200_000),
+        disturbed: Disturbed {
+            count: 3,
+            witness_wakeups: 20_000,
+            total_ns: 21_400_000,
+            share_ppm: 150,
+        },
         events_recorded: 1_284_311,
         events_lost: 0,
         expected: Expectation::Met,
@@ -138,41 +159,46 @@ fn variants() -> Vec<VariantResults> {
     let interrupt = VariantResults {
         expected: Expectation::Violated,
         verdict: violated("interrupt-time maximum 2.21ms is above 100us in phase connected"),
-        ..variant("interrupt", "interrupt", 1_900_000)
+        ..variant("interrupt", modem("interrupt"), 1_900_000)
     };
-    let normal = VariantResults {
+    let dead = ModemFigures {
         transfer: Transfer {
             failure: Some("NO CARRIER: retraining failed too often".into()),
             retransmissions: 212,
             retrainings: 4,
             ..Transfer::default()
         },
-        samples_lost: 40_112,
+        samples_overwritten: 40_112,
         samples_underrun: 38_407,
         samples_pending_max: 512,
         samples_pending: HistogramJson::new("samples", &histogram(9, 900, 320, 200)),
         processing_ns: HistogramJson::new("ns", &histogram(8, 900, 24_000_000, 9_000_000)),
         cpu_share: 0.058,
+        ..modem("thread 8")
+    };
+    let normal = VariantResults {
         expected: Expectation::Violated,
         verdict: violated("samples-lost total 40112 is above 0"),
-        ..variant("thread normal", "thread 8", 65_000)
+        ..variant("thread normal", dead, 65_000)
+    };
+    let reserved = || ModemFigures {
+        enforcer: Some("slots".into()),
+        ..modem("reserved 2ms/8ms")
     };
     let slots = VariantResults {
-        enforcer: Some("slots".into()),
         grade: Some("enforced".into()),
-        ..variant("reserved 2/8 by slots", "reserved 2ms/8ms", 61_000)
+        ..variant("reserved 2/8 by slots", reserved(), 61_000)
     };
     let rogue = VariantResults {
-        enforcer: Some("slots".into()),
         grade: Some("unenforced".into()),
         grade_reason: Some("the thread <rogue> holds FIFO 90, above the slot's 80".into()),
         as_expected: false,
         verdict: violated("reserved: the grant is unenforced"),
-        ..variant("rogue above the slot", "reserved 2ms/8ms", 64_000)
+        ..variant("rogue above the slot", reserved(), 64_000)
     };
     vec![
         interrupt,
-        variant("thread real-time", "thread 24", 62_000),
+        variant("thread real-time", modem("thread 24"), 62_000),
         normal,
         slots,
         rogue,
@@ -341,12 +367,13 @@ fn the_json_has_the_keys_that_programs_rely_on() {
         }
     }
     assert_eq!(json["variants"][0]["verdict"]["result"], "violated");
+    assert_eq!(json["variants"][0]["subjects"][1]["kind"], "periodic");
     assert_eq!(serde_json::from_value::<RunResults>(json).unwrap(), results);
 }
 
 #[test]
 fn ratios_are_medians_against_medians() {
-    let mut variant = variant("thread", "thread 24", 60_000);
+    let mut variant = cothread(60_000);
     let figures = |ns| GapFigures {
         p99_ns: ns,
         p999_ns: ns,
@@ -362,4 +389,40 @@ fn ratios_are_medians_against_medians() {
     assert_eq!(variant.gap_ratios_ppm(), Some([1_050_000; 3]));
     variant.gap_repeats.clear();
     assert_eq!(variant.gap_ratios_ppm(), None);
+}
+
+/// Two modems and two tasks in one variant: every figure has a line, and the file's names of one of each are not there.
+#[test]
+fn several_of_a_kind_each_have_a_line() {
+    let mut results = results();
+    let both = &mut results.variants[0];
+    both.subjects.insert(
+        1,
+        subject("second", Figures::SoftModem(Box::new(modem("thread 8")))),
+    );
+    both.subjects.push(subject(
+        "slow",
+        Figures::Periodic(Box::new(cothread(90_000))),
+    ));
+    let text = table::render(&results);
+    assert!(
+        text.lines()
+            .all(|line| line.chars().count() <= table::WIDTH),
+        "{text}"
+    );
+    for name in ["second", "slow"] {
+        let lines = text
+            .lines()
+            .filter(|line| line.contains(&format!("  {name}  ")));
+        assert_eq!(lines.count(), 1, "{name}:\n{text}");
+    }
+    let page = html::render(&results, &[]).unwrap();
+    assert!(page.contains("second: Processing time") && page.contains("slow: Co-thread gap"));
+    let json: Value = serde_json::from_slice(&results.to_json()).unwrap();
+    let variant = &json["variants"][0];
+    for key in ["transfer", "samples_lost", "cothread_gap_ns"] {
+        assert!(variant.get(key).is_none(), "{key}");
+    }
+    assert_eq!(variant["subjects"][1]["transfer"]["completed"], true);
+    assert_eq!(serde_json::from_value::<RunResults>(json).unwrap(), results);
 }

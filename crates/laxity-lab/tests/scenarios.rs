@@ -3,15 +3,16 @@
 //! The snapshots are in `snapshots-of-scenarios`. `INSTA_FORCE_PASS=1` shows all that differ instead of the first, `INSTA_UPDATE=always`
 //! accepts them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use laxity_lab::evidence::results::RunResults;
+use laxity_lab::observe::observe;
 use laxity_lab::report::table;
 use laxity_lab::runner::compose::{Composed, RunSpec, compose};
 use laxity_lab::runner::conclude::{Circumstances, conclude};
 use laxity_lab::runner::plan::Depth;
-use laxity_lab::runner::{self, On, RunDone, Silent, observe, plan, schedule};
+use laxity_lab::runner::{self, On, RunDone, Silent, plan, schedule};
 use laxity_lab::scenario::{Length, Resolved, TaskKind, parse};
 use laxity_lab::{import, machine_file, plan as sets};
 use laxity_model::admission::admit;
@@ -127,8 +128,7 @@ fn in_the_twin_of_linux(name: &str) {
         let mut twin = linux(&machine, &resolved, seed);
         let record = twin.admit_and_run(program, planned.length).expect("a run");
         RunDone {
-            seen: observe::observe(&record, &probes),
-            report: probes.modem.as_ref().map(|modem| Arc::clone(&modem.report)),
+            observations: observe(&record, &probes),
             trace: None,
             planned,
             record,
@@ -138,7 +138,7 @@ fn in_the_twin_of_linux(name: &str) {
     let circumstances = Circumstances {
         host: linux(&machine, &resolved, SEED).describe(),
         live: false,
-        receivers: 1,
+        receivers: BTreeMap::new(),
         notices: Vec::new(),
     };
     let runs: Vec<RunDone> = made.collect();

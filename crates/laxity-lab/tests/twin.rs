@@ -1,6 +1,7 @@
 //! The main scenario in the twin: what the study found, from protocol, rates and the charged costs alone.
 
 use laxity_lab::evidence::results::{RunResults, VariantResults};
+use laxity_lab::evidence::subjects::ModemFigures;
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::{self, Length, Resolved};
 use laxity_model::verify::contract::Outcome;
@@ -30,9 +31,13 @@ fn variant<'a>(results: &'a RunResults, name: &str) -> &'a VariantResults {
         .unwrap()
 }
 
+fn modem<'a>(results: &'a RunResults, name: &str) -> &'a ModemFigures {
+    variant(results, name).modems().next().unwrap().1
+}
+
 fn longest_gap(results: &RunResults, name: &str) -> u64 {
-    variant(results, name)
-        .cothread_gap_ns
+    let (_, task) = variant(results, name).periodic().next().unwrap();
+    task.cothread_gap_ns
         .as_ref()
         .and_then(|gap| gap.all.max)
         .unwrap()
@@ -43,6 +48,25 @@ fn full() -> RunResults {
     let mut resolved = resolved(Length::Full);
     resolved.run.repeats = 1;
     run(&resolved, 2)
+}
+
+/// Figures 10 to 13 and 16: the co-thread's longest gap.
+fn gaps_are_as_the_study_found(results: &RunResults) {
+    let none = longest_gap(results, "none");
+    for name in ["thread-24", "reserved-slots"] {
+        assert!(
+            longest_gap(results, name).abs_diff(none) * 20 <= none,
+            "{name}"
+        );
+    }
+    let (deferred, interrupt) = (
+        longest_gap(results, "deferred"),
+        longest_gap(results, "interrupt"),
+    );
+    assert!(
+        none < deferred && deferred < interrupt,
+        "{none} < {deferred} < {interrupt}"
+    );
 }
 
 #[test]
@@ -57,28 +81,36 @@ fn the_studys_findings_come_out() {
 
     // Figures 5 and 6: never more than 30 samples pending.
     for name in ["interrupt", "deferred", "thread-24"] {
-        let variant = variant(&results, name);
+        let variant = modem(&results, name);
         assert!(
             variant.samples_pending_max <= 30,
             "{name}: {}",
             variant.samples_pending_max
         );
-        assert_eq!(variant.samples_lost + variant.samples_underrun, 0, "{name}");
+        assert_eq!(
+            variant.samples_overwritten + variant.samples_underrun,
+            0,
+            "{name}"
+        );
         assert!(
             variant.transfer.completed && variant.transfer.checksum_ok,
             "{name}"
         );
     }
     // Table 2: 36.4 s. Here from the rate, HDLC, LAPM, PPP and TCP/IP with an MSS of 536 alone.
-    let took = variant(&results, "interrupt").transfer.duration_ns.unwrap();
+    let took = modem(&results, "interrupt").transfer.duration_ns.unwrap();
     assert!(
         took.abs_diff(36_400_000_000) * 20 <= 36_400_000_000,
         "{took} ns"
     );
 
     // Figure 7: the ring overflows, and the number is not dialled.
-    let normal = variant(&results, "thread-8");
-    assert!(normal.samples_lost >= 512, "{}", normal.samples_lost);
+    let normal = modem(&results, "thread-8");
+    assert!(
+        normal.samples_overwritten >= 512,
+        "{}",
+        normal.samples_overwritten
+    );
     assert!(!normal.transfer.completed);
     assert!(
         normal.phases.iter().all(|phase| phase.name != "training"),
@@ -86,25 +118,10 @@ fn the_studys_findings_come_out() {
         normal.phases
     );
 
-    // Figures 10 to 13 and 16: the co-thread's longest gap.
-    let none = longest_gap(&results, "none");
-    for name in ["thread-24", "reserved-slots"] {
-        assert!(
-            longest_gap(&results, name).abs_diff(none) * 20 <= none,
-            "{name}"
-        );
-    }
-    let (deferred, interrupt) = (
-        longest_gap(&results, "deferred"),
-        longest_gap(&results, "interrupt"),
-    );
-    assert!(
-        none < deferred && deferred < interrupt,
-        "{none} < {deferred} < {interrupt}"
-    );
+    gaps_are_as_the_study_found(&results);
 
     // Figure 14: more pending with a reservation, far under the ring's 512. Figure 15: 6 to 8 ms at times.
-    let reserved = variant(&results, "reserved-slots");
+    let reserved = modem(&results, "reserved-slots");
     assert!(
         (31..300).contains(&reserved.samples_pending_max),
         "{}",
@@ -114,14 +131,14 @@ fn the_studys_findings_come_out() {
     assert!((6_000_000..10_000_000).contains(&longest), "{longest} ns");
 
     // Section 6.3.4: no priority is safe from a higher one; a reservation is (§6.4.1).
-    let killed = variant(&results, "rogue-thread");
-    assert!(killed.samples_lost + killed.samples_underrun > 0 && !killed.transfer.completed);
-    let kept = variant(&results, "rogue-slots");
-    assert_eq!(kept.samples_lost + kept.samples_underrun, 0);
+    let killed = modem(&results, "rogue-thread");
+    assert!(killed.samples_overwritten + killed.samples_underrun > 0 && !killed.transfer.completed);
+    let kept = modem(&results, "rogue-slots");
+    assert_eq!(kept.samples_overwritten + kept.samples_underrun, 0);
     assert!(kept.transfer.completed && kept.transfer.checksum_ok);
 
     // Charged, so a check of consistency: 14.7 % and 3.3 ms.
-    let charged = variant(&results, "interrupt");
+    let charged = modem(&results, "interrupt");
     assert!(
         (0.145..0.149).contains(&charged.cpu_share),
         "{}",
@@ -144,8 +161,8 @@ fn one_spinner_is_enough_to_stop_a_normal_thread() {
         }
     }
     let results = run(&resolved, 1);
-    let normal = variant(&results, "thread-8");
-    assert!(normal.samples_lost >= 512 && !normal.transfer.completed);
+    let normal = modem(&results, "thread-8");
+    assert!(normal.samples_overwritten >= 512 && !normal.transfer.completed);
 }
 
 #[test]

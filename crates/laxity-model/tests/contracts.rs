@@ -2,16 +2,62 @@
 
 use laxity_model::Grade;
 use laxity_model::verify::contract::{
-    Bound, Contract, Expectation, Limit, Observations, Outcome, Phase, Phases, Quantity, Reason,
-    RunFacts, Severity, Statistic, Verdict, as_expected, judge as judge_runs, pc99,
+    Bound, Cause, Contract, Evidence, Expectation, Kind, Limit, Observations, Outcome, Phase,
+    Phases, Quantity, RunFacts, Severity, Statistic, Subject, Subjects, Verdict, as_expected,
+    judge as judge_all, pc99,
 };
 use proptest::prelude::*;
 
 const QUIET: RunFacts = RunFacts {
     events_lost: 0,
     disturbed_ppm: 0,
-    grades: Vec::new(),
 };
+
+/// Things that go missing.
+const LOST: Quantity = Quantity::events("samples_lost");
+
+/// A component of which everything can be seen.
+const ANYTHING: Kind = Kind {
+    name: "anything",
+    quantities: &[
+        Quantity::INTERRUPT_TIME,
+        Quantity::DEFERRED_TIME,
+        Quantity::INTERRUPT_PERIOD,
+        Quantity::WAKEUP_LATENCY,
+        Quantity::WAKEUP_GAP,
+        Quantity::RESPONSE_TIME,
+        Quantity::THREAD_PRIORITY,
+        LOST,
+    ],
+};
+
+/// One of which only response times can be seen.
+const TASK: Kind = Kind {
+    name: "task",
+    quantities: &[Quantity::RESPONSE_TIME],
+};
+
+fn evidence(name: &str, kind: Kind, runs: &[Observations], control: &[Observations]) -> Evidence {
+    Evidence {
+        subject: Subject {
+            name: name.into(),
+            kind,
+        },
+        runs: runs.to_vec(),
+        control: control.to_vec(),
+        grades: Vec::new(),
+    }
+}
+
+/// Judges the runs of a program with one component.
+fn judge_runs(
+    contract: &Contract,
+    runs: &[Observations],
+    control: &[Observations],
+    facts: &RunFacts,
+) -> Verdict {
+    judge_all(contract, &[evidence("it", ANYTHING, runs, control)], facts)
+}
 
 /// Judges one run, with one control run or none.
 fn judge(
@@ -35,13 +81,14 @@ fn observe(values: &[(Quantity, &Phase, u64)]) -> Observations {
 fn contract(limit: Limit) -> Contract {
     Contract {
         name: "test".into(),
+        subjects: Subjects::All,
         limits: vec![limit],
     }
 }
 
 fn gap_at_most(bound: u64) -> Contract {
     let bound = Bound::AtMost(bound);
-    contract(Limit::new(Quantity::WakeupGap, Statistic::Maximum, bound))
+    contract(Limit::new(Quantity::WAKEUP_GAP, Statistic::Maximum, bound))
 }
 
 fn texts(verdict: &Verdict) -> Vec<String> {
@@ -58,10 +105,10 @@ fn modem(handler_us: u64, deferred_us: Option<u64>) -> Observations {
         (Phase::CONNECTED, 13_125),
     ];
     for (phase, period_us) in periods_us {
-        seen.record(Quantity::InterruptPeriod, &phase, period_us * 1_000, false);
-        seen.record(Quantity::InterruptTime, &phase, handler_us * 1_000, false);
+        seen.record(Quantity::INTERRUPT_PERIOD, &phase, period_us * 1_000, false);
+        seen.record(Quantity::INTERRUPT_TIME, &phase, handler_us * 1_000, false);
         if let Some(deferred_us) = deferred_us {
-            seen.record(Quantity::DeferredTime, &phase, deferred_us * 1_000, false);
+            seen.record(Quantity::DEFERRED_TIME, &phase, deferred_us * 1_000, false);
         }
     }
     seen
@@ -84,9 +131,9 @@ fn pc99_is_violated_by_processing_in_a_deferred_call() {
     let phases: Vec<&Phase> = verdict
         .reasons
         .iter()
-        .filter_map(|reason| match reason {
-            Reason::Exceeded {
-                quantity: Quantity::DeferredTime,
+        .filter_map(|reason| match &reason.cause {
+            Cause::Exceeded {
+                quantity: Quantity::DEFERRED_TIME,
                 phase,
                 ..
             } => phase.as_ref(),
@@ -100,7 +147,7 @@ fn pc99_is_violated_by_processing_in_a_deferred_call() {
 #[test]
 fn pc99_is_met_by_a_thread_and_only_advises_on_its_priority() {
     let mut seen = modem(16, Some(20));
-    seen.record(Quantity::ThreadPriority, &Phase::CONNECTED, 24, false);
+    seen.record(Quantity::THREAD_PRIORITY, &Phase::CONNECTED, 24, false);
     let verdict = judge(&pc99(), &seen, None, &QUIET);
     assert_eq!(verdict.result, Outcome::Met);
     assert_eq!(
@@ -123,9 +170,14 @@ fn without_deferred_calls_pc99_holds_if_interrupts_were_seen() {
 #[test]
 fn the_interrupt_period_binds_only_off_hook() {
     let mut seen = modem(16, None);
-    seen.record(Quantity::InterruptPeriod, &Phase::DIALING, 2_999_999, false);
     seen.record(
-        Quantity::InterruptPeriod,
+        Quantity::INTERRUPT_PERIOD,
+        &Phase::DIALING,
+        2_999_999,
+        false,
+    );
+    seen.record(
+        Quantity::INTERRUPT_PERIOD,
         &Phase::CONNECTED,
         16_000_001,
         false,
@@ -144,7 +196,7 @@ fn the_interrupt_period_binds_only_off_hook() {
 #[test]
 fn a_bound_is_kept_by_equality_and_broken_by_one_more() {
     for (value, result) in [(100, Outcome::Met), (101, Outcome::Violated)] {
-        let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, value)]);
+        let seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, value)]);
         assert_eq!(judge(&gap_at_most(100), &seen, None, &QUIET).result, result);
     }
 }
@@ -156,7 +208,7 @@ fn a_lost_event_leaves_everything_inconclusive() {
         ..QUIET
     };
     for value in [100, 101] {
-        let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, value)]);
+        let seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, value)]);
         let verdict = judge(&gap_at_most(100), &seen, None, &facts);
         assert_eq!(verdict.result, Outcome::Inconclusive);
         assert!(texts(&verdict).contains(&"1 event was lost".to_owned()));
@@ -176,8 +228,8 @@ fn too_much_disturbance_hides_success_but_not_failure() {
         // What holds of everything needs no excuse.
         (100, 100, 10_001, Outcome::Met),
     ] {
-        let mut seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, value)]);
-        seen.record(Quantity::WakeupGap, &Phase::RUN, disturbed_value, true);
+        let mut seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, value)]);
+        seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, disturbed_value, true);
         let verdict = judge(&gap_at_most(100), &seen, None, &facts(disturbed_ppm));
         assert_eq!(
             verdict.result, result,
@@ -188,9 +240,9 @@ fn too_much_disturbance_hides_success_but_not_failure() {
 
 #[test]
 fn a_limit_relative_to_a_control_is_never_beyond_disturbance() {
-    let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, 100)]);
+    let seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, 100)]);
     let limit = Limit::new(
-        Quantity::WakeupGap,
+        Quantity::WAKEUP_GAP,
         Statistic::Maximum,
         Bound::AtMostTimesControl {
             ratio_ppm: 1_050_000,
@@ -206,8 +258,8 @@ fn a_limit_relative_to_a_control_is_never_beyond_disturbance() {
 
 #[test]
 fn disturbed_evidence_is_mentioned_and_never_judged() {
-    let mut seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, 90)]);
-    seen.record(Quantity::WakeupGap, &Phase::RUN, 20_000_000, true);
+    let mut seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, 90)]);
+    seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, 20_000_000, true);
     let verdict = judge(&gap_at_most(100), &seen, None, &QUIET);
     assert_eq!(verdict.result, Outcome::Met);
     assert_eq!(
@@ -216,7 +268,7 @@ fn disturbed_evidence_is_mentioned_and_never_judged() {
     );
     // Only disturbed evidence is no evidence.
     let mut only = Observations::new();
-    only.record(Quantity::WakeupGap, &Phase::RUN, 90, true);
+    only.record(Quantity::WAKEUP_GAP, &Phase::RUN, 90, true);
     assert_eq!(
         judge(&gap_at_most(100), &only, None, &QUIET).result,
         Outcome::Inconclusive
@@ -225,15 +277,13 @@ fn disturbed_evidence_is_mentioned_and_never_judged() {
 
 #[test]
 fn an_unenforced_grant_is_a_violation_that_names_the_culprit() {
-    let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, 1)]);
+    let seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, 1)]);
     let grade = Grade::Unenforced {
         reason: "`rogue` (SCHED_FIFO 90) is not below the slots".into(),
     };
-    let facts = RunFacts {
-        grades: vec![("other".into(), Grade::Enforced), ("modem".into(), grade)],
-        ..QUIET
-    };
-    let verdict = judge(&gap_at_most(100), &seen, None, &facts);
+    let mut holder = evidence("it", ANYTHING, &[seen], &[]);
+    holder.grades = vec![("other".into(), Grade::Enforced), ("modem".into(), grade)];
+    let verdict = judge_all(&gap_at_most(100), &[holder], &QUIET);
     assert_eq!(verdict.result, Outcome::Violated);
     assert_eq!(
         texts(&verdict),
@@ -243,20 +293,19 @@ fn an_unenforced_grant_is_a_violation_that_names_the_culprit() {
 
 #[test]
 fn a_phase_that_was_never_reached_is_inconclusive() {
-    let limit = Limit::new(Quantity::SamplesLost, Statistic::Total, Bound::AtMost(0));
+    let limit = Limit::new(LOST, Statistic::Total, Bound::AtMost(0));
     let limit = limit.during(Phases::Only(vec![Phase::DIALING, Phase::CONNECTED]));
-    let dialing = observe(&[(Quantity::SamplesLost, &Phase::DIALING, 0)]);
+    let dialing = observe(&[(LOST, &Phase::DIALING, 0)]);
     let verdict = judge(&contract(limit.clone()), &dialing, None, &QUIET);
     assert_eq!(verdict.result, Outcome::Inconclusive);
-    assert_eq!(
-        verdict.reasons,
-        [Reason::NotObserved {
-            quantity: Quantity::SamplesLost,
-            phase: Some(Phase::CONNECTED)
-        }]
-    );
+    let unseen = Cause::NotObserved {
+        quantity: LOST,
+        phase: Some(Phase::CONNECTED),
+    };
+    let causes = verdict.reasons.iter().map(|reason| &reason.cause);
+    assert_eq!(causes.collect::<Vec<_>>(), [&unseen]);
     // A loss that was seen outweighs what was not.
-    let lossy = observe(&[(Quantity::SamplesLost, &Phase::DIALING, 3)]);
+    let lossy = observe(&[(LOST, &Phase::DIALING, 3)]);
     let verdict = judge(&contract(limit), &lossy, None, &QUIET);
     assert_eq!(verdict.result, Outcome::Violated);
     assert!(texts(&verdict)[0].ends_with("total 3 where none is allowed"));
@@ -267,10 +316,10 @@ fn a_ratio_needs_a_control_and_is_multiplied_out() {
     let bound = Bound::AtMostTimesControl {
         ratio_ppm: 1_050_000,
     };
-    let limit = contract(Limit::new(Quantity::WakeupGap, Statistic::Maximum, bound));
-    let control = observe(&[(Quantity::WakeupGap, &Phase::RUN, 1_000_000)]);
+    let limit = contract(Limit::new(Quantity::WAKEUP_GAP, Statistic::Maximum, bound));
+    let control = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, 1_000_000)]);
     // The control has no modem, so its phases differ; over the whole run that does not matter.
-    let with = |value| observe(&[(Quantity::WakeupGap, &Phase::CONNECTED, value)]);
+    let with = |value| observe(&[(Quantity::WAKEUP_GAP, &Phase::CONNECTED, value)]);
     let judged = |value| judge(&limit, &with(value), Some(&control), &QUIET);
     assert_eq!(judged(1_050_000).result, Outcome::Met);
     let broken = judged(1_050_001);
@@ -288,13 +337,13 @@ fn a_ratio_needs_a_control_and_is_multiplied_out() {
 #[test]
 fn ratios_are_judged_on_medians_and_absolute_bounds_on_all_runs() {
     let runs = |maxima: &[u64]| -> Vec<Observations> {
-        let run = |value: &u64| observe(&[(Quantity::WakeupGap, &Phase::RUN, *value)]);
+        let run = |value: &u64| observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, *value)]);
         maxima.iter().map(run).collect()
     };
     let bound = Bound::AtMostTimesControl {
         ratio_ppm: 1_000_000,
     };
-    let ratio = contract(Limit::new(Quantity::WakeupGap, Statistic::Maximum, bound));
+    let ratio = contract(Limit::new(Quantity::WAKEUP_GAP, Statistic::Maximum, bound));
     let control = runs(&[100, 90, 200, 95, 110]);
     for (maxima, result) in [
         ([100, 100, 9_000, 100, 9_000], Outcome::Met),
@@ -311,10 +360,10 @@ fn ratios_are_judged_on_medians_and_absolute_bounds_on_all_runs() {
 
 #[test]
 fn advisory_limits_decide_nothing() {
-    let limit = Limit::new(Quantity::WakeupGap, Statistic::Maximum, Bound::AtMost(1)).advisory();
+    let limit = Limit::new(Quantity::WAKEUP_GAP, Statistic::Maximum, Bound::AtMost(1)).advisory();
     assert_eq!(limit.severity, Severity::Advisory);
     let limit = contract(limit);
-    let seen = observe(&[(Quantity::WakeupGap, &Phase::RUN, 2)]);
+    let seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, 2)]);
     assert_eq!(judge(&limit, &seen, None, &QUIET).result, Outcome::Met);
     assert_eq!(
         judge(&limit, &Observations::new(), None, &QUIET).result,
@@ -322,21 +371,90 @@ fn advisory_limits_decide_nothing() {
     );
 }
 
+/// Response times of three components, of which the second is too late, and their reasons.
+fn three(contract: &Contract, order: [usize; 3]) -> (Outcome, Vec<String>) {
+    let all = [
+        ("quick", TASK, Some(90)),
+        ("slow", TASK, Some(110)),
+        ("still", ANYTHING, None),
+    ];
+    let all = order.map(|index| {
+        let (name, kind, took) = all[index];
+        let took: Vec<_> = took
+            .iter()
+            .map(|took| (Quantity::RESPONSE_TIME, &Phase::RUN, *took))
+            .collect();
+        evidence(name, kind, &[observe(&took)], &[])
+    });
+    let verdict = judge_all(contract, &all, &QUIET);
+    let mut reasons = texts(&verdict);
+    reasons.sort();
+    (verdict.result, reasons)
+}
+
 #[test]
-fn names_are_read_back() {
-    for quantity in Quantity::ALL {
-        assert_eq!(quantity.name().parse(), Ok(quantity));
-    }
-    assert!("interrupt time".parse::<Quantity>().is_err());
-    for expectation in [
-        Expectation::Met,
-        Expectation::Violated,
-        Expectation::Inconclusive,
-        Expectation::Any,
+fn every_component_is_judged_by_itself_in_any_order() {
+    let limit = Limit::new(
+        Quantity::RESPONSE_TIME,
+        Statistic::Maximum,
+        Bound::AtMost(100),
+    );
+    let about = |subjects| Contract {
+        subjects,
+        ..contract(limit.clone())
+    };
+    let slow = "slow: response time: maximum 110ns exceeds 100ns (1.1 times)".to_owned();
+    let still = "still: response time: nothing undisturbed was observed".to_owned();
+    let named = |name: &str| Subjects::Named(name.into());
+    for order in [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
     ] {
-        assert_eq!(expectation.to_string().parse(), Ok(expectation));
+        for (subjects, result, reasons) in [
+            (
+                Subjects::All,
+                Outcome::Violated,
+                vec![slow.clone(), still.clone()],
+            ),
+            (Subjects::Kind(TASK), Outcome::Violated, vec![slow.clone()]),
+            (
+                Subjects::Kind(ANYTHING),
+                Outcome::Inconclusive,
+                vec![still.clone()],
+            ),
+            (named("quick"), Outcome::Met, vec![]),
+            (named("slow"), Outcome::Violated, vec![slow.clone()]),
+            (named("still"), Outcome::Inconclusive, vec![still.clone()]),
+        ] {
+            let found = three(&about(subjects.clone()), order);
+            assert_eq!(found, (result, reasons), "{subjects:?} in {order:?}");
+        }
     }
-    assert!("fail".parse::<Expectation>().is_err());
+}
+
+#[test]
+fn a_contract_about_one_component_knows_no_grant_of_another() {
+    let seen = observe(&[(Quantity::RESPONSE_TIME, &Phase::RUN, 1)]);
+    let reason = "somebody is above it".to_owned();
+    let mut holder = evidence("holder", TASK, std::slice::from_ref(&seen), &[]);
+    holder.grades = vec![("2ms/8ms".into(), Grade::Unenforced { reason })];
+    let all = [holder, evidence("other", TASK, &[seen], &[])];
+    let limit = Limit::new(
+        Quantity::RESPONSE_TIME,
+        Statistic::Maximum,
+        Bound::AtMost(100),
+    );
+    for (name, result) in [("holder", Outcome::Violated), ("other", Outcome::Met)] {
+        let contract = Contract {
+            subjects: Subjects::Named(name.into()),
+            ..contract(limit.clone())
+        };
+        assert_eq!(judge_all(&contract, &all, &QUIET).result, result, "{name}");
+    }
 }
 
 #[test]
@@ -361,7 +479,7 @@ proptest! {
     ) {
         let mut seen = Observations::new();
         for (value, disturbed) in &values {
-            seen.record(Quantity::ResponseTime, &Phase::RUN, *value, *disturbed);
+            seen.record(Quantity::RESPONSE_TIME, &Phase::RUN, *value, *disturbed);
         }
         let (statistic, limit) = if at_least {
             (Statistic::Minimum, Bound::AtLeast(bound))
@@ -369,8 +487,10 @@ proptest! {
             (Statistic::Maximum, Bound::AtMost(bound))
         };
         let grade = if unenforced { Grade::Unenforced { reason: "x".into() } } else { Grade::Enforced };
-        let facts = RunFacts { events_lost, disturbed_ppm, grades: vec![("a".into(), grade)] };
-        let verdict = judge(&contract(Limit::new(Quantity::ResponseTime, statistic, limit)), &seen, None, &facts);
+        let facts = RunFacts { events_lost, disturbed_ppm };
+        let mut it = evidence("it", ANYTHING, &[seen], &[]);
+        it.grades = vec![("a".into(), grade)];
+        let verdict = judge_all(&contract(Limit::new(Quantity::RESPONSE_TIME, statistic, limit)), &[it], &facts);
 
         let judged: Vec<u64> = values.iter().filter(|(_, disturbed)| !disturbed).map(|(v, _)| *v).collect();
         let breaks = |v: u64| if at_least { v < bound } else { v > bound };

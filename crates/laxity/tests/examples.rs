@@ -94,3 +94,18 @@ fn two_hosts_without_the_rights_runs_in_the_twin_and_says_so() {
     );
     assert!(last.contains("remedy"), "{last}");
 }
+
+#[test]
+fn own_policy_runs_what_its_test_admits_and_nothing_else() {
+    let output = example("own_policy");
+    let shown = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let lines: Vec<&str> = shown.lines().collect();
+    let [fits, refused] = lines[..] else {
+        panic!("{shown}");
+    };
+    assert_eq!(fits, "three handlers: the executor received 504ms");
+    for part in ["a fourth is refused", "executor", "Liu and Layland"] {
+        assert!(refused.contains(part), "{part} is not in {refused}");
+    }
+}

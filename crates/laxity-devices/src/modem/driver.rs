@@ -39,8 +39,7 @@ pub struct Marks {
     pub call_begin: Mark,
     /// It returned. Arguments: samples pending after it; samples lost and underrun so far.
     pub call_end: Mark,
-    /// The driver's account, after each call. Arguments: processor time received so far, in nanoseconds; octets of the file that
-    /// have arrived.
+    /// The driver's account, after each call. Arguments: processor time received so far, in nanoseconds; samples underrun so far.
     pub account: Mark,
 }
 
@@ -197,9 +196,9 @@ impl<P: Processing> DriverCore<P> {
         self.report.samples_lost.get() + self.report.samples_underrun.get()
     }
 
-    /// Octets of the file that have arrived.
-    pub fn octets(&self) -> u64 {
-        self.report.octets.get()
+    /// Samples underrun so far.
+    pub fn underrun(&self) -> u64 {
+        self.report.samples_underrun.get()
     }
 
     fn block(&self) -> usize {
@@ -338,7 +337,7 @@ impl<P: Processing> Driver<P> {
         );
         context.mark(
             self.marks.account,
-            [context.service().as_nanos(), self.core.octets()],
+            [context.service().as_nanos(), self.core.underrun()],
         );
         if changed {
             self.mark_phase(context);

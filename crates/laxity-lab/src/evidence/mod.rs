@@ -1,14 +1,17 @@
-//! What a run leaves behind: the results as JSON, the events as a raw file, and a trace that Perfetto opens.
+//! What a run leaves behind: the results as JSON, and a trace that Perfetto opens.
 //!
-//! * [`results`]: every figure of a run, for programs; integers in nanoseconds, totals that add up.
-//! * [`trace`]: the events of one run with the names they refer to; [`raw`]: the same on disk, 32 bytes an event.
+//! * [`results`]: every figure of a run, for programs; integers in nanoseconds, totals that add up. [`subjects`]: those of one component;
+//!   [`histogram`]: many values.
+//! * [`trace`]: the events of one run with the names they refer to.
 //! * [`lanes`]: events as slices and points on lanes; [`perfetto`]: lanes as a protobuf trace.
 //! * [`write_whole`]: a file is there whole, or not at all.
 
+mod flat;
+pub mod histogram;
 pub mod lanes;
 pub mod perfetto;
-pub mod raw;
 pub mod results;
+pub mod subjects;
 pub mod trace;
 mod write;
 

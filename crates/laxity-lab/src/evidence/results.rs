@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use laxity_model::Grade;
-use laxity_model::base::histogram::Histogram;
 use laxity_model::verify::contract::{Expectation, Outcome, Reason, Verdict};
 use serde::{Deserialize, Serialize};
+
+use super::flat;
+use super::subjects::{Figures, ModemFigures, PeriodicFigures, SubjectResults};
 
 /// The version of the file that this program writes.
 pub const FILE_VERSION: u32 = 1;
@@ -36,7 +37,9 @@ pub struct RunResults {
     pub provenance: BTreeMap<String, Provenance>,
     /// What the reader should know first: that the twin stands in for the live host, and why.
     pub notices: Vec<String>,
-    /// The variants that ran, in the scenario's order.
+    /// The variants that ran, in the scenario's order. In the file a variant with one modem and one periodic task at most has their
+    /// figures among its own fields too.
+    #[serde(serialize_with = "flat::variants")]
     pub variants: Vec<VariantResults>,
     /// Those that did not.
     pub skipped: Vec<Skipped>,
@@ -107,62 +110,22 @@ pub struct VariantResults {
     pub name: String,
     /// One line about it; may be empty.
     pub about: String,
-    /// Where the device's processing ran: `interrupt`, `thread 24`, `reserved 2ms/8ms`.
-    pub placement: String,
-    /// Who enforced the reservation: `slots`, `deadline`; none without one.
-    pub enforcer: Option<String>,
-    /// Whether it was enforced: `enforced`, `unenforced`; none without a reservation.
+    /// Whether all reservations were enforced: `enforced`, `unenforced`; none without a reservation.
     pub grade: Option<String>,
     /// Why it was not.
     pub grade_reason: Option<String>,
     /// How many times it ran.
     pub repeats: u32,
-    /// How many receivers demodulated the samples, to make up the load asked for.
-    pub receivers: u32,
-    /// Bits in which a receiver differed from the first one, over all repeats.
-    pub receiver_bit_errors: u64,
-    /// The file that was fetched.
-    pub transfer: Transfer,
-    /// Samples that came in and were overwritten before they were read.
-    pub samples_lost: u64,
-    /// Samples that were due to go out and were not there.
-    pub samples_underrun: u64,
-    /// Of those lost or underrun, how many not while the machine itself stood still: these are judged.
-    pub samples_lost_undisturbed: u64,
-    /// Samples that the far end had not delivered when their time came: the emulation's own failure, which makes the run worthless.
-    pub samples_undelivered: u64,
-    /// The most samples that waited after processing.
-    pub samples_pending_max: u64,
-    /// Samples that waited after processing, at each interrupt.
-    pub samples_pending: HistogramJson,
-    /// Time from the begin of a service call to its end.
-    pub processing_ns: HistogramJson,
-    /// The part of one processor that the device's processing took, 0 to 1.
-    pub cpu_share: f64,
-    /// Time between wake-ups of the periodic co-thread.
-    pub cothread_gap_ns: Option<GapJson>,
-    /// The same without the device.
-    pub control_gap_ns: Option<GapJson>,
-    /// Both, repeat by repeat.
-    pub gap_repeats: Vec<GapRepeat>,
-    /// Whatever else was observed, by the quantity's name with its unit.
-    pub quantities: BTreeMap<String, HistogramJson>,
-    /// Context switches of the device's thread.
-    pub context_switches: u64,
-    /// Those of them that were not its own will.
-    pub context_switches_involuntary: u64,
-    /// Page faults of what ran reserved or in real time.
-    pub page_faults: u64,
     /// Time taken by the hypervisor, as the kernel counts it; none in the twin.
     pub steal_ns: Option<u64>,
     /// When the machine itself stood still.
     pub disturbed: Disturbed,
-    /// What the device did, and when.
-    pub phases: Vec<PhaseTime>,
     /// Events in the trace.
     pub events_recorded: u64,
     /// Events that did not fit the ring.
     pub events_lost: u64,
+    /// What was seen of each component, in the order of the scenario: devices, then tasks.
+    pub subjects: Vec<SubjectResults>,
     /// Each contract it was judged by.
     pub contracts: Vec<ContractResults>,
     /// What the scenario expects: of all contracts together, leaving out those of which it expects nothing.
@@ -191,13 +154,24 @@ pub struct ContractResults {
 }
 
 impl VariantResults {
-    /// Fills in the grade of what was granted.
-    pub fn set_grade(&mut self, grade: &Grade) {
-        self.grade = Some(grade.to_string());
-        self.grade_reason = match grade {
-            Grade::Enforced => None,
-            Grade::Unenforced { reason } => Some(reason.clone()),
-        };
+    /// The modems, with their names.
+    pub fn modems(&self) -> impl Iterator<Item = (&str, &ModemFigures)> + Clone {
+        self.subjects.iter().filter_map(|subject| {
+            let Figures::SoftModem(figures) = &subject.figures else {
+                return None;
+            };
+            Some((subject.name.as_str(), &**figures))
+        })
+    }
+
+    /// The periodic tasks, with their names.
+    pub fn periodic(&self) -> impl Iterator<Item = (&str, &PeriodicFigures)> + Clone {
+        self.subjects.iter().filter_map(|subject| {
+            let Figures::Periodic(figures) = &subject.figures else {
+                return None;
+            };
+            Some((subject.name.as_str(), &**figures))
+        })
     }
 
     /// Sums the contracts and the `surprises` up: what was expected, what came, and whether that is the same.
@@ -253,53 +227,6 @@ impl VariantResults {
         });
         self.surprises.iter().cloned().chain(contracts)
     }
-
-    /// The co-thread's gap against its control, in millionths: p99, p99.9 and undisturbed maximum, each the median of the repeats
-    /// divided by the median of the controls. None without repeats.
-    #[must_use]
-    pub fn gap_ratios_ppm(&self) -> Option<[u64; 3]> {
-        let figures: [fn(&GapFigures) -> u64; 3] =
-            [|g| g.p99_ns, |g| g.p999_ns, |g| g.undisturbed_max_ns];
-        let mut ratios = [0; 3];
-        for (ratio, figure) in ratios.iter_mut().zip(figures) {
-            let with = median(self.gap_repeats.iter().map(|r| figure(&r.variant)))?;
-            let without = median(self.gap_repeats.iter().map(|r| figure(&r.control)))?;
-            let millionths = (u128::from(with) * 1_000_000).checked_div(u128::from(without))?;
-            *ratio = u64::try_from(millionths).ok()?;
-        }
-        Some(ratios)
-    }
-}
-
-/// The median; the lower one of an even number.
-fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
-    let mut values: Vec<_> = values.collect();
-    values.sort_unstable();
-    let middle = values.len().checked_sub(1)? / 2;
-    values.get(middle).copied()
-}
-
-/// The transfer of a file through the device.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Transfer {
-    /// Whether all of it arrived, in every repeat.
-    pub completed: bool,
-    /// Whether what arrived is what was sent.
-    pub checksum_ok: bool,
-    /// Its length.
-    pub bytes: u64,
-    /// How long it took, from request to last byte: the median of the repeats; none if it did not complete.
-    pub duration_ns: Option<u64>,
-    /// Why it did not complete; none if it did.
-    pub failure: Option<String>,
-    /// What the modems agreed on downstream, in bit/s; 0 before they did.
-    pub rate_down_bit_s: u64,
-    /// What they agreed on upstream, in bit/s.
-    pub rate_up_bit_s: u64,
-    /// Frames that the link sent again.
-    pub retransmissions: u64,
-    /// Times the modems learnt the line again.
-    pub retrainings: u64,
 }
 
 /// The machine itself standing still, as the witness saw it.
@@ -313,108 +240,6 @@ pub struct Disturbed {
     pub total_ns: u64,
     /// The late ones among all, in parts per million.
     pub share_ppm: u32,
-}
-
-/// A phase of the device.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PhaseTime {
-    /// Its name: `training`.
-    pub name: String,
-    /// When it began, after the start of the run.
-    pub start_ns: u64,
-    /// How long it was.
-    pub duration_ns: u64,
-}
-
-/// Gaps between wake-ups.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct GapJson {
-    /// All of them.
-    #[serde(flatten)]
-    pub all: HistogramJson,
-    /// The largest that no disturbance overlaps.
-    pub undisturbed_max: Option<u64>,
-}
-
-/// The gaps of one repeat, and of the control run beside it.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct GapRepeat {
-    /// With the device.
-    pub variant: GapFigures,
-    /// Without.
-    pub control: GapFigures,
-}
-
-/// The figures that gaps are judged by.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct GapFigures {
-    /// The 99th percentile.
-    pub p99_ns: u64,
-    /// The 99.9th percentile.
-    pub p999_ns: u64,
-    /// The largest that no disturbance overlaps.
-    pub undisturbed_max_ns: u64,
-    /// The largest of all.
-    pub max_ns: u64,
-}
-
-/// A histogram.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct HistogramJson {
-    /// The values' unit: `ns`, `samples`, `count`.
-    pub unit: String,
-    /// How many values there are.
-    pub count: u64,
-    /// The smallest; like all that follow, none if there are no values.
-    pub min: Option<u64>,
-    /// The largest.
-    pub max: Option<u64>,
-    /// The mean, rounded down.
-    pub mean: Option<u64>,
-    /// The median, by nearest rank.
-    pub p50: Option<u64>,
-    /// The 90th percentile.
-    pub p90: Option<u64>,
-    /// The 99th percentile.
-    pub p99: Option<u64>,
-    /// The 99.9th percentile.
-    pub p999: Option<u64>,
-    /// Values too large for any bucket.
-    pub overflow: u64,
-    /// Smallest value and count of each bucket that holds any, ascending.
-    pub buckets: Vec<(u64, u64)>,
-}
-
-impl HistogramJson {
-    /// A histogram of values in this unit.
-    #[must_use]
-    pub fn new(unit: &str, histogram: &Histogram) -> Self {
-        Self {
-            unit: unit.into(),
-            count: histogram.count(),
-            min: histogram.min(),
-            max: histogram.max(),
-            mean: histogram.mean(),
-            p50: histogram.percentile(500_000),
-            p90: histogram.percentile(900_000),
-            p99: histogram.percentile(990_000),
-            p999: histogram.percentile(999_000),
-            // A log-linear histogram has a bucket for every value.
-            overflow: 0,
-            buckets: histogram.buckets().map(|b| (b.low, b.count)).collect(),
-        }
-    }
-}
-
-impl GapJson {
-    /// All gaps in nanoseconds, and the largest undisturbed one.
-    #[must_use]
-    pub fn new(gaps: &Histogram, undisturbed_max_ns: Option<u64>) -> Self {
-        Self {
-            all: HistogramJson::new("ns", gaps),
-            undisturbed_max: undisturbed_max_ns,
-        }
-    }
 }
 
 /// A verdict, with its reasons in words.

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use laxity_model::program::Program;
-use laxity_model::{ActivityId, Event, Instant, Mark, RunRecord};
-use serde::{Deserialize, Serialize};
+use laxity_model::{ActivityId, Event, Instant, Mark};
 
 /// Everything that was recorded of one run of one variant.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -28,7 +27,7 @@ pub struct Trace {
 }
 
 /// An activity as traces know it.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TraceActivity {
     /// Its name.
     pub name: String,
@@ -37,7 +36,7 @@ pub struct TraceActivity {
 }
 
 /// One of the application's own events.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TraceMark {
     /// Its name.
     pub name: String,
@@ -64,18 +63,6 @@ impl Trace {
             activities: activities.collect(),
             marks: marks.collect(),
             ..Self::default()
-        }
-    }
-
-    /// The same names with the events of a run.
-    #[must_use]
-    pub fn with_record(self, record: &RunRecord) -> Self {
-        Self {
-            start: record.start,
-            end: record.end,
-            events: record.events.clone(),
-            events_lost: record.events_lost,
-            ..self
         }
     }
 

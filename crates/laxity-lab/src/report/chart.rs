@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::format;
-use crate::evidence::results::HistogramJson;
+use crate::evidence::histogram::HistogramJson;
 
 const WIDTH: f64 = 340.0;
 const HEIGHT: f64 = 132.0;

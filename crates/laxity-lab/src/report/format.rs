@@ -2,7 +2,7 @@
 
 use laxity_model::verify::contract::Expectation;
 
-use crate::evidence::results::Transfer;
+use crate::evidence::subjects::Transfer;
 
 /// How a transfer ended: seconds, `dead` for a line that was given up, `slow` for one whose time was over, `-` where there was none.
 pub(super) fn transfer(transfer: &Transfer) -> String {

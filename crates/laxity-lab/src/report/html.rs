@@ -4,7 +4,9 @@ use askama::Template;
 use laxity_model::verify::contract::Outcome;
 
 use super::{TimelineView, chart, format, timeline};
-use crate::evidence::results::{HistogramJson, Provenance, RunResults, VariantResults};
+use crate::evidence::histogram::HistogramJson;
+use crate::evidence::results::{Provenance, RunResults, VariantResults};
+use crate::evidence::subjects::{ModemFigures, PeriodicFigures};
 
 /// The page. Timelines come in the order given, one picture each; some 60 ms of one run is a good length.
 ///
@@ -106,13 +108,17 @@ struct Limits {
 
 impl Limits {
     fn of(results: &RunResults) -> Self {
-        let limit = |of: fn(&VariantResults) -> Option<u64>| {
-            chart::shared_limit(results.variants.iter().filter_map(of))
+        let variants = results.variants.iter();
+        let modem = |of: fn(&ModemFigures) -> Option<u64>| {
+            let modems = variants.clone().flat_map(VariantResults::modems);
+            chart::shared_limit(modems.filter_map(|(_, modem)| of(modem)))
         };
+        let tasks = variants.clone().flat_map(VariantResults::periodic);
+        let gaps = tasks.filter_map(|(_, task)| task.cothread_gap_ns.as_ref()?.all.max);
         Self {
-            gap: limit(|v| v.cothread_gap_ns.as_ref().and_then(|g| g.all.max)),
-            processing: limit(|v| v.processing_ns.max),
-            pending: limit(|v| v.samples_pending.max),
+            gap: chart::shared_limit(gaps),
+            processing: modem(|modem| modem.processing_ns.max),
+            pending: modem(|modem| modem.samples_pending.max),
         }
     }
 }
@@ -122,14 +128,25 @@ struct VariantView<'a> {
     anchor: String,
     chip: Chip,
     expected: &'static str,
+    /// Where the devices work, and by whom their reservations are kept.
+    placed: String,
+    /// A line of the table for each modem and the task beside it.
+    rows: Vec<RowView>,
+    figures: Vec<Figure>,
+    facts: Vec<(String, String)>,
+}
+
+/// A line of the table: one modem, one periodic task.
+struct RowView {
+    /// Their names, where the variant has several of a kind.
+    names: String,
+    modem: ModemFigures,
     transfer: String,
     processing: String,
     cpu: String,
     /// p99, p99.9 and undisturbed maximum in milliseconds.
     gaps: [String; 3],
     ratio: String,
-    figures: Vec<Figure>,
-    facts: Vec<(&'static str, String)>,
 }
 
 struct Figure {
@@ -139,32 +156,79 @@ struct Figure {
 }
 
 fn view<'a>(variant: &'a VariantResults, limits: &Limits) -> VariantView<'a> {
-    let dash = || "–".to_string();
-    let gap = variant.cothread_gap_ns.as_ref();
-    let gaps = [
-        gap.and_then(|g| g.all.p99),
-        gap.and_then(|g| g.all.p999),
-        gap.and_then(|g| g.undisturbed_max),
-    ];
-    let worst = variant.gap_ratios_ppm().and_then(|r| r.into_iter().max());
-    let processing = &variant.processing_ns;
+    let several = variant.modems().count().max(variant.periodic().count());
     VariantView {
         results: variant,
         anchor: anchor(&variant.name),
         chip: chip(variant.verdict.result),
         expected: format::expectation(variant.expected),
-        transfer: format::transfer(&variant.transfer),
+        placed: placed(variant),
+        rows: (0..several.max(1))
+            .map(|number| row(variant, number))
+            .collect(),
+        figures: figures(variant, limits),
+        facts: facts(variant),
+    }
+}
+
+/// `name: ` where there are several of a kind, nothing where there is one.
+fn label(name: &str, count: usize) -> String {
+    if count > 1 {
+        format!("{name}: ")
+    } else {
+        String::new()
+    }
+}
+
+fn placed(variant: &VariantResults) -> String {
+    let modems = variant.modems();
+    let several = modems.clone().count();
+    let each = modems.map(|(name, modem)| {
+        let by = modem.enforcer.as_ref();
+        let by = by.map_or_else(String::new, |enforcer| format!(" by {enforcer}"));
+        format!("{}{}{by}", label(name, several), modem.placement)
+    });
+    let each: Vec<String> = each.collect();
+    if each.is_empty() {
+        return ModemFigures::absent().placement;
+    }
+    each.join(", ")
+}
+
+fn row(variant: &VariantResults, number: usize) -> RowView {
+    let dash = || "–".to_string();
+    let modem = variant.modems().nth(number);
+    let task = variant.periodic().nth(number);
+    let several = [variant.modems().count(), variant.periodic().count()];
+    let name = |found: Option<&str>, count: usize| found.filter(|_| count > 1).map(str::to_owned);
+    let names = [
+        name(modem.map(|(name, _)| name), several[0]),
+        name(task.map(|(name, _)| name), several[1]),
+    ];
+    let modem = modem.map_or_else(ModemFigures::absent, |(_, modem)| modem.clone());
+    let task: Option<&PeriodicFigures> = task.map(|(_, task)| task);
+    let gap = task.and_then(|task| task.cothread_gap_ns.as_ref());
+    let gaps = [
+        gap.and_then(|g| g.all.p99),
+        gap.and_then(|g| g.all.p999),
+        gap.and_then(|g| g.undisturbed_max),
+    ];
+    let ratios = task.and_then(PeriodicFigures::gap_ratios_ppm);
+    let worst = ratios.and_then(|ratios| ratios.into_iter().max());
+    let processing = &modem.processing_ns;
+    RowView {
+        names: names.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        transfer: format::transfer(&modem.transfer),
         processing: processing
             .p50
             .zip(processing.max)
             .map_or_else(dash, |(p50, max)| {
                 format!("{:.2} / {:.2}", p50 as f64 / 1e6, max as f64 / 1e6)
             }),
-        cpu: format::percent(variant.cpu_share),
+        cpu: format::percent(modem.cpu_share),
         gaps: gaps.map(|gap| gap.map_or_else(dash, format::millis)),
         ratio: worst.map_or_else(dash, format::ratio),
-        figures: figures(variant, limits),
-        facts: facts(variant),
+        modem,
     }
 }
 
@@ -199,23 +263,37 @@ fn figures(variant: &VariantResults, limits: &Limits) -> Vec<Figure> {
             caption: caption(histogram),
         });
     };
-    if let Some(gap) = &variant.cothread_gap_ns {
-        let control = variant.control_gap_ns.as_ref().map(|c| &c.all);
-        add("Co-thread gap", &gap.all, control, limits.gap);
+    for (name, task) in variant.periodic() {
+        if let Some(gap) = &task.cothread_gap_ns {
+            let control = task.control_gap_ns.as_ref().map(|c| &c.all);
+            let whose = label(name, variant.periodic().count());
+            add(
+                &format!("{whose}Co-thread gap"),
+                &gap.all,
+                control,
+                limits.gap,
+            );
+        }
     }
-    add(
-        "Processing time",
-        &variant.processing_ns,
-        None,
-        limits.processing,
-    );
-    add(
-        "Samples pending",
-        &variant.samples_pending,
-        None,
-        limits.pending,
-    );
+    for (name, modem) in modems_or_absent(variant) {
+        let whose = label(name, variant.modems().count());
+        let (processing, pending) = (&modem.processing_ns, &modem.samples_pending);
+        let title = format!("{whose}Processing time");
+        add(&title, processing, None, limits.processing);
+        let title = format!("{whose}Samples pending");
+        add(&title, pending, None, limits.pending);
+    }
     figures
+}
+
+/// The modems; one that is absent where there are none.
+fn modems_or_absent(variant: &VariantResults) -> Vec<(&str, ModemFigures)> {
+    let modems = variant.modems().map(|(name, modem)| (name, modem.clone()));
+    let mut modems: Vec<_> = modems.collect();
+    if modems.is_empty() {
+        modems.push(("", ModemFigures::absent()));
+    }
+    modems
 }
 
 fn caption(histogram: &HistogramJson) -> String {
@@ -238,15 +316,60 @@ fn caption(histogram: &HistogramJson) -> String {
     parts.join(" · ")
 }
 
-fn facts(variant: &VariantResults) -> Vec<(&'static str, String)> {
-    let transfer = &variant.transfer;
+fn facts(variant: &VariantResults) -> Vec<(String, String)> {
+    let several = variant.modems().count();
+    let modems = modems_or_absent(variant);
+    let mut facts: Vec<(String, String)> = Vec::new();
+    for (name, modem) in &modems {
+        let of_modem = modem_facts(modem).into_iter();
+        facts.extend(of_modem.map(|(fact, value)| (label(name, several) + fact, value)));
+    }
+    let mut add = |fact: &str, value: String| facts.push((fact.to_owned(), value));
+    if let Some(steal) = variant.steal_ns {
+        add("steal time", format::nanos(steal));
+    }
     let disturbed = &variant.disturbed;
-    let mut facts = vec![
+    if disturbed.witness_wakeups > 0 {
+        add(
+            "disturbed",
+            format!(
+                "{} of {} witness wake-ups, {}",
+                disturbed.count,
+                format::count(disturbed.witness_wakeups),
+                format::nanos(disturbed.total_ns)
+            ),
+        );
+    }
+    add(
+        "events",
+        format!(
+            "{} recorded, {} lost",
+            format::count(variant.events_recorded),
+            format::count(variant.events_lost)
+        ),
+    );
+    for (name, modem) in modems.iter().filter(|(_, modem)| !modem.phases.is_empty()) {
+        let phases = modem.phases.iter();
+        let phases: Vec<_> = phases
+            .map(|p| format!("{} {}", p.name, format::nanos(p.duration_ns)))
+            .collect();
+        add(
+            &format!("{}phases", label(name, several)),
+            phases.join(" · "),
+        );
+    }
+    facts
+}
+
+fn modem_facts(modem: &ModemFigures) -> [(&'static str, String); 5] {
+    let transfer = &modem.transfer;
+    let bytes = format::count(transfer.bytes);
+    [
         (
             "transfer",
             match (transfer.completed, transfer.checksum_ok) {
-                (true, true) => format!("{} bytes, checksum right", format::count(transfer.bytes)),
-                (true, false) => format!("{} bytes, checksum wrong", format::count(transfer.bytes)),
+                (true, true) => format!("{bytes} bytes, checksum right"),
+                (true, false) => format!("{bytes} bytes, checksum wrong"),
                 (false, _) => "not completed".into(),
             },
         ),
@@ -257,45 +380,15 @@ fn facts(variant: &VariantResults) -> Vec<(&'static str, String)> {
                 transfer.retransmissions, transfer.retrainings
             ),
         ),
-        ("receivers", variant.receivers.to_string()),
+        ("receivers", modem.receivers.to_string()),
         (
             "context switches",
             format!(
                 "{}, {} involuntary",
-                format::count(variant.context_switches),
-                format::count(variant.context_switches_involuntary)
+                format::count(modem.context_switches),
+                format::count(modem.context_switches_involuntary)
             ),
         ),
-        ("page faults", format::count(variant.page_faults)),
-    ];
-    if let Some(steal) = variant.steal_ns {
-        facts.push(("steal time", format::nanos(steal)));
-    }
-    if disturbed.witness_wakeups > 0 {
-        facts.push((
-            "disturbed",
-            format!(
-                "{} of {} witness wake-ups, {}",
-                disturbed.count,
-                format::count(disturbed.witness_wakeups),
-                format::nanos(disturbed.total_ns)
-            ),
-        ));
-    }
-    facts.push((
-        "events",
-        format!(
-            "{} recorded, {} lost",
-            format::count(variant.events_recorded),
-            format::count(variant.events_lost)
-        ),
-    ));
-    if !variant.phases.is_empty() {
-        let phases = variant.phases.iter();
-        let phases: Vec<_> = phases
-            .map(|p| format!("{} {}", p.name, format::nanos(p.duration_ns)))
-            .collect();
-        facts.push(("phases", phases.join(" · ")));
-    }
-    facts
+        ("page faults", format::count(modem.page_faults)),
+    ]
 }

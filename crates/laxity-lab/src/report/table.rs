@@ -1,33 +1,172 @@
 //! The table on the terminal: a line a variant, then the verdicts. Plain text, at most 110 columns.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use laxity_model::verify::contract::{Expectation, Outcome};
 
 use super::format;
+use crate::evidence::histogram::GapJson;
 use crate::evidence::results::{RunResults, VariantResults, VerdictJson};
+use crate::evidence::subjects::{ModemFigures, PeriodicFigures};
 
 /// The widest line, in characters.
 pub const WIDTH: usize = 110;
-/// Names of variants are cut to this if the line would be too wide otherwise.
-const NAME_WIDTH_MIN: usize = 10;
+/// Names are cut to this if the line would be too wide otherwise.
+const NAME_WIDTH_MIN: usize = 6;
 /// Between columns.
 const GAP: &str = "  ";
 
-/// Headings over the columns, two lines.
-const HEADINGS: [[&str; 2]; 11] = [
-    ["variant", ""],
-    ["transfer", "s"],
-    ["lost or", "underrun"],
-    ["pend.", "max"],
-    ["processing", "p50/max ms"],
-    ["cpu", "%"],
-    ["gap ms", "p99"],
-    ["", "p99.9"],
-    ["", "max*"],
-    ["x con-", "trol"],
-    ["verdict", ""],
+/// What a line of the table is about: the first one of a variant, and one for each further component of a kind.
+struct Line<'a> {
+    variant: &'a VariantResults,
+    is_first: bool,
+    modem: Option<(&'a str, Cow<'a, ModemFigures>)>,
+    task: Option<(&'a str, Cow<'a, PeriodicFigures>)>,
+}
+
+/// A column: its heading on two lines, whether it is text or numbers, which stand at the right, and its cells.
+struct Column {
+    heading: [&'static str; 2],
+    is_text: bool,
+    cell: fn(&Line<'_>) -> Option<String>,
+}
+
+const fn text(heading: [&'static str; 2], cell: fn(&Line<'_>) -> Option<String>) -> Column {
+    Column {
+        heading,
+        is_text: true,
+        cell,
+    }
+}
+
+const fn number(heading: [&'static str; 2], cell: fn(&Line<'_>) -> Option<String>) -> Column {
+    Column {
+        is_text: false,
+        ..text(heading, cell)
+    }
+}
+
+const VARIANT: Column = text(["variant", ""], |line| {
+    Some(if line.is_first {
+        line.variant.name.clone()
+    } else {
+        String::new()
+    })
+});
+const VERDICT: Column = text(["verdict", ""], |line| {
+    Some(if line.is_first {
+        judged(line.variant)
+    } else {
+        String::new()
+    })
+});
+const MODEM: Column = text(["modem", ""], |line| {
+    Some(line.modem.as_ref()?.0.to_owned())
+});
+const TASK: Column = text(["task", ""], |line| Some(line.task.as_ref()?.0.to_owned()));
+
+/// What is shown of a modem.
+const OF_MODEMS: [Column; 5] = [
+    number(["transfer", "s"], |line| {
+        let transfer = &line.modem()?.transfer;
+        let took = format::transfer(transfer);
+        Some(if transfer.completed && !transfer.checksum_ok {
+            format!("{took} bad")
+        } else {
+            took
+        })
+    }),
+    number(["lost or", "underrun"], |line| {
+        Some(line.modem()?.lost().to_string())
+    }),
+    number(["pend.", "max"], |line| {
+        Some(line.modem()?.samples_pending_max.to_string())
+    }),
+    number(["processing", "p50/max ms"], |line| {
+        let took = &line.modem()?.processing_ns;
+        let (p50, max) = took.p50.zip(took.max)?;
+        Some(format!("{:.2}/{:.2}", p50 as f64 / 1e6, max as f64 / 1e6))
+    }),
+    number(["cpu", "%"], |line| {
+        Some(format!("{:.1}", line.modem()?.cpu_share * 100.0))
+    }),
 ];
-/// These columns are text; the others are numbers, which stand at the right.
-const TEXT: [usize; 2] = [0, HEADINGS.len() - 1];
+
+/// What is shown of a periodic task.
+const OF_TASKS: [Column; 4] = [
+    number(["gap ms", "p99"], |line| {
+        line.gap()?.all.p99.map(format::millis)
+    }),
+    number(["", "p99.9"], |line| {
+        line.gap()?.all.p999.map(format::millis)
+    }),
+    number(["", "max*"], |line| {
+        line.gap()?.undisturbed_max.map(format::millis)
+    }),
+    number(["x con-", "trol"], |line| {
+        let ratios = line.task.as_ref()?.1.gap_ratios_ppm()?;
+        ratios.into_iter().max().map(format::ratio)
+    }),
+];
+
+impl<'a> Line<'a> {
+    /// The lines of a variant: modems and tasks side by side, as far as there are any.
+    fn of(variant: &'a VariantResults) -> Vec<Self> {
+        let several = variant.modems().count().max(variant.periodic().count());
+        let line = |number: usize| {
+            let modem = variant.modems().nth(number);
+            let modem = modem.map(|(name, modem)| (name, Cow::Borrowed(modem)));
+            let absent = || ("", Cow::Owned(ModemFigures::absent()));
+            let task = variant.periodic().nth(number);
+            Self {
+                variant,
+                is_first: number == 0,
+                modem: modem.or_else(|| (number == 0).then(absent)),
+                task: task.map(|(name, task)| (name, Cow::Borrowed(task))),
+            }
+        };
+        (0..several.max(1)).map(line).collect()
+    }
+
+    fn modem(&self) -> Option<&ModemFigures> {
+        self.modem.as_ref().map(|(_, modem)| &**modem)
+    }
+
+    fn gap(&self) -> Option<&GapJson> {
+        self.task.as_ref()?.1.cothread_gap_ns.as_ref()
+    }
+}
+
+/// The columns that the components of these variants have.
+fn columns(variants: &[VariantResults]) -> Vec<Column> {
+    let most = |count: fn(&VariantResults) -> usize| variants.iter().map(count).max().unwrap_or(0);
+    let modems = most(|variant| variant.modems().count());
+    let tasks = most(|variant| variant.periodic().count());
+    let mut columns = vec![VARIANT];
+    columns.extend((modems > 1).then_some(MODEM));
+    columns.extend((modems > 0).then_some(OF_MODEMS).into_iter().flatten());
+    columns.extend((tasks > 1).then_some(TASK));
+    columns.extend((tasks > 0).then_some(OF_TASKS).into_iter().flatten());
+    columns.push(VERDICT);
+    columns
+}
+
+/// What the gaps are of, if any are shown.
+fn legend(variants: &[VariantResults]) -> Option<String> {
+    let tasks = variants.iter().flat_map(VariantResults::periodic);
+    let periods: BTreeSet<_> = tasks.map(|(_, task)| task.task_period_ns).collect();
+    let whose = match Vec::from_iter(&periods)[..] {
+        [] => return None,
+        [Some(period)] if period % 1_000_000 == 0 => {
+            format!("the {} ms co-thread", period / 1_000_000)
+        }
+        _ => "a periodic task".to_owned(),
+    };
+    Some(format!(
+        "gap: between wake-ups of {whose}; max*: undisturbed; x control: the worst of the three"
+    ))
+}
 
 /// The whole table, ending in a newline.
 #[must_use]
@@ -40,11 +179,9 @@ pub fn render(results: &RunResults) -> String {
         String::new(),
     ];
     lines.extend(grid(&results.variants));
-    lines.push(String::new());
-    lines.push(
-        "gap: between wake-ups of the 1 ms co-thread; max*: undisturbed; x control: the worst of the three"
-            .into(),
-    );
+    if let Some(legend) = legend(&results.variants) {
+        lines.extend([String::new(), legend]);
+    }
     for variant in &results.variants {
         remarks(variant, &mut lines);
     }
@@ -71,27 +208,43 @@ pub fn render(results: &RunResults) -> String {
 
 /// The columns, each as wide as it must be.
 fn grid(variants: &[VariantResults]) -> Vec<String> {
-    let [upper, lower] = [0, 1].map(|line| HEADINGS.map(|h| h[line].to_string()));
-    let rows: Vec<_> = [upper, lower]
+    let columns = columns(variants);
+    let heading = |line: usize| -> Vec<String> {
+        let headings = columns.iter().map(|column| column.heading[line]);
+        headings.map(str::to_owned).collect()
+    };
+    let row = |line: Line<'_>| -> Vec<String> {
+        let cells = columns.iter().map(|column| (column.cell)(&line));
+        cells
+            .map(|cell| cell.unwrap_or_else(|| "-".into()))
+            .collect()
+    };
+    let rows: Vec<Vec<String>> = [heading(0), heading(1)]
         .into_iter()
-        .chain(variants.iter().map(row))
+        .chain(variants.iter().flat_map(Line::of).map(row))
         .collect();
-    let mut widths = [0_usize; HEADINGS.len()];
+    let mut widths = vec![0_usize; columns.len()];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = cell.chars().count().max(*width);
         }
     }
-    let total = widths.iter().sum::<usize>() + GAP.len() * (HEADINGS.len() - 1);
-    let excess = total.saturating_sub(WIDTH);
-    widths[0] = widths[0].saturating_sub(excess).max(NAME_WIDTH_MIN);
-    let line = |row: &[String; HEADINGS.len()]| {
+    let total = widths.iter().sum::<usize>() + GAP.len() * (columns.len() - 1);
+    let mut excess = total.saturating_sub(WIDTH);
+    // The verdict, which is the last column, is never cut.
+    for (width, column) in widths.iter_mut().zip(&columns[..columns.len() - 1]) {
+        let spare = width.saturating_sub(NAME_WIDTH_MIN);
+        let cut = spare.min(excess) * usize::from(column.is_text);
+        *width -= cut;
+        excess -= cut;
+    }
+    let line = |row: &Vec<String>| {
         let cells: Vec<_> = row
             .iter()
             .zip(&widths)
-            .enumerate()
-            .map(|(column, (cell, &width))| {
-                if TEXT.contains(&column) {
+            .zip(&columns)
+            .map(|((cell, &width), column)| {
+                if column.is_text {
                     format!("{:<width$}", cut(cell, width))
                 } else {
                     format!("{cell:>width$}")
@@ -101,40 +254,6 @@ fn grid(variants: &[VariantResults]) -> Vec<String> {
         cells.join(GAP)
     };
     rows.iter().map(line).collect()
-}
-
-fn row(variant: &VariantResults) -> [String; HEADINGS.len()] {
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
-    let transfer = &variant.transfer;
-    let took = format::transfer(transfer);
-    let processing = &variant.processing_ns;
-    let gap = variant.cothread_gap_ns.as_ref();
-    let worst = variant.gap_ratios_ppm().and_then(|r| r.into_iter().max());
-    [
-        variant.name.clone(),
-        if transfer.completed && !transfer.checksum_ok {
-            format!("{took} bad")
-        } else {
-            took
-        },
-        variant
-            .samples_lost
-            .saturating_add(variant.samples_underrun)
-            .to_string(),
-        variant.samples_pending_max.to_string(),
-        or_dash(
-            processing
-                .p50
-                .zip(processing.max)
-                .map(|(p50, max)| format!("{:.2}/{:.2}", p50 as f64 / 1e6, max as f64 / 1e6)),
-        ),
-        format!("{:.1}", variant.cpu_share * 100.0),
-        or_dash(gap.and_then(|g| g.all.p99).map(format::millis)),
-        or_dash(gap.and_then(|g| g.all.p999).map(format::millis)),
-        or_dash(gap.and_then(|g| g.undisturbed_max).map(format::millis)),
-        or_dash(worst.map(format::ratio)),
-        judged(variant),
-    ]
 }
 
 fn cut(name: &str, width: usize) -> String {

@@ -1,12 +1,15 @@
 //! Each run composed once and admitted once: what a plan shows of it is what a host runs.
 
+use std::collections::BTreeMap;
+
 use laxity_model::HostError;
 use laxity_model::admission::{Admission, Admitted, Rejected, Supply, admit};
 
 use super::RunError;
-use super::compose::{Composed, Probes, RunSpec, compose};
+use super::compose::{Composed, RunSpec, compose_each};
 use super::schedule::PlannedRun;
-use crate::scenario::{Resolved, ResolvedVariant};
+use crate::observe::Probes;
+use crate::scenario::{Resolved, ResolvedDevice, ResolvedVariant};
 
 /// A run's program, and what admission makes of it.
 pub struct Ready {
@@ -60,6 +63,9 @@ fn refusal(refused: &Admission, variant: &ResolvedVariant) -> RunError {
     }
 }
 
+/// Receivers besides the first in each modem, by the device's name, as load; none in those that are not named.
+pub type FurtherReceivers = BTreeMap<String, usize>;
+
 /// Composes the program of a run, and asks for it.
 ///
 /// # Errors
@@ -68,19 +74,19 @@ fn refusal(refused: &Admission, variant: &ResolvedVariant) -> RunError {
 pub fn ready(
     resolved: &Resolved,
     planned: PlannedRun,
-    further_receivers: usize,
+    further: &FurtherReceivers,
     supply: &Supply,
 ) -> Result<Ready, RunError> {
     let variant = &resolved.variants[planned.variant];
     let wrong = |error: HostError| RunError::of(error, variant);
-    let spec = RunSpec {
+    let spec = |device: &ResolvedDevice| RunSpec {
         seed: resolved.seed + u64::from(planned.repeat),
         mss_bytes: resolved.mss_bytes,
-        further_receivers,
+        further_receivers: further.get(&device.name).copied().unwrap_or(0),
         start: planned.start,
         gaps_only: planned.gaps_only,
     };
-    let composed = compose(variant, resolved.host.processors, &resolved.run, spec);
+    let composed = compose_each(variant, resolved.host.processors, &resolved.run, spec);
     let Composed { program, probes } = composed.map_err(wrong)?;
     let answer = match admit(program, supply) {
         Ok(admitted) => Ok(admitted),

@@ -2,13 +2,16 @@
 
 use laxity_devices::link::endpoint;
 use laxity_devices::modem::{
-    Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Installed, Timing,
+    Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Timing,
 };
 use laxity_devices::pump::LineConfig;
-use laxity_model::{Activity, ActivityId, HostError, Mark, Placement, Priority, Program, Span};
+use laxity_model::verify::contract::{Kind, Subject};
+use laxity_model::{Activity, ActivityId, HostError, Placement, Program, Span};
 
 use super::tasks::{Periodic, Rogue, Spinner};
 use super::work;
+use crate::observe::{ModemProbe, PeriodicProbe, Probe, Probes, Watched};
+use crate::scenario::kinds;
 use crate::scenario::{
     LengthSpec, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
 };
@@ -34,25 +37,22 @@ pub struct RunSpec {
     pub gaps_only: bool,
 }
 
-/// Where the evidence of a program's parts is to be found.
-#[derive(Default)]
-pub struct Probes {
-    /// The modem, where there is one.
-    pub modem: Option<Installed>,
-    /// The modem's placement.
-    pub placing: Option<Placing>,
-    /// The periodic co-thread: its activity and the mark of its callbacks.
-    pub cothread: Option<(ActivityId, Mark)>,
-    /// The rogue.
-    pub rogue: Option<ActivityId>,
-}
-
 /// A program with its probes.
 pub struct Composed {
     /// What the host runs.
     pub program: Program,
     /// Where to look afterwards.
     pub probes: Probes,
+}
+
+/// Something that takes part in a variant.
+trait Component {
+    /// Puts it into the program, and hands back where its evidence will be found.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Failed`] if it cannot be brought to where the run is to begin.
+    fn install(&self, program: &mut Program) -> Result<Probe, HostError>;
 }
 
 /// Makes the program of one run.
@@ -66,14 +66,38 @@ pub fn compose(
     length: &LengthSpec,
     spec: RunSpec,
 ) -> Result<Composed, HostError> {
+    compose_each(variant, processors, length, |_| spec)
+}
+
+/// Makes the program of one run, in which each device has a run of its own.
+///
+/// # Errors
+///
+/// As [`compose`].
+pub fn compose_each(
+    variant: &ResolvedVariant,
+    processors: u16,
+    length: &LengthSpec,
+    spec: impl Fn(&ResolvedDevice) -> RunSpec,
+) -> Result<Composed, HostError> {
     let mut program = Program::new(processors);
     let mut probes = Probes::default();
-    for device in &variant.devices {
-        probes.modem = Some(install_modem(&mut program, device, length, spec)?);
-        probes.placing = Some(device.placing);
+    let devices = &variant.devices;
+    for device in devices {
+        let mut spec = spec(device);
+        // No two lines have the same noise, and none has another if the devices are declared in another order.
+        let before = devices.iter().filter(|other| other.name < device.name);
+        spec.seed = spec.seed.wrapping_add(before.count() as u64);
+        let modem = Modem {
+            device,
+            length,
+            spec,
+            is_only: devices.len() == 1,
+        };
+        probes.0.push(modem.install(&mut program)?);
     }
     for task in &variant.tasks {
-        install_task(&mut program, task, &mut probes);
+        probes.0.push(task.install(&mut program)?);
     }
     Ok(Composed { program, probes })
 }
@@ -109,33 +133,65 @@ pub fn call_config(device: &ResolvedDevice, bytes: u64, spec: RunSpec) -> CallCo
     }
 }
 
-fn install_modem(
-    program: &mut Program,
-    device: &ResolvedDevice,
-    length: &LengthSpec,
+/// A modem and the call that it is to make.
+struct Modem<'a> {
+    device: &'a ResolvedDevice,
+    length: &'a LengthSpec,
     spec: RunSpec,
-) -> Result<Installed, HostError> {
-    let bytes = if spec.gaps_only {
-        ENDLESS_BYTES
-    } else {
-        length.bytes
-    };
-    let mut config = call_config(device, bytes, spec);
-    if spec.start == Start::Connected {
-        // A short transfer is over before there is much to see.
-        config.linger = length.idle;
+    is_only: bool,
+}
+
+impl Component for Modem<'_> {
+    fn install(&self, program: &mut Program) -> Result<Probe, HostError> {
+        let (device, spec) = (self.device, self.spec);
+        let bytes = if spec.gaps_only {
+            ENDLESS_BYTES
+        } else {
+            self.length.bytes
+        };
+        let mut config = call_config(device, bytes, spec);
+        if !self.is_only {
+            // A call that is over ends the run, and the others are not to be cut short.
+            config.linger = self.length.limit;
+        } else if spec.start == Start::Connected {
+            // A short transfer is over before there is much to see.
+            config.linger = self.length.idle;
+        }
+        let mut call = Call::new(config);
+        if spec.start == Start::Connected && !call.run_ahead(RUN_AHEAD_LIMIT) {
+            let outcome = call.report().outcome().cloned();
+            return Err(HostError::Failed(format!(
+                "the line of `{}` carries no transfer even without a host: {outcome:?}",
+                device.name
+            )));
+        }
+        let first = program.activities.len();
+        let installed = call.install(program, device.processor, driver_placement(device.placing));
+        work::declare_modem(program, &installed, device);
+        if !self.is_only {
+            for activity in &mut program.activities[first..] {
+                activity.name = format!("{}: {}", device.name, activity.name);
+            }
+        }
+        let watched = Watched::Modem(ModemProbe {
+            installed,
+            placing: device.placing,
+        });
+        Ok(probe(program, first, &device.name, kinds::MODEM, watched))
     }
-    let mut call = Call::new(config);
-    if spec.start == Start::Connected && !call.run_ahead(RUN_AHEAD_LIMIT) {
-        let outcome = call.report().outcome().cloned();
-        return Err(HostError::Failed(format!(
-            "the line of `{}` carries no transfer even without a host: {outcome:?}",
-            device.name
-        )));
+}
+
+/// The probe of a component whose activities are those from `first` on.
+fn probe(program: &Program, first: usize, name: &str, kind: Kind, watched: Watched) -> Probe {
+    let ids = (0..=u16::MAX).map(ActivityId).skip(first);
+    Probe {
+        subject: Subject {
+            name: name.to_owned(),
+            kind,
+        },
+        activities: ids.take(program.activities.len() - first).collect(),
+        watched,
     }
-    let modem = call.install(program, device.processor, driver_placement(device.placing));
-    work::declare_modem(program, &modem, device);
-    Ok(modem)
 }
 
 fn driver_placement(placing: Placing) -> DriverPlacement {
@@ -149,62 +205,55 @@ fn driver_placement(placing: Placing) -> DriverPlacement {
     }
 }
 
-fn install_task(program: &mut Program, task: &ResolvedTask, probes: &mut Probes) {
-    let on = task.processor;
-    match &task.kind {
-        TaskKind::Spinner { count, priority } => {
-            for number in 1..=*count {
-                let name = format!("{} {number}", task.name);
-                program.add(&name, on, Placement::Thread(*priority), Spinner);
+impl Component for ResolvedTask {
+    fn install(&self, program: &mut Program) -> Result<Probe, HostError> {
+        let (on, first) = (self.processor, program.activities.len());
+        let mut watched = Watched::Nothing;
+        match &self.kind {
+            TaskKind::Spinner { count, priority } => {
+                for number in 1..=*count {
+                    let name = format!("{} {number}", self.name);
+                    program.add(&name, on, Placement::Thread(*priority), Spinner);
+                }
             }
+            TaskKind::Periodic {
+                period,
+                service,
+                priority,
+                reservation,
+            } => {
+                let runs = program.mark(&format!("{} runs", self.name));
+                let activity = program.push(Activity {
+                    name: self.name.clone(),
+                    processor: on,
+                    placement: Placement::Thread(*priority),
+                    reservation: *reservation,
+                    body: Box::new(Periodic::new(*period, *service, runs)),
+                });
+                program.declare_work(activity, work::periodic(*service, *period));
+                watched = Watched::Periodic(PeriodicProbe {
+                    activity,
+                    runs,
+                    period: *period,
+                    service: *service,
+                });
+            }
+            TaskKind::Rogue {
+                burst,
+                every,
+                after,
+                rank,
+            } => {
+                let placement = match rank {
+                    Rank::Priority(priority) => Placement::Thread(*priority),
+                    Rank::Foreign { fifo } => Placement::Foreign { fifo: *fifo },
+                };
+                let rogue = Rogue::new(*burst, *every, *after);
+                program.add(&self.name, on, placement, rogue);
+            }
+            // It is no activity of the program: the runner starts it beside.
+            TaskKind::Command { .. } => {}
         }
-        TaskKind::Periodic {
-            period,
-            service,
-            priority,
-            reservation,
-        } => {
-            let mark = program.mark(&format!("{} runs", task.name));
-            let body = Periodic::new(*period, *service, mark);
-            let activity = Activity {
-                name: task.name.clone(),
-                processor: on,
-                placement: Placement::Thread(*priority),
-                reservation: *reservation,
-                body: Box::new(body),
-            };
-            let id = program.push(activity);
-            program.declare_work(id, work::periodic(*service, *period));
-            probes.cothread = Some((id, mark));
-        }
-        TaskKind::Rogue {
-            burst,
-            every,
-            after,
-            rank,
-        } => {
-            let placement = match rank {
-                Rank::Priority(priority) => Placement::Thread(*priority),
-                Rank::Foreign { fifo } => Placement::Foreign { fifo: *fifo },
-            };
-            probes.rogue = Some(program.add(
-                &task.name,
-                on,
-                placement,
-                Rogue::new(*burst, *every, *after),
-            ));
-        }
-        // Not an activity of the program: the runner starts it beside.
-        TaskKind::Command { .. } => {}
-    }
-}
-
-/// The thread priority at which a placement does long work; `None` where it is no thread.
-#[must_use]
-pub fn working_priority(placing: Placing) -> Option<Priority> {
-    match placing {
-        Placing::Interrupt | Placing::Deferred => None,
-        Placing::Thread(priority) => Some(priority),
-        Placing::Reserved { before, .. } => Some(before),
+        Ok(probe(program, first, &self.name, self.kind.kind(), watched))
     }
 }

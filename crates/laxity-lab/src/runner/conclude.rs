@@ -17,8 +17,8 @@ pub struct Circumstances {
     pub host: String,
     /// Whether that is the machine itself.
     pub live: bool,
-    /// Receivers in each modem, the first one counted.
-    pub receivers: u32,
+    /// Receivers in each modem, by its name; one where it has no entry.
+    pub receivers: BTreeMap<String, u32>,
     /// What the reader should know first.
     pub notices: Vec<String>,
 }
@@ -38,7 +38,7 @@ pub fn conclude(
 ) -> RunResults {
     let all = 0..resolved.variants.len();
     let variants: Vec<VariantResults> = all
-        .filter_map(|index| aggregate::variant(resolved, index, runs, circumstances.receivers))
+        .filter_map(|index| aggregate::variant(resolved, index, runs, &circumstances.receivers))
         .collect();
     let (verdict, exit_code) = overall(&variants);
     let skipped = skipped.into_iter().map(|not_run| Skipped {

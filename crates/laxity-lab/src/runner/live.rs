@@ -1,16 +1,20 @@
 //! Scenarios on this machine: one run after another, at the load that the scenario asks for.
 
+use std::collections::BTreeMap;
+
 use laxity_linux::os::signals::Watch;
 use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::admission::Supply;
 use laxity_model::enforce::Witness;
-use laxity_model::{Host, HostError, Priority, Span};
+use laxity_model::{Host, HostError, Priority, ProcessorId, Span};
 
-use super::admit::ready;
+use super::admit::{FurtherReceivers, ready};
 use super::commands;
 use super::compose::{Composed, RunSpec, compose};
 use super::schedule::{PlannedRun, schedule};
-use super::{NotRun, Progress, RunDone, RunError, done, trace_names};
+use super::{NotRun, Progress, RunDone, RunError, done, names};
+use crate::observe::observe;
+use crate::scenario::kinds;
 use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
 
 /// Receivers in the two runs from which the load of one is told.
@@ -26,10 +30,12 @@ pub struct LiveRuns {
     pub runs: Vec<RunDone>,
     /// Variants that Linux, or this machine, cannot run.
     pub skipped: Vec<NotRun>,
-    /// Receivers besides the first in each modem.
-    pub further_receivers: usize,
+    /// Receivers in each modem, by its name.
+    pub receivers: BTreeMap<String, u32>,
     /// What the host calls itself.
     pub host: String,
+    /// What the reader is to know of how they were made.
+    pub notice: Option<String>,
 }
 
 /// Makes all runs that Linux can make.
@@ -49,24 +55,23 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
     // How many receivers make up the load is not known yet, and nothing is started to find out before all variants are admitted.
     for run in planned.iter().filter(|run| run.repeat == 0) {
         let start = Start::OnHook;
-        let outline = ready(resolved, PlannedRun { start, ..*run }, 0, &supply)?;
+        let outline = ready(
+            resolved,
+            PlannedRun { start, ..*run },
+            &FurtherReceivers::new(),
+            &supply,
+        )?;
         outline.require(&resolved.variants[run.variant])?;
     }
     progress.begin(planned.len());
-    let further_receivers = match resolved.variants.iter().find_map(|v| v.devices.first()) {
-        Some(device) => {
-            progress.prepare("calibrating the load");
-            calibrate(&mut host, resolved, device)?
-        }
-        None => 0,
-    };
+    let further = calibrate_each(&mut host, resolved, progress)?;
     let mut runs = Vec::new();
     for planned in planned {
         if let Some(signal) = watch.caught() {
             return Err(RunError::Interrupted(signal));
         }
         progress.run(&resolved.variants[planned.variant].name, planned.repeat);
-        runs.push(run_one(&mut host, resolved, planned, further_receivers)?);
+        runs.push(run_one(&mut host, resolved, planned, &further)?);
     }
     progress.end();
     let skipped = resolved
@@ -81,20 +86,55 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
     Ok(LiveRuns {
         runs,
         skipped: skipped.collect(),
-        further_receivers,
+        receivers: further
+            .into_iter()
+            .map(|(name, further)| (name, further as u32 + 1))
+            .collect(),
         host: host.describe(),
+        notice: unwatched(resolved),
     })
 }
 
-/// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works.
+/// The processors on which something is observed, in the scenario's order, each once.
+fn observed_processors(resolved: &Resolved) -> Vec<ProcessorId> {
+    let variants = resolved.variants.iter().filter(|variant| variant.live);
+    let devices = variants.clone().flat_map(|variant| &variant.devices);
+    let tasks = variants.flat_map(|variant| &variant.tasks);
+    let tasks = tasks.filter(|task| task.kind.kind() == kinds::PERIODIC);
+    let mut all: Vec<ProcessorId> = Vec::new();
+    for processor in devices
+        .map(|d| d.processor)
+        .chain(tasks.map(|t| t.processor))
+    {
+        if !all.contains(&processor) {
+            all.push(processor);
+        }
+    }
+    all
+}
+
+/// What the reader is to know of processors on which something is observed and no witness watches.
+fn unwatched(resolved: &Resolved) -> Option<String> {
+    let [watched, others @ ..] = &observed_processors(resolved)[..] else {
+        return None;
+    };
+    let others: Vec<String> = others.iter().map(|other| other.0.to_string()).collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "The witness watches processor {} only: where processor {} stands still, that counts as undisturbed",
+            watched.0,
+            others.join(" or ")
+        )
+    })
+}
+
+/// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works,
+/// or else the first periodic task.
 pub(super) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
     let cannot = |error: HostError| RunError::CannotRun(error.to_string());
     let mut config = LiveConfig::detect(resolved.host.processors).map_err(cannot)?;
-    let watched = resolved
-        .variants
-        .iter()
-        .find_map(|variant| variant.devices.first());
-    config.witness = watched.map(|device| Witness::new(device.processor));
+    let watched = observed_processors(resolved).first().copied();
+    config.witness = watched.map(Witness::new);
     Ok(LiveHost::new(config))
 }
 
@@ -108,19 +148,35 @@ fn run_one(
     host: &mut LiveHost,
     resolved: &Resolved,
     planned: PlannedRun,
-    further_receivers: usize,
+    further: &FurtherReceivers,
 ) -> Result<RunDone, RunError> {
     let variant = &resolved.variants[planned.variant];
     let wrong = |error| RunError::of(error, variant);
     // What others do on this machine may have changed since the run before.
     let supply = supply(host, resolved)?;
-    let ready = ready(resolved, planned, further_receivers, &supply)?;
+    let ready = ready(resolved, planned, further, &supply)?;
     let (admitted, probes) = ready.granted(variant)?;
-    let names = trace_names(&admitted.program, &probes);
+    let names = names(&admitted.program, &probes, variant);
     let commands = commands::start(variant, host.config()).map_err(wrong)?;
     let record = host.run(admitted, planned.length).map_err(wrong)?;
     drop(commands);
-    Ok(done(planned, resolved, names, probes, record))
+    Ok(done(planned, names, probes, record))
+}
+
+/// How many receivers besides the first make up the load of each device, by its name.
+fn calibrate_each(
+    host: &mut LiveHost,
+    resolved: &Resolved,
+    progress: &mut dyn Progress,
+) -> Result<FurtherReceivers, RunError> {
+    let mut further = FurtherReceivers::new();
+    for device in resolved.variants.iter().flat_map(|v| &v.devices) {
+        if !further.contains_key(&device.name) {
+            progress.prepare("calibrating the load");
+            further.insert(device.name.clone(), calibrate(host, resolved, device)?);
+        }
+    }
+    Ok(further)
 }
 
 /// How many receivers besides the first make up the load that the device asks for, on this machine as it is now.
@@ -188,8 +244,9 @@ fn measure_share(
     let record = host
         .admit_and_run(program, CALIBRATION_RUN)
         .map_err(wrong)?;
-    let seen = super::observe::observe(&record, &probes);
-    let Some((service, span)) = seen.connected.filter(|(_, span)| !span.is_zero()) else {
+    let seen = observe(&record, &probes);
+    let connected = seen.first().and_then(|modem| modem.connected);
+    let Some((service, span)) = connected.filter(|(_, span)| !span.is_zero()) else {
         return Err(wrong(HostError::Failed(
             "the driver was never called".into(),
         )));

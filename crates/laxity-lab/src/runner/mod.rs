@@ -2,32 +2,30 @@
 //!
 //! * [`tasks`]: what runs beside the devices; [`compose`]: a variant as a program; [`admit`]: that program, admitted.
 //! * [`schedule`]: which runs, in which order; [`live`], [`twin`]: how each host is set up and used.
-//! * [`observe`]: from events to observations; [`aggregate`]: from runs to results and verdicts.
+//! * `figures`: the figures of one component; [`aggregate`]: from runs to results and verdicts.
 
 pub mod admit;
 pub mod aggregate;
 pub mod commands;
 pub mod compose;
 pub mod conclude;
+mod figures;
 pub mod live;
-pub mod observe;
 pub mod plan;
 pub mod schedule;
 pub mod tasks;
 pub mod twin;
 pub(crate) mod work;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use laxity_devices::modem::Report;
-use laxity_model::{HostError, Program, RunRecord};
+use laxity_model::{HostError, Mark, Program, RunRecord};
 
 use crate::evidence::results::RunResults;
-use crate::evidence::trace::{Trace, TraceActivity, TraceMark};
+use crate::evidence::trace::Trace;
+use crate::observe::{Observation, Probes, observe};
 use crate::scenario::{Resolved, ResolvedVariant};
-use compose::Probes;
 use conclude::Circumstances;
-use observe::Seen;
 use schedule::PlannedRun;
 
 /// So many events of a run are kept for its trace: the last ones. Everything is observed, whatever is kept.
@@ -39,10 +37,8 @@ pub struct RunDone {
     pub planned: PlannedRun,
     /// What the host handed back; its events are in the trace, if that was kept.
     pub record: RunRecord,
-    /// What was seen of it.
-    pub seen: Seen,
-    /// The modem's own account.
-    pub report: Option<Arc<Report>>,
+    /// What was seen of each component, in the order of the probes.
+    pub observations: Vec<Observation>,
     /// Where things were.
     pub probes: Probes,
     /// Its events, for the first run of each variant.
@@ -164,8 +160,8 @@ pub fn run(
             let circumstances = Circumstances {
                 host: made.host,
                 live: true,
-                receivers: made.further_receivers as u32 + 1,
-                notices,
+                receivers: made.receivers,
+                notices: notices.into_iter().chain(made.notice).collect(),
             };
             (made.runs, made.skipped, circumstances)
         }
@@ -178,7 +174,7 @@ pub fn run(
                 Circumstances {
                     host,
                     live: false,
-                    receivers: 1,
+                    receivers: BTreeMap::new(),
                     notices,
                 },
             )
@@ -189,56 +185,33 @@ pub fn run(
     Ok(Finished { results, traces })
 }
 
-/// The names of a program's activities and events, before the host takes it.
-fn trace_names(program: &Program, probes: &Probes) -> (Vec<TraceActivity>, Vec<TraceMark>) {
-    let activities = program.activities.iter().map(|activity| TraceActivity {
-        name: activity.name.clone(),
-        processor: activity.processor.0,
-    });
-    let level = probes
-        .modem
-        .as_ref()
-        .map(|modem| usize::from(modem.marks.call_end.0));
-    let marks = program
-        .marks
-        .iter()
-        .enumerate()
-        .map(|(index, name)| TraceMark {
-            name: name.clone(),
-            is_level: level == Some(index),
-        });
-    (activities.collect(), marks.collect())
+/// The trace of a run without its events: the names, before the host takes the program.
+fn names(program: &Program, probes: &Probes, variant: &ResolvedVariant) -> Trace {
+    let levels: Vec<Mark> = probes
+        .modems()
+        .map(|m| m.installed.marks.call_end)
+        .collect();
+    Trace::of(program, &variant.name, &levels)
 }
 
 /// Takes a run's record apart: what was seen, and the trace if it is kept.
-fn done(
-    planned: PlannedRun,
-    resolved: &Resolved,
-    names: (Vec<TraceActivity>, Vec<TraceMark>),
-    probes: Probes,
-    mut record: RunRecord,
-) -> RunDone {
-    let seen = observe::observe(&record, &probes);
+fn done(planned: PlannedRun, names: Trace, probes: Probes, mut record: RunRecord) -> RunDone {
+    let observations = observe(&record, &probes);
     let mut events = std::mem::take(&mut record.events);
     let all = events.len();
     let left_out = events.drain(..all.saturating_sub(TRACED_EVENTS)).count();
     let first = events.first().map_or(record.start, |event| event.at);
-    let trace = (planned.repeat == 0).then(|| Trace {
-        name: resolved.variants[planned.variant].name.clone(),
-        processors: resolved.host.processors,
-        activities: names.0,
-        marks: names.1,
+    let trace = (planned.repeat == 0).then_some(Trace {
         start: if left_out > 0 { first } else { record.start },
         end: record.end,
         events,
         events_lost: record.events_lost,
+        ..names
     });
-    let report = probes.modem.as_ref().map(|modem| Arc::clone(&modem.report));
     RunDone {
         planned,
         record,
-        seen,
-        report,
+        observations,
         probes,
         trace,
     }

@@ -3,7 +3,7 @@
 use laxity_model::Span;
 use laxity_model::verify::contract::{Bound, Expectation, Limit};
 
-use crate::scenario::{Length, Resolved, ResolvedVariant, Start};
+use crate::scenario::{Length, Resolved, ResolvedDevice, ResolvedVariant, Start};
 
 /// How often gaps are measured at the quick length: medians of five.
 const QUICK_GAP_REPEATS: u32 = 5;
@@ -55,15 +55,16 @@ fn planned(resolved: &Resolved, index: usize, repeat: u32, gaps_only: bool) -> P
     } else {
         variant.start
     };
-    let length = match variant.devices.first() {
-        Some(device) if !gaps_only => {
+    let spared = |device: &ResolvedDevice| match start {
+        Start::OnHook => Span::ZERO,
+        Start::Connected => {
             let phases = device.phases;
-            let spared = match start {
-                Start::OnHook => Span::ZERO,
-                Start::Connected => phases.on_hook + phases.dialing + phases.training,
-            };
-            resolved.run.limit.saturating_sub(spared)
+            phases.on_hook + phases.dialing + phases.training
         }
+    };
+    // The time of the run is over when that of the longest call is.
+    let length = match variant.devices.iter().map(spared).min() {
+        Some(spared) if !gaps_only => resolved.run.limit.saturating_sub(spared),
         _ => resolved.run.idle,
     };
     PlannedRun {

@@ -9,9 +9,9 @@ use rayon::iter::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
 };
 
-use super::admit::{Ready, ready};
+use super::admit::{FurtherReceivers, Ready, ready};
 use super::schedule::{PlannedRun, schedule};
-use super::{NotRun, Progress, RunDone, RunError, done, trace_names};
+use super::{NotRun, Progress, RunDone, RunError, done, names};
 use crate::scenario::{Profile as ProfileName, Resolved};
 
 /// The twin that a scenario names.
@@ -41,7 +41,8 @@ pub fn run(
     let supply = supply(resolved)?;
     // All variants are admitted before anything runs, with the programs that then run first; those of repeats are composed in their turn.
     let first = |run: &PlannedRun| {
-        let first = (run.repeat == 0).then(|| ready(resolved, *run, 0, &supply));
+        let first =
+            (run.repeat == 0).then(|| ready(resolved, *run, &FurtherReceivers::new(), &supply));
         first.transpose()
     };
     let first: Vec<Option<Ready>> =
@@ -53,7 +54,10 @@ pub fn run(
     let progress = Mutex::new(progress);
     let made: Vec<Result<RunDone, RunError>> = pool.install(|| {
         let one = |(planned, first): (PlannedRun, Option<Ready>)| {
-            let ready = first.map_or_else(|| ready(resolved, planned, 0, &supply), Ok)?;
+            let ready = first.map_or_else(
+                || ready(resolved, planned, &FurtherReceivers::new(), &supply),
+                Ok,
+            )?;
             let made = run_one(resolved, ready);
             if let Ok(mut progress) = progress.lock() {
                 progress.run(&resolved.variants[planned.variant].name, planned.repeat);
@@ -93,8 +97,8 @@ fn run_one(resolved: &Resolved, ready: Ready) -> Result<RunDone, RunError> {
     let planned = ready.planned;
     let variant = &resolved.variants[planned.variant];
     let (admitted, probes) = ready.granted(variant)?;
-    let names = trace_names(&admitted.program, &probes);
+    let names = names(&admitted.program, &probes, variant);
     let record = host(resolved).run(admitted, planned.length);
     let record = record.map_err(|error| RunError::of(error, variant))?;
-    Ok(done(planned, resolved, names, probes, record))
+    Ok(done(planned, names, probes, record))
 }

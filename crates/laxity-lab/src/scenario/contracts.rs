@@ -1,14 +1,17 @@
 //! `[contracts.*]`: limits of one's own, as [`laxity_model::verify::contract`] judges them. `pc99` is built in.
 
 use laxity_model::verify::contract::{
-    Bound, Contract, Limit, Phase, Phases, Quantity, Severity, Statistic, Unit, pc99,
+    Bound, Contract, Kind, Limit, Phase, Phases, Quantity, Severity, Statistic, Subjects, Unit,
+    pc99,
 };
 use toml::de::DeValue;
 
 use super::Declared;
 use super::diagnostic::alternatives;
+use super::kinds;
 use super::reader::{Found, SPAN, Section};
 use super::sections::{Names, named};
+use super::types::{Device, Task};
 use super::units::{self, UnitError, format_span};
 
 /// The phases that a soft modem goes through, and the one of programs without.
@@ -31,8 +34,22 @@ const LIMIT_KEYS: &[&str] = &[
 ];
 const LIMIT_EXAMPLE: &str = "[{ quantity = \"wakeup_gap\", at_most = \"1.05 x control\" }]";
 
+/// A declared component and its kind, if that could be read.
+type Component<'a> = (&'a str, Option<Kind>);
+
 /// All contracts of a file, `pc99` first.
-pub(super) fn contracts(root: &Section<'_>) -> Names<Contract> {
+pub(super) fn contracts(
+    root: &Section<'_>,
+    devices: &Names<Device>,
+    tasks: &Names<Task>,
+) -> Names<Contract> {
+    let devices = devices.iter();
+    let devices = devices.map(|device| (device.name.as_str(), Some(kinds::MODEM)));
+    let tasks = tasks.iter().map(|task| {
+        let kind = task.value.as_ref().map(|task| task.kind.kind());
+        (task.name.as_str(), kind)
+    });
+    let all: Vec<Component<'_>> = devices.chain(tasks).collect();
     let built_in = pc99();
     let mut names = vec![Declared {
         name: built_in.name.clone(),
@@ -48,7 +65,7 @@ pub(super) fn contracts(root: &Section<'_>) -> Names<Contract> {
             );
             return None;
         }
-        contract(section, name)
+        contract(section, name, &all)
     });
     names.extend(own.into_iter().filter(|own| own.name != "pc99"));
     names
@@ -63,27 +80,66 @@ pub(super) fn needs_control(contract: &Contract) -> bool {
 /// Whether some limit is about a device, so that a variant without one cannot keep it.
 pub(super) fn needs_device(contract: &Contract) -> bool {
     let about_device = |limit: &Limit| {
-        matches!(
-            limit.quantity,
-            Quantity::InterruptTime
-                | Quantity::DeferredTime
-                | Quantity::InterruptPeriod
-                | Quantity::SamplesPending
-                | Quantity::SamplesLost
-                | Quantity::Retrainings
-        )
+        let of = |kind: Kind| kind.quantities.contains(&limit.quantity);
+        of(kinds::MODEM) && !of(kinds::PERIODIC) && limit.quantity != Quantity::THREAD_PRIORITY
     };
     contract.limits.iter().any(about_device)
 }
 
 /// Whether some limit is about the gaps of a periodic task.
 pub(super) fn needs_periodic(contract: &Contract) -> bool {
-    let gap = |limit: &Limit| limit.quantity == Quantity::WakeupGap;
+    let gap = |limit: &Limit| limit.quantity == Quantity::WAKEUP_GAP;
     contract.limits.iter().any(gap)
 }
 
-fn contract(section: &Section<'_>, name: &str) -> Option<Contract> {
-    section.allow(&["limits"]);
+/// Whom the contract is about: `subject = "modem"`, `kind = "periodic"`, or every component of which its quantities are observed.
+fn subjects(section: &Section<'_>, all: &[Component<'_>]) -> Option<(Subjects, Option<Kind>)> {
+    let words = kinds::KINDS.map(|kind| (kind.name, kind));
+    let kind = section.choice("kind", &words);
+    let Some(text) = section.text("subject", "a name", "modem") else {
+        let kind = kind.map(|found| found.value);
+        return Some((kind.map_or(Subjects::All, Subjects::Kind), kind));
+    };
+    if kind.is_some() {
+        section.findings.error(
+            &text.place,
+            format!("{} names a component and a kind", section.path),
+            "keep `subject` for one component, or `kind` for all of a kind",
+        );
+    }
+    let Some((name, kind)) = all.iter().find(|(name, _)| *name == text.value) else {
+        let names = all.iter().map(|(name, _)| *name);
+        section.findings.unknown("component", &text, names);
+        return None;
+    };
+    Some((Subjects::Named((*name).to_owned()), *kind))
+}
+
+/// Reports limits on what is not observed of the kind that the contract is about.
+fn check_observed(section: &Section<'_>, kind: Kind, limits: &[Limit]) {
+    let key = ["subject", "kind"].into_iter().find(|key| section.has(key));
+    for limit in limits {
+        if kind.quantities.contains(&limit.quantity) {
+            continue;
+        }
+        let remedy = if kind.quantities.is_empty() {
+            "leave it out: such a component is there for what it does to others".to_owned()
+        } else {
+            let names = kind.quantities.iter().map(|quantity| quantity.name());
+            format!("limit {}", alternatives(names))
+        };
+        let (quantity, kind) = (limit.quantity.name(), kind.name);
+        section.findings.error(
+            &section.place_of(key.unwrap_or("limits")),
+            format!("`{quantity}` is not observed of a {kind}"),
+            remedy,
+        );
+    }
+}
+
+fn contract(section: &Section<'_>, name: &str, all: &[Component<'_>]) -> Option<Contract> {
+    section.allow(&["limits", "subject", "kind"]);
+    let subjects = subjects(section, all);
     if !section.has("limits") {
         section.missing("limits", LIMIT_EXAMPLE);
     }
@@ -97,8 +153,13 @@ fn contract(section: &Section<'_>, name: &str) -> Option<Contract> {
         );
     }
     let limits: Vec<Limit> = tables.iter().filter_map(limits).flatten().collect();
+    let (subjects, kind) = subjects?;
+    if let Some(kind) = kind {
+        check_observed(section, kind, &limits);
+    }
     Some(Contract {
         name: name.to_owned(),
+        subjects,
         limits,
     })
 }
@@ -157,7 +218,8 @@ fn phases_have_control(section: &Section<'_>, bound: Bound, phases: &Phases) -> 
 }
 
 fn quantity(section: &Section<'_>, key: &str) -> Option<Quantity> {
-    let words = Quantity::ALL.map(|quantity| (quantity.name(), quantity));
+    let all = kinds::quantities().into_iter();
+    let words: Vec<_> = all.map(|quantity| (quantity.name(), quantity)).collect();
     section.choice(key, &words).map(|found| found.value)
 }
 
@@ -240,12 +302,8 @@ fn statistics(section: &Section<'_>, quantity: Quantity, bound: Bound) -> Vec<St
             .filter_map(|text| section.parsed(text, statistic));
         return parsed.map(|found| found.value).collect();
     }
-    let counted = matches!(
-        quantity,
-        Quantity::SamplesLost | Quantity::DeadlineMisses | Quantity::Retrainings
-    );
     vec![match bound {
-        _ if counted => Statistic::Total,
+        _ if quantity.is_summed() => Statistic::Total,
         Bound::AtLeast(_) => Statistic::Minimum,
         Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => Statistic::Maximum,
     }]

@@ -1,10 +1,11 @@
 //! What a variant is expected to show: contracts and their verdicts, loss, transfer and grade.
 
-use laxity_model::verify::contract::Expectation;
+use laxity_model::verify::contract::{Expectation, Subjects};
 use toml::de::DeValue;
 
 use super::contracts::{needs_control, needs_device, needs_periodic};
 use super::diagnostic::alternatives;
+use super::kinds;
 use super::reader::{Section, shortened};
 use super::types::{Expectations, ExpectedGrade, Loss, Outcome, Placing};
 use super::variants::{Scope, having, periodic};
@@ -109,7 +110,7 @@ pub(super) fn contracts(
                     Some(_) if !own => {}
                     Some(missing) => section.findings.error(
                         &text.place,
-                        format!("`{}` limits {missing}, and none takes part", text.value),
+                        format!("`{}` limits {missing}", text.value),
                         "remove the contract here, or let one take part",
                     ),
                 }
@@ -129,16 +130,51 @@ fn missing(
     contract: usize,
     devices: &[(usize, Placing)],
     tasks: &[(usize, Option<Placing>)],
-) -> Option<&'static str> {
+) -> Option<String> {
     let contract = scope.contracts[contract].value.as_ref()?;
-    if needs_device(contract) && devices.is_empty() {
-        return Some("a device");
+    if let Some(missing) = missing_subject(scope, &contract.subjects, devices, tasks) {
+        return Some(missing);
     }
-    if needs_periodic(contract) && periodic(scope, tasks).is_empty() {
-        return Some("the gaps of a periodic task");
+    let what = if needs_device(contract) && devices.is_empty() {
+        "a device"
+    } else if needs_periodic(contract) && periodic(scope, tasks).is_empty() {
+        "the gaps of a periodic task"
+    } else if needs_control(contract) && devices.is_empty() {
+        // A control is not compared with itself.
+        "what a device does to others"
+    } else {
+        return None;
+    };
+    Some(format!("{what}, and none takes part"))
+}
+
+fn missing_subject(
+    scope: &Scope<'_>,
+    subjects: &Subjects,
+    devices: &[(usize, Placing)],
+    tasks: &[(usize, Option<Placing>)],
+) -> Option<String> {
+    let devices = devices.iter().map(|(index, _)| {
+        let name = scope.devices[*index].name.clone();
+        (name, Some(kinds::MODEM))
+    });
+    let tasks = tasks.iter().map(|(index, _)| {
+        let task = &scope.tasks[*index];
+        let kind = task.value.as_ref().map(|task| task.kind.kind());
+        (task.name.clone(), kind)
+    });
+    let mut present = devices.chain(tasks);
+    match subjects {
+        Subjects::All => None,
+        Subjects::Named(wanted) => {
+            let is_there = present.any(|(name, _)| name == *wanted);
+            (!is_there).then(|| format!("`{wanted}`, which takes no part"))
+        }
+        Subjects::Kind(wanted) => {
+            let is_there = present.any(|(_, kind)| kind.is_some_and(|kind| kind == *wanted));
+            (!is_there).then(|| format!("each {}, and none takes part", wanted.name))
+        }
     }
-    // A control is not compared with itself.
-    (needs_control(contract) && devices.is_empty()).then_some("what a device does to others")
 }
 
 const VERDICTS: [(&str, Expectation); 4] = [

@@ -3,7 +3,7 @@
 //! [`parse`] reads and checks a file as a whole: what it returns runs, or every [`Diagnostic`] says file, line, column, cause and remedy.
 //! [`Scenario::resolve`] then makes one length of it plain data for a runner.
 //!
-//! * [`units`]: numbers with their unit.
+//! * [`units`]: numbers with their unit. [`kinds`]: the kinds of components, and what is observed of each.
 //! * `reader`: typed access to the parsed table; `sections`, `contracts`, `variants` with `placing`, `expectations` and `control`: its parts.
 
 use std::ops::Range;
@@ -14,6 +14,7 @@ mod contracts;
 mod control;
 pub(crate) mod diagnostic;
 mod expectations;
+pub mod kinds;
 mod placing;
 pub(crate) mod reader;
 mod resolve;
@@ -97,7 +98,7 @@ fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
     let devices = sections::devices(root, &host, &[("quick", &quick), ("full", &full)]);
     let tasks = sections::tasks(root, &host);
     sections::distinct(root, &devices, &tasks);
-    let contracts = contracts::contracts(root);
+    let contracts = contracts::contracts(root, &devices, &tasks);
     let scope = variants::Scope {
         host: &host,
         devices: &devices,

@@ -156,7 +156,7 @@ fn holder(
         Some(TaskKind::Command { .. }) => return Some(Holder::Command),
         Some(kind) => table.findings.error(
             &name.place,
-            format!("a {} has no placement", kind.name()),
+            format!("a {} has no placement", kind.kind().name),
             format!(
                 "remove `{}` here; its rank stands under [tasks.{0}]",
                 name.value

@@ -1,11 +1,12 @@
 //! What a scenario says, as plain data.
 
-use laxity_model::verify::contract::{Contract, Expectation};
+use laxity_model::verify::contract::{Contract, Expectation, Kind};
 use laxity_model::{
     Enforcer, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service, Span,
 };
 
 use super::diagnostic::Diagnostic;
+use super::kinds;
 use super::units::Load;
 
 /// A scenario file, read and checked. Names are unique within their kind; every reference leads somewhere.
@@ -207,14 +208,14 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// The word for it in a file.
+    /// What is observed of such a task, and the word for it in a file.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub const fn kind(&self) -> Kind {
         match self {
-            Self::Spinner { .. } => "spinner",
-            Self::Periodic { .. } => "periodic",
-            Self::Rogue { .. } => "rogue",
-            Self::Command { .. } => "command",
+            Self::Spinner { .. } => kinds::SPINNER,
+            Self::Periodic { .. } => kinds::PERIODIC,
+            Self::Rogue { .. } => kinds::ROGUE,
+            Self::Command { .. } => kinds::COMMAND,
         }
     }
 }
@@ -265,6 +266,18 @@ impl Placing {
         match self {
             Self::Reserved { request, .. } => Some(request.enforcer),
             _ => None,
+        }
+    }
+
+    /// The priority of the thread in which long work is done; `None` where it is no thread.
+    #[must_use]
+    pub const fn working_priority(&self) -> Option<Priority> {
+        match self {
+            Self::Interrupt | Self::Deferred => None,
+            Self::Thread(priority)
+            | Self::Reserved {
+                before: priority, ..
+            } => Some(*priority),
         }
     }
 

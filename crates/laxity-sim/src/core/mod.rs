@@ -45,11 +45,6 @@ pub(crate) trait Parts: Sized {
 
     /// An activity received so much service.
     fn charge(_own: &mut Self::Own, _service: Service) {}
-
-    /// What the witness saw, and how often it woke.
-    fn observed(&mut self) -> (Vec<Disturbance>, u64) {
-        (Vec::new(), 0)
-    }
 }
 
 /// What a kind of machine does: who has a processor, how waits end. The core calls it when something about that is due.
@@ -200,6 +195,9 @@ pub(crate) struct Core<P: Parts> {
     /// Everybody waits in one queue at most.
     pub(crate) links: Links,
     pub(crate) recorder: Recorder,
+    /// What a witness saw, and how often it woke.
+    pub(crate) disturbances: Vec<Disturbance>,
+    pub(crate) witness_wakeups: u64,
     marks: usize,
     /// What a body did wrong, and whose.
     fault: Option<(u32, Fault)>,
@@ -228,6 +226,8 @@ impl<P: Parts> Core<P> {
             timers: Timers::new(activities.len()),
             links: Links::new(activities.len()),
             recorder: Recorder::new(recording),
+            disturbances: Vec::new(),
+            witness_wakeups: 0,
             marks: program.marks.len(),
             fault: None,
             alive: program.activities.len(),
@@ -298,8 +298,7 @@ impl<P: Parts> Core<P> {
         self.fault.get_or_insert((who, fault));
     }
 
-    fn into_record(mut self, ended_by: RunEnd, own: usize) -> RunRecord {
-        let (disturbances, witness_wakeups) = self.parts.observed();
+    fn into_record(self, ended_by: RunEnd, own: usize) -> RunRecord {
         let activities = self.activities.iter().take(own);
         RunRecord {
             start: self.start,
@@ -309,8 +308,8 @@ impl<P: Parts> Core<P> {
             ports: self.ports.iter().map(|port| port.state.usage()).collect(),
             events: self.recorder.events,
             events_lost: self.recorder.lost,
-            disturbances,
-            witness_wakeups,
+            disturbances: self.disturbances,
+            witness_wakeups: self.witness_wakeups,
             steal: None,
         }
     }

@@ -129,6 +129,7 @@ where
             waiters.push(&mut self.links, who);
         }
         let activity = self.activity_mut(who);
+        debug_assert!(activity.is_ready(), "nobody waits for two things");
         activity.waiting = waiting;
         match activity.class {
             Class::External => return,

@@ -118,8 +118,6 @@ impl Linux {
             seed: self.seed,
             budgets: Timers::new(tasks.len()),
             unassigned: false,
-            disturbances: Vec::new(),
-            witness_wakeups: 0,
         };
         let when = (start, recording);
         Core::new(kernel, program, when, tasks, processors)

@@ -208,7 +208,7 @@ impl System {
         if let Some(disturbance) = witness.late(due, self.now) {
             let args = [due.as_nanos(), self.now.as_nanos()];
             self.record(EventKind::Disturbed, thread, args);
-            self.parts.disturbances.push(disturbance);
+            self.disturbances.push(disturbance);
         }
     }
 
@@ -218,7 +218,7 @@ impl System {
             return;
         };
         let due = self.activity(thread).meant_at;
-        self.parts.witness_wakeups += 1;
+        self.witness_wakeups += 1;
         self.record_late(thread, due, witness);
         let next = witness.next(due, self.now);
         let machine = &self.parts.machine;

@@ -4,7 +4,7 @@ use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
 use laxity_model::policy::Policy;
 use laxity_model::policy::classes::RunQueue;
-use laxity_model::{Disturbance, EventKind, Instant, Refused, Reservation, Service, Span};
+use laxity_model::{EventKind, Instant, Refused, Reservation, Service, Span};
 
 use super::dispatch::Timing;
 use super::draws::Draws;
@@ -64,8 +64,6 @@ pub(crate) struct Kernel {
     pub(super) budgets: Timers,
     /// Who runs by `SCHED_DEADLINE`, and where, is to be decided.
     pub(super) unassigned: bool,
-    pub(super) disturbances: Vec<Disturbance>,
-    pub(super) witness_wakeups: u64,
 }
 
 impl Parts for Kernel {
@@ -98,10 +96,6 @@ impl Parts for Kernel {
         if let Some(server) = &mut own.server {
             server.charge(service);
         }
-    }
-
-    fn observed(&mut self) -> (Vec<Disturbance>, u64) {
-        (std::mem::take(&mut self.disturbances), self.witness_wakeups)
     }
 }
 

@@ -3,11 +3,12 @@
 //!
 //! # What is modelled
 //!
-//! * **Policies**: placements and priorities become policies as on the live host ([`ranks`](laxity_model::enforce::ranks)); one thread an activity.
-//! * **Real-time classes** and the **fair class**: [`RunQueue`](laxity_model::policy::classes::RunQueue), one for each processor. Slices end at the kernel's tick, or when somebody
-//!   wakes.
-//! * **`SCHED_DEADLINE`**: a [`Server`](laxity_model::policy::deadline::Server) for each thread, earliest deadline first over all processors, above every other class. That a budget
-//!   is used up is noticed at the tick; where the measured overrun is far below a tick, by a timer that is as late as was measured.
+//! * **Placements and priorities** are scheduled as on the live host ([`ranks`](laxity_model::enforce::ranks)), one thread an activity.
+//! * **Real-time classes** and the **fair class**: a [run queue](laxity_model::policy::classes) for each processor. Slices end at the
+//!   kernel's tick, or when somebody wakes.
+//! * **`SCHED_DEADLINE`**: a [server](laxity_model::policy::deadline) for each thread, earliest deadline first over all processors, above
+//!   every other class. That a budget is used up is noticed at the tick; where the measured overrun is far below a tick, by a timer that
+//!   is as late as was measured.
 //! * **The dispatcher** of time slots: a FIFO-98 thread on the slots' processor, with the timing that the live one would have calibrated: it
 //!   wakes early, spins, lets go, and prolongs slots of which others have taken some.
 //! * **The witness**, if there is one: it takes its moment each period, and records when it is late.

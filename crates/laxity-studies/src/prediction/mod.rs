@@ -174,7 +174,7 @@ fn measure(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Vec<Accou
     let made = live::run(resolved, progress)?;
     let mut accounts = vec![Account::default(); resolved.variants.len()];
     for run in &made.runs {
-        accounts[run.planned.variant].add(&run.record, &run.probes, &run.seen);
+        accounts[run.planned.variant].add(&run.record, &run.probes, &run.observations);
     }
     Ok(accounts)
 }
@@ -217,7 +217,7 @@ fn predict_one(
     let wrong = |error| RunError::of(error, variant);
     let processors = resolved.host.processors;
     let mut composed = compose(variant, processors, &resolved.run, spec).map_err(wrong)?;
-    if let Some(modem) = &composed.probes.modem {
+    if let Some(modem) = composed.probes.modem() {
         recharge::recharge(&mut composed.program, modem, here.calls, seed);
     }
     let mut twin = Twin::linux(here.machine, seed)

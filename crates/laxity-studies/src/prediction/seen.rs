@@ -4,8 +4,8 @@ use laxity_model::base::histogram::Histogram;
 use laxity_model::verify::contract::Quantity;
 use laxity_model::{RunRecord, Service};
 
-use laxity_lab::runner::compose::Probes;
-use laxity_lab::runner::observe::{Seen, observe};
+use laxity_lab::observe::{Observation, Probes, observe};
+use laxity_lab::scenario::kinds::{MODEM, PROCESSING_TIME, SAMPLES_PENDING};
 
 /// One program, all its runs together; what overlaps a disturbance is left out.
 #[derive(Clone, Debug, Default)]
@@ -37,12 +37,16 @@ struct Used {
 
 impl Account {
     /// Adds a run whose events have been read already.
-    pub(super) fn add(&mut self, record: &RunRecord, probes: &Probes, seen: &Seen) {
-        let undisturbed = |quantity| seen.observations.whole(quantity).undisturbed;
-        self.gaps.merge(&undisturbed(Quantity::WakeupGap));
-        self.responses.merge(&undisturbed(Quantity::ResponseTime));
-        self.pending.merge(&undisturbed(Quantity::SamplesPending));
-        self.calls.merge(&seen.undisturbed_processing);
+    pub(super) fn add(&mut self, record: &RunRecord, probes: &Probes, seen: &[Observation]) {
+        for observation in seen {
+            let undisturbed = |quantity| observation.quantities.whole(quantity).undisturbed;
+            self.gaps.merge(&undisturbed(Quantity::WAKEUP_GAP));
+            if observation.subject.kind == MODEM {
+                self.responses.merge(&undisturbed(Quantity::RESPONSE_TIME));
+                self.pending.merge(&undisturbed(SAMPLES_PENDING));
+                self.calls.merge(&undisturbed(PROCESSING_TIME));
+            }
+        }
         self.length_ns += (record.end - record.start).as_nanos();
         let add = |used: &mut Option<Used>, who: Option<laxity_model::ActivityId>| {
             if let Some(usage) = who.and_then(|who| record.usage.get(who.index())) {
@@ -51,9 +55,12 @@ impl Account {
                 used.switches += usage.voluntary_switches + usage.involuntary_switches;
             }
         };
-        let modem = probes.modem.as_ref().map(|modem| modem.driver);
+        let modem = probes.modem().map(|modem| modem.driver);
         add(&mut self.modem, modem);
-        add(&mut self.callback, probes.cothread.map(|(who, _)| who));
+        add(
+            &mut self.callback,
+            probes.cothread().map(|task| task.activity),
+        );
         for usage in &record.usage {
             self.preemptions += usage.involuntary_switches;
             self.service += usage.service;

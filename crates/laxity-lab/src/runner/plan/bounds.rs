@@ -59,6 +59,9 @@ pub(super) fn of(
                     "how long things take on this machine is not known before they are measured"
                         .into(),
                 );
+            } else if variant.devices.len() > 1 {
+                line.no_bound =
+                    Some("the phases of several calls are not analysed together".into());
             } else {
                 analyst.bound(&subject, &mut line)?;
             }

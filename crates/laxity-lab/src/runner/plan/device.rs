@@ -97,9 +97,11 @@ pub struct Proposal {
 
 /// The line of a variant whose modem is reserved.
 pub(super) fn of(ready: &Ready, supply: &Supply) -> Result<Option<DevicePlan>, Overflow> {
-    let (Some(modem), Some(device)) = (&ready.probes.modem, connected()) else {
+    let mut modems = ready.probes.modems();
+    let (Some(modem), None, Some(device)) = (modems.next(), modems.next(), connected()) else {
         return Ok(None);
     };
+    let modem = &modem.installed;
     let admission = ready.admission();
     let driver = &admission.program.activities[modem.driver.index()];
     let Some(request) = driver.reservation else {

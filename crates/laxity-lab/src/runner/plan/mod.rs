@@ -25,7 +25,7 @@ use laxity_model::admission::{Admission, Denial, Prediction, Supply};
 use laxity_model::analysis::Overflow;
 use serde::Serialize;
 
-use super::admit::{Ready, ready};
+use super::admit::{FurtherReceivers, Ready, ready};
 use super::schedule::{PlannedRun, schedule};
 use super::{On, Progress, RunError, live, twin};
 use crate::plan::FILE_VERSION;
@@ -71,7 +71,7 @@ pub struct VariantPlan {
     pub activities: Vec<ActivityPlan>,
     /// The activity that is closest to its deadline or furthest behind it, and who takes most of its time.
     pub bottleneck: Option<String>,
-    /// Whether the modem's reservation serves it, if it has one; see [`Depth::Bounded`].
+    /// Whether the only modem's reservation serves it, if it has one; see [`Depth::Bounded`].
     pub device: Option<DevicePlan>,
 }
 
@@ -176,7 +176,12 @@ pub fn plan(
     for run in first {
         // What a run is ahead of is admitted alike, and takes its time.
         let start = if observed { run.start } else { Start::OnHook };
-        let ready = ready(resolved, PlannedRun { start, ..run }, 0, &supply)?;
+        let ready = ready(
+            resolved,
+            PlannedRun { start, ..run },
+            &FurtherReceivers::new(),
+            &supply,
+        )?;
         let variant = &resolved.variants[run.variant];
         let mut plan = variant_plan(variant, ready.admission());
         if depth >= Depth::Bounded {

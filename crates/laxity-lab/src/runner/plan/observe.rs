@@ -1,17 +1,18 @@
 //! How long everything took in the twin, to stand beside its bound.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use laxity_devices::modem::{Installed, Phase};
+use laxity_devices::modem::{Marks, Phase};
 use laxity_model::{ActivityId, Event, EventKind, Host, Instant, Mark, RunRecord, Span};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::modes::{ANSWER, mode_of};
 use super::{Ready, VariantPlan};
-use crate::runner::compose::Probes;
+use crate::observe::Probes;
 use crate::runner::{Progress, RunError, twin};
 use crate::scenario::Resolved;
+use crate::scenario::kinds::ROGUE;
 
 /// The longest response and how many there were, by activity and mode of the driver.
 type Seen = BTreeMap<(ActivityId, Option<&'static str>), (Span, u64)>;
@@ -76,39 +77,61 @@ fn fill(variant: &mut VariantPlan, seen: &Names) {
     }
 }
 
-/// Reads a run's events once, in their order.
-struct Reader<'a> {
-    probes: &'a Probes,
-    seen: Seen,
-    /// Since when each activity is at work on what it was last asked for.
-    asked: BTreeMap<ActivityId, Instant>,
+/// What a modem's driver is at.
+struct Call {
+    marks: Marks,
     phase: Phase,
-    /// The driver's call at hand, from when its interrupt was raised.
+    /// The call at hand, from when its interrupt was raised.
     raised: Option<Instant>,
-    /// The driver's last call, whose mode is known when the next event shows whether a phase ended with it.
+    /// The last call, whose mode is known when the next event shows whether a phase ended with it.
     last: Option<(Phase, Span)>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(probes: &'a Probes) -> Self {
+/// Reads a run's events once, in their order.
+struct Reader {
+    seen: Seen,
+    /// Since when each activity is at work on what it was last asked for.
+    asked: BTreeMap<ActivityId, Instant>,
+    /// The drivers.
+    calls: BTreeMap<ActivityId, Call>,
+    /// The periodic tasks, with the mark of their jobs.
+    periodic: BTreeMap<ActivityId, Mark>,
+    rogues: BTreeSet<ActivityId>,
+}
+
+impl Reader {
+    fn new(probes: &Probes) -> Self {
+        let calls = probes.modems().map(|modem| {
+            let call = Call {
+                marks: modem.installed.marks,
+                phase: Phase::OnHook,
+                raised: None,
+                last: None,
+            };
+            (modem.installed.driver, call)
+        });
+        let rogues = probes.0.iter().filter(|probe| probe.subject.kind == ROGUE);
         Self {
-            probes,
             seen: Seen::new(),
             asked: BTreeMap::new(),
-            phase: Phase::OnHook,
-            raised: None,
-            last: None,
+            calls: calls.collect(),
+            periodic: probes.periodic().map(|t| (t.activity, t.runs)).collect(),
+            rogues: rogues.flat_map(|probe| probe.activities.clone()).collect(),
         }
     }
 
     fn read(mut self, record: &RunRecord) -> Seen {
         for event in &record.events {
-            if self.phase == Phase::Ended {
+            let is_over = |call: &Call| call.phase == Phase::Ended;
+            if !self.calls.is_empty() && self.calls.values().all(is_over) {
                 break;
             }
             self.take(event);
         }
-        self.settle(None);
+        let drivers: Vec<ActivityId> = self.calls.keys().copied().collect();
+        for driver in drivers {
+            self.settle(driver, None);
+        }
         self.seen
     }
 
@@ -119,30 +142,16 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, event: &Event) {
-        let driver = self.probes.modem.as_ref().map(|modem| modem.driver);
         let told = Instant::from_nanos(event.args[0]);
+        let is_driver = self.calls.contains_key(&event.activity);
         match event.kind {
-            EventKind::Mark(mark) => {
-                if let Some(modem) = self
-                    .probes
-                    .modem
-                    .as_ref()
-                    .filter(|modem| modem.driver == event.activity)
-                {
-                    self.driver_mark(modem, mark, event);
-                } else if self
-                    .probes
-                    .cothread
-                    .is_some_and(|(id, runs)| (id, runs) == (event.activity, mark))
-                {
-                    self.asked.insert(event.activity, told);
-                }
-            }
-            _ if driver == Some(event.activity) => {}
-            EventKind::InterruptEnter | EventKind::DeferredEnter => {
+            EventKind::Mark(mark) if is_driver => self.driver_mark(mark, event),
+            EventKind::Mark(mark) if self.periodic.get(&event.activity) != Some(&mark) => {}
+            _ if is_driver => {}
+            EventKind::Mark(_) | EventKind::InterruptEnter | EventKind::DeferredEnter => {
                 self.asked.insert(event.activity, told);
             }
-            EventKind::Wake if self.probes.rogue == Some(event.activity) => {
+            EventKind::Wake if self.rogues.contains(&event.activity) => {
                 self.complete(event);
                 self.asked.insert(event.activity, told);
             }
@@ -159,34 +168,40 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn driver_mark(&mut self, modem: &Installed, mark: Mark, event: &Event) {
-        if mark == modem.marks.phase {
+    fn driver_mark(&mut self, mark: Mark, event: &Event) {
+        let driver = event.activity;
+        let Some(call) = self.calls.get_mut(&driver) else {
+            return;
+        };
+        if mark == call.marks.phase {
             let place = usize::try_from(event.args[0]).unwrap_or(usize::MAX);
             if let Some(phase) = Phase::ALL.get(place) {
-                self.settle(Some(*phase));
-                self.phase = *phase;
+                call.phase = *phase;
+                self.settle(driver, Some(*phase));
             }
-        } else if mark == modem.marks.call_begin {
-            self.settle(None);
-            self.raised = Some(Instant::from_nanos(event.args[1]));
-        } else if mark == modem.marks.call_end
-            && let Some(raised) = self.raised.take()
+        } else if mark == call.marks.call_begin {
+            call.raised = Some(Instant::from_nanos(event.args[1]));
+            self.settle(driver, None);
+        } else if mark == call.marks.call_end
+            && let Some(raised) = call.raised.take()
         {
-            self.last = Some((self.phase, event.at.saturating_since(raised)));
+            call.last = Some((call.phase, event.at.saturating_since(raised)));
         }
     }
 
     /// The last call belongs to its phase, or is the one that recognised the answer.
-    fn settle(&mut self, next: Option<Phase>) {
-        let Some((phase, took)) = self.last.take() else {
+    fn settle(&mut self, driver: ActivityId, next: Option<Phase>) {
+        let Some((phase, took)) = self
+            .calls
+            .get_mut(&driver)
+            .and_then(|call| call.last.take())
+        else {
             return;
         };
         let mode = match (phase, next) {
             (Phase::Dialing, Some(Phase::Training)) => Some(ANSWER),
             _ => mode_of(phase),
         };
-        if let Some(modem) = &self.probes.modem {
-            self.note(modem.driver, mode, took);
-        }
+        self.note(driver, mode, took);
     }
 }

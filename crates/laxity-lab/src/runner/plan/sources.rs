@@ -1,6 +1,6 @@
 //! Everything that takes a processor's time in a variant, the most urgent first in the twin's order.
 
-use laxity_devices::modem::{Costs, Phase};
+use laxity_devices::modem::{Costs, Installed, Phase};
 use laxity_model::analysis::Task;
 use laxity_model::{ActivityId, Outside, Placement, Priority, Service, Span};
 
@@ -129,13 +129,20 @@ impl Stage<'_> {
     }
 
     fn modem(&self, modes: &[Mode], stance: Stance, sources: &mut Vec<Source>) {
-        let (Some(modem), Some(device)) = (&self.ready.probes.modem, self.variant.devices.first())
-        else {
-            return;
-        };
-        if device.processor.0 != self.processor {
-            return;
+        let modems = self.ready.probes.modems().zip(&self.variant.devices);
+        for (modem, device) in modems.filter(|(_, device)| device.processor.0 == self.processor) {
+            self.one_modem(&modem.installed, device.placing, modes, stance, sources);
         }
+    }
+
+    fn one_modem(
+        &self,
+        modem: &Installed,
+        placing: Placing,
+        modes: &[Mode],
+        stance: Stance,
+        sources: &mut Vec<Source>,
+    ) {
         let demand = &self.ready.admission().program.activities;
         let rank = |activity: ActivityId| match demand[activity.index()].placement {
             Placement::Interrupt(level) => INTERRUPTS + u16::from(level.0),
@@ -173,7 +180,7 @@ impl Stage<'_> {
                 Stance::Reserved => slot_rank(machine),
                 Stance::Before => rank(modem.driver),
             };
-            let cost = self.call_cost(device.placing, mode, modes);
+            let cost = self.call_cost(placing, mode, modes);
             if let Some(work) = jobs(cost, mode.cost, period) {
                 sources.push(Source {
                     mode: Some(mode.name),

@@ -133,29 +133,17 @@ impl Bands {
         self.levels.highest().max(running)
     }
 
-    /// Whether the thread competes here: it is ready or running.
-    #[must_use]
-    pub fn contains(&self, thread: u32) -> bool {
-        self.threads[thread as usize].place != Place::Away
-    }
-
     /// Changes a thread's own priority: a boost it has is lost, it has a full quantum, and if it competes it goes to the tail of its
     /// new level.
     pub fn set_priority(&mut self, thread: u32, priority: Priority, now: Instant) {
-        self.settle(now);
+        let competes = self.threads[thread as usize].place != Place::Away;
+        self.leave(thread, now);
         let quantum = self.config.quantum;
         let entry = &mut self.threads[thread as usize];
-        let place = entry.place;
-        match place {
-            Place::Away => {}
-            Place::Running => self.running = None,
-            Place::Ready => self.levels.remove(entry.level, thread),
-        }
         entry.base = priority.level();
         entry.level = priority.level();
-        entry.rescued = false;
         entry.left = quantum;
-        if place != Place::Away {
+        if competes {
             self.enqueue_last(thread, now);
         }
     }

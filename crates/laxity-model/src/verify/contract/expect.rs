@@ -1,8 +1,6 @@
 //! What is expected of a verdict: a demonstration of failure succeeds when it fails as expected.
 
-use alloc::string::{String, ToString};
 use core::fmt;
-use core::str::FromStr;
 
 use super::{Outcome, Verdict};
 
@@ -18,25 +16,6 @@ pub enum Expectation {
     Inconclusive,
     /// Nothing in particular.
     Any,
-}
-
-/// A word that is no expectation.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is nothing to expect of a verdict: `met`, `violated`, `inconclusive` and `any` are")]
-pub struct UnknownExpectation(pub String);
-
-impl FromStr for Expectation {
-    type Err = UnknownExpectation;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Ok(match word {
-            "met" => Self::Met,
-            "violated" => Self::Violated,
-            "inconclusive" => Self::Inconclusive,
-            "any" => Self::Any,
-            _ => return Err(UnknownExpectation(word.to_string())),
-        })
-    }
 }
 
 impl fmt::Display for Expectation {

@@ -19,8 +19,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::{
-    Absence, Bound, Contract, Limit, Observations, Observed, Phase, Phases, Quantity, Reason,
-    Severity, Statistic,
+    Absence, Bound, Cause, Contract, Limit, Observations, Observed, Phase, Phases, Quantity,
+    Reason, Severity, Statistic, Subject, Subjects,
 };
 use crate::Grade;
 use crate::base::histogram::Histogram;
@@ -28,14 +28,25 @@ use crate::base::histogram::Histogram;
 /// More than this share of a run disturbed, in parts per million, leaves a verdict inconclusive.
 pub const DISTURBED_LIMIT_PPM: u32 = 10_000;
 
-/// What a judgement must know of a run besides what was measured.
+/// What a judgement must know of all runs together, besides what was measured.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RunFacts {
     /// Events that did not fit the ring.
     pub events_lost: u64,
     /// The share of the witness's wake-ups that were late, in parts per million.
     pub disturbed_ppm: u32,
-    /// Who holds a reservation, and how firmly.
+}
+
+/// All that is known of one component.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Evidence {
+    /// The component.
+    pub subject: Subject,
+    /// What was seen of it, by run.
+    pub runs: Vec<Observations>,
+    /// The same of the control runs, with which [`Bound::AtMostTimesControl`] compares.
+    pub control: Vec<Observations>,
+    /// The reservations that it was granted, and how firmly each is held.
     pub grades: Vec<(String, Grade)>,
 }
 
@@ -69,37 +80,29 @@ pub struct Verdict {
     pub reasons: Vec<Reason>,
 }
 
-/// Judges the runs of one program by a contract; `control` are the runs that [`Bound::AtMostTimesControl`] compares with. See the
-/// module for the rules; `facts` are those of all runs together.
+/// Judges the runs of one program by a contract: each component that the contract is about by itself. See the module for the rules;
+/// `facts` are those of all runs together.
 ///
 /// Absolute bounds are judged on all runs taken as one. A bound relative to a control is judged on medians: the median over the runs
 /// of each run's statistic against the median over the control runs, so that one bad run of either side decides nothing.
 #[must_use]
-pub fn judge(
-    contract: &Contract,
-    runs: &[Observations],
-    control: &[Observations],
-    facts: &RunFacts,
-) -> Verdict {
-    let evidence = Evidence { runs, control };
+pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict {
+    let court = Court { contract, all };
     let mut reasons = Vec::new();
     for limit in &contract.limits {
-        evidence.judge_limit(limit, &mut reasons);
+        court.judge_limit(limit, &mut reasons);
     }
+    let of_the_run = |cause| Reason {
+        subject: None,
+        cause,
+    };
     if facts.events_lost > 0 {
-        reasons.push(Reason::EventsLost(facts.events_lost));
+        reasons.push(of_the_run(Cause::EventsLost(facts.events_lost)));
     }
-    if facts.disturbed_ppm > DISTURBED_LIMIT_PPM && !evidence.holds_of_everything(contract) {
-        reasons.push(Reason::Disturbed(facts.disturbed_ppm));
+    if facts.disturbed_ppm > DISTURBED_LIMIT_PPM && !court.holds_of_everything() {
+        reasons.push(of_the_run(Cause::Disturbed(facts.disturbed_ppm)));
     }
-    for (holder, grade) in &facts.grades {
-        if let Grade::Unenforced { reason } = grade {
-            reasons.push(Reason::Unenforced {
-                holder: holder.clone(),
-                reason: reason.clone(),
-            });
-        }
-    }
+    court.judge_grades(&mut reasons);
     let has = |outcome| {
         reasons
             .iter()
@@ -117,17 +120,88 @@ pub fn judge(
     Verdict { result, reasons }
 }
 
-/// What limits are judged by.
-struct Evidence<'a> {
-    runs: &'a [Observations],
-    control: &'a [Observations],
+/// A contract before the evidence of all components.
+struct Court<'a> {
+    contract: &'a Contract,
+    all: &'a [Evidence],
 }
 
-impl Evidence<'_> {
-    fn judge_limit(&self, limit: &Limit, reasons: &mut Vec<Reason>) {
-        for phase in self.phases_to_judge(limit) {
-            reasons.extend(self.judge_in_phase(limit, phase));
+impl Court<'_> {
+    /// The components that the contract is about.
+    fn concerned(&self) -> impl Iterator<Item = &Evidence> + Clone {
+        let subjects = &self.contract.subjects;
+        let all = self.all.iter();
+        all.filter(move |evidence| subjects.include(&evidence.subject))
+    }
+
+    /// Those of them that show the limit's quantity; if none does, those that show what may stand in for it.
+    fn subjects_of(&self, limit: &Limit) -> Vec<&Evidence> {
+        let showing = |quantity| {
+            let concerned = self.concerned();
+            concerned.filter(move |evidence| evidence.shows(quantity))
+        };
+        match limit.absence {
+            Absence::HoldsIfSeen(witness) if showing(limit.quantity).next().is_none() => {
+                showing(witness).collect()
+            }
+            _ => showing(limit.quantity).collect(),
         }
+    }
+
+    fn judge_limit(&self, limit: &Limit, reasons: &mut Vec<Reason>) {
+        let subjects = self.subjects_of(limit);
+        if subjects.is_empty() && limit.severity == Severity::Required {
+            let (quantity, phase) = (limit.quantity, None);
+            reasons.push(Reason {
+                subject: None,
+                cause: Cause::NotObserved { quantity, phase },
+            });
+        }
+        let is_named = subjects.len() > 1 || self.contract.subjects != Subjects::All;
+        for evidence in subjects {
+            for phase in evidence.phases_to_judge(limit) {
+                let cause = evidence.judge_in_phase(limit, phase, self.all);
+                reasons.extend(cause.map(|cause| Reason {
+                    subject: is_named.then(|| evidence.subject.name.clone()),
+                    cause,
+                }));
+            }
+        }
+    }
+
+    /// A reservation that is not enforced was not granted.
+    fn judge_grades(&self, reasons: &mut Vec<Reason>) {
+        let holders = self.concerned().filter(|holder| !holder.grades.is_empty());
+        let is_named = holders.clone().count() > 1;
+        for evidence in holders {
+            for (holder, grade) in &evidence.grades {
+                if let Grade::Unenforced { reason } = grade {
+                    reasons.push(Reason {
+                        subject: is_named.then(|| evidence.subject.name.clone()),
+                        cause: Cause::Unenforced {
+                            holder: holder.clone(),
+                            reason: reason.clone(),
+                        },
+                    });
+                }
+            }
+        }
+    }
+
+    /// Whether every required limit holds of all values, those included that overlap a disturbance.
+    fn holds_of_everything(&self) -> bool {
+        let limits = self.contract.limits.iter();
+        let mut required = limits.filter(|limit| limit.severity == Severity::Required);
+        required.all(|limit| {
+            let subjects = self.subjects_of(limit);
+            subjects.iter().all(|evidence| evidence.all_holds(limit))
+        })
+    }
+}
+
+impl Evidence {
+    fn shows(&self, quantity: Quantity) -> bool {
+        self.subject.kind.quantities.contains(&quantity)
     }
 
     /// The phases in which a limit is judged; `None` for the whole run.
@@ -145,20 +219,16 @@ impl Evidence<'_> {
         }
     }
 
-    /// Whether every required limit holds of all values, those included that overlap a disturbance.
-    fn holds_of_everything(&self, contract: &Contract) -> bool {
-        let required = |limit: &&Limit| limit.severity == Severity::Required;
-        contract.limits.iter().filter(required).all(|limit| {
-            let bound_value = match limit.bound {
-                Bound::AtMost(value) | Bound::AtLeast(value) => value,
-                Bound::AtMostTimesControl { .. } => return false,
-            };
-            self.phases_to_judge(limit).iter().all(|phase| {
-                let all = together(self.runs, limit.quantity, phase.as_ref()).raw();
-                // Where nothing was seen, other reasons say so.
-                let value = limit.value_of(&all);
-                value.is_none_or(|value| limit.holds(value, bound_value))
-            })
+    fn all_holds(&self, limit: &Limit) -> bool {
+        let bound_value = match limit.bound {
+            Bound::AtMost(value) | Bound::AtLeast(value) => value,
+            Bound::AtMostTimesControl { .. } => return false,
+        };
+        self.phases_to_judge(limit).iter().all(|phase| {
+            let all = self.together(limit.quantity, phase.as_ref()).raw();
+            // Where nothing was seen, other reasons say so.
+            let value = limit.value_of(&all);
+            value.is_none_or(|value| limit.holds(value, bound_value))
         })
     }
 
@@ -169,30 +239,30 @@ impl Evidence<'_> {
         phases.into_iter().cloned().map(Some).collect()
     }
 
-    fn judge_in_phase(&self, limit: &Limit, phase: Option<Phase>) -> Option<Reason> {
+    fn judge_in_phase(&self, limit: &Limit, phase: Option<Phase>, all: &[Self]) -> Option<Cause> {
         let (quantity, statistic) = (limit.quantity, limit.statistic);
         let required = limit.severity == Severity::Required;
-        let observed = together(self.runs, quantity, phase.as_ref());
+        let observed = self.together(quantity, phase.as_ref());
         let judged = match limit.bound {
-            Bound::AtMostTimesControl { .. } => median(self.runs, limit, phase.as_ref()),
+            Bound::AtMostTimesControl { .. } => median(&self.runs, limit, phase.as_ref()),
             Bound::AtMost(_) | Bound::AtLeast(_) => limit.value_of(&observed.undisturbed),
         };
         let Some(measured) = judged else {
-            let decides = required && !self.holds_unseen(limit, &observed, phase.as_ref());
-            return decides.then_some(Reason::NotObserved { quantity, phase });
+            let decides = required && !self.holds_unseen(limit, &observed, phase.as_ref(), all);
+            return decides.then_some(Cause::NotObserved { quantity, phase });
         };
         let bound_value = match limit.bound {
             Bound::AtMost(value) | Bound::AtLeast(value) => value,
             Bound::AtMostTimesControl { ratio_ppm } => {
-                let Some(value) = median(self.control, limit, phase.as_ref()) else {
-                    return required.then_some(Reason::NoControl { quantity, phase });
+                let Some(value) = median(&self.control, limit, phase.as_ref()) else {
+                    return required.then_some(Cause::NoControl { quantity, phase });
                 };
                 let bound = u128::from(value) * u128::from(ratio_ppm) / 1_000_000;
                 u64::try_from(bound).unwrap_or(u64::MAX)
             }
         };
         if !limit.holds(measured, bound_value) {
-            return Some(Reason::Exceeded {
+            return Some(Cause::Exceeded {
                 quantity,
                 statistic,
                 phase,
@@ -203,7 +273,7 @@ impl Evidence<'_> {
             });
         }
         let measured = limit.value_of(&observed.disturbed)?;
-        (!limit.holds(measured, bound_value)).then_some(Reason::DisturbedExceeded {
+        (!limit.holds(measured, bound_value)).then_some(Cause::DisturbedExceeded {
             quantity,
             statistic,
             phase,
@@ -211,15 +281,38 @@ impl Evidence<'_> {
         })
     }
 
-    /// Whether there was nothing to see although somebody looked.
-    fn holds_unseen(&self, limit: &Limit, observed: &Observed, phase: Option<&Phase>) -> bool {
+    /// Whether there was nothing to see although somebody looked: at this component, or, where it does not show what tells that, at any.
+    fn holds_unseen(
+        &self,
+        limit: &Limit,
+        observed: &Observed,
+        phase: Option<&Phase>,
+        all: &[Self],
+    ) -> bool {
         match limit.absence {
             Absence::Inconclusive => false,
             Absence::HoldsIfSeen(witness) => {
-                let looked = together(self.runs, witness, phase);
-                observed.disturbed.is_empty() && !looked.undisturbed.is_empty()
+                let seen = |evidence: &Self| {
+                    let looked = evidence.together(witness, phase);
+                    !looked.undisturbed.is_empty()
+                };
+                let looked = if self.shows(witness) {
+                    seen(self)
+                } else {
+                    all.iter().any(seen)
+                };
+                observed.disturbed.is_empty() && looked
             }
         }
+    }
+
+    /// What all runs saw of a quantity in a phase, or in the whole of each.
+    fn together(&self, quantity: Quantity, phase: Option<&Phase>) -> Observed {
+        let mut all = Observed::default();
+        for run in &self.runs {
+            all.merge(&select(run, quantity, phase));
+        }
+        all
     }
 }
 
@@ -258,15 +351,6 @@ fn select(run: &Observations, quantity: Quantity, phase: Option<&Phase>) -> Obse
         Some(phase) => run.get(quantity, phase).cloned().unwrap_or_default(),
         None => run.whole(quantity),
     }
-}
-
-/// What all runs saw of it.
-fn together(runs: &[Observations], quantity: Quantity, phase: Option<&Phase>) -> Observed {
-    let mut all = Observed::default();
-    for run in runs {
-        all.merge(&select(run, quantity, phase));
-    }
-    all
 }
 
 /// The median over the runs of the limited statistic, undisturbed; of an even number the upper of the middle two.

@@ -1,8 +1,8 @@
 //! Timeliness contracts: what "on time" means for a program, stated as limits, so that it can be part of what "correct" means
 //! (Jones, Saroiu §8.1: systematic verification of timing is the only viable way).
 //!
-//! * [`Contract`], [`Limit`]: what is promised. [`pc99`] is built in.
-//! * [`Observations`]: what was seen, per quantity and phase, the undisturbed apart from the disturbed.
+//! * [`Contract`], [`Limit`]: what is promised, and by which components. [`pc99`] is built in.
+//! * [`Subject`]: a component; [`Observations`]: what was seen of it, per quantity and phase, the undisturbed apart from the disturbed.
 //! * [`judge`]: met, violated or inconclusive, with reasons.
 
 mod expect;
@@ -11,18 +11,20 @@ mod observe;
 mod pc99;
 mod quantity;
 mod reason;
+mod subject;
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-pub use expect::{Expectation, UnknownExpectation, as_expected};
-pub use judge::{DISTURBED_LIMIT_PPM, Outcome, RunFacts, Verdict, judge};
+pub use expect::{Expectation, as_expected};
+pub use judge::{DISTURBED_LIMIT_PPM, Evidence, Outcome, RunFacts, Verdict, judge};
 pub use observe::{Observations, Observed};
 pub use pc99::pc99;
-pub use quantity::{Quantity, Unit, UnknownQuantity};
-pub use reason::Reason;
+pub use quantity::{Quantity, Unit};
+pub use reason::{Cause, Reason};
+pub use subject::{Kind, Subject, Subjects};
 
 /// A stretch of a run in which the device is in one state, by name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -207,6 +209,8 @@ impl Limit {
 pub struct Contract {
     /// Its name, for reports.
     pub name: String,
+    /// Whom it is about; each of them is judged by itself.
+    pub subjects: Subjects,
     /// All of which must hold.
     pub limits: Vec<Limit>,
 }

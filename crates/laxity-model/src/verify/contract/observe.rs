@@ -55,11 +55,6 @@ impl Observations {
         }
     }
 
-    /// The set of a quantity in a phase, made if there is none: to fill it value by value.
-    pub fn entry(&mut self, quantity: Quantity, phase: &Phase) -> &mut Observed {
-        self.sets.entry((quantity, phase.clone())).or_default()
-    }
-
     /// What was seen of a quantity in a phase.
     #[must_use]
     pub fn get(&self, quantity: Quantity, phase: &Phase) -> Option<&Observed> {
@@ -80,19 +75,5 @@ impl Observations {
     pub fn phases(&self, quantity: Quantity) -> impl Iterator<Item = (&Phase, &Observed)> {
         let sets = self.sets.iter().filter(move |((q, _), _)| *q == quantity);
         sets.map(|((_, phase), observed)| (phase, observed))
-    }
-
-    /// Everything, by quantity and phase.
-    pub fn iter(&self) -> impl Iterator<Item = (Quantity, &Phase, &Observed)> {
-        self.sets
-            .iter()
-            .map(|((quantity, phase), observed)| (*quantity, phase, observed))
-    }
-
-    /// Adds all that was seen in another run, or by another part of the same.
-    pub fn merge(&mut self, other: &Self) {
-        for ((quantity, phase), observed) in &other.sets {
-            self.entry(*quantity, phase).merge(observed);
-        }
     }
 }

@@ -4,7 +4,7 @@ use alloc::vec;
 
 use super::Bound::{AtLeast, AtMost};
 use super::Statistic::{Maximum, Minimum};
-use super::{Contract, Limit, Phase, Phases, Quantity};
+use super::{Contract, Limit, Phase, Phases, Quantity, Subjects};
 
 /// The timing limits of *PC 99 System Design Guide*, chapter 19, "Modems" (Intel, Microsoft, 1998), as quoted by Jones, Saroiu,
 /// *Predictability Requirements of a Soft Modem*, SIGMETRICS 2001:
@@ -19,14 +19,15 @@ pub fn pc99() -> Contract {
     let off_hook = || Phases::Only(vec![Phase::DIALING, Phase::TRAINING, Phase::CONNECTED]);
     Contract {
         name: "pc99".into(),
+        subjects: Subjects::All,
         limits: vec![
-            Limit::new(Quantity::InterruptTime, Maximum, AtMost(100_000)).during(Phases::Each),
-            Limit::new(Quantity::DeferredTime, Maximum, AtMost(500_000))
+            Limit::new(Quantity::INTERRUPT_TIME, Maximum, AtMost(100_000)).during(Phases::Each),
+            Limit::new(Quantity::DEFERRED_TIME, Maximum, AtMost(500_000))
                 .during(Phases::Each)
-                .holds_unseen_with(Quantity::InterruptTime),
-            Limit::new(Quantity::InterruptPeriod, Minimum, AtLeast(3_000_000)).during(off_hook()),
-            Limit::new(Quantity::InterruptPeriod, Maximum, AtMost(16_000_000)).during(off_hook()),
-            Limit::new(Quantity::ThreadPriority, Minimum, AtLeast(28))
+                .holds_unseen_with(Quantity::INTERRUPT_TIME),
+            Limit::new(Quantity::INTERRUPT_PERIOD, Minimum, AtLeast(3_000_000)).during(off_hook()),
+            Limit::new(Quantity::INTERRUPT_PERIOD, Maximum, AtMost(16_000_000)).during(off_hook()),
+            Limit::new(Quantity::THREAD_PRIORITY, Minimum, AtLeast(28))
                 .during(Phases::Each)
                 .advisory(),
         ],

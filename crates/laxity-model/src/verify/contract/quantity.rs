@@ -1,44 +1,20 @@
 //! What a contract can limit.
 
 use core::fmt;
-use core::str::FromStr;
-
-use alloc::string::{String, ToString};
 
 use crate::Span;
 
-/// A measured quantity.
+/// A measured quantity: its name and its unit. What is measured of a component is for its [`Kind`](super::Kind) to say; those that
+/// several kinds share, or that [`pc99`](super::pc99()) limits, stand here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Quantity {
-    /// From entry to return of an interrupt handler: the time it keeps others of its level out.
-    InterruptTime,
-    /// The time that all deferred calls queued at an instant take together until the queue is empty.
-    DeferredTime,
-    /// From one interrupt of the device to its next. An interval in which the device changed its rate or its phase belongs to
-    /// neither phase and is not observed.
-    InterruptPeriod,
-    /// How late a thread runs after the instant it was to wake.
-    WakeupLatency,
-    /// From one periodic wake-up to the next.
-    WakeupGap,
-    /// From the release of a job to its end.
-    ResponseTime,
-    /// The longest time a runnable holder of a reservation was without service.
-    ServiceGap,
-    /// Samples left in the ring after the processing.
-    SamplesPending,
-    /// Samples lost: overwritten before they were read, or sent as garbage because none were there.
-    SamplesLost,
-    /// Jobs that ended after their deadline: 0 or 1 a job.
-    DeadlineMisses,
-    /// Times the link had to be trained again.
-    Retrainings,
-    /// The priority (0–31) at which long work runs.
-    ThreadPriority,
+pub struct Quantity {
+    name: &'static str,
+    unit: Unit,
+    is_summed: bool,
 }
 
 /// The unit of a quantity's values.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Unit {
     /// Nanoseconds.
     Nanoseconds,
@@ -69,58 +45,72 @@ impl fmt::Display for Shown {
 }
 
 impl Quantity {
-    /// All there are.
-    pub const ALL: [Self; 12] = [
-        Self::InterruptTime,
-        Self::DeferredTime,
-        Self::InterruptPeriod,
-        Self::WakeupLatency,
-        Self::WakeupGap,
-        Self::ResponseTime,
-        Self::ServiceGap,
-        Self::SamplesPending,
-        Self::SamplesLost,
-        Self::DeadlineMisses,
-        Self::Retrainings,
-        Self::ThreadPriority,
-    ];
+    /// From entry to return of an interrupt handler: the time it keeps others of its level out.
+    pub const INTERRUPT_TIME: Self = Self::time("interrupt_time");
+    /// The time that all deferred calls queued at an instant take together until the queue is empty.
+    pub const DEFERRED_TIME: Self = Self::time("deferred_time");
+    /// From one interrupt of the device to its next. An interval in which the device changed its rate or its phase belongs to
+    /// neither phase and is not observed.
+    pub const INTERRUPT_PERIOD: Self = Self::time("interrupt_period");
+    /// How late a thread runs after the instant it was to wake.
+    pub const WAKEUP_LATENCY: Self = Self::time("wakeup_latency");
+    /// From one periodic wake-up to the next.
+    pub const WAKEUP_GAP: Self = Self::time("wakeup_gap");
+    /// From the release of a job to its end.
+    pub const RESPONSE_TIME: Self = Self::time("response_time");
+    /// For how long a thread that had work was without the processor, each time.
+    pub const SERVICE_GAP: Self = Self::time("service_gap");
+    /// Jobs that ended after their deadline: 0 or 1 a job.
+    pub const DEADLINE_MISSES: Self = Self::events("deadline_misses");
+    /// The priority (0–31) at which long work runs.
+    pub const THREAD_PRIORITY: Self = Self::level("thread_priority");
+
+    /// A time, in nanoseconds. The name is words joined by `_`, without the unit.
+    #[must_use]
+    pub const fn time(name: &'static str) -> Self {
+        Self {
+            name,
+            unit: Unit::Nanoseconds,
+            is_summed: false,
+        }
+    }
+
+    /// A number of which each value stands for itself, such as the fill of a buffer.
+    #[must_use]
+    pub const fn level(name: &'static str) -> Self {
+        Self {
+            name,
+            unit: Unit::Count,
+            is_summed: false,
+        }
+    }
+
+    /// A number of things that happened, whose sum is what a limit is about unless it says otherwise.
+    #[must_use]
+    pub const fn events(name: &'static str) -> Self {
+        Self {
+            name,
+            unit: Unit::Count,
+            is_summed: true,
+        }
+    }
 
     /// Its unit.
     #[must_use]
     pub const fn unit(self) -> Unit {
-        match self {
-            Self::InterruptTime
-            | Self::DeferredTime
-            | Self::InterruptPeriod
-            | Self::WakeupLatency
-            | Self::WakeupGap
-            | Self::ResponseTime
-            | Self::ServiceGap => Unit::Nanoseconds,
-            Self::SamplesPending
-            | Self::SamplesLost
-            | Self::DeadlineMisses
-            | Self::Retrainings
-            | Self::ThreadPriority => Unit::Count,
-        }
+        self.unit
+    }
+
+    /// Whether a limit that names no statistic is about the sum.
+    #[must_use]
+    pub const fn is_summed(self) -> bool {
+        self.is_summed
     }
 
     /// Its name in files: words joined by `_`, without the unit.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::InterruptTime => "interrupt_time",
-            Self::DeferredTime => "deferred_time",
-            Self::InterruptPeriod => "interrupt_period",
-            Self::WakeupLatency => "wakeup_latency",
-            Self::WakeupGap => "wakeup_gap",
-            Self::ResponseTime => "response_time",
-            Self::ServiceGap => "service_gap",
-            Self::SamplesPending => "samples_pending",
-            Self::SamplesLost => "samples_lost",
-            Self::DeadlineMisses => "deadline_misses",
-            Self::Retrainings => "retrainings",
-            Self::ThreadPriority => "thread_priority",
-        }
+        self.name
     }
 }
 
@@ -130,19 +120,5 @@ impl fmt::Display for Quantity {
             write!(f, "{}{word}", if i == 0 { "" } else { " " })?;
         }
         Ok(())
-    }
-}
-
-/// A name that is no quantity's.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is no quantity that a contract can limit")]
-pub struct UnknownQuantity(pub String);
-
-impl FromStr for Quantity {
-    type Err = UnknownQuantity;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|q| q.name() == name);
-        found.ok_or_else(|| UnknownQuantity(name.to_string()))
     }
 }

@@ -5,9 +5,18 @@ use core::fmt;
 
 use super::{Bound, Outcome, Phase, Quantity, Severity, Statistic};
 
-/// Why a verdict is what it is.
+/// Why a verdict is what it is, and because of whom.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Reason {
+pub struct Reason {
+    /// The component, where the contract names one or is about several.
+    pub subject: Option<String>,
+    /// What was found.
+    pub cause: Cause,
+}
+
+/// What was found of a component or of the run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cause {
     /// A limit does not hold in undisturbed evidence.
     Exceeded {
         /// Of what.
@@ -63,10 +72,8 @@ pub enum Reason {
     },
 }
 
-impl Reason {
-    /// What this reason alone would make of a verdict; `None` if it decides nothing.
-    #[must_use]
-    pub const fn implies(&self) -> Option<Outcome> {
+impl Cause {
+    const fn implies(&self) -> Option<Outcome> {
         match self {
             Self::Exceeded {
                 severity: Severity::Required,
@@ -94,6 +101,14 @@ impl fmt::Display for In<'_> {
         self.0
             .as_ref()
             .map_or(Ok(()), |phase| write!(f, " in phase {phase}"))
+    }
+}
+
+impl Reason {
+    /// What this reason alone would make of a verdict; `None` if it decides nothing.
+    #[must_use]
+    pub const fn implies(&self) -> Option<Outcome> {
+        self.cause.implies()
     }
 }
 
@@ -127,6 +142,15 @@ impl fmt::Display for Breach {
 }
 
 impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(subject) = &self.subject {
+            write!(f, "{subject}: ")?;
+        }
+        self.cause.fmt(f)
+    }
+}
+
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exceeded {

@@ -3,8 +3,7 @@
 use laxity_devices::modem::{Installed, Outcome, Phase};
 use laxity_model::{Event, EventKind, Instant, Mark, RunRecord, Span};
 
-use laxity_lab::runner::compose::Probes;
-use laxity_lab::runner::observe::Disturbances;
+use laxity_lab::observe::{Disturbances, Probes};
 
 /// Something that took time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,8 +76,7 @@ impl Readings {
         let mut readings = reader.readings;
         readings.length = record.end.saturating_since(record.start);
         readings.outcome = probes
-            .modem
-            .as_ref()
+            .modem()
             .and_then(|modem| modem.report.outcome().cloned());
         let late = record.disturbances.len() as u64 * 1_000_000;
         readings.disturbed_ppm = late.checked_div(record.witness_wakeups);
@@ -132,14 +130,14 @@ impl Reader<'_> {
     }
 
     fn take(&mut self, event: &Event) {
-        let callback = self.probes.cothread;
-        if callback
-            .is_some_and(|(id, mark)| event.activity == id && event.kind == EventKind::Mark(mark))
-        {
+        let is_callback = self.probes.cothread().is_some_and(|task| {
+            event.activity == task.activity && event.kind == EventKind::Mark(task.runs)
+        });
+        if is_callback {
             self.callback(event);
         }
         let probes = self.probes;
-        let Some(modem) = &probes.modem else { return };
+        let Some(modem) = probes.modem() else { return };
         if event.activity == modem.interrupt {
             self.interrupt(event);
         }

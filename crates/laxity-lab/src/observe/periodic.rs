@@ -1,0 +1,281 @@
+//! What is seen of a periodic task: how late and how regularly it wakes, and when its jobs end.
+
+use laxity_model::verify::contract::{Phase, Quantity, Subject};
+use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, RunRecord, Service, Span};
+
+use super::recorder::Recorder;
+use super::{Observation, Reader};
+
+/// A periodic task in a program.
+pub struct PeriodicProbe {
+    /// Its thread.
+    pub activity: ActivityId,
+    /// The event at the begin of each job: when it was due and when it ran, in nanoseconds.
+    pub runs: Mark,
+    /// From release to release; a job is due when the next is released.
+    pub period: Span,
+    /// What a job takes.
+    pub service: Service,
+}
+
+pub(super) struct PeriodicReader<'a> {
+    probe: &'a PeriodicProbe,
+    recorder: Recorder<'a>,
+    end: Instant,
+    phase: Phase,
+    /// When the job before ran.
+    ran: Option<Instant>,
+    /// When the last job was due that began.
+    last_due: Option<Instant>,
+    /// When the job at work was due, or the one that was released and has not begun.
+    job: Option<Instant>,
+    /// Since when it has waited for the processor.
+    ready: Option<Instant>,
+    /// Whether the host records who loses the processor. Linux does not: all that a job took beyond its service then counts as one gap.
+    sees_preemptions: bool,
+}
+
+impl<'a> PeriodicReader<'a> {
+    pub(super) fn new(probe: &'a PeriodicProbe, record: &'a RunRecord) -> Self {
+        let usage = record.usage.get(probe.activity.index());
+        let was_preempted = usage.is_some_and(|usage| usage.involuntary_switches > 0);
+        let own = |event: &&Event| event.activity == probe.activity;
+        let mut events = record.events.iter().filter(own);
+        let sees_preemptions =
+            !was_preempted || events.any(|event| event.kind == EventKind::Preempt);
+        Self {
+            probe,
+            recorder: Recorder::new(record),
+            end: record.end,
+            phase: Phase::RUN,
+            ran: None,
+            last_due: None,
+            job: None,
+            ready: Some(record.start),
+            sees_preemptions,
+        }
+    }
+
+    fn span(&mut self, quantity: Quantity, from: Instant, to: Instant) {
+        self.recorder.span(quantity, &self.phase, from, to);
+    }
+
+    /// It has the processor.
+    fn served(&mut self, at: Instant) {
+        if let Some(since) = self.ready.take()
+            && self.sees_preemptions
+        {
+            self.span(Quantity::SERVICE_GAP, since, at);
+        }
+    }
+
+    fn begin(&mut self, event: &Event) {
+        let [due, ran] = event.args.map(Instant::from_nanos);
+        self.served(ran);
+        self.span(Quantity::WAKEUP_LATENCY, due, ran);
+        if let Some(before) = self.ran.replace(ran) {
+            self.span(Quantity::WAKEUP_GAP, before, ran);
+        }
+        self.skipped_before(due);
+        self.last_due = Some(due);
+        self.job = Some(due);
+    }
+
+    /// Releases that passed while the job before was still at work: they never ran, and so missed their deadlines.
+    fn skipped_before(&mut self, due: Instant) {
+        let Some(last) = self.last_due else { return };
+        let mut skipped = last + self.probe.period;
+        while skipped < due {
+            let span = [skipped, skipped + self.probe.period];
+            self.recorder
+                .value(Quantity::DEADLINE_MISSES, &self.phase, 1, span);
+            skipped += self.probe.period;
+        }
+    }
+
+    fn complete(&mut self, at: Instant) {
+        let Some(due) = self.job.take() else { return };
+        let response = at.saturating_since(due);
+        self.span(Quantity::RESPONSE_TIME, due, at);
+        let missed = u64::from(response > self.probe.period);
+        self.recorder
+            .value(Quantity::DEADLINE_MISSES, &self.phase, missed, [due, at]);
+        if !self.sees_preemptions {
+            let without = response.saturating_sub(self.probe.service.as_dedicated_span());
+            let nanos = without.as_nanos();
+            self.recorder
+                .value(Quantity::SERVICE_GAP, &self.phase, nanos, [due, at]);
+        }
+    }
+}
+
+impl Reader for PeriodicReader<'_> {
+    fn take(&mut self, event: &Event, phase: &Phase) {
+        if self.phase != *phase {
+            self.phase = phase.clone();
+        }
+        match event.kind {
+            EventKind::Wake => {
+                // A wait that was over before it began leaves no other trace of the job before.
+                self.complete(event.at);
+                let due = Instant::from_nanos(event.args[0]);
+                self.ready = Some(due);
+                self.job = Some(due);
+            }
+            EventKind::Dispatch => self.served(event.at),
+            EventKind::Preempt => self.ready = Some(event.at),
+            EventKind::Block => self.complete(event.at),
+            EventKind::Mark(mark) if mark == self.probe.runs => self.begin(event),
+            _ => {}
+        }
+    }
+
+    /// A job that the run's end finds unfinished has missed its deadline if that is past, and so have all that were due after it.
+    fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
+        let end = self.end;
+        if let Some(since) = self.ready.take() {
+            self.span(Quantity::SERVICE_GAP, since, end);
+        }
+        if let Some(due) = self.job
+            && due + self.probe.period < end
+        {
+            self.complete(end);
+            self.last_due = Some(due);
+            self.skipped_before(Instant::from_nanos(
+                end.as_nanos() - self.probe.period.as_nanos(),
+            ));
+        }
+        Observation {
+            subject,
+            quantities: self.recorder.quantities,
+            phases: Vec::new(),
+            connected: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laxity_model::{ProcessorId, Usage};
+
+    const RUNS: Mark = Mark(0);
+
+    fn probe() -> PeriodicProbe {
+        PeriodicProbe {
+            activity: ActivityId(0),
+            runs: RUNS,
+            period: Span::from_millis(10),
+            service: Service::from_millis(2),
+        }
+    }
+
+    fn event(at_ms: u64, kind: EventKind, args_ms: [u64; 2]) -> Event {
+        Event {
+            at: Instant::from_millis(at_ms),
+            kind,
+            processor: ProcessorId(0),
+            activity: ActivityId(0),
+            args: args_ms.map(|ms| Instant::from_millis(ms).as_nanos()),
+        }
+    }
+
+    fn record(events: Vec<Event>, end_ms: u64) -> RunRecord {
+        RunRecord {
+            start: Instant::ZERO,
+            end: Instant::from_millis(end_ms),
+            ended_by: laxity_model::RunEnd::Length,
+            events,
+            events_lost: 0,
+            usage: vec![Usage::default()],
+            ports: Vec::new(),
+            disturbances: Vec::new(),
+            witness_wakeups: 0,
+            steal: None,
+        }
+    }
+
+    /// The values of a quantity in milliseconds, sorted; times are exact to 1/128.
+    fn values(record: &RunRecord, quantity: Quantity) -> Vec<u64> {
+        let probe = probe();
+        let mut reader = Box::new(PeriodicReader::new(&probe, record));
+        for event in &record.events {
+            reader.take(event, &Phase::RUN);
+        }
+        let subject = Subject {
+            name: "task".into(),
+            kind: crate::scenario::kinds::PERIODIC,
+        };
+        let seen = reader.finish(subject).quantities.whole(quantity);
+        let scale = match quantity.unit() {
+            laxity_model::verify::contract::Unit::Nanoseconds => 1_000_000.0,
+            laxity_model::verify::contract::Unit::Count => 1.0,
+        };
+        let raw = seen.raw();
+        let each = raw.buckets().flat_map(|bucket| {
+            let value = (bucket.low as f64 / scale).round() as u64;
+            std::iter::repeat_n(value, usize::try_from(bucket.count).unwrap())
+        });
+        each.collect()
+    }
+
+    use EventKind::{Block, Dispatch, Preempt, Wake};
+
+    #[test]
+    fn a_preempted_job_shows_its_gaps_and_its_response() {
+        let events = vec![
+            event(0, Dispatch, [0, 0]),
+            event(0, Block, [0, 0]),
+            event(10, Wake, [10, 0]),
+            event(11, Dispatch, [0, 0]),
+            event(11, EventKind::Mark(RUNS), [10, 11]),
+            event(12, Preempt, [0, 0]),
+            event(16, Dispatch, [0, 0]),
+            event(17, Block, [0, 0]),
+        ];
+        let record = record(events, 20);
+        assert_eq!(values(&record, Quantity::RESPONSE_TIME), [7]);
+        assert_eq!(values(&record, Quantity::SERVICE_GAP), [0, 1, 4]);
+        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0]);
+    }
+
+    #[test]
+    fn releases_that_never_ran_have_missed_their_deadlines() {
+        let late = vec![
+            event(10, EventKind::Mark(RUNS), [10, 10]),
+            event(45, Block, [0, 0]),
+            event(50, EventKind::Mark(RUNS), [50, 50]),
+            event(52, Block, [0, 0]),
+        ];
+        // Those at 10, 20, 30 and 40 ms were missed, that at 50 was not.
+        let record = record(late, 60);
+        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0, 1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_job_that_the_end_finds_waiting_counts_as_far_as_it_got() {
+        let events = vec![
+            event(10, EventKind::Mark(RUNS), [10, 10]),
+            event(12, Block, [0, 0]),
+            event(20, Wake, [20, 0]),
+        ];
+        let record = record(events, 45);
+        assert_eq!(values(&record, Quantity::RESPONSE_TIME), [2, 25]);
+        assert_eq!(values(&record, Quantity::SERVICE_GAP), [10, 25]);
+        // Those at 20 and 30 ms; that at 40 may still have met it.
+        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0, 1, 1]);
+    }
+
+    #[test]
+    fn where_preemptions_leave_no_event_a_job_counts_as_one_gap() {
+        let events = vec![
+            event(10, Wake, [10, 0]),
+            event(10, Dispatch, [0, 0]),
+            event(10, EventKind::Mark(RUNS), [10, 10]),
+            event(17, Block, [0, 0]),
+        ];
+        let mut record = record(events, 20);
+        record.usage[0].involuntary_switches = 2;
+        assert_eq!(values(&record, Quantity::SERVICE_GAP), [5]);
+    }
+}

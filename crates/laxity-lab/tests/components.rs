@@ -1,0 +1,267 @@
+//! Several components of a kind in one variant, in the study's twin: each is observed and judged by itself, whatever the order in which
+//! they are declared.
+
+use laxity_lab::evidence::results::{RunResults, VariantResults};
+use laxity_lab::runner::{self, On, Silent};
+use laxity_lab::scenario::{self, Length};
+use laxity_model::verify::contract::Outcome;
+
+/// All orders of three.
+const ORDERS: [[usize; 3]; 6] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
+
+fn run(text: &str) -> RunResults {
+    let scenario = scenario::parse(text, "components.toml").unwrap_or_else(|found| {
+        let found: Vec<String> = found.iter().map(|d| format!("{d:?}")).collect();
+        panic!("{}\n{text}", found.join("\n"))
+    });
+    let resolved = scenario.resolve(Length::Quick);
+    runner::run(&resolved, On::Twin { threads: 1 }, Vec::new(), &mut Silent)
+        .unwrap()
+        .results
+}
+
+fn only(results: &RunResults) -> &VariantResults {
+    assert_eq!(results.variants.len(), 1);
+    &results.variants[0]
+}
+
+fn outcome(variant: &VariantResults, contract: &str) -> Outcome {
+    let mut judged = variant.contracts.iter();
+    judged
+        .find(|judged| judged.name == contract)
+        .unwrap()
+        .verdict
+        .result
+}
+
+const SERVED: &str = "[devices.served]\nkind = \"soft-modem\"\n";
+const STARVED: &str = "[devices.starved]\nkind = \"soft-modem\"\n";
+const SPINNERS: &str = "[tasks.spinners]\nkind = \"spinner\"\ncount = 2\npriority = 8\n";
+
+/// A modem with all it needs, and one below threads that never stop.
+fn two_modems(first: &str, second: &str) -> String {
+    format!(
+        "{first}{second}{SPINNERS}
+[contracts.lossless]
+limits = [{{ quantity = \"samples_lost\", at_most = 0 }}]
+[variants.both]
+placement = {{ served = \"thread 24\", starved = \"thread 4\" }}
+contracts = [\"lossless\"]
+"
+    )
+}
+
+#[test]
+fn a_starved_modem_is_not_hidden_by_a_served_one() {
+    for (first, second) in [(SERVED, STARVED), (STARVED, SERVED)] {
+        let results = run(&two_modems(first, second));
+        let variant = only(&results);
+        assert!(!variant.as_expected, "{:?}", variant.verdict);
+        assert_ne!(results.exit_code, 0);
+        let told = variant.unexpected().collect::<Vec<_>>().join("\n");
+        assert!(told.contains("starved"), "{told}");
+        assert!(
+            !told.contains("served:") || told.contains("starved:"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn the_deadlines_of_a_periodic_task_are_judged() {
+    let text = format!(
+        "{SPINNERS}
+[tasks.tick]
+kind = \"periodic\"
+period = \"20ms\"
+service = \"1ms\"
+[contracts.timely]
+limits = [
+    {{ quantity = \"response_time\", at_most = \"20ms\" }},
+    {{ quantity = \"deadline_misses\", at_most = 0 }},
+    {{ quantity = \"service_gap\", at_most = \"20ms\" }},
+]
+[variants.alone]
+contracts = [\"timely\"]
+"
+    );
+    let results = run(&text);
+    let variant = only(&results);
+    assert_eq!(
+        outcome(variant, "timely"),
+        Outcome::Met,
+        "{:?}",
+        variant.verdict
+    );
+    let starved = run(&text.replace("service = \"1ms\"", "service = \"1ms\"\npriority = 2"));
+    let variant = only(&starved);
+    assert_eq!(
+        outcome(variant, "timely"),
+        Outcome::Violated,
+        "{:?}",
+        variant.verdict
+    );
+}
+
+/// Three periodic tasks: above everything, beside the spinners and below them.
+fn three_tasks(order: [usize; 3], expect: &str) -> String {
+    let tasks = [("above", 31), ("middle", 20), ("below", 2)];
+    let declared = order.map(|index| {
+        let (name, priority) = tasks[index];
+        format!(
+            "[tasks.{name}]\nkind = \"periodic\"\nperiod = \"10ms\"\nservice = \"2ms\"\npriority = {priority}\n"
+        )
+    });
+    format!(
+        "{}{SPINNERS}
+[contracts.gaps]
+limits = [{{ quantity = \"wakeup_gap\", at_most = \"40ms\" }}]
+[variants.all]
+contracts = [\"gaps\"]
+{expect}
+",
+        declared.concat()
+    )
+}
+
+#[test]
+fn of_several_periodic_tasks_none_vanishes() {
+    for order in ORDERS {
+        let results = run(&three_tasks(order, ""));
+        let variant = only(&results);
+        assert_eq!(
+            outcome(variant, "gaps"),
+            Outcome::Inconclusive,
+            "{order:?}: {:?}",
+            variant.verdict
+        );
+        assert!(
+            variant.verdict.reasons.iter().any(|r| r.contains("below")),
+            "{:?}",
+            variant.verdict
+        );
+    }
+}
+
+/// A served modem, a starved one and a periodic task, declared in this order as far as devices and tasks may change places, each with a
+/// contract of its own, and one for each kind.
+fn three_subjects(modems: [&str; 2], tasks: [&str; 2]) -> String {
+    format!(
+        "{}{}{}{}
+[contracts.served-answers]
+subject = \"served\"
+limits = [{{ quantity = \"response_time\", statistic = \"p50\", at_most = \"12ms\" }}]
+[contracts.starved-answers]
+subject = \"starved\"
+limits = [{{ quantity = \"response_time\", at_most = \"12ms\" }}]
+[contracts.tick-keeps]
+subject = \"tick\"
+limits = [
+    {{ quantity = \"deadline_misses\", at_most = 0 }},
+    {{ quantity = \"response_time\", at_most = \"10ms\" }},
+]
+[contracts.every-task]
+kind = \"periodic\"
+limits = [{{ quantity = \"deadline_misses\", at_most = 0 }}]
+[contracts.every-modem]
+kind = \"soft-modem\"
+limits = [{{ quantity = \"response_time\", at_most = \"12ms\" }}]
+[variants.all]
+placement = {{ served = \"thread 24\", starved = \"thread 4\" }}
+contracts = [\"served-answers\", \"starved-answers\", \"tick-keeps\", \"every-task\", \"every-modem\"]
+expect = {{ starved-answers = \"inconclusive\", every-task = \"violated\", every-modem = \"any\" }}
+lost = \"any\"
+transfer = \"any\"
+",
+        modems[0], modems[1], tasks[0], tasks[1]
+    )
+}
+
+#[test]
+fn contracts_on_different_subjects_are_right_in_every_order() {
+    let tick = "[tasks.tick]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"1ms\"\n";
+    let low = format!(
+        "[tasks.low]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"1ms\"\npriority = 7\n{SPINNERS}"
+    );
+    let mut told = Vec::new();
+    for modems in [[SERVED, STARVED], [STARVED, SERVED]] {
+        for tasks in [[tick, low.as_str()], [low.as_str(), tick]] {
+            let results = run(&three_subjects(modems, tasks));
+            let variant = only(&results);
+            for (contract, result) in [
+                ("served-answers", Outcome::Met),
+                ("tick-keeps", Outcome::Met),
+            ] {
+                assert_eq!(outcome(variant, contract), result, "{:?}", variant.verdict);
+            }
+            for contract in ["starved-answers", "every-task", "every-modem"] {
+                assert_ne!(
+                    outcome(variant, contract),
+                    Outcome::Met,
+                    "{:?}",
+                    variant.verdict
+                );
+            }
+            told.push(figures(variant));
+        }
+    }
+    for other in &told[1..] {
+        assert_eq!(*other, told[0]);
+    }
+}
+
+/// What must not depend on the order: by component, what was lost and whether the file arrived, and how many jobs of a task there were.
+fn figures(variant: &VariantResults) -> Vec<(String, bool, u64)> {
+    let modems = variant
+        .modems()
+        .map(|(name, modem)| (name.to_owned(), modem.transfer.completed, modem.lost()));
+    let tasks = variant.subjects.iter().filter_map(|subject| {
+        let jobs = subject.quantities.get("deadline_misses")?;
+        Some((subject.name.clone(), jobs.max == Some(0), jobs.count))
+    });
+    let mut all: Vec<_> = modems.chain(tasks).collect();
+    all.sort();
+    all
+}
+
+/// One way from the card to the verdict: what is shown of a modem, of each of its phases and of the limit that it breaks is one number.
+#[test]
+fn a_lost_sample_is_counted_once_wherever_it_is_told() {
+    let text = format!(
+        "{STARVED}{SPINNERS}
+[tasks.rogue]
+kind = \"rogue\"
+burst = \"100ms\"
+every = \"250ms\"
+priority = 26
+[contracts.lossless]
+limits = [{{ quantity = \"samples_lost\", at_most = 0 }}]
+[variants.rogue]
+placement = \"thread 24\"
+contracts = [\"lossless\"]
+start = \"connected\"
+expect = \"violated\"
+lost = \"some\"
+transfer = \"any\"
+"
+    );
+    let results = run(&text);
+    let variant = only(&results);
+    assert!(variant.as_expected, "{:?}", variant.verdict);
+    let (_, modem) = variant.modems().next().unwrap();
+    assert!(modem.samples_overwritten > 0 && modem.samples_underrun > 0);
+    assert_eq!(modem.lost(), modem.samples_lost_undisturbed);
+    let total = format!("samples lost: total {} where none", modem.lost());
+    assert!(
+        variant.verdict.reasons[0].contains(&total),
+        "{:?}",
+        variant.verdict
+    );
+}
