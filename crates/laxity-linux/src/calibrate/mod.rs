@@ -251,7 +251,8 @@ pub fn calibrate(
     let watch = Watch::begin();
     // What is not locked costs page faults, which the large samples would show: no reason to refuse.
     let _memory = MemoryLock::all();
-    let start = circumstances::Start::now(settings.processor).map_err(hidden)?;
+    let start =
+        circumstances::Start::now(settings.processor).map_err(|unknown| hidden(&unknown))?;
     let bench = Bench::new(settings, &watch);
     let mut report = Report {
         processor: settings.processor,
@@ -278,7 +279,7 @@ pub fn calibrate(
 }
 
 /// Beside whom is measured must be known.
-fn hidden(unknown: Unknown) -> CalibrateError {
+fn hidden(unknown: &Unknown) -> CalibrateError {
     CalibrateError::CannotRun {
         what: format!("the machine's real-time threads cannot be seen: {unknown}"),
         remedy: "run it where `/proc` shows all processes".to_owned(),

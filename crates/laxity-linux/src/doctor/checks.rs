@@ -6,7 +6,8 @@ use laxity_model::Span;
 use laxity_model::enforce::ranks::OCCUPANT;
 
 use super::HIGHEST_PRIORITY;
-use super::explain::{Diagnosis, deadline_right, fifo, lock_memory, time_limit};
+use super::cause::Diagnosis;
+use super::explain::{deadline_right, fifo, lock_memory, time_limit};
 use super::machine::{
     CAP_IPC_LOCK, CAP_SYS_NICE, Fact, Limit, Machine, Preemption, RealTimeGroup, Source, Unknown,
 };

@@ -7,143 +7,12 @@
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
 
+use super::cause::{
+    Cause, DeadlineParameters, Diagnosis, Failure, Operation, ParameterError, Refusal,
+};
 use super::machine::{CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Machine, RealTimeGroup, Rights};
 use crate::os::cpuset::CpuSet;
 use crate::os::sched::Policy;
-
-/// What was tried, by the calling thread on itself.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Operation {
-    /// To become FIFO or round robin, at this priority (1 to 99).
-    SetFifo {
-        /// The priority.
-        priority: u8,
-    },
-    /// To become `SCHED_DEADLINE`.
-    SetDeadline(DeadlineParameters),
-    /// To be on these processors only.
-    SetAffinity(CpuSet),
-    /// To start a process or a thread.
-    Fork,
-    /// `mlockall` of all that is and will be.
-    LockMemory,
-    /// To run as a FIFO thread.
-    RunFifo,
-}
-
-/// The three numbers of `SCHED_DEADLINE`: `runtime` within `deadline` of each release, released every `period`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DeadlineParameters {
-    /// At least 1024 ns.
-    pub runtime: Service,
-    /// At least the runtime.
-    pub deadline: Span,
-    /// At least the deadline; 100 µs to 4.19 s unless the machine is set otherwise.
-    pub period: Span,
-}
-
-/// How it failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Failure {
-    /// The call returned this `errno`.
-    Errno(i32),
-    /// The process was ended by this signal.
-    Killed(i32),
-}
-
-/// The bound that a parameter breaks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ParameterError {
-    /// A FIFO priority outside 1 to 99.
-    Priority,
-    /// Runtime under 1024 ns.
-    RuntimeTooShort,
-    /// Runtime longer than the deadline.
-    RuntimeOverDeadline,
-    /// Deadline longer than the period.
-    DeadlineOverPeriod,
-    /// Period under the machine's shortest.
-    PeriodTooShort,
-    /// Period over the machine's longest.
-    PeriodTooLong,
-    /// No processor at all, or none that is allowed.
-    NoProcessor,
-}
-
-/// The one cause.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Cause {
-    /// The caller lacks this capability, and no limit makes up for it.
-    NoCapability(&'static str),
-    /// The caller has this capability in its own user namespace only, where scheduling does not honour it.
-    CapabilityOfNamespace(&'static str),
-    /// `RLIMIT_RTPRIO` is more than 0, and less than the priority.
-    RtprioTooLow {
-        /// The limit.
-        limit: u64,
-        /// What was asked.
-        priority: u8,
-    },
-    /// The caller's group has no real-time runtime. FIFO is refused, deadline is not.
-    RealTimeGroupWithoutRuntime {
-        /// The group's directory.
-        group: String,
-    },
-    /// `sched_rt_runtime_us` is 0: nothing at all is admitted.
-    NoRealTimeRuntime,
-    /// A deadline thread must be allowed on every processor of its root domain.
-    AffinityNarrowerThanRootDomain {
-        /// Where the thread may run.
-        affinity: CpuSet,
-        /// Where it would have to.
-        root_domain: CpuSet,
-    },
-    /// The deadline bandwidth of the root domain is taken.
-    NoBandwidthLeft {
-        /// How much too little is left. `None` if what can be seen would leave enough: then it is held by what cannot be seen, as a thread
-        /// that has left until its zero-lag time.
-        missing: Option<Bandwidth>,
-    },
-    /// A number that the kernel takes on no machine, or not on this one.
-    OutOfRange(ParameterError),
-    /// `RLIMIT_RTTIME` ends real-time threads that do not block for so long.
-    RealTimeTimeLimited {
-        /// The soft limit, in microseconds.
-        limit_us: u64,
-    },
-    /// `RLIMIT_MEMLOCK` is less than what is to be locked, and `CAP_IPC_LOCK` is not there.
-    MemoryLockRefused {
-        /// The limit.
-        limit_bytes: u64,
-        /// What is to be locked.
-        needed_bytes: Option<u64>,
-    },
-    /// A deadline thread may not fork unless its children fall back.
-    ForkWithoutResetOnFork,
-    /// None of the causes that can be checked.
-    Unexplained,
-}
-
-/// A cause in words, with what to do.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{what}; remedy: {remedy}")]
-pub struct Diagnosis {
-    /// The cause, for programs.
-    pub cause: Cause,
-    /// The cause, for people: one sentence.
-    pub what: String,
-    /// A command or setting to apply.
-    pub remedy: String,
-}
-
-/// A refusal to come: the error, and why.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal {
-    /// What the call will return.
-    pub errno: i32,
-    /// Why.
-    pub diagnosis: Diagnosis,
-}
 
 /// Explains a failure by the facts as they are now; probe right after it, on the thread that failed (for [`Failure::Killed`], on one
 /// with the same limits).
@@ -183,7 +52,7 @@ pub(super) fn fifo(priority: u8, rights: &Rights) -> Option<Refusal> {
     if !(1..=99).contains(&priority) {
         return Some(Refusal {
             errno: libc::EINVAL,
-            diagnosis: diagnosis(
+            diagnosis: Diagnosis::new(
                 Cause::OutOfRange(ParameterError::Priority),
                 format!("{priority} is no FIFO priority: they go from 1 to 99"),
                 "choose a priority from 1 to 99",
@@ -215,7 +84,7 @@ fn fifo_right(priority: u8, rights: &Rights) -> Option<Diagnosis> {
     if limit == 0 {
         return Some(no_capability(rights, Wanted::Fifo));
     }
-    Some(diagnosis(
+    Some(Diagnosis::new(
         Cause::RtprioTooLow { limit, priority },
         format!("RLIMIT_RTPRIO allows FIFO priorities up to {limit}, not {priority}"),
         format!(
@@ -239,7 +108,7 @@ fn no_capability(rights: &Rights, wanted: Wanted) -> Diagnosis {
         .is_ok_and(|set| (set >> CAP_SYS_NICE) & 1 == 1);
     if held && rights.initial_user_namespace == Ok(false) {
         let outside = "run outside the user namespace (no rootless container)";
-        return diagnosis(
+        return Diagnosis::new(
             Cause::CapabilityOfNamespace(NAME),
             format!(
                 "{NAME} is held in this user namespace only, and counts in the first one alone"
@@ -259,7 +128,7 @@ fn no_capability(rights: &Rights, wanted: Wanted) -> Diagnosis {
             ", or `@realtime - rtprio 99` in /etc/security/limits.conf for a member of that group, and log in again",
         ),
     };
-    diagnosis(
+    Diagnosis::new(
         Cause::NoCapability(NAME),
         format!("the process has no {NAME}, so it may not take {policy}"),
         format!("run as root, or `sudo setcap cap_sys_nice,cap_ipc_lock+ep PROGRAM`{limit}"),
@@ -271,7 +140,7 @@ pub(super) fn group_runtime(rights: &Rights) -> Option<Diagnosis> {
         RealTimeGroup::V1 {
             directory,
             runtime_us: Some(0),
-        } => Some(diagnosis(
+        } => Some(Diagnosis::new(
             Cause::RealTimeGroupWithoutRuntime {
                 group: directory.clone(),
             },
@@ -283,7 +152,7 @@ pub(super) fn group_runtime(rights: &Rights) -> Option<Diagnosis> {
                 v1_root(directory)
             ),
         )),
-        RealTimeGroup::V2 { directory } => Some(diagnosis(
+        RealTimeGroup::V2 { directory } => Some(Diagnosis::new(
             Cause::RealTimeGroupWithoutRuntime {
                 group: directory.clone(),
             },
@@ -325,7 +194,7 @@ fn parameters(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis
     let shortest = bounds.deadline_period_min.clone().unwrap_or(Span::ZERO);
     let longest = bounds.deadline_period_max.clone().unwrap_or(Span::MAX);
     let out_of_range = |error, what: String, remedy: String| {
-        Some(diagnosis(Cause::OutOfRange(error), what, remedy))
+        Some(Diagnosis::new(Cause::OutOfRange(error), what, remedy))
     };
     if runtime < SHORTEST_RUNTIME {
         return out_of_range(
@@ -380,7 +249,7 @@ pub(super) fn deadline_right(machine: &Machine) -> Option<Diagnosis> {
     match machine.throttling.runtime_us {
         // Without a limit the kernel neither admits nor looks at affinities.
         Ok(None) | Err(_) => None,
-        Ok(Some(0)) => Some(diagnosis(
+        Ok(Some(0)) => Some(Diagnosis::new(
             Cause::NoRealTimeRuntime,
             "the machine allows real-time work no time at all (sched_rt_runtime_us = 0)",
             "as root `sysctl kernel.sched_rt_runtime_us=950000`",
@@ -395,7 +264,7 @@ fn narrow_affinity(machine: &Machine) -> Option<Diagnosis> {
     if root_domain.is_subset(affinity) {
         return None;
     }
-    Some(diagnosis(
+    Some(Diagnosis::new(
         Cause::AffinityNarrowerThanRootDomain {
             affinity: affinity.clone(),
             root_domain: root_domain.clone(),
@@ -425,7 +294,7 @@ fn unseen_root_domain(machine: &Machine) -> Option<Diagnosis> {
     let what = format!(
         "the thread is kept to the processors {affinity}, and a deadline thread must be allowed on all of its root domain: {whole} if the machine is not cut ({reason})"
     );
-    Some(diagnosis(
+    Some(Diagnosis::new(
         Cause::AffinityNarrowerThanRootDomain {
             affinity: affinity.clone(),
             root_domain: whole.clone(),
@@ -458,7 +327,7 @@ fn bandwidth(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis>
         .map(ToString::to_string)
         .take(3)
         .collect();
-    Some(diagnosis(
+    Some(Diagnosis::new(
         Cause::NoBandwidthLeft {
             missing: Some(missing),
         },
@@ -480,7 +349,7 @@ fn bandwidth(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis>
 }
 
 fn unseen_bandwidth(asked: &DeadlineParameters) -> Diagnosis {
-    diagnosis(
+    Diagnosis::new(
         Cause::NoBandwidthLeft { missing: None },
         format!(
             "{} out of {} is not admitted, though the deadline threads that can be seen leave enough: one that has left holds its share until its zero-lag time, or one is out of sight",
@@ -495,7 +364,7 @@ fn set_affinity(asked: &CpuSet, machine: &Machine) -> Option<Refusal> {
     if !asked.overlaps(online) {
         return Some(Refusal {
             errno: libc::EINVAL,
-            diagnosis: diagnosis(
+            diagnosis: Diagnosis::new(
                 Cause::OutOfRange(ParameterError::NoProcessor),
                 format!("none of the processors {asked} runs; those that do are {online}"),
                 format!("choose from {online}"),
@@ -510,7 +379,7 @@ fn set_affinity(asked: &CpuSet, machine: &Machine) -> Option<Refusal> {
     }
     Some(Refusal {
         errno: libc::EBUSY,
-        diagnosis: diagnosis(
+        diagnosis: Diagnosis::new(
             Cause::AffinityNarrowerThanRootDomain {
                 affinity: asked.clone(),
                 root_domain: root_domain.clone(),
@@ -528,7 +397,7 @@ fn set_affinity(asked: &CpuSet, machine: &Machine) -> Option<Refusal> {
 fn fork(rights: &Rights) -> Option<Diagnosis> {
     let is_deadline = matches!(rights.policy, Ok(Policy::Deadline { .. }));
     (is_deadline && rights.reset_on_fork == Ok(false)).then(|| {
-        diagnosis(
+        Diagnosis::new(
             Cause::ForkWithoutResetOnFork,
             "a deadline thread may start no process and no thread, as its reservation cannot be had twice",
             "set SCHED_FLAG_RESET_ON_FORK with the policy (`chrt --reset-on-fork --deadline …`), or start everything before",
@@ -557,7 +426,7 @@ pub(super) fn lock_memory(rights: &Rights) -> Option<Refusal> {
         } else {
             libc::ENOMEM
         },
-        diagnosis: diagnosis(
+        diagnosis: Diagnosis::new(
             Cause::MemoryLockRefused {
                 limit_bytes,
                 needed_bytes,
@@ -576,7 +445,7 @@ pub(super) fn time_limit(rights: &Rights) -> Option<Diagnosis> {
     let Limit::At(limit_us) = *rights.rttime_us.as_ref().ok()? else {
         return None;
     };
-    Some(diagnosis(
+    Some(Diagnosis::new(
         Cause::RealTimeTimeLimited { limit_us },
         format!(
             "RLIMIT_RTTIME ends a process (SIGXCPU, then SIGKILL) when a real-time thread of it runs {limit_us} us without blocking"
@@ -606,13 +475,5 @@ fn unexplained(failure: Failure, machine: &Machine) -> Diagnosis {
             "look at the security module's log (`journalctl -k | grep -i denied`), and at the limits on processes (`ulimit -u`, `pids.max`) and processor time (`ulimit -t`)",
         )
     };
-    diagnosis(Cause::Unexplained, what, remedy)
-}
-
-fn diagnosis(cause: Cause, what: impl Into<String>, remedy: impl Into<String>) -> Diagnosis {
-    Diagnosis {
-        cause,
-        what: what.into(),
-        remedy: remedy.into(),
-    }
+    Diagnosis::new(Cause::Unexplained, what, remedy)
 }

@@ -6,6 +6,7 @@
 //! * [`can_run_live`] is the short question before a live run.
 //! * [`parse`] reads the kernel's texts.
 
+mod cause;
 mod checks;
 mod explain;
 mod groups;
@@ -15,11 +16,11 @@ mod probe;
 mod syscalls;
 pub mod table;
 
-pub use checks::{Finding, Status, diagnose};
-pub use explain::{
-    Cause, DeadlineParameters, Diagnosis, Failure, Operation, ParameterError, Refusal, explain,
-    foresee,
+pub use cause::{
+    Cause, DeadlineParameters, Diagnosis, Failure, Operation, ParameterError, Refusal,
 };
+pub use checks::{Finding, Status, diagnose};
+pub use explain::{explain, foresee};
 pub use machine::{Machine, Rights};
 
 use crate::os::sched::{self, Policy, Tid};

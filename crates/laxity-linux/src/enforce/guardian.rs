@@ -143,22 +143,22 @@ impl Guardian {
     }
 
     /// From now on, the cgroup in this directory is thawed, emptied into its parent and removed if we die.
-    pub fn watch_group(&self, path: &Path) -> io::Result<()> {
+    pub(crate) fn watch_group(&self, path: &Path) -> io::Result<()> {
         self.send(Self::group(path, true)?)
     }
 
     /// The group has been removed.
-    pub fn forget_group(&self, path: &Path) -> io::Result<()> {
+    pub(crate) fn forget_group(&self, path: &Path) -> io::Result<()> {
         self.send(Self::group(path, false)?)
     }
 
     /// From now on, this child, the leader of its process group, is killed with its group if we die.
-    pub fn watch_child(&self, child: Tid) -> io::Result<()> {
+    pub(crate) fn watch_child(&self, child: Tid) -> io::Result<()> {
         self.child(child, 1)
     }
 
     /// The child has been reaped.
-    pub fn forget_child(&self, child: Tid) -> io::Result<()> {
+    pub(crate) fn forget_child(&self, child: Tid) -> io::Result<()> {
         self.child(child, 0)
     }
 

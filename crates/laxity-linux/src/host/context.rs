@@ -5,8 +5,8 @@ use std::sync::Arc;
 use laxity_model::base::port::Arrival;
 use laxity_model::base::ring::Producer;
 use laxity_model::{
-    ActivityId, Context, Event, EventKind, HostError, Instant, Mark, PortId, ProcessorId, Refused,
-    SemaphoreId, Service,
+    Activity, ActivityId, Context, Event, EventKind, HostError, Instant, Mark, Placement, PortId,
+    ProcessorId, Refused, SemaphoreId, Service,
 };
 
 use super::run::Run;
@@ -64,6 +64,22 @@ impl LiveContext {
     /// The program is wrong, and the run over.
     pub(crate) fn mistake(&self, what: String) {
         self.run.fail(HostError::BadProgram(what));
+    }
+}
+
+impl LiveContext {
+    /// The activity is about to begin, on the calling thread.
+    pub(crate) fn new(run: Arc<Run>, log: Log, marks: usize, activity: &Activity) -> Self {
+        Self {
+            run,
+            log,
+            timed_out: false,
+            arrival: None,
+            answer: Err(Refused::NothingAsked),
+            marks,
+            counts: activity.placement != Placement::External,
+            service_before: clock::thread_service(),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use laxity_model::base::ring::{self, Consumer, Producer};
-use laxity_model::enforce::ranks;
+use laxity_model::enforce::{Witness, ranks};
 use laxity_model::{
     Activity, ActivityId, Enforcer, Grade, HostError, Instant, Placement, PortId, Program, RunEnd,
     RunRecord, Span, Usage,
@@ -54,6 +54,13 @@ struct Rings {
 }
 
 impl Rings {
+    fn of(capacity: usize) -> Self {
+        Self {
+            capacity,
+            consumers: Vec::new(),
+        }
+    }
+
     fn next(&mut self) -> Producer {
         let (producer, consumer) = ring::channel(self.capacity);
         self.consumers.push(consumer);
@@ -93,7 +100,9 @@ pub(super) fn run(
 
     let program = &prepared.program;
     let ports = Ports::new(&program.ports, std::mem::take(&mut prepared.feeds))?;
-    let own = program.activities.iter().filter(|a| has_thread(a)).count();
+    // Those on an executor have no thread of their own.
+    let has_thread = |activity: &&Activity| !matches!(activity.placement, Placement::On { .. });
+    let own = program.activities.iter().filter(has_thread).count();
     let run = Arc::new(Run::new(program.activities.len(), own, ports));
     let graded = program.activities.iter().zip(prepared.grades.drain(..));
     let granted = graded.map(|(activity, grade)| Granted::of(activity, grade, config));
@@ -117,19 +126,7 @@ pub(super) fn run(
         collection,
     } = ended?;
     let (events, events_lost) = collection.finish();
-    let usage = outcomes
-        .into_iter()
-        .zip(granted)
-        .map(|(outcome, granted)| Usage {
-            service: outcome.usage.service,
-            voluntary_switches: outcome.usage.voluntary_switches,
-            involuntary_switches: outcome.usage.involuntary_switches,
-            page_faults: outcome.usage.page_faults,
-            grant: granted
-                .zip(outcome.reservation)
-                .map(|(granted, held)| granted.of_reservation(held)),
-        })
-        .collect();
+    let usage = outcomes.into_iter().zip(granted);
     let steal = proc::steal(&config.processors)
         .zip(steal_before)
         .map(|(after, before)| after.saturating_sub(before));
@@ -140,13 +137,25 @@ pub(super) fn run(
         ended_by,
         events,
         events_lost,
-        usage,
+        usage: usage.map(used).collect(),
         ports: run.ports.usage(),
         disturbances: observed.disturbances,
         witness_wakeups: observed.wakeups,
         steal,
     };
     Ok((record, reports))
+}
+
+/// What an activity used, and what it was granted.
+fn used((outcome, granted): (Outcome, Option<Granted>)) -> Usage {
+    let held = granted.zip(outcome.reservation);
+    Usage {
+        service: outcome.usage.service,
+        voluntary_switches: outcome.usage.voluntary_switches,
+        involuntary_switches: outcome.usage.involuntary_switches,
+        page_faults: outcome.usage.page_faults,
+        grant: held.map(|(granted, held)| granted.of_reservation(held)),
+    }
 }
 
 /// What the dispatchers did; what they saw joins what the witness saw, by time.
@@ -162,11 +171,6 @@ fn gather(dispatched: Vec<Dispatched>, observed: &mut Observed) -> Vec<SlotRepor
     reports
 }
 
-/// Whether the activity has a thread of its own; the others are their executor's.
-fn has_thread(activity: &Activity) -> bool {
-    !matches!(activity.placement, Placement::On { .. })
-}
-
 /// Starts everything; returns how many threads will report ready.
 fn spawn_all(
     config: &LiveConfig,
@@ -174,10 +178,7 @@ fn spawn_all(
     run: &Arc<Run>,
     threads: &mut Threads,
 ) -> Result<usize, HostError> {
-    let mut rings = Rings {
-        capacity: config.ring_capacity,
-        consumers: Vec::new(),
-    };
+    let mut rings = Rings::of(config.ring_capacity);
     let Prepared {
         program,
         places,
@@ -206,26 +207,16 @@ fn spawn_all(
         })?);
     }
     if let Some(witness) = witness {
-        let cpu = config
-            .processors
-            .get(witness.processor.index())
-            .ok_or_else(|| {
-                HostError::CannotRun("the witness's processor does not exist".to_owned())
-            })?;
-        threads.witness = Some(witness::spawn(
-            witness,
-            *cpu,
-            rings.next(),
-            Arc::clone(run),
-        )?);
+        let watcher = spawn_witness(witness, config, rings.next(), run)?;
+        threads.witness = Some(watcher);
     }
     for (index, (activity, place)) in program.activities.into_iter().zip(places).enumerate() {
-        if !has_thread(&activity) {
-            threads.activities.push(None);
-            continue;
-        }
         let cpu = match activity.placement {
             Placement::External => config.external,
+            Placement::On { .. } => {
+                threads.activities.push(None);
+                continue;
+            }
             _ => config.processors[activity.processor.index()],
         };
         threads.activities.push(Some(thread::spawn(Start {
@@ -245,6 +236,18 @@ fn spawn_all(
     )?);
     let others = threads.dispatchers.len() + usize::from(threads.witness.is_some());
     Ok(threads.activities.iter().flatten().count() + others)
+}
+
+fn spawn_witness(
+    witness: Witness,
+    config: &LiveConfig,
+    ring: Producer,
+    run: &Arc<Run>,
+) -> Result<JoinHandle<Observed>, HostError> {
+    let cpu = config.processors.get(witness.processor.index());
+    let cpu = cpu
+        .ok_or_else(|| HostError::CannotRun("the witness's processor does not exist".to_owned()))?;
+    witness::spawn(witness, *cpu, ring, Arc::clone(run))
 }
 
 /// Waits until all are ready, lets them go, and waits for a reason to end.

@@ -159,23 +159,15 @@ impl Worker {
         if !begins {
             sched::set_policy(own, own_policy)?;
         }
+        let log = Log {
+            ring,
+            processor: activity.processor,
+            activity: id,
+        };
         let mut worker = Self {
             placement: activity.placement,
             reserves: activity.reservation.is_some(),
-            context: LiveContext {
-                run,
-                log: Log {
-                    ring,
-                    processor: activity.processor,
-                    activity: id,
-                },
-                timed_out: false,
-                arrival: None,
-                answer: Err(Refused::NothingAsked),
-                marks,
-                counts: activity.placement != Placement::External,
-                service_before: clock::thread_service(),
-            },
+            context: LiveContext::new(run, log, marks, &activity),
             holding,
             inside: None,
             recorded: false,

@@ -48,13 +48,13 @@ pub(crate) fn unsteered() -> Instant {
 
 /// The processor time that the calling thread has received. A system call (about 0.2 µs).
 #[must_use]
-pub fn thread_service() -> Service {
+pub(crate) fn thread_service() -> Service {
     Service::from_nanos(read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0))
 }
 
 /// The processor time that a thread of this process has received; `None` once it is gone. A system call (about 0.3 µs).
 #[must_use]
-pub fn service_of(thread: Tid) -> Option<Service> {
+pub(crate) fn service_of(thread: Tid) -> Option<Service> {
     // The kernel's number for "processor time of this thread" (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED in its posix-timers.h).
     const PER_THREAD_SCHED: i32 = 4 | 2;
     read((!thread.0 << 3) | PER_THREAD_SCHED).map(Service::from_nanos)
@@ -93,7 +93,7 @@ pub fn sleep_until(instant: Instant) {
 }
 
 /// Spins until the instant or until `stop` says so, reading the clock all the time. Returns the last reading.
-pub fn spin_until(instant: Instant, stop: impl Fn() -> bool) -> Instant {
+pub(crate) fn spin_until(instant: Instant, stop: impl Fn() -> bool) -> Instant {
     loop {
         let now = now();
         if now >= instant || stop() {
@@ -104,7 +104,7 @@ pub fn spin_until(instant: Instant, stop: impl Fn() -> bool) -> Instant {
 }
 
 /// Makes the calling thread's timers exact: by default the kernel may fire those of ordinary threads 50 µs late.
-pub fn use_exact_timers() {
+pub(crate) fn use_exact_timers() {
     // SAFETY: changes only the calling thread's timer slack; cannot fail for this argument.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1u64, 0u64, 0u64, 0u64);
@@ -113,7 +113,7 @@ pub fn use_exact_timers() {
 
 /// What a clock reading costs on this machine now: the shortest of many distances between two readings.
 #[must_use]
-pub fn reading_cost() -> Span {
+pub(crate) fn reading_cost() -> Span {
     let shortest = (0..1_000)
         .map(|_| {
             let first = now();
@@ -125,7 +125,7 @@ pub fn reading_cost() -> Span {
 
 /// Whether the kernel itself keeps time by the processor's counter, which is then the same on all processors and never stops.
 #[must_use]
-pub fn counter_is_clock() -> bool {
+pub(crate) fn counter_is_clock() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
         let source =

@@ -59,7 +59,7 @@ pub fn wake(word: &AtomicU32, count: i32) {
 }
 
 /// Wakes every waiter.
-pub fn wake_all(word: &AtomicU32) {
+pub(crate) fn wake_all(word: &AtomicU32) {
     wake(word, i32::MAX);
 }
 

@@ -20,7 +20,7 @@ pub fn steal(cpus: &[usize]) -> Option<Span> {
 }
 
 /// The same of each processor, by its number.
-pub fn steal_of_each() -> Fact<Vec<(usize, Span)>> {
+pub(crate) fn steal_of_each() -> Fact<Vec<(usize, Span)>> {
     // SAFETY: takes and returns plain numbers.
     let ticks_a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     let tick = u64::try_from(ticks_a_second)
@@ -92,7 +92,7 @@ impl RealTimeThread {
     /// Threads of the kernel itself (`PF_KTHREAD`: `migration/N`, `watchdogd`, threaded interrupts) are no strangers: they belong to the
     /// machine, as interrupts do, and what they take shows as disturbance.
     #[must_use]
-    pub fn is_stranger_on(&self, cpu: usize) -> bool {
+    pub(crate) fn is_stranger_on(&self, cpu: usize) -> bool {
         !self.of_kernel && self.pid != std::process::id() && self.may_run_on(cpu)
     }
 

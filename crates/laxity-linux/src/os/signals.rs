@@ -34,7 +34,7 @@ pub fn ring() {
 
 /// The doorbell's number; a [`wait`] with it returns at once if it has rung since.
 #[must_use]
-pub fn doorbell() -> u32 {
+pub(crate) fn doorbell() -> u32 {
     DOORBELL.load(Ordering::SeqCst)
 }
 

@@ -8,7 +8,7 @@ use crate::os::clock;
 
 /// A thread's counters, or the difference of two readings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ThreadUsage {
+pub(crate) struct ThreadUsage {
     /// Processor time received.
     pub service: Service,
     /// Times it gave the processor up to wait.

@@ -17,10 +17,12 @@ fn checked(result: libc::c_long) -> Result<(), Failure> {
 
 fn set(policy: Policy, reset_on_fork: bool) -> Result<(), Failure> {
     let attributes = Attributes::new(policy, reset_on_fork);
-    attributes.apply_unchecked(Tid::current()).map_err(failure)
+    attributes
+        .apply_unchecked(Tid::current())
+        .map_err(|error| failure(&error))
 }
 
-fn failure(error: SchedError) -> Failure {
+fn failure(error: &SchedError) -> Failure {
     Failure::Errno(error.errno().unwrap_or_default())
 }
 
@@ -47,7 +49,7 @@ pub(crate) fn set_deadline(asked: DeadlineParameters, reset_on_fork: bool) -> Re
 }
 
 pub(crate) fn set_affinity(cpus: &CpuSet) -> Result<(), Failure> {
-    sched::set_affinity(Tid::current(), cpus).map_err(failure)
+    sched::set_affinity(Tid::current(), cpus).map_err(|error| failure(&error))
 }
 
 pub(crate) fn lock_memory() -> Result<(), Failure> {

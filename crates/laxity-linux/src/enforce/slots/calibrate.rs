@@ -92,13 +92,7 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
         outside,
         Arc::clone(&doorbell),
     ));
-    let slot = Slot {
-        start: Span::ZERO,
-        length: LENGTH,
-        owner: 0,
-    };
-    let table = SlotTable::new(CYCLE, vec![slot])
-        .ok_or_else(|| HostError::Failed("calibration: no table".to_owned()))?;
+    let table = table()?;
     let (ring, _) = ring::channel(16);
     let dispatcher = spawn(DispatcherStart {
         cpu,
@@ -141,6 +135,17 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
         return Err(error);
     }
     Ok(Observed { first_edge, gaps })
+}
+
+/// One slot in each cycle.
+fn table() -> Result<SlotTable, HostError> {
+    let slot = Slot {
+        start: Span::ZERO,
+        length: LENGTH,
+        owner: 0,
+    };
+    SlotTable::new(CYCLE, vec![slot])
+        .ok_or_else(|| HostError::Failed("calibration: no table".to_owned()))
 }
 
 /// Reads the clock until the run ends; returns the stretches in which it could not.
