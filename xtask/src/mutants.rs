@@ -3,6 +3,8 @@
 //! `mutants/NAME.patch` begins with `# about: WORDS` and, for each host it applies to, `# kills HOST: ARGUMENTS`, where the arguments are those
 //! of `cargo test` that name the package and the test binary, and last the exact name of the test.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -27,7 +29,7 @@ struct Mutant {
 }
 
 /// The test that must notice, in one host.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Kill {
     host: String,
     /// What of `cargo test` names the package and the binary.
@@ -43,7 +45,7 @@ enum Outcome {
     Hung,
 }
 
-/// `cargo xtask mutants [NAME...]`: all of them, or those that are named.
+/// `cargo xtask mutants [NAME...]`: all of them, or those that are named, on what is committed.
 ///
 /// # Errors
 ///
@@ -60,44 +62,39 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
     if !wrong.is_empty() {
         bail!("patches that do not apply:\n  {}", wrong.join("\n  "));
     }
-    for (mutant, kill) in pairs(&mutants) {
-        let outcome = tree.test(kill).with_context(|| mutant.name.clone())?;
-        if outcome != Outcome::Passed {
-            wrong.push(format!(
-                "without {}, {}: {outcome:?}",
-                mutant.name, kill.test
-            ));
+    let tests: BTreeSet<_> = mutants.iter().flat_map(|mutant| &mutant.kills).collect();
+    for kill in tests {
+        match tree.test(kill) {
+            Ok(Outcome::Passed) => {}
+            Ok(outcome) => wrong.push(format!("without a mutant: {}: {outcome:?}", kill.test)),
+            Err(error) => wrong.push(format!("without a mutant: {}: {error:#}", kill.test)),
         }
     }
     let mut rows = Vec::new();
     for mutant in &mutants {
         tree.patch(mutant, &[])?;
         for kill in &mutant.kills {
-            let outcome = tree.test(kill).with_context(|| mutant.name.clone())?;
-            if outcome == Outcome::Passed {
-                wrong.push(format!(
-                    "{} survives {} ({})",
-                    mutant.name, kill.test, kill.host
-                ));
+            let name = &mutant.name;
+            match tree.test(kill) {
+                Ok(outcome) => {
+                    rows.push(row(mutant, kill, outcome));
+                    if outcome == Outcome::Passed {
+                        wrong.push(format!("{name} survives {} ({})", kill.test, kill.host));
+                    }
+                }
+                Err(error) => wrong.push(format!("{name}: {error:#}")),
             }
-            rows.push(row(mutant, kill, outcome));
         }
         tree.patch(mutant, &["--reverse"])?;
     }
     println!(
-        "| mutant | host | test | |\n|---|---|---|---|\n{}",
+        "| mutant | host | killing test | result |\n|---|---|---|---|\n{}",
         rows.join("\n")
     );
     if !wrong.is_empty() {
         bail!("\n  {}", wrong.join("\n  "));
     }
     Ok(())
-}
-
-fn pairs(mutants: &[Mutant]) -> impl Iterator<Item = (&Mutant, &Kill)> {
-    mutants
-        .iter()
-        .flat_map(|mutant| mutant.kills.iter().map(move |kill| (mutant, kill)))
 }
 
 fn row(mutant: &Mutant, kill: &Kill, outcome: Outcome) -> String {
@@ -197,41 +194,37 @@ impl WorkTree {
         output(&mut apply).map(drop)
     }
 
+    /// A command in the checkout, with what cargo needs there.
+    fn command(&self, program: &OsStr) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.path);
+        for (name, value) in cargo().get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.env("CARGO_TARGET_DIR", target_dir().join("mutants/build"));
+        // A live test that is skipped would be no test.
+        command.env("LAXITY_REQUIRE_LIVE", "1");
+        command
+    }
+
     /// Builds a test and runs it, and it alone.
     fn test(&self, kill: &Kill) -> Result<Outcome> {
         println!("== {} {}", kill.binary.join(" "), kill.test);
         let cargo = cargo();
-        let build = |mut command: Command| {
-            command.current_dir(&self.path);
-            command.env("CARGO_TARGET_DIR", target_dir().join("mutants/build"));
-            // A live test that is skipped would be no test.
-            command.env("LAXITY_REQUIRE_LIVE", "1");
-            command
-        };
-        let mut compile = build(self::cargo());
-        sh(compile.args(["test", "--no-run"]).args(&kill.binary))?;
-        let mut timed = Command::new("timeout");
-        timed
-            .args(["--kill-after=10", TIMEOUT])
+        let mut build = self.command(cargo.get_program());
+        build.args(["test", "--quiet", "--no-run"]);
+        sh(build.args(&kill.binary))?;
+        let mut test = self.command(OsStr::new("timeout"));
+        test.args(["--kill-after=10", TIMEOUT])
             .arg(cargo.get_program());
-        for (name, value) in cargo.get_envs() {
-            timed.env(name, value.unwrap_or_default());
-        }
-        let mut test = build(timed);
-        test.arg("test")
-            .args(&kill.binary)
-            .args(["--", "--exact", &kill.test]);
-        let ended = test
-            .output()
-            .with_context(|| format!("cannot start {test:?}"))?;
+        test.arg("test").args(&kill.binary);
+        test.args(["--", "--exact", &kill.test]);
+        let ended = test.output().context("cannot start timeout")?;
         let printed = String::from_utf8_lossy(&ended.stdout);
-        match outcome(ended.status.code(), &printed) {
-            Some(outcome) => Ok(outcome),
-            None => bail!(
-                "{test:?} did not run one test of this name:\n{printed}{}",
-                String::from_utf8_lossy(&ended.stderr)
-            ),
-        }
+        outcome(ended.status.code(), &printed).with_context(|| {
+            let errors = String::from_utf8_lossy(&ended.stderr);
+            format!("{test:?} did not run one test of this name:\n{printed}{errors}")
+        })
     }
 }
 
