@@ -98,7 +98,9 @@ impl Granted {
     pub(crate) fn of_reservation(self, reservation: Reservation) -> Grant {
         let grade = match (self.enforcer, self.grade) {
             (Enforcer::Slots, Grade::Enforced) => {
-                Grade::outranked_by(&outranking(&proc::strangers_on(self.cpu)))
+                let names = outranking(&proc::strangers_on(self.cpu));
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                Grade::below(&names)
             }
             (_, grade) => grade,
         };

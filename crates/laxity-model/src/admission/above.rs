@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Keeps, ProcessorSupply, SlotSupply};
-use crate::program::{Work, outranks};
+use crate::program::Work;
 use crate::{ActivityId, Enforcer, Grade, Placement, Program, Reservation, Service, Span};
 
 /// Gaps are looked for up to this many periods.
@@ -14,7 +14,7 @@ const PERIODS: u64 = 1_000;
 /// Everything on a processor that a slot's occupant does not preempt.
 #[derive(Default)]
 pub(super) struct Above {
-    /// Those who interfere, for which a slot's grant is `unenforced`: a clause that names each, and its id if it is one of the program's.
+    /// Those who interfere, for which a slot's grant is `unenforced`, by name, with the id of those who are of the program.
     interfering: Vec<(Option<ActivityId>, String)>,
     /// Shares of the program's reservations by deadline: they keep to no processor, so each must have room for all of them.
     deadline_ppm: Vec<(ActivityId, u64)>,
@@ -26,18 +26,14 @@ pub(super) struct Above {
 
 impl Above {
     pub(super) fn of(program: &Program, processor: &ProcessorSupply, slots: &SlotSupply) -> Self {
-        let foreign = processor.outranking.iter();
-        let mut this = Self {
-            interfering: foreign.map(|name| (None, outranks(name))).collect(),
-            ..Self::default()
-        };
+        let mut this = Self::default();
         for (id, activity) in program.numbered() {
             let name = &activity.name;
             if let Some(request) = activity.reservation {
                 if request.enforcer == Enforcer::Deadline {
-                    let clause =
-                        format!("`{name}` (by deadline, on any processor) outranks the slots");
-                    this.interfering.push((Some(id), clause));
+                    // What it holds may change while it runs; that it ranks above does not.
+                    let named = format!("{name} (SCHED_DEADLINE)");
+                    this.interfering.push((Some(id), named));
                     this.deadline_ppm
                         .push((id, request.reservation.share_ppm()));
                 }
@@ -54,17 +50,17 @@ impl Above {
                 continue;
             }
             if let Placement::Foreign { fifo } = activity.placement {
-                let occupant = slots.occupant_fifo;
-                let clause = format!(
-                    "`{name}` (SCHED_FIFO {fifo}) is not below the slots (SCHED_FIFO {occupant})"
-                );
-                this.interfering.push((Some(id), clause));
+                let named = format!("{name} (SCHED_FIFO priority {fifo})");
+                this.interfering.push((Some(id), named));
             }
             match program.work.iter().find(|(known, _)| *known == id) {
                 Some((_, work)) => this.known.push((name.clone(), *work)),
                 None => this.uncharged.push(name.clone()),
             }
         }
+        let strangers = processor.outranking.iter();
+        this.interfering
+            .extend(strangers.map(|name| (None, name.clone())));
         this
     }
 
@@ -129,7 +125,8 @@ impl Above {
     pub(super) fn grade(&self, holder: ActivityId) -> Grade {
         let others = self.interfering.iter();
         let others = others.filter(|(who, _)| *who != Some(holder));
-        Grade::despite(others.map(|(_, clause)| clause.clone()))
+        let names: Vec<&str> = others.map(|(_, name)| name.as_str()).collect();
+        Grade::below(&names)
     }
 
     /// A sentence on each piece of work.

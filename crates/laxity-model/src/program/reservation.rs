@@ -2,7 +2,6 @@
 
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
 
 use crate::{Priority, Service, Span};
@@ -143,32 +142,23 @@ pub enum Grade {
     Enforced,
     /// Somebody could take it away: who, and how.
     Unenforced {
-        /// The reason: a clause on each of those who interfere.
+        /// The reason, naming those who interfere.
         reason: String,
     },
 }
 
 impl Grade {
-    /// What only those interfere with of whom these clauses tell.
-    pub(crate) fn despite(interfering: impl Iterator<Item = String>) -> Self {
-        let reason = interfering.collect::<Vec<String>>().join("; ");
-        if reason.is_empty() {
-            Self::Enforced
-        } else {
-            Self::Unenforced { reason }
+    /// The grade of slots on whose processor these rank above them, by name, who are not kept from it.
+    #[must_use]
+    pub fn below(interfering: &[&str]) -> Self {
+        if interfering.is_empty() {
+            return Self::Enforced;
+        }
+        let names = interfering.join(", ");
+        Self::Unenforced {
+            reason: format!("ranked above the slot on its processor: {names}"),
         }
     }
-
-    /// The grade of slots, if these threads of others outrank them and nobody else does.
-    #[must_use]
-    pub fn outranked_by(strangers: &[String]) -> Self {
-        Self::despite(strangers.iter().map(outranks))
-    }
-}
-
-/// A clause on somebody who is not of the program.
-pub(crate) fn outranks(stranger: &String) -> String {
-    format!("`{stranger}` outranks the slots")
 }
 
 impl fmt::Display for Grade {
