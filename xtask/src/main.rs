@@ -1,110 +1,93 @@
 //! Everything that CI runs, for people to run too: `cargo xtask test`, or one step by its name.
 
-mod architecture;
+mod cargo_test;
+mod checks;
+mod circles;
+mod code;
+mod direction;
 mod fuzz;
 mod golden;
-mod peer;
+mod licences;
+mod lines;
+mod metadata;
+mod mutants;
+mod needs;
+mod no_std;
+mod process;
+mod ratchet;
 mod readme;
+mod source;
 mod style;
 mod trace;
 mod twin;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-/// One check: its name on the command line, what it is for, and how it runs.
-struct StepDef {
-    name: &'static str,
-    about: &'static str,
-    run: fn() -> Result<()>,
-}
+use needs::Need;
+use process::nothing_may_be_skipped;
 
-const STEPS: &[StepDef] = &[
-    StepDef {
-        name: "format",
-        about: "sources are formatted",
-        run: format,
-    },
-    StepDef {
-        name: "style",
-        about: "no file over 1,000 lines, no unfinished code",
-        run: style::run,
-    },
-    StepDef {
-        name: "direction",
-        about: "dependencies point one way",
-        run: architecture::direction,
-    },
-    StepDef {
-        name: "licences",
-        about: "every dependency's licence is allowed",
-        run: architecture::licences,
-    },
-    StepDef {
-        name: "no-std",
-        about: "the pure crate builds without std",
-        run: architecture::no_std,
-    },
-    StepDef {
-        name: "clippy",
-        about: "no warnings",
-        run: clippy,
-    },
-    StepDef {
-        name: "tests",
-        about: "unit, integration and live tests, examples",
-        run: tests,
-    },
-    StepDef {
-        name: "doc-tests",
-        about: "examples in the documentation",
-        run: doc_tests,
-    },
-    StepDef {
-        name: "peer",
-        about: "the V.22bis mode against spandsp",
-        run: peer::run,
-    },
-    StepDef {
-        name: "docs",
-        about: "the documentation builds without a warning",
-        run: docs,
-    },
-    StepDef {
-        name: "loom",
-        about: "the event ring under every interleaving",
-        run: loom,
-    },
-    StepDef {
-        name: "readme",
-        about: "the commands of the README and of docs/",
-        run: readme::run,
-    },
-    StepDef {
-        name: "trace",
-        about: "an independent reader opens the trace",
-        run: trace::run,
-    },
-    StepDef {
-        name: "twin",
-        about: "same seed, same bytes: threads and CPU levels",
-        run: twin::run,
-    },
-    StepDef {
-        name: "fuzz",
-        about: "a minute of fuzzing over all parsers",
-        run: fuzz::run,
-    },
+/// One check: its name on the command line, what it is for, what it needs beside the toolchain, and how it runs.
+struct Step(
+    &'static str,
+    &'static str,
+    &'static [Need],
+    fn() -> Result<()>,
+);
+
+const RUSTFMT: Need = Need::Component("rustfmt", "fmt");
+const CLIPPY: Need = Need::Component("clippy", "clippy");
+
+#[rustfmt::skip]
+const STEPS: &[Step] = &[
+    Step("format", "sources are formatted", &[RUSTFMT], checks::format),
+    Step("style", "no long file or function, no unfinished code", &[], style::run),
+    Step("direction", "crates and folders depend as they are drawn", &[], direction::run),
+    Step("licences", "every dependency's licence is allowed", &[], licences::run),
+    Step("no-std", "the pure crate builds without std", &[], no_std::run),
+    Step("clippy", "no warnings", &[CLIPPY], checks::clippy),
+    Step("tests", "unit, integration and live tests, examples", &[], checks::tests),
+    Step("doc-tests", "examples in the documentation", &[], checks::doc_tests),
+    Step("peer", "the V.22bis mode against spandsp", &[Need::Spandsp], checks::peer),
+    Step("docs", "the documentation builds without a warning", &[], checks::docs),
+    Step("loom", "the event ring under every interleaving", &[], checks::loom),
+    Step("readme", "the commands of the README and of docs/", &[], readme::run),
+    Step("trace", "an independent reader opens the trace", &[Need::TraceReader], trace::run),
+    Step("twin", "same seed, same bytes: threads and CPU levels", &[], twin::run),
+    Step("fuzz", "a minute of fuzzing over all parsers", &[Need::Fuzzer], fuzz::run),
+];
+
+/// What is no step of `test`: its name, its arguments, what it is for, and how it runs.
+struct Tool(
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&[&str]) -> Result<()>,
+);
+
+#[rustfmt::skip]
+const TOOLS: &[Tool] = &[
+    Tool("lines", "[--at REVISION]", "how much code there is", lines::run),
+    Tool("mutants", "[NAME...]", "every mutant is noticed by its tests", mutants::run),
+    Tool("golden", "[--full] [--accept]", "the study's numbers are the committed ones: at full scale; write them anew", golden::run),
+    Tool("shrink", "", "take out of the list of exceptions what is no longer needed", shrink),
 ];
 
 fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();
     let names: Vec<&str> = asked.iter().map(String::as_str).collect();
-    if let ["golden", options @ ..] = &names[..] {
-        return golden_with(options);
+    if let [name, options @ ..] = &names[..]
+        && let Some(Tool(_, _, _, run)) = TOOLS.iter().find(|tool| tool.0 == *name)
+    {
+        return match run(options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{name}: {error:#}");
+                ExitCode::FAILURE
+            }
+        };
     }
     match select(&names) {
         Some(steps) => run(&steps),
@@ -115,162 +98,100 @@ fn main() -> ExitCode {
     }
 }
 
-/// Not a step of `test`: the tests compare the figures that are quick to make; this makes the tables and figure 17 too.
-fn golden_with(options: &[&str]) -> ExitCode {
-    match golden::run(options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("golden: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
 /// The steps that the command line names; `None` where it is no command line of ours.
-fn select(names: &[&str]) -> Option<Vec<&'static StepDef>> {
+fn select(names: &[&str]) -> Option<Vec<&'static Step>> {
     match names {
         [] => None,
         ["test"] => Some(STEPS.iter().collect()),
-        names => names
-            .iter()
-            .map(|name| STEPS.iter().find(|step| step.name == *name))
-            .collect(),
+        names => {
+            let named = names
+                .iter()
+                .map(|name| STEPS.iter().find(|step| step.0 == *name));
+            named.collect()
+        }
     }
 }
 
 fn print_usage() {
     eprintln!("usage: cargo xtask test          everything that CI runs");
     eprintln!("       cargo xtask STEP...       only these steps:");
-    for step in STEPS {
-        eprintln!("         {:<10} {}", step.name, step.about);
+    for Step(name, about, ..) in STEPS {
+        eprintln!("         {name:<10} {about}");
     }
-    eprintln!(
-        "       cargo xtask golden [--full] [--accept]    the study's numbers are the committed ones: at full scale; write them anew"
-    );
+    for Tool(name, options, about, _) in TOOLS {
+        eprintln!("       cargo xtask {name} {options}    {about}");
+    }
 }
 
-fn run(steps: &[&StepDef]) -> ExitCode {
-    let mut failed = 0;
+/// What came of a step.
+enum Outcome {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+/// Runs all of these, whatever comes of each, and says at the end which failed and which were skipped.
+fn run(steps: &[&Step]) -> ExitCode {
+    let (mut passed, mut failed, mut skipped) = (0, Vec::new(), Vec::new());
     for step in steps {
-        println!("== {}: {}", step.name, step.about);
+        let Step(name, about, ..) = step;
+        println!("== {name}: {about}");
         let began = Instant::now();
-        let result = (step.run)();
+        let outcome = run_step(step);
         let seconds = began.elapsed().as_secs();
-        match result {
-            Ok(()) => println!("== {}: passed ({seconds} s)", step.name),
-            Err(error) => {
-                failed += 1;
-                println!("== {}: FAILED ({seconds} s): {error:#}", step.name);
+        match outcome {
+            Outcome::Passed => {
+                passed += 1;
+                println!("== {name}: passed ({seconds} s)");
+            }
+            Outcome::Failed(why) => {
+                println!("== {name}: FAILED ({seconds} s): {why}");
+                failed.push(format!("failed: {name}: {why}"));
+            }
+            Outcome::Skipped(why) => {
+                println!("== {name}: skipped, because {why}");
+                skipped.push(format!("skipped: {name}, because {why}"));
             }
         }
     }
-    println!("{} passed, {failed} failed", steps.len() - failed);
-    ExitCode::from(u8::from(failed > 0))
-}
-
-/// The root of the workspace.
-fn root() -> PathBuf {
-    // Cargo says where it runs us; where we were built may be another checkout with the same target directory.
-    let manifest = std::env::var_os("CARGO_MANIFEST_DIR");
-    let manifest =
-        manifest.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    manifest
-        .parent()
-        .map_or_else(|| manifest.clone(), Path::to_path_buf)
-}
-
-/// Where builds go: what cargo was told, or `target` in the workspace.
-fn target_dir() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
-}
-
-fn cargo() -> Command {
-    command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
-}
-
-fn command(program: &str) -> Command {
-    let mut command = Command::new(program);
-    command.current_dir(root());
-    command
-}
-
-/// Runs a command to its end; an error tells which command it was.
-fn sh(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {command:?}"))?;
-    if !status.success() {
-        bail!("{command:?} ended with {status}");
+    for line in skipped.iter().chain(&failed) {
+        println!("{line}");
     }
+    println!(
+        "{passed} passed, {} failed, {} skipped",
+        failed.len(),
+        skipped.len()
+    );
+    ExitCode::from(u8::from(!failed.is_empty()))
+}
+
+fn run_step(Step(_, _, needs, run): &Step) -> Outcome {
+    for need in *needs {
+        match need.provide() {
+            Ok(()) => {}
+            Err(why) if nothing_may_be_skipped() => {
+                return Outcome::Failed(format!("nothing may be skipped, and {why}"));
+            }
+            Err(why) => return Outcome::Skipped(why),
+        }
+    }
+    match run() {
+        Ok(()) => Outcome::Passed,
+        Err(error) => Outcome::Failed(format!("{error:#}")),
+    }
+}
+
+/// `cargo xtask shrink`.
+fn shrink(options: &[&str]) -> Result<()> {
+    if !options.is_empty() {
+        bail!("shrink has no options, not {options:?}");
+    }
+    let tree = source::Tree::here()?;
+    let left = ratchet::shrink(&[
+        (style::FILE, style::long_files(&tree)),
+        (style::FUNCTION, style::long_functions(&tree)?),
+        (circles::RULE, circles::counts(&circles::find(&tree)?)),
+    ])?;
+    println!("{left} exceptions are left");
     Ok(())
-}
-
-/// Runs a command to its end and returns what it printed.
-fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start {command:?}"))?;
-    if !output.status.success() {
-        bail!(
-            "{command:?} ended with {}: {}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    Ok(String::from_utf8(output.stdout)?)
-}
-
-fn format() -> Result<()> {
-    sh(cargo().args(["fmt", "--all", "--check"]))
-}
-
-fn clippy() -> Result<()> {
-    sh(cargo().args([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "--deny",
-        "warnings",
-    ]))
-}
-
-fn tests() -> Result<()> {
-    sh(cargo().args([
-        "test",
-        "--workspace",
-        "--lib",
-        "--bins",
-        "--tests",
-        "--examples",
-    ]))?;
-    sh(cargo().args(["run", "--package", "laxity", "--example", "reserve"]))
-}
-
-fn doc_tests() -> Result<()> {
-    sh(cargo().args(["test", "--workspace", "--doc"]))
-}
-
-fn docs() -> Result<()> {
-    let mut command = cargo();
-    // The command's own pages would take the place of the library's: both are called laxity.
-    command.args(["doc", "--workspace", "--no-deps", "--exclude", "laxity-cli"]);
-    sh(command.env("RUSTDOCFLAGS", "--deny warnings"))
-}
-
-fn loom() -> Result<()> {
-    let mut command = cargo();
-    command.args([
-        "test",
-        "--package",
-        "laxity-model",
-        "--test",
-        "ring_loom",
-        "--test",
-        "arrivals_loom",
-        "--release",
-    ]);
-    command.env("RUSTFLAGS", "--cfg loom");
-    command.env("CARGO_TARGET_DIR", target_dir().join("loom"));
-    sh(&mut command)
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
-use crate::{command, root};
+use crate::process::{all, command, root};
 
 /// A block of commands that is run begins with this; other blocks are for reading.
 const FENCE: &str = "```sh";
@@ -13,13 +13,20 @@ const FENCE: &str = "```sh";
 /// Commands that would start this very program again.
 const OURSELVES: &str = "cargo xtask";
 
-/// Runs every command of the `sh` blocks, page by page, in order. A comment behind a command may name the exit codes it may have, such
-/// as `# exits 0, 2 or 5`: what a live run says of a noisy machine is not an error of the page.
+/// Runs every command of the `sh` blocks, page by page, in order, also after one that failed. A comment behind a command may name the exit
+/// codes it may have, such as `# exits 0, 2 or 5`: what a live run says of a noisy machine is not an error of the page.
 pub(crate) fn run() -> Result<()> {
-    run_page(&root().join("README.md"))?;
-    pages(&root().join("docs"))?
-        .iter()
-        .try_for_each(|page| run_page(page))
+    let docs = pages(&root().join("docs"))?;
+    let mut results = Vec::new();
+    for page in [root().join("README.md")].iter().chain(&docs) {
+        let text = std::fs::read_to_string(page)?;
+        let commands = commands(&text);
+        if commands.is_empty() {
+            results.push(Err(anyhow!("{} has no command to run", page.display())));
+        }
+        results.extend(commands.iter().map(|(line, codes)| run_line(line, codes)));
+    }
+    all(results)
 }
 
 /// The pages of a folder, by name.
@@ -33,23 +40,16 @@ fn pages(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
-fn run_page(page: &Path) -> Result<()> {
-    let text = std::fs::read_to_string(page)?;
-    let commands = commands(&text);
-    if commands.is_empty() {
-        bail!("{} has no command to run", page.display());
-    }
-    for (line, codes) in commands {
-        println!("-- {line}");
-        let began = Instant::now();
-        let status = command("sh")
-            .args(["-c", &line])
-            .status()
-            .with_context(|| line.clone())?;
-        println!("-- {status}, {} s", began.elapsed().as_secs());
-        if !status.code().is_some_and(|code| codes.contains(&code)) {
-            bail!("`{line}` ended with {status}, not with one of {codes:?}");
-        }
+fn run_line(line: &str, codes: &[i32]) -> Result<()> {
+    println!("-- {line}");
+    let began = Instant::now();
+    let status = command("sh")
+        .args(["-c", line])
+        .status()
+        .with_context(|| line.to_string())?;
+    println!("-- {status}, {} s", began.elapsed().as_secs());
+    if !status.code().is_some_and(|code| codes.contains(&code)) {
+        bail!("`{line}` ended with {status}, not with one of {codes:?}");
     }
     Ok(())
 }

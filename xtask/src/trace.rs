@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{cargo, command, sh, target_dir};
+use crate::process::{cargo, command, sh, target_dir};
 
 /// Runs the minimal scenario in the twin and has its trace checked by Perfetto's own trace processor.
 pub(crate) fn run() -> Result<()> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{cargo, command, sh, target_dir};
+use crate::process::{cargo, command, sh, target_dir};
 
 /// Compares everything that the twin writes of the main scenario, in three ways of running it.
 pub(crate) fn run() -> Result<()> {

@@ -622,7 +622,6 @@ fn a_slow_reader_holds_the_sender_back_and_loses_nothing() {
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
-        failure_persistence: None,
         ..ProptestConfig::default()
     }
 }

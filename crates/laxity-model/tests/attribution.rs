@@ -345,6 +345,34 @@ fn a_thread_that_comes_more_often_than_declared_is_a_culprit() {
 }
 
 #[test]
+fn what_delayed_a_thread_above_before_the_victim_s_release_is_a_culprit_too() {
+    // 13 is done before the victim is released; but it made 11, which had been ready as long, end 1 µs too late for the victim.
+    let mut calls = vec![
+        call(Class::Above, 13, 9_000, 215),
+        call(Class::Above, 11, 9_000, 8_786),
+    ];
+    calls.extend(jobs(6));
+    let both = findings(&calls, &[]);
+    assert_eq!(both.late.len(), 1);
+    assert_eq!(names(&both), [thread(11), thread(13)]);
+    assert!(
+        both.named
+            .iter()
+            .all(|named| named.rule == Rule::Undeclared)
+    );
+    let Fault::Culprits(culprits) = &both.late[0].fault else {
+        panic!("{:?}", both.late[0].fault);
+    };
+    assert_eq!(culprits[1].excess, Span::from_micros(215));
+    assert!(culprits.iter().all(|culprit| culprit.suffices));
+
+    // A thread that was done when 11 woke delayed nobody.
+    calls[0].at = 8_785;
+    calls[1].work = 9_001;
+    assert_eq!(names(&findings(&calls, &[])), [thread(11)]);
+}
+
+#[test]
 fn equal_rank_is_nobody_s_fault() {
     let mut calls = jobs(2);
     calls.push(call(Class::Above, 1, 10_000, 30_000));
@@ -555,7 +583,9 @@ fn cases() -> impl Strategy<Value = Vec<Call>> {
         Just(Class::Deferred),
         Just(Class::Above)
     ];
-    let one = (class, 1_u16..4, 1_u64..9_000, 0_u64..9_000);
+    // Some at once: who comes first then decides.
+    let pause = prop_oneof![4 => 0_u64..9_000, 1 => 0_u64..3];
+    let one = (class, 1_u16..4, 1_u64..9_000, pause);
     prop::collection::vec(one, 1..12).prop_map(|drawn| {
         let mut at = 9_000;
         let mut calls = jobs(6);

@@ -165,7 +165,7 @@ fn nothing_that_is_said_of_a_reservation_is_older_than_it_is() {
         match (enforcer, grant(below).grade) {
             (Enforcer::Slots, Grade::Enforced) => {}
             (Enforcer::Deadline, Grade::Unenforced { reason }) => {
-                assert!(reason.contains("`holder`"), "{reason}");
+                assert!(reason.contains("holder (SCHED_DEADLINE)"), "{reason}");
                 assert!(!reason.contains("1ms/10ms"), "it holds {asked}: {reason}");
             }
             (_, other) => panic!("{other:?}"),

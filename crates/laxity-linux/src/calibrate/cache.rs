@@ -7,9 +7,9 @@ use super::samples::Samples;
 use super::{CalibrateError, clock};
 
 /// What the thread works on: as much as a soft modem's filters, tables and state.
-pub(crate) const WORKING_SET_BYTES: usize = 64 << 10;
+pub const WORKING_SET_BYTES: usize = 64 << 10;
 /// What the other one walks through meanwhile: as much as the second cache of many processors holds.
-pub(crate) const WALKED_BYTES: usize = 1 << 20;
+pub const WALKED_BYTES: usize = 1 << 20;
 
 const _: () = assert!(WORKING_SET_BYTES.is_power_of_two() && WALKED_BYTES.is_power_of_two());
 

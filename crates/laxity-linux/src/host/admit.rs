@@ -98,7 +98,8 @@ impl Granted {
     pub(crate) fn of_reservation(self, reservation: Reservation) -> Grant {
         let grade = match (self.enforcer, self.grade) {
             (Enforcer::Slots, Grade::Enforced) => {
-                Grade::outranked_by(&outranking(&proc::real_time_threads(), self.cpu))
+                let strangers = outranking(&proc::real_time_threads(), self.cpu);
+                Grade::below(std::iter::empty(), &strangers)
             }
             (_, grade) => grade,
         };

@@ -7,8 +7,8 @@ use std::thread;
 use laxity_model::base::ring::Producer;
 use laxity_model::enforce::ranks;
 use laxity_model::{
-    Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, PortId, Refused,
-    Reservation, Service, Span, Step, TimeConstraint,
+    Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, PortId, Reservation,
+    Service, Span, Step, TimeConstraint,
 };
 
 use super::context::{LiveContext, Log};

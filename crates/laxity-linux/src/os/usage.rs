@@ -10,19 +10,19 @@ use crate::os::clock;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ThreadUsage {
     /// Processor time received.
-    pub service: Service,
+    pub(crate) service: Service,
     /// Times it gave the processor up to wait.
-    pub voluntary_switches: u64,
+    pub(crate) voluntary_switches: u64,
     /// Times the processor was taken from it.
-    pub involuntary_switches: u64,
+    pub(crate) involuntary_switches: u64,
     /// Page faults served without and with I/O.
-    pub page_faults: u64,
+    pub(crate) page_faults: u64,
 }
 
 impl ThreadUsage {
     /// Of the calling thread, since it began. Two system calls.
     #[must_use]
-    pub fn now() -> Self {
+    pub(crate) fn now() -> Self {
         // SAFETY: all-zero bytes are a valid rusage.
         let mut usage: libc::rusage = unsafe { mem::zeroed() };
         // SAFETY: `usage` is a valid place for the answer; the call cannot fail for RUSAGE_THREAD.
@@ -39,7 +39,7 @@ impl ThreadUsage {
 
     /// What was added since an earlier reading of the same thread.
     #[must_use]
-    pub fn since(self, earlier: Self) -> Self {
+    pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             service: self.service.saturating_sub(earlier.service),
             voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,

@@ -5,17 +5,18 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Keeps, ProcessorSupply, SlotSupply};
-use crate::program::{Work, outranking};
+use crate::program::Work;
 use crate::{ActivityId, Enforcer, Grade, Placement, Program, Reservation, Service, Span};
 
 /// Gaps are looked for up to this many periods.
 const PERIODS: u64 = 1_000;
 
 /// Everything on a processor that a slot's occupant does not preempt.
-#[derive(Default)]
 pub(super) struct Above {
-    /// Those who interfere, for which a slot's grant is `unenforced`: a clause that names each, and its id if it is one of the program's.
-    interfering: Vec<(Option<ActivityId>, String)>,
+    /// Those of the program who interfere, for which a slot's grant is `unenforced`, by name.
+    interfering: Vec<(ActivityId, String)>,
+    /// The same of those who are not of the program, or why it cannot be seen who they are.
+    strangers: Result<Vec<String>, String>,
     /// Shares of the program's reservations by deadline: they keep to no processor, so each must have room for all of them.
     deadline_ppm: Vec<(ActivityId, u64)>,
     /// Work of the program whose amount is known.
@@ -25,19 +26,29 @@ pub(super) struct Above {
 }
 
 impl Above {
+    /// Nobody outranks anybody where there are no slots.
+    pub(super) const fn nobody() -> Self {
+        Self {
+            interfering: Vec::new(),
+            strangers: Ok(Vec::new()),
+            deadline_ppm: Vec::new(),
+            known: Vec::new(),
+            uncharged: Vec::new(),
+        }
+    }
+
     pub(super) fn of(program: &Program, processor: &ProcessorSupply, slots: &SlotSupply) -> Self {
-        let foreign = outranking(&processor.outranking).into_iter();
         let mut this = Self {
-            interfering: foreign.map(|clause| (None, clause)).collect(),
-            ..Self::default()
+            strangers: processor.outranking.clone(),
+            ..Self::nobody()
         };
         for (id, activity) in program.numbered() {
             let name = &activity.name;
             if let Some(request) = activity.reservation {
                 if request.enforcer == Enforcer::Deadline {
-                    let clause =
-                        format!("`{name}` (by deadline, on any processor) outranks the slots");
-                    this.interfering.push((Some(id), clause));
+                    // What it holds may change while it runs; that it ranks above does not.
+                    let named = format!("{name} (SCHED_DEADLINE)");
+                    this.interfering.push((id, named));
                     this.deadline_ppm
                         .push((id, request.reservation.share_ppm()));
                 }
@@ -54,11 +65,8 @@ impl Above {
                 continue;
             }
             if let Placement::Foreign { fifo } = activity.placement {
-                let occupant = slots.occupant_fifo;
-                let clause = format!(
-                    "`{name}` (SCHED_FIFO {fifo}) is not below the slots (SCHED_FIFO {occupant})"
-                );
-                this.interfering.push((Some(id), clause));
+                let named = format!("{name} (SCHED_FIFO priority {fifo})");
+                this.interfering.push((id, named));
             }
             match program.work.iter().find(|(known, _)| *known == id) {
                 Some((_, work)) => this.known.push((name.clone(), *work)),
@@ -128,8 +136,8 @@ impl Above {
     /// How firm a grant of slots to this activity is.
     pub(super) fn grade(&self, holder: ActivityId) -> Grade {
         let others = self.interfering.iter();
-        let others = others.filter(|(who, _)| *who != Some(holder));
-        Grade::despite(others.map(|(_, clause)| clause.clone()))
+        let others = others.filter(|(who, _)| *who != holder);
+        Grade::below(others.map(|(_, name)| name.as_str()), &self.strangers)
     }
 
     /// A sentence on each piece of work.

@@ -31,7 +31,7 @@ impl<'a> Processor<'a> {
         });
         let mut this = Self {
             supply,
-            above: Above::default(),
+            above: Above::nobody(),
             granted: claims,
             guests: guests.collect(),
             table: None,

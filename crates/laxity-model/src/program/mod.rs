@@ -18,7 +18,6 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use constraint::{Refused, TimeConstraint, TimeConstraintError};
-pub(crate) use reservation::outranking;
 pub use reservation::{
     Enforcer, Grade, Grant, Outside, Reservation, ReservationError, ReservationRequest,
 };

@@ -143,37 +143,29 @@ pub enum Grade {
     Enforced,
     /// Somebody could take it away: who, and how.
     Unenforced {
-        /// The reason: a clause on each of those who interfere.
+        /// The reason, naming those who interfere.
         reason: String,
     },
 }
 
 impl Grade {
-    /// What only those interfere with of whom these clauses tell.
-    pub(crate) fn despite(interfering: impl Iterator<Item = String>) -> Self {
-        let reason = interfering.collect::<Vec<String>>().join("; ");
-        if reason.is_empty() {
-            Self::Enforced
-        } else {
-            Self::Unenforced { reason }
-        }
-    }
-
-    /// The grade of slots, if these threads of others outrank them and nobody else does; or why it cannot be seen who does.
+    /// The grade of slots on whose processor these rank above them who are not kept from it, by name: of the program, and of others, or
+    /// why it cannot be seen who the others are.
     #[must_use]
-    pub fn outranked_by(strangers: &Result<Vec<String>, String>) -> Self {
-        Self::despite(outranking(strangers).into_iter())
-    }
-}
-
-/// A clause on each who is not of the program, or on why it cannot be seen who there is.
-pub(crate) fn outranking(strangers: &Result<Vec<String>, String>) -> Vec<String> {
-    match strangers {
-        Ok(strangers) => strangers
-            .iter()
-            .map(|stranger| format!("`{stranger}` outranks the slots"))
-            .collect(),
-        Err(why) => Vec::from([format!("cannot see who outranks the slots: {why}")]),
+    pub fn below<'a>(
+        own: impl Iterator<Item = &'a str>,
+        strangers: &'a Result<Vec<String>, String>,
+    ) -> Self {
+        let seen = strangers.iter().flatten().map(String::as_str);
+        let names = own.chain(seen).collect::<Vec<&str>>().join(", ");
+        let above = format!("ranked above the slot on its processor: {names}");
+        let reason = match strangers {
+            Ok(_) if names.is_empty() => return Self::Enforced,
+            Ok(_) => above,
+            Err(why) if names.is_empty() => format!("cannot see who outranks the slot: {why}"),
+            Err(why) => format!("{above}; cannot see who else outranks it: {why}"),
+        };
+        Self::Unenforced { reason }
     }
 }
 

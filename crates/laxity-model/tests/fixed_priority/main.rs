@@ -29,7 +29,6 @@ fn cases(count: u32) -> ProptestConfig {
     let times = times.and_then(|times| times.parse().ok()).unwrap_or(1);
     ProptestConfig {
         max_shrink_iters: 5_000,
-        failure_persistence: None,
         max_global_rejects: 1_000_000,
         ..ProptestConfig::with_cases(count * times)
     }

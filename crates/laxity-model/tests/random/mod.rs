@@ -4,13 +4,12 @@ use laxity_model::analysis::Task;
 use laxity_model::{Service, Span};
 use proptest::prelude::ProptestConfig;
 
-/// So many cases for each property as `LAXITY_CASES` says, or, if it is not set, as the test does. Nothing is written to disk.
+/// So many cases for each property as `LAXITY_CASES` says, or, if it is not set, as the test does.
 pub(crate) fn config(usual: u32) -> ProptestConfig {
     let cases = std::env::var("LAXITY_CASES").ok();
     let cases = cases.and_then(|cases| cases.parse().ok());
     ProptestConfig {
         cases: cases.unwrap_or(usual),
-        failure_persistence: None,
         ..ProptestConfig::default()
     }
 }

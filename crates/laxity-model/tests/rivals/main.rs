@@ -16,7 +16,6 @@ fn config() -> ProptestConfig {
     let cases = cases.map_or(64, |cases| cases.parse().expect("a number"));
     ProptestConfig {
         cases,
-        failure_persistence: None,
         ..ProptestConfig::default()
     }
 }

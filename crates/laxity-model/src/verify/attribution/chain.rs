@@ -125,24 +125,22 @@ impl Chain {
     }
 }
 
-/// All pieces from `from` to `until`, and those right before in which nothing ran that the victim would have come before: what was
-/// delayed in them may reach into the chain.
+/// All pieces from `from` to `until`, and those right before without a pause of what comes before the victim: what was delayed in them may
+/// reach into the chain.
 fn pieces(timeline: &Timeline, from: Instant, until: Instant) -> Vec<Piece> {
-    let above: Vec<Holder> = timeline
-        .between(from, until)
-        .filter(|piece| piece.before_victim && !piece.shared)
-        .map(|piece| piece.holder)
-        .collect();
-    let mut first = timeline.pieces.partition_point(|piece| piece.from < from);
-    let mut begin = from;
-    while let Some(piece) = first.checked_sub(1).map(|before| timeline.pieces[before]) {
-        let urgent = matches!(piece.holder, Holder::Handler(_) | Holder::Deferred(_));
-        if !urgent && !above.contains(&piece.holder) {
-            break;
+    let mut above = Above::default();
+    let all = &timeline.pieces;
+    let first = all.partition_point(|piece| piece.from < from);
+    let end = all.partition_point(|piece| piece.from < until);
+    let within = &all[all.partition_point(|piece| piece.to <= from)..end.max(first)];
+    for piece in within {
+        if piece.before_victim && !piece.shared && matches!(piece.holder, Holder::Thread(_)) {
+            above.add(piece);
         }
-        begin = piece.from;
-        first -= 1;
     }
+    let before = all[..first].iter().rev();
+    let begin = before.take_while(|piece| above.reaches(piece)).last();
+    let begin = begin.map_or(from, |piece| piece.from);
     let mut pieces: Vec<Piece> = timeline.between(begin, until).collect();
     for piece in &mut pieces {
         if piece.to <= from && !piece.before_victim {
@@ -151,6 +149,41 @@ fn pieces(timeline: &Timeline, from: Instant, until: Instant) -> Vec<Piece> {
         }
     }
     pieces
+}
+
+/// The threads that are known to come before the victim.
+#[derive(Default)]
+struct Above {
+    threads: Vec<Holder>,
+    /// Since when one of them has been ready without a break, up to the pieces seen last.
+    ready: Option<Instant>,
+}
+
+impl Above {
+    fn add(&mut self, piece: &Piece) {
+        if !self.threads.contains(&piece.holder) {
+            self.threads.push(piece.holder);
+        }
+        self.ready = Some(
+            self.ready
+                .map_or(piece.ready, |ready| ready.min(piece.ready)),
+        );
+    }
+
+    /// Whether what ran in this piece comes before the victim. A thread does if it ran while one was ready that does: that one then came
+    /// after it.
+    fn reaches(&mut self, piece: &Piece) -> bool {
+        if !matches!(piece.holder, Holder::Thread(_)) {
+            return matches!(piece.holder, Holder::Handler(_) | Holder::Deferred(_));
+        }
+        let delayed_one = self.ready.is_some_and(|ready| ready < piece.to);
+        let is_above =
+            self.threads.contains(&piece.holder) || delayed_one && !piece.ranks_no_higher;
+        if is_above {
+            self.add(piece);
+        }
+        is_above
+    }
 }
 
 fn work(timeline: &Timeline, job: &Job, begin: Instant, question: &Question<'_>) -> Work {

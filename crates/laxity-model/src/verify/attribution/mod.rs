@@ -9,7 +9,9 @@
 //!    allow; what it holds beyond that is excess: the end of the call, or all of a call that came too often. A thread's time counts
 //!    only while the victim was ready and had a claim on the processor: a victim with a reservation in force has one within its time slots only.
 //! 3. *Chains*. Jobs of the victim that follow each other without a pause are one chain, for lateness is handed on in it; what ran right before
-//!    them without a pause, and comes before the victim, belongs to it too.
+//!    them without a pause, and comes before the victim, belongs to it too, and there a thread's time counts although the victim was not ready
+//!    yet. Of threads, those come before the victim that ran within the chain while the victim was ready, and, unless they are declared to rank
+//!    no higher than it, those that ran while one that comes before it was ready: what they delayed may reach into the chain.
 //! 4. *Counterfactual*. For a set of rule-breakers, the chain is replayed without their excess: all that came before the victim runs as soon as it is
 //!    ready (raised, queued or woken), cut short if it is in the set; the victim's jobs, first come first served, each as long as it was, have what is left of the time
 //!    on which the victim had a claim, or had in fact. (The victim's own overrun, if it is in the set, is taken off its jobs instead.)
@@ -223,7 +225,8 @@ pub struct Findings {
     pub late: Vec<LateJob>,
     /// The culprits of all late jobs together, the one who explains most first.
     pub named: Vec<Named>,
-    /// Everybody who broke a rule, whether it made a job late or not, by activity.
+    /// Everybody who broke a rule, whether it made a job late or not, by activity. A thread that declares nothing is among them only if it
+    /// ran while the victim was ready.
     pub breaches: Vec<Breach>,
     /// The device's longest wait from raising an interrupt to its handler, if the victim has a device.
     pub longest_held_off: Option<Span>,

@@ -24,6 +24,8 @@ pub(super) struct Piece {
     pub(super) claim: bool,
     /// A thread that ranks no higher ran while the victim was ready and had a claim.
     pub(super) shared: bool,
+    /// The thread that ran ranks no higher than the victim, as far as is declared.
+    pub(super) ranks_no_higher: bool,
 }
 
 /// The victim's processor over the whole trace.
@@ -179,6 +181,7 @@ impl<'a> Reader<'a> {
             before_victim: false,
             claim: self.claims(),
             shared: false,
+            ranks_no_higher: false,
         };
         if holder == Holder::Machine {
             piece.excess_from = from;
@@ -192,7 +195,8 @@ impl<'a> Reader<'a> {
     fn account(&mut self, piece: &mut Piece, class: Class, who: ActivityId) {
         let contended = self.victim_is_thread && self.ready && piece.claim;
         piece.before_victim = class != Class::Thread || contended;
-        piece.shared = class == Class::Thread && contended && self.ranks_no_higher(who);
+        piece.ranks_no_higher = class == Class::Thread && self.ranks_no_higher(who);
+        piece.shared = contended && piece.ranks_no_higher;
         let budget = self.budget(class, who);
         let account = &mut self.accounts[who.index()];
         // Threads that come before the holder of a slot run outside it too, where nothing tells who would have come first.

@@ -77,7 +77,7 @@ impl Judge<'_> {
     }
 
     fn fault(&self, case: &Case<'_>, alone: Instant) -> Fault {
-        let culprits = case.culprits(self.timeline);
+        let culprits = case.culprits(self);
         if !culprits.is_empty() {
             return Fault::Culprits(culprits);
         }
@@ -94,6 +94,28 @@ impl Judge<'_> {
         } else {
             Fault::Overload
         }
+    }
+
+    fn rule_of(&self, who: Holder) -> Rule {
+        let mut breaches = self.timeline.breaches.iter();
+        match who {
+            Holder::Machine => Rule::Machine,
+            Holder::Unseen => Rule::Unseen,
+            _ => match breaches.find(|breach| breach.who == who) {
+                Some(breach) => breach.rule,
+                // It was done before the victim was ready, so that its own account shows no breach.
+                None if self.declares_nothing(who) => Rule::Undeclared,
+                None => Rule::Budget,
+            },
+        }
+    }
+
+    fn declares_nothing(&self, who: Holder) -> bool {
+        let Holder::Thread(id) = who else {
+            return false;
+        };
+        let declared = self.question.declared.get(id.index());
+        declared.is_none_or(|declared| declared.allowance.is_none())
     }
 
     /// Who held the processor between a job's release and its end.
@@ -145,7 +167,7 @@ impl Case<'_> {
             .any(|set| !self.in_time(set) && self.in_time(set | bit))
     }
 
-    fn culprits(&self, timeline: &Timeline) -> Vec<Culprit> {
+    fn culprits(&self, judge: &Judge<'_>) -> Vec<Culprit> {
         let everything = self.ends.len() - 1;
         let end = self.chain.works[self.place].end;
         let suspects = self.chain.suspects.iter().enumerate();
@@ -153,7 +175,7 @@ impl Case<'_> {
             .filter(|(index, _)| self.is_culprit(*index))
             .map(|(index, suspect)| Culprit {
                 who: suspect.who,
-                rule: rule_of(suspect.who, timeline),
+                rule: judge.rule_of(suspect.who),
                 excess: self.chain.excess(*suspect, end),
                 explains: end.saturating_since(self.ends[1 << index]),
                 suffices: self.in_time(1 << index),
@@ -168,17 +190,6 @@ impl Case<'_> {
             )
         });
         culprits
-    }
-}
-
-fn rule_of(who: Holder, timeline: &Timeline) -> Rule {
-    match who {
-        Holder::Machine => Rule::Machine,
-        Holder::Unseen => Rule::Unseen,
-        _ => {
-            let breach = timeline.breaches.iter().find(|breach| breach.who == who);
-            breach.map_or(Rule::Budget, |breach| breach.rule)
-        }
     }
 }
 

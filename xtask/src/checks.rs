@@ -1,0 +1,63 @@
+//! The checks that are one command each.
+
+use anyhow::Result;
+
+use crate::process::{all, cargo, sh, target_dir};
+use crate::ratchet::Ratchet;
+use crate::{cargo_test, style};
+
+pub(crate) fn format() -> Result<()> {
+    sh(cargo().args(["fmt", "--all", "--check"]))
+}
+
+pub(crate) fn clippy() -> Result<()> {
+    let mut clippy = cargo();
+    clippy.args(["clippy", "--workspace", "--all-targets"]);
+    clippy.args(["--", "--deny", "warnings"]);
+    // As long as some functions may still be longer, `style` is what holds functions to their length.
+    if Ratchet::load(style::FUNCTION)?.is_in_use() {
+        clippy.args(["--allow", "clippy::too_many_lines"]);
+    }
+    sh(&mut clippy)
+}
+
+pub(crate) fn tests() -> Result<()> {
+    let targets = ["--workspace", "--lib", "--bins", "--tests", "--examples"];
+    all([
+        cargo_test::run(&targets),
+        sh(cargo().args(["run", "--package", "laxity", "--example", "reserve"])),
+    ])
+}
+
+pub(crate) fn doc_tests() -> Result<()> {
+    cargo_test::run(&["--workspace", "--doc"])
+}
+
+/// The V.22bis mode against a modem that is not ours.
+pub(crate) fn peer() -> Result<()> {
+    let package = ["--package", "laxity-devices", "--features", "spandsp"];
+    cargo_test::run(&[&package[..], &["--test", "v22bis"]].concat())
+}
+
+pub(crate) fn docs() -> Result<()> {
+    let mut command = cargo();
+    // The command's own pages would take the place of the library's: both are called laxity.
+    command.args(["doc", "--workspace", "--no-deps", "--exclude", "laxity-cli"]);
+    sh(command.env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+pub(crate) fn loom() -> Result<()> {
+    let mut cargo = cargo();
+    cargo.env("RUSTFLAGS", "--cfg loom");
+    cargo.env("CARGO_TARGET_DIR", target_dir().join("loom"));
+    let package = [
+        "--package",
+        "laxity-model",
+        "--test",
+        "ring_loom",
+        "--test",
+        "arrivals_loom",
+        "--release",
+    ];
+    cargo_test::run_as(cargo, &package)
+}
