@@ -389,7 +389,7 @@ fn no_bandwidth_left() {
         assert!(
             diagnosis
                 .remedy
-                .contains(&format!("of {}", std::process::id()))
+                .contains(&format!("of process {} ", std::process::id()))
         );
         let admitted = holders.len();
         let rest = DeadlineParameters {
