@@ -8,11 +8,14 @@
 //! * [`ExecutorPolicy`]: the order among released jobs, and the schedulability test that belongs to it.
 //! * [`Handlers`]: the state of all handlers, and who of them runs.
 //! * [`Ready`]: a queue that most policies can be made of.
+//! * [`edf`], [`fcfs`]: the two that come with it.
 //!
 //! All state is of fixed size, made of integers, and free of pointers; every index and every tag is checked whenever it is read. So it
 //! may lie in memory that several processes share, of which one runs at a time, and a process that damages it damages nobody's
 //! control flow: operations answer [`ExecutorError::Damaged`].
 
+pub mod edf;
+pub mod fcfs;
 mod handlers;
 mod ready;
 
@@ -21,10 +24,10 @@ pub use ready::Ready;
 
 use alloc::string::String;
 
-use super::Policy;
 use crate::Instant;
 use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
+use crate::policy::Policy;
 
 /// How many handlers an executor has room for unless it is said otherwise.
 pub const HANDLERS: usize = 128;

@@ -3,17 +3,17 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::executor::{ExecutorPolicy, Job, Ready, Unschedulable};
-use super::{Decision, Policy};
+use super::{ExecutorPolicy, Job, Ready, Unschedulable};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Overflow, Preemption, Task, Verdict, edf};
+use crate::policy::{Decision, Policy};
 use crate::{Instant, Span};
 
 /// The job that is due first goes first; among those due together the one that entered first. A running job is to yield to one
 /// that is due earlier.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
-pub struct Edf<const N: usize = { super::executor::HANDLERS }> {
+pub struct Edf<const N: usize = { super::HANDLERS }> {
     ready: Ready<N>,
 }
 

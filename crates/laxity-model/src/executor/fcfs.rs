@@ -2,17 +2,17 @@
 
 use alloc::format;
 
-use super::executor::{ExecutorPolicy, Job, Ready, Unschedulable};
-use super::{Decision, Policy};
+use super::{ExecutorPolicy, Job, Ready, Unschedulable};
 use crate::Instant;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Response, Task, fixed_priority};
+use crate::policy::{Decision, Policy};
 
 /// Jobs in the order of release; among those released together the one that entered first. Nobody is ever to yield; who yields all the same goes behind all that
 /// are released by then.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
-pub struct Fcfs<const N: usize = { super::executor::HANDLERS }> {
+pub struct Fcfs<const N: usize = { super::HANDLERS }> {
     ready: Ready<N>,
 }
 
