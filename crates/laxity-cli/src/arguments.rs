@@ -261,7 +261,7 @@ pub(crate) struct Study {
     /// What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured.
     #[arg(long, value_name = "FILE")]
     pub(crate) machine: Option<PathBuf>,
-    /// Write the sheet as JSON; `-` is standard output.
+    /// Write the report as JSON; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Where the page goes; without it, `laxity-<EXPERIMENT>.html`.

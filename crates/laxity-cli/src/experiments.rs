@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
-use laxity_lab::bench::Study;
+use laxity_lab::bench::{Experiment as Study, Text};
 use laxity_studies::{ACCEPTANCE, STUDIES};
 
 use crate::arguments::{self, ACCEPTANCE_EXAMPLES, Acceptance};
@@ -17,17 +17,17 @@ pub(crate) enum Experiment {
     /// How many random task sets each schedulability test accepts.
     Acceptance(Acceptance),
     /// One of the studies, and the keys of the figures wanted.
-    Study(Study, Vec<String>, arguments::Study),
+    Study(&'static dyn Study, Vec<String>, arguments::Study),
 }
 
 impl FromArgMatches for Experiment {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let missing = || Error::new(ErrorKind::MissingSubcommand);
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
-        if name == ACCEPTANCE.name {
+        if name == ACCEPTANCE.0 {
             return Acceptance::from_arg_matches(matches).map(Self::Acceptance);
         }
-        let study = STUDIES.into_iter().find(|study| study.name == name);
+        let study = STUDIES.into_iter().find(|study| study.text().name == name);
         let study = study.ok_or_else(|| Error::new(ErrorKind::InvalidSubcommand))?;
         // A study without figures has no such argument.
         let wanted = matches.try_get_many::<String>(FIGURES).ok().flatten();
@@ -44,12 +44,12 @@ impl FromArgMatches for Experiment {
 
 impl Subcommand for Experiment {
     fn augment_subcommands(command: Command) -> Command {
-        let acceptance = Acceptance::augment_args(Command::new(ACCEPTANCE.name))
-            .about(ACCEPTANCE.summary)
+        let acceptance = Acceptance::augment_args(Command::new(ACCEPTANCE.0))
+            .about(ACCEPTANCE.1)
             .after_help(ACCEPTANCE_EXAMPLES);
         command
             .subcommand(acceptance)
-            .subcommands(STUDIES.iter().map(subcommand))
+            .subcommands(STUDIES.map(|study| subcommand(study.text())))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -57,20 +57,20 @@ impl Subcommand for Experiment {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        name == ACCEPTANCE.name || STUDIES.iter().any(|study| study.name == name)
+        name == ACCEPTANCE.0 || STUDIES.iter().any(|study| study.text().name == name)
     }
 }
 
 /// A study's command. Unknown figures are told with the nearest known one, and help lists all.
-fn subcommand(study: &Study) -> Command {
-    let command = arguments::Study::augment_args(Command::new(study.name))
-        .about(study.summary)
+fn subcommand(study: &'static Text) -> Command {
+    let command = arguments::Study::augment_args(Command::new(study.name.as_str()))
+        .about(&study.summary)
         .after_help(examples(study));
     if study.figures.is_empty() {
         return command;
     }
     let values = study.figures.iter();
-    let values = values.map(|(key, about)| PossibleValue::new(*key).help(*about));
+    let values = values.map(|figure| PossibleValue::new(figure.key.as_str()).help(&figure.shows));
     command.arg(
         Arg::new(FIGURES)
             .value_name("FIGURE")
@@ -80,8 +80,8 @@ fn subcommand(study: &Study) -> Command {
     )
 }
 
-fn examples(study: &Study) -> String {
-    let name = study.name;
+fn examples(study: &Text) -> String {
+    let name = &study.name;
     let mut lines = vec![
         (
             String::new(),
@@ -96,8 +96,8 @@ fn examples(study: &Study) -> String {
             "for CI: exits 4 instead of leaving out what is measured".into(),
         ),
     ];
-    if let Some((key, about)) = study.figures.first() {
-        lines.insert(1, (key.to_string(), format!("only: {about}")));
+    if let Some(figure) = study.figures.first() {
+        lines.insert(1, (figure.key.clone(), format!("only: {}", figure.shows)));
     }
     let commands: Vec<String> = lines
         .iter()

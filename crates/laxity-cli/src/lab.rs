@@ -3,10 +3,10 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use laxity_lab::bench::{Request, Study};
+use laxity_lab::bench::{Experiment as Study, Request};
 use laxity_lab::machine_file::{self, ReadError};
+use laxity_lab::report::{Report, json, page, svg, text};
 use laxity_lab::runner::{On as Host, Progress, Silent};
-use laxity_lab::sheet::{Sheet, html, json, svg, text};
 use laxity_model::enforce::machine::Machine;
 use laxity_studies::acceptance::{self, Results, Settings, StudyError, table};
 use laxity_studies::{ACCEPTANCE, STUDIES};
@@ -21,7 +21,7 @@ use crate::{files, run};
 pub(crate) fn run(lab: &Lab) -> Result<u8, Failure> {
     match &lab.experiment {
         Some(Experiment::Acceptance(arguments)) => accept(arguments),
-        Some(Experiment::Study(study, figures, arguments)) => perform(study, figures, arguments),
+        Some(Experiment::Study(study, figures, arguments)) => perform(*study, figures, arguments),
         None => list(),
     }
 }
@@ -31,11 +31,11 @@ fn list() -> Result<u8, Failure> {
     let mut line = |indent: &str, name: &str, about: &str| {
         text.push_str(&format!("{indent}{name:<13} {about}\n"));
     };
-    line("  ", ACCEPTANCE.name, ACCEPTANCE.summary);
-    for study in &STUDIES {
-        line("  ", study.name, study.summary);
-        for (key, about) in study.figures {
-            line("    ", key, about);
+    line("  ", ACCEPTANCE.0, ACCEPTANCE.1);
+    for study in STUDIES.map(Study::text) {
+        line("  ", &study.name, &study.summary);
+        for figure in &study.figures {
+            line("    ", &figure.key, &figure.shows);
         }
     }
     text.push_str("\n`laxity lab <EXPERIMENT> --help` says more.\n");
@@ -60,8 +60,12 @@ fn taken(json: Option<&Path>, html: &Path) -> Result<bool, Failure> {
 }
 
 /// A study, from what is asked to the exit code.
-fn perform(study: &Study, figures: &[String], arguments: &arguments::Study) -> Result<u8, Failure> {
-    let name = PathBuf::from(format!("laxity-{}.html", study.name));
+fn perform(
+    study: &dyn Study,
+    figures: &[String],
+    arguments: &arguments::Study,
+) -> Result<u8, Failure> {
+    let name = PathBuf::from(format!("laxity-{}.html", study.text().name));
     let page = arguments.html.as_deref().unwrap_or(&name);
     let is_taken = taken(arguments.json.as_deref(), page)?;
     let (host, mut notices) = run::choose(arguments.on, arguments.threads)?;
@@ -84,28 +88,28 @@ fn perform(study: &Study, figures: &[String], arguments: &arguments::Study) -> R
     } else {
         &mut reporter
     };
-    let sheet = (study.run)(&request, progress);
+    let report = study.perform(&request, progress);
     progress.end();
-    let sheet = sheet.map_err(|error| run::failure(&error))?;
-    leave(&sheet, page, arguments)?;
+    let report = report.map_err(|error| run::failure(&error))?;
+    leave(&report, page, arguments)?;
     if !(arguments.quiet || is_taken) {
-        let mut shown = text::render(&sheet);
+        let mut shown = text::render(&report);
         shown.push_str(&format!("Drawings: {}\n", page.display()));
         files::write(Path::new("-"), shown.as_bytes())?;
     }
-    Ok(if sheet.holds() { 0 } else { VIOLATED })
+    Ok(if report.holds() { 0 } else { VIOLATED })
 }
 
 /// The files that are asked for.
-fn leave(sheet: &Sheet, page: &Path, arguments: &arguments::Study) -> Result<(), Failure> {
+fn leave(report: &Report, page: &Path, arguments: &arguments::Study) -> Result<(), Failure> {
     let html =
-        html::render(sheet).map_err(|error| Failure::new(ERROR, format!("the page: {error}")))?;
+        page::render(report).map_err(|error| Failure::new(ERROR, format!("the page: {error}")))?;
     files::write(page, html.as_bytes())?;
     if let Some(path) = &arguments.json {
-        files::write(path, &json::render(sheet))?;
+        files::write(path, &json::render(report))?;
     }
     if let Some(directory) = &arguments.svg {
-        for (name, drawing) in svg::files(sheet) {
+        for (name, drawing) in svg::files(report) {
             files::write(&directory.join(name), drawing.as_bytes())?;
         }
     }
@@ -167,7 +171,7 @@ fn failure(error: &StudyError) -> Failure {
     Failure::new(code, error.to_string())
 }
 
-/// What this machine costs, for predictions of what is measured. The twin alone reads none that is not named: its sheets are the same on
+/// What this machine costs, for predictions of what is measured. The twin alone reads none that is not named: its reports are the same on
 /// every machine.
 fn machine(
     named: Option<&Path>,

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Bench, assert_code, assert_says, stderr, stdout};
+use laxity_lab::bench::Experiment;
 use laxity_studies::STUDIES;
 use serde_json::Value;
 
@@ -15,10 +16,10 @@ fn without_a_name_the_experiments_are_listed() {
     assert_code(&output, 0);
     let listed = stdout(&output);
     assert_says(&listed, &["Experiments:", "acceptance"]);
-    for study in &STUDIES {
-        assert_says(&listed, &[study.name, study.summary]);
-        for (key, about) in study.figures {
-            assert_says(&listed, &[key, about]);
+    for study in STUDIES.map(Experiment::text) {
+        assert_says(&listed, &[&study.name, &study.summary]);
+        for figure in &study.figures {
+            assert_says(&listed, &[&figure.key, &figure.shows]);
         }
     }
     assert!(bench.files().is_empty());
@@ -37,8 +38,8 @@ fn help_has_examples_and_exit_codes() {
         &help,
         &["Exit codes", "--sets", "--seed", "[default: 2000]"],
     );
-    for study in &STUDIES {
-        let output = bench.run(&["lab", study.name, "--help"]);
+    for study in STUDIES.map(Experiment::text) {
+        let output = bench.run(&["lab", &study.name, "--help"]);
         assert_code(&output, 0);
         // Help is broken into lines.
         let help = stdout(&output)
@@ -49,20 +50,21 @@ fn help_has_examples_and_exit_codes() {
         let example = format!("laxity lab {} --on twin", study.name);
         assert_says(
             &help,
-            &[study.summary, &usage, &example, "Exit codes", "--repeats"],
+            &[&study.summary, &usage, &example, "Exit codes", "--repeats"],
         );
-        for (key, _) in study.figures {
-            assert_says(&help, &[key]);
+        for figure in &study.figures {
+            assert_says(&help, &[&figure.key]);
         }
     }
 }
 
 /// A study with figures, and the first of them.
 fn with_figures() -> Option<(&'static str, &'static str)> {
-    let mut named = STUDIES
-        .iter()
-        .filter_map(|study| Some((study.name, study.figures.first()?.0)));
-    named.next()
+    let texts = STUDIES.into_iter().map(Experiment::text);
+    let mut named = texts.filter_map(|text| Some((text.name.as_str(), text.figures.first()?)));
+    named
+        .next()
+        .map(|(name, figure)| (name, figure.key.as_str()))
 }
 
 #[test]
@@ -84,7 +86,7 @@ fn an_unknown_figure_is_told_with_the_nearest_and_the_list() {
 #[test]
 fn what_a_study_cannot_be_asked_for_is_a_usage_error() {
     let bench = Bench::new();
-    for study in &STUDIES {
+    for study in STUDIES.map(Experiment::text) {
         for wrong in [
             "--repeats=0",
             "--seed=x",
@@ -92,11 +94,11 @@ fn what_a_study_cannot_be_asked_for_is_a_usage_error() {
             "--on=mars",
             "--sets=1",
         ] {
-            let output = bench.run(&["lab", study.name, wrong]);
+            let output = bench.run(&["lab", &study.name, wrong]);
             assert_code(&output, 64);
             assert_says(&stderr(&output), &["--help"]);
         }
-        let both = ["lab", study.name, "--on=twin", "--json=-", "--html=-"];
+        let both = ["lab", &study.name, "--on=twin", "--json=-", "--html=-"];
         let output = bench.run(&both);
         assert_code(&output, 64);
         assert_says(&stderr(&output), &["--json", "--html", "standard output"]);
@@ -149,7 +151,12 @@ fn a_studys_json_is_alone_on_standard_output_and_the_same_with_any_number_of_thr
 #[test]
 fn a_machine_file_that_is_named_must_be_there() {
     let bench = Bench::new();
-    let output = bench.run(&["lab", STUDIES[0].name, "--on=twin", "--machine=none.toml"]);
+    let output = bench.run(&[
+        "lab",
+        &STUDIES[0].text().name,
+        "--on=twin",
+        "--machine=none.toml",
+    ]);
     assert_code(&output, 64);
     assert_says(&stderr(&output), &["none.toml", "No such file"]);
     assert!(bench.files().is_empty());
@@ -163,7 +170,7 @@ fn linux_without_the_rights_exits_4_and_leaves_nothing() {
         return;
     };
     let output = command
-        .args(["lab", STUDIES[0].name, "--on", "linux"])
+        .args(["lab", &STUDIES[0].text().name, "--on", "linux"])
         .output();
     let output = output.expect("laxity starts");
     assert_code(&output, 4);

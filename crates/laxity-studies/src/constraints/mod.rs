@@ -6,6 +6,8 @@ pub mod burst;
 mod page;
 pub mod sweep;
 
+use std::sync::LazyLock;
+
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::{Host, HostError, ProcessorId, Span};
 use laxity_sim::{Profile, Recording, Twin};
@@ -13,28 +15,25 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::on_hook::call::{self, Setup, Way};
 use super::on_hook::failed;
-use laxity_lab::bench::{Request, Study};
+use laxity_lab::bench::{Experiment, Request, Text};
+use laxity_lab::report::Report;
 use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::Sheet;
+
+static TEXT: LazyLock<Text> =
+    LazyLock::new(|| Text::parse(include_str!("../../data/constraints.toml")));
 
 /// The experiment.
-pub const STUDY: Study = Study {
-    name: "constraints",
-    summary: "one-shot time constraints: so much service between a start and a deadline, granted or refused at once",
-    figures: &[
-        (
-            "burst",
-            "bursts of 3.3 ms inside a reservation of 2 ms in 8, with a time constraint and without",
-        ),
-        (
-            "modem",
-            "the modem's own longest call while it connects, the same",
-        ),
-        ("answers", "what is granted and refused, and why"),
-        ("sweep", "random time constraints: what was granted is met"),
-    ],
-    run,
-};
+pub struct Constraints;
+
+impl Experiment for Constraints {
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
+        run(request, progress)
+    }
+}
 
 /// Bursts in the twin, and here.
 const TWIN_BURSTS: u64 = 300;
@@ -60,7 +59,7 @@ pub struct Shown {
     pub sweep: Option<sweep::Swept>,
 }
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
+fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
     let twin = in_twin(request, progress)?;
     let live = if request.live {
         Some(on_this_machine(request, progress)?)
@@ -68,7 +67,7 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
         None
     };
     progress.end();
-    Ok(page::sheet(request, &twin, live.as_ref()))
+    Ok(page::report(request, &twin, live.as_ref()))
 }
 
 fn in_twin(request: &Request, progress: &mut dyn Progress) -> Result<Shown, RunError> {

@@ -1,4 +1,4 @@
-//! The sheet.
+//! The report.
 
 use laxity_model::{Instant, Span};
 
@@ -8,8 +8,8 @@ use super::{Shown, answers};
 use crate::devices::cells::{count, share, span, text};
 use crate::on_hook::call::{self, Served};
 use laxity_lab::bench::Request;
-use laxity_lab::sheet::{
-    Axis, Cell, Chart, Check, Figure, Mark, Origin, Series, Sheet, Table, Unit,
+use laxity_lab::report::{
+    Axis, Cell, Chart, Check, Figure, Mark, Origin, Report, Series, Table, Unit,
 };
 
 /// The time constraint of the modem's call, from its interrupt; the next one comes 12.5 ms after it.
@@ -22,7 +22,7 @@ const TWIN_TOLERATED_PPM: u64 = 10_000;
 const LIVE_TOLERATED_PPM: u64 = 50_000;
 
 /// Everything, where it was asked for.
-pub(super) fn sheet(request: &Request, twin: &Shown, live: Option<&Shown>) -> Sheet {
+pub(super) fn report(request: &Request, twin: &Shown, live: Option<&Shown>) -> Report {
     let mut circumstances = vec![
         ("twin", twin.host.clone()),
         ("seed", request.seed.to_string()),
@@ -44,7 +44,7 @@ pub(super) fn sheet(request: &Request, twin: &Shown, live: Option<&Shown>) -> Sh
         checks.extend(sweep_check(shown, *origin));
     }
     checks.extend(modem_check(twin));
-    Sheet {
+    Report {
         experiment: "constraints",
         title: "Time constraints: so much service between a start and a deadline".into(),
         summary: summary(&hosts),

@@ -4,7 +4,7 @@ use laxity_model::{Reservation, Span};
 
 use super::live::Loaded;
 use super::run::{Seen, by_kind};
-use laxity_lab::sheet::{Cell, Origin, Table, Value};
+use laxity_lab::report::{Cell, Origin, Table, Value};
 
 /// Words, without a source of their own.
 #[must_use]

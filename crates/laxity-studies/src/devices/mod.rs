@@ -4,7 +4,7 @@
 //! * [`kind`], [`sets`]: the devices, and which are tried together.
 //! * [`demand`]: which reservations a set needs, from the analysis, and whether they can be had.
 //! * [`serving`], [`place`], [`run`]: a run, and what was seen of each device; [`twin`], [`live`]: where it is made.
-//! * `tables`: the sheet.
+//! * `tables`: the report.
 
 pub mod cells;
 pub mod demand;
@@ -17,14 +17,16 @@ pub mod sets;
 mod tables;
 pub mod twin;
 
+use std::sync::LazyLock;
+
 use laxity_model::analysis::devices::Unfit;
 use laxity_model::{ProcessorId, Reservation, Span};
 
 use demand::Ground;
 use kind::Kind;
-use laxity_lab::bench::{Request, Study};
+use laxity_lab::bench::{Experiment, Request, Text};
+use laxity_lab::report::Report;
 use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::Sheet;
 use run::{Member, Seen, Setup};
 use serving::{Variant, Way};
 use sets::Set;
@@ -35,13 +37,21 @@ const LENGTH: Span = Span::from_secs(3);
 /// No run is longer than so many times that.
 const MOST_REPEATS: u32 = 1_000;
 
+static TEXT: LazyLock<Text> =
+    LazyLock::new(|| Text::parse(include_str!("../../data/devices.toml")));
+
 /// The experiment.
-pub const STUDY: Study = Study {
-    name: "devices",
-    summary: "several soft devices on one processor: modems, audio, DSL, a radio; with reservations and without",
-    figures: &sets::FIGURES,
-    run,
-};
+pub struct Devices;
+
+impl Experiment for Devices {
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
+        run(request, progress)
+    }
+}
 
 /// A set with what was decided and seen of it.
 pub struct Tried {
@@ -58,7 +68,7 @@ fn length(request: &Request) -> Span {
     LENGTH * u64::from(request.repeats.unwrap_or(1).clamp(1, MOST_REPEATS))
 }
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
+fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
     let sets: Vec<Set> = sets::sets()
         .into_iter()
         .filter(|set| request.wants(set.figure))
@@ -70,7 +80,7 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
         None
     };
     progress.end();
-    Ok(tables::sheet(
+    Ok(tables::report(
         request,
         &in_twin,
         here.as_ref(),
@@ -195,12 +205,12 @@ fn try_live(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use laxity_lab::report::json;
     use laxity_lab::runner::Silent;
-    use laxity_lab::sheet::json;
 
     #[test]
     fn what_is_claimed_holds_and_threads_make_no_difference() {
-        let sheet = |threads| {
+        let report = |threads| {
             let request = Request {
                 figures: vec!["modem-audio".into()],
                 live: false,
@@ -211,8 +221,8 @@ mod tests {
             };
             run(&request, &mut Silent).unwrap()
         };
-        let one = sheet(1);
+        let one = report(1);
         assert!(one.holds(), "{:#?}", one.checks);
-        assert_eq!(json::render(&one), json::render(&sheet(2)));
+        assert_eq!(json::render(&one), json::render(&report(2)));
     }
 }

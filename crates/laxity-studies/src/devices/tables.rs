@@ -10,10 +10,15 @@ use super::serving::{Variant, Way};
 use super::sets::{FIGURES, name_of, too_much};
 use super::{Here, Tried};
 use laxity_lab::bench::Request;
-use laxity_lab::sheet::{Check, Figure, Origin, Sheet, Table};
+use laxity_lab::report::{Check, Figure, Origin, Report, Table};
 
-/// The whole sheet.
-pub(super) fn sheet(request: &Request, twin: &[Tried], here: Option<&Here>, length: Span) -> Sheet {
+/// The whole report.
+pub(super) fn report(
+    request: &Request,
+    twin: &[Tried],
+    here: Option<&Here>,
+    length: Span,
+) -> Report {
     let figures = FIGURES.iter().filter(|(key, _)| request.wants(key));
     let figures = figures.map(|(key, title)| match *key {
         "refused" => refused(),
@@ -33,7 +38,7 @@ pub(super) fn sheet(request: &Request, twin: &[Tried], here: Option<&Here>, leng
         ("charged", CHARGED.to_owned()),
     ];
     circumstances.extend(here.map(|here| ("measured on", here.host.clone())));
-    Sheet {
+    Report {
         experiment: "devices",
         title: "Several soft devices on one processor".into(),
         summary: summary(twin),

@@ -3,7 +3,7 @@
 use laxity_model::verify::attribution::Declared;
 use laxity_model::{Priority, Service, Span};
 
-use super::bodies::Times;
+use laxity_lab::bench::bodies::Times;
 use laxity_lab::workload::Draws;
 
 /// The device's period, and its deadline: the 12.5 ms of the study.

@@ -5,9 +5,9 @@ use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::verify::attribution::{Declared, Rules};
 use laxity_model::{Host, HostError, Priority, ProcessorId, Program, Service, Span};
 
-use super::bodies::Times;
 use super::case::{Case, Kind, PERIOD, Part, Served};
 use super::trial::{Staged, Verdict, judge, stage};
+use laxity_lab::bench::bodies::Times;
 use laxity_lab::runner::RunError;
 
 /// How long each run is.

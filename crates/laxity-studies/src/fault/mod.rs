@@ -3,7 +3,7 @@
 //!
 //! * [`case`]: who is in a case, drawn from a seed; [`bodies`]: what they do.
 //! * [`mod@trial`]: a case as a program, its run, its verdict ([`laxity_model::verify::attribution`]), and the truth: runs without each of them.
-//! * [`live`]: two cases on this machine; `tables`: the sheet.
+//! * [`live`]: two cases on this machine; `tables`: the report.
 
 pub mod bodies;
 pub mod case;
@@ -13,13 +13,15 @@ mod tables;
 mod tests;
 pub mod trial;
 
+use std::sync::LazyLock;
+
 use laxity_model::{HostError, Span};
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use case::{Draw, Kind, TWENTY};
-use laxity_lab::bench::{Request, Study};
+use laxity_lab::bench::{Experiment, Request, Text};
+use laxity_lab::report::Report;
 use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::Sheet;
 use trial::{Trial, trial};
 
 /// How long each run is.
@@ -37,13 +39,20 @@ const FIGURES: [(&str, &str); 3] = [
     ("live", "two cases on this machine"),
 ];
 
+static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../../data/fault.toml")));
+
 /// The experiment.
-pub const STUDY: Study = Study {
-    name: "fault",
-    summary: "whose fault? who made a device late, told from the trace alone",
-    figures: &FIGURES,
-    run,
-};
+pub struct Fault;
+
+impl Experiment for Fault {
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
+        run(request, progress)
+    }
+}
 
 /// A case that was drawn until it was a case.
 pub struct Drawn {
@@ -130,7 +139,7 @@ pub fn sweep(seed: u64, cases: u64) -> Result<Vec<Trial>, HostError> {
     drawn.into_iter().collect()
 }
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
+fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
     let failed = |error: HostError| RunError::Failed {
         variant: "cases".into(),
         reason: error.to_string(),
@@ -151,5 +160,5 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
         None
     };
     progress.end();
-    Ok(tables::sheet(request, &cases, here.as_ref()))
+    Ok(tables::report(request, &cases, here.as_ref()))
 }

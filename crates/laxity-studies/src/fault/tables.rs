@@ -8,7 +8,7 @@ use super::live::Tried;
 use super::trial::{Trial, name, stage};
 use super::{Drawn, FIGURES, LENGTH};
 use laxity_lab::bench::Request;
-use laxity_lab::sheet::{Cell, Check, Figure, Origin, Sheet, Table, Value};
+use laxity_lab::report::{Cell, Check, Figure, Origin, Report, Table, Value};
 
 fn text(words: impl Into<String>, origin: Origin) -> Option<Cell> {
     Some(Cell {
@@ -31,8 +31,8 @@ fn span(span: Span, origin: Origin) -> Option<Cell> {
     })
 }
 
-/// The whole sheet.
-pub(super) fn sheet(request: &Request, cases: &[Drawn], here: Option<&Vec<Tried>>) -> Sheet {
+/// The whole report.
+pub(super) fn report(request: &Request, cases: &[Drawn], here: Option<&Vec<Tried>>) -> Report {
     let figures = FIGURES.iter().filter(|(key, _)| request.wants(key));
     let figures = figures.filter_map(|(key, title)| match *key {
         "cases" => Some(figure(key, title, ABOUT_CASES, twenty(cases), &REMARKS)),
@@ -55,7 +55,7 @@ pub(super) fn sheet(request: &Request, cases: &[Drawn], here: Option<&Vec<Tried>
         ("charged", "the victim: a job of 1.84 ms every 12.5 ms, handler and deferred call 5.4 µs each (Jones, Saroiu §6.2.4, §6.6)".to_owned()),
     ];
     circumstances.extend(here.and_then(|here| Some(("measured on", here.first()?.host.clone()))));
-    Sheet {
+    Report {
         experiment: "fault",
         title: "Whose fault? The verdict names the culprit, not the victim".into(),
         summary: summary(cases),

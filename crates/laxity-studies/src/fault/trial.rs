@@ -9,8 +9,9 @@ use laxity_model::{
 };
 use laxity_sim::{Profile, Twin};
 
-use super::bodies::{Device, Driver, DriverMarks, OnSignal, Worker};
+use super::bodies::{Driver, DriverMarks, Worker};
 use super::case::{Case, PERIOD, Part, Served, WORK};
+use laxity_lab::bench::bodies::{Device, OnSignal};
 use laxity_lab::runner::tasks::Spinner;
 
 const CPU: ProcessorId = ProcessorId(0);

@@ -8,7 +8,7 @@ use laxity_model::{Service, Span};
 use laxity_sim::Profile;
 
 use super::transfers::{CARD_FAST_PPB, TICK_HZ};
-use laxity_lab::sheet::{Cell, Origin, Table, Value};
+use laxity_lab::report::{Cell, Origin, Table, Value};
 
 /// How a constant came to its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,17 +13,26 @@ mod sensitivity;
 pub mod transfers;
 mod verdicts;
 
-use laxity_lab::bench::{Request, Study};
+use std::sync::LazyLock;
+
+use laxity_lab::bench::{Experiment, Request, Text};
+use laxity_lab::report::{Check, Compared, Figure, Report, Verdict};
 use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::{Check, Compared, Figure, Sheet, Verdict};
+
+static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../../data/modem.toml")));
 
 /// The experiment.
-pub const STUDY: Study = Study {
-    name: "modem",
-    summary: "the soft-modem study: every figure and table of it, in the twin and on this machine",
-    figures: &KEYS,
-    run,
-};
+pub struct Modem;
+
+impl Experiment for Modem {
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
+        run(request, progress)
+    }
+}
 
 const KEYS: [(&str, &str); 22] = [
     (
@@ -85,7 +94,7 @@ const PARTS: [(&str, Part); 5] = [
     ("constants", constants),
 ];
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
+fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
     let mut drawn = figures::figures(request, progress)?;
     for (key, part) in PARTS {
         if request.wants(key) {
@@ -105,8 +114,8 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
         ("seed", request.seed.to_string()),
     ];
     circumstances.extend(drawn.circumstances);
-    Ok(Sheet {
-        experiment: STUDY.name,
+    Ok(Report {
+        experiment: &TEXT.name,
         title: "Predictability requirements of a soft modem: the study, redrawn".into(),
         summary: summary(&figures),
         circumstances,

@@ -17,8 +17,8 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use super::quoted_tables::{self, ATTEMPTS, QuotedTable};
 use super::{Made, sensitivity, verdicts};
 use laxity_lab::bench::Request;
+use laxity_lab::report::{Attempts, Cell, Figure, Origin, Table, Times, Value};
 use laxity_lab::runner::{Progress, RunError, tasks::Spinner};
-use laxity_lab::sheet::{Attempts, Cell, Figure, Origin, Table, Times, Value};
 
 /// The clock that drives the study's scheduler interrupts 1024 times a second (§6.3.1). We read its "milliseconds" as ticks of that clock: its
 /// reservations are multiples of a millisecond "since they are driven off the periodic Windows 2000 clock" (§5.4).

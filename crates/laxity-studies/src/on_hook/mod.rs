@@ -3,6 +3,8 @@
 
 pub mod call;
 
+use std::sync::LazyLock;
+
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
 use laxity_model::{Host, HostError, ProcessorId, Span};
 use laxity_sim::{Profile, Twin};
@@ -10,20 +12,25 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::devices::cells::{count, share, span, text};
 use call::{Seen, Setup, Way};
-use laxity_lab::bench::{Request, Study};
+use laxity_lab::bench::{Experiment, Request, Text};
+use laxity_lab::report::{Cell, Check, Figure, Origin, Report, Table};
 use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::{Cell, Check, Figure, Origin, Sheet, Table};
+
+static TEXT: LazyLock<Text> =
+    LazyLock::new(|| Text::parse(include_str!("../../data/on-hook.toml")));
 
 /// The experiment.
-pub const STUDY: Study = Study {
-    name: "on-hook",
-    summary: "a reservation of 0.1 ms in 2.5 ms while the modem is on hook, changed to 2 ms in 8 when it dials",
-    figures: &[(
-        "calls",
-        "calls on hook and after, samples lost, and what is reserved, by what holds the modem up",
-    )],
-    run,
-};
+pub struct OnHook;
+
+impl Experiment for OnHook {
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
+        run(request, progress)
+    }
+}
 
 /// Calls of each kind in the twin.
 const TWIN_CALLS: u64 = 8;
@@ -63,7 +70,7 @@ impl Row {
     }
 }
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
+fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
     let in_twin = in_twin(request, progress)?;
     let live = if request.live {
         Some(on_this_machine(request, progress)?)
@@ -73,7 +80,7 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
     progress.end();
     let host = live.as_ref().map(|(host, _)| host.clone());
     let live = live.map(|(_, rows)| rows);
-    Ok(sheet(request, &in_twin, live.as_deref(), host))
+    Ok(report(request, &in_twin, live.as_deref(), host))
 }
 
 fn setup(way: Way, rogue: bool, seed: u64, on_hook: Span) -> Setup {
@@ -152,7 +159,7 @@ pub(super) fn failed(name: &str, error: HostError) -> RunError {
     super::devices::twin::failed(name, error)
 }
 
-fn sheet(request: &Request, twin: &[Row], live: Option<&[Row]>, host: Option<String>) -> Sheet {
+fn report(request: &Request, twin: &[Row], live: Option<&[Row]>, host: Option<String>) -> Report {
     let mut tables = vec![table("In the twin", twin, Origin::Simulated)];
     tables.extend(live.map(|rows| table("On this machine", rows, Origin::Measured)));
     let mut circumstances = vec![
@@ -170,7 +177,7 @@ fn sheet(request: &Request, twin: &[Row], live: Option<&[Row]>, host: Option<Str
     circumstances.extend(host.map(|host| ("measured on", host)));
     let mut checks = checks_in_twin(twin);
     checks.extend(live.map(check_live));
-    Sheet {
+    Report {
         experiment: "on-hook",
         title: "On hook: a reservation of a tenth of a millisecond, and its change".into(),
         summary: summary(twin, live),

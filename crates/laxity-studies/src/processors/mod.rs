@@ -2,12 +2,14 @@
 //! Soft Modem", §7.
 //!
 //! * [`mod@place`]: which processor each device gets, and why.
-//! * `tables`: the sheet.
+//! * `tables`: the report.
 
 pub mod place;
 mod tables;
 
 use std::num::NonZeroU16;
+
+use std::sync::LazyLock;
 
 use laxity_model::Span;
 use laxity_model::analysis::Overflow;
@@ -19,9 +21,9 @@ use super::devices::live::{Bench, Loaded};
 use super::devices::run::{Member, Outcome, Setup};
 use super::devices::serving::{Variant, Way};
 use super::devices::twin::{self, Named};
-use laxity_lab::bench::{Request, Study};
+use laxity_lab::bench::{Experiment, Request, Text};
+use laxity_lab::report::Report;
 use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::Sheet;
 use place::{Placed, Placing, place};
 
 /// How long a run is, for each repeat.
@@ -50,13 +52,21 @@ const FIGURES: [(&str, &str); 4] = [
     ("live", "a set on two processors of this machine"),
 ];
 
+static TEXT: LazyLock<Text> =
+    LazyLock::new(|| Text::parse(include_str!("../../data/processors.toml")));
+
 /// The experiment.
-pub const STUDY: Study = Study {
-    name: "processors",
-    summary: "soft modems and other devices on several processors: which processor, why, and what it is worth",
-    figures: &FIGURES,
-    run,
-};
+pub struct Processors;
+
+impl Experiment for Processors {
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
+        run(request, progress)
+    }
+}
 
 /// A set on several processors.
 struct System {
@@ -122,7 +132,7 @@ const STUDIED: [Variant; 5] = [
     Variant::of(Way::Reserved, false),
 ];
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
+fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
     let ground = Ground::twin();
     let mut partitions = Vec::new();
     if request.wants("partition") {
@@ -148,7 +158,7 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
         modems,
         here,
     };
-    tables::sheet(request, &results, length(request)).map_err(too_large)
+    tables::report(request, &results, length(request)).map_err(too_large)
 }
 
 fn too_large(overflow: Overflow) -> RunError {
@@ -285,8 +295,8 @@ mod tests {
             repeats: None,
             machine: None,
         };
-        let sheet = run(&request, &mut Silent).unwrap();
-        assert!(sheet.holds(), "{:#?}", sheet.checks);
-        assert!(sheet.checks.len() >= 4);
+        let report = run(&request, &mut Silent).unwrap();
+        assert!(report.holds(), "{:#?}", report.checks);
+        assert!(report.checks.len() >= 4);
     }
 }

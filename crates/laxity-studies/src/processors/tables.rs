@@ -14,10 +14,14 @@ use crate::devices::run::{Outcome, Seen};
 use crate::devices::serving::{Variant, Way};
 use crate::devices::sets::name_of;
 use laxity_lab::bench::Request;
-use laxity_lab::sheet::{Cell, Check, Figure, Origin, Sheet, Table};
+use laxity_lab::report::{Cell, Check, Figure, Origin, Report, Table};
 
-/// The whole sheet.
-pub(super) fn sheet(request: &Request, results: &Results, length: Span) -> Result<Sheet, Overflow> {
+/// The whole report.
+pub(super) fn report(
+    request: &Request,
+    results: &Results,
+    length: Span,
+) -> Result<Report, Overflow> {
     let mut figures = Vec::new();
     let mut checks = Vec::new();
     for (key, title) in FIGURES.iter().filter(|(key, _)| request.wants(key)) {
@@ -45,7 +49,7 @@ pub(super) fn sheet(request: &Request, results: &Results, length: Span) -> Resul
             .as_ref()
             .map(|(host, ..)| ("measured on", host.clone())),
     );
-    Ok(Sheet {
+    Ok(Report {
         experiment: "processors",
         title: "Soft devices on several processors".into(),
         summary: SUMMARY.map(str::to_owned).to_vec(),

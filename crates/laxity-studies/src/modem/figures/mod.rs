@@ -20,8 +20,8 @@ mod twin;
 use std::collections::{BTreeMap, BTreeSet};
 
 use laxity_lab::bench::Request;
+use laxity_lab::report::{Check, Figure};
 use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::{Check, Figure};
 use readings::Readings;
 use scene::{Driver, Scene};
 

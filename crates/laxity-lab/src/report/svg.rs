@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::marks;
 use super::markup::escape;
 use super::scale::{self, Scale};
-use super::{Chart, Mark, Series, Sheet, Unit};
+use super::{Chart, Mark, Report, Series, Unit};
 
 const WIDTH: f64 = 760.0;
 pub(super) const LEFT: f64 = 62.0;
@@ -51,16 +51,16 @@ pub fn alone(chart: &Chart) -> String {
     file
 }
 
-/// All drawings of a sheet as files of their own: names, such as `modem-figure-10.svg`, and contents. The second of a figure ends in `-2`.
+/// All drawings of a report as files of their own: names, such as `modem-figure-10.svg`, and contents. The second of a figure ends in `-2`.
 #[must_use]
-pub fn files(sheet: &Sheet) -> Vec<(String, String)> {
+pub fn files(report: &Report) -> Vec<(String, String)> {
     let mut files: BTreeMap<String, String> = BTreeMap::new();
-    for figure in &sheet.figures {
+    for figure in &report.figures {
         // Whoever chooses keys chooses no directories.
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let key: String = figure.key.chars().map(plain).collect();
         for chart in &figure.charts {
-            let base = format!("{}-{key}", sheet.experiment);
+            let base = format!("{}-{key}", report.experiment);
             let mut name = format!("{base}.svg");
             let mut number = 2;
             while files.contains_key(&name) {
@@ -405,7 +405,7 @@ pub(super) fn push(svg: &mut String, text: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sheet::{Axis, Figure};
+    use crate::report::{Axis, Figure};
 
     fn chart(mark: Mark, points: Vec<(i64, i64)>, range: Option<(i64, i64)>) -> Chart {
         let axis = |unit, range| Axis {
@@ -458,7 +458,7 @@ mod tests {
             tables: vec![],
             remarks: vec![],
         };
-        let sheet = Sheet {
+        let report = Report {
             experiment: "modem",
             title: String::new(),
             summary: vec![],
@@ -466,7 +466,7 @@ mod tests {
             figures: vec![figure("figure-3"), figure("../figure-3")],
             checks: vec![],
         };
-        let files = files(&sheet);
+        let files = files(&report);
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         let expected = [
             "modem----figure-3-2.svg",

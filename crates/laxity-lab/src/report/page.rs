@@ -1,12 +1,12 @@
-//! A sheet as one HTML page: opens offline, needs no script, prints, follows the reader's light or dark setting.
+//! A report as one HTML page: opens offline, needs no script, prints, follows the reader's light or dark setting.
 
 use std::collections::BTreeSet;
 
 use askama::Template;
 
-use super::format::{self, ORIGINS};
 use super::text::{sources, verdict};
-use super::{Cell, Compared, Figure, Mark, Origin, Sheet, Table, Value, Verdict, svg};
+use super::value::{self, ORIGINS};
+use super::{Cell, Compared, Figure, Mark, Origin, Report, Table, Value, Verdict, svg};
 
 /// Strokes for dots in a whole page, so that it stays small however much was recorded.
 const STROKES: usize = 9_000;
@@ -15,18 +15,18 @@ const STROKES_OF_SERIES: (usize, usize) = (250, 2_500);
 /// A page with more figures than this has a table of contents.
 const FIGURES_WITHOUT_CONTENTS: usize = 4;
 
-/// The page. The same sheet gives the same bytes.
+/// The page. The same report gives the same bytes.
 ///
 /// # Errors
 ///
 /// None are known: the template is compiled in, and writing to memory does not fail.
-pub fn render(sheet: &Sheet) -> Result<String, askama::Error> {
-    let all = sheet.figures.iter().flat_map(|figure| &figure.charts);
+pub fn render(report: &Report) -> Result<String, askama::Error> {
+    let all = report.figures.iter().flat_map(|figure| &figure.charts);
     let dots = all.flat_map(|chart| &chart.series);
     let dots = dots.filter(|series| series.mark == Mark::Dots).count();
     let most = (STROKES / dots.max(1)).clamp(STROKES_OF_SERIES.0, STROKES_OF_SERIES.1);
     let mut taken = BTreeSet::new();
-    let views = sheet.figures.iter().map(|figure| FigureView {
+    let views = report.figures.iter().map(|figure| FigureView {
         figure,
         anchor: anchor(&figure.key, &mut taken),
         charts: figure
@@ -38,16 +38,16 @@ pub fn render(sheet: &Sheet) -> Result<String, askama::Error> {
         tables: figure.tables.iter().map(table).collect(),
     });
     let figures: Vec<_> = views.collect();
-    let used: BTreeSet<Origin> = sheet
+    let used: BTreeSet<Origin> = report
         .figures
         .iter()
         .flat_map(Figure::cells)
         .map(|cell| cell.origin)
         .collect();
     let page = Page {
-        sheet,
+        report,
         style: svg::STYLE,
-        verdict: verdict(sheet).trim_start_matches("verdict: ").to_owned(),
+        verdict: verdict(report).trim_start_matches("verdict: ").to_owned(),
         with_contents: figures.len() > FIGURES_WITHOUT_CONTENTS,
         figures,
         origins: ORIGINS
@@ -60,9 +60,9 @@ pub fn render(sheet: &Sheet) -> Result<String, askama::Error> {
 }
 
 #[derive(Template)]
-#[template(path = "sheet.html")]
+#[template(path = "page.html")]
 struct Page<'a> {
-    sheet: &'a Sheet,
+    report: &'a Report,
     style: &'static str,
     verdict: String,
     with_contents: bool,
@@ -110,7 +110,7 @@ struct CellView {
 fn cell(cell: Option<&Cell>) -> CellView {
     let is_words = cell.is_some_and(|cell| matches!(cell.value, Value::Text(_)));
     CellView {
-        lines: cell.map_or_else(|| vec!["–".into()], |cell| format::lines(&cell.value)),
+        lines: cell.map_or_else(|| vec!["–".into()], |cell| value::lines(&cell.value)),
         is_words,
         origin: cell.map(|cell| cell.origin).filter(|_| !is_words),
     }

@@ -1,6 +1,6 @@
 //! Where values stand on an axis, and which of them are written beside it.
 
-use super::format::{self, TimeUnit};
+use super::value::{self, TimeUnit};
 use super::{Axis, Unit};
 
 /// An axis with a range, drawn between two places.
@@ -129,9 +129,9 @@ impl Scale {
         let sign = if value < 0 { "−" } else { "" };
         let size = value.unsigned_abs();
         let text = match self.unit {
-            Unit::Nanoseconds => format::decimal(size, self.time_unit().size(), 9),
-            Unit::PartsPerMillion => format::decimal(size, 10_000, 4),
-            Unit::Count => format::count(size),
+            Unit::Nanoseconds => value::decimal(size, self.time_unit().size(), 9),
+            Unit::PartsPerMillion => value::decimal(size, 10_000, 4),
+            Unit::Count => value::count(size),
         };
         format!("{sign}{text}")
     }
@@ -157,9 +157,9 @@ impl Scale {
 pub(super) fn alone(unit: Unit, value: i64) -> String {
     let size = value.unsigned_abs();
     let text = match unit {
-        Unit::Nanoseconds => format::nanos(size),
-        Unit::PartsPerMillion => format::share(size),
-        Unit::Count => format::count(size),
+        Unit::Nanoseconds => value::nanos(size),
+        Unit::PartsPerMillion => value::share(size),
+        Unit::Count => value::count(size),
     };
     if value < 0 {
         format!("−{text}")

@@ -1,46 +1,46 @@
-//! A sheet on the terminal: what came of it, the comparisons, the checks. Plain text of at most 120 columns; drawings are in the page.
+//! A report on the terminal: what came of it, the comparisons, the checks. Plain text of at most 120 columns; drawings are in the page.
 
-use super::format::{self, ORIGINS};
 use super::grid::{Align, Grid, TOGETHER};
-use super::{Cell, Check, Compared, Figure, Sheet, Table, Value, Verdict};
+use super::value::{self, ORIGINS};
+use super::{Cell, Check, Compared, Figure, Report, Table, Value, Verdict};
 use crate::layout::{printable, wrap};
 
 /// The widest line, in characters.
 pub const WIDTH: usize = super::grid::WIDTH;
 
-/// The whole sheet, ending in a newline. The same sheet gives the same bytes.
+/// The whole report, ending in a newline. The same report gives the same bytes.
 #[must_use]
-pub fn render(sheet: &Sheet) -> String {
+pub fn render(report: &Report) -> String {
     let mut out = String::new();
-    wrap("", &sheet.title, &mut out);
-    for (name, value) in &sheet.circumstances {
+    wrap("", &report.title, &mut out);
+    for (name, value) in &report.circumstances {
         wrap(&format!("  {name}: "), value, &mut out);
     }
-    for paragraph in &sheet.summary {
+    for paragraph in &report.summary {
         out.push('\n');
         wrap("", paragraph, &mut out);
     }
-    for figure in &sheet.figures {
+    for figure in &report.figures {
         out.push('\n');
         render_figure(figure, &mut out);
     }
-    if !sheet.checks.is_empty() {
+    if !report.checks.is_empty() {
         out.push_str("\nChecks\n");
-        for check in &sheet.checks {
+        for check in &report.checks {
             render_check(check, &mut out);
         }
     }
-    legend(sheet, &mut out);
+    legend(report, &mut out);
     out.push('\n');
-    out.push_str(&verdict(sheet));
+    out.push_str(&verdict(report));
     out.push('\n');
     out
 }
 
 /// How many checks held, in a line.
-pub(super) fn verdict(sheet: &Sheet) -> String {
-    let made = sheet.checks.len();
-    match sheet.checks.iter().filter(|check| !check.held).count() {
+pub(super) fn verdict(report: &Report) -> String {
+    let made = report.checks.len();
+    match report.checks.iter().filter(|check| !check.held).count() {
         0 if made == 0 => "verdict: nothing was claimed".into(),
         0 => format!("verdict: every check held ({made})"),
         failed => format!("verdict: {failed} of {made} checks did not hold"),
@@ -161,7 +161,7 @@ fn cell(cell: Option<&Cell>) -> String {
     if let Value::Text(text) = value {
         return text.clone();
     }
-    let mut lines = format::lines(value);
+    let mut lines = value::lines(value);
     for (index, line) in lines.iter_mut().enumerate() {
         // A number stays with its unit, and the lines below the first keep to its edge.
         let mark = if index == 0 {
@@ -190,8 +190,8 @@ fn render_check(check: &Check, out: &mut String) {
 }
 
 /// The letters that occur.
-fn legend(sheet: &Sheet, out: &mut String) {
-    let cells = sheet.figures.iter().flat_map(Figure::cells);
+fn legend(report: &Report, out: &mut String) {
+    let cells = report.figures.iter().flat_map(Figure::cells);
     let used: Vec<_> = cells.map(|cell| cell.origin).collect();
     let entries = ORIGINS.iter().filter(|origin| used.contains(origin));
     let entries: Vec<_> = entries

@@ -1,8 +1,8 @@
 //! What every experiment leaves behind: the table, the file for programs, and the page.
 
-use laxity_lab::sheet::{
-    Attempts, Axis, Cell, Chart, Check, Compared, Figure, Mark, Origin, Series, Sheet, Table,
-    Times, Unit, Value, Verdict, html, json, svg, text,
+use laxity_lab::report::{
+    Attempts, Axis, Cell, Chart, Check, Compared, Figure, Mark, Origin, Report, Series, Table,
+    Times, Unit, Value, Verdict, json, page, svg, text,
 };
 use laxity_model::Span;
 use serde_json::Value as Json;
@@ -177,8 +177,8 @@ fn transfers() -> Figure {
     }
 }
 
-fn sheet() -> Sheet {
-    Sheet {
+fn report() -> Report {
+    Report {
         experiment: "modem",
         title: "A soft modem under reservations".into(),
         summary: vec!["With 2 ms in every 8 ms nothing is lost and nobody is held up.".into()],
@@ -201,7 +201,7 @@ fn sheet() -> Sheet {
 
 #[test]
 fn a_person_reads_a_table() {
-    let shown = text::render(&sheet());
+    let shown = text::render(&report());
     for line in shown.lines() {
         assert!(line.chars().count() <= text::WIDTH, "{line}");
     }
@@ -210,7 +210,7 @@ fn a_person_reads_a_table() {
 
 #[test]
 fn a_program_reads_integers_with_units() {
-    let bytes = json::render(&sheet());
+    let bytes = json::render(&report());
     let shown = String::from_utf8(bytes).expect("text");
     let parsed: Json = serde_json::from_str(&shown).expect("JSON");
     assert_eq!(parsed["file_version"], json::FILE_VERSION);
@@ -242,7 +242,7 @@ fn no_fraction(value: &Json) {
 
 #[test]
 fn every_value_is_in_the_file_under_a_key_with_its_unit_and_its_origin() {
-    let parsed: Json = serde_json::from_slice(&json::render(&sheet())).expect("JSON");
+    let parsed: Json = serde_json::from_slice(&json::render(&report())).expect("JSON");
     let keys = [
         "span_ns",
         "count",
@@ -281,14 +281,17 @@ fn every_value_is_in_the_file_under_a_key_with_its_unit_and_its_origin() {
             }
         }
     }
-    assert_eq!(seen, sheet().figures.iter().flat_map(Figure::cells).count());
+    assert_eq!(
+        seen,
+        report().figures.iter().flat_map(Figure::cells).count()
+    );
 }
 
 #[test]
 fn the_page_is_whole_and_stands_alone() {
-    let page = html::render(&sheet()).expect("a page");
+    let page = page::render(&report()).expect("a page");
     // Kept for a look with a browser.
-    std::fs::write(concat!(env!("CARGO_TARGET_TMPDIR"), "/sheet.html"), &page).expect("a file");
+    std::fs::write(concat!(env!("CARGO_TARGET_TMPDIR"), "/report.html"), &page).expect("a file");
     well_formed(&page);
     stands_alone(&page);
     for there in [
@@ -303,12 +306,12 @@ fn the_page_is_whole_and_stands_alone() {
         !page.contains("<nav"),
         "two figures need no table of contents"
     );
-    let mut many = sheet();
+    let mut many = report();
     many.figures.extend([gaps(), gaps(), gaps()]);
-    let page = html::render(&many).expect("a page");
+    let page = page::render(&many).expect("a page");
     well_formed(&page);
     assert_eq!(page.matches("href=\"#").count(), 6);
-    assert_eq!(page, html::render(&many).expect("a page"));
+    assert_eq!(page, page::render(&many).expect("a page"));
 }
 
 /// Nothing is fetched and nothing is run.
@@ -339,7 +342,7 @@ fn a_hundred_thousand_dots_are_small_and_every_figure_stays_readable() {
             ..histogram()
         }
     };
-    let mut large = sheet();
+    let mut large = report();
     large.figures.clear();
     for _ in 0..20 {
         let mut figure = gaps();
@@ -351,7 +354,7 @@ fn a_hundred_thousand_dots_are_small_and_every_figure_stays_readable() {
         figure.compared.resize(15, row);
         large.figures.push(figure);
     }
-    let page = html::render(&large).expect("a page");
+    let page = page::render(&large).expect("a page");
     assert!(page.len() <= 300_000, "{} bytes", page.len());
     well_formed(&page);
     let one = svg::alone(&large.figures[0].charts[0]);
@@ -367,7 +370,7 @@ fn a_hundred_thousand_dots_are_small_and_every_figure_stays_readable() {
 fn names_are_shown_not_obeyed() {
     let hostile = "</title><script>alert('x')</script>\" onload=\"x\u{1b}[2J\n&amp; --> ]]>";
     let name = || hostile.to_owned();
-    let mut bad = sheet();
+    let mut bad = report();
     bad.title = name();
     bad.summary = vec![name()];
     bad.circumstances = vec![("host", name())];
@@ -390,7 +393,7 @@ fn names_are_shown_not_obeyed() {
     chart.series[0].name = name();
     chart.lines = vec![(name(), (0, 0), (1, 1))];
     let alone = svg::alone(chart);
-    let page = html::render(&bad).expect("a page");
+    let page = page::render(&bad).expect("a page");
     for markup in [&page, &alone] {
         well_formed(markup);
         assert!(
@@ -420,8 +423,8 @@ fn drawings_of_their_own_are_whole() {
 }
 
 #[test]
-fn a_sheet_with_nothing_in_it_is_a_sheet() {
-    let nothing = Sheet {
+fn a_report_with_nothing_in_it_is_a_report() {
+    let nothing = Report {
         experiment: "modem",
         title: String::new(),
         summary: vec![],
@@ -429,7 +432,7 @@ fn a_sheet_with_nothing_in_it_is_a_sheet() {
         figures: vec![],
         checks: vec![],
     };
-    well_formed(&html::render(&nothing).expect("a page"));
+    well_formed(&page::render(&nothing).expect("a page"));
     assert!(text::render(&nothing).contains("nothing was claimed"));
     let parsed: Json = serde_json::from_slice(&json::render(&nothing)).expect("JSON");
     assert_eq!(parsed["holds"], true);
