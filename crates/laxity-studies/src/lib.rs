@@ -3,11 +3,13 @@
 //! * [`acceptance`]: how many random task sets each schedulability test accepts.
 //! * [`laxity_lab::bench`]: how all others are written, and what runs them.
 //! * [`modem`]: the soft-modem study; [`prediction`]: what a twin of this machine says of it.
+//! * [`call`]: a modem's call, of which more than one study makes some.
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
 #![forbid(unsafe_code)]
 
 pub mod acceptance;
 pub mod adaptive;
+pub mod call;
 pub mod constraints;
 pub mod devices;
 pub mod fault;
@@ -31,5 +33,5 @@ pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 8] = [
     &constraints::Constraints,
     &adaptive::Adaptive,
     &on_hook::OnHook,
-    &fault::Fault,
+    &fault::Whose,
 ];

@@ -2,7 +2,7 @@
 
 use laxity_linux::signals::Watch;
 use laxity_linux::{LiveConfig, LiveHost, WitnessConfig};
-use laxity_model::{Host, HostError, ProcessorId, Program, RunRecord, Span};
+use laxity_model::{Host, HostError, Instant, ProcessorId, Program, RunRecord, Span};
 use laxity_sim::Twin;
 
 use crate::runner::RunError;
@@ -106,4 +106,13 @@ pub fn failed(name: &str, error: HostError) -> RunError {
             RunError::Failed { variant, reason }
         }
     }
+}
+
+/// Whether the machine stood still at some time between two instants, as its witness saw it.
+#[must_use]
+pub fn is_disturbed(record: &RunRecord, from: Instant, to: Instant) -> bool {
+    let all = &record.disturbances;
+    let first = all.partition_point(|disturbance| disturbance.to < from);
+    all.get(first)
+        .is_some_and(|disturbance| disturbance.from <= to)
 }

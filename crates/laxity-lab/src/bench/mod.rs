@@ -165,11 +165,19 @@ impl<S: Study> Experiment for S {
     }
 
     fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
-        let made = make(self, request, progress)?;
-        let mut draft = Draft::new(Study::text(self), request, made.measured_on.clone());
-        self.judge(&made, &mut draft)?;
-        Ok(draft.finish())
+        judge(self, &make(self, request, progress)?)
     }
+}
+
+/// The report of everything that was made.
+///
+/// # Errors
+///
+/// See [`Study::judge`].
+pub fn judge<S: Study>(study: &S, made: &Made<'_, S>) -> Result<Report, RunError> {
+    let mut draft = Draft::new(study.text(), made.request, made.measured_on.clone());
+    study.judge(made, &mut draft)?;
+    Ok(draft.finish())
 }
 
 /// Runs all cases of a study: those of the twin, and then those on this machine if they are asked for.

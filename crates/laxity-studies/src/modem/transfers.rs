@@ -7,6 +7,7 @@ use laxity_devices::modem::{
     Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Outcome, Timing,
 };
 use laxity_devices::pump::LineConfig;
+use laxity_model::base::random::scrambled;
 use laxity_model::{
     Enforcer, Host, Outside, Placement, Priority, ProcessorId, Program, Reservation,
     ReservationRequest, Service, Span,
@@ -152,7 +153,7 @@ impl Transfer {
             hypothesis: Hypothesis::STUDY,
             far: self.far,
             clock: CardClock {
-                begins_after: Span::from_nanos(scatter(self.seed) % 1_000_000_000),
+                begins_after: Span::from_nanos(scrambled(self.seed) % 1_000_000_000),
                 fast_ppb: self.fast_ppb,
             },
             linger: Span::ZERO,
@@ -187,14 +188,6 @@ impl Transfer {
             latest_begin: Span::from_nanos(report.begin_latest_ns.get()),
         })
     }
-}
-
-/// A well-mixed number from a seed (the finalizer of SplitMix64).
-pub(super) fn scatter(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ z >> 31
 }
 
 /// Makes all of them, on as many threads as asked for. The order of the results is that of the transfers, whatever the threads.

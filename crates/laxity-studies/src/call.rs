@@ -6,12 +6,13 @@ use laxity_devices::modem::{
     Marks, Outcome, Timing,
 };
 use laxity_devices::pump::LineConfig;
-use laxity_model::{
-    Enforcer, EventKind, Host, HostError, Instant, Mark, Outside, Placement, Priority, ProcessorId,
-    Program, Reservation, ReservationRequest, RunRecord, Service, Span,
-};
-
+use laxity_lab::bench::Runner;
+use laxity_lab::bench::bodies::slots;
 use laxity_lab::runner::tasks::{Rogue, Spinner};
+use laxity_model::{
+    Event, EventKind, HostError, Instant, Outside, Placement, Priority, ProcessorId, Program,
+    Reservation, ReservationRequest, RunRecord, Service, Span,
+};
 
 const PROCESSOR: ProcessorId = ProcessorId(0);
 /// The modem thread's priority while it is on hook (Jones, Saroiu §5.4).
@@ -147,7 +148,7 @@ impl Seen {
 /// # Errors
 ///
 /// The host's.
-pub fn run(host: &mut dyn Host, setup: &Setup) -> Result<Seen, HostError> {
+pub fn run(host: &mut Runner<'_>, setup: &Setup) -> Result<Seen, HostError> {
     let mut program = Program::new(1);
     let installed = install(&mut program, setup);
     let normal = Placement::Thread(Priority::NORMAL);
@@ -195,26 +196,26 @@ fn install(program: &mut Program, setup: &Setup) -> Installed {
         after_on_hook: grows.then(whole),
         recognition_within: setup.recognition_within,
     });
+    let outside = match setup.confined {
+        true => Outside::Confined,
+        false => Outside::Timesharing(Priority::NORMAL),
+    };
     let request = ReservationRequest {
-        reservation: setup.way.on_hook().unwrap_or_else(whole),
-        enforcer: Enforcer::Slots,
-        outside: if setup.confined {
-            Outside::Confined
-        } else {
-            Outside::Timesharing(Priority::NORMAL)
-        },
         begins_at_start: setup.way != Way::Thread,
+        ..slots(setup.way.on_hook().unwrap_or_else(whole), outside)
     };
     let placement = DriverPlacement::Reserved(request, priority(ON_HOOK_PRIORITY));
     call.install(program, PROCESSOR, placement)
 }
 
 fn observe(record: &RunRecord, installed: &Installed) -> Seen {
-    let driver = installed.driver;
-    let own = record.events.iter().filter(|e| e.activity == driver);
-    let count = |kind| own.clone().filter(|e| e.kind == kind).count() as u64;
+    let events = record.events.iter();
+    let own = events.filter(|event| event.activity == installed.driver);
+    let count = |kind| own.clone().filter(|event| event.kind == kind).count() as u64;
     let report = &installed.report;
-    let (on_hook, off_hook) = calls(record, installed);
+    let (on_hook, off_hook) = calls(own.clone(), installed.marks);
+    let whole_file =
+        |outcome: &Outcome| matches!(outcome, Outcome::Done { checksum_ok, .. } if *checksum_ok);
     Seen {
         on_hook,
         off_hook,
@@ -223,60 +224,40 @@ fn observe(record: &RunRecord, installed: &Installed) -> Seen {
             report.samples_underrun.get(),
             report.blocks_abandoned.get(),
         ],
-        answers: [
-            count(EventKind::ReservationChange),
-            count(EventKind::Refused),
-        ],
-        file_arrived: matches!(
-            report.outcome(),
-            Some(Outcome::Done {
-                checksum_ok: true,
-                ..
-            })
-        ),
+        answers: [EventKind::ReservationChange, EventKind::Refused].map(count),
+        file_arrived: report.outcome().is_some_and(whole_file),
         disturbances: record.disturbances.len(),
     }
 }
 
 /// The calls of the signal processing until the first phase after on hook, and from then on.
-fn calls(record: &RunRecord, installed: &Installed) -> (Vec<Served>, Vec<Served>) {
-    let Marks {
-        phase,
-        call_begin,
-        call_end,
-        ..
-    } = installed.marks;
-    let is = |kind: EventKind, mark: Mark| kind == EventKind::Mark(mark);
+fn calls<'a>(own: impl Iterator<Item = &'a Event>, marks: Marks) -> (Vec<Served>, Vec<Served>) {
     let (mut on_hook, mut off_hook) = (Vec::new(), Vec::new());
     let (mut open, mut is_off_hook) = (None::<Served>, false);
-    for event in record
-        .events
-        .iter()
-        .filter(|e| e.activity == installed.driver)
-    {
-        if is(event.kind, phase) {
-            is_off_hook |= event.args[0] > 0;
-        } else if is(event.kind, call_begin) {
-            open = Some(Served {
-                raised: Instant::from_nanos(event.args[1]),
-                begun: event.at,
-                done: event.at,
-                constrained: false,
-            });
-        } else if event.kind == EventKind::ConstraintBegin {
-            open.iter_mut().for_each(|call| call.constrained = true);
-        } else if is(event.kind, call_end)
-            && let Some(call) = open.take()
-        {
-            let calls = if is_off_hook {
-                &mut off_hook
-            } else {
-                &mut on_hook
-            };
-            calls.push(Served {
-                done: event.at,
-                ..call
-            });
+    for event in own {
+        match event.kind {
+            EventKind::Mark(mark) if mark == marks.phase => is_off_hook |= event.args[0] > 0,
+            EventKind::Mark(mark) if mark == marks.call_begin => {
+                open = Some(Served {
+                    raised: Instant::from_nanos(event.args[1]),
+                    begun: event.at,
+                    done: event.at,
+                    constrained: false,
+                });
+            }
+            EventKind::ConstraintBegin => open.iter_mut().for_each(|call| call.constrained = true),
+            EventKind::Mark(mark) if mark == marks.call_end => {
+                let call = open.take().map(|call| Served {
+                    done: event.at,
+                    ..call
+                });
+                let calls = match is_off_hook {
+                    true => &mut off_hook,
+                    false => &mut on_hook,
+                };
+                calls.extend(call);
+            }
+            _ => {}
         }
     }
     (on_hook, off_hook)
