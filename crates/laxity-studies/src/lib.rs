@@ -3,7 +3,7 @@
 //! * [`acceptance`]: how many random task sets each schedulability test accepts.
 //! * [`laxity_lab::bench`]: how all others are written, and what runs them.
 //! * [`modem`]: the soft-modem study; [`prediction`]: what a twin of this machine says of it.
-//! * [`call`]: a modem's call, of which more than one study makes some.
+//! * [`call`]: a modem's call, of which more than one study makes some; [`sets`]: soft devices served together, the same.
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ pub mod modem;
 pub mod on_hook;
 pub mod prediction;
 pub mod processors;
+pub mod sets;
 
 /// The study of schedulability tests: name, and what it shows. All others are [`STUDIES`].
 pub const ACCEPTANCE: (&str, &str) = (

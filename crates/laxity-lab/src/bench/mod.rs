@@ -22,6 +22,7 @@
 pub mod bodies;
 mod draft;
 pub mod host;
+pub mod load;
 pub mod pool;
 mod text;
 

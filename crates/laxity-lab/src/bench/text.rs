@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::report::{Figure, Row, Table};
 
@@ -35,9 +36,8 @@ pub struct Text {
     says: BTreeMap<String, String>,
     #[serde(default)]
     claims: BTreeMap<String, ClaimText>,
-    /// What publications print, by name: for the study to read.
     #[serde(default)]
-    pub quoted: toml::Table,
+    quoted: toml::Table,
 }
 
 /// The words of a figure.
@@ -101,6 +101,21 @@ impl Text {
     #[must_use]
     pub fn figure(&self, key: &str) -> Option<&FigureText> {
         self.figures.iter().find(|figure| figure.key == key)
+    }
+
+    /// What publications print, or what is tried, under this name.
+    ///
+    /// # Panics
+    ///
+    /// If there is nothing of this name, or it is of another kind.
+    #[must_use]
+    pub fn quoted<T: DeserializeOwned>(&self, name: &str) -> T {
+        let found = self.quoted.get(name).cloned();
+        let found = found.unwrap_or_else(|| panic!("{}: no {name}", self.name));
+        match found.try_into() {
+            Ok(quoted) => quoted,
+            Err(error) => panic!("{}: {name}: {error}", self.name),
+        }
     }
 
     /// A sentence with its holes filled.

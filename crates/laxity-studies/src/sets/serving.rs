@@ -2,10 +2,10 @@
 
 use laxity_devices::modem::DriverPlacement;
 use laxity_model::{
-    Enforcer, Outside, Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest,
-    Service, Span,
+    Outside, Placement, Priority, ProcessorId, Program, Reservation, Service, Span,
 };
 
+use laxity_lab::bench::bodies::slots;
 use laxity_lab::runner::tasks::{Rogue, Spinner};
 
 /// Threads that never stop, on each processor.
@@ -92,13 +92,8 @@ impl Variant {
             (Way::Interrupt, _) => DriverPlacement::Interrupt,
             (Way::Deferred, _) => DriverPlacement::Deferred,
             (Way::Reserved, Some(reservation)) => {
-                let request = ReservationRequest {
-                    reservation,
-                    enforcer: Enforcer::Slots,
-                    outside: Outside::Timesharing(Priority::NORMAL),
-                    begins_at_start: true,
-                };
-                DriverPlacement::Reserved(request, Priority::NORMAL)
+                let outside = Outside::Timesharing(Priority::NORMAL);
+                DriverPlacement::Reserved(slots(reservation, outside), Priority::NORMAL)
             }
             (Way::Normal, _) => DriverPlacement::Thread(Priority::NORMAL),
             (Way::RealTime | Way::Reserved, _) => DriverPlacement::Thread(real_time),

@@ -5,6 +5,7 @@ use laxity_devices::modem::{Costs, Phase};
 use laxity_devices::{audio, dsl, radio};
 use laxity_model::analysis::devices::{Device, DeviceError};
 use laxity_model::{Service, Span};
+use serde::Deserialize;
 
 /// From block to block of a connected modem, on average (Jones, Saroiu §6.2.1).
 const MODEM_PERIOD: Span = Span::from_micros(12_500);
@@ -14,7 +15,8 @@ const MODEM_BLOCK: u64 = 200;
 const MODEM_LEAD: u64 = 160;
 
 /// A device, or several on one driver.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A modem with a driver of its own.
     Modem,
@@ -74,6 +76,15 @@ impl Kind {
         match self {
             Self::Modems(count) => count as u64,
             _ => 1,
+        }
+    }
+
+    /// One of its cards: a modem of several on one driver.
+    #[must_use]
+    pub const fn single(self) -> Self {
+        match self {
+            Self::Modems(_) => Self::Modem,
+            kind => kind,
         }
     }
 

@@ -2,13 +2,15 @@
 
 use laxity_model::base::histogram::Histogram;
 use laxity_model::{
-    ActivityId, Disturbance, Event, EventKind, HostError, Instant, Mark, Placement, Priority,
-    ProcessorId, Program, Reservation, RunRecord, Service, Span,
+    ActivityId, Event, EventKind, HostError, Instant, Mark, Placement, Priority, ProcessorId,
+    Program, Reservation, RunRecord, Service, Span,
 };
 
 use super::kind::Kind;
 use super::place::{Account, Making, Probe};
 use super::serving::Variant;
+use laxity_lab::bench::Runner;
+use laxity_lab::bench::host::is_disturbed;
 use laxity_lab::runner::tasks::Periodic;
 
 /// A device of a set: what, where, and with which reservation if the way of serving has any.
@@ -58,12 +60,23 @@ impl Setup {
         }
     }
 
+    /// Makes the run, and says what was seen of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Making::install`], and the host's.
+    pub fn run(&self, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
+        let (program, probes) = self.compose()?;
+        let record = host.run(program, self.length)?;
+        Ok(probes.observe(&record))
+    }
+
     /// The run as a program, and where its evidence will be.
     ///
     /// # Errors
     ///
     /// Those of [`Making::install`].
-    pub fn compose(&self) -> Result<(Program, Probes), HostError> {
+    fn compose(&self) -> Result<(Program, Probes), HostError> {
         let mut program = Program::new(self.processors);
         let mut probes = Vec::new();
         for (number, member) in self.members.iter().enumerate() {
@@ -191,18 +204,16 @@ pub struct Outcome {
 }
 
 /// Where the evidence of a run will be.
-#[derive(Clone)]
-pub struct Probes {
+struct Probes {
     /// By device.
-    pub devices: Vec<Probe>,
+    devices: Vec<Probe>,
     /// By processor, if it is watched: the callback, and what it records.
-    pub watchers: Vec<(ActivityId, Mark)>,
+    watchers: Vec<(ActivityId, Mark)>,
 }
 
 impl Probes {
     /// Reads a run's record.
-    #[must_use]
-    pub fn observe(&self, record: &RunRecord) -> Outcome {
+    fn observe(&self, record: &RunRecord) -> Outcome {
         let gap = |watcher: &(ActivityId, Mark)| largest_gap(record, *watcher);
         Outcome {
             devices: self.devices.iter().map(|probe| of(record, probe)).collect(),
@@ -221,7 +232,7 @@ fn largest_gap(record: &RunRecord, (callback, mark): (ActivityId, Mark)) -> Span
         .map(|event| event.at);
     let runs: Vec<Instant> = runs.collect();
     let pairs = runs.windows(2).map(|pair| (pair[0], pair[1]));
-    let quiet = pairs.filter(|(from, to)| !overlaps(&record.disturbances, *from, *to));
+    let quiet = pairs.filter(|(from, to)| !is_disturbed(record, *from, *to));
     quiet
         .map(|(from, to)| to.saturating_since(from))
         .max()
@@ -235,7 +246,7 @@ fn of(record: &RunRecord, probe: &Probe) -> Seen {
         .iter()
         .filter(|event| event.activity == probe.driver);
     for event in own {
-        calls.take(event, probe, &record.disturbances);
+        calls.take(event, probe, record);
     }
     let usage = &record.usage[probe.driver.index()];
     let mut seen = Seen {
@@ -300,7 +311,7 @@ struct Calls {
 }
 
 impl Calls {
-    fn take(&mut self, event: &Event, probe: &Probe, disturbances: &[Disturbance]) {
+    fn take(&mut self, event: &Event, probe: &Probe, record: &RunRecord) {
         let EventKind::Mark(mark) = event.kind else {
             return;
         };
@@ -314,7 +325,7 @@ impl Calls {
             self.damage = event.args[1];
             // What waited behind a disturbed call is disturbed too, until all has been caught up with.
             let waited = self.disturbed_until.is_some_and(|until| raised < until);
-            if waited || overlaps(disturbances, raised, event.at) {
+            if waited || is_disturbed(record, raised, event.at) {
                 self.disturbed_until = Some(event.at);
                 return;
             }
@@ -325,12 +336,4 @@ impl Calls {
             self.undisturbed_damage += new;
         }
     }
-}
-
-/// Whether one of the stretches in which the machine stood still overlaps the time between two instants.
-fn overlaps(disturbances: &[Disturbance], from: Instant, to: Instant) -> bool {
-    let first = disturbances.partition_point(|disturbance| disturbance.to < from);
-    disturbances
-        .get(first)
-        .is_some_and(|disturbance| disturbance.from <= to)
 }
