@@ -1,7 +1,7 @@
 //! Experiments that need no scenario: each makes its own input from a seed, and leaves a table, JSON and an HTML page.
 //!
+//! * [`laxity_lab::bench`]: how they are written, and what runs them.
 //! * [`acceptance`]: how many random task sets each schedulability test accepts.
-//! * [`laxity_lab::bench`]: how all others are written, and what runs them.
 //! * [`modem`]: the soft-modem study; [`prediction`]: what a twin of this machine says of it.
 //! * [`call`]: a modem's call, of which more than one study makes some; [`sets`]: soft devices served together, the same.
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
@@ -19,14 +19,9 @@ pub mod prediction;
 pub mod processors;
 pub mod sets;
 
-/// The study of schedulability tests: name, and what it shows. All others are [`STUDIES`].
-pub const ACCEPTANCE: (&str, &str) = (
-    "acceptance",
-    "the share of random task sets that each schedulability test accepts, over utilization, region length and period range",
-);
-
 /// All experiments that leave a [`laxity_lab::report::Report`].
-pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 8] = [
+pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 9] = [
+    &acceptance::Acceptance,
     &modem::Modem,
     &prediction::Prediction,
     &devices::Devices,

@@ -33,11 +33,10 @@ const QUICK: [&str; 13] = [
 fn study(figures: &[&str], threads: usize, repeats: Option<u32>) -> Report {
     let request = Request {
         figures: figures.iter().map(ToString::to_string).collect(),
-        live: false,
         threads,
         seed: 1,
         repeats,
-        machine: None,
+        ..Request::default()
     };
     Modem
         .perform(&request, &mut Silent)

@@ -38,11 +38,11 @@ fn machine() -> Machine {
 fn predicted(figures: &[&str], seed: u64, threads: usize) -> Report {
     let request = Request {
         figures: figures.iter().map(|&figure| figure.into()).collect(),
-        live: false,
         threads,
         seed,
         repeats: Some(1),
         machine: Some(machine()),
+        ..Request::default()
     };
     Prediction
         .perform(&request, &mut Silent)
@@ -118,12 +118,10 @@ fn without_a_machine_nothing_is_predicted() {
     // In the twin alone no file is looked for: it has to be named. Live nothing is run before that is told either.
     for (live, remedy) in [(false, "--machine=FILE"), (true, "measure it first")] {
         let request = Request {
-            figures: Vec::new(),
             live,
             threads: 1,
             seed: 1,
-            repeats: None,
-            machine: None,
+            ..Request::default()
         };
         let refused = Prediction.perform(&request, &mut Silent);
         let text = refused.expect_err("nothing to go by").to_string();

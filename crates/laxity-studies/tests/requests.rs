@@ -13,11 +13,10 @@ fn report_of(
 ) -> laxity_lab::report::Report {
     let request = Request {
         figures: figures.iter().map(|figure| (*figure).to_owned()).collect(),
-        live: false,
         threads,
         seed: 1,
         repeats: Some(repeats),
-        machine: None,
+        ..Request::default()
     };
     study
         .perform(&request, &mut Silent)

@@ -50,13 +50,11 @@ impl<'a> Draft<'a> {
     ///
     /// If the study has no such figure.
     pub fn figure(&mut self, key: &str) -> Option<&mut Figure> {
-        let text = self.text.figure(key);
-        let text = text.unwrap_or_else(|| panic!("{}: no figure {key}", self.text.name));
         if !self.request.wants(key) {
             return None;
         }
         let figure = self.figures.entry(key.into());
-        Some(figure.or_insert_with(|| text.figure()))
+        Some(figure.or_insert_with(|| self.text.blank(key)))
     }
 
     /// Adds a table to a figure, if that is asked for and there are rows.

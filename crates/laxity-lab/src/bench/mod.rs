@@ -22,10 +22,9 @@
 pub mod bodies;
 mod draft;
 pub mod host;
-pub mod load;
-pub mod pool;
 mod text;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use laxity_model::HostError;
@@ -34,9 +33,10 @@ use laxity_sim::{Profile, Twin};
 
 use crate::report::Report;
 use crate::runner::{Progress, RunError};
+pub use crate::runner::{load, pool};
 pub use draft::Draft;
 pub use host::{Live, Runner};
-pub use text::{FigureText, Holes, Text};
+pub use text::{FigureText, Holes, OptionText, Text};
 
 /// What is asked of an experiment.
 #[derive(Clone, Default, Debug)]
@@ -53,9 +53,29 @@ pub struct Request {
     pub repeats: Option<u32>,
     /// This machine as `laxity calibrate` found it, for predictions; `None`: no predictions.
     pub machine: Option<Machine>,
+    /// What was chosen of the study's own options ([`Text::options`]), by name.
+    pub options: BTreeMap<String, u64>,
 }
 
 impl Request {
+    /// What was chosen of a study's own option, or what it is otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::CannotRun`] if it is out of its range.
+    pub fn option(&self, text: &Text, name: &str) -> Result<u64, RunError> {
+        let mut options = text.options.iter();
+        let option = options.find(|option| option.name == name);
+        let (default, most) = option.map_or((1, 1), |option| (option.default, option.most));
+        match self.options.get(name).copied().unwrap_or(default) {
+            value if (1..=most).contains(&value) => Ok(value),
+            value => {
+                let wrong = format!("{name}: {value} is not from 1 to {most}");
+                Err(RunError::CannotRun(wrong))
+            }
+        }
+    }
+
     /// Whether the figure of this key is wanted.
     #[must_use]
     pub fn wants(&self, key: &str) -> bool {

@@ -21,6 +21,12 @@ pub struct Text {
     pub summary: String,
     /// The heading of its report.
     pub title: String,
+    /// Whether something of it can be measured on this machine.
+    #[serde(default = "yes")]
+    pub measures: bool,
+    /// What may be chosen besides what every study is asked.
+    #[serde(default)]
+    pub options: Vec<OptionText>,
     /// What is asked, for a reader who reads nothing else: paragraphs.
     #[serde(default)]
     pub question: Vec<String>,
@@ -38,6 +44,24 @@ pub struct Text {
     claims: BTreeMap<String, ClaimText>,
     #[serde(default)]
     quoted: toml::Table,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// A number that may be chosen, from 1 on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OptionText {
+    /// What the command line calls it.
+    pub name: String,
+    /// What it is.
+    pub help: String,
+    /// What it is unless it is chosen.
+    pub default: u64,
+    /// The most that it may be.
+    pub most: u64,
 }
 
 /// The words of a figure.
@@ -72,7 +96,7 @@ struct ClaimText {
 
 impl FigureText {
     /// The figure without anything drawn.
-    pub(super) fn figure(&self) -> Figure {
+    fn figure(&self) -> Figure {
         Figure {
             key: self.key.clone(),
             title: self.title.as_ref().unwrap_or(&self.shows).clone(),
@@ -116,6 +140,18 @@ impl Text {
             Ok(quoted) => quoted,
             Err(error) => panic!("{}: {name}: {error}", self.name),
         }
+    }
+
+    /// The figure of this key, with its words and nothing drawn.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such figure.
+    #[must_use]
+    pub fn blank(&self, key: &str) -> Figure {
+        let figure = self.figure(key);
+        let figure = figure.unwrap_or_else(|| panic!("{}: no figure {key}", self.name));
+        figure.figure()
     }
 
     /// A sentence with its holes filled.

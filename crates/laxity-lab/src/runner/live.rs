@@ -7,8 +7,7 @@ use laxity_model::{Host, HostError, Priority, Span};
 use super::commands;
 use super::compose::{Composed, RunSpec, compose};
 use super::schedule::{PlannedRun, schedule};
-use super::{NotRun, Progress, RunDone, RunError, done, trace_names};
-use crate::bench::load;
+use super::{NotRun, Progress, RunDone, RunError, done, load, trace_names};
 use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
 
 /// Receivers in the two runs from which the load of one is told.

@@ -2,6 +2,7 @@
 //!
 //! * [`tasks`]: what runs beside the devices; [`compose`]: a variant as a program.
 //! * [`schedule`]: which runs, in which order; [`live`], [`twin`]: how each host is set up and used.
+//! * [`pool`]: independent runs of the twin at once; [`load`]: how often work is repeated to take a share of this machine.
 //! * [`observe`]: from events to observations; [`aggregate`]: from runs to results and verdicts.
 
 pub mod aggregate;
@@ -9,8 +10,10 @@ pub mod commands;
 pub mod compose;
 pub mod conclude;
 pub mod live;
+pub mod load;
 pub mod observe;
 pub mod plan;
+pub mod pool;
 pub mod schedule;
 pub mod tasks;
 pub mod twin;

@@ -1,14 +1,11 @@
 //! Scenarios in the twin: every run independent of all others, on as many threads as there are.
 
-use std::sync::Mutex;
-
 use laxity_model::Host;
 use laxity_sim::{Profile, Twin};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::compose::{RunSpec, compose};
 use super::schedule::{PlannedRun, schedule};
-use super::{NotRun, Progress, RunDone, RunError, done, trace_names};
+use super::{NotRun, Progress, RunDone, RunError, done, pool, trace_names};
 use crate::scenario::{Profile as ProfileName, Resolved};
 
 /// The twin that a scenario names.
@@ -33,24 +30,14 @@ pub fn run(
     if planned.is_empty() {
         return Err(RunError::Nothing("the twin"));
     }
-    progress.begin(planned.len());
-    let progress = Mutex::new(progress);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
-    let made: Vec<Result<RunDone, RunError>> = pool.install(|| {
-        let one = |planned: &PlannedRun| {
-            let made = run_one(resolved, *planned);
-            if let Ok(mut progress) = progress.lock() {
-                progress.run(&resolved.variants[planned.variant].name, planned.repeat);
-            }
-            made
+    let name =
+        |planned: &PlannedRun| match (&resolved.variants[planned.variant].name, planned.repeat) {
+            (name, 0) => name.clone(),
+            (name, repeat) => format!("{name}, repeat {}", repeat + 1),
         };
-        planned.par_iter().map(one).collect()
-    });
-    if let Ok(progress) = progress.into_inner() {
-        progress.end();
-    }
-    let runs = made.into_iter().collect::<Result<_, _>>()?;
+    let one = |planned: &PlannedRun| run_one(resolved, *planned);
+    let runs = pool::map(&planned, threads, name, one, progress)?;
+    progress.end();
     let skipped = resolved
         .variants
         .iter()

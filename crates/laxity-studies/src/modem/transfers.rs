@@ -1,7 +1,5 @@
 //! File transfers in the twin, with real samples: tables 1 to 3.
 
-use std::sync::Mutex;
-
 use laxity_devices::link::endpoint;
 use laxity_devices::modem::{
     Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Outcome, Timing,
@@ -13,11 +11,10 @@ use laxity_model::{
     ReservationRequest, Service, Span,
 };
 use laxity_sim::{Profile, Recording, Twin};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::quoted_tables::{self, ATTEMPTS, QuotedTable};
 use super::{Made, sensitivity, verdicts};
-use laxity_lab::bench::Request;
+use laxity_lab::bench::{Request, pool};
 use laxity_lab::report::{Attempts, Cell, Figure, Origin, Table, Times, Value};
 use laxity_lab::runner::{Progress, RunError, tasks::Spinner};
 
@@ -196,26 +193,8 @@ pub(super) fn make_all(
     request: &Request,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Attempt>, RunError> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(request.threads)
-        .build();
-    let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
-    progress.begin(transfers.len());
-    let progress = Mutex::new(progress);
-    let made: Vec<Result<Attempt, RunError>> = pool.install(|| {
-        let one = |transfer: &Transfer| {
-            let made = transfer.make();
-            if let Ok(mut progress) = progress.lock() {
-                progress.run(&transfer.place.name(), 0);
-            }
-            made
-        };
-        transfers.par_iter().map(one).collect()
-    });
-    if let Ok(progress) = progress.into_inner() {
-        progress.end();
-    }
-    made.into_iter().collect()
+    let name = |transfer: &Transfer| transfer.place.name();
+    pool::map(transfers, request.threads, name, Transfer::make, progress)
 }
 
 /// Table 1, redone.

@@ -16,15 +16,14 @@ use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{Host, ProcessorId, Span};
 use laxity_sim::Twin;
 use laxity_sim::linux::Witness;
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use compare::{Kind, Outcome, PutIn, Row, rows};
-use laxity_lab::bench::{Experiment, Request, Text};
+use laxity_lab::bench::{Experiment, Request, Text, pool};
 use laxity_lab::report::{Check, Figure, Report};
 use laxity_lab::runner::compose::{RunSpec, compose};
 use laxity_lab::runner::live;
 use laxity_lab::runner::schedule::{PlannedRun, schedule};
-use laxity_lab::runner::{Progress, RunError};
+use laxity_lab::runner::{Progress, RunError, Silent};
 use laxity_lab::scenario::{Length, Resolved, ResolvedDevice, ResolvedVariant, Start, parse};
 use seen::Account;
 
@@ -183,14 +182,11 @@ fn predict(
     threads: usize,
 ) -> Result<Vec<Account>, RunError> {
     let planned = schedule(resolved, asked, true);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
+    let name = |planned: &PlannedRun| resolved.variants[planned.variant].name.clone();
     let one = |planned: &PlannedRun| predict_one(resolved, here, *planned);
-    let made: Vec<Result<(usize, Account), RunError>> =
-        pool.install(|| planned.par_iter().map(one).collect());
+    let made = pool::map(&planned, threads, name, one, &mut Silent)?;
     let mut accounts = vec![Account::default(); resolved.variants.len()];
-    for made in made {
-        let (variant, account) = made?;
+    for (variant, account) in made {
         accounts[variant].merge(&account);
     }
     Ok(accounts)

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use crate::runner::{Progress, RunError};
+use super::{Progress, RunError};
 
 /// Does a piece of work for each case, on `threads` threads; 0: one a processor. The results are in the order of the cases, whatever
 /// the threads; progress hears the name of each case when it is done.
