@@ -60,6 +60,13 @@ fn help_has_examples_and_exit_codes() {
     }
 }
 
+/// A study of which something can be measured.
+fn measured() -> &'static str {
+    let mut texts = STUDIES.into_iter().map(Experiment::text);
+    let measured = texts.find(|text| text.measures);
+    &measured.expect("a study measures").name
+}
+
 /// A study with figures, and the first of them.
 fn with_figures() -> Option<(&'static str, &'static str)> {
     let texts = STUDIES.into_iter().map(Experiment::text);
@@ -153,12 +160,7 @@ fn a_studys_json_is_alone_on_standard_output_and_the_same_with_any_number_of_thr
 #[test]
 fn a_machine_file_that_is_named_must_be_there() {
     let bench = Bench::new();
-    let output = bench.run(&[
-        "lab",
-        &STUDIES[0].text().name,
-        "--on=twin",
-        "--machine=none.toml",
-    ]);
+    let output = bench.run(&["lab", measured(), "--on=twin", "--machine=none.toml"]);
     assert_code(&output, 64);
     assert_says(&stderr(&output), &["none.toml", "No such file"]);
     assert!(bench.files().is_empty());
@@ -171,9 +173,7 @@ fn linux_without_the_rights_exits_4_and_leaves_nothing() {
     let Some(mut command) = bench.command_without_rights(&programs) else {
         return;
     };
-    let output = command
-        .args(["lab", &STUDIES[0].text().name, "--on", "linux"])
-        .output();
+    let output = command.args(["lab", measured(), "--on", "linux"]).output();
     let output = output.expect("laxity starts");
     assert_code(&output, 4);
     assert_says(&stderr(&output), &["cannot run on Linux here"]);
