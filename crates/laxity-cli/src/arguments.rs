@@ -71,17 +71,6 @@ Examples:
   laxity lab modem --on twin              every figure and table of the soft-modem study, in virtual time
   laxity lab acceptance                   how many random task sets each schedulability test accepts";
 
-pub(crate) const ACCEPTANCE_EXAMPLES: &str = "\
-The same seed gives the same bytes, with any number of threads.
-
-Exit codes: 0 done; 1 error, or a test accepts what a stronger one rejects; 64 usage.
-
-Examples:
-  laxity lab acceptance                            table here, curves in laxity-acceptance.html
-  laxity lab acceptance --sets 20000               standard errors of 0.35 points at most; ten times as long
-  laxity lab acceptance --tasks 5 --seed 2
-  laxity lab acceptance --sets 100 --json=- --html=/dev/null";
-
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   laxity doctor
@@ -261,7 +250,7 @@ pub(crate) struct Study {
     /// What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured.
     #[arg(long, value_name = "FILE")]
     pub(crate) machine: Option<PathBuf>,
-    /// Write the sheet as JSON; `-` is standard output.
+    /// Write the report as JSON; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Where the page goes; without it, `laxity-<EXPERIMENT>.html`.
@@ -270,32 +259,6 @@ pub(crate) struct Study {
     /// Also write each drawing as a file of its own into this directory.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) svg: Option<PathBuf>,
-    /// No progress, no table: only files, errors and the exit code.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-}
-
-/// What `lab acceptance` takes.
-#[derive(Args, Debug)]
-pub(crate) struct Acceptance {
-    /// Sets drawn for each point.
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) sets: u32,
-    /// Tasks of each set.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u8).range(1..=64))]
-    pub(crate) tasks: u8,
-    /// Everything random follows from it.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Threads; 0: one a processor. Makes no difference to the results.
-    #[arg(long, default_value_t = 0)]
-    pub(crate) threads: usize,
-    /// Write the results as JSON; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Where the page with the curves goes.
-    #[arg(long, value_name = "FILE", default_value = "laxity-acceptance.html")]
-    pub(crate) html: PathBuf,
     /// No progress, no table: only files, errors and the exit code.
     #[arg(long, short)]
     pub(crate) quiet: bool,

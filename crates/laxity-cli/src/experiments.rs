@@ -1,39 +1,47 @@
 //! The experiments as commands: a study that `laxity-lab` lists needs no line here.
 
+use std::collections::BTreeMap;
+
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
-use laxity_lab::bench::Study;
-use laxity_studies::{ACCEPTANCE, STUDIES};
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, value_parser};
+use laxity_lab::bench::{Experiment as Study, Text};
+use laxity_studies::STUDIES;
 
-use crate::arguments::{self, ACCEPTANCE_EXAMPLES, Acceptance};
+use crate::arguments;
 
 /// The argument that names figures.
 const FIGURES: &str = "figures";
 
 /// Which experiment, and what it is asked.
 #[derive(Debug)]
-pub(crate) enum Experiment {
-    /// How many random task sets each schedulability test accepts.
-    Acceptance(Acceptance),
-    /// One of the studies, and the keys of the figures wanted.
-    Study(Study, Vec<String>, arguments::Study),
+pub(crate) struct Experiment {
+    pub(crate) study: &'static dyn Study,
+    /// The keys of the figures wanted.
+    pub(crate) figures: Vec<String>,
+    /// What was chosen of its own options.
+    pub(crate) options: BTreeMap<String, u64>,
+    pub(crate) arguments: arguments::Study,
 }
 
 impl FromArgMatches for Experiment {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let missing = || Error::new(ErrorKind::MissingSubcommand);
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
-        if name == ACCEPTANCE.name {
-            return Acceptance::from_arg_matches(matches).map(Self::Acceptance);
-        }
-        let study = STUDIES.into_iter().find(|study| study.name == name);
+        let study = STUDIES.into_iter().find(|study| study.text().name == name);
         let study = study.ok_or_else(|| Error::new(ErrorKind::InvalidSubcommand))?;
         // A study without figures has no such argument.
         let wanted = matches.try_get_many::<String>(FIGURES).ok().flatten();
-        let figures = wanted.unwrap_or_default().cloned().collect();
-        let arguments = arguments::Study::from_arg_matches(matches)?;
-        Ok(Self::Study(study, figures, arguments))
+        let chosen = study.text().options.iter().filter_map(|option| {
+            let value = matches.get_one::<u64>(&option.name)?;
+            Some((option.name.clone(), *value))
+        });
+        Ok(Self {
+            study,
+            figures: wanted.unwrap_or_default().cloned().collect(),
+            options: chosen.collect(),
+            arguments: arguments::Study::from_arg_matches(matches)?,
+        })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -44,12 +52,7 @@ impl FromArgMatches for Experiment {
 
 impl Subcommand for Experiment {
     fn augment_subcommands(command: Command) -> Command {
-        let acceptance = Acceptance::augment_args(Command::new(ACCEPTANCE.name))
-            .about(ACCEPTANCE.summary)
-            .after_help(ACCEPTANCE_EXAMPLES);
-        command
-            .subcommand(acceptance)
-            .subcommands(STUDIES.iter().map(subcommand))
+        command.subcommands(STUDIES.map(|study| subcommand(study.text())))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -57,20 +60,33 @@ impl Subcommand for Experiment {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        name == ACCEPTANCE.name || STUDIES.iter().any(|study| study.name == name)
+        STUDIES.iter().any(|study| study.text().name == name)
     }
 }
 
 /// A study's command. Unknown figures are told with the nearest known one, and help lists all.
-fn subcommand(study: &Study) -> Command {
-    let command = arguments::Study::augment_args(Command::new(study.name))
-        .about(study.summary)
+fn subcommand(study: &'static Text) -> Command {
+    let mut command = arguments::Study::augment_args(Command::new(study.name.as_str()))
+        .about(&study.summary)
         .after_help(examples(study));
+    if !study.measures {
+        for of_runs in ["on", "repeats", "machine"] {
+            command = command.mut_arg(of_runs, |argument| argument.hide(true));
+        }
+    }
+    for option in &study.options {
+        let argument = Arg::new(option.name.as_str())
+            .long(option.name.as_str())
+            .value_name("N")
+            .value_parser(value_parser!(u64).range(1..=option.most))
+            .help(option.help.as_str());
+        command = command.arg(argument);
+    }
     if study.figures.is_empty() {
         return command;
     }
     let values = study.figures.iter();
-    let values = values.map(|(key, about)| PossibleValue::new(*key).help(*about));
+    let values = values.map(|figure| PossibleValue::new(figure.key.as_str()).help(&figure.shows));
     command.arg(
         Arg::new(FIGURES)
             .value_name("FIGURE")
@@ -80,8 +96,8 @@ fn subcommand(study: &Study) -> Command {
     )
 }
 
-fn examples(study: &Study) -> String {
-    let name = study.name;
+fn examples(study: &Text) -> String {
+    let name = &study.name;
     let mut lines = vec![
         (
             String::new(),
@@ -96,8 +112,16 @@ fn examples(study: &Study) -> String {
             "for CI: exits 4 instead of leaving out what is measured".into(),
         ),
     ];
-    if let Some((key, about)) = study.figures.first() {
-        lines.insert(1, (key.to_string(), format!("only: {about}")));
+    if let Some(figure) = study.figures.first() {
+        lines.insert(1, (figure.key.clone(), format!("only: {}", figure.shows)));
+    }
+    if !study.measures {
+        lines.retain(|(options, _)| !options.contains("--on"));
+        lines[0].1 = "the same bytes on every machine, with any number of threads".into();
+    }
+    for option in &study.options {
+        let chosen = (option.default * 2).min(option.most);
+        lines.push((format!("--{} {chosen}", option.name), option.help.clone()));
     }
     let commands: Vec<String> = lines
         .iter()

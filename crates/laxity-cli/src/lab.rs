@@ -3,15 +3,14 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use laxity_lab::bench::{Request, Study};
+use laxity_lab::bench::{self, Request};
 use laxity_lab::machine_file::{self, ReadError};
+use laxity_lab::report::{Report, json, page, svg, text};
 use laxity_lab::runner::{On as Host, Progress, Silent};
-use laxity_lab::sheet::{Sheet, html, json, svg, text};
 use laxity_model::enforce::machine::Machine;
-use laxity_studies::acceptance::{self, Results, Settings, StudyError, table};
-use laxity_studies::{ACCEPTANCE, STUDIES};
+use laxity_studies::STUDIES;
 
-use crate::arguments::{self, Acceptance, Lab};
+use crate::arguments::{Lab, On, Study};
 use crate::exit::{ERROR, Failure, USAGE, VIOLATED};
 use crate::experiments::Experiment;
 use crate::progress::Reporter;
@@ -20,8 +19,7 @@ use crate::{files, run};
 /// Runs an experiment; without one, lists them.
 pub(crate) fn run(lab: &Lab) -> Result<u8, Failure> {
     match &lab.experiment {
-        Some(Experiment::Acceptance(arguments)) => accept(arguments),
-        Some(Experiment::Study(study, figures, arguments)) => perform(study, figures, arguments),
+        Some(experiment) => perform(experiment),
         None => list(),
     }
 }
@@ -31,11 +29,10 @@ fn list() -> Result<u8, Failure> {
     let mut line = |indent: &str, name: &str, about: &str| {
         text.push_str(&format!("{indent}{name:<13} {about}\n"));
     };
-    line("  ", ACCEPTANCE.name, ACCEPTANCE.summary);
-    for study in &STUDIES {
-        line("  ", study.name, study.summary);
-        for (key, about) in study.figures {
-            line("    ", key, about);
+    for study in STUDIES.map(bench::Experiment::text) {
+        line("  ", &study.name, &study.summary);
+        for figure in &study.figures {
+            line("    ", &figure.key, &figure.shows);
         }
     }
     text.push_str("\n`laxity lab <EXPERIMENT> --help` says more.\n");
@@ -60,23 +57,37 @@ fn taken(json: Option<&Path>, html: &Path) -> Result<bool, Failure> {
 }
 
 /// A study, from what is asked to the exit code.
-fn perform(study: &Study, figures: &[String], arguments: &arguments::Study) -> Result<u8, Failure> {
-    let name = PathBuf::from(format!("laxity-{}.html", study.name));
+fn perform(experiment: &Experiment) -> Result<u8, Failure> {
+    let arguments = &experiment.arguments;
+    let text = experiment.study.text();
+    let name = PathBuf::from(format!("laxity-{}.html", text.name));
     let page = arguments.html.as_deref().unwrap_or(&name);
     let is_taken = taken(arguments.json.as_deref(), page)?;
-    let (host, mut notices) = run::choose(arguments.on, arguments.threads)?;
+    let on = match (text.measures, arguments.on) {
+        (true, on) => on,
+        (false, On::Linux) => {
+            let message = format!(
+                "nothing of {} is measured, so --on linux says nothing; see --help",
+                text.name
+            );
+            return Err(Failure::new(USAGE, message));
+        }
+        (false, _) => On::Twin,
+    };
+    let (host, mut notices) = run::choose(on, arguments.threads)?;
     let live = host == Host::Linux;
     let machine = machine(arguments.machine.as_deref(), live, &mut notices)?;
     for notice in &notices {
         eprintln!("{notice}");
     }
     let request = Request {
-        figures: figures.to_vec(),
+        figures: experiment.figures.clone(),
         live,
         threads: arguments.threads,
         seed: arguments.seed,
         repeats: arguments.repeats,
         machine,
+        options: experiment.options.clone(),
     };
     let mut reporter = Reporter::patient();
     let progress: &mut dyn Progress = if arguments.quiet {
@@ -84,90 +95,35 @@ fn perform(study: &Study, figures: &[String], arguments: &arguments::Study) -> R
     } else {
         &mut reporter
     };
-    let sheet = (study.run)(&request, progress);
+    let report = experiment.study.perform(&request, progress);
     progress.end();
-    let sheet = sheet.map_err(|error| run::failure(&error))?;
-    leave(&sheet, page, arguments)?;
+    let report = report.map_err(|error| run::failure(&error))?;
+    leave(&report, page, arguments)?;
     if !(arguments.quiet || is_taken) {
-        let mut shown = text::render(&sheet);
+        let mut shown = text::render(&report);
         shown.push_str(&format!("Drawings: {}\n", page.display()));
         files::write(Path::new("-"), shown.as_bytes())?;
     }
-    Ok(if sheet.holds() { 0 } else { VIOLATED })
+    Ok(if report.holds() { 0 } else { VIOLATED })
 }
 
 /// The files that are asked for.
-fn leave(sheet: &Sheet, page: &Path, arguments: &arguments::Study) -> Result<(), Failure> {
+fn leave(report: &Report, page: &Path, arguments: &Study) -> Result<(), Failure> {
     let html =
-        html::render(sheet).map_err(|error| Failure::new(ERROR, format!("the page: {error}")))?;
+        page::render(report).map_err(|error| Failure::new(ERROR, format!("the page: {error}")))?;
     files::write(page, html.as_bytes())?;
     if let Some(path) = &arguments.json {
-        files::write(path, &json::render(sheet))?;
+        files::write(path, &json::render(report))?;
     }
     if let Some(directory) = &arguments.svg {
-        for (name, drawing) in svg::files(sheet) {
+        for (name, drawing) in svg::files(report) {
             files::write(&directory.join(name), drawing.as_bytes())?;
         }
     }
     Ok(())
 }
 
-/// The acceptance-ratio study.
-fn accept(arguments: &Acceptance) -> Result<u8, Failure> {
-    let is_taken = taken(arguments.json.as_deref(), &arguments.html)?;
-    let settings = Settings {
-        sets: arguments.sets,
-        tasks: usize::from(arguments.tasks),
-        seed: arguments.seed,
-        threads: arguments.threads,
-    };
-    let mut progress = Reporter::patient();
-    let results = acceptance::run(&settings, &mut |step| {
-        if !arguments.quiet {
-            progress.at(step.done, step.points, step.what);
-        }
-    });
-    progress.end();
-    let results = results.map_err(|error| failure(&error))?;
-    write(arguments, &results)?;
-    if !(arguments.quiet || is_taken) {
-        let mut text = table::render(&results);
-        text.push_str(&format!("\nCurves: {}\n", arguments.html.display()));
-        files::write(Path::new("-"), text.as_bytes())?;
-    }
-    match results.counterexamples() {
-        0 => Ok(0),
-        count => Err(Failure::new(
-            ERROR,
-            format!(
-                "{count} times a test accepted what a stronger one rejected: one of them is wrong"
-            ),
-        )),
-    }
-}
-
-fn write(arguments: &Acceptance, results: &Results) -> Result<(), Failure> {
-    let page = acceptance::page::render(results)
-        .map_err(|error| Failure::new(ERROR, format!("the page: {error}")))?;
-    files::write(&arguments.html, page.as_bytes())?;
-    if let Some(path) = &arguments.json {
-        let bytes = results
-            .to_json()
-            .map_err(|error| Failure::new(ERROR, format!("the results: {error}")))?;
-        files::write(path, &bytes)?;
-    }
-    Ok(())
-}
-
-fn failure(error: &StudyError) -> Failure {
-    let code = match error {
-        StudyError::Settings { .. } | StudyError::Recipe(_) => USAGE,
-        StudyError::Threads(_) => ERROR,
-    };
-    Failure::new(code, error.to_string())
-}
-
-/// What this machine costs, for predictions of what is measured. The twin alone reads none that is not named: its sheets are the same on
+/// What this machine costs, for predictions of what is measured. The twin alone reads none that is not named: its reports are the same on
 /// every machine.
 fn machine(
     named: Option<&Path>,

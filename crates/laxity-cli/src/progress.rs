@@ -43,12 +43,6 @@ impl Reporter {
         }
     }
 
-    /// So many of `runs` steps are made; `what` is next.
-    pub(crate) fn at(&mut self, made: usize, runs: usize, what: &str) {
-        (self.made, self.runs) = (made, runs);
-        self.say(what);
-    }
-
     fn say(&mut self, what: &str) {
         if self.began.elapsed() < self.patience {
             return;

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Bench, assert_code, assert_says, stderr, stdout};
+use laxity_lab::bench::Experiment;
 use laxity_studies::STUDIES;
 use serde_json::Value;
 
@@ -15,10 +16,10 @@ fn without_a_name_the_experiments_are_listed() {
     assert_code(&output, 0);
     let listed = stdout(&output);
     assert_says(&listed, &["Experiments:", "acceptance"]);
-    for study in &STUDIES {
-        assert_says(&listed, &[study.name, study.summary]);
-        for (key, about) in study.figures {
-            assert_says(&listed, &[key, about]);
+    for study in STUDIES.map(Experiment::text) {
+        assert_says(&listed, &[&study.name, &study.summary]);
+        for figure in &study.figures {
+            assert_says(&listed, &[&figure.key, &figure.shows]);
         }
     }
     assert!(bench.files().is_empty());
@@ -37,8 +38,10 @@ fn help_has_examples_and_exit_codes() {
         &help,
         &["Exit codes", "--sets", "--seed", "[default: 2000]"],
     );
-    for study in &STUDIES {
-        let output = bench.run(&["lab", study.name, "--help"]);
+    assert!(!help.contains("--on"), "nothing of it is measured: {help}");
+    let measured = STUDIES.map(Experiment::text).into_iter();
+    for study in measured.filter(|study| study.measures) {
+        let output = bench.run(&["lab", &study.name, "--help"]);
         assert_code(&output, 0);
         // Help is broken into lines.
         let help = stdout(&output)
@@ -49,20 +52,28 @@ fn help_has_examples_and_exit_codes() {
         let example = format!("laxity lab {} --on twin", study.name);
         assert_says(
             &help,
-            &[study.summary, &usage, &example, "Exit codes", "--repeats"],
+            &[&study.summary, &usage, &example, "Exit codes", "--repeats"],
         );
-        for (key, _) in study.figures {
-            assert_says(&help, &[key]);
+        for figure in &study.figures {
+            assert_says(&help, &[&figure.key]);
         }
     }
 }
 
+/// A study of which something can be measured.
+fn measured() -> &'static str {
+    let mut texts = STUDIES.into_iter().map(Experiment::text);
+    let measured = texts.find(|text| text.measures);
+    &measured.expect("a study measures").name
+}
+
 /// A study with figures, and the first of them.
 fn with_figures() -> Option<(&'static str, &'static str)> {
-    let mut named = STUDIES
-        .iter()
-        .filter_map(|study| Some((study.name, study.figures.first()?.0)));
-    named.next()
+    let texts = STUDIES.into_iter().map(Experiment::text);
+    let mut named = texts.filter_map(|text| Some((text.name.as_str(), text.figures.first()?)));
+    named
+        .next()
+        .map(|(name, figure)| (name, figure.key.as_str()))
 }
 
 #[test]
@@ -84,19 +95,19 @@ fn an_unknown_figure_is_told_with_the_nearest_and_the_list() {
 #[test]
 fn what_a_study_cannot_be_asked_for_is_a_usage_error() {
     let bench = Bench::new();
-    for study in &STUDIES {
+    for study in STUDIES.map(Experiment::text) {
         for wrong in [
             "--repeats=0",
             "--seed=x",
             "--threads=-1",
             "--on=mars",
-            "--sets=1",
+            "--stars=1",
         ] {
-            let output = bench.run(&["lab", study.name, wrong]);
+            let output = bench.run(&["lab", &study.name, wrong]);
             assert_code(&output, 64);
             assert_says(&stderr(&output), &["--help"]);
         }
-        let both = ["lab", study.name, "--on=twin", "--json=-", "--html=-"];
+        let both = ["lab", &study.name, "--on=twin", "--json=-", "--html=-"];
         let output = bench.run(&both);
         assert_code(&output, 64);
         assert_says(&stderr(&output), &["--json", "--html", "standard output"]);
@@ -149,7 +160,7 @@ fn a_studys_json_is_alone_on_standard_output_and_the_same_with_any_number_of_thr
 #[test]
 fn a_machine_file_that_is_named_must_be_there() {
     let bench = Bench::new();
-    let output = bench.run(&["lab", STUDIES[0].name, "--on=twin", "--machine=none.toml"]);
+    let output = bench.run(&["lab", measured(), "--on=twin", "--machine=none.toml"]);
     assert_code(&output, 64);
     assert_says(&stderr(&output), &["none.toml", "No such file"]);
     assert!(bench.files().is_empty());
@@ -162,9 +173,7 @@ fn linux_without_the_rights_exits_4_and_leaves_nothing() {
     let Some(mut command) = bench.command_without_rights(&programs) else {
         return;
     };
-    let output = command
-        .args(["lab", STUDIES[0].name, "--on", "linux"])
-        .output();
+    let output = command.args(["lab", measured(), "--on", "linux"]).output();
     let output = output.expect("laxity starts");
     assert_code(&output, 4);
     assert_says(&stderr(&output), &["cannot run on Linux here"]);
@@ -182,7 +191,7 @@ fn what_cannot_be_asked_for_is_a_usage_error() {
         &["lab", "acceptance", "--tasks", "0"],
         &["lab", "acceptance", "--tasks", "65"],
         &["lab", "acceptance", "--seed", "x"],
-        &["lab", "acceptance", "--on", "twin"],
+        &["lab", "acceptance", "--on", "linux"],
     ];
     for arguments in wrong {
         let output = bench.run(arguments);
@@ -205,22 +214,26 @@ fn json_is_alone_on_standard_output_and_adds_up() {
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
     assert_eq!(json["file_version"], 1);
     assert_eq!(
-        (&json["sets"], &json["tasks"], &json["seed"]),
-        (&20.into(), &10.into(), &1.into())
+        (&json["experiment"], &json["holds"]),
+        (&"acceptance".into(), &true.into())
     );
-    let tests = json["tests"].as_array().expect("tests").len();
-    let sweeps = json["sweeps"].as_array().expect("sweeps");
-    assert!(sweeps.len() >= 3);
-    for point in sweeps
-        .iter()
-        .flat_map(|sweep| sweep["points"].as_array().expect("points"))
-    {
-        let accepted = point["accepted"].as_array().expect("counts");
-        assert_eq!(accepted.len(), tests);
-        assert!(accepted.iter().all(|n| n.as_u64().expect("a count") <= 20));
+    let figures = json["figures"].as_array().expect("figures");
+    assert!(figures.len() >= 4);
+    for row in figures.iter().flat_map(|figure| {
+        let table = &figure["tables"][0];
+        table["rows"].as_array().expect("rows")
+    }) {
+        let shares = &row.as_array().expect("cells")[1..];
+        assert_eq!(shares.len(), 13);
+        // Of twenty sets, whole ones.
+        assert!(
+            shares
+                .iter()
+                .all(|cell| cell["share_ppm"].as_u64().expect("a share") % 50_000 == 0)
+        );
     }
-    for order in json["orders"].as_array().expect("orders") {
-        assert_eq!(order["counterexamples"], 0, "{order}");
+    for check in json["checks"].as_array().expect("checks") {
+        assert_eq!(check["held"], true, "{check}");
     }
     assert_eq!(bench.files(), [PAGE]);
 }
@@ -233,11 +246,11 @@ fn a_person_gets_a_table_and_a_page() {
     let said = stdout(&output);
     assert_says(
         &said,
-        &["5 sets a point, 4 tasks a set, seed 1", "RMDP", PAGE],
+        &["Of 5 sets a point", "4 tasks", "seed: 1", "RMDP", PAGE],
     );
     assert_eq!(stderr(&output), "");
     let page = String::from_utf8(bench.read(PAGE)).expect("text");
-    assert_says(&page, &["<svg", "RMDP", "5 random sets a point"]);
+    assert_says(&page, &["<svg", "RMDP", "Of 5 sets a point"]);
     let quiet = [
         "lab",
         "acceptance",

@@ -3,9 +3,9 @@
 use crate::stage::{CPU, DEVICE, LOW, Stage, Story, counted, micros, of};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::analysis::Task;
-use laxity_model::policy::edf::Edf;
-use laxity_model::policy::executor::ExecutorPolicy;
-use laxity_model::policy::fcfs::Fcfs;
+use laxity_model::executor::ExecutorPolicy;
+use laxity_model::executor::edf::Edf;
+use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::{
     Context, EventKind, ExecutorId, Host, HostError, Instant, Placement, PortId, Program, RunEnd,
     SemaphoreId, Service, Span, Step,

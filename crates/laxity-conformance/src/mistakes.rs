@@ -2,7 +2,7 @@
 
 use crate::stage::{CPU, DEVICE, LOW, NEVER, ORDINARY, counted};
 use crate::{Case, Failure, Tolerance, ensure};
-use laxity_model::policy::fcfs::Fcfs;
+use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::{
     Activity, Context, Enforcer, ExecutorId, Host, HostError, Instant, InterruptLevel, Mark,
     Placement, ProcessorId, Program, Reservation, ReservationRequest, SemaphoreId, Service, Span,

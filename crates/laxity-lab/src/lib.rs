@@ -6,9 +6,9 @@
 //! * [`scenario`]: the TOML file, with errors that point at the line.
 //! * [`runner`]: from a scenario to runs and verdicts; [`observe`]: what is seen of each component of a run.
 //! * [`evidence`]: histograms, results, JSON and traces.
-//! * [`report`]: the table on the terminal and the HTML page.
+//! * [`report`]: what is left behind: tables on the terminal, JSON, pages, drawings.
 //! * [`workload`]: random task sets.
-//! * [`bench`]: what an experiment is; [`sheet`]: what it leaves behind.
+//! * [`bench`]: what an experiment is, and what runs it.
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -21,5 +21,4 @@ pub mod plan;
 pub mod report;
 pub mod runner;
 pub mod scenario;
-pub mod sheet;
 pub mod workload;

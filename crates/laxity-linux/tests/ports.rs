@@ -10,7 +10,7 @@ use std::time::Duration;
 use laxity_linux::os::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::analysis::Task;
-use laxity_model::policy::edf::Edf;
+use laxity_model::executor::edf::Edf;
 use laxity_model::{
     Context, EventKind, Host, HostError, Mark, Placement, PortId, Priority, ProcessorId, Program,
     RunEnd, RunRecord, Service, Span, Step,

@@ -1,8 +1,10 @@
 //! The decisions of laxity, and nothing else: no I/O, no clock, no thread, no `unsafe`, no floating point.
 //!
 //! * [`base`]: units in types, names of things, events and the ring they go through, histograms.
-//! * [`program`]: what a host runs, what may be asked for, and what is granted.
+//! * [`request`]: what may be asked for, and what is granted.
 //! * [`policy`]: who runs next, as state machines that take `now` and return effects.
+//! * [`executor`]: turns inside one thread, by a policy with its schedulability test.
+//! * [`program`]: what a host runs.
 //! * [`admission`]: yes or no before anything runs and while it runs, with the reason and the nearest request that fits.
 //! * [`enforce`]: how what was admitted is carried out; what a host must do, and what it hands back.
 //! * [`analysis`]: schedulability of task sets on supplies of every kind.
@@ -19,8 +21,10 @@ pub mod admission;
 pub mod analysis;
 pub mod base;
 pub mod enforce;
+pub mod executor;
 pub mod policy;
 pub mod program;
+pub mod request;
 pub mod verify;
 
 pub use base::event::{Event, EventKind, Mark};
@@ -28,10 +32,11 @@ pub use base::ids::{
     ActivityId, ExecutorId, InterruptLevel, PortId, Priority, ProcessorId, SemaphoreId,
 };
 pub use base::time::{Instant, Service, Span};
-pub use enforce::host::{Disturbance, Host, HostError, RunEnd, RunRecord, Usage};
-pub use program::{
-    Activity, Body, Context, Enforcer, Grade, Grant, Outside, Placement, Program, Refused,
-    Reservation, ReservationError, ReservationRequest, Step, TimeConstraint, TimeConstraintError,
+pub use enforce::host::{Disturbance, Host, RunEnd, RunRecord, Usage};
+pub use program::{Activity, Body, Context, HostError, Placement, Program, Step};
+pub use request::{
+    Enforcer, Grade, Grant, Outside, Refused, Reservation, ReservationError, ReservationRequest,
+    TimeConstraint, TimeConstraintError,
 };
 
 /// The pages in `docs/` whose examples are this crate's: run with its own.

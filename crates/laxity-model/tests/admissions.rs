@@ -11,7 +11,7 @@ use laxity_model::analysis::multiprocessor::{
 };
 use laxity_model::base::port::PortKind;
 use laxity_model::policy::slots::Change;
-use laxity_model::program::{Shortage, Work};
+use laxity_model::request::{Shortage, Work};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, Grade, HostError, InterruptLevel, Outside, Placement,
     Priority, ProcessorId, Program, Reservation, ReservationRequest, Service, Span, Step,

@@ -3,9 +3,9 @@
 
 use laxity_model::analysis::supply::{Continuous, Dedicated, SupplyBound};
 use laxity_model::analysis::{Preemption, Task};
-use laxity_model::policy::edf::Edf;
-use laxity_model::policy::executor::{ExecutorError, ExecutorPolicy, HandlerId, Handlers, Wait};
-use laxity_model::policy::fcfs::Fcfs;
+use laxity_model::executor::edf::Edf;
+use laxity_model::executor::fcfs::Fcfs;
+use laxity_model::executor::{ExecutorError, ExecutorPolicy, HandlerId, Handlers, Wait};
 use laxity_model::{Instant, PortId, Reservation, Service, Span};
 use proptest::prelude::*;
 

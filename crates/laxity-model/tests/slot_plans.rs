@@ -4,7 +4,7 @@ use laxity_model::policy::slots::{
     Change, MAX_ENTRIES, Objective, PlanCosts, Slot, SlotTable, least_service, oracle, plan,
     plan_with, trade,
 };
-use laxity_model::program::Shortage;
+use laxity_model::request::Shortage;
 use laxity_model::{Instant, Reservation, Service, Span};
 use proptest::prelude::*;
 

@@ -1,13 +1,15 @@
 //! Experiments that need no scenario: each makes its own input from a seed, and leaves a table, JSON and an HTML page.
 //!
+//! * [`laxity_lab::bench`]: how they are written, and what runs them.
 //! * [`acceptance`]: how many random task sets each schedulability test accepts.
-//! * [`laxity_lab::bench`], [`laxity_lab::sheet`]: what all others are asked, and what they leave behind.
 //! * [`modem`]: the soft-modem study; [`prediction`]: what a twin of this machine says of it.
+//! * [`call`]: a modem's call, of which more than one study makes some; [`sets`]: soft devices served together, the same.
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
 #![forbid(unsafe_code)]
 
 pub mod acceptance;
 pub mod adaptive;
+pub mod call;
 pub mod constraints;
 pub mod devices;
 pub mod fault;
@@ -15,31 +17,17 @@ pub mod modem;
 pub mod on_hook;
 pub mod prediction;
 pub mod processors;
-use laxity_lab::bench::Study;
+pub mod sets;
 
-/// An experiment by its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Experiment {
-    /// What the command line calls it.
-    pub name: &'static str,
-    /// What it shows, in one line.
-    pub summary: &'static str,
-}
-
-/// The study of schedulability tests; all others are [`STUDIES`].
-pub const ACCEPTANCE: Experiment = Experiment {
-    name: "acceptance",
-    summary: "the share of random task sets that each schedulability test accepts, over utilization, region length and period range",
-};
-
-/// All experiments that leave a [`laxity_lab::sheet::Sheet`].
-pub const STUDIES: [Study; 8] = [
-    modem::STUDY,
-    prediction::STUDY,
-    devices::STUDY,
-    processors::STUDY,
-    constraints::STUDY,
-    adaptive::STUDY,
-    on_hook::STUDY,
-    fault::STUDY,
+/// All experiments that leave a [`laxity_lab::report::Report`].
+pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 9] = [
+    &acceptance::Acceptance,
+    &modem::Modem,
+    &prediction::Prediction,
+    &devices::Devices,
+    &processors::Processors,
+    &constraints::Constraints,
+    &adaptive::Adaptive,
+    &on_hook::OnHook,
+    &fault::Whose,
 ];

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use laxity_lab::bench::Request;
+use laxity_lab::bench::{Experiment, Request};
+use laxity_lab::report::{Report, Verdict, json};
 use laxity_lab::runner::Silent;
-use laxity_lab::sheet::{Sheet, Verdict, json};
-use laxity_studies::modem::STUDY;
+use laxity_studies::modem::Modem;
 use serde_json::Value;
 
 /// Drawn from a run or two each.
@@ -30,21 +30,22 @@ const QUICK: [&str; 13] = [
     "stress",
 ];
 
-fn study(figures: &[&str], threads: usize, repeats: Option<u32>) -> Sheet {
+fn study(figures: &[&str], threads: usize, repeats: Option<u32>) -> Report {
     let request = Request {
         figures: figures.iter().map(ToString::to_string).collect(),
-        live: false,
         threads,
         seed: 1,
         repeats,
-        machine: None,
+        ..Request::default()
     };
-    (STUDY.run)(&request, &mut Silent).expect("the twin runs everywhere")
+    Modem
+        .perform(&request, &mut Silent)
+        .expect("the twin runs everywhere")
 }
 
-/// What is committed of a sheet: the twin's values with what was said of them, and what was claimed. No drawings, no words around them.
-fn numbers(sheet: &Sheet) -> BTreeMap<String, Value> {
-    let parsed: Value = serde_json::from_slice(&json::render(sheet)).expect("it is JSON");
+/// What is committed of a report: the twin's values with what was said of them, and what was claimed. No drawings, no words around them.
+fn numbers(report: &Report) -> BTreeMap<String, Value> {
+    let parsed: Value = serde_json::from_slice(&json::render(report)).expect("it is JSON");
     let each = |part: &Value| part.as_array().cloned().unwrap_or_default();
     let figures = each(&parsed["figures"]).into_iter().map(|figure| {
         let key = figure["key"].as_str().unwrap_or_default().to_owned();
@@ -146,9 +147,9 @@ fn threads_make_no_difference_to_any_byte() {
 
 #[test]
 fn what_is_put_in_is_never_said_to_agree() {
-    use laxity_lab::sheet::Origin;
-    let sheet = study(&QUICK, 0, Some(1));
-    let rows = sheet.figures.iter().flat_map(|figure| &figure.compared);
+    use laxity_lab::report::Origin;
+    let report = study(&QUICK, 0, Some(1));
+    let rows = report.figures.iter().flat_map(|figure| &figure.compared);
     let mut chosen = 0;
     for row in rows {
         let origin = row.twin.as_ref().map(|cell| cell.origin);
@@ -159,14 +160,19 @@ fn what_is_put_in_is_never_said_to_agree() {
         }
     }
     assert!(chosen >= 10, "{chosen} rows of what was put in");
-    assert!(sheet.holds(), "{:?}", sheet.checks);
+    assert!(report.holds(), "{:?}", report.checks);
 }
 
 #[test]
 fn only_what_is_asked_for_is_drawn() {
-    let sheet = study(&["figure-9", "figure-7"], 0, Some(1));
-    let keys: Vec<&str> = sheet.figures.iter().map(|f| f.key.as_str()).collect();
+    let report = study(&["figure-9", "figure-7"], 0, Some(1));
+    let keys: Vec<&str> = report.figures.iter().map(|f| f.key.as_str()).collect();
     assert_eq!(keys, ["figure-7", "figure-9"], "in the order of the study");
-    let known: Vec<&str> = STUDY.figures.iter().map(|(key, _)| *key).collect();
+    let known: Vec<&str> = Modem
+        .text()
+        .figures
+        .iter()
+        .map(|f| f.key.as_str())
+        .collect();
     assert!(keys.iter().all(|key| known.contains(key)));
 }

@@ -1,12 +1,12 @@
 //! Predictions for a machine: the same every time, for every program, and of the right order.
 
-use laxity_lab::bench::Request;
+use laxity_lab::bench::{Experiment, Request};
 use laxity_lab::machine_file;
+use laxity_lab::report::{self, Report, Value, Verdict};
 use laxity_lab::runner::Silent;
-use laxity_lab::sheet::{self, Sheet, Value, Verdict};
 use laxity_model::Span;
 use laxity_model::enforce::machine::{Machine, Quantiles};
-use laxity_studies::prediction::STUDY;
+use laxity_studies::prediction::Prediction;
 
 fn micros(points: &[(u32, u64)]) -> Quantiles {
     let points = points
@@ -36,20 +36,22 @@ fn machine() -> Machine {
 }
 
 /// Of all programs without figures.
-fn predicted(figures: &[&str], seed: u64, threads: usize) -> Sheet {
+fn predicted(figures: &[&str], seed: u64, threads: usize) -> Report {
     let request = Request {
         figures: figures.iter().map(|&figure| figure.into()).collect(),
-        live: false,
         threads,
         seed,
         repeats: Some(1),
         machine: Some(machine()),
+        ..Request::default()
     };
-    (STUDY.run)(&request, &mut Silent).expect("the programs are right")
+    Prediction
+        .perform(&request, &mut Silent)
+        .expect("the programs are right")
 }
 
-fn span(sheet: &Sheet, key: &str, quantity: &str) -> Span {
-    let figures = sheet.figures.iter();
+fn span(report: &Report, key: &str, quantity: &str) -> Span {
+    let figures = report.figures.iter();
     let mut rows = figures
         .filter(|figure| figure.key == key)
         .flat_map(|figure| &figure.compared);
@@ -63,32 +65,37 @@ fn span(sheet: &Sheet, key: &str, quantity: &str) -> Span {
 
 #[test]
 fn predictions_follow_from_machine_and_seed_alone() {
-    let sheet = predicted(&[], 1, 2);
+    let report = predicted(&[], 1, 2);
     // A program by itself, with another number of threads, is predicted as among all.
     let of = |key: &str| {
-        let mut figures = sheet.figures.iter();
+        let mut figures = report.figures.iter();
         figures.find(|figure| figure.key == key).cloned()
     };
     let alone = predicted(&["slots"], 1, 1);
     assert_eq!(alone.figures, Vec::from_iter(of("slots")));
     assert_ne!(alone.figures, predicted(&["slots"], 2, 1).figures);
-    let keys: Vec<&str> = sheet
+    let keys: Vec<&str> = report
         .figures
         .iter()
         .map(|figure| figure.key.as_str())
         .collect();
-    let named: Vec<&str> = STUDY.figures.iter().map(|(key, _)| *key).collect();
+    let named: Vec<&str> = Prediction
+        .text()
+        .figures
+        .iter()
+        .map(|f| f.key.as_str())
+        .collect();
     assert_eq!(keys, named);
-    let rows = sheet.figures.iter().flat_map(|figure| &figure.compared);
+    let rows = report.figures.iter().flat_map(|figure| &figure.compared);
     assert!(rows.clone().count() >= 40);
     assert!(
         rows.clone()
             .all(|row| row.verdict == Verdict::Alone && row.live.is_none())
     );
-    assert_eq!(sheet.checks, [], "nothing was measured");
+    assert_eq!(report.checks, [], "nothing was measured");
 
     let us = Span::from_micros;
-    let gap = |key| span(&sheet, key, "callback's gap, p99");
+    let gap = |key| span(&report, key, "callback's gap, p99");
     for unnoticed in ["none", "thread-24", "slots"] {
         assert!(
             gap(unnoticed) < us(1_100),
@@ -101,7 +108,7 @@ fn predictions_follow_from_machine_and_seed_alone() {
         let gap = gap(above);
         assert!(us(1_700) < gap && gap < us(3_000), "{above}: {gap}");
     }
-    let response = |key| span(&sheet, key, "modem's response time, median");
+    let response = |key| span(&report, key, "modem's response time, median");
     assert!(response("interrupt") < us(2_000));
     // 2 ms in 8: at worst a whole gap later.
     assert!(response("slots") < us(10_000));
@@ -112,14 +119,12 @@ fn without_a_machine_nothing_is_predicted() {
     // In the twin alone no file is looked for: it has to be named. Live nothing is run before that is told either.
     for (live, remedy) in [(false, "--machine=FILE"), (true, "measure it first")] {
         let request = Request {
-            figures: Vec::new(),
             live,
             threads: 1,
             seed: 1,
-            repeats: None,
-            machine: None,
+            ..Request::default()
         };
-        let refused = (STUDY.run)(&request, &mut Silent);
+        let refused = Prediction.perform(&request, &mut Silent);
         let text = refused.expect_err("nothing to go by").to_string();
         assert!(text.contains("laxity calibrate"), "{text}");
         assert!(text.contains(remedy), "{text}");
@@ -133,17 +138,16 @@ fn what_a_twin_of_a_measured_machine_predicts() {
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let measured = machine_file::parse(&text, file).expect("a machine file");
     let request = Request {
-        figures: Vec::new(),
-        live: false,
-        threads: 0,
         seed: 1,
         repeats: Some(1),
         machine: Some(measured.machine),
+        ..Request::default()
     };
-    let predicted = (STUDY.run)(&request, &mut Silent).expect("a sheet");
+    let predicted = Prediction.perform(&request, &mut Silent);
+    let predicted = predicted.expect("the programs are right");
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    let table = sheet::text::render(&predicted);
+    let table = report::text::render(&predicted);
     settings.bind(|| insta::assert_snapshot!("prediction.linux.table", table));
 }

@@ -1,28 +1,30 @@
-//! The experiments on what is asked for while it runs: small runs in the twin, and the same sheet every time.
+//! The experiments on what is asked for while it runs: small runs in the twin, and the same report every time.
 
-use laxity_lab::bench::{Request, Study};
+use laxity_lab::bench::{Experiment, Request};
 use laxity_lab::runner::Silent;
-use laxity_studies::{constraints, on_hook};
+use laxity_studies::constraints::Constraints;
+use laxity_studies::on_hook::OnHook;
 
-fn sheet_of(
-    study: Study,
+fn report_of(
+    study: &dyn Experiment,
     threads: usize,
     figures: &[&str],
     repeats: u32,
-) -> laxity_lab::sheet::Sheet {
+) -> laxity_lab::report::Report {
     let request = Request {
         figures: figures.iter().map(|figure| (*figure).to_owned()).collect(),
-        live: false,
         threads,
         seed: 1,
         repeats: Some(repeats),
-        machine: None,
+        ..Request::default()
     };
-    (study.run)(&request, &mut Silent).expect("the twin runs it")
+    study
+        .perform(&request, &mut Silent)
+        .expect("the twin runs it")
 }
 
-fn expect_held(sheet: &laxity_lab::sheet::Sheet) {
-    let failed: Vec<String> = sheet
+fn expect_held(report: &laxity_lab::report::Report) {
+    let failed: Vec<String> = report
         .checks
         .iter()
         .filter(|check| !check.held)
@@ -33,24 +35,25 @@ fn expect_held(sheet: &laxity_lab::sheet::Sheet) {
 
 #[test]
 fn what_is_claimed_of_time_constraints_is_so() {
-    let sheet = sheet_of(constraints::STUDY, 0, &[], 3);
-    expect_held(&sheet);
-    let keys: Vec<&str> = sheet
+    let report = report_of(&Constraints, 0, &[], 3);
+    expect_held(&report);
+    let keys: Vec<&str> = report
         .figures
         .iter()
         .map(|figure| figure.key.as_str())
         .collect();
-    let all: Vec<&str> = constraints::STUDY
+    let all: Vec<&str> = Constraints
+        .text()
         .figures
         .iter()
-        .map(|figure| figure.0)
+        .map(|figure| figure.key.as_str())
         .collect();
     assert_eq!(keys, all);
 }
 
 #[test]
 fn what_is_claimed_of_a_change_is_so_whatever_the_number_of_threads() {
-    let sheet = sheet_of(on_hook::STUDY, 2, &[], 1);
-    expect_held(&sheet);
-    assert_eq!(sheet, sheet_of(on_hook::STUDY, 1, &[], 1));
+    let report = report_of(&OnHook, 2, &[], 1);
+    expect_held(&report);
+    assert_eq!(report, report_of(&OnHook, 1, &[], 1));
 }

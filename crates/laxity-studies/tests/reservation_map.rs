@@ -9,12 +9,9 @@ use laxity_studies::modem::map::{Tried, survey};
 
 fn request(threads: usize) -> Request {
     Request {
-        figures: Vec::new(),
-        live: false,
         threads,
         seed: 1,
-        repeats: None,
-        machine: None,
+        ..Request::default()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use laxity::analysis::supply::SupplyBound;
 use laxity::analysis::{Fraction, Preemption, Task, Verdict, utilization};
-use laxity::policy::executor::{ExecutorPolicy, Job, Ready, Unschedulable};
+use laxity::executor::{ExecutorPolicy, Job, Ready, Unschedulable};
 use laxity::policy::{Decision, Policy};
 use laxity::{
     Context, Host, HostError, Instant, Placement, Priority, ProcessorId, Profile, Program, Service,

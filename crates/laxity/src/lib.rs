@@ -89,6 +89,7 @@ pub use laxity_linux::{LiveConfig, LiveHost};
 pub use laxity_model::admission;
 pub use laxity_model::analysis;
 pub use laxity_model::enforce::Witness;
+pub use laxity_model::executor;
 pub use laxity_model::policy::{self, slots};
 pub use laxity_model::{
     Activity, ActivityId, Body, Context, Disturbance, Enforcer, Event, EventKind, Grade, Grant,

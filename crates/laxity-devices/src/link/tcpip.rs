@@ -14,6 +14,7 @@ use core::net::Ipv4Addr;
 use std::collections::VecDeque;
 
 use crc::{CRC_32_ISO_HDLC, Crc};
+use laxity_model::base::random::{GAMMA, scrambled};
 use laxity_model::{Instant, Span};
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
@@ -42,10 +43,8 @@ const WINDOW_OCTETS: usize = 16 * 1024;
 /// 2014).
 pub fn file_octets(seed: u64, offset: u64, out: &mut [u8]) {
     for (position, octet) in (offset..).zip(out) {
-        let mut z = seed.wrapping_add((position / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        *octet = (z ^ z >> 31).to_le_bytes()[(position % 8) as usize];
+        let word = scrambled(seed.wrapping_add((position / 8).wrapping_mul(GAMMA)));
+        *octet = word.to_le_bytes()[(position % 8) as usize];
     }
 }
 

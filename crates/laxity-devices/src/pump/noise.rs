@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
+use laxity_model::base::random::{GAMMA, scrambled};
+
 const QUANTILES: usize = 4096;
 
 /// Quantiles of the normal distribution, scaled so that the sum of two has variance one.
@@ -28,11 +30,9 @@ impl SplitMix64 {
 
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        let drawn = scrambled(self.0);
+        self.0 = self.0.wrapping_add(GAMMA);
+        drawn
     }
 }
 

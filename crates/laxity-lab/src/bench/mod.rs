@@ -1,12 +1,45 @@
-//! An experiment that leaves a [`Sheet`]: what it is asked, and how it is found by its name.
+//! The bench on which experiments are made.
+//!
+//! # How a study is written
+//!
+//! A study is a type that implements [`Study`], and a data file with its words:
+//!
+//! 1. `data/NAME.toml` is a [`Text`]: name, title, the figures with what each shows, the headings of its tables, the sentences that are
+//!    claimed or told, with `{holes}` for what was seen, and what publications print. It is compiled in:
+//!    `static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../data/NAME.toml")));`
+//! 2. [`Study::cases`] says what is run: plain values, each independent of all others. What depends on results comes in a later round
+//!    ([`Study::rounds`]), with everything made so far at hand. The same cases may be run in the twin and live.
+//! 3. [`Study::run`] runs one case on the [`Runner`] it is given, and says what was seen. It never asks which host that is unless the
+//!    case is another one there.
+//! 4. [`Study::judge`] draws everything that was [`Made`] into a [`Draft`] of the report: it takes a figure if that was asked for
+//!    ([`Draft::figure`]), fills its tables ([`Draft::table`]) with rows of cells ([`Origin::row`](crate::report::Origin::row)), and claims
+//!    ([`Draft::claim`]). A figure that stays empty is left out.
+//!
+//! The bench does the rest: a pool of threads for the twin, the live host with its witness, signals, progress, errors that name their
+//! case, circumstances, the order of the figures, rendering. It is listed in `laxity_studies::STUDIES` as an [`Experiment`], which the
+//! command line finds by its name. A study of another shape implements [`Experiment`] itself, with [`pool::map`] and [`Live`].
 
+pub mod bodies;
+mod draft;
+pub mod host;
+mod text;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use laxity_model::HostError;
 use laxity_model::enforce::machine::Machine;
+use laxity_sim::{Profile, Twin};
 
+use crate::report::Report;
 use crate::runner::{Progress, RunError};
-use crate::sheet::Sheet;
+pub use crate::runner::{load, pool};
+pub use draft::Draft;
+pub use host::{Live, Runner};
+pub use text::{FigureText, Holes, OptionText, Text};
 
 /// What is asked of an experiment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Request {
     /// The figures and tables wanted, by their keys; empty: all.
     pub figures: Vec<String>,
@@ -20,9 +53,29 @@ pub struct Request {
     pub repeats: Option<u32>,
     /// This machine as `laxity calibrate` found it, for predictions; `None`: no predictions.
     pub machine: Option<Machine>,
+    /// What was chosen of the study's own options ([`Text::options`]), by name.
+    pub options: BTreeMap<String, u64>,
 }
 
 impl Request {
+    /// What was chosen of a study's own option, or what it is otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::CannotRun`] if it is out of its range.
+    pub fn option(&self, text: &Text, name: &str) -> Result<u64, RunError> {
+        let mut options = text.options.iter();
+        let option = options.find(|option| option.name == name);
+        let (default, most) = option.map_or((1, 1), |option| (option.default, option.most));
+        match self.options.get(name).copied().unwrap_or(default) {
+            value if (1..=most).contains(&value) => Ok(value),
+            value => {
+                let wrong = format!("{name}: {value} is not from 1 to {most}");
+                Err(RunError::CannotRun(wrong))
+            }
+        }
+    }
+
     /// Whether the figure of this key is wanted.
     #[must_use]
     pub fn wants(&self, key: &str) -> bool {
@@ -30,15 +83,189 @@ impl Request {
     }
 }
 
-/// An experiment.
-#[derive(Clone, Copy, Debug)]
-pub struct Study {
-    /// What the command line calls it.
-    pub name: &'static str,
-    /// What it shows, in one line.
-    pub summary: &'static str,
-    /// Its figures and tables: key, and what each shows. May be empty if it has no parts.
-    pub figures: &'static [(&'static str, &'static str)],
-    /// Runs it. Deterministic but for what is measured live.
-    pub run: fn(&Request, &mut dyn Progress) -> Result<Sheet, RunError>,
+/// An experiment, as the command line finds it.
+pub trait Experiment: Sync {
+    /// Its name, what it shows, and its figures.
+    fn text(&self) -> &'static Text;
+
+    /// Makes it. The report is the same every time but for what is measured live.
+    ///
+    /// # Errors
+    ///
+    /// The first run that fails, by the order of the runs; whatever was changed on this machine is restored.
+    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError>;
+}
+
+impl fmt::Debug for dyn Experiment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text().name)
+    }
+}
+
+/// Which runs are asked for: those of the twin, or those on this machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Round {
+    /// Whether they are made on this machine.
+    pub live: bool,
+    /// Which round of them, from 0.
+    pub number: usize,
+}
+
+/// A case and what was seen of it.
+pub type Trial<S> = (<S as Study>::Case, <S as Study>::Seen);
+
+/// Everything that was run so far.
+pub struct Made<'a, S: Study> {
+    /// What is asked for.
+    pub request: &'a Request,
+    /// In the twin, by the order of the cases.
+    pub twin: Vec<Trial<S>>,
+    /// On this machine, in the order in which it was made; empty if nothing was asked for.
+    pub live: Vec<Trial<S>>,
+    /// What this machine calls itself; `None` if nothing was run on it.
+    pub measured_on: Option<String>,
+}
+
+/// An experiment of independent cases.
+pub trait Study: Sync {
+    /// One thing that is run.
+    type Case: Send + Sync;
+    /// What was seen of it.
+    type Seen: Send;
+
+    /// Its words.
+    fn text(&self) -> &'static Text;
+
+    /// How often cases are asked for: more than once where some depend on what others showed.
+    fn rounds(&self, _live: bool) -> usize {
+        1
+    }
+
+    /// What is run in a round, in the order of the results. Nothing: the round is left out.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] if what was made so far does not tell.
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Self::Case>, RunError>
+    where
+        Self: Sized;
+
+    /// A case's name for progress and errors.
+    fn name(&self, case: &Self::Case) -> String;
+
+    /// The twin that a case runs in.
+    fn twin(&self, _case: &Self::Case) -> Twin {
+        Twin::new(Profile::WIN2000_PII450)
+    }
+
+    /// How many processors of this machine it needs; a witness watches the first.
+    fn processors(&self) -> u16 {
+        1
+    }
+
+    /// Runs a case.
+    ///
+    /// # Errors
+    ///
+    /// The host's.
+    fn run(&self, case: &Self::Case, host: &mut Runner<'_>) -> Result<Self::Seen, HostError>;
+
+    /// What is shown and claimed of everything.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] if an analysis of what was seen fails.
+    fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError>
+    where
+        Self: Sized;
+}
+
+impl<S: Study> Experiment for S {
+    fn text(&self) -> &'static Text {
+        Study::text(self)
+    }
+
+    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
+        judge(self, &make(self, request, progress)?)
+    }
+}
+
+/// The report of everything that was made.
+///
+/// # Errors
+///
+/// See [`Study::judge`].
+pub fn judge<S: Study>(study: &S, made: &Made<'_, S>) -> Result<Report, RunError> {
+    let mut draft = Draft::new(study.text(), made.request, made.measured_on.clone());
+    study.judge(made, &mut draft)?;
+    Ok(draft.finish())
+}
+
+/// Runs all cases of a study: those of the twin, and then those on this machine if they are asked for.
+///
+/// # Errors
+///
+/// See [`Experiment::perform`].
+pub fn make<'a, S: Study>(
+    study: &S,
+    request: &'a Request,
+    progress: &mut dyn Progress,
+) -> Result<Made<'a, S>, RunError> {
+    let mut made = Made {
+        request,
+        twin: Vec::new(),
+        live: Vec::new(),
+        measured_on: None,
+    };
+    for number in 0..study.rounds(false) {
+        let live = false;
+        let cases = study.cases(Round { live, number }, &made)?;
+        let trials = in_twin(study, cases, request, progress)?;
+        made.twin.extend(trials);
+    }
+    if request.live {
+        made.measured_on = on_this_machine(study, &mut made, progress)?;
+    }
+    progress.end();
+    Ok(made)
+}
+
+fn in_twin<S: Study>(
+    study: &S,
+    cases: Vec<S::Case>,
+    request: &Request,
+    progress: &mut dyn Progress,
+) -> Result<Vec<Trial<S>>, RunError> {
+    let name = |case: &S::Case| study.name(case);
+    let one = |case: &S::Case| {
+        let mut twin = study.twin(case);
+        let seen = study.run(case, &mut Runner::twin(&mut twin));
+        seen.map_err(|error| host::failed(&study.name(case), error))
+    };
+    let seen = pool::map(&cases, request.threads, name, one, progress)?;
+    Ok(cases.into_iter().zip(seen).collect())
+}
+
+/// The live runs, one after the other; what the host calls itself, if there were any.
+fn on_this_machine<S: Study>(
+    study: &S,
+    made: &mut Made<'_, S>,
+    progress: &mut dyn Progress,
+) -> Result<Option<String>, RunError> {
+    let mut live: Option<Live> = None;
+    for number in 0..study.rounds(true) {
+        let cases = study.cases(Round { live: true, number }, made)?;
+        progress.begin(cases.len());
+        for case in cases {
+            let name = study.name(&case);
+            let host = match &mut live {
+                Some(host) => host,
+                none => none.insert(Live::new(study.processors())?),
+            };
+            progress.run(&name, 0);
+            let seen = host.run(&name, |runner| study.run(&case, runner))?;
+            made.live.push((case, seen));
+        }
+    }
+    Ok(live.map(|host| host.describe()))
 }

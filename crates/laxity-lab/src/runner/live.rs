@@ -12,7 +12,7 @@ use super::admit::{FurtherReceivers, ready};
 use super::commands;
 use super::compose::{Composed, RunSpec, compose};
 use super::schedule::{PlannedRun, schedule};
-use super::{NotRun, Progress, RunDone, RunError, done, names};
+use super::{NotRun, Progress, RunDone, RunError, done, load, names};
 use crate::observe::observe;
 use crate::scenario::kinds;
 use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
@@ -192,16 +192,9 @@ pub fn calibrate(
     for (share, receivers) in shares_ppm.iter_mut().zip(CALIBRATION_RECEIVERS) {
         *share = measure_share(host, resolved, device, receivers)?;
     }
-    let [few, many] = shares_ppm;
+    let [few, many] = [0, 1].map(|run| (CALIBRATION_RECEIVERS[run], shares_ppm[run]));
     let wanted = u64::from(device.load.share.ppm);
-    let step = (CALIBRATION_RECEIVERS[1] - CALIBRATION_RECEIVERS[0]) as u64;
-    let per_step = many.saturating_sub(few).max(1);
-    let first = CALIBRATION_RECEIVERS[0] as u64;
-    // wanted = few + (n - first) · per_step / step
-    let more = (wanted.saturating_sub(few) * step + per_step / 2) / per_step;
-    let fewer = (few.saturating_sub(wanted) * step + per_step / 2) / per_step;
-    let count = (first + more).saturating_sub(fewer) as usize;
-    Ok(count.min(MOST_RECEIVERS))
+    Ok(load::repeats(wanted, [few, many], MOST_RECEIVERS))
 }
 
 /// The share of a processor, in parts per million, that a connected driver with so many further receivers takes.

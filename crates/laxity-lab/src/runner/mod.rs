@@ -2,6 +2,7 @@
 //!
 //! * [`tasks`]: what runs beside the devices; [`compose`]: a variant as a program; [`admit`]: that program, admitted.
 //! * [`schedule`]: which runs, in which order; [`live`], [`twin`]: how each host is set up and used.
+//! * [`pool`]: independent runs of the twin at once; [`load`]: how often work is repeated to take a share of this machine.
 //! * `figures`: the figures of one component; [`aggregate`]: from runs to results and verdicts.
 
 pub mod admit;
@@ -11,7 +12,9 @@ pub mod compose;
 pub mod conclude;
 mod figures;
 pub mod live;
+pub mod load;
 pub mod plan;
+pub mod pool;
 pub mod schedule;
 pub mod tasks;
 pub mod twin;

@@ -5,13 +5,10 @@ use std::sync::Mutex;
 use laxity_model::Host;
 use laxity_model::admission::Supply;
 use laxity_sim::{Profile, Twin};
-use rayon::iter::{
-    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
-};
 
 use super::admit::{FurtherReceivers, Ready, ready};
 use super::schedule::{PlannedRun, schedule};
-use super::{NotRun, Progress, RunDone, RunError, done, names};
+use super::{NotRun, Progress, RunDone, RunError, Silent, done, names, pool};
 use crate::scenario::{Profile as ProfileName, Resolved};
 
 /// The twin that a scenario names.
@@ -36,40 +33,32 @@ pub fn run(
     if planned.is_empty() {
         return Err(RunError::Nothing("the twin"));
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
     let supply = supply(resolved)?;
-    // All variants are admitted before anything runs, with the programs that then run first; those of repeats are composed in their turn.
-    let first = |run: &PlannedRun| {
-        let first =
-            (run.repeat == 0).then(|| ready(resolved, *run, &FurtherReceivers::new(), &supply));
-        first.transpose()
-    };
-    let first: Vec<Option<Ready>> =
-        pool.install(|| planned.par_iter().map(first).collect::<Result<_, _>>())?;
-    for ready in first.iter().flatten() {
-        ready.require(&resolved.variants[ready.planned.variant])?;
-    }
-    progress.begin(planned.len());
-    let progress = Mutex::new(progress);
-    let made: Vec<Result<RunDone, RunError>> = pool.install(|| {
-        let one = |(planned, first): (PlannedRun, Option<Ready>)| {
-            let ready = first.map_or_else(
-                || ready(resolved, planned, &FurtherReceivers::new(), &supply),
-                Ok,
-            )?;
-            let made = run_one(resolved, ready);
-            if let Ok(mut progress) = progress.lock() {
-                progress.run(&resolved.variants[planned.variant].name, planned.repeat);
-            }
-            made
+    let ready = |planned: &PlannedRun| ready(resolved, *planned, &FurtherReceivers::new(), &supply);
+    let name =
+        |planned: &PlannedRun| match (&resolved.variants[planned.variant].name, planned.repeat) {
+            (name, 0) => name.clone(),
+            (name, repeat) => format!("{name}, repeat {}", repeat + 1),
         };
-        planned.into_par_iter().zip(first).map(one).collect()
-    });
-    if let Ok(progress) = progress.into_inner() {
-        progress.end();
+    // All variants are admitted before anything runs, with the programs that then run first; those of repeats are composed in their turn.
+    let first = |planned: &PlannedRun| {
+        let first = (planned.repeat == 0).then(|| ready(planned)).transpose()?;
+        Ok((*planned, Mutex::new(first)))
+    };
+    let first = pool::map(&planned, threads, name, first, &mut Silent)?;
+    for (planned, first) in &first {
+        if let Ok(first) = first.lock()
+            && let Some(first) = &*first
+        {
+            first.require(&resolved.variants[planned.variant])?;
+        }
     }
-    let runs = made.into_iter().collect::<Result<_, _>>()?;
+    let one = |(planned, first): &(PlannedRun, Mutex<Option<Ready>>)| {
+        let first = first.lock().ok().and_then(|mut first| first.take());
+        run_one(resolved, first.map_or_else(|| ready(planned), Ok)?)
+    };
+    let runs = pool::map(&first, threads, |(planned, _)| name(planned), one, progress)?;
+    progress.end();
     let skipped = resolved
         .variants
         .iter()

@@ -1,7 +1,7 @@
 //! What is known of the work of a scenario's parts before they run: admission charges it to the slots below.
 
 use laxity_devices::modem::Installed;
-use laxity_model::program::Work;
+use laxity_model::request::Work;
 use laxity_model::{Program, Service, Span};
 
 use crate::scenario::ResolvedDevice;

@@ -1,5 +1,6 @@
 //! Random numbers that are the same everywhere: a seed, a counter, and nothing of the machine.
 
+use laxity_model::base::random::scrambled;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
@@ -65,14 +66,6 @@ impl Draws {
         }
         0
     }
-}
-
-/// A permutation of the 64-bit numbers that leaves no pattern (the finaliser of SplitMix64).
-const fn scrambled(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Keeps, ProcessorSupply, SlotSupply};
-use crate::program::Work;
+use crate::request::Work;
 use crate::{ActivityId, Enforcer, Grade, Placement, Program, Reservation, Service, Span};
 
 /// Gaps are looked for up to this many periods.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::{Keeps, Prediction, RequestAdmission, Supply};
 use crate::analysis::supply::{Continuous, Dedicated, KernelDeadline, SupplyBound};
-use crate::policy::executor::Unschedulable;
+use crate::executor::Unschedulable;
 use crate::{
     Activity, ActivityId, Enforcer, ExecutorId, Grade, Program, Reservation, ReservationRequest,
 };

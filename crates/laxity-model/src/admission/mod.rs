@@ -26,7 +26,7 @@ pub use executors::ExecutorAdmission;
 pub use supply::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
 
 use crate::policy::slots::Change;
-use crate::program::{Share, Shortage};
+use crate::request::{Share, Shortage};
 use crate::{ActivityId, Grade, Reservation, Service, Span};
 
 /// How literally an enforcer keeps *X in every window of length Y*.

@@ -1,10 +1,11 @@
 //! What everything else is said in: units in types, names of things, events and the ring they go through, ports and
-//! the queue that threads share, histograms.
+//! the queue that threads share, histograms, numbers from a seed.
 
 pub mod arrivals;
 pub mod event;
 pub mod histogram;
 pub mod ids;
 pub mod port;
+pub mod random;
 pub mod ring;
 pub mod time;

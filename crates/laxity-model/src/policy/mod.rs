@@ -5,17 +5,13 @@
 //! * [`classes`]: the run queue of a Linux processor, real-time classes above the fair class.
 //! * [`fair`]: earliest eligible virtual deadline first, the fair class of Linux.
 //! * [`deadline`]: constant bandwidth servers, and who of their holders has a processor.
-//! * [`executor`]: turns inside one thread, and what decides them: [`fcfs`], [`edf`].
 //! * [`slots`]: tables of time slots, their planner and its oracle.
 //! * [`queue`]: the queues that policies and machines are made of.
 
 pub mod bands;
 pub mod classes;
 pub mod deadline;
-pub mod edf;
-pub mod executor;
 pub mod fair;
-pub mod fcfs;
 pub mod queue;
 pub mod slots;
 

@@ -8,7 +8,7 @@ use super::{ActivityId, Body, Context, Step};
 use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
 use crate::base::port::Arrival;
-use crate::policy::executor::{
+use crate::executor::{
     ExecutorError, ExecutorPolicy, HANDLERS, HandlerId, Handlers, Unschedulable, Wait,
 };
 use crate::{EventKind, Instant, SemaphoreId, Service, Span};

@@ -9,7 +9,7 @@ use super::{Activity, Context, Placement, Program, ReservationRequest, Step};
 use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
 use crate::base::port::PortKind;
-use crate::policy::executor::{ExecutorPolicy, Unschedulable};
+use crate::executor::{ExecutorPolicy, Unschedulable};
 use crate::{ActivityId, ExecutorId, ProcessorId};
 
 /// An executor whose program is being put together.

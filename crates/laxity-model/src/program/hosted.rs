@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use super::executor::{Executor, Guest};
 use super::{Body, Context};
 use crate::base::port::Arrival;
-use crate::policy::executor::{ExecutorError, ExecutorPolicy, HandlerId};
+use crate::executor::{ExecutorError, ExecutorPolicy, HandlerId};
 use crate::{ActivityId, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Span};
 
 /// The [`Context`] of a handler: its host's, but for what the executor knows better.

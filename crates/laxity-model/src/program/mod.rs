@@ -4,30 +4,22 @@
 //! signalled or recorded, and returns a [`Step`]: what the host is to do before it calls again. A body never blocks, reads no clock
 //! and makes no system call, so it cannot tell which host it runs on.
 
-mod constraint;
 mod executor;
 mod executors;
+mod host_error;
 mod hosted;
-mod reservation;
-mod shortage;
-mod work;
 
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-pub use constraint::{Refused, TimeConstraint, TimeConstraintError};
-pub use reservation::{
-    Enforcer, Grade, Grant, Outside, Reservation, ReservationError, ReservationRequest,
-};
-pub(crate) use shortage::Share;
-pub use shortage::Shortage;
-pub use work::Work;
+pub use host_error::HostError;
 
 use crate::analysis::Task;
 use crate::base::port::{Arrival, PortKind};
-use crate::policy::executor::{ExecutorError, HandlerId};
+use crate::executor::{ExecutorError, HandlerId};
+use crate::request::{Enforcer, Refused, Reservation, ReservationRequest, TimeConstraint, Work};
 use crate::{
     ActivityId, EventKind, ExecutorId, Instant, InterruptLevel, Mark, PortId, Priority,
     ProcessorId, SemaphoreId, Service, Span,

@@ -1,5 +1,6 @@
 //! Where the machine's moods come from: draws from its measured distributions, fixed by a seed.
 
+use laxity_model::base::random::scrambled;
 use laxity_model::enforce::machine::Quantiles;
 use laxity_model::{Instant, Span};
 use rand_pcg::Pcg32;
@@ -33,14 +34,6 @@ impl Draws {
         let drawn = (u128::from(self.0.next_u64()) * u128::from(most.as_nanos())) >> 64;
         Span::from_nanos(drawn as u64)
     }
-}
-
-/// Near numbers made far ones: the finalizer of SplitMix64 (Steele, Lea, Flood 2014).
-const fn scrambled(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use laxity_model::adaptive::{Adapter, Observation};
 use laxity_model::{Body, Context, Instant, Mark, SemaphoreId, Service, Span, Step};
 
-use crate::fault::bodies::{Began, Times};
+use laxity_lab::bench::bodies::{Began, Times};
 use laxity_lab::workload::Draws;
 
 /// Jobs this old are lost: what the study's card buffers, 512 samples, is 64 ms at 8 kHz.

@@ -1,75 +1,128 @@
 //! Reservations that follow the load (Jones, Saroiu §5.4): a device whose work doubles and halves again, with each policy of
 //! [`laxity_model::adaptive`] and with the best reservation that stays.
 //!
-//! * [`driver`]: the device's thread; [`trial`]: a run of it; `tables`: the sheet.
+//! * [`driver`]: the device's thread; [`trial`]: a run of it.
 
 pub mod driver;
-mod tables;
 #[cfg(test)]
 mod tests;
 pub mod trial;
 
-use laxity_linux::{LiveConfig, LiveHost};
+use std::sync::LazyLock;
+
+use laxity_lab::bench::{Draft, Holes, Made, Request, Round, Runner, Study, Text};
+use laxity_lab::report::{Axis, Chart, Mark, Origin, Point, Row, Series, Value, nanos};
+use laxity_lab::runner::RunError;
 use laxity_model::adaptive::Policy;
-use laxity_model::{Host, HostError, Service, Span};
-use laxity_sim::{Profile, Twin};
-use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use laxity_model::{HostError, Service, Span};
 
 use driver::Load;
-use laxity_lab::bench::{Request, Study};
-use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::Sheet;
-use trial::{GRAIN, MOST, Outcome, Setup, Way, run as run_trial, settings};
+use trial::{GRAIN, MOST, Outcome, Setup, WINDOW, Way, settings};
+
+static TEXT: LazyLock<Text> =
+    LazyLock::new(|| Text::parse(include_str!("../../data/adaptive.toml")));
 
 /// The work of a job: the study's 1.84 ms (§6.6), and twice that.
 pub const WORK: Service = Service::from_micros(1_840);
 /// Each load lasts so long in the twin.
 pub const STRETCH: Span = Span::from_secs(30);
-/// And here.
+/// The same on this machine.
 pub const LIVE_STRETCH: Span = Span::from_secs(5);
 /// So long is a load constant where nothing should change.
 pub const CONSTANT_FOR: Span = Span::from_secs(240);
 /// What another holder has of each 8 ms where admission is tried.
 pub const OTHER: Service = Service::from_micros(4_500);
-
-/// The figures.
-const FIGURES: [(&str, &str); 4] = [
-    (
-        "steps",
-        "a load that doubles and halves again: each policy, and the best fixed reservation",
-    ),
-    ("constant", "a constant load, for four minutes"),
-    ("admission", "a load that cannot be admitted"),
-    ("live", "on this machine"),
-];
+/// The bound on settling.
+const SOON: Span = Span::from_secs(2);
 
 /// The experiment.
-pub const STUDY: Study = Study {
-    name: "adaptive",
-    summary: "reservations that follow the load, against the best fixed one",
-    figures: &FIGURES,
-    run,
-};
+pub struct Adaptive;
 
-/// A way and what came of it.
-pub type Tried = (Way, Outcome);
-
-/// Everything that was run.
-pub struct Runs {
-    /// The least that suffices throughout, and for the lower load: no job was late. What may be had at most where nothing needs it.
-    pub best_fixed: Service,
-    /// A load that doubles and halves; this and the others are empty if not asked for.
-    pub steps: Vec<Tried>,
-    /// A constant load.
-    pub constant: Vec<Tried>,
-    /// With another holder beside.
-    pub admission: Vec<Tried>,
-    /// Here.
-    pub live: Option<(String, Vec<Tried>)>,
+/// A setup for one of the figures.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The figure that it is made for.
+    pub figure: &'static str,
+    /// What is run.
+    pub setup: Setup,
+    /// How long.
+    pub length: Span,
 }
 
+impl Study for Adaptive {
+    type Case = Case;
+    type Seen = Outcome;
+
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
+        let request = made.request;
+        let mut cases = Vec::new();
+        if round.live {
+            if request.wants("live") {
+                let best = Way::Fixed(best_fixed(made) + GRAIN);
+                let ways = std::iter::once(best).chain(policies());
+                cases.extend(ways.map(|way| case("live", way, request)));
+            }
+            return Ok(cases);
+        }
+        if request.wants("steps") || (request.wants("live") && request.live) {
+            // All that there are, for the best of them; what the policies begin with is among them.
+            let grains = 1..=MOST.as_nanos() / GRAIN.as_nanos();
+            let fixed = grains.map(|grains| Way::Fixed(GRAIN * grains));
+            cases.extend(fixed.map(|way| case("search", way, request)));
+        }
+        for figure in ["steps", "constant", "admission"] {
+            if request.wants(figure) {
+                cases.extend(policies().map(|way| case(figure, way, request)));
+            }
+        }
+        Ok(cases)
+    }
+
+    fn name(&self, case: &Case) -> String {
+        format!("{}, {}", case.figure, case.setup.way.name())
+    }
+
+    fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
+        trial::run(host, &case.setup, case.length)
+    }
+
+    fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
+        let of = |figure| {
+            made.twin
+                .iter()
+                .filter(move |(case, _)| case.figure == figure)
+        };
+        let fixed = |held| of("search").find(|(case, _)| case.setup.way == Way::Fixed(held));
+        let mut steps: Vec<&Trial> = of("steps").collect();
+        if !steps.is_empty() {
+            let compared = [best_fixed(made), at_start()];
+            steps.splice(0..0, compared.into_iter().filter_map(fixed));
+        }
+        steps.iter().for_each(|trial| tell(draft, trial));
+        draft.say("in-time", &[]);
+        stepped(draft, "steps", &steps, STRETCH);
+        step_checks(draft, &steps);
+        let rows = of("constant").map(|trial| common(trial, Origin::Simulated));
+        draft.table("constant", "constant", &[], rows.collect());
+        of("constant").for_each(|trial| constant_check(draft, trial));
+        let rows = of("admission").map(beside_another);
+        draft.table("admission", "admission", &[], rows.collect());
+        of("admission").for_each(|trial| admission_check(draft, trial));
+        let live: Vec<&Trial> = made.live.iter().collect();
+        stepped(draft, "live", &live, LIVE_STRETCH);
+        live.iter().for_each(|trial| live_check(draft, trial));
+        Ok(())
+    }
+}
+
+type Trial = (Case, Outcome);
+
 /// Once, twice and once the work.
-pub fn steps(stretch: Span) -> Load {
+fn steps(stretch: Span) -> Load {
     Load {
         stretch,
         means: vec![WORK, WORK * 2, WORK],
@@ -77,147 +130,236 @@ pub fn steps(stretch: Span) -> Load {
     }
 }
 
-fn constant() -> Load {
-    Load {
-        stretch: STRETCH,
-        means: vec![WORK],
-        noise_percent: 10,
-    }
-}
-
 /// What the policies begin with: enough for the lower load and its noise, as a maker would choose.
-pub fn at_start() -> Service {
+fn at_start() -> Service {
     settings(MOST).needed(WORK + WORK / 10)
 }
 
-fn in_twin(setup: &Setup, length: Span) -> Result<Outcome, HostError> {
-    run_trial(&mut Twin::new(Profile::WIN2000_PII450), setup, length)
-}
-
-/// The least service of all that make no job late, by trying all.
-fn best_fixed(load: &Load, seed: u64, length: Span) -> Result<Service, HostError> {
-    let grains = 1..=MOST.as_nanos() / GRAIN.as_nanos();
-    let tried: Vec<Result<bool, HostError>> = grains
-        .into_par_iter()
-        .map(|grains| {
-            let setup = Setup {
-                way: Way::Fixed(GRAIN * grains),
-                load: load.clone(),
-                other: Service::ZERO,
-                seed,
-            };
-            in_twin(&setup, length).map(|outcome| outcome.late + outcome.lost == 0)
-        })
-        .collect();
-    let mut best = MOST;
-    for (grains, clean) in (1..).zip(tried).collect::<Vec<_>>().into_iter().rev() {
-        if !clean? {
-            break;
-        }
-        best = GRAIN * grains;
-    }
-    Ok(best)
-}
-
 /// Each policy, from what is enough at first.
-fn policies() -> Vec<Way> {
-    let ways = Policy::ALL.map(|policy| Way::Adaptive(policy, at_start()));
-    ways.to_vec()
+fn policies() -> impl Iterator<Item = Way> {
+    let policies = Policy::ALL.into_iter();
+    policies.map(|policy| Way::Adaptive(policy, at_start()))
 }
 
-fn try_all(
-    ways: &[Way],
-    load: &Load,
-    (other, seed): (Service, u64),
-    length: Span,
-) -> Result<Vec<Tried>, HostError> {
-    let tried: Vec<Result<Tried, HostError>> = ways
-        .par_iter()
-        .map(|way| {
-            let setup = Setup {
-                way: *way,
-                load: load.clone(),
-                other,
-                seed,
-            };
-            Ok((*way, in_twin(&setup, length)?))
+fn case(figure: &'static str, way: Way, request: &Request) -> Case {
+    let (load, length, seed) = match figure {
+        "live" => (steps(LIVE_STRETCH), LIVE_STRETCH * 3, request.seed),
+        "constant" => {
+            let means = vec![WORK];
+            let load = steps(STRETCH);
+            (Load { means, ..load }, CONSTANT_FOR, request.seed + 1)
+        }
+        _ => (steps(STRETCH), STRETCH * 3, request.seed),
+    };
+    let other = match figure {
+        "admission" => OTHER,
+        _ => Service::ZERO,
+    };
+    let setup = Setup {
+        way,
+        load,
+        other,
+        seed,
+    };
+    Case {
+        figure,
+        setup,
+        length,
+    }
+}
+
+/// The least reservation with which, and above which, no job was late in the twin.
+fn best_fixed(made: &Made<'_, Adaptive>) -> Service {
+    let tried = made.twin.iter().rev();
+    let clean = tried
+        .filter(|(case, _)| case.figure == "search")
+        .take_while(|(_, outcome)| outcome.late + outcome.lost == 0);
+    let held = clean.map(|(case, _)| case.setup.way.held());
+    held.min().unwrap_or(MOST)
+}
+
+/// What came of a policy, or of a fixed reservation, in a sentence.
+fn tell(draft: &mut Draft<'_>, (case, outcome): &Trial) {
+    let share = outcome.mean_share_ppm / 10_000;
+    let served = TEXT.say("served", &[("share", &share), ("late", &outcome.late)]);
+    let followed = |from, up| {
+        let after = outcome.followed(from, from + STRETCH, up);
+        let ms = |after: Span| Span::from_millis(after.as_nanos() / 1_000_000);
+        after.map_or("not followed".into(), |after| {
+            format!("followed after {}", ms(after))
         })
-        .collect();
-    tried.into_iter().collect()
-}
-
-/// The runs in the twin that the figures of these keys need.
-///
-/// # Errors
-///
-/// Those of the twin.
-pub fn twin_runs(seed: u64, wants: impl Fn(&str) -> bool) -> Result<Runs, HostError> {
-    let load = steps(STRETCH);
-    let length = STRETCH * 3;
-    let mut runs = Runs {
-        best_fixed: MOST,
-        steps: Vec::new(),
-        constant: Vec::new(),
-        admission: Vec::new(),
-        live: None,
     };
-    if wants("steps") || wants("live") {
-        runs.best_fixed = best_fixed(&load, seed, length)?;
+    match case.setup.way {
+        Way::Fixed(_) => {
+            let way = case.setup.way.name();
+            draft.say("fixed", &[("way", &way), ("served", &served)]);
+        }
+        Way::Adaptive(policy, _) => {
+            let (up, down) = (followed(STRETCH, true), followed(STRETCH * 2, false));
+            let said: Holes<'_> = &[
+                ("policy", &policy.name()),
+                ("up", &up),
+                ("down", &down),
+                ("served", &served),
+            ];
+            draft.say("adaptive", said);
+        }
     }
-    if wants("steps") {
-        let mut ways = vec![Way::Fixed(runs.best_fixed), Way::Fixed(at_start())];
-        ways.extend(policies());
-        runs.steps = try_all(&ways, &load, (Service::ZERO, seed), length)?;
-    }
-    if wants("constant") {
-        let alone = (Service::ZERO, seed + 1);
-        runs.constant = try_all(&policies(), &constant(), alone, CONSTANT_FOR)?;
-    }
-    if wants("admission") {
-        runs.admission = try_all(&policies(), &load, (OTHER, seed), length)?;
-    }
-    Ok(runs)
 }
 
-fn live_runs(seed: u64, best: Service) -> Result<(String, Vec<Tried>), HostError> {
-    let mut host = LiveHost::new(LiveConfig::detect(1)?);
-    let mut ways = vec![Way::Fixed(best + GRAIN)];
-    ways.extend(policies());
-    let mut tried = Vec::new();
-    for way in ways {
-        let setup = Setup {
-            way,
-            load: steps(LIVE_STRETCH),
-            other: Service::ZERO,
-            seed,
+/// What all tables begin with.
+fn common((case, outcome): &Trial, origin: Origin) -> Row {
+    let mut row = Origin::Charged.row([case.setup.way.name().into()]);
+    row.extend(origin.row([
+        outcome.jobs.into(),
+        outcome.late.into(),
+        outcome.lost.into(),
+        Value::share(outcome.mean_share_ppm),
+        outcome.changes.len().into(),
+    ]));
+    row
+}
+
+fn beside_another(trial: &Trial) -> Row {
+    let mut row = common(trial, Origin::Simulated);
+    let other = trial.1.other_ppm.unwrap_or(0);
+    row.extend(Origin::Simulated.row([trial.1.refused.into(), Value::share(other)]));
+    row
+}
+
+/// Runs over a load that doubles and halves again: a table and a drawing.
+fn stepped(draft: &mut Draft<'_>, figure: &str, trials: &[&Trial], stretch: Span) {
+    let origin = match figure {
+        "live" => Origin::Measured,
+        _ => Origin::Simulated,
+    };
+    let row = |trial: &&Trial| {
+        let mut row = common(trial, origin);
+        let up = trial.1.settled(stretch, stretch * 2);
+        let down = trial.1.settled(stretch * 2, stretch * 3);
+        let later = up.later_changes.max(down.later_changes);
+        row.extend(match trial.0.setup.way {
+            Way::Fixed(_) => vec![None; 3],
+            Way::Adaptive(..) => origin.row([up.after.into(), down.after.into(), later.into()]),
+        });
+        row
+    };
+    draft.table(figure, "steps", &[], trials.iter().map(row).collect());
+    if let Some(figure) = draft.figure(figure).filter(|_| !trials.is_empty()) {
+        figure.charts.push(chart(trials, stretch));
+    }
+}
+
+fn chart(trials: &[&Trial], stretch: Span) -> Chart {
+    let load = steps(stretch);
+    let corners = (0..3).flat_map(|n| {
+        let mean = load.mean(stretch * n);
+        [point(stretch * n, mean), point(stretch * (n + 1), mean)]
+    });
+    let work = Series::new("work of a job", Mark::Line, corners.collect());
+    let held = trials.iter().map(|(case, outcome)| {
+        let points = held(case.setup.way.held(), outcome, stretch * 3);
+        Series::new(case.setup.way.name(), Mark::Line, points)
+    });
+    let axes = (Axis::time("time"), Axis::time("processor time"));
+    let series = std::iter::once(work).chain(held).collect();
+    Chart::new(TEXT.say("chart", &[]), axes, series)
+}
+
+fn point(at: Span, service: Service) -> Point {
+    (nanos(at), nanos(service.as_dedicated_span()))
+}
+
+/// What was held, with a corner before and after each change.
+fn held(mut service: Service, outcome: &Outcome, end: Span) -> Vec<Point> {
+    let mut points = vec![point(Span::ZERO, service)];
+    for (at, next) in &outcome.changes {
+        points.extend([point(*at, service), point(*at, *next)]);
+        service = *next;
+    }
+    points.push(point(end, service));
+    points
+}
+
+fn step_checks(draft: &mut Draft<'_>, trials: &[&Trial]) {
+    let best = trials.first().map_or(0, |(_, best)| best.mean_share_ppm);
+    for (case, outcome) in trials {
+        let Way::Adaptive(policy, _) = case.setup.way else {
+            continue;
         };
-        tried.push((way, run_trial(&mut host, &setup, LIVE_STRETCH * 3)?));
+        let name = policy.name();
+        let up = outcome.settled(STRETCH, STRETCH * 2);
+        let down = outcome.settled(STRETCH * 2, STRETCH * 3);
+        let soon = |after: Span| after <= SOON && after > Span::ZERO;
+        draft.claim(
+            "up",
+            soon(up.after),
+            &[("policy", &name), ("after", &up.after)],
+        );
+        if policy == Policy::InTime {
+            continue;
+        }
+        let later = up.later_changes.max(down.later_changes);
+        let seen: Holes<'_> = &[("policy", &name), ("after", &down.after), ("later", &later)];
+        draft.claim("down", soon(down.after) && later <= 1, seen);
+        let mean = outcome.mean_share_ppm;
+        let seen: Holes<'_> = &[("policy", &name), ("mean", &mean), ("best", &best)];
+        draft.claim("less", mean < best, seen);
     }
-    Ok((host.describe(), tried))
 }
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
-    let failed = |error: HostError| match error {
-        HostError::CannotRun(reason) => RunError::CannotRun(reason),
-        HostError::Interrupted(signal) => RunError::Interrupted(signal),
-        error => RunError::Failed {
-            variant: "adaptive".into(),
-            reason: error.to_string(),
-        },
+fn constant_check(draft: &mut Draft<'_>, (case, outcome): &Trial) {
+    let (claim, limit) = match case.setup.way {
+        Way::Adaptive(Policy::InTime, _) => ("calm-in-time", 3),
+        _ => ("calm", 1),
     };
-    progress.prepare("loads in the twin");
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(request.threads)
-        .build();
-    let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
-    // The best fixed reservation of the twin is what is tried here.
-    let wants = |key: &str| request.wants(key) && (key != "live" || request.live);
-    let runs = pool.install(|| twin_runs(request.seed, wants));
-    let mut runs = runs.map_err(failed)?;
-    if wants("live") {
-        progress.prepare("loads on this machine");
-        runs.live = Some(live_runs(request.seed, runs.best_fixed).map_err(failed)?);
-    }
-    progress.end();
-    Ok(tables::sheet(request, &runs))
+    let most = outcome.most_changes(Span::ZERO, CONSTANT_FOR);
+    let all = outcome.changes.len() as u64;
+    let held = most <= limit && all <= CONSTANT_FOR / Span::from_secs(10) && outcome.jobs > 0;
+    let way = case.setup.way.name();
+    let seen: Holes<'_> = &[
+        ("way", &way),
+        ("most", &most),
+        ("all", &all),
+        ("span", &CONSTANT_FOR),
+    ];
+    draft.claim(claim, held, seen);
+}
+
+fn admission_check(draft: &mut Draft<'_>, (case, outcome): &Trial) {
+    let most = outcome.changes.iter().map(|(_, service)| *service).max();
+    let most = most.unwrap_or_else(at_start);
+    let other = outcome.other_ppm.unwrap_or(0);
+    let seen: Holes<'_> = &[
+        ("way", &case.setup.way.name()),
+        ("most", &most),
+        ("refused", &outcome.refused),
+        ("other", &other),
+    ];
+    let held = most + OTHER <= WINDOW.as_full_service() && other >= 990_000;
+    draft.claim("admitted", held, seen);
+}
+
+/// On this machine: the load is followed up, and down by those who can tell.
+fn live_check(draft: &mut Draft<'_>, (case, outcome): &Trial) {
+    let Way::Adaptive(policy, _) = case.setup.way else {
+        return;
+    };
+    let after = |from: Span, up| outcome.followed(from, from + LIVE_STRETCH, up);
+    let soon = |after: Option<Span>| after.is_some_and(|after| after <= SOON);
+    let words = |after: Option<Span>| after.map_or("never".into(), |after| after.to_string());
+    let (up, down) = (after(LIVE_STRETCH, true), after(LIVE_STRETCH * 2, false));
+    let (claim, held) = match policy {
+        Policy::InTime => ("live-in-time", soon(up)),
+        _ => ("live", soon(up) && soon(down)),
+    };
+    let seen: Holes<'_> = &[
+        ("policy", &policy.name()),
+        ("up", &words(up)),
+        ("down", &words(down)),
+        ("jobs", &outcome.jobs),
+        ("late", &outcome.late),
+        ("lost", &outcome.lost),
+    ];
+    draft.claim(claim, held, seen);
 }

@@ -2,13 +2,13 @@
 
 use laxity_model::adaptive::{Adapter, Policy, Settings};
 use laxity_model::{
-    Activity, ActivityId, Enforcer, EventKind, Host, HostError, Instant, InterruptLevel, Outside,
-    Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest, RunRecord, Service,
-    Span,
+    ActivityId, EventKind, HostError, Instant, InterruptLevel, Placement, Priority, ProcessorId,
+    Program, Reservation, RunRecord, Service, Span,
 };
 
 use super::driver::{Driver, Load, Marks};
-use crate::fault::bodies::{Device, OnSignal, Times};
+use laxity_lab::bench::Runner;
+use laxity_lab::bench::bodies::{Device, OnSignal, Times, confined};
 use laxity_lab::runner::tasks::Spinner;
 
 const CPU: ProcessorId = ProcessorId(0);
@@ -28,6 +28,25 @@ pub enum Way {
     Fixed(Service),
     /// It begins here and follows.
     Adaptive(Policy, Service),
+}
+
+impl Way {
+    /// What is held at the start.
+    #[must_use]
+    pub const fn held(self) -> Service {
+        match self {
+            Self::Fixed(service) | Self::Adaptive(_, service) => service,
+        }
+    }
+
+    /// Its name in tables.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Fixed(service) => format!("fixed {service}/{WINDOW}"),
+            Self::Adaptive(policy, _) => format!("adaptive: {}", policy.name()),
+        }
+    }
 }
 
 /// What is tried.
@@ -81,40 +100,12 @@ pub fn settings(most: Service) -> Settings {
 /// The most that the device may ask for.
 pub const MOST: Service = Service::from_micros(6_500);
 
-/// The program, the device's thread, its marks, and the other holder.
-pub struct Staged {
-    /// What a host runs.
-    pub program: Program,
-    driver: ActivityId,
-    marks: Marks,
-    other: Option<ActivityId>,
-}
-
-fn reserved(
-    name: &str,
-    reservation: Reservation,
-    body: impl laxity_model::Body + 'static,
-) -> Activity {
-    Activity {
-        name: name.into(),
-        processor: CPU,
-        placement: Placement::Thread(Priority::NORMAL),
-        reservation: Some(ReservationRequest {
-            reservation,
-            enforcer: Enforcer::Slots,
-            outside: Outside::Confined,
-            begins_at_start: true,
-        }),
-        body: Box::new(body),
-    }
-}
-
-/// Puts a setup on stage.
+/// Runs a setup.
 ///
 /// # Errors
 ///
-/// [`HostError::BadProgram`] if a reservation of it is none.
-pub fn stage(setup: &Setup) -> Result<Staged, HostError> {
+/// Those of the host; [`HostError::BadProgram`] if a reservation of it is none.
+pub fn run(host: &mut Runner<'_>, setup: &Setup, length: Span) -> Result<Outcome, HostError> {
     let reservation = |service| {
         let made = Reservation::new(service, WINDOW);
         made.map_err(|error| HostError::BadProgram(error.to_string()))
@@ -132,47 +123,23 @@ pub fn stage(setup: &Setup) -> Result<Staged, HostError> {
     program.add("interrupt", CPU, level, device);
     let hand_on = OnSignal::new(queue, SHORT, Some(woken));
     program.add("deferred call", CPU, Placement::Deferred, hand_on);
-    let (held, adapter) = match setup.way {
-        Way::Fixed(service) => (service, None),
-        Way::Adaptive(policy, service) => {
-            let adapter = Adapter::new(policy, settings(MOST), service);
-            (service, Some(adapter))
-        }
+    let held = setup.way.held();
+    let adapter = match setup.way {
+        Way::Fixed(_) => None,
+        Way::Adaptive(policy, _) => Some(Adapter::new(policy, settings(MOST), held)),
     };
     let load = (setup.load.clone(), setup.seed);
     let body = Driver::new((woken, marks), (times, began, PERIOD), load, adapter);
-    let driver = program.push(reserved("device", reservation(held)?, body));
+    let driver = program.push(confined("device", reservation(held)?, body));
     let other = if setup.other.is_zero() {
         None
     } else {
-        Some(program.push(reserved("other", reservation(setup.other)?, Spinner)))
+        let reservation = reservation(setup.other)?;
+        Some(program.push(confined("other", reservation, Spinner)))
     };
     let normal = Placement::Thread(Priority::NORMAL);
     program.add("spinner", CPU, normal, Spinner);
-    Ok(Staged {
-        program,
-        driver,
-        marks,
-        other,
-    })
-}
-
-/// Runs a setup.
-///
-/// # Errors
-///
-/// Those of the host.
-pub fn run(host: &mut dyn Host, setup: &Setup, length: Span) -> Result<Outcome, HostError> {
-    let Staged {
-        program,
-        driver,
-        marks,
-        other,
-    } = stage(setup)?;
-    let record = host.admit_and_run(program, length)?;
-    let held = match setup.way {
-        Way::Fixed(service) | Way::Adaptive(_, service) => service,
-    };
+    let record = host.run(program, length)?;
     let mut outcome = observe(&record, driver, marks, held);
     outcome.other_ppm = other.map(|other| {
         let ran = (record.end - record.start).as_nanos();

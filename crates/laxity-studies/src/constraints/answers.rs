@@ -4,6 +4,8 @@ use laxity_model::admission::changes::AdmissionState;
 use laxity_model::policy::slots::{PlanCosts, plan};
 use laxity_model::{Instant, Refused, Reservation, Service, Span, TimeConstraint};
 
+use super::burst::every;
+
 /// A question and its answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answered {
@@ -21,21 +23,20 @@ pub const COSTS: PlanCosts = PlanCosts {
     granularity: Span::from_micros(50),
 };
 
-fn every(service_us: u64, period_us: u64) -> Reservation {
-    let (service, period) = (
+fn held(service_us: u64, period_us: u64) -> Reservation {
+    every((
         Service::from_micros(service_us),
         Span::from_micros(period_us),
-    );
-    Reservation::new(service, period).expect("a reservation of this experiment")
+    ))
 }
 
 /// A modem that holds 2 ms in 8, a player with 1 ms in 10, and a compressor without a reservation: what they ask for, and what they are told.
 #[must_use]
 pub fn answers() -> Vec<Answered> {
-    let held = vec![every(2_000, 8_000), every(1_000, 10_000)];
-    let table = plan(&held, &COSTS).expect("three tenths of a processor");
+    let reserved = vec![held(2_000, 8_000), held(1_000, 10_000)];
+    let table = plan(&reserved, &COSTS).expect("three tenths of a processor");
     let begun = (table, Instant::ZERO);
-    let mut admission = AdmissionState::new((held, 1), begun, COSTS, Span::from_micros(500));
+    let mut admission = AdmissionState::new((reserved, 1), begun, COSTS, Span::from_micros(500));
     let (modem, player, compressor) = (0, 1, 2);
     let mut told = Vec::new();
     let mut constrain =
@@ -63,9 +64,9 @@ pub fn answers() -> Vec<Answered> {
     constrain(&mut admission, "player", player, [900, 1_000, 10_000]);
     let now = Instant::from_millis(200);
     for (asked, what) in [
-        (every(7_500, 8_000), "modem: 7.5 ms in 8"),
-        (every(3_000, 8_000), "modem: 3 ms in 8 instead of 2"),
-        (every(100, 2_500), "modem: 0.1 ms in 2.5"),
+        (held(7_500, 8_000), "modem: 7.5 ms in 8"),
+        (held(3_000, 8_000), "modem: 3 ms in 8 instead of 2"),
+        (held(100, 2_500), "modem: 0.1 ms in 2.5"),
     ] {
         let proposal = admission.propose(modem, asked);
         told.push(Answered {

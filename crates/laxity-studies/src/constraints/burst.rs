@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use laxity_model::{
-    Activity, ActivityId, Context, Enforcer, EventKind, Host, HostError, Instant, Mark, Outside,
-    Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest, RunRecord, Service,
-    Span, Step, TimeConstraint,
-};
-
+use laxity_lab::bench::Runner;
+use laxity_lab::bench::bodies::confined;
+use laxity_lab::bench::host::is_disturbed;
 use laxity_lab::runner::tasks::Spinner;
+use laxity_model::{
+    Context, EventKind, HostError, Instant, Mark, Placement, Priority, ProcessorId, Program,
+    Reservation, RunRecord, Service, Span, Step, TimeConstraint,
+};
 
 /// What the burst takes: the study's longest call while connecting.
 pub const WORK: Service = Service::from_micros(3_300);
@@ -47,7 +48,7 @@ pub struct Burst {
 
 /// What came of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Seen {
+pub struct Bursts {
     /// The bursts, in order.
     pub bursts: Vec<Burst>,
     /// The least that the other holder received in any window of its period that was not disturbed, to within [`PIECE`].
@@ -56,12 +57,32 @@ pub struct Seen {
     pub kept_ppm_of_other: u64,
 }
 
+impl Bursts {
+    /// Those during which the machine went on.
+    pub fn quiet(&self) -> impl Iterator<Item = &Burst> + Clone {
+        self.bursts.iter().filter(|burst| !burst.disturbed)
+    }
+
+    /// How many of them were later than they should be.
+    #[must_use]
+    pub fn late(&self) -> usize {
+        self.quiet().filter(|burst| burst.response > WITHIN).count()
+    }
+
+    /// The longest response of them.
+    #[must_use]
+    pub fn longest(&self) -> Span {
+        let responses = self.quiet().map(|burst| burst.response);
+        responses.max().unwrap_or(Span::ZERO)
+    }
+}
+
 /// Bursts beside spinners and another reservation, with time constraints or without.
 ///
 /// # Errors
 ///
 /// The host's.
-pub fn run(host: &mut dyn Host, bursts: u64, constrained: bool) -> Result<Seen, HostError> {
+pub fn run(host: &mut Runner<'_>, bursts: u64, constrained: bool) -> Result<Bursts, HostError> {
     let mut program = Program::new(1);
     let (done, received) = (program.mark("burst done"), program.mark("received"));
     let line = program.semaphore(0);
@@ -86,21 +107,21 @@ pub fn run(host: &mut dyn Host, bursts: u64, constrained: bool) -> Result<Seen, 
     };
     program.add("line", PROCESSOR, Placement::External, device);
     let body = burst_body(bursts, constrained, release, (line, done));
-    push_holder(&mut program, "burst", HELD, body);
+    program.push(confined("burst", every(HELD), body));
     let meter = move |context: &mut dyn Context| {
         context.mark(received, [context.service().as_nanos(), 0]);
         Step::Burn(PIECE)
     };
-    push_holder(&mut program, "other", OTHER, meter);
+    program.push(confined("other", every(OTHER), meter));
     let normal = Placement::Thread(Priority::NORMAL);
     for _ in 0..4 {
         program.add("spinner", PROCESSOR, normal, Spinner);
     }
-    let record = host.admit_and_run(program, BEFORE + APART * (bursts + 2))?;
+    let record = host.run(program, BEFORE + APART * (bursts + 2))?;
     let windows = services(&record, received, OTHER.1);
     let enough = OTHER.0.as_nanos() * 95 / 100 - 2 * PIECE.as_nanos();
     let kept = windows.iter().filter(|service| **service >= enough).count() as u64;
-    Ok(Seen {
+    Ok(Bursts {
         bursts: bursts_of(&record, done),
         least_of_other: Service::from_nanos(windows.iter().copied().min().unwrap_or(0)),
         kept_ppm_of_other: kept * 1_000_000 / (windows.len() as u64).max(1),
@@ -141,32 +162,14 @@ fn burst_body(
     }
 }
 
-/// A confined holder of a reservation by slots.
-fn push_holder(
-    program: &mut Program,
-    name: &str,
-    (service, period): (Service, Span),
-    body: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
-) -> ActivityId {
-    let reservation = Reservation::new(service, period).expect("a reservation of this experiment");
-    program.push(Activity {
-        name: name.into(),
-        processor: PROCESSOR,
-        placement: Placement::Thread(Priority::NORMAL),
-        reservation: Some(ReservationRequest {
-            reservation,
-            enforcer: Enforcer::Slots,
-            outside: Outside::Confined,
-            begins_at_start: true,
-        }),
-        body: Box::new(body),
-    })
-}
-
-/// Whether the machine stood still at some time between two instants.
-pub fn is_disturbed(record: &RunRecord, from: Instant, to: Instant) -> bool {
-    let mut disturbances = record.disturbances.iter();
-    disturbances.any(|disturbance| disturbance.from < to && disturbance.to > from)
+/// So much service of every so much time.
+///
+/// # Panics
+///
+/// If that is no reservation: those of this experiment are.
+#[must_use]
+pub fn every((service, period): (Service, Span)) -> Reservation {
+    Reservation::new(service, period).expect("a reservation of this experiment")
 }
 
 fn bursts_of(record: &RunRecord, done: Mark) -> Vec<Burst> {

@@ -3,169 +3,357 @@
 
 pub mod answers;
 pub mod burst;
-mod page;
 pub mod sweep;
 
-use laxity_linux::{LiveConfig, LiveHost};
-use laxity_model::enforce::Witness;
-use laxity_model::{Host, HostError, ProcessorId, Span};
+use std::sync::LazyLock;
+
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text, Trial};
+use laxity_lab::report::{Axis, Chart, Origin, Row, Series, Value, nanos};
+use laxity_lab::runner::RunError;
+use laxity_model::{HostError, Instant, Span};
 use laxity_sim::{Profile, Recording, Twin};
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use super::on_hook::call::{self, Setup, Way};
-use super::on_hook::failed;
-use laxity_lab::bench::{Request, Study};
-use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::Sheet;
+use crate::call::{self, Served, Setup, Way};
+use burst::Bursts;
+use sweep::Swept;
 
-/// The experiment.
-pub const STUDY: Study = Study {
-    name: "constraints",
-    summary: "one-shot time constraints: so much service between a start and a deadline, granted or refused at once",
-    figures: &[
-        (
-            "burst",
-            "bursts of 3.3 ms inside a reservation of 2 ms in 8, with a time constraint and without",
-        ),
-        (
-            "modem",
-            "the modem's own longest call while it connects, the same",
-        ),
-        ("answers", "what is granted and refused, and why"),
-        ("sweep", "random time constraints: what was granted is met"),
-    ],
-    run,
-};
+static TEXT: LazyLock<Text> =
+    LazyLock::new(|| Text::parse(include_str!("../../data/constraints.toml")));
 
-/// Bursts in the twin, and here.
-const TWIN_BURSTS: u64 = 300;
-const LIVE_BURSTS: u64 = 80;
 /// Calls of the modem, each in another phase to the slots: as many as there are.
 const MODEM_CALLS: u64 = 7;
-/// Runs of the sweep in the twin, and how long each is.
-const TWIN_SWEEPS: u64 = 24;
-const TWIN_SWEEP: Span = Span::from_secs(6);
-/// The same on this machine.
-const LIVE_SWEEPS: u64 = 2;
-const LIVE_SWEEP: Span = Span::from_secs(3);
+/// The time constraint of the modem's call, from its interrupt; the next one comes 12.5 ms after it.
+const MODEM_WITHIN: Span = Span::from_millis(10);
+/// The width of a histogram's bar.
+const BAR: Span = Span::from_micros(250);
 
-/// What a host showed.
-pub struct Shown {
-    /// What it calls itself.
-    pub host: String,
-    /// Bursts without a time constraint and with one.
-    pub bursts: Option<[burst::Seen; 2]>,
-    /// The modem's calls without and with; empty where they were not made.
-    pub modem: Vec<[call::Seen; 2]>,
-    /// The sweep.
-    pub sweep: Option<sweep::Swept>,
+/// What differs between the two kinds of hosts.
+struct Place {
+    name: &'static str,
+    origin: Origin,
+    /// How many bursts are made.
+    bursts: u64,
+    /// How many sweeps, and how long each is.
+    sweeps: (u32, Span),
+    /// What may be missing of granted service, in parts per million: in the twin what the clock's interrupts take, here all that is not the
+    /// program's, as slots are kept.
+    tolerated_ppm: u64,
+    /// In how many windows a reservation must be kept, in parts per million: here as the slot dispatcher keeps them.
+    kept_ppm: u64,
 }
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
-    let twin = in_twin(request, progress)?;
-    let live = if request.live {
-        Some(on_this_machine(request, progress)?)
-    } else {
-        None
-    };
-    progress.end();
-    Ok(page::sheet(request, &twin, live.as_ref()))
+const TWIN: Place = Place {
+    name: "in the twin",
+    origin: Origin::Simulated,
+    bursts: 300,
+    sweeps: (24, Span::from_secs(6)),
+    tolerated_ppm: 10_000,
+    kept_ppm: 1_000_000,
+};
+const HERE: Place = Place {
+    name: "on this machine",
+    origin: Origin::Measured,
+    bursts: 80,
+    sweeps: (2, Span::from_secs(3)),
+    tolerated_ppm: 50_000,
+    kept_ppm: 980_000,
+};
+
+/// The experiment.
+pub struct Constraints;
+
+/// One thing that is run.
+#[derive(Clone, Debug)]
+pub enum Case {
+    /// So many bursts inside a reservation, each with a time constraint or none.
+    Bursts(u64, bool),
+    /// A call of the modem.
+    Modem(Setup),
+    /// Random time constraints: the seed, and for how long.
+    Sweep(u64, Span),
 }
 
-fn in_twin(request: &Request, progress: &mut dyn Progress) -> Result<Shown, RunError> {
-    let failed = |error: HostError| failed("the twin", error);
-    let mut twin = Twin::new(Profile::WIN2000_PII450);
-    progress.begin(3);
-    let bursts = request.wants("burst").then(|| {
-        progress.run("bursts", 0);
-        both(|constrained| burst::run(&mut twin, TWIN_BURSTS, constrained))
-    });
-    let bursts = bursts.transpose().map_err(failed)?;
-    let mut modem = Vec::new();
-    if request.wants("modem") {
-        progress.run("modem", 0);
-        for n in 0..MODEM_CALLS {
-            let setup = |constrained| modem_setup(request.seed.wrapping_add(n), constrained);
-            let calls = both(|constrained| call::run(&mut twin, &setup(constrained)));
-            modem.push(calls.map_err(failed)?);
+/// What was seen of it.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    /// See [`Case::Bursts`].
+    Bursts(Bursts),
+    /// See [`Case::Modem`].
+    Modem(call::Seen),
+    /// See [`Case::Sweep`].
+    Sweep(Swept),
+}
+
+impl Study for Constraints {
+    type Case = Case;
+    type Seen = Seen;
+
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
+        let request = made.request;
+        let place = if round.live { HERE } else { TWIN };
+        let mut cases = Vec::new();
+        if request.wants("burst") {
+            cases.extend([false, true].map(|constrained| Case::Bursts(place.bursts, constrained)));
         }
+        if request.wants("modem") && !round.live {
+            let setup = |n: u64, constrained: bool| Setup {
+                way: Way::Whole,
+                confined: true,
+                rogue: false,
+                recognition_within: constrained.then_some(MODEM_WITHIN),
+                on_hook: Span::from_millis(300),
+                seed: request.seed.wrapping_add(n),
+                length: Span::from_secs(30),
+            };
+            let calls = (0..MODEM_CALLS).flat_map(|n| [setup(n, false), setup(n, true)]);
+            cases.extend(calls.map(Case::Modem));
+        }
+        if request.wants("sweep") {
+            let (usual, length) = place.sweeps;
+            let sweeps = match round.live {
+                false => request.repeats.unwrap_or(usual).clamp(1, 10_000),
+                true => usual,
+            };
+            let seeds = (0..u64::from(sweeps)).map(|n| request.seed.wrapping_add(n));
+            cases.extend(seeds.map(|seed| Case::Sweep(seed, length)));
+        }
+        Ok(cases)
     }
-    let sweep = if request.wants("sweep") {
-        progress.run("sweep", 0);
-        Some(sweep_in_twin(request)?)
-    } else {
-        None
-    };
-    Ok(Shown {
-        host: twin.describe(),
-        bursts,
-        modem,
-        sweep,
-    })
-}
 
-/// Without a time constraint, and with one.
-fn both<T>(mut run: impl FnMut(bool) -> Result<T, HostError>) -> Result<[T; 2], HostError> {
-    Ok([run(false)?, run(true)?])
-}
-
-fn modem_setup(seed: u64, constrained: bool) -> Setup {
-    Setup {
-        way: Way::Whole,
-        confined: true,
-        rogue: false,
-        recognition_within: constrained.then_some(page::MODEM_WITHIN),
-        on_hook: Span::from_millis(300),
-        seed,
-        length: Span::from_secs(30),
-    }
-}
-
-fn sweep_in_twin(request: &Request) -> Result<sweep::Swept, RunError> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(request.threads)
-        .build();
-    let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
-    let seeds = 0..u64::from(request.repeats.unwrap_or(TWIN_SWEEPS as u32)).clamp(1, 10_000);
-    let swept: Vec<Result<sweep::Swept, HostError>> = pool.install(|| {
-        let one = |n: u64| {
-            let mut twin = Twin::new(Profile::WIN2000_PII450).recording(Recording::MARKS);
-            sweep::run(&mut twin, request.seed.wrapping_add(n), TWIN_SWEEP)
+    fn name(&self, case: &Case) -> String {
+        let name = match case {
+            Case::Bursts(..) => "bursts",
+            Case::Modem(_) => "modem",
+            Case::Sweep(..) => "sweep",
         };
-        seeds.into_par_iter().map(one).collect()
-    });
-    let swept: Result<Vec<sweep::Swept>, HostError> = swept.into_iter().collect();
-    let swept = swept.map_err(|error| failed("the sweep", error))?;
-    Ok(swept
-        .into_iter()
-        .fold(sweep::Swept::default(), sweep::Swept::and))
-}
+        name.into()
+    }
 
-fn on_this_machine(request: &Request, progress: &mut dyn Progress) -> Result<Shown, RunError> {
-    let failed = |error: HostError| failed("this machine", error);
-    let config = LiveConfig::detect(1).map_err(failed)?;
-    let mut host = LiveHost::new(LiveConfig {
-        witness: Some(Witness::new(ProcessorId(0))),
-        ..config
-    });
-    let bursts = request.wants("burst").then(|| {
-        progress.run("bursts, live", 0);
-        both(|constrained| burst::run(&mut host, LIVE_BURSTS, constrained))
-    });
-    let bursts = bursts.transpose().map_err(failed)?;
-    let mut sweep: Option<sweep::Swept> = None;
-    if request.wants("sweep") {
-        for n in 0..LIVE_SWEEPS {
-            progress.run("sweep, live", n as u32);
-            let seed = request.seed.wrapping_add(n);
-            let swept = sweep::run(&mut host, seed, LIVE_SWEEP).map_err(failed)?;
-            sweep = Some(sweep.take().unwrap_or_default().and(swept));
+    fn twin(&self, case: &Case) -> Twin {
+        let twin = Twin::new(Profile::WIN2000_PII450);
+        match case {
+            Case::Sweep(..) => twin.recording(Recording::MARKS),
+            _ => twin,
         }
     }
-    Ok(Shown {
-        host: host.describe(),
-        bursts,
-        modem: Vec::new(),
-        sweep,
-    })
+
+    fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Seen, HostError> {
+        Ok(match case {
+            Case::Bursts(bursts, constrained) => {
+                Seen::Bursts(burst::run(host, *bursts, *constrained)?)
+            }
+            Case::Modem(setup) => Seen::Modem(call::run(host, setup)?),
+            Case::Sweep(seed, length) => Seen::Sweep(sweep::run(host, *seed, *length)?),
+        })
+    }
+
+    fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
+        let twin = Runs::of(&made.twin);
+        let live = Runs::of(&made.live);
+        let (mut bursts, mut sweeps) = (Vec::new(), Vec::new());
+        for (place, runs) in [(TWIN, &twin), (HERE, &live)] {
+            if let [without, with] = runs.bursts[..] {
+                bursts.extend([burst_row(without, "without", &place)]);
+                bursts.extend([burst_row(with, "with a time constraint", &place)]);
+                draw(draft, [without, with], &place);
+                claim_of_bursts(draft, [without, with], &place);
+            }
+            if let Some(swept) = &runs.swept {
+                sweeps.push(sweep_row(swept, &place));
+                claim_of_sweep(draft, swept, &place);
+            }
+        }
+        draft.table("burst", "burst", &[], bursts);
+        draft.table("sweep", "sweep", &[], sweeps);
+        let answers = answers::answers().into_iter().map(answered);
+        draft.table("answers", "answers", &[], answers.collect());
+        let calls = (1_usize..).zip(&twin.calls).filter_map(call_row);
+        draft.table("modem", "modem", &[], calls.collect());
+        claim_of_modem(draft, &twin.calls);
+        Ok(())
+    }
+}
+
+/// The runs of one host, by what they are.
+#[derive(Default)]
+struct Runs<'a> {
+    /// Without a time constraint, and with one; empty if not asked for.
+    bursts: Vec<&'a Bursts>,
+    /// Calls of the modem without and with.
+    calls: Vec<[&'a call::Seen; 2]>,
+    /// All sweeps together.
+    swept: Option<Swept>,
+}
+
+impl<'a> Runs<'a> {
+    fn of(trials: &'a [Trial<Constraints>]) -> Self {
+        let mut runs = Self::default();
+        let mut calls = Vec::new();
+        for (_, seen) in trials {
+            match seen {
+                Seen::Bursts(bursts) => runs.bursts.push(bursts),
+                Seen::Modem(call) => calls.push(call),
+                Seen::Sweep(swept) => runs.swept = Some(runs.swept.unwrap_or_default().and(swept)),
+            }
+        }
+        runs.calls = calls
+            .chunks_exact(2)
+            .map(|both| [both[0], both[1]])
+            .collect();
+        runs
+    }
+}
+
+fn burst_row(seen: &Bursts, variant: &str, place: &Place) -> Row {
+    let bursts = &seen.bursts;
+    let count = |of: fn(&burst::Burst) -> bool| bursts.iter().filter(|burst| of(burst)).count();
+    let shortest = bursts.iter().map(|burst| burst.response).min();
+    place.origin.row([
+        format!("{variant}, {}", place.name).into(),
+        bursts.len().into(),
+        count(|burst| burst.granted).into(),
+        shortest.unwrap_or(Span::ZERO).into(),
+        seen.longest().into(),
+        seen.late().into(),
+        count(|burst| burst.disturbed).into(),
+        seen.least_of_other.into(),
+        Value::share(seen.kept_ppm_of_other),
+    ])
+}
+
+/// Histograms of the responses.
+fn draw(draft: &mut Draft<'_>, [without, with]: [&Bursts; 2], place: &Place) {
+    let series = |name, seen: &Bursts| {
+        let responses = seen.bursts.iter().map(|burst| burst.response);
+        Series::histogram(name, (Span::ZERO, BAR), responses)
+    };
+    let both = vec![
+        series("without", without),
+        series("with a time constraint", with),
+    ];
+    let caption = TEXT.say("chart", &[("place", &place.name)]);
+    let mut chart = Chart::new(
+        caption,
+        (Axis::time("response"), Axis::count("bursts")),
+        both,
+    );
+    let deadline = nanos(burst::WITHIN);
+    let top = (deadline, with.bursts.len() as i64);
+    chart.lines.push(("deadline".into(), (deadline, 0), top));
+    if let Some(figure) = draft.figure("burst") {
+        figure.charts.push(chart);
+    }
+}
+
+fn claim_of_bursts(draft: &mut Draft<'_>, [without, with]: [&Bursts; 2], place: &Place) {
+    let quiet = |seen: &Bursts| seen.quiet().count();
+    let told: Holes<'_> = &[
+        ("place", &place.name),
+        ("late", &with.late()),
+        ("all", &quiet(with)),
+        ("late-without", &without.late()),
+        ("all-without", &quiet(without)),
+    ];
+    draft.say("bursts", told);
+    let granted = with.bursts.iter().all(|burst| burst.granted);
+    let is_done = granted && with.late() == 0 && quiet(with) > 0;
+    let is_late = without.late() == quiet(without) && quiet(without) > 0;
+    for (claim, held, seen) in [("done", is_done, with), ("late", is_late, without)] {
+        let holes: Holes<'_> = &[
+            ("place", &place.name),
+            ("bursts", &seen.bursts.len()),
+            ("late", &seen.late()),
+            ("longest", &seen.longest()),
+        ];
+        draft.claim(claim, held, holes);
+    }
+    let seen: Holes<'_> = &[
+        ("place", &place.name),
+        ("percent", &(place.kept_ppm / 10_000)),
+        ("kept", &with.kept_ppm_of_other),
+        ("kept-without", &without.kept_ppm_of_other),
+        ("least", &with.least_of_other),
+        ("least-without", &without.least_of_other),
+    ];
+    draft.claim("kept", with.kept_ppm_of_other >= place.kept_ppm, seen);
+}
+
+fn sweep_row(swept: &Swept, place: &Place) -> Row {
+    place.origin.row([
+        place.name.into(),
+        swept.granted.len().into(),
+        swept.no_time.into(),
+        swept.otherwise.into(),
+        swept.disturbed().into(),
+        swept.missed(place.tolerated_ppm).into(),
+    ])
+}
+
+fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place) {
+    let missed = swept.missed(place.tolerated_ppm);
+    let told: Holes<'_> = &[
+        ("place", &place.name),
+        ("granted", &swept.granted.len()),
+        ("missed", &missed),
+        ("disturbed", &swept.disturbed()),
+        ("refused", &swept.refused()),
+    ];
+    draft.say("sweep", told);
+    let held = missed == 0 && swept.granted.len() > swept.disturbed();
+    draft.claim("sweep", held, told);
+}
+
+fn answered(answered: answers::Answered) -> Row {
+    let answer = match answered.answer {
+        Ok(from) => format!("granted, from {} on", from.saturating_since(Instant::ZERO)),
+        Err(why) => format!("refused: {why}"),
+    };
+    vec![
+        Origin::Charged.cell(answered.asked),
+        Origin::Predicted.cell(answer),
+    ]
+}
+
+/// The call that had a time constraint, and the same one of the run without.
+fn recognition([without, with]: &[&call::Seen; 2]) -> Option<[Served; 2]> {
+    let place = with.off_hook.iter().position(|call| call.constrained)?;
+    Some([*without.off_hook.get(place)?, with.off_hook[place]])
+}
+
+fn response(call: Served) -> Span {
+    call.done.saturating_since(call.raised)
+}
+
+fn call_row((number, both): (usize, &[&call::Seen; 2])) -> Option<Row> {
+    let [without, with] = recognition(both)?;
+    Some(Origin::Simulated.row([
+        format!("call {number}").into(),
+        with.begun.saturating_since(with.raised).into(),
+        response(without).into(),
+        response(with).into(),
+    ]))
+}
+
+fn claim_of_modem(draft: &mut Draft<'_>, calls: &[[&call::Seen; 2]]) {
+    if calls.is_empty() {
+        return;
+    }
+    let granted: Vec<[Served; 2]> = calls.iter().filter_map(recognition).collect();
+    let late = |which: usize| {
+        let late = |both: &&[Served; 2]| response(both[which]) > MODEM_WITHIN;
+        granted.iter().filter(late).count()
+    };
+    let (without, with) = (late(0), late(1));
+    let seen: Holes<'_> = &[
+        ("granted", &granted.len()),
+        ("calls", &calls.len()),
+        ("late", &with),
+        ("late-without", &without),
+    ];
+    let held = granted.len() == calls.len() && with == 0 && without > 0;
+    draft.claim("modem", held, seen);
 }

@@ -1,12 +1,15 @@
 //! Random time constraints of several threads beside reservations: whatever was granted is met.
 
+use laxity_lab::bench::Runner;
+use laxity_lab::bench::bodies::confined;
+use laxity_lab::bench::host::is_disturbed;
+use laxity_model::base::random::SplitMix64;
 use laxity_model::{
-    Activity, Context, Enforcer, EventKind, Host, HostError, Instant, Mark, Outside, Placement,
-    Priority, Program, Refused, Reservation, ReservationRequest, RunRecord, Service, Span, Step,
-    TimeConstraint,
+    Context, EventKind, HostError, Instant, Mark, Placement, Priority, Program, Refused, RunRecord,
+    Service, Span, Step, TimeConstraint,
 };
 
-use super::burst::{PROCESSOR, is_disturbed};
+use super::burst::{PROCESSOR, every};
 
 /// Threads without a reservation that ask.
 const GUESTS: usize = 3;
@@ -56,10 +59,16 @@ impl Swept {
             .count()
     }
 
+    /// How many were refused, for whatever reason.
+    #[must_use]
+    pub const fn refused(&self) -> u64 {
+        self.no_time + self.otherwise
+    }
+
     /// Both together.
     #[must_use]
-    pub fn and(mut self, other: Self) -> Self {
-        self.granted.extend(other.granted);
+    pub fn and(mut self, other: &Self) -> Self {
+        self.granted.extend(&other.granted);
         self.no_time += other.no_time;
         self.otherwise += other.otherwise;
         self
@@ -71,11 +80,11 @@ impl Swept {
 /// # Errors
 ///
 /// The host's; a set of reservations that is refused is drawn anew.
-pub fn run(host: &mut dyn Host, seed: u64, length: Span) -> Result<Swept, HostError> {
-    let mut random = Random::new(seed);
+pub fn run(host: &mut Runner<'_>, seed: u64, length: Span) -> Result<Swept, HostError> {
+    let mut random = SplitMix64::new(seed);
     loop {
         let (program, told) = program(&mut random);
-        match host.admit_and_run(program, length) {
+        match host.run(program, length) {
             Ok(record) => return Ok(judge(&record, told)),
             Err(HostError::Refused(_)) => {}
             Err(other) => return Err(other),
@@ -83,33 +92,22 @@ pub fn run(host: &mut dyn Host, seed: u64, length: Span) -> Result<Swept, HostEr
     }
 }
 
-fn program(random: &mut Random) -> (Program, Mark) {
+fn program(random: &mut SplitMix64) -> (Program, Mark) {
     let mut program = Program::new(1);
     let told = program.mark("constraint");
     for _ in 0..2 {
-        let period_us = 2_000 + random.below(18_000);
-        let service_us = (period_us * (50 + random.below(250)) / 1_000).max(150);
-        let (service, period) = (
+        let period_us = 2_000 + below(random, 18_000);
+        let service_us = (period_us * (50 + below(random, 250)) / 1_000).max(150);
+        let held = (
             Service::from_micros(service_us),
             Span::from_micros(period_us),
         );
-        let reservation = Reservation::new(service, period).expect("less than three tenths");
-        program.push(Activity {
-            name: "holder".into(),
-            processor: PROCESSOR,
-            placement: Placement::Thread(Priority::NORMAL),
-            reservation: Some(ReservationRequest {
-                reservation,
-                enforcer: Enforcer::Slots,
-                outside: Outside::Confined,
-                begins_at_start: true,
-            }),
-            // A holder that asks too: its own slots count.
-            body: Box::new(Asker::new(random.next(), told)),
-        });
+        // A holder that asks too: its own slots count.
+        let asker = Asker::new(random.draw(), told);
+        program.push(confined("holder", every(held), asker));
     }
     for _ in 0..GUESTS {
-        let asker = Asker::new(random.next(), told);
+        let asker = Asker::new(random.draw(), told);
         let normal = Placement::Thread(Priority::NORMAL);
         let guest = program.add("guest", PROCESSOR, normal, asker);
         program.constrained.push(guest);
@@ -119,7 +117,7 @@ fn program(random: &mut Random) -> (Program, Mark) {
 
 /// Asks, and counts what it receives until the deadline.
 struct Asker {
-    random: Random,
+    random: SplitMix64,
     told: Mark,
     open: Option<Open>,
     has_asked: bool,
@@ -134,7 +132,7 @@ struct Open {
 impl Asker {
     fn new(seed: u64, told: Mark) -> Self {
         Self {
-            random: Random::new(seed),
+            random: SplitMix64::new(seed),
             told,
             open: None,
             has_asked: false,
@@ -142,9 +140,9 @@ impl Asker {
     }
 
     fn draw(&mut self, now: Instant) -> Option<TimeConstraint> {
-        let start = now + Span::from_micros(self.random.below(4_000));
-        let length_us = 2_000 + self.random.below(18_000);
-        let service_us = (length_us * (20 + self.random.below(500)) / 1_000).max(100);
+        let start = now + Span::from_micros(below(&mut self.random, 4_000));
+        let length_us = 2_000 + below(&mut self.random, 18_000);
+        let service_us = (length_us * (20 + below(&mut self.random, 500)) / 1_000).max(100);
         let deadline = start + Span::from_micros(length_us);
         TimeConstraint::new(start, deadline, Service::from_micros(service_us)).ok()
     }
@@ -218,24 +216,7 @@ fn judge(record: &RunRecord, told: Mark) -> Swept {
     swept
 }
 
-/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: splitmix64.
-pub struct Random(u64);
-
-impl Random {
-    /// From a seed.
-    #[must_use]
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
+/// A number from 0 to before `end`.
+const fn below(random: &mut SplitMix64, end: u64) -> u64 {
+    random.draw() % end
 }

@@ -3,7 +3,8 @@
 use laxity_model::verify::attribution::Declared;
 use laxity_model::{Priority, Service, Span};
 
-use super::bodies::Times;
+use laxity_lab::bench::bodies::Times;
+use laxity_lab::report::Value;
 use laxity_lab::workload::Draws;
 
 /// The device's period, and its deadline: the 12.5 ms of the study.
@@ -18,6 +19,15 @@ pub enum Served {
     Thread,
     /// In a thread with a reservation of this much every 8 ms, and priority 8 outside it.
     Reserved(Service),
+}
+
+impl From<Served> for Value {
+    fn from(served: Served) -> Self {
+        match served {
+            Served::Thread => "thread 24".into(),
+            Served::Reserved(service) => format!("reserved {service}/8ms").into(),
+        }
+    }
 }
 
 /// Somebody besides the victim.
@@ -305,5 +315,43 @@ impl Draw {
             overrun,
             victim,
         }
+    }
+}
+
+/// The case of a kind that is run on this machine: a thread above the victim that takes over now and then, a device that keeps interrupts off,
+/// or nobody.
+#[must_use]
+pub fn set(kind: Kind) -> Case {
+    let priority = Priority::new(28).unwrap_or(Priority::HIGHEST);
+    let rare = Times::steady(Span::from_millis(211), Span::from_millis(450));
+    let culprit = match kind {
+        Kind::Rogue => Some(Part::Thread {
+            priority,
+            times: rare,
+            work: Service::from_millis(25),
+            declared: Declared::rank(priority),
+        }),
+        Kind::InterruptsOff => Some(Part::Device {
+            level: 9,
+            times: rare,
+            handler: Service::from_millis(35),
+            deferred: None,
+        }),
+        _ => None,
+    };
+    let device = Part::Device {
+        level: 7,
+        times: Times::steady(Span::from_millis(3), Span::from_micros(3_700)),
+        handler: Service::from_micros(30),
+        deferred: None,
+    };
+    let priority = Priority::NORMAL;
+    Case {
+        kind,
+        served: Served::Thread,
+        innocents: vec![device, Part::Spinner { priority }],
+        culprits: culprit.into_iter().collect(),
+        overrun: None,
+        victim: Times::steady(Span::from_millis(5), PERIOD),
     }
 }

@@ -3,79 +3,162 @@
 //!
 //! * [`case`]: who is in a case, drawn from a seed; [`bodies`]: what they do.
 //! * [`mod@trial`]: a case as a program, its run, its verdict ([`laxity_model::verify::attribution`]), and the truth: runs without each of them.
-//! * [`live`]: two cases on this machine; `tables`: the sheet.
 
 pub mod bodies;
 pub mod case;
-pub mod live;
-mod tables;
 #[cfg(test)]
 mod tests;
 pub mod trial;
 
-use laxity_model::{HostError, Span};
-use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use std::sync::LazyLock;
 
-use case::{Draw, Kind, TWENTY};
-use laxity_lab::bench::{Request, Study};
-use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::Sheet;
-use trial::{Trial, trial};
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
+use laxity_lab::report::{Origin, Row};
+use laxity_lab::runner::RunError;
+use laxity_model::verify::attribution::{Culprit, Fault, LateJob, Rules};
+use laxity_model::{HostError, Span};
+
+use case::{Case, Draw, Kind, TWENTY, set};
+use trial::{Truth, Verdict, everybody, name, run, truth};
+
+static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../../data/fault.toml")));
 
 /// How long each run is.
 const LENGTH: Span = Span::from_secs(3);
+/// The same on this machine.
+const LIVE_LENGTH: Span = Span::from_secs(4);
+/// What switches and ticks take from a job here, and the machine's host without the witness seeing it.
+const SLACK: Span = Span::from_micros(300);
 /// So often a case is drawn anew, if those that keep the rules make jobs late too, or a culprit none.
 const ATTEMPTS: u64 = 200;
 
-/// The figures.
-const FIGURES: [(&str, &str); 3] = [
-    ("cases", "twenty cases: who was to blame, and who was named"),
-    (
-        "evidence",
-        "the first late job of each case: who held the processor",
-    ),
-    ("live", "two cases on this machine"),
-];
-
 /// The experiment.
-pub const STUDY: Study = Study {
-    name: "fault",
-    summary: "whose fault? who made a device late, told from the trace alone",
-    figures: &FIGURES,
-    run,
-};
+pub struct Whose;
 
-/// A case that was drawn until it was a case.
-pub struct Drawn {
-    /// The trial.
-    pub trial: Trial,
+/// Which case: in the twin it is drawn, on this machine it is always the same of its kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// Its number, of which the draws depend.
+    pub number: u64,
+    /// What is wrong, and whether the victim has a reservation.
+    pub kind: (Kind, bool),
+    /// The seed of the draws.
+    pub seed: u64,
+    /// Whether each culprit has to make jobs late.
+    pub all_matter: bool,
+}
+
+/// A case with its verdict and the truth.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The case.
+    pub case: Case,
+    /// What the trace says.
+    pub verdict: Verdict,
+    /// What is so; nothing is known of a case on this machine.
+    pub truth: Truth,
     /// How often it had to be drawn.
     pub attempts: u64,
 }
 
-/// Draws the case of this number until those that keep the rules make nobody late, and, if `all_matter`, each of the others does.
-///
-/// # Errors
-///
-/// Those of the twin; [`HostError::Failed`] if no attempt made a case.
-pub fn draw(
-    seed: u64,
-    number: u64,
-    (kind, reserved): (Kind, bool),
-    all_matter: bool,
-) -> Result<Drawn, HostError> {
+impl Trial {
+    /// Whether exactly those are named that are to blame.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        let (verdict, truth) = (&self.verdict, &self.truth);
+        verdict.culprits == truth.culprits
+            && verdict.victim == truth.victim
+            && verdict.others.is_empty()
+            && verdict.unexplained == 0
+            && verdict.blames_reservation() == truth.reservation
+    }
+}
+
+impl Study for Whose {
+    type Case = Asked;
+    type Seen = Trial;
+
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Asked>, RunError> {
+        let request = made.request;
+        let kinds: Vec<(Kind, bool)> = match round.live {
+            false if request.wants("cases") || request.wants("evidence") => TWENTY.to_vec(),
+            true if request.wants("live") => [Kind::Rogue, Kind::InterruptsOff, Kind::Nothing]
+                .map(|kind| (kind, false))
+                .into(),
+            _ => Vec::new(),
+        };
+        let asked = |(number, kind)| Asked {
+            number,
+            kind,
+            seed: request.seed,
+            all_matter: true,
+        };
+        Ok((0..).zip(kinds).map(asked).collect())
+    }
+
+    fn name(&self, asked: &Asked) -> String {
+        format!("case {}, {}", asked.number + 1, asked.kind.0.about())
+    }
+
+    fn run(&self, asked: &Asked, host: &mut Runner<'_>) -> Result<Trial, HostError> {
+        if !host.is_live() {
+            return draw(host, asked);
+        }
+        let case = set(asked.kind.0);
+        let rules = Rules {
+            slack: SLACK,
+            ..Rules::PC99
+        };
+        Ok(Trial {
+            verdict: run(host, &case, &everybody(&case), rules, LIVE_LENGTH)?,
+            case,
+            truth: Truth::default(),
+            attempts: 1,
+        })
+    }
+
+    fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
+        let trials: Vec<&Trial> = made.twin.iter().map(|(_, trial)| trial).collect();
+        let numbered = || (1_usize..).zip(&trials);
+        let again: u64 = trials.iter().map(|trial| trial.attempts - 1).sum();
+        draft.circumstance("drawn again", TEXT.say("drawn-again", &[("times", &again)]));
+        draft.table("cases", "cases", &[], numbered().map(told).collect());
+        draft.table(
+            "evidence",
+            "evidence",
+            &[],
+            numbered().filter_map(evidence).collect(),
+        );
+        if !trials.is_empty() {
+            judge_twin(draft, &trials);
+        }
+        let live = || made.live.iter().map(|(_, trial)| trial);
+        draft.table("live", "live", &[], live().map(measured).collect());
+        live().for_each(|trial| judge_live(draft, trial));
+        Ok(())
+    }
+}
+
+/// Draws the case of this number until those that keep the rules make nobody late, and, if all have to matter, each of the others does.
+fn draw(host: &mut Runner<'_>, asked: &Asked) -> Result<Trial, HostError> {
+    let (kind, reserved) = asked.kind;
     for attempt in 0..ATTEMPTS {
-        let case = Draw::new(seed, number, attempt).case(kind, reserved);
-        let trial = trial(&case, LENGTH)?;
-        let truth = &trial.truth;
+        let case = Draw::new(asked.seed, asked.number, attempt).case(kind, reserved);
+        let (verdict, truth) = truth(host, &case, LENGTH)?;
         let is_right_kind = match kind {
             Kind::TooLittle => truth.reservation,
             Kind::Overrun => truth.late_without == 0 && truth.victim,
             _ => truth.late_without == 0,
         };
-        if is_right_kind && (!all_matter || truth.culprits.len() == case.culprits.len()) {
-            return Ok(Drawn {
-                trial,
+        if is_right_kind && (!asked.all_matter || truth.culprits.len() == case.culprits.len()) {
+            return Ok(Trial {
+                case,
+                verdict,
+                truth,
                 attempts: attempt + 1,
             });
         }
@@ -84,72 +167,165 @@ pub fn draw(
     Err(HostError::Failed(reason))
 }
 
-/// The twenty cases of a seed.
-///
-/// # Errors
-///
-/// Those of [`draw`].
-pub fn twenty(seed: u64) -> Result<Vec<Drawn>, HostError> {
-    let numbered: Vec<(u64, (Kind, bool))> = (0..).zip(TWENTY).collect();
-    let drawn: Vec<Result<Drawn, HostError>> = numbered
-        .par_iter()
-        .map(|(number, kind)| draw(seed, *number, *kind, true))
-        .collect();
-    drawn.into_iter().collect()
-}
-
-/// Many cases of all kinds, as they come: nobody has to matter.
-///
-/// # Errors
-///
-/// Those of [`draw`].
-pub fn sweep(seed: u64, cases: u64) -> Result<Vec<Trial>, HostError> {
-    const KINDS: [(Kind, bool); 14] = [
-        (Kind::InterruptsOff, false),
-        (Kind::InterruptsOff, true),
-        (Kind::LongDeferred, false),
-        (Kind::LongDeferred, true),
-        (Kind::TwoNeeded, false),
-        (Kind::TwoNeeded, true),
-        (Kind::TwoSufficient, false),
-        (Kind::TwoSufficient, true),
-        (Kind::Rogue, false),
-        (Kind::Rogue, true),
-        (Kind::Overrun, false),
-        (Kind::TooLittle, true),
-        (Kind::Nothing, false),
-        (Kind::Nothing, true),
+/// Who is to blame, in words.
+fn blame(culprits: &[usize], victim: bool, reservation: bool, others: &[String]) -> String {
+    let letter = |number: &usize| char::from(b'A' + *number as u8).to_string();
+    let letters: Vec<String> = culprits.iter().map(letter).collect();
+    let named = [
+        (!letters.is_empty(), letters.join(" and ")),
+        (victim, "the victim".into()),
+        (reservation, "the reservation".into()),
     ];
-    let drawn: Vec<Result<Trial, HostError>> = (0..cases)
-        .into_par_iter()
-        .map(|number| {
-            let kind = KINDS[(number % KINDS.len() as u64) as usize];
-            draw(seed, number, kind, false).map(|drawn| drawn.trial)
-        })
-        .collect();
-    drawn.into_iter().collect()
+    let named = named.into_iter().filter_map(|(is, who)| is.then_some(who));
+    let all: Vec<String> = named.chain(others.iter().cloned()).collect();
+    match all.is_empty() {
+        true => "nobody".into(),
+        false => all.join(", "),
+    }
 }
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
-    let failed = |error: HostError| RunError::Failed {
-        variant: "cases".into(),
-        reason: error.to_string(),
-    };
-    let mut cases = Vec::new();
-    if request.wants("cases") || request.wants("evidence") {
-        progress.prepare("twenty cases in the twin");
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(request.threads)
-            .build();
-        let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
-        cases = pool.install(|| twenty(request.seed)).map_err(failed)?;
+fn named(verdict: &Verdict) -> String {
+    let reservation = verdict.blames_reservation();
+    blame(
+        &verdict.culprits,
+        verdict.victim,
+        reservation,
+        &verdict.others,
+    )
+}
+
+/// A row of the twenty cases.
+fn told((number, trial): (usize, &&Trial)) -> Row {
+    let (findings, truth) = (&trial.verdict.findings, &trial.truth);
+    let mut rules: Vec<String> = Vec::new();
+    for named in &findings.named {
+        let rule = named.rule.to_string();
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
     }
-    let here = if request.live && request.wants("live") {
-        progress.prepare("cases on this machine");
-        Some(live::run()?)
-    } else {
-        None
+    let about = trial.case.kind.about();
+    let to_blame = blame(&truth.culprits, truth.victim, truth.reservation, &[]);
+    let mut row = Origin::Charged.row([number.into(), about.into(), trial.case.served.into()]);
+    row.extend(Origin::Simulated.row([
+        findings.jobs.into(),
+        findings.late.len().into(),
+        to_blame.into(),
+        named(&trial.verdict).into(),
+        rules.join("; ").into(),
+    ]));
+    row
+}
+
+/// The three who held the processor longest, and what made the job late.
+fn explained(job: &LateJob, names: &[String]) -> [String; 2] {
+    let longest = job.held.iter().take(3);
+    let longest = longest.map(|held| format!("{} {}", name(held.who, names), rounded(held.time)));
+    let longest: Vec<String> = longest.collect();
+    let why = match &job.fault {
+        Fault::Culprits(culprits) => {
+            let each = culprits.iter().map(|culprit| earlier(culprit, names));
+            each.collect::<Vec<_>>().join(", ")
+        }
+        Fault::Reservation {
+            reserved,
+            needed,
+            in_slots,
+        } => {
+            let [needed, in_slots] = [needed, in_slots].map(|of| rounded(of.as_dedicated_span()));
+            let amounts: Holes<'_> = &[
+                ("reserved", reserved),
+                ("needed", &needed),
+                ("in-slots", &in_slots),
+            ];
+            TEXT.say("too-small", amounts)
+        }
+        Fault::Rank => "the victim's rank is too low".into(),
+        Fault::Overload => "too much in all".into(),
     };
-    progress.end();
-    Ok(tables::sheet(request, &cases, here.as_ref()))
+    [longest.join(", "), why]
+}
+
+/// To the microsecond.
+fn rounded(span: Span) -> Span {
+    Span::from_micros(span.as_micros())
+}
+
+fn earlier(culprit: &Culprit, names: &[String]) -> String {
+    let how = match (culprit.needed, culprit.suffices) {
+        (true, true) => "needed and enough",
+        (true, false) => "needed",
+        (false, true) => "enough",
+        (false, false) => "one of several",
+    };
+    let earlier = rounded(culprit.explains);
+    format!("{} {earlier} ({how})", name(culprit.who, names))
+}
+
+/// A row of evidence; `None` if no job was late.
+fn evidence((number, trial): (usize, &&Trial)) -> Option<Row> {
+    let job = trial.verdict.findings.late.first()?;
+    let [held, why] = explained(job, &trial.verdict.names);
+    let mut row = Origin::Charged.row([number.into()]);
+    let released = job.release.since_epoch();
+    row.extend(Origin::Simulated.row([
+        released.into(),
+        job.lateness.into(),
+        held.into(),
+        why.into(),
+    ]));
+    Some(row)
+}
+
+/// A row of what was run here.
+fn measured(trial: &Trial) -> Row {
+    let (verdict, findings) = (&trial.verdict, &trial.verdict.findings);
+    let mut row = Origin::Charged.row([trial.case.kind.about().into()]);
+    row.extend(Origin::Measured.row([
+        findings.jobs.into(),
+        findings.late.len().into(),
+        named(verdict).into(),
+    ]));
+    row.extend(match findings.late.first() {
+        Some(job) => Origin::Measured.row(explained(job, &verdict.names).map(Into::into)),
+        None => vec![None; 2],
+    });
+    row
+}
+
+fn judge_twin(draft: &mut Draft<'_>, trials: &[&Trial]) {
+    let right = trials.iter().filter(|trial| trial.is_right()).count();
+    let counts: Holes<'_> = &[("right", &right), ("cases", &trials.len())];
+    draft.say("right", counts);
+    draft.claim("exact", right == trials.len(), counts);
+    let innocents = trials.iter().flat_map(|trial| trial.verdict.others.clone());
+    let innocents: Vec<String> = innocents.collect();
+    let named = match innocents.is_empty() {
+        true => "nobody".into(),
+        false => innocents.join(", "),
+    };
+    draft.claim("innocent", innocents.is_empty(), &[("named", &named)]);
+}
+
+/// Live: whoever is to blame is named, and of the program's others nobody; the machine and what is not of the program may be named besides.
+fn judge_live(draft: &mut Draft<'_>, trial: &Trial) {
+    let verdict = &trial.verdict;
+    let foreign = ["the machine", "something unseen"];
+    let innocent = |other: &String| !foreign.contains(&other.as_str());
+    let held = verdict.culprits == everybody(&trial.case)
+        && !verdict.others.iter().any(innocent)
+        && !verdict.victim
+        && verdict.findings.jobs > 0;
+    let named = blame(&verdict.culprits, verdict.victim, false, &verdict.others);
+    let claim = match trial.case.kind {
+        Kind::Nothing => "live-nothing",
+        _ => "live",
+    };
+    let seen: Holes<'_> = &[
+        ("about", &trial.case.kind.about()),
+        ("late", &verdict.findings.late.len()),
+        ("jobs", &verdict.findings.jobs),
+        ("named", &named),
+    ];
+    draft.claim(claim, held, seen);
 }

@@ -1,9 +1,46 @@
 //! The cases themselves, and many more.
 
-use laxity_model::verify::attribution::Fault;
+use laxity_lab::bench::{Request, make, pool};
+use laxity_lab::runner::Silent;
+use laxity_sim::{Profile, Twin};
 
-use super::case::Kind;
-use super::{sweep, twenty};
+use super::*;
+
+/// All kinds, with a reservation and without where both are possible.
+const KINDS: [(Kind, bool); 14] = [
+    (Kind::InterruptsOff, false),
+    (Kind::InterruptsOff, true),
+    (Kind::LongDeferred, false),
+    (Kind::LongDeferred, true),
+    (Kind::TwoNeeded, false),
+    (Kind::TwoNeeded, true),
+    (Kind::TwoSufficient, false),
+    (Kind::TwoSufficient, true),
+    (Kind::Rogue, false),
+    (Kind::Rogue, true),
+    (Kind::Overrun, false),
+    (Kind::TooLittle, true),
+    (Kind::Nothing, false),
+    (Kind::Nothing, true),
+];
+
+/// Many cases of all kinds, as they come: nobody has to matter.
+fn sweep(seed: u64, cases: u64) -> Vec<Trial> {
+    let asked = |number: u64| Asked {
+        number,
+        kind: KINDS[(number % KINDS.len() as u64) as usize],
+        seed,
+        all_matter: false,
+    };
+    let asked: Vec<Asked> = (0..cases).map(asked).collect();
+    let one = |asked: &Asked| {
+        let mut twin = Twin::new(Profile::WIN2000_PII450);
+        let trial = Whose.run(asked, &mut Runner::twin(&mut twin));
+        Ok(trial.expect("the twin runs it"))
+    };
+    let trials = pool::map(&asked, 0, |asked| Whose.name(asked), one, &mut Silent);
+    trials.expect("there are threads")
+}
 
 fn cases() -> u64 {
     let cases = std::env::var("LAXITY_CASES").ok();
@@ -12,8 +49,14 @@ fn cases() -> u64 {
 
 #[test]
 fn twenty_of_twenty() {
-    for (number, drawn) in (1..).zip(twenty(1).expect("the twin runs them")) {
-        let trial = &drawn.trial;
+    let request = Request {
+        figures: vec!["cases".into()],
+        seed: 1,
+        ..Request::default()
+    };
+    let made = make(&Whose, &request, &mut Silent).expect("the twin runs them");
+    assert_eq!(made.twin.len(), 20);
+    for (number, (_, trial)) in (1..).zip(&made.twin) {
         let findings = &trial.verdict.findings;
         let nobody = |fault: &Fault| !matches!(fault, Fault::Culprits(_));
         assert!(
@@ -31,7 +74,7 @@ fn twenty_of_twenty() {
 /// Cases as they come, also with culprits that make hardly a difference: who is named was to blame, and who was to blame is named.
 #[test]
 fn many_cases_by_precision_and_recall() {
-    let trials = sweep(7, cases()).expect("the twin runs them");
+    let trials = sweep(7, cases());
     let (mut named, mut to_blame, mut both, mut innocents, mut right) = (0, 0, 0, 0, 0);
     for trial in &trials {
         let (verdict, truth) = (&trial.verdict, &trial.truth);

@@ -1,17 +1,18 @@
 //! A case as a program, its runs, and what the trace says of them.
 
+use laxity_lab::bench::Runner;
+use laxity_lab::bench::bodies::{Device, OnSignal, slots};
+use laxity_lab::runner::tasks::Spinner;
 use laxity_model::verify::attribution::{
     Declared, Fault, Findings, Holder, Jobs, Question, Rules, Victim, attribute,
 };
 use laxity_model::{
-    Activity, ActivityId, Enforcer, Host, HostError, InterruptLevel, Outside, Placement, Priority,
-    ProcessorId, Program, Reservation, ReservationRequest, RunRecord, Service, Span,
+    Activity, ActivityId, HostError, InterruptLevel, Outside, Placement, Priority, ProcessorId,
+    Program, Reservation, ReservationRequest, RunRecord, Service, Span,
 };
-use laxity_sim::{Profile, Twin};
 
-use super::bodies::{Device, Driver, DriverMarks, OnSignal, Worker};
+use super::bodies::{Driver, DriverMarks, Worker};
 use super::case::{Case, PERIOD, Part, Served, WORK};
-use laxity_lab::runner::tasks::Spinner;
 
 const CPU: ProcessorId = ProcessorId(0);
 /// The level of the victim's interrupt: the study's modem (§5.1).
@@ -21,18 +22,16 @@ const SHORT: Service = Service::from_nanos(5_400);
 /// The window of its reservation.
 const WINDOW: Span = Span::from_millis(8);
 
-/// A program that knows who is who.
-pub struct Staged {
-    /// What a host runs.
-    pub program: Program,
+/// Who is who in a program.
+struct Cast {
     /// What is asked of its trace.
-    pub victim: Victim,
+    victim: Victim,
     /// What everybody declares.
-    pub declared: Vec<Declared>,
+    declared: Vec<Declared>,
     /// The activities of each culprit.
-    pub culprits: Vec<Vec<ActivityId>>,
+    culprits: Vec<Vec<ActivityId>>,
     /// By activity.
-    pub names: Vec<String>,
+    names: Vec<String>,
 }
 
 struct Stage {
@@ -154,17 +153,12 @@ fn reservation(served: Served) -> Option<ReservationRequest> {
     let Served::Reserved(service) = served else {
         return None;
     };
-    Some(ReservationRequest {
-        reservation: Reservation::new(service, WINDOW).ok()?,
-        enforcer: Enforcer::Slots,
-        outside: Outside::Confined,
-        begins_at_start: true,
-    })
+    let reservation = Reservation::new(service, WINDOW).ok()?;
+    Some(slots(reservation, Outside::Confined))
 }
 
 /// The case with these of its culprits, by number.
-#[must_use]
-pub fn stage(case: &Case, with: &[usize]) -> Staged {
+fn stage(case: &Case, with: &[usize]) -> (Program, Cast) {
     let mut stage = Stage {
         program: Program::new(1),
         declared: Vec::new(),
@@ -184,13 +178,13 @@ pub fn stage(case: &Case, with: &[usize]) -> Staged {
     });
     let culprits = culprits.collect();
     let names = stage.program.activities.iter();
-    Staged {
+    let cast = Cast {
         victim,
         culprits,
         names: names.map(|activity| activity.name.clone()).collect(),
-        program: stage.program,
         declared: stage.declared,
-    }
+    };
+    (stage.program, cast)
 }
 
 /// What a trace says of a case.
@@ -208,6 +202,8 @@ pub struct Verdict {
     pub too_little: usize,
     /// Late jobs that nobody explains.
     pub unexplained: usize,
+    /// What the activities are called.
+    pub names: Vec<String>,
 }
 
 impl Verdict {
@@ -232,54 +228,33 @@ pub struct Truth {
     pub reservation: bool,
 }
 
-/// A case with its verdict and the truth.
-#[derive(Clone, Debug)]
-pub struct Trial {
-    /// The case.
-    pub case: Case,
-    /// What the trace says.
-    pub verdict: Verdict,
-    /// What is so.
-    pub truth: Truth,
-    /// Events in the trace.
-    pub events: usize,
-}
-
-impl Trial {
-    /// Whether exactly those are named that are to blame.
-    #[must_use]
-    pub fn is_right(&self) -> bool {
-        let (verdict, truth) = (&self.verdict, &self.truth);
-        verdict.culprits == truth.culprits
-            && verdict.victim == truth.victim
-            && verdict.others.is_empty()
-            && verdict.unexplained == 0
-            && verdict.blames_reservation() == truth.reservation
-    }
+/// All culprits of a case, by number.
+#[must_use]
+pub fn everybody(case: &Case) -> Vec<usize> {
+    (0..case.culprits.len()).collect()
 }
 
 /// Reads the verdict off a record.
-#[must_use]
-pub fn judge(record: &RunRecord, staged: &Staged, rules: Rules) -> Verdict {
+fn judge(record: &RunRecord, cast: Cast, rules: Rules) -> Verdict {
     let findings = attribute(
         &record.events,
         &Question {
-            victim: staged.victim,
-            declared: &staged.declared,
+            victim: cast.victim,
+            declared: &cast.declared,
             rules,
         },
     );
     let (mut culprits, mut others, mut victim) = (Vec::new(), Vec::new(), false);
     for named in &findings.named {
         let number = named.who.activity().and_then(|id| {
-            let mut all = staged.culprits.iter();
+            let mut all = cast.culprits.iter();
             all.position(|ids| ids.contains(&id))
         });
         match (named.who, number) {
             (Holder::Victim, _) => victim = true,
             (_, Some(number)) if !culprits.contains(&number) => culprits.push(number),
             (_, Some(_)) => {}
-            (who, None) => others.push(name(who, &staged.names)),
+            (who, None) => others.push(name(who, &cast.names)),
         }
     }
     culprits.sort_unstable();
@@ -291,6 +266,7 @@ pub fn judge(record: &RunRecord, staged: &Staged, rules: Rules) -> Verdict {
         too_little: count(|fault| matches!(fault, Fault::Reservation { .. })),
         unexplained: count(|fault| matches!(fault, Fault::Rank | Fault::Overload)),
         findings,
+        names: cast.names,
     }
 }
 
@@ -306,66 +282,66 @@ pub fn name(who: Holder, names: &[String]) -> String {
     }
 }
 
-fn run(case: &Case, with: &[usize], length: Span) -> Result<(Verdict, usize), HostError> {
-    let staged = stage(case, with);
-    let Staged {
-        program,
-        victim,
-        declared,
-        culprits,
-        names,
-    } = staged;
-    let record = Twin::new(Profile::WIN2000_PII450).admit_and_run(program, length)?;
-    let staged = Staged {
-        program: Program::new(1),
-        victim,
-        declared,
-        culprits,
-        names,
-    };
-    let verdict = judge(&record, &staged, Rules::PC99);
-    Ok((verdict, record.events.len()))
+/// Runs the case with these of its culprits, and reads the verdict off its trace.
+///
+/// # Errors
+///
+/// Those of the host.
+pub fn run(
+    host: &mut Runner<'_>,
+    case: &Case,
+    with: &[usize],
+    rules: Rules,
+    length: Span,
+) -> Result<Verdict, HostError> {
+    let (program, cast) = stage(case, with);
+    let record = host.run(program, length)?;
+    Ok(judge(&record, cast, rules))
 }
 
 /// Runs the case with all its culprits, judges its trace, and finds the truth by running it without each set of them.
 ///
 /// # Errors
 ///
-/// Those of the twin: none, for a case that was drawn.
-pub fn trial(case: &Case, length: Span) -> Result<Trial, HostError> {
-    let everybody: Vec<usize> = (0..case.culprits.len()).collect();
-    let (verdict, events) = run(case, &everybody, length)?;
-    let sets = 1_usize << everybody.len();
-    let mut late = vec![verdict.findings.late.len(); sets];
-    for (set, late) in late.iter_mut().enumerate().take(sets - 1) {
-        let with: Vec<usize> = everybody
-            .iter()
-            .copied()
-            .filter(|number| set >> number & 1 == 1)
-            .collect();
-        *late = run(case, &with, length)?.0.findings.late.len();
-    }
-    let innocent = Case {
-        overrun: None,
-        ..case.clone()
+/// Those of the host.
+pub fn truth(
+    host: &mut Runner<'_>,
+    case: &Case,
+    length: Span,
+) -> Result<(Verdict, Truth), HostError> {
+    let everybody = everybody(case);
+    let mut late_with = |case: &Case, with: &[usize]| {
+        let verdict = run(host, case, with, Rules::PC99, length)?;
+        Ok::<_, HostError>((verdict.findings.late.len(), verdict))
     };
+    let (late_with_all, verdict) = late_with(case, &everybody)?;
+    let sets = 1_usize << everybody.len();
+    let mut late = vec![late_with_all; sets];
+    for (set, late) in late.iter_mut().enumerate().take(sets - 1) {
+        let with = everybody.iter().copied();
+        let with: Vec<usize> = with.filter(|number| set >> number & 1 == 1).collect();
+        *late = late_with(case, &with)?.0;
+    }
     let late_without = match case.overrun {
-        Some(_) => run(&innocent, &[], length)?.0.findings.late.len(),
+        Some(_) => {
+            let overrun = None;
+            let innocent = Case {
+                overrun,
+                ..case.clone()
+            };
+            late_with(&innocent, &[])?.0
+        }
         None => late[0],
     };
     let makes_a_difference = |number: &usize| {
         let bit = 1 << number;
         (0..sets).any(|set| set & bit == 0 && late[set | bit] > late[set])
     };
-    Ok(Trial {
-        truth: Truth {
-            late_without,
-            culprits: everybody.into_iter().filter(makes_a_difference).collect(),
-            victim: case.overrun.is_some() && late[0] > late_without,
-            reservation: late_without > 0,
-        },
-        case: case.clone(),
-        verdict,
-        events,
-    })
+    let truth = Truth {
+        late_without,
+        culprits: everybody.into_iter().filter(makes_a_difference).collect(),
+        victim: case.overrun.is_some() && late[0] > late_without,
+        reservation: late_without > 0,
+    };
+    Ok((verdict, truth))
 }

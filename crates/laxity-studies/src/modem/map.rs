@@ -12,10 +12,10 @@ use super::quoted_tables;
 use super::transfers::{Attempt, Place, Transfer, make_all, simulated, statistics};
 use super::verdicts::Class;
 use laxity_lab::bench::Request;
-use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::{
+use laxity_lab::report::{
     Axis, Cell, Chart, Check, Compared, Figure, Mark, Origin, Series, Table, Unit, Value, Verdict,
 };
+use laxity_lab::runner::{Progress, RunError};
 
 /// The average time from interrupt to interrupt (§6.2.3).
 const PERIOD: Span = Span::from_micros(12_500);

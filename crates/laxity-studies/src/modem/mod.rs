@@ -13,57 +13,26 @@ mod sensitivity;
 pub mod transfers;
 mod verdicts;
 
-use laxity_lab::bench::{Request, Study};
+use std::sync::LazyLock;
+
+use laxity_lab::bench::{Experiment, Holes, Request, Text};
+use laxity_lab::report::{Check, Compared, Figure, Report, Verdict};
 use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::{Check, Compared, Figure, Sheet, Verdict};
+
+static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../../data/modem.toml")));
 
 /// The experiment.
-pub const STUDY: Study = Study {
-    name: "modem",
-    summary: "the soft-modem study: every figure and table of it, in the twin and on this machine",
-    figures: &KEYS,
-    run,
-};
+pub struct Modem;
 
-const KEYS: [(&str, &str); 22] = [
-    (
-        "figure-1",
-        "the interrupt rate by phase, with its outliers (INT)",
-    ),
-    ("figure-2", "elapsed times in the interrupt handler (INT)"),
-    ("figure-3", "the processor's share in every 12.5 ms (INT)"),
-    (
-        "figure-4",
-        "elapsed times in the handler and in the deferred call (DPC)",
-    ),
-    ("figure-5", "samples pending (INT)"),
-    ("figure-6", "samples pending (THR 24)"),
-    (
-        "figure-7",
-        "samples pending, and a call that never gets through (THR 8)",
-    ),
-    ("figure-8", "elapsed times in the thread (THR 24)"),
-    ("figure-9", "elapsed times in the thread (THR 8)"),
-    ("figure-10", "gaps of a 1 ms callback, no modem"),
-    ("figure-11", "gaps of a 1 ms callback (INT)"),
-    ("figure-12", "gaps of a 1 ms callback (DPC)"),
-    ("figure-13", "gaps of a 1 ms callback (THR 24)"),
-    ("figure-14", "samples pending (RES 2/8)"),
-    ("figure-15", "elapsed times in the thread (RES 2/8)"),
-    ("figure-16", "gaps of a 1 ms callback (RES 2/8)"),
-    (
-        "figure-17",
-        "which reservations suffice, and the model's two lines",
-    ),
-    ("table-1", "transfers through a network"),
-    ("table-2", "transfers from the dedicated server"),
-    ("table-3", "transfers confined to their reservations"),
-    (
-        "stress",
-        "a spinner and a search of the whole disk (section 6.1)",
-    ),
-    ("constants", "what was put into the twin or chosen, and why"),
-];
+impl Experiment for Modem {
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
+        run(request, progress)
+    }
+}
 
 /// A part that is made by itself, and what is claimed of it.
 #[derive(Clone, PartialEq, Debug)]
@@ -85,7 +54,7 @@ const PARTS: [(&str, Part); 5] = [
     ("constants", constants),
 ];
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
+fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
     let mut drawn = figures::figures(request, progress)?;
     for (key, part) in PARTS {
         if request.wants(key) {
@@ -95,8 +64,8 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
         }
     }
     progress.end();
-    let ordered = KEYS.iter().filter_map(|(key, _)| drawn.figures.remove(key));
-    let figures: Vec<Figure> = ordered.collect();
+    let keys = TEXT.figures.iter().map(|figure| figure.key.as_str());
+    let figures: Vec<Figure> = keys.filter_map(|key| drawn.figures.remove(key)).collect();
     let mut circumstances = vec![
         (
             "twin",
@@ -105,9 +74,9 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
         ("seed", request.seed.to_string()),
     ];
     circumstances.extend(drawn.circumstances);
-    Ok(Sheet {
-        experiment: STUDY.name,
-        title: "Predictability requirements of a soft modem: the study, redrawn".into(),
+    Ok(Report {
+        experiment: &TEXT.name,
+        title: TEXT.title.clone(),
         summary: summary(&figures),
         circumstances,
         figures,
@@ -118,15 +87,8 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
 /// The register of constants as a part of the report.
 fn constants(_: &Request, _: &mut dyn Progress) -> Result<Made, RunError> {
     let figure = Figure {
-        key: "constants".into(),
-        title: "What was put into the twin or chosen".into(),
-        about: "Every constant of the twin of the study's host, device, line and servers: its \
-             value, whether it was quoted, assumed or chosen, and why."
-            .into(),
-        charts: Vec::new(),
-        compared: Vec::new(),
         tables: vec![calibration::table()],
-        remarks: Vec::new(),
+        ..TEXT.blank("constants")
     };
     Ok(Made {
         figure,
@@ -141,19 +103,12 @@ fn summary(figures: &[Figure]) -> Vec<String> {
     let agree = how_many(|verdict| matches!(verdict, Verdict::Agrees(_)));
     let consistent = how_many(|verdict| matches!(verdict, Verdict::Consistent(_)));
     let disagree: Vec<String> = rows().filter_map(disagreement).collect();
-    let mut summary = vec![
-        "Jones and Saroiu moved a soft modem's signal processing from its interrupt handler to \
-             a deferred call, a thread, and a thread with a CPU \
-         reservation, and measured what each does to the modem and to everybody else. Here is \
-              what the twin of their host makes of it."
-            .to_string(),
-        format!(
-            "Of the study's statements, {agree} come out of the twin, by the criterion beside each; \
-                 {consistent} more were put in or chosen, and only show that the \
-             parts fit; {} do not agree.",
-            disagree.len()
-        ),
+    let counts: Holes<'_> = &[
+        ("agree", &agree),
+        ("consistent", &consistent),
+        ("disagree", &disagree.len()),
     ];
+    let mut summary = vec![TEXT.say("question", &[]), TEXT.say("counted", counts)];
     summary.extend(disagree);
     summary
 }

@@ -4,7 +4,7 @@ use laxity_devices::modem::FarProfile;
 use laxity_model::{Outside, Priority, Span};
 
 use super::transfers::Place;
-use laxity_lab::sheet::{Attempts, Times};
+use laxity_lab::report::{Attempts, Times};
 
 /// Attempts that the study made for each row.
 pub(super) const ATTEMPTS: u32 = 10;

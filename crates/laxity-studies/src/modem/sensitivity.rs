@@ -7,8 +7,8 @@ use laxity_sim::Profile;
 use super::quoted_tables::{self, Row};
 use super::transfers::{Attempt, CARD_FAST_PPB, Place, Transfer, make_all, simulated, statistics};
 use laxity_lab::bench::Request;
+use laxity_lab::report::{Cell, Origin, Table, Value};
 use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::{Cell, Origin, Table, Value};
 
 /// A quarter of the study's file shows the class of a row.
 const BYTES: u64 = 50_000;

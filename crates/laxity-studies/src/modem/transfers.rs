@@ -1,24 +1,22 @@
 //! File transfers in the twin, with real samples: tables 1 to 3.
 
-use std::sync::Mutex;
-
 use laxity_devices::link::endpoint;
 use laxity_devices::modem::{
     Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Outcome, Timing,
 };
 use laxity_devices::pump::LineConfig;
+use laxity_model::base::random::scrambled;
 use laxity_model::{
     Enforcer, Host, Outside, Placement, Priority, ProcessorId, Program, Reservation,
     ReservationRequest, Service, Span,
 };
 use laxity_sim::{Profile, Recording, Twin};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::quoted_tables::{self, ATTEMPTS, QuotedTable};
 use super::{Made, sensitivity, verdicts};
-use laxity_lab::bench::Request;
+use laxity_lab::bench::{Request, pool};
+use laxity_lab::report::{Attempts, Cell, Figure, Origin, Table, Times, Value};
 use laxity_lab::runner::{Progress, RunError, tasks::Spinner};
-use laxity_lab::sheet::{Attempts, Cell, Figure, Origin, Table, Times, Value};
 
 /// The clock that drives the study's scheduler interrupts 1024 times a second (§6.3.1). We read its "milliseconds" as ticks of that clock: its
 /// reservations are multiples of a millisecond "since they are driven off the periodic Windows 2000 clock" (§5.4).
@@ -152,7 +150,7 @@ impl Transfer {
             hypothesis: Hypothesis::STUDY,
             far: self.far,
             clock: CardClock {
-                begins_after: Span::from_nanos(scatter(self.seed) % 1_000_000_000),
+                begins_after: Span::from_nanos(scrambled(self.seed) % 1_000_000_000),
                 fast_ppb: self.fast_ppb,
             },
             linger: Span::ZERO,
@@ -190,40 +188,14 @@ impl Transfer {
     }
 }
 
-/// A well-mixed number from a seed (the finalizer of SplitMix64).
-pub(super) fn scatter(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ z >> 31
-}
-
 /// Makes all of them, on as many threads as asked for. The order of the results is that of the transfers, whatever the threads.
 pub(super) fn make_all(
     transfers: &[Transfer],
     request: &Request,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Attempt>, RunError> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(request.threads)
-        .build();
-    let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
-    progress.begin(transfers.len());
-    let progress = Mutex::new(progress);
-    let made: Vec<Result<Attempt, RunError>> = pool.install(|| {
-        let one = |transfer: &Transfer| {
-            let made = transfer.make();
-            if let Ok(mut progress) = progress.lock() {
-                progress.run(&transfer.place.name(), 0);
-            }
-            made
-        };
-        transfers.par_iter().map(one).collect()
-    });
-    if let Ok(progress) = progress.into_inner() {
-        progress.end();
-    }
-    made.into_iter().collect()
+    let name = |transfer: &Transfer| transfer.place.name();
+    pool::map(transfers, request.threads, name, Transfer::make, progress)
 }
 
 /// Table 1, redone.

@@ -5,7 +5,7 @@ use laxity_model::Span;
 use super::calibration::took_part;
 use super::quoted_tables::{self, QuotedTable, Row};
 use super::transfers::{Attempt, Place, statistics};
-use laxity_lab::sheet::{Attempts, Cell, Check, Compared, Origin, Value, Verdict};
+use laxity_lab::report::{Attempts, Cell, Check, Compared, Origin, Value, Verdict};
 
 /// How a row came out, in the study's three classes (§6.6, figure 17). What is full speed is our criterion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

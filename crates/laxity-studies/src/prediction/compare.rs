@@ -4,7 +4,7 @@ use laxity_model::Span;
 use laxity_model::base::histogram::Histogram;
 
 use super::seen::Account;
-use laxity_lab::sheet::{Cell, Compared, Origin, Value, Verdict};
+use laxity_lab::report::{Cell, Compared, Origin, Value, Verdict};
 
 /// A median agrees within so many thousandths.
 const MEDIAN: u64 = 100;

@@ -9,44 +9,39 @@ mod compare;
 mod recharge;
 mod seen;
 
+use std::sync::LazyLock;
+
 use laxity_linux::LiveConfig;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{Host, ProcessorId, Span};
 use laxity_sim::Twin;
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use compare::{Kind, Outcome, PutIn, Row, rows};
-use laxity_lab::bench::{Request, Study};
+use laxity_lab::bench::{Experiment, Request, Text, pool};
+use laxity_lab::report::{Check, Figure, Report};
 use laxity_lab::runner::compose::{RunSpec, compose};
 use laxity_lab::runner::live;
 use laxity_lab::runner::schedule::{PlannedRun, schedule};
-use laxity_lab::runner::{Progress, RunError};
+use laxity_lab::runner::{Progress, RunError, Silent};
 use laxity_lab::scenario::{Length, Resolved, ResolvedDevice, ResolvedVariant, Start, parse};
-use laxity_lab::sheet::{Check, Figure, Sheet};
 use seen::Account;
 
+static TEXT: LazyLock<Text> =
+    LazyLock::new(|| Text::parse(include_str!("../../data/prediction.toml")));
+
 /// The experiment.
-pub const STUDY: Study = Study {
-    name: "prediction",
-    summary: "what a twin of this machine predicts, beside what this machine does",
-    figures: &[
-        ("idle", "the 1 ms callback alone on an idle processor"),
-        ("none", "the callback beside 12 spinners"),
-        ("interrupt", "with the modem in the interrupt handler"),
-        ("deferred", "with the modem in a deferred call"),
-        ("thread-24", "with the modem in a real-time thread"),
-        (
-            "slots",
-            "with the modem reserved 2 ms of every 8, by time slots",
-        ),
-        (
-            "deadline",
-            "with the modem reserved 2 ms of every 8, by SCHED_DEADLINE",
-        ),
-    ],
-    run,
-};
+pub struct Prediction;
+
+impl Experiment for Prediction {
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
+        run(request, progress)
+    }
+}
 
 /// The programs, as a scenario.
 const PROGRAMS: &str = include_str!("programs.toml");
@@ -57,7 +52,7 @@ const CALIBRATION: &str = "calibration";
 /// What a call takes where nothing was measured: the share that the scenario asks for, of a block of 12.5 ms.
 const ASSUMED_CALL: Span = Span::from_nanos(1_837_500);
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError> {
+fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
     let Some(machine) = &request.machine else {
         return Err(RunError::CannotRun(unknown(request.live).into()));
     };
@@ -81,7 +76,7 @@ fn run(request: &Request, progress: &mut dyn Progress) -> Result<Sheet, RunError
     };
     let asked = |variant: &ResolvedVariant| variant.name != CALIBRATION;
     let predicted = predict(&resolved, asked, here, request.threads)?;
-    Ok(sheet(
+    Ok(report(
         request,
         &resolved,
         &predicted,
@@ -187,14 +182,11 @@ fn predict(
     threads: usize,
 ) -> Result<Vec<Account>, RunError> {
     let planned = schedule(resolved, asked, true);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
+    let name = |planned: &PlannedRun| resolved.variants[planned.variant].name.clone();
     let one = |planned: &PlannedRun| predict_one(resolved, here, *planned);
-    let made: Vec<Result<(usize, Account), RunError>> =
-        pool.install(|| planned.par_iter().map(one).collect());
+    let made = pool::map(&planned, threads, name, one, &mut Silent)?;
     let mut accounts = vec![Account::default(); resolved.variants.len()];
-    for made in made {
-        let (variant, account) = made?;
+    for (variant, account) in made {
         accounts[variant].merge(&account);
     }
     Ok(accounts)
@@ -231,13 +223,13 @@ fn predict_one(
     Ok((planned.variant, account))
 }
 
-fn sheet(
+fn report(
     request: &Request,
     resolved: &Resolved,
     predicted: &[Account],
     measured: Option<&[Account]>,
     (here, charged): (Here<'_>, bool),
-) -> Sheet {
+) -> Report {
     let mut figures = Vec::new();
     let mut judged: Vec<(Kind, Outcome)> = Vec::new();
     for (index, variant) in resolved.variants.iter().enumerate() {
@@ -262,8 +254,8 @@ fn sheet(
     } else {
         format!("{}, assumed", here.calls.median())
     };
-    Sheet {
-        experiment: STUDY.name,
+    Report {
+        experiment: &TEXT.name,
         title: "A twin of this machine, and this machine".into(),
         summary: summary(&judged, measured.is_some()),
         circumstances: vec![

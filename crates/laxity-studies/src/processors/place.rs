@@ -1,13 +1,14 @@
 //! Which processor each device gets, and why.
 
+use std::fmt;
 use std::num::NonZeroU16;
 
 use laxity_model::analysis::multiprocessor::{Fit, Misfit, Order, Partitioning, partition};
 use laxity_model::analysis::{Doubt, Overflow, Task, Verdict};
 use laxity_model::{ProcessorId, Reservation};
 
-use crate::devices::demand::Ground;
-use crate::devices::kind::Kind;
+use crate::sets::demand::Ground;
+use crate::sets::kind::Kind;
 
 /// All kinds of one card.
 const KINDS: [Kind; 5] = [
@@ -38,6 +39,26 @@ pub enum Placing {
     Found(Vec<Placed>),
     /// This device fits on no processor; how the others were placed when that was seen.
     NoRoom(Kind, Vec<Option<u16>>),
+}
+
+impl Default for Placing {
+    fn default() -> Self {
+        Self::Found(Vec::new())
+    }
+}
+
+impl fmt::Display for Placing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Found(placed) => {
+                let each = placed
+                    .iter()
+                    .map(|placed| format!("{} on {}", placed.kind.name(), placed.processor));
+                f.write_str(&each.collect::<Vec<_>>().join(", "))
+            }
+            Self::NoRoom(kind, _) => write!(f, "no room for the {}", kind.name()),
+        }
+    }
 }
 
 /// Distributes devices over processors, a device fitting where the analysis names reservations for all that are there, with a slot

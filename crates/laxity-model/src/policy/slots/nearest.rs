@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::plan::{PlanCosts, check};
 use super::refusal::{Change, Nearest, Refusal};
-use crate::program::Shortage;
+use crate::request::Shortage;
 use crate::{Reservation, Service, Span};
 
 /// The longest period that is proposed, as a multiple of the one asked for.

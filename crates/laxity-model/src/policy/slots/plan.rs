@@ -6,7 +6,7 @@ use super::place::{Obstacle, place};
 use super::refusal::Refusal;
 use super::search::{Found, Search};
 use super::{SlotTable, nearest};
-use crate::program::Shortage;
+use crate::request::Shortage;
 use crate::{Reservation, Service, Span};
 
 /// The most slots a table may have.

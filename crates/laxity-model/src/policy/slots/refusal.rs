@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::Reservation;
-use crate::program::Shortage;
+use crate::request::Shortage;
 
 /// Which single change makes the set fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@ use super::parts::{
 use super::quoted;
 use super::readings::Readings;
 use super::scene::{Driver, Scene};
-use laxity_lab::sheet::{Cell, Chart, Compared, Figure, Origin, Table, Value, Verdict};
+use laxity_lab::report::{Cell, Chart, Compared, Figure, Origin, Table, Value, Verdict};
 
 pub(super) const ABSENT: Scene = Scene::callback(Driver::Absent);
 pub(super) const INTERRUPT: Scene = Scene::callback(Driver::Interrupt);

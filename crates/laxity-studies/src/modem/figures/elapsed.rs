@@ -9,7 +9,7 @@ use super::parts::{
 use super::quoted;
 use super::readings::{Readings, Timed};
 use super::{Evidence, INT, RES, THR_8, THR_24};
-use laxity_lab::sheet::{Chart, Figure, Origin, Unit, Verdict};
+use laxity_lab::report::{Chart, Figure, Origin, Unit, Verdict};
 
 fn chart(caption: &str, run: &Readings) -> Chart {
     let y = axis("elapsed in a run of the thread", Unit::Nanoseconds);

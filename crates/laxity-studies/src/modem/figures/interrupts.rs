@@ -10,7 +10,7 @@ use super::parts::{
 use super::quoted;
 use super::readings::{Readings, Timed};
 use super::{DPC, Evidence, INT};
-use laxity_lab::sheet::{Axis, Chart, Compared, Figure, Origin, Unit, Verdict};
+use laxity_lab::report::{Axis, Chart, Compared, Figure, Origin, Unit, Verdict};
 
 /// An interval this close to one of the card's is no outlier: far more than a handler is ever held up in the twin.
 const TOLERANCE: Span = Span::from_micros(500);

@@ -19,9 +19,10 @@ mod twin;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::TEXT;
 use laxity_lab::bench::Request;
+use laxity_lab::report::{Check, Figure};
 use laxity_lab::runner::{Progress, RunError};
-use laxity_lab::sheet::{Check, Figure};
 use readings::Readings;
 use scene::{Driver, Scene};
 
@@ -56,7 +57,6 @@ impl Evidence {
 /// A figure: how it is called, which runs it needs, and how it is drawn from them.
 struct Plan {
     key: &'static str,
-    title: &'static str,
     scenes: &'static [Scene],
     draw: fn(&Evidence, Figure) -> Figure,
 }
@@ -68,109 +68,49 @@ const THR_8: Scene = Scene::dial_up(Driver::Thread8);
 const RES: Scene = Scene::dial_up(Driver::Reserved);
 
 const PLANS: [Plan; 17] = [
-    Plan {
-        key: "figure-1",
-        title: "Figure 1: rate of modem interrupts (INT)",
-        scenes: &[INT],
-        draw: interrupts::rate,
-    },
-    Plan {
-        key: "figure-2",
-        title: "Figure 2: elapsed times in the interrupt handler (INT)",
-        scenes: &[INT],
-        draw: interrupts::handler,
-    },
-    Plan {
-        key: "figure-3",
-        title: "Figure 3: processor utilization (INT)",
-        scenes: &[INT],
-        draw: interrupts::utilization,
-    },
-    Plan {
-        key: "figure-4",
-        title: "Figure 4: elapsed times in the interrupt handler and in the queued DPC (DPC)",
-        scenes: &[INT, DPC],
-        draw: interrupts::handler_and_deferred,
-    },
-    Plan {
-        key: "figure-5",
-        title: "Figure 5: samples pending with a normal-priority spinner (INT)",
-        scenes: &[INT, DPC],
-        draw: pending::interrupt,
-    },
-    Plan {
-        key: "figure-6",
-        title: "Figure 6: samples pending with a normal-priority spinner (THR 24)",
-        scenes: &[INT, THR_24],
-        draw: pending::thread_24,
-    },
-    Plan {
-        key: "figure-7",
-        title: "Figure 7: samples pending with a normal-priority spinner (THR 8)",
-        scenes: &[THR_8],
-        draw: pending::thread_8,
-    },
-    Plan {
-        key: "figure-8",
-        title: "Figure 8: elapsed times in a run of the thread (THR 24)",
-        scenes: &[INT, THR_24],
-        draw: elapsed::thread_24,
-    },
-    Plan {
-        key: "figure-9",
-        title: "Figure 9: elapsed times in a run of the thread (THR 8)",
-        scenes: &[THR_8],
-        draw: elapsed::thread_8,
-    },
-    Plan {
-        key: "figure-10",
-        title: "Figure 10: latency of a 1 ms callback without the modem",
-        scenes: &[callbacks::ABSENT],
-        draw: callbacks::absent,
-    },
-    Plan {
-        key: "figure-11",
-        title: "Figure 11: latency of a 1 ms callback beside the vendor's driver (INT)",
-        scenes: &[callbacks::ABSENT, callbacks::INTERRUPT],
-        draw: callbacks::interrupt,
-    },
-    Plan {
-        key: "figure-12",
-        title: "Figure 12: latency of a 1 ms callback beside the DPC version",
-        scenes: &[callbacks::ABSENT, callbacks::DEFERRED],
-        draw: callbacks::deferred,
-    },
-    Plan {
-        key: "figure-13",
-        title: "Figure 13: latency of a 1 ms callback beside the THR version (THR 24)",
-        scenes: &[callbacks::ABSENT, callbacks::THREAD],
-        draw: callbacks::thread,
-    },
-    Plan {
-        key: "figure-14",
-        title: "Figure 14: samples pending with a normal-priority spinner (RES 2/8)",
-        scenes: &[INT, RES],
-        draw: pending::reserved,
-    },
-    Plan {
-        key: "figure-15",
-        title: "Figure 15: elapsed times in a run of the thread (RES 2/8)",
-        scenes: &[RES],
-        draw: elapsed::reserved,
-    },
-    Plan {
-        key: "figure-16",
-        title: "Figure 16: latency of a 1 ms callback beside the RES version (RES 2/8)",
-        scenes: &[callbacks::ABSENT, callbacks::THREAD, callbacks::RESERVED],
-        draw: callbacks::reserved,
-    },
-    Plan {
-        key: "stress",
-        title: "Section 6.1: the stress run, a spinner and a search of the whole disk",
-        scenes: &stress::SCENES,
-        draw: stress::draw,
-    },
+    plan("figure-1", &[INT], interrupts::rate),
+    plan("figure-2", &[INT], interrupts::handler),
+    plan("figure-3", &[INT], interrupts::utilization),
+    plan("figure-4", &[INT, DPC], interrupts::handler_and_deferred),
+    plan("figure-5", &[INT, DPC], pending::interrupt),
+    plan("figure-6", &[INT, THR_24], pending::thread_24),
+    plan("figure-7", &[THR_8], pending::thread_8),
+    plan("figure-8", &[INT, THR_24], elapsed::thread_24),
+    plan("figure-9", &[THR_8], elapsed::thread_8),
+    plan("figure-10", &[callbacks::ABSENT], callbacks::absent),
+    plan(
+        "figure-11",
+        &[callbacks::ABSENT, callbacks::INTERRUPT],
+        callbacks::interrupt,
+    ),
+    plan(
+        "figure-12",
+        &[callbacks::ABSENT, callbacks::DEFERRED],
+        callbacks::deferred,
+    ),
+    plan(
+        "figure-13",
+        &[callbacks::ABSENT, callbacks::THREAD],
+        callbacks::thread,
+    ),
+    plan("figure-14", &[INT, RES], pending::reserved),
+    plan("figure-15", &[RES], elapsed::reserved),
+    plan(
+        "figure-16",
+        &[callbacks::ABSENT, callbacks::THREAD, callbacks::RESERVED],
+        callbacks::reserved,
+    ),
+    plan("stress", &stress::SCENES, stress::draw),
 ];
+
+/// A figure from what it needs.
+const fn plan(
+    key: &'static str,
+    scenes: &'static [Scene],
+    draw: fn(&Evidence, Figure) -> Figure,
+) -> Plan {
+    Plan { key, scenes, draw }
+}
 
 /// What came of the figures.
 pub(super) struct Drawn {
@@ -198,18 +138,7 @@ pub(super) fn figures(request: &Request, progress: &mut dyn Progress) -> Result<
         evidence.live = made.readings;
         circumstances = made.circumstances;
     }
-    let draw = |plan: &Plan| {
-        let empty = Figure {
-            key: plan.key.into(),
-            title: plan.title.into(),
-            about: String::new(),
-            charts: Vec::new(),
-            compared: Vec::new(),
-            tables: Vec::new(),
-            remarks: Vec::new(),
-        };
-        (plan.key, (plan.draw)(&evidence, empty))
-    };
+    let draw = |plan: &Plan| (plan.key, (plan.draw)(&evidence, TEXT.blank(plan.key)));
     Ok(Drawn {
         figures: wanted().map(draw).collect(),
         checks: checks(&evidence),

@@ -6,7 +6,7 @@ use laxity_model::Span;
 
 use super::quoted;
 use super::readings::{Call, Timed};
-use laxity_lab::sheet::{Axis, Cell, Chart, Compared, Mark, Origin, Series, Unit, Value, Verdict};
+use laxity_lab::report::{Axis, Cell, Chart, Compared, Mark, Origin, Series, Unit, Value, Verdict};
 
 /// Width of a histogram's buckets, as the axis has it.
 const BUCKET_NS: i64 = quoted::BUCKET.as_nanos() as i64;

@@ -6,7 +6,7 @@ use super::parts::{axis, compared, count, judge, over_time, pending, text};
 use super::quoted;
 use super::readings::{Call, Readings};
 use super::{DPC, Evidence, INT, RES, THR_8, THR_24};
-use laxity_lab::sheet::{Chart, Compared, Figure, Origin, Unit, Verdict};
+use laxity_lab::report::{Chart, Compared, Figure, Origin, Unit, Verdict};
 
 /// Samples in each of the card's rings (§4).
 const RING_SAMPLES: u64 = 512;

@@ -7,7 +7,7 @@ use super::pending::most;
 use super::readings::Readings;
 use super::scene::{Driver, Scene};
 use super::{Evidence, INT, RES, THR_24};
-use laxity_lab::sheet::{Cell, Compared, Figure, Origin, Table, Value};
+use laxity_lab::report::{Cell, Compared, Figure, Origin, Table, Value};
 
 /// The placements that are put under stress, each with its run beside the spinner alone.
 const PAIRS: [(Scene, Scene); 3] = [

@@ -1,17 +1,15 @@
 //! The runs of the figures in the twin of the study's host.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use laxity_model::{Host, Reservation, Service, Span};
 use laxity_sim::{Profile, Twin};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::disk;
 use super::readings::Readings;
 use super::scene::{Beside, Driver, Scene, length};
 use crate::modem::transfers::TICK_HZ;
-use laxity_lab::bench::Request;
+use laxity_lab::bench::{Request, pool};
 use laxity_lab::runner::compose::{Composed, RunSpec, compose};
 use laxity_lab::runner::{Progress, RunError};
 use laxity_lab::scenario::{Phases, Placing, ResolvedDevice, Start};
@@ -34,28 +32,17 @@ pub(super) fn run(
     request: &Request,
     progress: &mut dyn Progress,
 ) -> Result<BTreeMap<Scene, Vec<Readings>>, RunError> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(request.threads)
-        .build();
-    let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
     let calls = |&scene: &Scene| {
         let again = scene.beside == Beside::Callback && scene.driver != Driver::Absent;
         (0..if again { CALLS } else { 1 }).map(move |call| (scene, call))
     };
     let planned: Vec<(Scene, u32)> = scenes.iter().flat_map(calls).collect();
-    progress.begin(planned.len());
-    let progress = Mutex::new(progress);
-    let one = |&(scene, call): &(Scene, u32)| {
-        let made = run_one(scene, request.seed, call);
-        if let Ok(mut progress) = progress.lock() {
-            progress.run(&format!("twin: {}", scene.name()), call);
-        }
-        made
-    };
-    let made: Vec<_> = pool.install(|| planned.par_iter().map(one).collect());
+    let name = |(scene, _): &(Scene, u32)| format!("twin: {}", scene.name());
+    let one = |(scene, call): &(Scene, u32)| run_one(*scene, request.seed, *call);
+    let made = pool::map(&planned, request.threads, name, one, progress)?;
     let mut readings = BTreeMap::<Scene, Vec<Readings>>::new();
     for ((scene, _), made) in planned.into_iter().zip(made) {
-        readings.entry(scene).or_default().push(made?);
+        readings.entry(scene).or_default().push(made);
     }
     Ok(readings)
 }

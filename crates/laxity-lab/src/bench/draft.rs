@@ -1,0 +1,94 @@
+//! A report in the making.
+
+use std::collections::BTreeMap;
+
+use super::text::Holes;
+use super::{Request, Text};
+use crate::report::{Check, Figure, Report, Row};
+
+/// What a study has to say so far, in the words of its [`Text`].
+pub struct Draft<'a> {
+    /// Its words.
+    pub text: &'static Text,
+    request: &'a Request,
+    report: Report,
+    figures: BTreeMap<String, Figure>,
+}
+
+impl<'a> Draft<'a> {
+    /// The question, the circumstances, and nothing drawn yet.
+    pub(super) fn new(
+        text: &'static Text,
+        request: &'a Request,
+        measured_on: Option<String>,
+    ) -> Self {
+        let circumstances = text.circumstances.iter();
+        let mut circumstances: Vec<(&'static str, String)> = circumstances
+            .map(|(name, value)| (name.as_str(), value.clone()))
+            .collect();
+        let seed = circumstances.iter().position(|(name, _)| *name == "twin");
+        let seed = seed.map_or(0, |twin| twin + 1);
+        circumstances.insert(seed, ("seed", request.seed.to_string()));
+        circumstances.extend(measured_on.map(|host| ("measured on", host)));
+        Self {
+            text,
+            request,
+            report: Report {
+                experiment: &text.name,
+                title: text.title.clone(),
+                summary: text.question.clone(),
+                circumstances,
+                ..Report::default()
+            },
+            figures: BTreeMap::new(),
+        }
+    }
+
+    /// The figure of this key, to be drawn into; `None` if it is not asked for.
+    ///
+    /// # Panics
+    ///
+    /// If the study has no such figure.
+    pub fn figure(&mut self, key: &str) -> Option<&mut Figure> {
+        if !self.request.wants(key) {
+            return None;
+        }
+        let figure = self.figures.entry(key.into());
+        Some(figure.or_insert_with(|| self.text.blank(key)))
+    }
+
+    /// Adds a table to a figure, if that is asked for and there are rows.
+    pub fn table(&mut self, figure: &str, key: &str, holes: Holes<'_>, rows: Vec<Row>) {
+        let table = self.text.table(key, holes, rows);
+        if let Some(figure) = self.figure(figure).filter(|_| !table.rows.is_empty()) {
+            figure.tables.push(table);
+        }
+    }
+
+    /// Adds a sentence to the summary.
+    pub fn say(&mut self, key: &str, holes: Holes<'_>) {
+        self.report.summary.push(self.text.say(key, holes));
+    }
+
+    /// Adds a circumstance, after those of all runs.
+    pub fn circumstance(&mut self, name: &'static str, value: impl Into<String>) {
+        let last = self.report.circumstances.last();
+        let at = usize::from(last.is_some_and(|(name, _)| *name == "measured on"));
+        let at = self.report.circumstances.len() - at;
+        self.report.circumstances.insert(at, (name, value.into()));
+    }
+
+    /// Claims something, with what was seen.
+    pub fn claim(&mut self, key: &str, held: bool, holes: Holes<'_>) {
+        let (claim, seen) = self.text.claim(key, holes);
+        self.report.checks.push(Check { claim, held, seen });
+    }
+
+    /// The report: its figures in the order of the study's words, without those that nothing was drawn into.
+    pub(super) fn finish(mut self) -> Report {
+        let keys = self.text.figures.iter().map(|figure| &figure.key);
+        let drawn = keys.filter_map(|key| self.figures.remove(key));
+        self.report.figures = drawn.filter(|figure| !figure.is_empty()).collect();
+        self.report
+    }
+}

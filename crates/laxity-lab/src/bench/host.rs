@@ -1,0 +1,119 @@
+//! The hosts of a study: a twin, or this machine with a witness.
+
+use laxity_linux::os::signals::Watch;
+use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::enforce::Witness;
+use laxity_model::{Host, HostError, Instant, ProcessorId, Program, RunRecord, Span};
+use laxity_sim::Twin;
+
+use crate::runner::RunError;
+
+/// The host that a case runs on.
+pub struct Runner<'a>(Kind<'a>);
+
+enum Kind<'a> {
+    Twin(&'a mut Twin),
+    Live(&'a mut LiveHost),
+}
+
+impl<'a> Runner<'a> {
+    /// A twin.
+    #[must_use]
+    pub const fn twin(twin: &'a mut Twin) -> Self {
+        Self(Kind::Twin(twin))
+    }
+
+    /// Admits a program and runs it for so long, unless it ends before.
+    ///
+    /// # Errors
+    ///
+    /// The host's; everything is restored.
+    pub fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
+        match &mut self.0 {
+            Kind::Twin(twin) => twin.admit_and_run(program, length),
+            Kind::Live(host) => host.admit_and_run(program, length),
+        }
+    }
+
+    /// Whether it is this machine.
+    #[must_use]
+    pub const fn is_live(&self) -> bool {
+        matches!(self.0, Kind::Live(_))
+    }
+
+    /// This machine, if it is that.
+    pub const fn live(&mut self) -> Option<&mut LiveHost> {
+        match &mut self.0 {
+            Kind::Twin(_) => None,
+            Kind::Live(host) => Some(host),
+        }
+    }
+}
+
+/// This machine, ready for the runs of a study. From here on a signal ends them in order, wherever it comes.
+pub struct Live {
+    host: LiveHost,
+    watch: Watch,
+}
+
+impl Live {
+    /// So many processors, of which a witness watches the first.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::CannotRun`] if there are too few, or the rights are missing.
+    pub fn new(processors: u16) -> Result<Self, RunError> {
+        let watch = Watch::begin();
+        let config = LiveConfig::detect(processors);
+        let mut config = config.map_err(|error| RunError::CannotRun(error.to_string()))?;
+        config.witness = Some(Witness::new(ProcessorId(0)));
+        let host = LiveHost::new(config);
+        Ok(Self { host, watch })
+    }
+
+    /// What the host calls itself.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.host.describe()
+    }
+
+    /// Does something with the host.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Interrupted`] if a signal has come, and what `run` fails with; everything is restored.
+    pub fn run<T>(
+        &mut self,
+        name: &str,
+        run: impl FnOnce(&mut Runner<'_>) -> Result<T, HostError>,
+    ) -> Result<T, RunError> {
+        if let Some(signal) = self.watch.caught() {
+            return Err(RunError::Interrupted(signal));
+        }
+        let made = run(&mut Runner(Kind::Live(&mut self.host)));
+        made.map_err(|error| failed(name, error))
+    }
+}
+
+/// A host's error, with the name of its case.
+#[must_use]
+pub fn failed(name: &str, error: HostError) -> RunError {
+    let variant = name.to_owned();
+    match error {
+        HostError::Refused(reason) => RunError::Refused { variant, reason },
+        HostError::CannotRun(reason) => RunError::CannotRun(format!("`{variant}`: {reason}")),
+        HostError::Interrupted(signal) => RunError::Interrupted(signal),
+        HostError::BadProgram(reason) | HostError::Failed(reason) => {
+            RunError::Failed { variant, reason }
+        }
+    }
+}
+
+/// Whether the machine stood still at some time between two instants, as its witness saw it.
+#[must_use]
+pub fn is_disturbed(record: &RunRecord, from: Instant, to: Instant) -> bool {
+    let all = &record.disturbances;
+    let first = all.partition_point(|disturbance| disturbance.to < from);
+    all.get(first)
+        .is_some_and(|disturbance| disturbance.from <= to)
+}

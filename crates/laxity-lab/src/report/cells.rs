@@ -1,0 +1,146 @@
+//! Short ways to make the parts of a report.
+
+use std::collections::BTreeMap;
+
+use laxity_model::{Service, Span};
+
+use super::{Axis, Cell, Chart, Compared, Mark, Origin, Point, Row, Series, Unit, Value, Verdict};
+
+impl From<Span> for Value {
+    fn from(span: Span) -> Self {
+        Self::Span(span)
+    }
+}
+
+impl From<Service> for Value {
+    fn from(service: Service) -> Self {
+        Self::Span(service.as_dedicated_span())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<usize> for Value {
+    fn from(count: usize) -> Self {
+        Self::Count(count as u64)
+    }
+}
+
+impl From<String> for Value {
+    fn from(words: String) -> Self {
+        Self::Text(words)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(words: &str) -> Self {
+        Self::Text(words.into())
+    }
+}
+
+impl Value {
+    /// A share in parts per million; the most that can be told if there is more.
+    #[must_use]
+    pub fn share(ppm: u64) -> Self {
+        Self::Share(u32::try_from(ppm).unwrap_or(u32::MAX))
+    }
+}
+
+impl Origin {
+    /// A value that comes from here.
+    pub fn cell(self, value: impl Into<Value>) -> Option<Cell> {
+        let value = value.into();
+        Some(Cell {
+            origin: self,
+            value,
+        })
+    }
+
+    /// Values that all come from here.
+    pub fn row(self, values: impl IntoIterator<Item = Value>) -> Row {
+        values.into_iter().map(|value| self.cell(value)).collect()
+    }
+}
+
+impl Compared {
+    /// A quantity of which nothing is known yet.
+    pub fn new(quantity: impl Into<String>) -> Self {
+        Self {
+            quantity: quantity.into(),
+            paper: None,
+            twin: None,
+            predicted: None,
+            live: None,
+            verdict: Verdict::Alone,
+        }
+    }
+}
+
+impl Axis {
+    /// An axis that shows what the points need.
+    pub fn new(label: impl Into<String>, unit: Unit) -> Self {
+        Self {
+            label: label.into(),
+            unit,
+            logarithmic: false,
+            range: None,
+        }
+    }
+
+    /// An axis of time.
+    pub fn time(label: impl Into<String>) -> Self {
+        Self::new(label, Unit::Nanoseconds)
+    }
+
+    /// An axis of plain numbers.
+    pub fn count(label: impl Into<String>) -> Self {
+        Self::new(label, Unit::Count)
+    }
+}
+
+impl Chart {
+    /// A drawing without limits or models across it.
+    pub fn new(caption: impl Into<String>, (x, y): (Axis, Axis), series: Vec<Series>) -> Self {
+        Self {
+            caption: caption.into(),
+            x,
+            y,
+            series,
+            lines: Vec::new(),
+        }
+    }
+}
+
+impl Series {
+    /// Points drawn in this way; their x must rise.
+    pub fn new(name: impl Into<String>, mark: Mark, points: Vec<Point>) -> Self {
+        let name = name.into();
+        Self { name, mark, points }
+    }
+
+    /// A histogram of spans: how many lie in each bucket of this width, one of which begins at `edge`.
+    pub fn histogram(
+        name: impl Into<String>,
+        (edge, width): (Span, Span),
+        spans: impl IntoIterator<Item = Span>,
+    ) -> Self {
+        let [edge, width] = [edge, width].map(nanos);
+        let mut buckets = BTreeMap::new();
+        for span in spans {
+            let bucket = (nanos(span) - edge).div_euclid(width) * width + edge;
+            *buckets.entry(bucket).or_insert(0) += 1;
+        }
+        let mark = Mark::Bars { width };
+        Self::new(name, mark, buckets.into_iter().collect())
+    }
+}
+
+/// A span as a coordinate of a drawing.
+#[must_use]
+pub fn nanos(span: Span) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}

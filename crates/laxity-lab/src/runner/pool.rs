@@ -1,0 +1,35 @@
+//! Independent pieces of work on as many threads as there are.
+
+use std::sync::Mutex;
+
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+
+use super::{Progress, RunError};
+
+/// Does a piece of work for each case, on `threads` threads; 0: one a processor. The results are in the order of the cases, whatever
+/// the threads; progress hears the name of each case when it is done.
+///
+/// # Errors
+///
+/// The first by the order of the cases; [`RunError::CannotRun`] if the system gives no threads.
+pub fn map<C: Sync, T: Send>(
+    cases: &[C],
+    threads: usize,
+    name: impl Fn(&C) -> String + Sync,
+    one: impl Fn(&C) -> Result<T, RunError> + Sync,
+    progress: &mut dyn Progress,
+) -> Result<Vec<T>, RunError> {
+    progress.begin(cases.len());
+    let progress = Mutex::new(progress);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
+    let told = |case: &C| {
+        let made = one(case);
+        if let Ok(mut progress) = progress.lock() {
+            progress.run(&name(case), 0);
+        }
+        made
+    };
+    let made: Vec<Result<T, RunError>> = pool.install(|| cases.par_iter().map(told).collect());
+    made.into_iter().collect()
+}

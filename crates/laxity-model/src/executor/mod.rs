@@ -1,0 +1,95 @@
+//! Who runs next inside one thread: an executor takes turns among the jobs of its handlers, each of which runs until it yields, waits
+//! or ends.
+//!
+//! A *handler* has at most one *job* at a time: it is released when an instant comes or when something arrives at a port, and over
+//! when the handler waits again. A job is never interrupted by another. It looks from time to time whether somebody more urgent has
+//! been released, and if so it yields.
+//!
+//! * [`ExecutorPolicy`]: the order among released jobs, and the schedulability test that belongs to it.
+//! * [`Handlers`]: the state of all handlers, and who of them runs.
+//! * [`Ready`]: a queue that most policies can be made of.
+//! * [`edf`], [`fcfs`]: the two that come with it.
+//!
+//! All state is of fixed size, made of integers, and free of pointers; every index and every tag is checked whenever it is read. So it
+//! may lie in memory that several processes share, of which one runs at a time, and a process that damages it damages nobody's
+//! control flow: operations answer [`ExecutorError::Damaged`].
+
+pub mod edf;
+pub mod fcfs;
+mod handlers;
+mod ready;
+
+pub use handlers::{HandlerId, Handlers, Released, Wait};
+pub use ready::Ready;
+
+use alloc::string::String;
+
+use crate::Instant;
+use crate::analysis::Task;
+use crate::analysis::supply::SupplyBound;
+use crate::policy::Policy;
+
+/// How many handlers an executor has room for unless it is said otherwise.
+pub const HANDLERS: usize = 128;
+
+/// A released job, as policies see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Job {
+    /// When it was released: the instant that its handler waited for, or when what it waited for arrived.
+    pub release: Instant,
+    /// When it is due; [`Instant::MAX`] if never.
+    pub deadline: Instant,
+}
+
+/// Why an operation of an executor did nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ExecutorError {
+    /// All places are taken.
+    #[error("the executor has no room for another handler")]
+    Full,
+    /// There is no executor to ask.
+    #[error("whoever asks is on no executor")]
+    NoExecutor,
+    /// The handler has ended.
+    #[error("the executor has no such handler")]
+    NoSuchHandler,
+    /// The handler is not in the state that the operation needs.
+    #[error("the handler is not {0}")]
+    NotInState(&'static str),
+    /// The state contradicts itself: somebody else wrote to it.
+    #[error("the executor's state is damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// Why a policy does not admit a set of handlers.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct Unschedulable {
+    /// The handler that is the bottleneck, as an index into the set; `None` where it is the set as a whole.
+    pub bottleneck: Option<usize>,
+    /// A sentence, with the amounts.
+    pub reason: String,
+}
+
+/// The order among the released jobs of an executor: those who compete are the places of its handlers, each of which has one job at
+/// most. A running job stays entered; the executor takes it out when it is over. Nothing ever pauses one job of an executor alone.
+///
+/// Its state must be of fixed size, like that of [`Ready`], of which most policies can be made.
+pub trait ExecutorPolicy: Policy<Entry = Job> + Send {
+    /// Whether `coming` is so much more urgent than `running` that the latter is to yield.
+    fn precedes(&self, coming: &Job, running: &Job) -> bool;
+
+    /// Whether the state has never contradicted itself. Once it has, no operation does anything any more.
+    fn is_intact(&self) -> bool;
+
+    /// Whether handlers whose jobs are these tasks meet all their deadlines on this supply; costs include what the executor itself
+    /// takes for each job. A task's preemption says how long its handler works without a look for a yield; one that is
+    /// preemptible [anywhere](crate::analysis::Preemption::Anywhere) has said nothing, and counts as one that never looks.
+    ///
+    /// `Ok` is a guarantee.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be guaranteed, and which handler is the bottleneck.
+    fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable>;
+}

@@ -1,0 +1,23 @@
+//! Why a program did not run.
+
+use alloc::string::String;
+
+/// Why a program did not run, or did not run to its end.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum HostError {
+    /// Admission said no; nothing was started. The text names the resource and the amount missing.
+    #[error("not admitted: {0}")]
+    Refused(String),
+    /// This host cannot run such a program at all (rights or kernel missing, or a placement it does not have).
+    #[error("cannot run here: {0}")]
+    CannotRun(String),
+    /// The program is wrong: an id that does not exist, a reservation for an interrupt handler.
+    #[error("bad program: {0}")]
+    BadProgram(String),
+    /// Something failed on the way; everything was restored.
+    #[error("the run failed: {0}")]
+    Failed(String),
+    /// The run was stopped from outside (SIGINT, SIGTERM); everything was restored.
+    #[error("interrupted by {0}")]
+    Interrupted(&'static str),
+}

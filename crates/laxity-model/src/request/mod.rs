@@ -1,0 +1,14 @@
+//! What may be asked for, and what is granted: reservations, time constraints, known work, and what is short where the answer is no.
+
+mod constraint;
+mod reservation;
+mod shortage;
+mod work;
+
+pub use constraint::{Refused, TimeConstraint, TimeConstraintError};
+pub use reservation::{
+    Enforcer, Grade, Grant, Outside, Reservation, ReservationError, ReservationRequest,
+};
+pub(crate) use shortage::Share;
+pub use shortage::Shortage;
+pub use work::Work;

@@ -1,0 +1,264 @@
+//! A modem's call from its first moment on hook, with what its driver asks for on the way.
+
+use laxity_devices::link::endpoint;
+use laxity_devices::modem::{
+    Asking, Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Installed,
+    Marks, Outcome, Timing,
+};
+use laxity_devices::pump::LineConfig;
+use laxity_lab::bench::Runner;
+use laxity_lab::bench::bodies::slots;
+use laxity_lab::runner::tasks::{Rogue, Spinner};
+use laxity_model::{
+    Event, EventKind, HostError, Instant, Outside, Placement, Priority, ProcessorId, Program,
+    Reservation, ReservationRequest, RunRecord, Service, Span,
+};
+
+const PROCESSOR: ProcessorId = ProcessorId(0);
+/// The modem thread's priority while it is on hook (Jones, Saroiu §5.4).
+const ON_HOOK_PRIORITY: u8 = 24;
+/// Above it, below the slots.
+const ROGUE_PRIORITY: u8 = 26;
+
+/// What holds the modem's thread up while it is on hook, and after.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// As in the study: priority 24 on hook, 2 ms in 8 from dialing on (§5.4).
+    Thread,
+    /// 2 ms in 8 from the start.
+    Whole,
+    /// 0.1 ms in 2.5 on hook, changed to 2 ms in 8 when dialing begins: what §5.4 would do "if it were possible to make sub-millisecond
+    /// reservations".
+    Growing,
+}
+
+impl Way {
+    /// All, in the order of the tables.
+    pub const ALL: [Self; 3] = [Self::Thread, Self::Whole, Self::Growing];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Thread => "THR 24, then RES 2/8",
+            Self::Whole => "RES 2/8 from the start",
+            Self::Growing => "RES 0.1/2.5, then RES 2/8",
+        }
+    }
+
+    /// What is reserved while it is on hook.
+    #[must_use]
+    pub fn on_hook(self) -> Option<Reservation> {
+        match self {
+            Self::Thread => None,
+            Self::Whole => Some(whole()),
+            Self::Growing => Some(tenth()),
+        }
+    }
+}
+
+fn reservation(service_us: u64, period_us: u64) -> Reservation {
+    let (service, period) = (
+        Service::from_micros(service_us),
+        Span::from_micros(period_us),
+    );
+    Reservation::new(service, period).expect("a reservation of this experiment")
+}
+
+/// 2 ms in 8.
+#[must_use]
+pub fn whole() -> Reservation {
+    reservation(2_000, 8_000)
+}
+
+/// 0.1 ms in 2.5.
+#[must_use]
+pub fn tenth() -> Reservation {
+    reservation(100, 2_500)
+}
+
+/// A call to be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// What holds the modem up.
+    pub way: Way,
+    /// Whether it runs in its slots only.
+    pub confined: bool,
+    /// Beside two spinners of priority 8: a thread of priority 26 that runs for 15 ms twenty times a second.
+    pub rogue: bool,
+    /// A time constraint for the call that recognises the answer.
+    pub recognition_within: Option<Span>,
+    /// How long it is on hook.
+    pub on_hook: Span,
+    /// Of line, file and phase of the card's clock.
+    pub seed: u64,
+    /// The run is no longer, whatever becomes of the call.
+    pub length: Span,
+}
+
+/// A call of the signal processing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Served {
+    /// When its interrupt was raised.
+    pub raised: Instant,
+    /// When it began.
+    pub begun: Instant,
+    /// When it was done.
+    pub done: Instant,
+    /// A time constraint was granted within it.
+    pub constrained: bool,
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// Calls of the signal processing while it was on hook.
+    pub on_hook: Vec<Served>,
+    /// And after.
+    pub off_hook: Vec<Served>,
+    /// Input samples lost, output samples underrun, blocks abandoned.
+    pub damage: [u64; 3],
+    /// Changes of the reservation that were granted, and requests that were refused.
+    pub answers: [u64; 2],
+    /// Whether the file arrived whole in the end.
+    pub file_arrived: bool,
+    /// Times the machine stood still.
+    pub disturbances: usize,
+}
+
+impl Seen {
+    /// The longest time from an interrupt until its call was done, of these calls.
+    #[must_use]
+    pub fn longest(calls: &[Served]) -> Span {
+        let responses = calls
+            .iter()
+            .map(|call| call.done.saturating_since(call.raised));
+        responses.max().unwrap_or(Span::ZERO)
+    }
+
+    /// Whether no sample was lost, late or left out.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.damage == [0; 3]
+    }
+}
+
+/// Makes the call.
+///
+/// # Errors
+///
+/// The host's.
+pub fn run(host: &mut Runner<'_>, setup: &Setup) -> Result<Seen, HostError> {
+    let mut program = Program::new(1);
+    let installed = install(&mut program, setup);
+    let normal = Placement::Thread(Priority::NORMAL);
+    for _ in 0..2 {
+        program.add("spinner", PROCESSOR, normal, Spinner);
+    }
+    if setup.rogue {
+        let every = Span::from_millis(50);
+        let rogue = Rogue::new(Service::from_millis(15), every, every);
+        let placement = Placement::Thread(priority(ROGUE_PRIORITY));
+        program.add("rogue", PROCESSOR, placement, rogue);
+    }
+    let record = host.run(program, setup.length)?;
+    Ok(observe(&record, &installed))
+}
+
+fn priority(level: u8) -> Priority {
+    Priority::new(level).unwrap_or(Priority::NORMAL)
+}
+
+fn install(program: &mut Program, setup: &Setup) -> Installed {
+    let call = Call::new(CallConfig {
+        timing: Timing::lasting(setup.on_hook, Span::ZERO, Span::ZERO),
+        line: LineConfig {
+            seed: setup.seed,
+            ..LineConfig::default()
+        },
+        link: endpoint::Config {
+            file_octets: 4_000,
+            seed: setup.seed,
+            ..endpoint::Config::default()
+        },
+        further_receivers: 0,
+        costs: Costs::STUDY,
+        hypothesis: Hypothesis::default(),
+        far: FarProfile::PLAIN,
+        clock: CardClock {
+            begins_after: Span::from_nanos(1_300_000 * (setup.seed % 7)),
+            fast_ppb: 0,
+        },
+        linger: Span::ZERO,
+    });
+    let grows = setup.way == Way::Growing;
+    let call = call.asking(Asking {
+        after_on_hook: grows.then(whole),
+        recognition_within: setup.recognition_within,
+    });
+    let outside = match setup.confined {
+        true => Outside::Confined,
+        false => Outside::Timesharing(Priority::NORMAL),
+    };
+    let request = ReservationRequest {
+        begins_at_start: setup.way != Way::Thread,
+        ..slots(setup.way.on_hook().unwrap_or_else(whole), outside)
+    };
+    let placement = DriverPlacement::Reserved(request, priority(ON_HOOK_PRIORITY));
+    call.install(program, PROCESSOR, placement)
+}
+
+fn observe(record: &RunRecord, installed: &Installed) -> Seen {
+    let events = record.events.iter();
+    let own = events.filter(|event| event.activity == installed.driver);
+    let count = |kind| own.clone().filter(|event| event.kind == kind).count() as u64;
+    let report = &installed.report;
+    let (on_hook, off_hook) = calls(own.clone(), installed.marks);
+    let whole_file =
+        |outcome: &Outcome| matches!(outcome, Outcome::Done { checksum_ok, .. } if *checksum_ok);
+    Seen {
+        on_hook,
+        off_hook,
+        damage: [
+            report.samples_lost.get(),
+            report.samples_underrun.get(),
+            report.blocks_abandoned.get(),
+        ],
+        answers: [EventKind::ReservationChange, EventKind::Refused].map(count),
+        file_arrived: report.outcome().is_some_and(whole_file),
+        disturbances: record.disturbances.len(),
+    }
+}
+
+/// The calls of the signal processing until the first phase after on hook, and from then on.
+fn calls<'a>(own: impl Iterator<Item = &'a Event>, marks: Marks) -> (Vec<Served>, Vec<Served>) {
+    let (mut on_hook, mut off_hook) = (Vec::new(), Vec::new());
+    let (mut open, mut is_off_hook) = (None::<Served>, false);
+    for event in own {
+        match event.kind {
+            EventKind::Mark(mark) if mark == marks.phase => is_off_hook |= event.args[0] > 0,
+            EventKind::Mark(mark) if mark == marks.call_begin => {
+                open = Some(Served {
+                    raised: Instant::from_nanos(event.args[1]),
+                    begun: event.at,
+                    done: event.at,
+                    constrained: false,
+                });
+            }
+            EventKind::ConstraintBegin => open.iter_mut().for_each(|call| call.constrained = true),
+            EventKind::Mark(mark) if mark == marks.call_end => {
+                let call = open.take().map(|call| Served {
+                    done: event.at,
+                    ..call
+                });
+                let calls = match is_off_hook {
+                    true => &mut off_hook,
+                    false => &mut on_hook,
+                };
+                calls.extend(call);
+            }
+            _ => {}
+        }
+    }
+    (on_hook, off_hook)
+}

@@ -1,0 +1,259 @@
+//! A reservation of a tenth of a millisecond while the modem is on hook, changed when it dials: what Jones and Saroiu §5.4 of
+//! "Predictability Requirements of a Soft Modem" would have done, had their reservations been finer than a millisecond.
+
+use std::sync::LazyLock;
+
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
+use laxity_lab::report::{Origin, Row, Value};
+use laxity_lab::runner::RunError;
+use laxity_model::{HostError, Reservation, Span};
+
+use crate::call::{self, Seen, Setup, Way};
+
+static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../data/on-hook.toml")));
+
+/// Calls of each kind in the twin.
+const TWIN_CALLS: u32 = 8;
+/// Calls of each kind on this machine.
+const LIVE_CALLS: u32 = 2;
+/// An on-hook call should be done before the next interrupt.
+const ON_HOOK_PERIOD: Span = Span::from_micros(2_500);
+
+/// The experiment.
+pub struct OnHook;
+
+impl Study for OnHook {
+    type Case = Setup;
+    type Seen = Seen;
+
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Setup>, RunError> {
+        let calls = match round.live {
+            false => made.request.repeats.unwrap_or(TWIN_CALLS).clamp(1, 1_000),
+            true => LIVE_CALLS,
+        };
+        let setup = |way, rogue, n: u32| Setup {
+            way,
+            confined: false,
+            rogue,
+            recognition_within: None,
+            on_hook: Span::from_secs(2),
+            seed: made.request.seed.wrapping_add(u64::from(n)),
+            length: Span::from_secs(30),
+        };
+        let kinds = [false, true].into_iter();
+        let kinds = kinds.flat_map(|rogue| Way::ALL.map(|way| (way, rogue)));
+        let setups = kinds.flat_map(|(way, rogue)| (0..calls).map(move |n| setup(way, rogue, n)));
+        Ok(setups.collect())
+    }
+
+    fn name(&self, setup: &Setup) -> String {
+        setup.way.name().into()
+    }
+
+    fn run(&self, setup: &Setup, host: &mut Runner<'_>) -> Result<Seen, HostError> {
+        call::run(host, setup)
+    }
+
+    fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
+        let (twin, live) = (&made.twin[..], &made.live[..]);
+        for (place, trials, origin) in [
+            ("In the twin", twin, Origin::Simulated),
+            ("On this machine", live, Origin::Measured),
+        ] {
+            let rows = kinds(trials).map(|calls| row(calls, origin));
+            draft.table("calls", "calls", &[("place", &place)], rows.collect());
+            tell(draft, place, trials);
+        }
+        claim_of_twin(draft, twin);
+        if made.request.live {
+            claim_of_live(draft, live);
+        }
+        Ok(())
+    }
+}
+
+/// A call, and what was seen of it.
+type Call = (Setup, Seen);
+
+/// The calls of each kind.
+fn kinds(calls: &[Call]) -> impl Iterator<Item = &[Call]> {
+    calls.chunk_by(|(a, _), (b, _)| (a.way, a.rogue) == (b.way, b.rogue))
+}
+
+/// The calls whose reservation is changed when they dial.
+fn growing(calls: &[Call]) -> Vec<&Seen> {
+    let of = calls.iter().filter(|(setup, _)| setup.way == Way::Growing);
+    of.map(|(_, seen)| seen).collect()
+}
+
+fn longest<'a>(of: impl Iterator<Item = &'a Vec<call::Served>>) -> Span {
+    of.map(|calls| Seen::longest(calls))
+        .max()
+        .unwrap_or(Span::ZERO)
+}
+
+/// A row of the table: the calls of one kind together.
+fn row(calls: &[Call], origin: Origin) -> Row {
+    let (setup, _) = &calls[0];
+    let beside = match setup.rogue {
+        true => "two spinners and a rogue",
+        false => "two spinners",
+    };
+    let seen = || calls.iter().map(|(_, seen)| seen);
+    let damage = |kind: usize| seen().map(|seen| seen.damage[kind]).sum::<u64>();
+    let answers = |kind: usize| seen().map(|seen| seen.answers[kind]).sum::<u64>();
+    let reserved = setup.way.on_hook().map_or(0, Reservation::share_ppm);
+    let mut row = origin.row([
+        format!("{}, beside {beside}", setup.way.name()).into(),
+        calls.len().into(),
+    ]);
+    row.push(Origin::Charged.cell(Value::share(reserved)));
+    row.extend(origin.row([
+        longest(seen().map(|seen| &seen.on_hook)).into(),
+        longest(seen().map(|seen| &seen.off_hook)).into(),
+        damage(0).into(),
+        damage(1).into(),
+        damage(2).into(),
+        answers(0).into(),
+        answers(1).into(),
+        seen().filter(|seen| seen.file_arrived).count().into(),
+    ]));
+    row
+}
+
+/// What came of the changes, in a sentence; nothing if there were no calls.
+fn tell(draft: &mut Draft<'_>, place: &str, calls: &[Call]) {
+    let growing = growing(calls);
+    if growing.is_empty() {
+        return;
+    }
+    let sum = |of: fn(&Seen) -> u64| growing.iter().map(|seen| of(seen)).sum::<u64>();
+    let told: Holes<'_> = &[
+        ("place", &place),
+        ("calls", &growing.len()),
+        ("granted", &sum(|seen| seen.answers[0])),
+        ("refused", &sum(|seen| seen.answers[1])),
+        ("lost", &sum(|seen| seen.damage[0] + seen.damage[1])),
+        (
+            "longest",
+            &longest(growing.iter().map(|seen| &seen.on_hook)),
+        ),
+    ];
+    draft.say("told", told);
+}
+
+fn claim_of_twin(draft: &mut Draft<'_>, calls: &[Call]) {
+    let changed = growing(calls);
+    let count = changed.len();
+    let is_whole = changed
+        .iter()
+        .all(|seen| seen.is_whole() && seen.file_arrived);
+    let whole = if is_whole {
+        "all whole"
+    } else {
+        "not all whole"
+    };
+    draft.claim(
+        "whole",
+        is_whole && count > 0,
+        &[("calls", &count), ("whole", &whole)],
+    );
+    let granted = changed.iter().all(|seen| seen.answers == [1, 0]);
+    draft.claim("granted", granted && count > 0, &[("calls", &count)]);
+    let on_hook: usize = changed.iter().map(|seen| seen.on_hook.len()).sum();
+    let latest = longest(changed.iter().map(|seen| &seen.on_hook));
+    let is_prompt = latest <= ON_HOOK_PERIOD * 2 && on_hook > 0;
+    draft.claim(
+        "prompt",
+        is_prompt,
+        &[("longest", &latest), ("on-hook", &on_hook)],
+    );
+    let outranked = calls
+        .iter()
+        .filter(|(setup, _)| setup.way == Way::Thread && setup.rogue);
+    let hindered = longest(outranked.map(|(_, seen)| &seen.on_hook));
+    draft.claim(
+        "outranked",
+        hindered > ON_HOOK_PERIOD * 2,
+        &[("longest", &hindered)],
+    );
+}
+
+/// A call that lost something while the machine stood still says nothing; one that lost nothing all the same does.
+fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call]) {
+    let changed = growing(calls);
+    let is_quiet = |seen: &&&Seen| seen.disturbances == 0;
+    let broken: Vec<&Seen> = changed
+        .iter()
+        .copied()
+        .filter(|seen| !seen.is_whole())
+        .collect();
+    let broken_quiet = broken.iter().filter(is_quiet).count();
+    let granted = changed.iter().filter(|seen| seen.answers[0] == 1).count();
+    let telling = changed.len() - (broken.len() - broken_quiet);
+    let held = broken_quiet == 0 && granted == changed.len() && telling > 0;
+    let seen: Holes<'_> = &[
+        ("calls", &changed.len()),
+        ("changed", &granted),
+        ("quiet", &changed.iter().filter(is_quiet).count()),
+        ("broken", &broken.len()),
+    ];
+    draft.claim("live", held, seen);
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_lab::bench::{Request, judge};
+
+    use super::*;
+
+    /// What is claimed of these live calls, each with the samples that it lost and how often the machine stood still.
+    fn held(calls: &[(u64, usize)]) -> Vec<bool> {
+        let request = Request {
+            live: true,
+            ..Request::default()
+        };
+        let setup = Setup {
+            way: Way::Growing,
+            confined: false,
+            rogue: false,
+            recognition_within: None,
+            on_hook: Span::ZERO,
+            seed: 1,
+            length: Span::ZERO,
+        };
+        let seen = |(lost, disturbances): &(u64, usize)| Seen {
+            on_hook: Vec::new(),
+            off_hook: Vec::new(),
+            damage: [*lost, 0, 0],
+            answers: [1, 0],
+            file_arrived: true,
+            disturbances: *disturbances,
+        };
+        let made = Made {
+            request: &request,
+            twin: Vec::new(),
+            live: calls.iter().map(|call| (setup, seen(call))).collect(),
+            measured_on: None,
+        };
+        let report = judge(&OnHook, &made).expect("nothing is analysed");
+        report.checks.iter().map(|check| check.held).collect()
+    }
+
+    #[test]
+    fn a_claim_about_nothing_does_not_hold() {
+        assert_eq!(held(&[]), [false; 5]);
+        assert!(!held(&[(5, 1)])[4]);
+    }
+
+    #[test]
+    fn what_the_machine_lost_itself_is_no_loss_of_the_change() {
+        assert!(held(&[(5, 1), (0, 0)])[4]);
+        assert!(held(&[(0, 3)])[4]);
+        assert!(!held(&[(0, 0), (5, 0)])[4]);
+    }
+}
