@@ -5,7 +5,7 @@ mod streams;
 use std::sync::Arc;
 
 use laxity_devices::audio::{Ear, FORMAT, PERIOD_FRAMES, Player, Sound};
-use laxity_devices::stream::{Block, Listener};
+use laxity_devices::card::{Block, Listener};
 use laxity_model::Instant;
 use streams::Bench;
 
@@ -24,11 +24,11 @@ fn heard(late_permille: &[u64]) -> (Vec<bool>, Bench) {
         bench.serve_one(&mut now, *late);
     }
     let mut ear = Ear::new();
-    let silent = 1 + FORMAT.lead_blocks;
+    let silent = FORMAT.silent_blocks();
     let periods = (0..late_permille.len() as u64).map(|number| {
         let first = (number + silent) * FORMAT.block;
         let samples: Vec<i16> = (first..first + FORMAT.block)
-            .map(|index| bench.card.departed(index))
+            .map(|index| bench.card.departed(0, index))
             .collect();
         ear.hear(number, &samples)
     });

@@ -2,8 +2,8 @@
 
 mod streams;
 
+use laxity_devices::card::Block;
 use laxity_devices::dsl::{self, FRAME_SYMBOLS, LineConfig, Rate, record};
-use laxity_devices::stream::Block;
 use streams::Bench;
 
 const RATES: [Rate; 2] = [Rate::GLite, Rate::Full];

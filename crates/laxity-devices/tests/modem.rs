@@ -3,8 +3,10 @@
 use laxity_devices::link::endpoint;
 use std::sync::Arc;
 
-use laxity_devices::modem::card::Card;
-use laxity_devices::modem::driver::{DriverCore, Processing};
+use laxity_devices::card::Card;
+use laxity_devices::card::served::Served;
+use laxity_devices::modem::near::NearModem;
+use laxity_devices::modem::unit::ModemUnit;
 use laxity_devices::modem::{
     Call, CallConfig, CardClock, Costs, FarProfile, Hypothesis, Outcome, Phase, Report, Timing,
 };
@@ -48,7 +50,6 @@ fn a_short_call_delivers_its_file() {
     let mut call = Call::new(config(Timing::short(), 8_000));
     let phases = to_the_end(&mut call, Span::from_secs(30));
     println!("{phases:?} {:?}", call.report());
-    println!("{}", String::from_utf8_lossy(&call.near().transcript()));
     assert!(matches!(
         call.report().outcome(),
         Some(Outcome::Done {
@@ -103,71 +104,52 @@ fn the_studys_call_takes_the_studys_time() {
     );
 }
 
-/// Signal processing that is always on hook, where the card has 18 samples a block, one in 139 µs.
-struct OnHook;
-
-impl Processing for OnHook {
-    fn process(&mut self, _: Instant, _: &[i16], transmit: &mut [i16]) {
-        transmit.fill(1);
-    }
-
-    fn phase(&self) -> Phase {
-        Phase::OnHook
-    }
-
-    fn recognised(&self) -> bool {
-        false
-    }
-
-    fn report(&mut self, _: &Report) -> Option<Outcome> {
-        None
-    }
-}
-
-fn on_hook() -> (DriverCore<OnHook>, Arc<Report>) {
-    let card = Arc::new(Card::new(Instant::ZERO));
+/// A modem that is on hook for 2 s, where the card has 18 samples a block, one in 139 µs.
+fn on_hook() -> (ModemUnit, Arc<Report>) {
+    let card = Arc::new(Card::duplex(Phase::OnHook.setting()));
     let report = Arc::new(Report::default());
+    let near = NearModem::new(Timing::study(), endpoint::Config::default(), 0);
     let (hypothesis, costs) = (Hypothesis::STUDY, Costs::STUDY);
-    let core = DriverCore::new(card, Arc::clone(&report), OnHook, hypothesis, costs);
-    (core, report)
+    let unit = ModemUnit::new(card, Arc::clone(&report), near, hypothesis, costs);
+    (unit, report)
 }
 
 #[test]
 fn a_call_must_begin_within_the_lead_and_then_keep_ahead() {
     // The output is filled to the end of the first block and 12.5 ms further: 15 ms.
-    let (mut core, report) = on_hook();
+    let (mut unit, report) = on_hook();
     let begin = Instant::from_micros(14_900);
-    assert_eq!(core.begin(begin) * 8, Costs::STUDY.on_hook);
+    assert_eq!(unit.begin(begin).piece * 8, Costs::STUDY.on_hook);
     for piece in 0..7 {
-        assert!(core.deliver(begin + Span::from_micros(200) * piece));
+        assert!(unit.proceed(begin + Span::from_micros(200) * piece));
     }
     assert!(
-        !core.deliver(begin + Span::from_micros(1_400)),
+        !unit.proceed(begin + Span::from_micros(1_400)),
         "the eighth"
     );
     assert_eq!(report.samples_underrun.get(), 0);
 
     // The same, but it falls behind on the way: the second piece, of two samples, comes after their time.
-    let (mut core, report) = on_hook();
-    core.begin(begin);
-    core.deliver(begin);
-    core.deliver(begin + Span::from_millis(2));
+    let (mut unit, report) = on_hook();
+    unit.begin(begin);
+    unit.proceed(begin);
+    unit.proceed(begin + Span::from_millis(2));
     assert_eq!(report.samples_underrun.get(), 2);
     assert_eq!(report.blocks_abandoned.get(), 0);
 }
 
 #[test]
 fn a_call_that_begins_after_the_output_ran_dry_abandons_its_block() {
-    let (mut core, report) = on_hook();
+    let (mut unit, report) = on_hook();
     let late = Instant::from_micros(15_200);
-    assert_eq!(core.begin(late), Costs::STUDY.abandoned);
-    assert!(!core.deliver(late));
-    core.finish(late);
+    assert_eq!(unit.begin(late).piece, Costs::STUDY.abandoned);
+    assert!(!unit.proceed(late));
+    unit.finish(late);
     assert_eq!(report.blocks_abandoned.get(), 1);
     assert_eq!(report.samples_underrun.get(), 18);
     // The next one is in time again.
-    core.begin(late);
-    while core.deliver(late) {}
+    unit.begin(late);
+    while unit.proceed(late) {}
     assert_eq!(report.blocks_abandoned.get(), 1);
     assert_eq!(report.samples_underrun.get(), 18);
 }

@@ -2,8 +2,8 @@
 
 mod streams;
 
+use laxity_devices::card::Block;
 use laxity_devices::radio::{AirConfig, FORMAT, Receiver, record};
-use laxity_devices::stream::Block;
 use streams::Bench;
 
 fn bench() -> Bench {

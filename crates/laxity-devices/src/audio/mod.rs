@@ -15,9 +15,7 @@ use std::sync::Arc;
 
 use laxity_model::{InterruptLevel, Service};
 
-use crate::modem::CardClock;
-use crate::stream::install::{Overheads, Stream};
-use crate::stream::{Block, Card, Format, Repeated};
+use crate::card::{Block, CardClock, Format, Overheads, Repeated, Stream};
 pub use player::Player;
 pub use sound::{Ear, Sound};
 
@@ -50,7 +48,8 @@ pub fn stream(seed: u64, cost: Service, further: usize, clock: CardClock) -> Str
     Stream {
         name: "audio player".into(),
         level: LEVEL,
-        card: Arc::new(Card::playback(FORMAT)),
+        format: FORMAT,
+        recording: None,
         work: Repeated::new(further, make),
         cost,
         overheads: Overheads::STUDY,

@@ -8,7 +8,7 @@ use rubato::{Async, FixedAsync, PolynomialDegree, Resampler};
 
 use super::PERIOD_FRAMES;
 use super::sound::Sound;
-use crate::stream::{Block, Checked};
+use crate::card::{Block, Checked};
 
 /// 48 kHz over 44.1 kHz.
 const RATIO: f64 = 160.0 / 147.0;

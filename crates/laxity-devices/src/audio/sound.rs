@@ -2,9 +2,9 @@
 
 use crc::{CRC_16_IBM_SDLC, Crc};
 
+use crate::card::Listener;
 use crate::dsl::fft::Complex;
 use crate::pump::noise::SplitMix64;
-use crate::stream::Listener;
 
 /// Samples of a frame in the sound's file: 10 ms at 44.1 kHz.
 pub const FRAME_SAMPLES: usize = 441;

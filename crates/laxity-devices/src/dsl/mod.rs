@@ -12,14 +12,9 @@ pub mod fft;
 pub mod line;
 pub mod receiver;
 
-use std::sync::Arc;
-
 use laxity_model::{InterruptLevel, Service};
 
-use crate::modem::CardClock;
-use crate::stream::install::{Overheads, Stream};
-use crate::stream::listen::Listener;
-use crate::stream::{Block, Card, Format, Repeated};
+use crate::card::{Block, CardClock, Format, Listener, Overheads, Repeated, Stream};
 pub use dmt::Rate;
 pub use line::{LineConfig, Recording, record};
 pub use receiver::Receiver;
@@ -78,7 +73,8 @@ pub fn stream(
     Stream {
         name: rate.name().into(),
         level: LEVEL,
-        card: Arc::new(Card::capture(format(rate), samples)),
+        format: format(rate),
+        recording: Some(samples),
         work: Repeated::new(further, make),
         cost,
         overheads: Overheads::STUDY,

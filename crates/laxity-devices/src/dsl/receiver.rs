@@ -5,7 +5,7 @@ use crc::{CRC_32_ISO_HDLC, Crc};
 use super::FRAME_SYMBOLS;
 use super::dmt::{Modulation, Rate};
 use super::fft::Complex;
-use crate::stream::{Block, Checked};
+use crate::card::{Block, Checked};
 
 /// The frames' CRC.
 static CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);

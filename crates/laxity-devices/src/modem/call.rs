@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
-use laxity_model::{
-    Activity, ActivityId, Instant, InterruptLevel, Placement, Priority, ProcessorId, Program,
-    ReservationRequest, Span,
-};
+use laxity_model::{Instant, InterruptLevel, Placement, ProcessorId, Program, Span};
 
-use super::card::Card;
-use super::clock::{CallClock, CardClock};
+use super::card::Setting;
 use super::cost::Costs;
-use super::driver::{Asking, Driver, DriverCore, Marks, Trigger};
 use super::far::{FarEnd, FarEndActivity};
 use super::far_profile::FarProfile;
 use super::hypothesis::Hypothesis;
-use super::interrupt::{DeferredSignal, InterruptHandler, InterruptLine};
 use super::near::NearModem;
 use super::phase::{Phase, Timing};
 use super::report::Report;
+use super::unit::ModemUnit;
+use crate::card::clock::DeviceClock;
+use crate::card::install::DriverParts;
+use crate::card::served::Served;
+use crate::card::{self, Asking, Card, CardClock, DriverPlacement, Overheads};
 use crate::link::endpoint;
 use crate::pump::LineConfig;
 
@@ -47,37 +46,12 @@ pub struct CallConfig {
     pub linger: Span,
 }
 
-/// Where the driver works (Jones, Saroiu §5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DriverPlacement {
-    /// INT: in the interrupt handler.
-    Interrupt,
-    /// DPC: in a deferred procedure call.
-    Deferred,
-    /// THR p: in a thread.
-    Thread(Priority),
-    /// RES X/Y: in a thread that holds a reservation once the on-hook phase is over, and has this priority before and beside it.
-    Reserved(ReservationRequest, Priority),
-}
-
 /// A call that is installed in a program: where to find its evidence.
-#[derive(Clone, Debug)]
-pub struct Installed {
-    /// The activity that does the signal processing.
-    pub driver: ActivityId,
-    /// The activity that is the interrupt handler; the driver itself under INT.
-    pub interrupt: ActivityId,
-    /// The activity that queues the driver's thread, where it has one.
-    pub deferred: Option<ActivityId>,
-    /// The driver's events.
-    pub marks: Marks,
-    /// What became of it.
-    pub report: Arc<Report>,
-}
+pub type Installed = card::Installed<Arc<Report>>;
 
 /// A call that has not been handed to a host yet.
 pub struct Call {
-    core: DriverCore<NearModem>,
+    unit: ModemUnit,
     far: FarEnd,
     card: Arc<Card>,
     report: Arc<Report>,
@@ -86,23 +60,14 @@ pub struct Call {
     now: Instant,
 }
 
-/// What a call is made of, and its time as far as it has been run ahead.
-pub(crate) struct CallParts {
-    pub(crate) core: DriverCore<NearModem>,
-    pub(crate) far: FarEnd,
-    pub(crate) card: Arc<Card>,
-    pub(crate) report: Arc<Report>,
-    pub(crate) clock: CallClock,
-}
-
 impl Call {
     /// A call at its first moment: on hook.
     #[must_use]
     pub fn new(config: CallConfig) -> Self {
-        let card = Arc::new(Card::new(Instant::ZERO));
+        let card = Arc::new(Card::duplex(Setting::ON_HOOK));
         let report = Arc::new(Report::default());
         let near = NearModem::new(config.timing.clone(), config.link, config.further_receivers);
-        let core = DriverCore::new(
+        let unit = ModemUnit::new(
             Arc::clone(&card),
             Arc::clone(&report),
             near,
@@ -118,7 +83,7 @@ impl Call {
             config.far,
         );
         Self {
-            core,
+            unit,
             far,
             card,
             report,
@@ -137,8 +102,8 @@ impl Call {
     /// Runs the call without a host, every interrupt served the moment it is raised, until the transfer can begin or `limit` of the
     /// call's time is over. Returns whether it can.
     pub fn run_ahead(&mut self, limit: Span) -> bool {
-        while !self.core.processing().is_connected() {
-            if self.now.since_epoch() > limit || self.core.is_over() {
+        while !self.unit.near().is_connected() {
+            if self.now.since_epoch() > limit || self.unit.is_over() {
                 return false;
             }
             self.serve_next();
@@ -148,23 +113,18 @@ impl Call {
 
     /// Serves the next interrupt the moment it is raised.
     pub fn serve_next(&mut self) {
-        self.now = self.core.raised_at();
+        self.now = self.unit.raised_at();
         self.far.advance(self.now);
-        self.card.raise(self.card.epoch());
-        self.core.begin(self.now);
-        while self.core.deliver(self.now) {}
-        self.core.finish(self.now);
-    }
-
-    /// The signal processing.
-    pub fn near(&mut self) -> &mut NearModem {
-        self.core.processing()
+        self.card.raise();
+        self.unit.begin(self.now);
+        while self.unit.proceed(self.now) {}
+        self.unit.finish(self.now);
     }
 
     /// Where the call is.
     #[must_use]
     pub fn phase(&self) -> Phase {
-        self.core.phase()
+        self.unit.phase()
     }
 
     /// The call's time.
@@ -179,17 +139,6 @@ impl Call {
         &self.report
     }
 
-    /// The call taken apart, for a driver that serves several.
-    pub(crate) fn into_parts(self) -> CallParts {
-        CallParts {
-            core: self.core,
-            far: self.far,
-            card: self.card,
-            report: self.report,
-            clock: CallClock::new(self.now.since_epoch(), self.config.clock),
-        }
-    }
-
     /// Puts the call into a program, its driver on `processor`.
     pub fn install(
         self,
@@ -197,113 +146,66 @@ impl Call {
         processor: ProcessorId,
         placement: DriverPlacement,
     ) -> Installed {
-        let marks = Marks {
-            phase: program.mark("phase"),
-            call_begin: program.mark("processing begins"),
-            call_end: program.mark("processing ends"),
-            account: program.mark("account"),
+        let report = Arc::clone(&self.report);
+        let mut parts = DriverParts {
+            name: "modem".into(),
+            level: LEVEL,
+            overheads: self.config.costs.overheads(),
+            asking: self.asking,
+            ends_run: Some(self.now + self.config.linger),
+            cards: Vec::new(),
         };
-        let clock = Arc::new(CallClock::new(self.now.since_epoch(), self.config.clock));
-        let line = InterruptLine::new(Arc::clone(&self.card), Arc::clone(&clock));
-        let linger = self.now + self.config.linger;
+        self.connect(program, processor, &mut parts);
+        parts.install(program, processor, placement, report)
+    }
+
+    /// Adds the far end to a program, and the card to what a driver serves.
+    fn connect(self, program: &mut Program, processor: ProcessorId, parts: &mut DriverParts) {
+        let clock = DeviceClock::new(self.now.since_epoch(), self.config.clock);
+        let clock = Arc::new(clock);
         let far = FarEndActivity::new(self.far, Arc::clone(&clock));
         program.add("far end", processor, Placement::External, far);
-        let parts = Parts {
-            core: self.core,
-            clock,
-            line,
-            marks,
-            linger,
-            costs: self.config.costs,
-            asking: self.asking,
-        };
-        let (interrupt, deferred, driver) = parts.install(program, processor, placement);
-        Installed {
-            driver,
-            interrupt,
-            deferred,
-            marks,
-            report: self.report,
-        }
+        parts.cards.push((self.card, Box::new(self.unit), clock));
     }
 }
 
-struct Parts {
-    core: DriverCore<NearModem>,
-    clock: Arc<CallClock>,
-    line: InterruptLine,
-    marks: Marks,
-    linger: Instant,
-    costs: Costs,
-    asking: Asking,
-}
+/// Several calls whose modems share a driver, not handed to a host yet: one handler, deferred call or thread serves all their cards, the
+/// one that asked first first.
+pub struct SharedModems(Vec<Call>);
 
-impl Parts {
-    fn install(
+impl SharedModems {
+    /// These calls, each at its first moment: on hook.
+    #[must_use]
+    pub fn new(calls: Vec<CallConfig>) -> Self {
+        Self(calls.into_iter().map(Call::new).collect())
+    }
+
+    /// Runs all calls without a host, every interrupt served the moment it is raised, until their transfers can begin or `limit` of a
+    /// call's time is over. Returns whether all can.
+    pub fn run_ahead(&mut self, limit: Span) -> bool {
+        self.0.iter_mut().all(|call| call.run_ahead(limit))
+    }
+
+    /// Puts the modems and their driver into a program. The end of the calls does not end the run.
+    pub fn install(
         self,
         program: &mut Program,
         processor: ProcessorId,
         placement: DriverPlacement,
-    ) -> (ActivityId, Option<ActivityId>, ActivityId) {
-        let Self {
-            core,
-            clock,
-            line,
-            marks,
-            linger,
-            costs,
-            asking,
-        } = self;
-        let is_reserved = matches!(placement, DriverPlacement::Reserved(..));
-        let driver = |trigger, reserves| {
-            let driver = Driver::new(core, clock, trigger, marks, reserves, linger);
-            driver.asking(if is_reserved {
-                asking
-            } else {
-                Asking::default()
-            })
+    ) -> card::Installed<Vec<Arc<Report>>> {
+        let reports = self.0.iter().map(|call| Arc::clone(&call.report));
+        let reports = reports.collect();
+        let mut parts = DriverParts {
+            name: "modems".into(),
+            level: LEVEL,
+            overheads: Overheads::STUDY,
+            asking: Asking::default(),
+            ends_run: None,
+            cards: Vec::new(),
         };
-        let int = Placement::Interrupt(LEVEL);
-        if placement == DriverPlacement::Interrupt {
-            let driver = driver(Trigger::Interrupt(line), false);
-            let id = program.add("modem interrupt", processor, int, driver);
-            return (id, None, id);
+        for call in self.0 {
+            call.connect(program, processor, &mut parts);
         }
-        let queued = program.semaphore(0);
-        let handler = InterruptHandler::new(line, queued, costs.interrupt);
-        let interrupt = program.add("modem interrupt", processor, int, handler);
-        let (thread, reservation) = match placement {
-            DriverPlacement::Interrupt | DriverPlacement::Deferred => {
-                let driver = driver(Trigger::Semaphore(queued), false);
-                let id = program.add(
-                    "modem deferred call",
-                    processor,
-                    Placement::Deferred,
-                    driver,
-                );
-                return (interrupt, None, id);
-            }
-            DriverPlacement::Thread(priority) => (Placement::Thread(priority), None),
-            DriverPlacement::Reserved(request, priority) => {
-                (Placement::Thread(priority), Some(request))
-            }
-        };
-        let woken = program.semaphore(0);
-        let signal = DeferredSignal::new(queued, woken, costs.deferred);
-        let deferred = program.add(
-            "modem deferred call",
-            processor,
-            Placement::Deferred,
-            signal,
-        );
-        let reserves = reservation.is_some_and(|request| !request.begins_at_start);
-        let driver = program.push(Activity {
-            name: "modem thread".into(),
-            processor,
-            placement: thread,
-            reservation,
-            body: Box::new(driver(Trigger::Semaphore(woken), reserves)),
-        });
-        (interrupt, Some(deferred), driver)
+        parts.install(program, processor, placement, reports)
     }
 }

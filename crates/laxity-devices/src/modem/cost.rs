@@ -5,6 +5,7 @@
 use laxity_model::Service;
 
 use super::phase::Phase;
+use crate::card::Overheads;
 
 /// Service charged for each part of the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +49,14 @@ impl Costs {
         data: Service::from_micros(1_778),
         ..Self::STUDY
     };
+
+    /// What the driver costs besides its signal processing.
+    pub(crate) const fn overheads(&self) -> Overheads {
+        Overheads {
+            interrupt: self.interrupt,
+            deferred: self.deferred,
+        }
+    }
 
     /// One call of the signal processing in this phase; `recognised` if it found the answer tone's end.
     #[must_use]

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use laxity_model::{Body, Context, Instant, Span, Step};
 
-use super::card::{Card, Programming, Setting};
-use super::clock::CallClock;
+use super::card::Setting;
 use super::exchange::Exchange;
 use super::far_profile::FarProfile;
 use super::phase::Timing;
 use super::report::Report;
 use crate::bits::BitSink;
+use crate::card::clock::DeviceClock;
+use crate::card::ring::{Card, Programming};
 use crate::link::LineRates;
 use crate::link::endpoint::{self, Endpoint};
 use crate::pump::{FarPump, Line, LineConfig, PumpState};
@@ -188,11 +189,11 @@ impl FarEnd {
 /// The far end as an activity outside the machine.
 pub(crate) struct FarEndActivity {
     far: FarEnd,
-    clock: Arc<CallClock>,
+    clock: Arc<DeviceClock>,
 }
 
 impl FarEndActivity {
-    pub(crate) fn new(far: FarEnd, clock: Arc<CallClock>) -> Self {
+    pub(crate) fn new(far: FarEnd, clock: Arc<DeviceClock>) -> Self {
         Self { far, clock }
     }
 }
@@ -200,7 +201,7 @@ impl FarEndActivity {
 impl Body for FarEndActivity {
     fn step(&mut self, context: &mut dyn Context) -> Step {
         let host_now = context.now();
-        let now = self.clock.call_time(host_now);
+        let now = self.clock.device_time(host_now);
         self.far.advance(now);
         let period = Span::from_nanos(1_000_000_000 / PIECES_HZ);
         let next = Instant::ZERO + period * (now.since_epoch() / period + 1);

@@ -2,7 +2,6 @@
 
 use laxity_model::{Instant, Span};
 
-use super::driver::Processing;
 use super::far_profile::FarProfile;
 use super::load::Load;
 use super::phase::{Phase, Timing};
@@ -87,11 +86,6 @@ impl NearModem {
             self.endpoint.state(),
             endpoint::State::Connected | endpoint::State::Transferring { .. }
         )
-    }
-
-    /// What the modem has said to its application so far.
-    pub fn transcript(&mut self) -> Vec<u8> {
-        self.commands.output()
     }
 
     fn fail(&mut self, result: ResultCode, reason: &str) -> Stage {
@@ -297,10 +291,10 @@ impl NearModem {
             });
         }
     }
-}
 
-impl Processing for NearModem {
-    fn process(&mut self, now: Instant, received: &[i16], transmit: &mut [i16]) {
+    /// Takes what arrived since the last call and fills `transmit`. Fewer samples may arrive than go out. Returns whether this is the call
+    /// that recognised the answer.
+    pub(super) fn process(&mut self, now: Instant, received: &[i16], transmit: &mut [i16]) -> bool {
         transmit.fill(0);
         self.recognised = false;
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
@@ -313,9 +307,11 @@ impl Processing for NearModem {
                 &format!("error correction gave up: {failure:?}"),
             );
         }
+        self.recognised
     }
 
-    fn phase(&self) -> Phase {
+    /// Where the call is after the last [`process`](Self::process).
+    pub(super) fn phase(&self) -> Phase {
         match self.stage {
             Stage::OnHook(_) => Phase::OnHook,
             Stage::DialTone { .. }
@@ -328,11 +324,8 @@ impl Processing for NearModem {
         }
     }
 
-    fn recognised(&self) -> bool {
-        self.recognised
-    }
-
-    fn report(&mut self, report: &Report) -> Option<Outcome> {
+    /// Brings the report up to date; `Some` once the call's work is over.
+    pub(super) fn report(&self, report: &Report) -> Option<Outcome> {
         let (down, up) = self.rates.unwrap_or((0, 0));
         report.rate_down_bit_s.set(u64::from(down));
         report.rate_up_bit_s.set(u64::from(up));

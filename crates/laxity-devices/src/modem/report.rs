@@ -1,38 +1,10 @@
 //! What became of a call: counters that driver and far end keep while it runs, for whoever reads them afterwards.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use laxity_model::Span;
 
-/// A counter that one thread writes and any may read, without a lock.
-#[derive(Default, Debug)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Adds to the count.
-    pub fn add(&self, n: u64) {
-        if n > 0 {
-            self.0.fetch_add(n, Ordering::Relaxed);
-        }
-    }
-
-    /// Replaces the count by another counter's.
-    pub fn set(&self, n: u64) {
-        self.0.store(n, Ordering::Relaxed);
-    }
-
-    /// Replaces the count by this if it is more.
-    pub fn raise_to(&self, n: u64) {
-        self.0.fetch_max(n, Ordering::Relaxed);
-    }
-
-    /// The count.
-    #[must_use]
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+use crate::card::Counter;
 
 /// How a call ended.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,8 +3,8 @@
 use crc::{CRC_16_IBM_SDLC, CRC_32_ISO_HDLC, Crc};
 
 use super::SLOT_VALUES;
+use crate::card::{Block, Checked};
 use crate::dsl::fft::Complex;
-use crate::stream::{Block, Checked};
 
 /// Samples a symbol.
 pub(super) const OVERSAMPLING: usize = 4;

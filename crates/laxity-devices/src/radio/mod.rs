@@ -9,14 +9,10 @@
 pub mod air;
 pub mod burst;
 
-use std::sync::Arc;
-
 use laxity_model::{InterruptLevel, Service};
 
+use crate::card::{Block, CardClock, Format, Overheads, Repeated, Stream};
 use crate::dsl::Nobody;
-use crate::modem::CardClock;
-use crate::stream::install::{Overheads, Stream};
-use crate::stream::{Block, Card, Format, Repeated};
 pub use air::{AirConfig, record};
 pub use burst::Receiver;
 
@@ -52,7 +48,8 @@ pub fn stream(air: &AirConfig, cost: Service, further: usize, clock: CardClock) 
     Stream {
         name: "radio".into(),
         level: LEVEL,
-        card: Arc::new(Card::capture(FORMAT, record(air))),
+        format: FORMAT,
+        recording: Some(record(air)),
         work: Repeated::new(further, make),
         cost,
         overheads: Overheads::STUDY,

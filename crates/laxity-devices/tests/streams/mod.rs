@@ -4,10 +4,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use laxity_devices::stream::block::{Block, Repeated};
-use laxity_devices::stream::card::{Card, Format};
-use laxity_devices::stream::report::Report;
-use laxity_devices::stream::served::{Served, StreamUnit};
+use laxity_devices::card::served::Served;
+use laxity_devices::card::stream::StreamUnit;
+use laxity_devices::card::{Block, Card, Format, Repeated, Report};
 use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -27,13 +26,13 @@ impl Bench {
         make: impl Fn() -> Box<dyn Block>,
     ) -> Self {
         let card = Arc::new(match recording {
-            Some(recording) => Card::capture(format, recording),
-            None => Card::playback(format),
+            Some(recording) => Card::capture(format.setting(), recording),
+            None => Card::playback(format.setting()),
         });
         let report = Arc::new(Report::default());
         let work = Repeated::new(1, make);
         let cost = Service::from_micros(1);
-        let unit = StreamUnit::new(Arc::clone(&card), Arc::clone(&report), work, cost);
+        let unit = StreamUnit::new(Arc::clone(&card), format, Arc::clone(&report), work, cost);
         Self {
             card,
             report,
@@ -55,7 +54,7 @@ impl Bench {
     pub(crate) fn serve_one(&mut self, now: &mut Instant, late_permille: u64) {
         let late = Span::from_nanos(self.format.period().as_nanos() * late_permille / 1_000);
         *now = (*now).max(self.unit.raised_at() + late);
-        while self.format.interrupt_at(self.card.raised() + 1) <= *now {
+        while self.card.due() <= *now {
             self.card.raise();
         }
         assert!(self.unit.is_due());

@@ -30,7 +30,7 @@ impl Ground {
     pub fn twin() -> Self {
         let profile = Profile::WIN2000_PII450;
         let costs = profile.costs;
-        let own = laxity_devices::stream::Overheads::STUDY;
+        let own = laxity_devices::card::Overheads::STUDY;
         let host = [
             costs.interrupt_entry,
             costs.interrupt_exit,

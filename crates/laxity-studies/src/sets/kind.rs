@@ -119,6 +119,6 @@ impl Kind {
     }
 }
 
-fn capture(work: Service, format: laxity_devices::stream::Format) -> Result<Device, DeviceError> {
+fn capture(work: Service, format: laxity_devices::card::Format) -> Result<Device, DeviceError> {
     Device::capture(work, format.period(), format.block, format.ring())
 }

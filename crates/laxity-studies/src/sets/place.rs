@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use laxity_devices::modem::{self, Call, CallConfig, CardClock, DriverPlacement};
-use laxity_devices::stream::{self, Listener, SharedModems, Stream};
+use laxity_devices::card::{self, Installed, Listener, Stream};
+use laxity_devices::modem::{self, Call, CallConfig, CardClock, DriverPlacement, SharedModems};
 use laxity_devices::{audio, dsl, radio};
 use laxity_model::{ActivityId, HostError, Mark, ProcessorId, Program, Span};
 
@@ -44,7 +44,7 @@ pub struct Making {
 #[derive(Clone)]
 pub enum Account {
     /// A stream's.
-    Stream(Arc<stream::Report>),
+    Stream(Arc<card::Report>),
     /// Of each modem on the driver.
     Modems(Vec<Arc<modem::Report>>),
 }
@@ -122,18 +122,23 @@ impl Making {
         stream: Stream<L>,
         program: &mut Program,
     ) -> Probe {
-        let (installed, report) = stream.install(program, self.processor, self.placement);
-        self.probe(kind, installed, Account::Stream(report))
+        let installed = stream.install(program, self.processor, self.placement);
+        self.probe(kind, installed, Account::Stream)
     }
 
-    fn probe(&self, kind: Kind, installed: stream::Installed, account: Account) -> Probe {
+    fn probe<R>(
+        &self,
+        kind: Kind,
+        installed: Installed<R>,
+        account: impl FnOnce(R) -> Account,
+    ) -> Probe {
         Probe {
             kind,
             processor: self.processor,
             driver: installed.driver,
-            begin: installed.marks.begin,
-            end: installed.marks.end,
-            account,
+            begin: installed.marks.call_begin,
+            end: installed.marks.call_end,
+            account: account(installed.report),
         }
     }
 
@@ -143,14 +148,8 @@ impl Making {
             return Err(no_transfer());
         }
         let installed = call.install(program, self.processor, self.placement);
-        Ok(Probe {
-            kind: Kind::Modem,
-            processor: self.processor,
-            driver: installed.driver,
-            begin: installed.marks.call_begin,
-            end: installed.marks.call_end,
-            account: Account::Modems(vec![installed.report]),
-        })
+        let account = |report| Account::Modems(vec![report]);
+        Ok(self.probe(Kind::Modem, installed, account))
     }
 
     fn install_modems(&self, count: u8, program: &mut Program) -> Result<Probe, HostError> {
@@ -161,8 +160,8 @@ impl Making {
         if !modems.run_ahead(RUN_AHEAD_LIMIT) {
             return Err(no_transfer());
         }
-        let (installed, reports) = modems.install(program, self.processor, self.placement);
-        Ok(self.probe(Kind::Modems(count), installed, Account::Modems(reports)))
+        let installed = modems.install(program, self.processor, self.placement);
+        Ok(self.probe(Kind::Modems(count), installed, Account::Modems))
     }
 
     /// A call whose transfer is longer than the run, and which does not end the run if it fails.

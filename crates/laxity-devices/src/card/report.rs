@@ -1,6 +1,35 @@
-//! What became of a stream: counters that driver and listener keep while it runs.
+//! What became of a device: counters that driver and listener keep while it runs, for whoever reads them afterwards.
 
-use crate::modem::report::Counter;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A counter that one thread writes and any may read, without a lock.
+#[derive(Default, Debug)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds to the count.
+    pub fn add(&self, n: u64) {
+        if n > 0 {
+            self.0.fetch_add(n, Ordering::Relaxed);
+        }
+    }
+
+    /// Replaces the count by another counter's.
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
+    }
+
+    /// Replaces the count by this if it is more.
+    pub fn raise_to(&self, n: u64) {
+        self.0.fetch_max(n, Ordering::Relaxed);
+    }
+
+    /// The count.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// The account of one stream.
 ///

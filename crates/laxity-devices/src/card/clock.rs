@@ -1,21 +1,21 @@
-//! A call's own time, from its first moment on, whichever host it runs on and however much of it was run ahead.
+//! A device's own time, from its first moment on, whichever host it runs on and however much of it was run ahead.
 
 use std::sync::OnceLock;
 
 use laxity_model::{Instant, Span};
 
-/// How a call's clock, which is the card's crystal, stands to the host's.
+/// How a device's clock, which is its card's crystal, stands to the host's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CardClock {
-    /// The call begins so long after the host first looks at it, so that it is in no phase with the host's clock and slots.
+    /// The device begins so long after the host first looks at it, so that it is in no phase with the host's clock and slots.
     pub begins_after: Span,
     /// By how much the card's clock is faster than the host's, in parts per billion. Zero live, where the host's clock is the card's.
     pub fast_ppb: i32,
 }
 
-/// Translates between the host's instants and the call's. All parts of a call share one.
+/// Translates between the host's instants and the device's. All parts of a device share one.
 #[derive(Debug)]
-pub struct CallClock {
+pub struct DeviceClock {
     began: OnceLock<Instant>,
     ahead: Span,
     card: CardClock,
@@ -23,8 +23,8 @@ pub struct CallClock {
 
 const BILLION: u128 = 1_000_000_000;
 
-impl CallClock {
-    /// The clock of a call whose first `ahead` have been run before the host starts.
+impl DeviceClock {
+    /// The clock of a device whose first `ahead` have been run before the host starts.
     #[must_use]
     pub fn new(ahead: Span, card: CardClock) -> Self {
         Self {
@@ -39,9 +39,9 @@ impl CallClock {
         (BILLION as i64 + i64::from(self.card.fast_ppb)) as u128
     }
 
-    /// The host's instant in the call's time; the first reading of all makes it start.
+    /// The host's instant in the device's time; the first reading of all makes it start.
     #[must_use]
-    pub fn call_time(&self, host: Instant) -> Instant {
+    pub fn device_time(&self, host: Instant) -> Instant {
         let began = *self.began.get_or_init(|| host + self.card.begins_after);
         let passed = u128::from(host.saturating_since(began).as_nanos());
         let passed = match self.card.fast_ppb {
@@ -51,11 +51,11 @@ impl CallClock {
         Instant::ZERO + self.ahead + Span::from_nanos(passed as u64)
     }
 
-    /// The first instant of the host at which it is `call` in the call's time, `host_now` being the latest reading of it.
+    /// The first instant of the host at which it is `at` in the device's time, `host_now` being the latest reading of it.
     #[must_use]
-    pub fn host_time(&self, call: Instant, host_now: Instant) -> Instant {
+    pub fn host_time(&self, at: Instant, host_now: Instant) -> Instant {
         let began = *self.began.get_or_init(|| host_now + self.card.begins_after);
-        let wanted = u128::from(call.since_epoch().saturating_sub(self.ahead).as_nanos());
+        let wanted = u128::from(at.since_epoch().saturating_sub(self.ahead).as_nanos());
         let wanted = match self.card.fast_ppb {
             0 => wanted,
             _ => (wanted * BILLION).div_ceil(self.rate()),
@@ -70,11 +70,11 @@ mod tests {
 
     #[test]
     fn time_that_was_run_ahead_is_skipped() {
-        let clock = CallClock::new(Span::from_secs(3), CardClock::default());
+        let clock = DeviceClock::new(Span::from_secs(3), CardClock::default());
         let began = Instant::from_secs(100);
-        assert_eq!(clock.call_time(began), Instant::from_secs(3));
+        assert_eq!(clock.device_time(began), Instant::from_secs(3));
         assert_eq!(
-            clock.call_time(began + Span::from_millis(5)),
+            clock.device_time(began + Span::from_millis(5)),
             Instant::from_millis(3_005)
         );
         assert_eq!(
@@ -95,19 +95,19 @@ mod tests {
                 begins_after: Span::from_millis(7),
                 fast_ppb,
             };
-            let clock = CallClock::new(Span::ZERO, card);
+            let clock = DeviceClock::new(Span::ZERO, card);
             let first = Instant::from_secs(1);
-            assert_eq!(clock.call_time(first), Instant::ZERO);
+            assert_eq!(clock.device_time(first), Instant::ZERO);
             let after = first + Span::from_millis(7) + Span::from_secs(100);
             let drift = i64::from(fast_ppb) / 10;
-            let card_ns = clock.call_time(after).as_nanos() as i64;
+            let card_ns = clock.device_time(after).as_nanos() as i64;
             assert_eq!(card_ns, 100_000_000_000 + drift * 1_000);
             for call in (0..10_000_000_000).step_by(13_124_999) {
                 let call = Instant::from_nanos(call);
                 let host = clock.host_time(call, first);
-                assert!(clock.call_time(host) >= call);
+                assert!(clock.device_time(host) >= call);
                 assert!(
-                    clock.call_time(host - Span::from_nanos(1)) < call || call == Instant::ZERO
+                    clock.device_time(host - Span::from_nanos(1)) < call || call == Instant::ZERO
                 );
             }
         }

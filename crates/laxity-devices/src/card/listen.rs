@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use laxity_model::{Body, Context, Instant, Step};
 
-use super::card::Card;
+use super::clock::DeviceClock;
 use super::report::Report;
-use crate::modem::clock::CallClock;
+use super::ring::Card;
+use super::stream::Format;
 
 /// Checks what a card has sent.
 pub trait Listener: Send {
@@ -15,9 +16,10 @@ pub trait Listener: Send {
 }
 
 /// A listener as an activity: it hears each block a block after it has gone out, when nothing can change it any more.
-pub(crate) struct ListenerActivity<L> {
+pub(super) struct ListenerActivity<L> {
     card: Arc<Card>,
-    clock: Arc<CallClock>,
+    format: Format,
+    clock: Arc<DeviceClock>,
     report: Arc<Report>,
     listener: L,
     heard: u64,
@@ -25,15 +27,17 @@ pub(crate) struct ListenerActivity<L> {
 }
 
 impl<L: Listener> ListenerActivity<L> {
-    pub(crate) fn new(
+    pub(super) fn new(
         card: Arc<Card>,
-        clock: Arc<CallClock>,
+        format: Format,
+        clock: Arc<DeviceClock>,
         report: Arc<Report>,
         listener: L,
     ) -> Self {
-        let samples = vec![0; card.format().block as usize];
+        let samples = vec![0; format.block as usize];
         Self {
             card,
+            format,
             clock,
             report,
             listener,
@@ -43,18 +47,18 @@ impl<L: Listener> ListenerActivity<L> {
     }
 
     /// Hears all blocks that are due at `now`, in the card's time. Returns when to listen again.
-    pub(crate) fn advance(&mut self, now: Instant) -> Instant {
-        let format = self.card.format();
-        // The first blocks are the silence that the output is filled with before the first call.
-        let silent = 1 + format.lead_blocks;
+    pub(super) fn advance(&mut self, now: Instant) -> Instant {
+        let setting = self.format.setting();
         loop {
-            let place = self.heard + silent;
-            let due = format.interrupt_at(place + 2);
+            // Before the first call's block goes out what the output was filled with.
+            let place = self.heard + self.format.silent_blocks();
+            let due = Instant::ZERO + setting.duration(setting.samples_in(place + 2));
             if now < due {
                 return due;
             }
-            for (index, sample) in (place * format.block..).zip(&mut self.samples) {
-                *sample = self.card.departed(index);
+            let first = setting.samples_in(place);
+            for (index, sample) in (first..).zip(&mut self.samples) {
+                *sample = self.card.departed(0, index);
             }
             let counter = match self.listener.hear(self.heard, &self.samples) {
                 true => &self.report.frames_good,
@@ -69,7 +73,7 @@ impl<L: Listener> ListenerActivity<L> {
 impl<L: Listener> Body for ListenerActivity<L> {
     fn step(&mut self, context: &mut dyn Context) -> Step {
         let host_now = context.now();
-        let due = self.advance(self.clock.call_time(host_now));
+        let due = self.advance(self.clock.device_time(host_now));
         Step::SleepUntil(self.clock.host_time(due, host_now))
     }
 }

@@ -1,0 +1,175 @@
+//! A driver with its cards, put into a program.
+
+use std::sync::Arc;
+
+use laxity_model::{
+    Activity, ActivityId, Instant, InterruptLevel, Placement, Priority, ProcessorId, Program,
+    ReservationRequest, SemaphoreId, Service,
+};
+
+use super::clock::DeviceClock;
+use super::driver::{Asking, Driver, Marks, Trigger, Unit};
+use super::interrupt::{DeferredSignal, Handler, Lines};
+use super::ring::Card;
+use super::served::Served;
+
+/// Where the driver works (Jones, Saroiu §5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DriverPlacement {
+    /// INT: in the interrupt handler.
+    Interrupt,
+    /// DPC: in a deferred procedure call.
+    Deferred,
+    /// THR p: in a thread.
+    Thread(Priority),
+    /// RES X/Y: in a thread that holds a reservation once its device's first phase is over, and has this priority before and beside it.
+    Reserved(ReservationRequest, Priority),
+}
+
+/// What a driver costs in the twin, apart from its signal processing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overheads {
+    /// The interrupt handler that only queues a deferred call.
+    pub interrupt: Service,
+    /// The deferred call that only signals the driver's thread.
+    pub deferred: Service,
+}
+
+impl Overheads {
+    /// As the modem's: 5.4 µs (quoted for its handler, Jones, Saroiu §6.2.4; assumed for the deferred call and for other devices).
+    pub const STUDY: Self = Self {
+        interrupt: Service::from_nanos(5_400),
+        deferred: Service::from_nanos(5_400),
+    };
+}
+
+/// A device in a program: where to find its evidence.
+#[derive(Clone, Debug)]
+pub struct Installed<R> {
+    /// The activity that does the signal processing.
+    pub driver: ActivityId,
+    /// The activity that is the interrupt handler; the driver itself under INT.
+    pub interrupt: ActivityId,
+    /// The activity that queues the driver's thread, where it has one.
+    pub deferred: Option<ActivityId>,
+    /// The driver's events.
+    pub marks: Marks,
+    /// What became of it.
+    pub report: R,
+}
+
+/// A driver that has not been put into a program yet.
+pub(crate) struct DriverParts {
+    pub(crate) name: String,
+    /// The level of its cards' interrupt.
+    pub(crate) level: InterruptLevel,
+    pub(crate) overheads: Overheads,
+    /// Done only by a driver that holds a reservation.
+    pub(crate) asking: Asking,
+    /// The end of all its work ends the run, but no earlier than this in its first device's time.
+    pub(crate) ends_run: Option<Instant>,
+    pub(crate) cards: Vec<(Arc<Card>, Box<dyn Served>, Arc<DeviceClock>)>,
+}
+
+impl DriverParts {
+    /// Puts the driver into a program.
+    pub(crate) fn install<R>(
+        self,
+        program: &mut Program,
+        processor: ProcessorId,
+        placement: DriverPlacement,
+        report: R,
+    ) -> Installed<R> {
+        let marks = Marks::declare(program);
+        let (mut lines, mut units) = (Vec::new(), Vec::new());
+        for (card, served, clock) in self.cards {
+            lines.push((card, Arc::clone(&clock)));
+            units.push(Unit { served, clock });
+        }
+        let lines = Lines(lines);
+        let driver = |trigger| Driver::new(units, marks, self.ends_run, trigger);
+        let name = format!("{} interrupt", self.name);
+        let int = Placement::Interrupt(self.level);
+        let (interrupt, deferred, driver) = if placement == DriverPlacement::Interrupt {
+            let body = driver(Trigger::Interrupt(lines));
+            let id = program.add(&name, processor, int, body);
+            (id, None, id)
+        } else {
+            let queued = program.semaphore(0);
+            let handler = Handler {
+                lines,
+                deferred: queued,
+                cost: self.overheads.interrupt,
+            };
+            let interrupt = program.add(&name, processor, int, handler);
+            let behind = Behind {
+                name: self.name,
+                processor,
+                queued,
+                cost: self.overheads.deferred,
+                asking: self.asking,
+            };
+            let (deferred, driver) = behind.install(program, placement, driver);
+            (interrupt, deferred, driver)
+        };
+        Installed {
+            driver,
+            interrupt,
+            deferred,
+            marks,
+            report,
+        }
+    }
+}
+
+/// What is behind the interrupt handler.
+struct Behind {
+    name: String,
+    processor: ProcessorId,
+    /// Signalled by the handler.
+    queued: SemaphoreId,
+    /// Of the deferred call that only wakes the driver's thread.
+    cost: Service,
+    asking: Asking,
+}
+
+impl Behind {
+    /// Puts the deferred call and the driver into a program. Returns the former only where it is not the driver itself.
+    fn install(
+        self,
+        program: &mut Program,
+        placement: DriverPlacement,
+        driver: impl FnOnce(Trigger) -> Driver,
+    ) -> (Option<ActivityId>, ActivityId) {
+        let (name, processor) = (format!("{} deferred call", self.name), self.processor);
+        let (priority, reservation) = match placement {
+            DriverPlacement::Interrupt | DriverPlacement::Deferred => {
+                let body = driver(Trigger::Semaphore(self.queued));
+                let id = program.add(&name, processor, Placement::Deferred, body);
+                return (None, id);
+            }
+            DriverPlacement::Thread(priority) => (priority, None),
+            DriverPlacement::Reserved(request, priority) => (priority, Some(request)),
+        };
+        let woken = program.semaphore(0);
+        let signal = DeferredSignal {
+            queued: self.queued,
+            thread: woken,
+            cost: self.cost,
+            woken: false,
+        };
+        let deferred = program.add(&name, processor, Placement::Deferred, signal);
+        let mut body = driver(Trigger::Semaphore(woken));
+        if let Some(request) = reservation {
+            body.hold(!request.begins_at_start, self.asking);
+        }
+        let driver = program.push(Activity {
+            name: format!("{} thread", self.name),
+            processor,
+            placement: Placement::Thread(priority),
+            reservation,
+            body: Box::new(body),
+        });
+        (Some(deferred), driver)
+    }
+}
