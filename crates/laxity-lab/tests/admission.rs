@@ -6,7 +6,7 @@ use laxity_lab::runner::plan::{Depth, Plan, plan};
 use laxity_lab::runner::schedule::{PlannedRun, schedule};
 use laxity_lab::runner::{On, RunError, Silent, twin};
 use laxity_lab::scenario::{Length, Resolved, Style, parse};
-use laxity_linux::os::rights::{self, Right};
+use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::enforce::machine::Machine;
 use laxity_model::{Grade, Host, RunRecord, Span};

@@ -3,7 +3,7 @@
 use laxity_lab::evidence::results::{RunResults, VariantResults};
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::{self, Length};
-use laxity_linux::os::rights::{self, Right};
+use laxity_linux::doctor::rights::{self, Right};
 use laxity_model::verify::contract::Outcome;
 
 fn run(names: &[&str]) -> RunResults {

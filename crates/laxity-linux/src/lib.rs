@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod enforce;
 pub mod host;
 pub mod os;
+mod run;
 
 pub use enforce::deadline::ThreadReservation;
 pub use host::{LiveConfig, LiveHost};

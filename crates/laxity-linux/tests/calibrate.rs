@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use laxity_linux::calibrate::{CalibrateError, Calibration, DISTURBED, Progress, Settings};
 use laxity_linux::calibrate::{PRIORITIES, calibrate};
+use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::clock;
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc;
-use laxity_linux::os::rights::{self, LiveTest, Right};
 use laxity_linux::os::sched::{self, Policy, Tid};
 use laxity_model::Span;
 use laxity_model::enforce::machine::Figure;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use laxity_linux::os::rights::{self, Right};
+use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, Event, EventKind, Host, HostError, Instant, Mark,

@@ -6,7 +6,7 @@
 mod common;
 
 use laxity_conformance::{Tolerance, cases};
-use laxity_linux::os::rights::{self, Right};
+use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::enforce::Witness;
 use laxity_model::{ProcessorId, Service, Span};

@@ -11,10 +11,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::enforce::confine::{FairQuota, Freezer};
 use laxity_linux::host::command::RunningCommand;
 use laxity_linux::os::proc;
-use laxity_linux::os::rights::{self, Right};
 use laxity_linux::os::sched::{self, Policy, Tid};
 
 type Outcome = Result<(), Box<dyn Error>>;

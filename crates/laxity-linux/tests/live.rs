@@ -6,9 +6,9 @@ mod common;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::clock;
 use laxity_linux::os::cpuset::CpuSet;
-use laxity_linux::os::rights::{self, LiveTest, Right};
 use laxity_linux::os::sched::{self, Policy, Tid};
 use laxity_linux::os::signals;
 use laxity_linux::{LiveConfig, LiveHost};

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
 
-use laxity_linux::os::rights::{self, Right};
+use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::analysis::Task;
 use laxity_model::executor::edf::Edf;

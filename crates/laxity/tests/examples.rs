@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 use std::thread;
 
-use laxity_linux::os::rights::{self, Right};
+use laxity_linux::doctor::rights::{self, Right};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
 /// Built by cargo where it is not up to date, and run.

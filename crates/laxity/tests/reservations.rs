@@ -8,9 +8,9 @@ use laxity::{
     Cause, Error, Grade, Reservation, ReservationError, Reserved, Service, Span, reserve,
 };
 use laxity_linux::doctor::ParameterError;
+use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc;
-use laxity_linux::os::rights::{self, LiveTest, Right};
 use laxity_linux::os::sched::{self, Policy, Tid};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

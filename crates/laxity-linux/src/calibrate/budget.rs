@@ -9,8 +9,8 @@ use laxity_model::{Instant, Reservation, Service, Span};
 use super::bench::Bench;
 use super::samples::Samples;
 use super::{CalibrateError, DISTURBED, clock};
+use crate::doctor::rights::{self, Right};
 use crate::enforce::deadline::{self, DeadlineError};
-use crate::os::rights::{self, Right};
 use crate::os::sched::{Policy, Tid};
 
 /// How long it is measured.

@@ -6,7 +6,7 @@ use std::thread;
 use super::bench::{Bench, Work};
 use super::samples::Samples;
 use super::{CalibrateError, clock};
-use crate::host::semaphore::{Semaphore, Taken};
+use crate::run::semaphore::{Semaphore, Taken};
 
 /// The samples are taken in so many parts, as the machine differs from moment to moment.
 const PARTS: usize = 10;

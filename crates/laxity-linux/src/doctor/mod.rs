@@ -13,6 +13,7 @@ mod groups;
 pub mod machine;
 pub mod parse;
 mod probe;
+pub mod rights;
 mod syscalls;
 pub mod table;
 

@@ -171,8 +171,8 @@ impl Drop for ThreadReservation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::rights::{self, Right};
     use crate::os::cpuset::CpuSet;
-    use crate::os::rights::{self, Right};
     use laxity_model::Service;
 
     fn ms(service: u64, period: u64) -> Reservation {

@@ -11,11 +11,11 @@ use laxity_model::base::ring::Producer;
 use laxity_model::enforce::{WITNESS_ACTIVITY, Witness, ranks};
 use laxity_model::{Disturbance, Event, EventKind, HostError, ProcessorId};
 
-use crate::host::run::Run;
-use crate::host::thread::prefault_stack;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
+use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, SchedError, Tid};
+use crate::run::Run;
 
 /// The most disturbances that are kept; a machine that has more in one run is no place to measure.
 const MOST: usize = 100_000;

@@ -7,10 +7,10 @@ use laxity_model::base::ring::Consumer;
 use laxity_model::enforce::ranks;
 use laxity_model::{Event, HostError, Span};
 
-use super::run::Run;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::sched::{self, Policy, Tid};
+use crate::run::Run;
 
 /// How often the rings are emptied.
 const EVERY: Span = Span::from_millis(10);

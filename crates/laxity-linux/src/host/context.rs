@@ -9,9 +9,9 @@ use laxity_model::{
     ProcessorId, Refused, SemaphoreId, Service,
 };
 
-use super::run::Run;
-use super::semaphore::Taken;
 use crate::os::clock;
+use crate::run::Run;
+use crate::run::semaphore::Taken;
 
 /// Writes an activity's events to its ring.
 pub(crate) struct Log {

@@ -14,8 +14,6 @@ use laxity_model::{
 use super::LiveConfig;
 use super::admit::{Granted, ProcessorSlots};
 use super::collector::{self, Collection};
-use super::port::Ports;
-use super::run::Run;
 use super::thread::{self, Outcome, Start};
 use crate::enforce::holding::Place;
 use crate::enforce::slots::{
@@ -28,6 +26,8 @@ use crate::os::memory::MemoryLock;
 use crate::os::proc;
 use crate::os::sched::{self, Policy, Restore, Tid};
 use crate::os::signals::{self, Watch};
+use crate::run::Run;
+use crate::run::port::Ports;
 
 /// From the moment all threads are ready until the common start.
 const LEAD_IN: Span = Span::from_millis(2);

@@ -12,18 +12,15 @@ use laxity_model::{
 };
 
 use super::context::{LiveContext, Log};
-use super::run::Run;
-use super::semaphore::Taken;
 use crate::enforce::holding::{HoldError, Holding, Place};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
+use crate::os::memory::{STACK_BYTES, prefault_stack};
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::usage::ThreadUsage;
+use crate::run::semaphore::Taken;
+use crate::run::{Run, message};
 
-/// Stack of an activity's thread, all of it faulted in before the start.
-const STACK_BYTES: usize = 1 << 20;
-/// How much of it is touched: the guard page and what the thread already uses are left alone.
-const PREFAULT_BYTES: usize = STACK_BYTES / 2;
 /// The longest stretch of burning between two readings of the thread's own processor time, which cost a system call each.
 const BURN_STRETCH: Span = Span::from_micros(100);
 
@@ -88,22 +85,6 @@ pub(crate) fn spawn(start: Start) -> Result<thread::JoinHandle<Outcome>, HostErr
             outcome
         })
         .map_err(|error| HostError::Failed(format!("cannot start a thread: {error}")))
-}
-
-/// The text of a panic.
-pub(crate) fn message(payload: &(dyn std::any::Any + Send)) -> &str {
-    payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
-}
-
-/// Writes to the stack below, so that no later call takes a page fault there.
-#[inline(never)]
-pub(crate) fn prefault_stack() {
-    let mut pages = [0u8; PREFAULT_BYTES];
-    std::hint::black_box(&mut pages);
 }
 
 /// What ended a stretch of stepping.

@@ -48,3 +48,15 @@ impl Drop for MemoryLock {
         }
     }
 }
+
+/// Stack of an activity's thread, all of it faulted in before the start.
+pub(crate) const STACK_BYTES: usize = 1 << 20;
+/// How much of it is touched: the guard page and what the thread already uses are left alone.
+const PREFAULT_BYTES: usize = STACK_BYTES / 2;
+
+/// Writes to the stack below, so that no later call takes a page fault there.
+#[inline(never)]
+pub(crate) fn prefault_stack() {
+    let mut pages = [0u8; PREFAULT_BYTES];
+    std::hint::black_box(&mut pages);
+}

@@ -1,4 +1,4 @@
-//! What the kernel offers, a module for each part of it: scheduling, clocks, waiting, descriptors, signals, memory, `/proc`, and the rights to them.
+//! What the kernel offers, a module for each part of it: scheduling, clocks, waiting, descriptors, signals, memory, and `/proc`.
 
 pub mod clock;
 pub mod cpuset;
@@ -8,7 +8,6 @@ pub mod fact;
 pub mod futex;
 pub mod memory;
 pub mod proc;
-pub mod rights;
 pub mod sched;
 pub mod signals;
 pub mod usage;

@@ -424,7 +424,7 @@ fn now_differs(tid: Tid, wanted: Policy) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::rights;
+    use crate::doctor::rights;
 
     #[test]
     fn errors_say_which_call_for_whom_and_why() {

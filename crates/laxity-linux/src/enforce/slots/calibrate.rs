@@ -12,12 +12,12 @@ use super::binding::SlotBinding;
 use super::doorbell::Doorbell;
 use super::park::ParkSignal;
 use super::{DispatcherStart, Timing, spawn};
-use crate::host::port::Ports;
-use crate::host::run::Run;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::sched::{self, Policy, Restore, Tid};
 use crate::os::signals;
+use crate::run::Run;
+use crate::run::port::Ports;
 
 /// How often there is a slot,
 pub(crate) const CYCLE: Span = Span::from_millis(1);

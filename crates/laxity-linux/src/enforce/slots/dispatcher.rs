@@ -16,14 +16,15 @@ use super::change_queue::ChangeQueue;
 use super::doorbell::Doorbell;
 use super::{SlotReport, Timing};
 use crate::enforce::witness;
-use crate::host::run::Run;
-use crate::host::thread::{message, prefault_stack};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::futex;
 use crate::os::futex::Woken;
+use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::usage::ThreadUsage;
+use crate::run::Run;
+use crate::run::message;
 
 /// What a dispatcher needs to begin. The bindings are in the order of the table's owners.
 pub(crate) struct DispatcherStart {

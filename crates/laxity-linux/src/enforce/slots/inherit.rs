@@ -115,8 +115,8 @@ fn operate(word: &AtomicU32, operation: libc::c_int) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::rights::{self, Right};
     use crate::os::clock;
-    use crate::os::rights::{self, Right};
     use crate::os::sched::{self, Policy};
     use laxity_model::Span;
     use std::fs;

@@ -1,11 +1,15 @@
 //! What all threads of one run share: its ports, its common start, and its end.
 
+pub(crate) mod port;
+pub(crate) mod semaphore;
+
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use laxity_model::{ActivityId, HostError, Instant, RunEnd};
 
-use super::port::Ports;
+use port::Ports;
+
 use crate::os::clock;
 use crate::os::futex;
 use crate::os::sched::Tid;
@@ -161,4 +165,13 @@ impl Run {
         self.started.store(1, Ordering::SeqCst);
         futex::wake_all(&self.started);
     }
+}
+
+/// The text of a panic.
+pub(crate) fn message(payload: &(dyn std::any::Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
 }
