@@ -15,3 +15,4 @@ pub mod link;
 pub mod modem;
 pub mod pump;
 pub mod radio;
+mod signal;

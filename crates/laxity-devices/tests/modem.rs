@@ -10,7 +10,7 @@ use laxity_devices::modem::unit::ModemUnit;
 use laxity_devices::modem::{
     Call, CallConfig, CardClock, Costs, FarProfile, Hypothesis, Outcome, Phase, Report, Timing,
 };
-use laxity_devices::pump::LineConfig;
+use laxity_devices::pump::{LineConfig, Standard};
 use laxity_model::{Instant, Span};
 
 fn config(timing: Timing, octets: u64) -> CallConfig {
@@ -108,7 +108,12 @@ fn the_studys_call_takes_the_studys_time() {
 fn on_hook() -> (ModemUnit, Arc<Report>) {
     let card = Arc::new(Card::duplex(Phase::OnHook.setting()));
     let report = Arc::new(Report::default());
-    let near = NearModem::new(Timing::study(), endpoint::Config::default(), 0);
+    let near = NearModem::new(
+        Timing::study(),
+        Standard::Study,
+        endpoint::Config::default(),
+        0,
+    );
     let (hypothesis, costs) = (Hypothesis::STUDY, Costs::STUDY);
     let unit = ModemUnit::new(card, Arc::clone(&report), near, hypothesis, costs);
     (unit, report)
@@ -184,4 +189,23 @@ fn the_far_ends_agree_to_their_own_rates() {
     assert_eq!((pool.0, pool.1), (50_667, 31_200));
     assert_eq!((server.0, server.1), (50_667, 28_800));
     assert_ne!(pool.2, server.2, "a network takes time");
+}
+
+#[cfg(feature = "v22bis")]
+#[test]
+fn a_call_of_v22bis_delivers_its_file() {
+    let mut call = Call::new(CallConfig {
+        far: FarProfile::V22BIS,
+        ..config(Timing::short(), 4_000)
+    });
+    to_the_end(&mut call, Span::from_secs(60));
+    let report = call.report();
+    println!("{report:?}");
+    let Some(Outcome::Done { checksum_ok, .. }) = report.outcome() else {
+        panic!("{:?}", report.outcome());
+    };
+    assert!(checksum_ok);
+    let rates = (report.rate_down_bit_s.get(), report.rate_up_bit_s.get());
+    assert_eq!(rates, (2_400, 2_400));
+    assert_eq!(report.retransmissions_far.get(), 0);
 }

@@ -6,10 +6,10 @@
 //! The resampler is rubato's polynomial one (septic), in plain arithmetic. Its sinc and FFT resamplers choose vector instructions when
 //! they run and compute their filters with the system's mathematics, so a twin could not promise the same bits everywhere.
 //!
-//! * [`sound`]: frames to sound and back; [`player`]: what the driver calls.
+//! * `sound`: frames to sound and back; `player`: what the driver calls.
 
-pub mod player;
-pub mod sound;
+mod player;
+mod sound;
 
 use std::sync::Arc;
 

@@ -3,11 +3,11 @@
 use crc::{CRC_16_IBM_SDLC, Crc};
 
 use crate::card::Listener;
-use crate::dsl::fft::Complex;
 use crate::pump::noise::SplitMix64;
+use crate::signal::{Complex, nearest_step, right_angles, unit};
 
 /// Samples of a frame in the sound's file: 10 ms at 44.1 kHz.
-pub const FRAME_SAMPLES: usize = 441;
+const FRAME_SAMPLES: usize = 441;
 /// The file's rate.
 const FILE_HZ: f64 = 44_100.0;
 /// Frames of the file, which is played again and again. A prime.
@@ -56,7 +56,7 @@ impl Sound {
             let mut turns = [0_u8; SYMBOLS];
             for symbol in 1..SYMBOLS {
                 let pair = (bits >> (2 * (symbol - 1)) & 3) as u8;
-                turns[symbol] = (turns[symbol - 1] + (pair ^ pair >> 1)) & 3;
+                turns[symbol] = (turns[symbol - 1] + right_angles(pair)) & 3;
             }
             samples.extend((0..FRAME_SAMPLES).map(|sample| {
                 let at = sample as f64 / FILE_HZ;
@@ -87,7 +87,7 @@ impl Ear {
     pub fn new() -> Self {
         let turn = -2.0 * core::f64::consts::PI / LISTENED as f64;
         Self {
-            tone: core::array::from_fn(|sample| Complex::unit(turn * sample as f64)),
+            tone: core::array::from_fn(|sample| unit(turn * sample as f64)),
         }
     }
 
@@ -115,14 +115,8 @@ impl Listener for Ear {
         let mut before = symbols.next().unwrap_or_default();
         let mut bits = 0_u64;
         for (place, symbol) in symbols.enumerate() {
-            let step = symbol * before.conjugate();
-            let gray = match (step.re.abs() >= step.im.abs(), step.re < 0.0, step.im < 0.0) {
-                (true, false, _) => 0,
-                (false, _, false) => 1,
-                (true, true, _) => 2,
-                (false, _, true) => 3,
-            };
-            bits |= (gray ^ gray >> 1) << (2 * place);
+            let step = symbol * before.conj();
+            bits |= u64::from(nearest_step(step)) << (2 * place);
             before = symbol;
         }
         let payload = (bits & ((1 << PAYLOAD_BITS) - 1)) as u32;

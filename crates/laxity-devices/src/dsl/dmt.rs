@@ -1,6 +1,10 @@
 //! Symbols: 16 points on each tone, a cyclic prefix before each symbol.
 
-use super::fft::{Complex, Fft};
+use std::sync::Arc;
+
+use rustfft::{Fft, FftPlannerScalar};
+
+use crate::signal::Complex;
 
 /// Symbols a second, as in ADSL.
 const SYMBOLS_HZ: usize = 4_000;
@@ -28,12 +32,12 @@ impl Rate {
         }
     }
 
-    /// The logarithm of the transform's length: 256 or 512 samples.
+    /// The transform's length in samples.
     #[must_use]
-    pub const fn fft_bits(self) -> u32 {
+    pub const fn transform(self) -> usize {
         match self {
-            Self::GLite => 8,
-            Self::Full => 9,
+            Self::GLite => 256,
+            Self::Full => 512,
         }
     }
 
@@ -64,7 +68,7 @@ impl Rate {
     /// Samples of a symbol with its prefix.
     #[must_use]
     pub const fn symbol_samples(self) -> usize {
-        (1 << self.fft_bits()) + self.prefix()
+        self.transform() + self.prefix()
     }
 
     /// Octets that a symbol carries.
@@ -96,58 +100,75 @@ fn nearest(value: f32) -> u8 {
 }
 
 /// Makes symbols, and takes them apart.
-#[derive(Clone, Debug)]
-pub struct Modulation {
+///
+/// The transforms are rustfft's in plain arithmetic, which has no choice of vector instructions when it runs.
+#[derive(Clone)]
+pub(super) struct Modulation {
     rate: Rate,
-    fft: Fft,
+    forward: Arc<dyn Fft<f32>>,
+    inverse: Arc<dyn Fft<f32>>,
     values: Vec<Complex>,
+    scratch: Vec<Complex>,
 }
 
 impl Modulation {
     /// For lines of this rate.
     #[must_use]
-    pub fn new(rate: Rate) -> Self {
-        let fft = Fft::new(rate.fft_bits());
+    pub(super) fn new(rate: Rate) -> Self {
+        let mut planner = FftPlannerScalar::new();
+        let forward = planner.plan_fft_forward(rate.transform());
+        let inverse = planner.plan_fft_inverse(rate.transform());
+        let scratch = forward.get_inplace_scratch_len();
+        let scratch = scratch.max(inverse.get_inplace_scratch_len());
         Self {
             rate,
-            values: vec![Complex::default(); fft.length()],
-            fft,
+            forward,
+            inverse,
+            values: vec![Complex::default(); rate.transform()],
+            scratch: vec![Complex::default(); scratch],
         }
     }
 
     /// The rate.
     #[must_use]
-    pub const fn rate(&self) -> Rate {
+    pub(super) const fn rate(&self) -> Rate {
         self.rate
     }
 
     /// Appends a symbol that carries these octets, with its prefix; of mean power 2·tones.
-    pub fn modulate(&mut self, octets: &[u8], signal: &mut Vec<f32>) {
+    pub(super) fn modulate(&mut self, octets: &[u8], signal: &mut Vec<f32>) {
         self.values.fill(Complex::default());
         let n = self.values.len();
         let nibbles = octets.iter().flat_map(|octet| [octet & 15, octet >> 4]);
         for (tone, nibble) in (FIRST_TONE..).zip(nibbles) {
             self.values[tone] = point(nibble);
-            self.values[n - tone] = point(nibble).conjugate();
+            self.values[n - tone] = point(nibble).conj();
         }
-        self.fft.inverse(&mut self.values);
+        self.inverse
+            .process_with_scratch(&mut self.values, &mut self.scratch);
         let samples = self.values.iter().map(|value| value.re);
         signal.extend(samples.clone().skip(n - self.rate.prefix()));
         signal.extend(samples);
     }
 
     /// The values on a symbol's data tones, as received with its prefix.
-    pub fn tones(&mut self, symbol: &[i16]) -> &[Complex] {
+    pub(super) fn tones(&mut self, symbol: &[i16]) -> &[Complex] {
         let body = &symbol[self.rate.prefix()..];
         for (value, sample) in self.values.iter_mut().zip(body) {
             *value = Complex::new(f32::from(*sample), 0.0);
         }
-        self.fft.forward(&mut self.values);
+        self.forward
+            .process_with_scratch(&mut self.values, &mut self.scratch);
         &self.values[FIRST_TONE..FIRST_TONE + self.rate.tones()]
     }
 
     /// Decides which octets a symbol carries, each tone corrected by its equalizer.
-    pub fn demodulate(&mut self, symbol: &[i16], equalizers: &[Complex], octets: &mut Vec<u8>) {
+    pub(super) fn demodulate(
+        &mut self,
+        symbol: &[i16],
+        equalizers: &[Complex],
+        octets: &mut Vec<u8>,
+    ) {
         let tones = self.tones(symbol);
         let decide = |(tone, equalizer): (&Complex, &Complex)| {
             let corrected = *tone * *equalizer;
@@ -161,7 +182,7 @@ impl Modulation {
 
     /// The point that these octets put on a data tone.
     #[must_use]
-    pub fn sent(octets: &[u8], tone: usize) -> Complex {
+    pub(super) fn sent(octets: &[u8], tone: usize) -> Complex {
         point(octets[tone / 2] >> (4 * (tone % 2)) & 15)
     }
 }
@@ -176,8 +197,23 @@ mod tests {
             let Complex { re, im } = point(nibble);
             assert_eq!(nearest(re) | nearest(im) << 2, nibble);
         }
-        let power: f32 = (0..16).map(|n| point(n).power()).sum::<f32>() / 16.0;
+        let power: f32 = (0..16).map(|n| point(n).norm_sqr()).sum::<f32>() / 16.0;
         assert!((power - 1.0).abs() < 1e-5);
+    }
+
+    /// The library takes the sines of its factors from the system, in double precision: none is so near to the middle of two values of
+    /// single precision that another system's sine, a few units in the last place off, would give other bits.
+    #[test]
+    fn the_transforms_factors_are_the_same_on_every_machine() {
+        for rate in [Rate::GLite, Rate::Full] {
+            for k in 0..rate.transform() {
+                let turn = core::f64::consts::TAU * k as f64 / rate.transform() as f64;
+                for factor in [libm::cos(turn), libm::sin(turn)] {
+                    let near = |error: f64| (factor * (1.0 + error)) as f32;
+                    assert_eq!(near(1e-14), near(-1e-14), "{factor}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -5,12 +5,11 @@
 //! trained line, small and honest, and no standard's: 4,000 symbols a second whose cyclic prefix stands for the standards' shorter one
 //! and their synchronisation symbol, 16 points on every tone where a real modem loads each by its noise, no coding but the CRC.
 //!
-//! * [`fft`]: the transform; [`dmt`]: symbols; [`receiver`]: samples to frames; [`mod@line`]: frames to samples, through an impaired line.
+//! * `dmt`: symbols; `receiver`: samples to frames; `line`: frames to samples, through an impaired line.
 
-pub mod dmt;
-pub mod fft;
-pub mod line;
-pub mod receiver;
+mod dmt;
+mod line;
+mod receiver;
 
 use laxity_model::{InterruptLevel, Service};
 

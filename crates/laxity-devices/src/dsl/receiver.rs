@@ -4,8 +4,8 @@ use crc::{CRC_32_ISO_HDLC, Crc};
 
 use super::FRAME_SYMBOLS;
 use super::dmt::{Modulation, Rate};
-use super::fft::Complex;
 use crate::card::{Block, Checked};
+use crate::signal::Complex;
 
 /// The frames' CRC.
 static CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
@@ -22,7 +22,7 @@ pub(super) fn frame_crc(number: u32, payload: &[u8]) -> u32 {
 }
 
 /// A receiver that has been trained on its line.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Receiver {
     modulation: Modulation,
     /// What undoes the line on each tone.
@@ -35,7 +35,7 @@ pub struct Receiver {
 impl Receiver {
     /// Learns the line from symbols whose octets it knows. `frames` is how many there are until their numbers begin again.
     #[must_use]
-    pub fn trained(rate: Rate, symbols: &[i16], sent: &[u8], frames: u64) -> Self {
+    pub(super) fn trained(rate: Rate, symbols: &[i16], sent: &[u8], frames: u64) -> Self {
         let mut modulation = Modulation::new(rate);
         let mut line = vec![Complex::default(); rate.tones()];
         let pairs = symbols
@@ -45,17 +45,17 @@ impl Receiver {
             let tones = modulation.tones(symbol);
             for (tone, (sum, value)) in line.iter_mut().zip(tones).enumerate() {
                 // Σ y·x* over Σ |x|², the least squares of y = h·x.
-                *sum = *sum + *value * Modulation::sent(octets, tone).conjugate();
+                *sum = *sum + *value * Modulation::sent(octets, tone).conj();
             }
         }
         let power = |tone| -> f32 {
             let octets = sent.chunks_exact(rate.symbol_octets());
             octets
-                .map(|octets| Modulation::sent(octets, tone).power())
+                .map(|octets| Modulation::sent(octets, tone).norm_sqr())
                 .sum()
         };
         let equalizers = line.iter().enumerate();
-        let equalizers = equalizers.map(|(tone, sum)| sum.inverse().scale(power(tone)));
+        let equalizers = equalizers.map(|(tone, sum)| sum.inv().scale(power(tone)));
         Self {
             equalizers: equalizers.collect(),
             octets: Vec::with_capacity(rate.symbol_octets() * FRAME_SYMBOLS),

@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 
 use laxity_model::{Instant, Span};
 
+use super::LineRates;
 use super::lapm::{self, Lapm, Role};
 use super::ppp::{self, Phase, Ppp};
 use super::tcpip::{Application, Progress, Stack, TCP_IP_HEADER_OCTETS};
-use super::{LineRates, ppp::DEFAULT_ACCM};
 use crate::bits::{BitSink, BitSource};
 
 const SERVER_ADDRESS: [u8; 4] = [10, 0, 0, 1];
@@ -25,8 +25,6 @@ pub struct Config {
     pub lapm: lapm::Config,
     /// Octets of the largest IP datagram, 68 to 1500; see [`mss`](Self::mss).
     pub mtu: u16,
-    /// Control characters that PPP escapes towards this side: 0 or [`DEFAULT_ACCM`].
-    pub accm: u32,
     /// Octets of the file.
     pub file_octets: u64,
     /// What the file, the magic numbers and TCP's sequence numbers are made from.
@@ -84,10 +82,6 @@ impl Transit {
             .then(|| self.under_way.pop_front())?
             .map(|(_, datagram)| datagram)
     }
-
-    fn next_wake(&self) -> Option<Instant> {
-        self.under_way.front().map(|(arrives, _)| *arrives)
-    }
 }
 
 impl Default for Config {
@@ -97,7 +91,6 @@ impl Default for Config {
         Self {
             lapm: lapm::Config::default(),
             mtu: 576,
-            accm: 0,
             file_octets: 200_000,
             seed: 1,
             network: None,
@@ -111,15 +104,6 @@ impl Config {
     pub fn with_mss(self, mss: u16) -> Self {
         Self {
             mtu: mss.clamp(28, 1460) + TCP_IP_HEADER_OCTETS,
-            ..self
-        }
-    }
-
-    /// The same with PPP's default control character map: all control characters are escaped.
-    #[must_use]
-    pub fn with_default_accm(self) -> Self {
-        Self {
-            accm: DEFAULT_ACCM,
             ..self
         }
     }
@@ -197,7 +181,6 @@ pub struct Endpoint {
     carrier_losses: u64,
     low_water_octets: usize,
     octets: Vec<u8>,
-    now: Instant,
 }
 
 impl Endpoint {
@@ -227,7 +210,6 @@ impl Endpoint {
         let network = config.network.filter(|_| role == Role::Answerer);
         let ppp = ppp::Config {
             mru: config.mtu,
-            accm: config.accm,
             magic,
             local,
             assigned,
@@ -244,7 +226,6 @@ impl Endpoint {
             carrier_losses: 0,
             low_water_octets: 0,
             octets: Vec::new(),
-            now: Instant::from_nanos(0),
         }
     }
 
@@ -270,7 +251,6 @@ impl Endpoint {
     /// While it carries none the timers of error correction stand still; TCP's do not, as it knows
     /// nothing of lines.
     pub fn carrier(&mut self, up: bool, rates: LineRates, now: Instant) {
-        self.now = now;
         if up {
             self.lapm.resume(rates, now);
             self.low_water_octets = low_water_octets(rates);
@@ -287,30 +267,12 @@ impl Endpoint {
         self.carrier = up;
     }
 
-    /// Ends the error-corrected connection; the state stays what it was.
-    pub fn hang_up(&mut self, now: Instant) {
-        self.now = now;
-        self.lapm.disconnect(now);
-    }
-
-    /// Whether the error-corrected connection has been ended from either side, or was lost.
-    #[must_use]
-    pub fn is_released(&self) -> bool {
-        matches!(
-            self.lapm.state(),
-            lapm::State::Released | lapm::State::Lost(_)
-        )
-    }
-
     /// Tells the time, and passes on what has arrived.
     pub fn poll(&mut self, now: Instant) {
-        self.now = now;
+        self.lapm.poll(now);
         if matches!(self.state, State::Idle | State::Failed(_)) {
-            // Still answers and repeats what ending the connection needs.
-            self.lapm.poll(now);
             return;
         }
-        self.lapm.poll(now);
         if self.lapm.state() == lapm::State::Connected && self.ppp.phase() == Phase::Dead {
             self.ppp.open(now);
         }
@@ -325,29 +287,6 @@ impl Endpoint {
         self.run_stack(now);
         self.flush();
         self.update_state();
-    }
-
-    /// When [`poll`](Self::poll) has something to do next, if no bit comes or goes before; `None`
-    /// if only bits can bring that about.
-    #[must_use]
-    pub fn next_wake(&mut self) -> Option<Instant> {
-        let mut wake = self.lapm.next_wake();
-        if matches!(self.state, State::Idle | State::Failed(_)) {
-            return wake;
-        }
-        wake = wake.into_iter().chain(self.ppp.next_wake()).min();
-        let (ready, now) = (self.is_ready(), self.now);
-        // What TCP would do now, and did not do in the last poll, waits for the line.
-        let stack = self
-            .stack
-            .as_mut()
-            .filter(|_| ready)
-            .and_then(|stack| stack.next_wake(now));
-        let transit = self.transit.iter().filter_map(Transit::next_wake);
-        wake.into_iter()
-            .chain(stack.filter(|&at| at > now))
-            .chain(transit)
-            .min()
     }
 
     fn new_stack(&self, now: Instant) -> Stack {

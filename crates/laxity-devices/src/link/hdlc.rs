@@ -96,15 +96,6 @@ impl Framer {
         }
     }
 
-    /// Gives up the frame on its way with an abort (eight ones) and goes on with flags.
-    pub fn abort(&mut self) {
-        self.frame.clear();
-        self.next_octet = 0;
-        self.ones = 0;
-        (self.bits, self.bit_count) = (0xff, 8);
-        self.stage = Stage::Closing;
-    }
-
     /// The next bit of the line.
     #[inline]
     pub fn next_bit(&mut self) -> bool {
@@ -366,7 +357,8 @@ mod tests {
         let (mut framer, mut deframer) = (Framer::new(), Deframer::new(16));
         framer.begin(&[1, 2, 3, 4]);
         let mut results = feed(&mut deframer, &bits(&mut framer, 8 + 20));
-        framer.abort();
+        results.extend(feed(&mut deframer, "11111111"));
+        let mut framer = Framer::new();
         framer.begin(&[5, 6]);
         results.extend(feed(&mut deframer, &bits(&mut framer, 100)));
         assert_eq!(results, [Err(FrameError::Aborted), Ok(vec![5, 6])]);

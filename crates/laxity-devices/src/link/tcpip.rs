@@ -259,14 +259,6 @@ impl Stack {
         arrived || worked || (ready && !self.device.sent.is_empty())
     }
 
-    /// When TCP has something to do next, if no datagram comes before.
-    #[must_use]
-    pub fn next_wake(&mut self, now: Instant) -> Option<Instant> {
-        let at = self.interface.poll_at(net_instant(now), &self.sockets)?;
-        // smoltcp counts microseconds; times in the past mean now.
-        Some(Instant::from_micros(at.total_micros().max(0).unsigned_abs()).max(now))
-    }
-
     /// How far the transfer is.
     #[must_use]
     pub fn progress(&self) -> Progress {

@@ -66,7 +66,12 @@ impl Call {
     pub fn new(config: CallConfig) -> Self {
         let card = Arc::new(Card::duplex(Setting::ON_HOOK));
         let report = Arc::new(Report::default());
-        let near = NearModem::new(config.timing.clone(), config.link, config.further_receivers);
+        let near = NearModem::new(
+            config.timing.clone(),
+            config.far.standard,
+            config.link,
+            config.further_receivers,
+        );
         let unit = ModemUnit::new(
             Arc::clone(&card),
             Arc::clone(&report),

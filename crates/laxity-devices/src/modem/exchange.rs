@@ -69,10 +69,10 @@ impl Exchange {
     }
 
     fn follow(&mut self, now: Instant) {
-        let expected = DialString::new(&self.timing.number);
+        let expected = DialString::new(self.timing.number.as_bytes());
         match &self.stage {
             Stage::Collecting if self.digits.len() >= self.timing.number.len() => {
-                let right = expected.is_ok_and(|number| number.digits() == self.digits);
+                let right = expected.is_some_and(|number| number.digits() == self.digits);
                 self.stage = if right {
                     Stage::Ringing {
                         ringback: Generator::ringback(RATE_HZ),
@@ -83,7 +83,7 @@ impl Exchange {
                 };
             }
             Stage::Ringing { until, .. } if now >= *until => {
-                let tone = Generator::tones(RATE_HZ, &[2_100.0], -12.0);
+                let tone = Generator::answer_tone(RATE_HZ);
                 self.stage = Stage::Answering {
                     tone,
                     until: now + self.timing.answer_tone,

@@ -18,7 +18,7 @@ use crate::card::clock::DeviceClock;
 use crate::card::ring::{Card, Programming};
 use crate::link::LineRates;
 use crate::link::endpoint::{self, Endpoint};
-use crate::pump::{FarPump, Line, LineConfig, PumpState};
+use crate::pump::{Line, LineConfig, Pump, PumpState};
 
 /// The delay of the network in one direction, besides the line's own.
 pub const ONE_WAY: Span = Span::from_millis(40);
@@ -35,7 +35,7 @@ pub struct FarEnd {
     next: u64,
     exchange: Exchange,
     line: Line,
-    pump: FarPump,
+    pump: Box<dyn Pump<f32>>,
     /// Silence between the answer and the first training signal, as the near end keeps it.
     before_training: Span,
     /// When the pump starts, once the near end has switched to it.
@@ -71,7 +71,7 @@ impl FarEnd {
             next: 0,
             exchange: Exchange::new(timing),
             line: Line::new(line),
-            pump: FarPump::new(handshake),
+            pump: profile.standard.far(handshake),
             before_training,
             starts_at: None,
             carrier: false,

@@ -3,7 +3,7 @@
 use laxity_model::Span;
 
 use crate::link::endpoint::Network;
-use crate::pump::{HandshakeConfig, UP_CODES};
+use crate::pump::{HandshakeConfig, Standard, UP_CODES};
 
 use super::phase::Timing;
 
@@ -12,6 +12,8 @@ use super::phase::Timing;
 pub struct FarProfile {
     /// Its name in tables.
     pub name: &'static str,
+    /// What its modems speak; the near end speaks the same.
+    pub standard: Standard,
     /// The fastest upstream rate it agrees to, bit/s.
     pub fastest_up_bit_s: u32,
     /// The network between the modems and the file's server; `None`: the file is on the modems' own server.
@@ -24,6 +26,7 @@ impl FarProfile {
     /// The network is assumed: a switched one of 100 Mbit/s (§3.1) takes 2 ms each way, and up to 8 ms more at random.
     pub const TOTAL_CONTROL: Self = Self {
         name: "3Com Total Control",
+        standard: Standard::Study,
         fastest_up_bit_s: 31_200,
         network: Some(Network {
             delay: Span::from_millis(2),
@@ -34,6 +37,7 @@ impl FarProfile {
     /// A Digi *DataFire* server with the file on its own disk (§3.1, §6.5.2): 28.8 kbit/s up (quoted).
     pub const DATAFIRE: Self = Self {
         name: "Digi DataFire",
+        standard: Standard::Study,
         fastest_up_bit_s: 28_800,
         network: None,
     };
@@ -41,7 +45,17 @@ impl FarProfile {
     /// As fast as the line allows, no network behind it.
     pub const PLAIN: Self = Self {
         name: "plain",
+        standard: Standard::Study,
         fastest_up_bit_s: 31_200,
+        network: None,
+    };
+
+    /// A modem of V.22bis, no network behind it.
+    #[cfg(feature = "v22bis")]
+    pub const V22BIS: Self = Self {
+        name: "V.22bis",
+        standard: Standard::V22bis,
+        fastest_up_bit_s: 2_400,
         network: None,
     };
 

@@ -8,10 +8,10 @@ use super::phase::{Phase, Timing};
 use super::report::{Outcome, Report};
 use crate::bits::BitSink;
 use crate::link::LineRates;
-use crate::link::at::{DialString, Interpreter, Request, ResultCode};
+use crate::link::at::DialString;
 use crate::link::endpoint::{self, Endpoint};
 use crate::link::tones::{Generator, ToneDetector};
-use crate::pump::{NearPump, PumpState};
+use crate::pump::{Pump, PumpState, Standard};
 
 /// No dial tone for so long: the exchange is dead.
 const DIAL_TONE_LIMIT: Span = Span::from_secs(5);
@@ -20,10 +20,14 @@ const ANSWER_GRACE: Span = Span::from_secs(8);
 /// Not trained for so long: the two ends will not understand each other.
 const TRAINING_LIMIT: Span = Span::from_secs(30);
 
+/// What a modem says when there is no connection.
+const NO_CARRIER: &str = "NO CARRIER";
+
 /// Where a call stands.
 enum Stage {
     OnHook(ToneDetector),
     DialTone {
+        number: DialString,
         detector: ToneDetector,
         since: Instant,
     },
@@ -48,11 +52,9 @@ enum Stage {
 /// The near end of a call.
 pub struct NearModem {
     timing: Timing,
-    commands: Interpreter,
-    dialled: Option<DialString>,
     stage: Stage,
     recognised: bool,
-    pump: NearPump,
+    pump: Box<dyn Pump<i16>>,
     endpoint: Endpoint,
     bits: Vec<bool>,
     load: Load,
@@ -63,13 +65,16 @@ pub struct NearModem {
 impl NearModem {
     /// A modem on hook, told to dial once the on-hook phase is over; with this many receivers besides the first in data mode.
     #[must_use]
-    pub fn new(timing: Timing, link: endpoint::Config, further_receivers: usize) -> Self {
+    pub fn new(
+        timing: Timing,
+        standard: Standard,
+        link: endpoint::Config,
+        further_receivers: usize,
+    ) -> Self {
         Self {
-            commands: Interpreter::new(),
-            dialled: None,
             stage: Stage::OnHook(ToneDetector::ringing(7_200)),
             recognised: false,
-            pump: NearPump::new(FarProfile::near_handshake(&timing)),
+            pump: standard.near(FarProfile::near_handshake(&timing)),
             timing,
             endpoint: Endpoint::client(link),
             bits: Vec::new(),
@@ -88,13 +93,8 @@ impl NearModem {
         )
     }
 
-    fn fail(&mut self, result: ResultCode, reason: &str) -> Stage {
-        self.commands.report(result);
-        let result = match result {
-            ResultCode::NoDialtone => "NO DIALTONE",
-            ResultCode::Busy => "BUSY",
-            _ => "NO CARRIER",
-        };
+    /// Ends the call. `result` is the modem's last word to its application (V.250, clause 5.7).
+    fn fail(&mut self, result: &'static str, reason: &str) -> Stage {
         self.outcome.get_or_insert(Outcome::Failed {
             result,
             reason: reason.into(),
@@ -105,27 +105,15 @@ impl NearModem {
 
     /// Gives the AT command as the application would, and lifts the hook if it was understood.
     fn dial(&mut self, now: Instant) -> Stage {
-        let command = format!("ATDT{}\r", self.timing.number);
-        match self.commands.input(command.as_bytes()).pop() {
-            Some(Request::Dial(number)) => {
-                self.dialled = Some(number);
-                Stage::DialTone {
-                    detector: ToneDetector::dial_tone(7_200),
-                    since: now,
-                }
-            }
-            _ => self.fail(ResultCode::Error, "the number cannot be dialled"),
+        let command = format!("ATDT{}", self.timing.number);
+        match DialString::of_command(command.as_bytes()) {
+            Some(number) => Stage::DialTone {
+                number,
+                detector: ToneDetector::dial_tone(7_200),
+                since: now,
+            },
+            None => self.fail(NO_CARRIER, "the number cannot be dialled"),
         }
-    }
-
-    fn digits(&mut self) -> Generator {
-        let nothing = DialString::new("0");
-        let number = self.dialled.clone().or(nothing.ok());
-        let pause = Span::from_secs(2);
-        number.map_or_else(
-            || Generator::tones(7_200, &[], 0.0),
-            |number| Generator::dial(7_200, &number, self.timing.digit, self.timing.digit, pause),
-        )
     }
 
     fn advance(
@@ -146,15 +134,20 @@ impl NearModem {
                 }
             }
             Stage::DialTone {
+                number,
                 mut detector,
                 since,
             } => {
                 if detector.push(received) {
-                    Stage::Digits(self.digits())
+                    Stage::Digits(Generator::dial(7_200, &number, self.timing.digit))
                 } else if now.saturating_since(since) > DIAL_TONE_LIMIT {
-                    self.fail(ResultCode::NoDialtone, "the exchange gave no dial tone")
+                    self.fail("NO DIALTONE", "the exchange gave no dial tone")
                 } else {
-                    Stage::DialTone { detector, since }
+                    Stage::DialTone {
+                        number,
+                        detector,
+                        since,
+                    }
                 }
             }
             Stage::Digits(mut generator) => {
@@ -177,7 +170,7 @@ impl NearModem {
                     Stage::AnswerTone(detector)
                 } else if now.saturating_since(since) > limit {
                     self.fail(
-                        ResultCode::NoCarrier,
+                        NO_CARRIER,
                         "no answer: the number was not understood, or nobody is there",
                     )
                 } else {
@@ -215,11 +208,9 @@ impl NearModem {
                 self.run_pump(now, received, transmit);
                 match self.pump.state() {
                     PumpState::Data { .. } => self.enter_data(now),
-                    PumpState::Lost => {
-                        self.fail(ResultCode::NoCarrier, "the line could not be trained")
-                    }
+                    PumpState::Lost => self.fail(NO_CARRIER, "the line could not be trained"),
                     _ if now.saturating_since(since) > TRAINING_LIMIT => {
-                        self.fail(ResultCode::NoCarrier, "training took too long")
+                        self.fail(NO_CARRIER, "training took too long")
                     }
                     _ => Stage::Training { since },
                 }
@@ -239,19 +230,17 @@ impl NearModem {
                 receive_bit_s: down_rate,
             };
             self.endpoint.carrier(true, rates, now);
-            if self.rates.is_none() {
-                self.commands
-                    .report(ResultCode::Connect { bit_s: down_rate });
-            }
             self.rates = Some((down_rate, up_rate));
-            self.load.begin(self.pump.receiver());
+            if let Some(receiver) = self.pump.receiver() {
+                self.load.begin(receiver);
+            }
         }
         Stage::Data { trained: true }
     }
 
     fn follow_pump(&mut self, trained: bool, now: Instant) -> Stage {
         match (trained, self.pump.state()) {
-            (_, PumpState::Lost) => self.fail(ResultCode::NoCarrier, "retraining failed too often"),
+            (_, PumpState::Lost) => self.fail(NO_CARRIER, "retraining failed too often"),
             (false, PumpState::Data { .. }) => self.enter_data(now),
             (true, PumpState::Data { .. }) => Stage::Data { trained },
             (true, _) => {
@@ -303,7 +292,7 @@ impl NearModem {
             (self.endpoint.state(), matches!(self.stage, Stage::Over))
         {
             self.stage = self.fail(
-                ResultCode::NoCarrier,
+                NO_CARRIER,
                 &format!("error correction gave up: {failure:?}"),
             );
         }

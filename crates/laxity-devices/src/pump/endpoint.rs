@@ -23,11 +23,6 @@ impl<E: Equalizer, M: Modulator> Endpoint<E, M> {
         self.apply(Some(effect));
     }
 
-    fn stop(&mut self) {
-        let effect = self.handshake.stop();
-        self.apply(Some(effect));
-    }
-
     fn apply(&mut self, effect: Option<Effect>) {
         match effect {
             Some(Effect::Restart) => self.receiver.start(),
@@ -78,6 +73,46 @@ fn up_rate(rate: u8) -> u32 {
     bit_rate(&UP_CODES, rate, 2400)
 }
 
+/// One end of a line as card or network see it, whose samples are of type `S`.
+pub trait Pump<S>: Send {
+    /// Begins to train, from any state.
+    fn start(&mut self);
+
+    /// Takes the samples received and fills `transmit`, both by one clock. In data mode bits come from `source` and go to `sink`.
+    /// Blocks of any length; how a stream is cut does not matter. Of a block whose samples were lost in part, only those are passed that
+    /// are left.
+    ///
+    /// # Panics
+    ///
+    /// If more samples were received than are to be sent.
+    fn process(
+        &mut self,
+        received: &[S],
+        transmit: &mut [S],
+        source: &mut dyn BitSource,
+        sink: &mut dyn BitSink,
+    );
+
+    /// What this end is doing.
+    fn state(&self) -> PumpState;
+
+    /// How often data mode was left for training.
+    fn retrainings(&self) -> u32;
+
+    /// The receiver, for further ones to be cloned from, where there can be further ones.
+    fn receiver(&self) -> Option<&PamReceiver>;
+}
+
+/// The samples received, one for each of those that are to be sent; `None` for those that were lost.
+fn heard<S: Copy>(received: &[S], sent: usize) -> impl Iterator<Item = Option<S>> {
+    assert!(
+        received.len() <= sent,
+        "what is sent and what is received have one clock"
+    );
+    let received = received.iter().copied().map(Some);
+    received.chain(core::iter::repeat(None))
+}
+
 /// The analog end, behind a card at 16 kHz: sends QAM, receives PAM.
 #[derive(Debug, Clone)]
 pub struct NearPump(Endpoint<PamEqualizer, QamModulator>);
@@ -93,69 +128,42 @@ impl NearPump {
             handshake: Handshake::new(config, 16, &DOWN_CODES),
         })
     }
+}
 
-    /// Begins to train, from any state.
-    pub fn start(&mut self) {
+impl Pump<i16> for NearPump {
+    fn start(&mut self) {
         self.0.start();
     }
 
-    /// Falls silent and idle.
-    pub fn stop(&mut self) {
-        self.0.stop();
-    }
-
-    /// Takes the samples received and fills `transmit`, both at 16 kHz by one clock. In data mode bits
-    /// come from `source` and go to `sink`. Blocks of any length; how a stream is cut does not matter.
-    /// Of a block whose samples were lost in part, only those are passed that are left.
-    ///
-    /// # Panics
-    /// If more samples were received than are to be sent.
-    pub fn process(
+    fn process(
         &mut self,
         received: &[i16],
         transmit: &mut [i16],
         source: &mut dyn BitSource,
         sink: &mut dyn BitSink,
     ) {
-        assert!(
-            received.len() <= transmit.len(),
-            "the card plays and records by one clock"
-        );
-        let received = received.iter().map(|sample| Some(f32::from(*sample)));
-        for (received, transmit) in received.chain(core::iter::repeat(None)).zip(transmit) {
-            *transmit = round(self.0.step(received, source, sink));
+        for (received, transmit) in heard(received, transmit.len()).zip(transmit) {
+            *transmit = round(self.0.step(received.map(f32::from), source, sink));
         }
     }
 
-    /// What this end is doing.
-    #[must_use]
-    pub fn state(&self) -> PumpState {
+    fn state(&self) -> PumpState {
         self.0.handshake.state(|sent, received| PumpState::Data {
             down_rate: down_rate(received),
             up_rate: up_rate(sent),
         })
     }
 
-    /// The signal-to-noise ratio at the slicer, dB.
-    #[must_use]
-    pub fn snr_db(&self) -> f32 {
-        self.0.receiver.snr_db()
-    }
-
-    /// How often data mode was left for training.
-    #[must_use]
-    pub fn retrainings(&self) -> u32 {
+    fn retrainings(&self) -> u32 {
         self.0.handshake.retrainings()
     }
 
-    /// The receiver, for further ones to be cloned from.
-    #[must_use]
-    pub fn receiver(&self) -> &PamReceiver {
-        &self.0.receiver
+    fn receiver(&self) -> Option<&PamReceiver> {
+        Some(&self.0.receiver)
     }
 }
 
-/// The digital end, in the network at 8 kHz: sends PAM, receives QAM.
+/// The digital end, in the network at 8 kHz: sends PAM of mean square one, receives QAM.
 #[derive(Debug, Clone)]
 pub struct FarPump(Endpoint<QamEqualizer, PamModulator>);
 
@@ -170,60 +178,37 @@ impl FarPump {
             handshake: Handshake::new(config, 8, &UP_CODES),
         })
     }
+}
 
-    /// Begins to train, from any state.
-    pub fn start(&mut self) {
+impl Pump<f32> for FarPump {
+    fn start(&mut self) {
         self.0.start();
     }
 
-    /// Falls silent and idle.
-    pub fn stop(&mut self) {
-        self.0.stop();
-    }
-
-    /// Takes the samples received and gives as many levels to transmit, at 8 kHz, mean square one.
-    /// In data mode bits come from `source` and go to `sink`. Blocks of any length; how a stream is
-    /// cut does not matter.
-    ///
-    /// # Panics
-    /// If the two blocks differ in length.
-    pub fn process(
+    fn process(
         &mut self,
         received: &[f32],
         transmit: &mut [f32],
         source: &mut dyn BitSource,
         sink: &mut dyn BitSink,
     ) {
-        assert_eq!(received.len(), transmit.len(), "the network has one clock");
-        for (received, transmit) in received.iter().zip(transmit) {
-            *transmit = self.0.step(Some(*received), source, sink);
+        for (received, transmit) in heard(received, transmit.len()).zip(transmit) {
+            *transmit = self.0.step(received, source, sink);
         }
     }
 
-    /// What this end is doing.
-    #[must_use]
-    pub fn state(&self) -> PumpState {
+    fn state(&self) -> PumpState {
         self.0.handshake.state(|sent, received| PumpState::Data {
             down_rate: down_rate(sent),
             up_rate: up_rate(received),
         })
     }
 
-    /// The signal-to-noise ratio at the slicer, dB.
-    #[must_use]
-    pub fn snr_db(&self) -> f32 {
-        self.0.receiver.snr_db()
-    }
-
-    /// How often data mode was left for training.
-    #[must_use]
-    pub fn retrainings(&self) -> u32 {
+    fn retrainings(&self) -> u32 {
         self.0.handshake.retrainings()
     }
 
-    /// The receiver, for further ones to be cloned from.
-    #[must_use]
-    pub fn receiver(&self) -> &QamReceiver {
-        &self.0.receiver
+    fn receiver(&self) -> Option<&PamReceiver> {
+        None
     }
 }

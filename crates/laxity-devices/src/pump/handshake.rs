@@ -153,12 +153,6 @@ impl Handshake {
         }
     }
 
-    /// Ends everything: idle and silent.
-    pub(crate) fn stop(&mut self) -> Effect {
-        self.phase = Phase::Idle;
-        Effect::Stop
-    }
-
     /// One sample's time passes.
     pub(crate) fn tick(&mut self) -> Option<Effect> {
         self.age += 1;

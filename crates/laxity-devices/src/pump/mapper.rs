@@ -5,11 +5,11 @@
 
 /// How many bits a block carries, and on how many levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Code {
+pub(crate) struct Code {
     /// Amplitude levels of one coordinate.
-    pub levels: u16,
+    pub(crate) levels: u16,
     /// Bits in a block of coordinates.
-    pub bits: u8,
+    pub(crate) bits: u8,
 }
 
 impl Code {
@@ -22,7 +22,7 @@ impl Code {
 }
 
 /// The downstream codes, fastest first: six symbols of one coordinate in a block.
-pub const DOWN_CODES: [Code; 7] = [
+pub(crate) const DOWN_CODES: [Code; 7] = [
     Code {
         levels: 81,
         bits: 38,
@@ -55,7 +55,7 @@ pub const DOWN_CODES: [Code; 7] = [
 
 /// The upstream codes, fastest first: four symbols of two coordinates in a block. None uses all of
 /// its points: blocks that cannot be betray a carrier that locked a quarter turn off.
-pub const UP_CODES: [Code; 6] = [
+pub(crate) const UP_CODES: [Code; 6] = [
     Code {
         levels: 30,
         bits: 39,

@@ -9,14 +9,15 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `endpoint` | the two ends: [`NearPump`], [`FarPump`] |
+//! | `endpoint` | a [`Pump`] at either end: [`NearPump`], [`FarPump`] |
 //! | `handshake` | from silence to data and back |
 //! | `training` | superframes and frames |
 //! | `receiver`, `acquire`, `equalizer`, `normal`, `resample` | samples to bits |
 //! | `transmitter` | bits to samples |
 //! | `mapper`, `scrambler` | bits to levels and back |
 //! | `line`, `noise` | the telephone line |
-//! | [`v22bis`] | the 2400 bit/s mode, which connects to other makers' modems |
+//! | `standard` | which of all that two modems speak |
+//! | `v22bis` | with the feature `v22bis`: the 2400 bit/s mode, which connects to other makers' modems |
 
 mod acquire;
 mod endpoint;
@@ -30,13 +31,15 @@ mod normal;
 mod receiver;
 mod resample;
 mod scrambler;
+mod standard;
 mod training;
 mod transmitter;
+#[cfg(feature = "v22bis")]
 pub mod v22bis;
 
-pub use endpoint::{FarPump, NearPump};
-pub use equalizer::{Equalizer, PamEqualizer, QamEqualizer};
+pub use endpoint::{FarPump, NearPump, Pump};
 pub use handshake::{HandshakeConfig, PumpState};
-pub use line::{Downstream, Line, LineConfig, Upstream};
-pub use mapper::{Code, DOWN_CODES, UP_CODES};
-pub use receiver::{PamReceiver, QamReceiver, Receiver};
+pub use line::{Line, LineConfig};
+pub(crate) use mapper::UP_CODES;
+pub use receiver::PamReceiver;
+pub use standard::Standard;

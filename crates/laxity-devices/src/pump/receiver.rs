@@ -176,12 +176,11 @@ pub struct Receiver<E> {
 /// The near end's receiver: the card's 16 kHz samples to at most 50,667 bit/s.
 pub type PamReceiver = Receiver<PamEqualizer>;
 /// The far end's receiver: the network's 8 kHz samples to at most 31,200 bit/s.
-pub type QamReceiver = Receiver<QamEqualizer>;
+pub(super) type QamReceiver = Receiver<QamEqualizer>;
 
 impl PamReceiver {
     /// A receiver that ignores its input until it is started.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let resampler = Resampler::new(16, 1.0, 8.0, 1.0);
         Self::with(
             Direction::down(),
@@ -202,16 +201,9 @@ impl PamReceiver {
     }
 }
 
-impl Default for PamReceiver {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl QamReceiver {
     /// A receiver that ignores its input until it is started.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // From 8000 to 9600 samples/s; a narrow transition, because the signal reaches 3.7 kHz.
         let resampler = Resampler::new(48, 1.0, 6.0, 8000.0 / 9600.0);
         Self::with(
@@ -221,20 +213,6 @@ impl QamReceiver {
             CARRIER,
             1.0,
         )
-    }
-
-    /// Takes samples of the network, in blocks of any length, and gives the decided bits to `sink`.
-    /// About 7 µs per 100 samples in data mode, without allocation.
-    pub fn process(&mut self, samples: &[f32], sink: &mut dyn BitSink) {
-        for sample in samples {
-            self.push(*sample, sink);
-        }
-    }
-}
-
-impl Default for QamReceiver {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -291,19 +269,6 @@ impl<E: Equalizer> Receiver<E> {
     /// Ignores what comes.
     pub(crate) fn stop(&mut self) {
         self.stage = Stage::Off;
-    }
-
-    /// Whether bits are being decided.
-    #[must_use]
-    pub fn in_data(&self) -> bool {
-        self.stage == Stage::Data
-    }
-
-    /// The signal-to-noise ratio at the slicer over the last 64 ms, in dB. Wrong decisions hide
-    /// errors, so it does not fall below that of random decisions.
-    #[must_use]
-    pub fn snr_db(&self) -> f32 {
-        self.quality.snr_db()
     }
 
     /// By how much the sender's clock is faster than this receiver's, in parts per million, as far

@@ -1,6 +1,6 @@
 //! What an end sends, symbol by symbol, and the QAM modulator that shapes it for the card.
 
-use core::f64::consts::{PI, TAU};
+use core::f64::consts::TAU;
 
 use super::fir::{DelayLine, dot};
 use super::line::CARD_RMS;
@@ -9,6 +9,7 @@ use super::receiver::Direction;
 use super::scrambler::Scrambler;
 use super::training::{Message, Symbol};
 use crate::bits::BitSource;
+use crate::signal::root_raised_cosine;
 
 /// What the handshake wants to be sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -195,7 +196,8 @@ impl QamModulator {
                                 libm::cos(angle)
                             };
                             let edge = super::resample::kaiser(2.0 * t / SPAN as f64, 3.0);
-                            (f64::from(CARD_RMS) * pulse(t) * edge * wave) as f32
+                            (f64::from(CARD_RMS) * root_raised_cosine(t, ROLL_OFF) * edge * wave)
+                                as f32
                         })
                         .collect::<Vec<f32>>()
                 };
@@ -213,21 +215,6 @@ impl QamModulator {
             turns,
         }
     }
-}
-
-/// The root raised cosine of unit energy per symbol at `t` symbols.
-fn pulse(t: f64) -> f64 {
-    let b = ROLL_OFF;
-    if t.abs() < 1e-9 {
-        return 1.0 - b + 4.0 * b / PI;
-    }
-    let denominator = PI * t * (1.0 - (4.0 * b * t) * (4.0 * b * t));
-    if denominator.abs() < 1e-9 {
-        let angle = PI / (4.0 * b);
-        return b / core::f64::consts::SQRT_2
-            * ((1.0 + 2.0 / PI) * libm::sin(angle) + (1.0 - 2.0 / PI) * libm::cos(angle));
-    }
-    (libm::sin(PI * t * (1.0 - b)) + 4.0 * b * t * libm::cos(PI * t * (1.0 + b))) / denominator
 }
 
 impl Modulator for QamModulator {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::SLOT_VALUES;
 use super::burst::{CRC_OCTETS, GUARD, OCTETS, OVERSAMPLING, burst_crc, pulse, steps};
-use crate::dsl::fft::Complex;
 use crate::pump::noise::{Noise, SplitMix64};
+use crate::signal::{Complex, unit};
 
 /// The amplitude of a lone symbol at the card.
 const LEVEL: f32 = 6_000.0;
@@ -64,7 +64,7 @@ fn burst(octets: &[u8], pulse: &[f32]) -> Vec<Complex> {
         Some(*turns)
     });
     for (symbol, turns) in core::iter::once(0).chain(turns).enumerate() {
-        let point = Complex::unit(f64::from(turns) * core::f64::consts::FRAC_PI_2);
+        let point = unit(f64::from(turns) * core::f64::consts::FRAC_PI_2);
         let first = GUARD + symbol * OVERSAMPLING - half;
         for (sample, tap) in samples[first..].iter_mut().zip(pulse) {
             *sample = *sample + point.scale(*tap);
@@ -85,7 +85,7 @@ fn impair(clean: &[Complex], air: &AirConfig, noise: &mut Noise, values: &mut Ve
             .checked_sub(delay)
             .map(|early| clean[early].scale(strength));
         let both = *sample + echo.unwrap_or_default();
-        let turned = (both * Complex::unit(turn * at as f64)).scale(LEVEL);
+        let turned = (both * unit(turn * at as f64)).scale(LEVEL);
         for part in [turned.re, turned.im] {
             let value = part + noise.next() * deviation;
             values.push(value.clamp(-32_768.0, 32_767.0) as i16);

@@ -4,7 +4,7 @@ use crc::{CRC_16_IBM_SDLC, CRC_32_ISO_HDLC, Crc};
 
 use super::SLOT_VALUES;
 use crate::card::{Block, Checked};
-use crate::dsl::fft::Complex;
+use crate::signal::{Complex, nearest_step, right_angles, root_raised_cosine};
 
 /// Samples a symbol.
 pub(super) const OVERSAMPLING: usize = 4;
@@ -32,22 +32,11 @@ pub(super) fn burst_crc(number: u32, payload: &[u8]) -> u16 {
 
 /// The root-raised-cosine pulse, its power 1: the filter of either end.
 pub(super) fn pulse() -> Vec<f32> {
-    use core::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_4, PI};
-    let b = ROLL_OFF;
-    let value = |t: f64| {
-        if t == 0.0 {
-            1.0 - b + 4.0 * b / PI
-        } else if libm::fabs(libm::fabs(t) - 1.0 / (4.0 * b)) < 1e-9 {
-            let (sin, cos) = libm::sincos(FRAC_PI_4 / b);
-            b * FRAC_1_SQRT_2 * ((1.0 + 2.0 / PI) * sin + (1.0 - 2.0 / PI) * cos)
-        } else {
-            let slow = libm::sin(PI * t * (1.0 - b));
-            let fast = 4.0 * b * t * libm::cos(PI * t * (1.0 + b));
-            (slow + fast) / (PI * t * (1.0 - 16.0 * b * b * t * t))
-        }
-    };
     let middle = HALF as f64;
-    let taps = (0..=2 * HALF).map(|tap| value((tap as f64 - middle) / OVERSAMPLING as f64));
+    let taps = (0..=2 * HALF).map(|tap| {
+        let t = (tap as f64 - middle) / OVERSAMPLING as f64;
+        root_raised_cosine(t, ROLL_OFF)
+    });
     let taps: Vec<f64> = taps.collect();
     let power: f64 = taps.iter().map(|tap| tap * tap).sum();
     let scale = 1.0 / libm::sqrt(power);
@@ -59,18 +48,7 @@ pub(super) fn steps(octets: &[u8]) -> impl Iterator<Item = u8> {
     let pairs = octets
         .iter()
         .flat_map(|octet| [0, 2, 4, 6].map(|shift| octet >> shift & 3));
-    pairs.map(|pair| pair ^ pair >> 1)
-}
-
-/// The two bits of the step of phase that is nearest.
-fn decide(step: Complex) -> u8 {
-    let gray = match (step.re.abs() >= step.im.abs(), step.re < 0.0, step.im < 0.0) {
-        (true, false, _) => 0,
-        (false, _, false) => 1,
-        (true, true, _) => 2,
-        (false, _, true) => 3,
-    };
-    gray ^ gray >> 1
+    pairs.map(right_angles)
 }
 
 /// A receiver of bursts, each by itself.
@@ -116,7 +94,7 @@ impl Block for Receiver {
         let mut before = self.symbol(0);
         for pair in 0..4 * OCTETS {
             let symbol = self.symbol(pair + 1);
-            let bits = decide(symbol * before.conjugate());
+            let bits = nearest_step(symbol * before.conj());
             self.octets[pair / 4] |= bits << (2 * (pair % 4));
             before = symbol;
         }
@@ -134,15 +112,6 @@ impl Block for Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_step_is_decided_as_itself() {
-        for pair in 0..4_u8 {
-            let turns = steps(&[pair]).next().unwrap();
-            let step = Complex::unit(f64::from(turns) * core::f64::consts::FRAC_PI_2);
-            assert_eq!(decide(step), pair);
-        }
-    }
 
     #[test]
     fn two_pulses_in_a_row_do_not_disturb_their_neighbours() {

@@ -4,10 +4,10 @@
 //! 312.5 µs. This is a receiver of that rhythm, no standard's: bursts of differential four-phase keying at a million symbols a second,
 //! slots that are known in time, as they are to a station that has joined; a carrier that is off, an echo, noise.
 //!
-//! * [`burst`]: octets to symbols and back; [`air`]: what is recorded at the antenna.
+//! * `burst`: octets to symbols and back; `air`: what is recorded at the antenna.
 
-pub mod air;
-pub mod burst;
+mod air;
+mod burst;
 
 use laxity_model::{InterruptLevel, Service};
 

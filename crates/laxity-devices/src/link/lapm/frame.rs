@@ -32,8 +32,6 @@ pub(super) enum Supervisory {
 pub(super) enum Unnumbered {
     /// SABME: establish.
     Establish,
-    /// DISC: release.
-    Disconnect,
     /// UA: done as asked.
     Acknowledge,
     /// DM: there is no connection.
@@ -130,7 +128,6 @@ impl<'a> Frame<'a> {
             } => {
                 let function = match function {
                     Unnumbered::Establish => 0x6f,
-                    Unnumbered::Disconnect => 0x43,
                     Unnumbered::Acknowledge => 0x63,
                     Unnumbered::Disconnected => 0x0f,
                 };
@@ -177,7 +174,6 @@ impl<'a> Frame<'a> {
                 let poll = function & POLL_UNNUMBERED != 0;
                 let function = match (function & !POLL_UNNUMBERED, kind) {
                     (0x6f, Kind::Command) => Unnumbered::Establish,
-                    (0x43, Kind::Command) => Unnumbered::Disconnect,
                     (0x63, Kind::Response) => Unnumbered::Acknowledge,
                     (0x0f, Kind::Response) => Unnumbered::Disconnected,
                     _ => return None,

@@ -1,9 +1,9 @@
 //! Error correction in the manner of LAPM (ITU-T V.42 clause 8): an octet stream over a line that
 //! loses bits.
 //!
-//! What is there: establishment and release (SABME, DISC, UA, DM), numbered information frames
+//! What is there: establishment (SABME, UA, DM), numbered information frames
 //! modulo 128 with a window, RR, RNR and REJ, timer recovery by poll and final, the inactivity
-//! poll. What is not: the detection phase, XID (parameters are agreed beforehand), SREJ, TEST,
+//! poll. What is not: release, the detection phase, XID (parameters are agreed beforehand), SREJ, TEST,
 //! FRMR, break signals and the 32-bit frame check sequence. A frame that is not understood or
 //! acknowledges what was never sent is counted and ignored, where V.42 clause 8.5 would establish
 //! the connection anew: on a line that carries garbage, ignoring is what keeps the connection.
@@ -132,20 +132,6 @@ impl Lapm {
         self.due.request = Some(Unnumbered::Establish);
     }
 
-    /// Asks the other end to end the connection; what is not sent yet is lost.
-    pub fn disconnect(&mut self, now: Instant) {
-        self.now = now;
-        match self.state {
-            State::Connected | State::Establishing => {
-                self.stop(State::Releasing);
-                self.retry = 0;
-                self.due.request = Some(Unnumbered::Disconnect);
-            }
-            State::Idle => self.state = State::Released,
-            State::Releasing | State::Released | State::Lost(_) => {}
-        }
-    }
-
     /// Tells the time and lets the timers run out.
     pub fn poll(&mut self, now: Instant) {
         self.now = now;
@@ -159,15 +145,6 @@ impl Lapm {
         } else if self.inactive_at().is_some_and(|at| at <= now) {
             self.enquire();
         }
-    }
-
-    /// When [`poll`](Self::poll) has something to do next, if no bit comes or goes before.
-    #[must_use]
-    pub fn next_wake(&self) -> Option<Instant> {
-        if self.paused {
-            return None;
-        }
-        self.t401_at.or_else(|| self.inactive_at())
     }
 
     /// Stops the timers while the line carries no data, as while the modems retrain
@@ -194,9 +171,8 @@ impl Lapm {
         self.retry = 0;
         match self.state {
             State::Establishing => self.due.request = Some(Unnumbered::Establish),
-            State::Releasing => self.due.request = Some(Unnumbered::Disconnect),
             State::Connected => self.enquire(),
-            State::Idle | State::Released | State::Lost(_) => {}
+            State::Idle | State::Lost(_) => {}
         }
     }
 
@@ -261,12 +237,11 @@ impl Lapm {
         }
         match self.state {
             State::Establishing => self.due.request = Some(Unnumbered::Establish),
-            State::Releasing => self.due.request = Some(Unnumbered::Disconnect),
             State::Connected => {
                 self.timer_recovery = true;
                 self.due.enquiry = true;
             }
-            State::Idle | State::Released | State::Lost(_) => {}
+            State::Idle | State::Lost(_) => {}
         }
     }
 

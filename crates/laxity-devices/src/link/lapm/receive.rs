@@ -42,23 +42,10 @@ impl Lapm {
             (Unnumbered::Establish, State::Establishing) => {
                 self.due.answer = Some((Unnumbered::Acknowledge, poll));
             }
-            (Unnumbered::Establish, State::Releasing | State::Released | State::Lost(_)) => {
-                self.due.answer = Some((Unnumbered::Disconnected, poll));
-            }
-            (Unnumbered::Disconnect, State::Connected | State::Establishing) => {
-                self.due.answer = Some((Unnumbered::Acknowledge, poll));
-                self.stop(State::Lost(Loss::ReleasedByPeer));
-            }
-            (Unnumbered::Disconnect, State::Releasing) => {
-                self.due.answer = Some((Unnumbered::Acknowledge, poll));
-            }
-            (Unnumbered::Disconnect, State::Idle | State::Released | State::Lost(_)) => {
+            (Unnumbered::Establish, State::Lost(_)) => {
                 self.due.answer = Some((Unnumbered::Disconnected, poll));
             }
             (Unnumbered::Acknowledge, State::Establishing) => self.start(),
-            (Unnumbered::Acknowledge | Unnumbered::Disconnected, State::Releasing) => {
-                self.stop(State::Released);
-            }
             (Unnumbered::Disconnected, State::Establishing | State::Connected) => {
                 self.stop(State::Lost(Loss::Refused));
             }
@@ -142,7 +129,7 @@ impl Lapm {
     /// A numbered frame outside a connection, or with an impossible acknowledgement.
     fn refuse_numbered(&mut self, poll: bool) {
         self.counters.invalid += 1;
-        if poll && matches!(self.state, State::Released | State::Lost(_)) {
+        if poll && matches!(self.state, State::Lost(_)) {
             self.due.answer = Some((Unnumbered::Disconnected, true));
         }
     }

@@ -36,8 +36,6 @@ pub enum Loss {
     Unanswered,
     /// The other end answered that it has no connection.
     Refused,
-    /// The other end released the connection.
-    ReleasedByPeer,
 }
 
 /// Where the connection stands.
@@ -49,10 +47,6 @@ pub enum State {
     Establishing,
     /// Octets flow.
     Connected,
-    /// Asked to end the connection, no answer yet.
-    Releasing,
-    /// Ended as this side asked.
-    Released,
-    /// Ended otherwise.
+    /// Ended.
     Lost(Loss),
 }

@@ -10,7 +10,7 @@ pub const DEFAULT_ACCM: u32 = 0xffff_ffff;
 /// receive unit).
 pub const MAX_INFORMATION_OCTETS: usize = 1500;
 
-const FLAG: u8 = 0x7e;
+pub(super) const FLAG: u8 = 0x7e;
 const ESCAPE: u8 = 0x7d;
 const ESCAPE_BIT: u8 = 0x20;
 const ADDRESS: u8 = 0xff;

@@ -1,8 +1,8 @@
 //! The Point-to-Point Protocol over an octet stream (RFC 1661, RFC 1662, RFC 1332).
 //!
 //! LCP agrees on the maximum receive unit, the control characters to escape (ACCM) and magic
-//! numbers, IPCP on addresses; then IPv4 datagrams pass. What is not there: authentication,
-//! compression of headers or fields, link quality monitoring, a second network protocol.
+//! numbers, IPCP on addresses; then IPv4 datagrams pass. What is not there, because this crate's other end never sends it: the end of
+//! a link, echoes, rejections of codes and protocols; authentication, compression of headers or fields, a second network protocol.
 
 mod framing;
 mod negotiation;
@@ -12,8 +12,9 @@ use std::collections::VecDeque;
 
 use laxity_model::Instant;
 
+use framing::FLAG;
 pub use framing::{DEFAULT_ACCM, Decoder, FramingError, MAX_INFORMATION_OCTETS, Packet, encode};
-use negotiation::{Automaton, Reaction, State, packet, parts};
+use negotiation::{Automaton, State};
 use options::{IpcpOptions, LcpOptions};
 
 /// The protocol number of IPv4 datagrams.
@@ -23,19 +24,11 @@ pub const PROTOCOL_LCP: u16 = 0xc021;
 /// The protocol number of IPCP.
 pub const PROTOCOL_IPCP: u16 = 0x8021;
 
-const PROTOCOL_REJECT: u8 = 8;
-const ECHO_REQUEST: u8 = 9;
-const ECHO_REPLY: u8 = 10;
-const DISCARD_REQUEST: u8 = 11;
-
 /// What one side asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     /// Maximum receive unit, in octets, 68 to 1500.
     pub mru: u16,
-    /// Control characters that the other side has to escape, bit n for character n:
-    /// [`DEFAULT_ACCM`] where the line may not carry them, 0 where it carries anything.
-    pub accm: u32,
     /// A number unlike the other side's, to recognise a looped line.
     pub magic: u32,
     /// This side's IPv4 address; zero asks the other side for one.
@@ -55,7 +48,7 @@ pub enum Phase {
     Network,
     /// Datagrams pass.
     Opened,
-    /// The other side did not answer, or ended it.
+    /// The other side did not answer.
     Terminated,
 }
 
@@ -89,7 +82,7 @@ impl Ppp {
     pub fn new(config: Config) -> Self {
         Self {
             decoder: Decoder::new(),
-            lcp: Automaton::new(LcpOptions::new(config.mru, config.accm, config.magic)),
+            lcp: Automaton::new(LcpOptions::new(config.mru, config.magic)),
             ipcp: Automaton::new(IpcpOptions::new(config.local, config.assigned)),
             output: Vec::new(),
             datagrams: VecDeque::new(),
@@ -117,16 +110,6 @@ impl Ppp {
         ipcp.poll(now, &mut |packet| {
             encode(PROTOCOL_IPCP, packet, accm, output);
         });
-    }
-
-    /// When [`poll`](Self::poll) has something to do next.
-    #[must_use]
-    pub fn next_wake(&self) -> Option<Instant> {
-        self.lcp
-            .restart_at()
-            .into_iter()
-            .chain(self.ipcp.restart_at())
-            .min()
     }
 
     /// How far the agreement is.
@@ -157,12 +140,6 @@ impl Ppp {
     #[must_use]
     pub fn peer_mru(&self) -> u16 {
         self.lcp.options.peer_mru
-    }
-
-    /// The control characters escaped in datagrams to the other side.
-    #[must_use]
-    pub fn peer_accm(&self) -> u32 {
-        self.lcp.options.peer_accm
     }
 
     /// What was received and sent.
@@ -217,7 +194,7 @@ impl Ppp {
                 }
             }
             if octet == FLAG && self.lcp.state() == State::Opened {
-                decoder.set_accm(self.lcp.options.accm());
+                decoder.set_accm(LcpOptions::ACCM);
             }
         }
         self.decoder = decoder;
@@ -233,33 +210,20 @@ impl Ppp {
                 self.counters.datagrams_received += 1;
                 self.datagrams.push_back(packet.information.to_vec());
             }
-            PROTOCOL_IP => {}
-            protocol => {
-                let rejected = [&protocol.to_be_bytes(), packet.information].concat();
-                self.send_lcp(PROTOCOL_REJECT, 0, &rejected);
-            }
+            _ => {}
         }
     }
 
     fn on_lcp(&mut self, octets: &[u8], now: Instant) {
         let was_opened = self.lcp.state() == State::Opened;
-        let Self { lcp, output, .. } = self;
-        let mut send = |packet: &[u8]| encode(PROTOCOL_LCP, packet, DEFAULT_ACCM, output);
-        if let Reaction::NotMine = lcp.receive(octets, now, &mut send) {
-            match parts(octets) {
-                Some((ECHO_REQUEST, identifier, [_, _, _, _, data @ ..])) if was_opened => {
-                    let reply = [&self.lcp.options.magic().to_be_bytes(), data].concat();
-                    self.send_lcp(ECHO_REPLY, identifier, &reply);
-                }
-                Some((PROTOCOL_REJECT..=DISCARD_REQUEST, _, _)) => {}
-                _ => lcp.reject_code(octets, &mut send),
-            }
-            return;
-        }
-        let opened = self.lcp.state() == State::Opened;
-        if opened && !was_opened {
-            let accm = self.lcp.options.peer_accm;
-            let Self { ipcp, output, .. } = self;
+        let Self {
+            lcp, ipcp, output, ..
+        } = self;
+        lcp.receive(octets, now, &mut |packet| {
+            encode(PROTOCOL_LCP, packet, DEFAULT_ACCM, output);
+        });
+        if lcp.state() == State::Opened && !was_opened {
+            let accm = lcp.options.peer_accm;
             ipcp.open(now, &mut |packet| {
                 encode(PROTOCOL_IPCP, packet, accm, output);
             });
@@ -269,39 +233,26 @@ impl Ppp {
     fn on_ipcp(&mut self, octets: &[u8], now: Instant) {
         let accm = self.lcp.options.peer_accm;
         let Self { ipcp, output, .. } = self;
-        let mut send = |packet: &[u8]| encode(PROTOCOL_IPCP, packet, accm, output);
-        if let Reaction::NotMine = ipcp.receive(octets, now, &mut send) {
-            ipcp.reject_code(octets, &mut send);
-        }
-    }
-
-    fn send_lcp(&mut self, code: u8, identifier: u8, data: &[u8]) {
-        encode(
-            PROTOCOL_LCP,
-            &packet(code, identifier, data),
-            DEFAULT_ACCM,
-            &mut self.output,
-        );
+        ipcp.receive(octets, now, &mut |packet| {
+            encode(PROTOCOL_IPCP, packet, accm, output);
+        });
     }
 }
-
-const FLAG: u8 = 0x7e;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use laxity_model::Span;
 
-    fn pair(accm: u32) -> (Ppp, Ppp) {
+    fn pair() -> (Ppp, Ppp) {
         let client = Config {
             mru: 576,
-            accm,
             magic: 1,
             local: [0; 4],
             assigned: None,
         };
         let server = Config {
             mru: 1500,
-            accm,
             magic: 2,
             local: [10, 0, 0, 1],
             assigned: Some([10, 0, 0, 2]),
@@ -325,7 +276,7 @@ mod tests {
 
     #[test]
     fn both_sides_agree_and_the_client_gets_an_address() {
-        let (mut client, mut server) = pair(0);
+        let (mut client, mut server) = pair();
         let now = Instant::from_nanos(0);
         client.open(now);
         server.open(now);
@@ -342,9 +293,7 @@ mod tests {
             (server.local_address(), server.peer_address()),
             ([10, 0, 0, 1], [10, 0, 0, 2])
         );
-        assert_eq!((client.peer_accm(), server.peer_accm()), (0, 0));
         assert_eq!((client.peer_mru(), server.peer_mru()), (1500, 576));
-        assert_eq!(client.next_wake(), None);
         server.send_datagram(&[0x11, 0x7e, 0]);
         converse(&mut client, &mut server, now);
         assert_eq!(client.receive_datagram(), Some(vec![0x11, 0x7e, 0]));
@@ -352,13 +301,14 @@ mod tests {
 
     #[test]
     fn a_lost_request_is_repeated_after_the_restart_time() {
-        let (mut client, mut server) = pair(0);
+        let (mut client, mut server) = pair();
         client.open(Instant::from_nanos(0));
         client.take_output(client.output().len());
         server.open(Instant::from_nanos(0));
         server.take_output(server.output().len());
-        let later = client.next_wake().expect("a restart timer");
-        assert_eq!(later, Instant::from_secs(3));
+        let later = Instant::from_secs(3);
+        client.poll(later - Span::from_nanos(1));
+        assert!(client.output().is_empty());
         client.poll(later);
         server.poll(later);
         converse(&mut client, &mut server, later);
@@ -370,19 +320,18 @@ mod tests {
 
     #[test]
     fn a_silent_other_side_is_given_up_after_ten_repetitions() {
-        let (mut client, _) = pair(0);
+        let (mut client, _) = pair();
         client.open(Instant::from_nanos(0));
-        let mut wakes = 0;
-        while let Some(at) = client.next_wake() {
-            client.poll(at);
-            wakes += 1;
+        for restart in 1..=11 {
+            assert_eq!(client.phase(), Phase::Establish);
+            client.poll(Instant::from_secs(3 * restart));
         }
-        assert_eq!((wakes, client.phase()), (11, Phase::Terminated));
+        assert_eq!(client.phase(), Phase::Terminated);
     }
 
     #[test]
-    fn unknown_options_codes_and_protocols_are_refused_and_echoes_answered() {
-        let (mut client, mut server) = pair(DEFAULT_ACCM);
+    fn an_unknown_option_is_rejected_and_unknown_codes_and_protocols_are_ignored() {
+        let (mut client, mut server) = pair();
         let now = Instant::from_nanos(0);
         client.open(now);
         server.open(now);
@@ -402,12 +351,8 @@ mod tests {
             }
             codes
         };
-        assert_eq!(
-            answer(PROTOCOL_LCP, &[ECHO_REQUEST, 1, 0, 8, 0, 0, 0, 2]),
-            [ECHO_REPLY]
-        );
-        assert_eq!(answer(PROTOCOL_LCP, &[77, 1, 0, 4]), [7], "Code-Reject");
-        assert_eq!(answer(0x8057, &[1, 1, 0, 4]), [PROTOCOL_REJECT]);
+        assert_eq!(answer(PROTOCOL_LCP, &[77, 1, 0, 4]), []);
+        assert_eq!(answer(0x8057, &[1, 1, 0, 4]), []);
         assert_eq!(
             answer(PROTOCOL_LCP, &[1, 9, 0, 7, 99, 3, 0]),
             [1, 4],

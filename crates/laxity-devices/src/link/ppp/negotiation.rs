@@ -1,4 +1,4 @@
-//! The option negotiation automaton (RFC 1661, sections 4 and 5), common to LCP and IPCP.
+//! The option negotiation automaton (RFC 1661, sections 4 and 5), common to LCP and IPCP, without the end of a link.
 
 use laxity_model::{Instant, Span};
 
@@ -6,16 +6,11 @@ use laxity_model::{Instant, Span};
 const RESTART: Span = Span::from_secs(3);
 /// Requests without an answer until the other side counts as absent (Max-Configure).
 const MAX_CONFIGURE: u32 = 10;
-/// Proposals refused until the options at stake are ruled out (Max-Failure).
-const MAX_FAILURE: u32 = 5;
 
 const CONFIGURE_REQUEST: u8 = 1;
 const CONFIGURE_ACK: u8 = 2;
 const CONFIGURE_NAK: u8 = 3;
 const CONFIGURE_REJECT: u8 = 4;
-const TERMINATE_REQUEST: u8 = 5;
-const TERMINATE_ACK: u8 = 6;
-const CODE_REJECT: u8 = 7;
 
 const HEADER_OCTETS: usize = 4;
 
@@ -38,8 +33,6 @@ pub(super) trait Options {
     fn judge(&mut self, kind: u8, value: &[u8]) -> Opinion;
     /// The other side proposes another value for an option asked for.
     fn on_proposal(&mut self, kind: u8, value: &[u8]);
-    /// The other side does not know an option asked for.
-    fn on_rejection(&mut self, kind: u8);
 }
 
 /// RFC 1661, section 4.2, without the states of a link that is down.
@@ -50,7 +43,7 @@ pub(super) enum State {
     AckReceived,
     AckSent,
     Opened,
-    /// The other side did not answer, or ended it.
+    /// The other side did not answer.
     Stopped,
 }
 
@@ -60,14 +53,7 @@ pub(super) struct Automaton<O> {
     state: State,
     identifier: u8,
     restarts: u32,
-    refusals: u32,
     restart_at: Option<Instant>,
-}
-
-/// A packet to be sent, and whether the code of the one received is not this automaton's.
-pub(super) enum Reaction {
-    Done,
-    NotMine,
 }
 
 impl<O: Options> Automaton<O> {
@@ -77,7 +63,6 @@ impl<O: Options> Automaton<O> {
             state: State::Closed,
             identifier: 0,
             restarts: 0,
-            refusals: 0,
             restart_at: None,
         }
     }
@@ -86,15 +71,10 @@ impl<O: Options> Automaton<O> {
         self.state
     }
 
-    pub(super) fn restart_at(&self) -> Option<Instant> {
-        self.restart_at
-    }
-
     /// Begins to negotiate; `send` takes packets.
     pub(super) fn open(&mut self, now: Instant, send: &mut dyn FnMut(&[u8])) {
         self.state = State::RequestSent;
         self.restarts = 0;
-        self.refusals = 0;
         self.request(now, send);
     }
 
@@ -127,53 +107,20 @@ impl<O: Options> Automaton<O> {
         wanted
     }
 
-    /// Takes a packet. Malformed ones are ignored, as RFC 1661 wants it.
-    pub(super) fn receive(
-        &mut self,
-        octets: &[u8],
-        now: Instant,
-        send: &mut dyn FnMut(&[u8]),
-    ) -> Reaction {
+    /// Takes a packet. Malformed ones are ignored, as RFC 1661 wants it, and so are those of codes that our other end does not send.
+    pub(super) fn receive(&mut self, octets: &[u8], now: Instant, send: &mut dyn FnMut(&[u8])) {
         let Some((code, identifier, data)) = parts(octets) else {
-            return Reaction::Done;
+            return;
         };
-        if matches!(self.state, State::Closed | State::Stopped) {
-            if code != TERMINATE_ACK {
-                send(&packet(TERMINATE_ACK, identifier, &[]));
-            }
-            return Reaction::Done;
-        }
         match code {
+            _ if matches!(self.state, State::Closed | State::Stopped) => {}
             CONFIGURE_REQUEST => self.on_request(identifier, data, now, send),
             CONFIGURE_ACK if identifier == self.identifier && data == self.wanted() => {
                 self.on_ack(now, send);
             }
-            CONFIGURE_NAK | CONFIGURE_REJECT if identifier == self.identifier => {
-                self.on_refusal(code, data, now, send);
-            }
-            CONFIGURE_ACK | CONFIGURE_NAK | CONFIGURE_REJECT => {}
-            TERMINATE_REQUEST => {
-                send(&packet(TERMINATE_ACK, identifier, &[]));
-                self.stop();
-            }
-            TERMINATE_ACK if self.state == State::Opened => self.stop(),
-            // A code both sides need was rejected.
-            CODE_REJECT if data.first().is_some_and(|code| (1..=7).contains(code)) => self.stop(),
-            TERMINATE_ACK | CODE_REJECT => {}
-            _ => return Reaction::NotMine,
+            CONFIGURE_NAK if identifier == self.identifier => self.on_proposals(data, now, send),
+            _ => {}
         }
-        Reaction::Done
-    }
-
-    /// Tells the other side that a packet's code is not known.
-    pub(super) fn reject_code(&mut self, octets: &[u8], send: &mut dyn FnMut(&[u8])) {
-        self.identifier = self.identifier.wrapping_add(1);
-        send(&packet(CODE_REJECT, self.identifier, octets));
-    }
-
-    fn stop(&mut self) {
-        self.state = State::Stopped;
-        self.restart_at = None;
     }
 
     fn on_request(
@@ -191,10 +138,8 @@ impl<O: Options> Automaton<O> {
         for (kind, value) in options {
             match self.options.judge(kind, value) {
                 Opinion::Agreed => {}
-                Opinion::Rather(other) if self.refusals < MAX_FAILURE => {
-                    push_option(&mut proposed, kind, &other);
-                }
-                Opinion::Rather(_) | Opinion::Unknown => push_option(&mut rejected, kind, value),
+                Opinion::Rather(other) => push_option(&mut proposed, kind, &other),
+                Opinion::Unknown => push_option(&mut rejected, kind, value),
             }
         }
         let good = proposed.is_empty() && rejected.is_empty();
@@ -213,7 +158,6 @@ impl<O: Options> Automaton<O> {
             return;
         }
         if rejected.is_empty() {
-            self.refusals += 1;
             send(&packet(CONFIGURE_NAK, identifier, &proposed));
         } else {
             send(&packet(CONFIGURE_REJECT, identifier, &rejected));
@@ -239,20 +183,15 @@ impl<O: Options> Automaton<O> {
 
     fn opened(&mut self) -> State {
         self.restart_at = None;
-        self.refusals = 0;
         State::Opened
     }
 
-    fn on_refusal(&mut self, code: u8, data: &[u8], now: Instant, send: &mut dyn FnMut(&[u8])) {
+    fn on_proposals(&mut self, data: &[u8], now: Instant, send: &mut dyn FnMut(&[u8])) {
         let Some(options) = options(data) else {
             return;
         };
         for (kind, value) in options {
-            if code == CONFIGURE_NAK {
-                self.options.on_proposal(kind, value);
-            } else {
-                self.options.on_rejection(kind);
-            }
+            self.options.on_proposal(kind, value);
         }
         if self.state != State::AckSent {
             self.state = State::RequestSent;
@@ -263,10 +202,6 @@ impl<O: Options> Automaton<O> {
 
 /// A packet of LCP or IPCP.
 pub(super) fn packet(code: u8, identifier: u8, data: &[u8]) -> Vec<u8> {
-    // What is rejected is returned as far as it fits.
-    let data = &data[..data
-        .len()
-        .min(super::framing::MAX_INFORMATION_OCTETS - HEADER_OCTETS)];
     let length = (HEADER_OCTETS + data.len()) as u16;
     let mut packet = vec![code, identifier];
     packet.extend(length.to_be_bytes());

@@ -6,9 +6,8 @@ use super::negotiation::{Opinion, Options};
 /// The options of the Link Control Protocol: RFC 1661, section 6, and RFC 1662, section 7.1.
 #[derive(Debug)]
 pub(super) struct LcpOptions {
-    wanted_mru: Option<u16>,
-    wanted_accm: Option<u32>,
-    magic: Option<u32>,
+    mru: u16,
+    magic: u32,
     /// The largest packet the other side takes.
     pub(super) peer_mru: u16,
     /// The characters to escape towards the other side.
@@ -24,37 +23,26 @@ const DEFAULT_MRU: u16 = MAX_INFORMATION_OCTETS as u16;
 const MIN_MRU: u16 = 68;
 
 impl LcpOptions {
-    pub(super) fn new(mru: u16, accm: u32, magic: u32) -> Self {
+    /// The control characters that the other side has to escape, once it has agreed: none, as error correction carries anything.
+    pub(super) const ACCM: u32 = 0;
+
+    pub(super) fn new(mru: u16, magic: u32) -> Self {
         Self {
-            wanted_mru: (mru != DEFAULT_MRU).then_some(mru),
-            wanted_accm: (accm != DEFAULT_ACCM).then_some(accm),
-            magic: Some(magic),
+            mru,
+            magic,
             peer_mru: DEFAULT_MRU,
             peer_accm: DEFAULT_ACCM,
         }
-    }
-
-    /// The characters that the other side escapes, once it has agreed.
-    pub(super) fn accm(&self) -> u32 {
-        self.wanted_accm.unwrap_or(DEFAULT_ACCM)
-    }
-
-    pub(super) fn magic(&self) -> u32 {
-        self.magic.unwrap_or(0)
     }
 }
 
 impl Options for LcpOptions {
     fn wanted(&self, option: &mut dyn FnMut(u8, &[u8])) {
-        if let Some(mru) = self.wanted_mru {
-            option(MRU, &mru.to_be_bytes());
+        if self.mru != DEFAULT_MRU {
+            option(MRU, &self.mru.to_be_bytes());
         }
-        if let Some(accm) = self.wanted_accm {
-            option(ACCM, &accm.to_be_bytes());
-        }
-        if let Some(magic) = self.magic {
-            option(MAGIC, &magic.to_be_bytes());
-        }
+        option(ACCM, &Self::ACCM.to_be_bytes());
+        option(MAGIC, &self.magic.to_be_bytes());
     }
 
     fn begin_peer_request(&mut self) {
@@ -63,54 +51,19 @@ impl Options for LcpOptions {
 
     fn judge(&mut self, kind: u8, value: &[u8]) -> Opinion {
         match (kind, value) {
-            (MRU, &[high, low]) => {
-                let mru = u16::from_be_bytes([high, low]);
-                if mru < MIN_MRU {
-                    return Opinion::Rather(DEFAULT_MRU.to_be_bytes().to_vec());
-                }
-                self.peer_mru = mru.min(DEFAULT_MRU);
-                Opinion::Agreed
+            (MRU, &[high, low]) if u16::from_be_bytes([high, low]) >= MIN_MRU => {
+                self.peer_mru = u16::from_be_bytes([high, low]).min(DEFAULT_MRU);
             }
-            (ACCM, &[a, b, c, d]) => {
-                self.peer_accm = u32::from_be_bytes([a, b, c, d]);
-                Opinion::Agreed
-            }
-            (MAGIC, &[a, b, c, d]) => {
-                let magic = u32::from_be_bytes([a, b, c, d]);
-                // One's own number comes back on a looped line.
-                if magic == 0 || Some(magic) == self.magic {
-                    return Opinion::Rather((!magic).to_be_bytes().to_vec());
-                }
-                Opinion::Agreed
-            }
-            _ => Opinion::Unknown,
+            (ACCM, &[a, b, c, d]) => self.peer_accm = u32::from_be_bytes([a, b, c, d]),
+            // One's own number comes back on a looped line.
+            (MAGIC, &[a, b, c, d]) if u32::from_be_bytes([a, b, c, d]) != self.magic => {}
+            _ => return Opinion::Unknown,
         }
+        Opinion::Agreed
     }
 
-    fn on_proposal(&mut self, kind: u8, value: &[u8]) {
-        match (kind, value) {
-            (MRU, &[high, low]) => self.wanted_mru = Some(u16::from_be_bytes([high, low])),
-            (ACCM, &[a, b, c, d]) => {
-                self.wanted_accm = Some(self.accm() | u32::from_be_bytes([a, b, c, d]));
-            }
-            // The other side chose the same number: choose anew, each side from its own.
-            (MAGIC, &[_, _, _, _]) => {
-                self.magic = self
-                    .magic
-                    .map(|magic| magic.wrapping_mul(0x9e37_79b1).wrapping_add(1));
-            }
-            _ => {}
-        }
-    }
-
-    fn on_rejection(&mut self, kind: u8) {
-        match kind {
-            MRU => self.wanted_mru = None,
-            ACCM => self.wanted_accm = None,
-            MAGIC => self.magic = None,
-            _ => {}
-        }
-    }
+    /// The other side has nothing to propose: it takes any unit of 68 octets or more, any control characters, and another magic number.
+    fn on_proposal(&mut self, _: u8, _: &[u8]) {}
 }
 
 /// The option of the IP Control Protocol that matters: the address (RFC 1332, section 3.3).
@@ -163,9 +116,5 @@ impl Options for IpcpOptions {
         if let (IP_ADDRESS, Ok(address)) = (kind, value.try_into()) {
             self.local = address;
         }
-    }
-
-    fn on_rejection(&mut self, _kind: u8) {
-        // Without an address there is no IP; asking again ends with Max-Configure.
     }
 }

@@ -1,9 +1,6 @@
 //! Detectors.
 
-use super::{
-    ANSWER_HZ, BUSY_HZ, DIAL_TONE_HZ, DTMF_COLUMNS_HZ, DTMF_KEYS, DTMF_ROWS_HZ, RINGBACK_HZ,
-    RINGING_HZ, peak,
-};
+use super::{ANSWER_HZ, DIAL_TONE_HZ, DTMF_COLUMNS_HZ, DTMF_KEYS, DTMF_ROWS_HZ, RINGING_HZ, peak};
 
 /// The power of a signal at one frequency (Goertzel, *An algorithm for the evaluation of finite
 /// trigonometric series*, 1958).
@@ -229,18 +226,6 @@ impl ToneDetector {
     #[must_use]
     pub fn dial_tone(rate_hz: u32) -> Self {
         Self::new(rate_hz, DIAL_TONE_HZ, 50, 8)
-    }
-
-    /// Hears ringback after 0.4 s.
-    #[must_use]
-    pub fn ringback(rate_hz: u32) -> Self {
-        Self::new(rate_hz, RINGBACK_HZ, 50, 8)
-    }
-
-    /// Hears the engaged tone after 0.3 s.
-    #[must_use]
-    pub fn busy(rate_hz: u32) -> Self {
-        Self::new(rate_hz, BUSY_HZ, 50, 6)
     }
 
     /// Hears the ringing current after 0.3 s.

@@ -3,8 +3,7 @@
 use laxity_model::Span;
 
 use super::{
-    ANSWER_HZ, BUSY_HZ, DIAL_TONE_HZ, DTMF_COLUMNS_HZ, DTMF_KEYS, DTMF_ROWS_HZ, RINGBACK_HZ,
-    RINGING_HZ, peak,
+    ANSWER_HZ, BUSY_HZ, DIAL_TONE_HZ, DTMF_COLUMNS_HZ, DTMF_KEYS, DTMF_ROWS_HZ, RINGBACK_HZ, peak,
 };
 use crate::link::at::DialString;
 
@@ -113,37 +112,24 @@ impl Generator {
         )
     }
 
-    /// The telephone rings: 20 Hz of 0 dBm0 at the card, 2 s in 6.
-    #[must_use]
-    pub fn ringing(rate_hz: u32) -> Self {
-        Self::cadence(
-            rate_hz,
-            &[RINGING_HZ],
-            0.0,
-            Span::from_secs(2),
-            Span::from_secs(4),
-        )
-    }
-
-    /// The called modem answers: 2100 Hz of −12 dBm0 for 3.3 s (ITU-T V.25), then
-    /// silence.
+    /// The called modem answers: 2100 Hz of −12 dBm0 (ITU-T V.25), without end.
     #[must_use]
     pub fn answer_tone(rate_hz: u32) -> Self {
-        Self::sequence(rate_hz, false).then(&[ANSWER_HZ], -12.0, Span::from_millis(3_300))
+        Self::tones(rate_hz, &[ANSWER_HZ], -12.0)
     }
 
-    /// The digits of a number, each `on` long and followed by `off`; a `,` is a `pause`. −8 dBm0
-    /// the rows, as much the columns.
+    /// The digits of a number, each `digit` long and followed by as long a silence; a `,` is a pause of 2 s. −8 dBm0 the rows, as much the
+    /// columns.
     #[must_use]
-    pub fn dial(rate_hz: u32, number: &DialString, on: Span, off: Span, pause: Span) -> Self {
+    pub fn dial(rate_hz: u32, number: &DialString, digit: Span) -> Self {
         number
             .digits()
             .chars()
             .fold(
                 Self::sequence(rate_hz, false),
-                |sequence, digit| match frequencies(digit) {
-                    Some(pair) => sequence.then(&pair, -8.0, on).then(&[], 0.0, off),
-                    None => sequence.then(&[], 0.0, pause),
+                |sequence, key| match frequencies(key) {
+                    Some(pair) => sequence.then(&pair, -8.0, digit).then(&[], 0.0, digit),
+                    None => sequence.then(&[], 0.0, Span::from_secs(2)),
                 },
             )
     }

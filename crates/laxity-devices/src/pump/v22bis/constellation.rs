@@ -4,7 +4,7 @@
 //! four points is sent; the points of a quadrant are those of the first one, turned. At 1200 bit/s
 //! there are only the first two bits, and the point is always `01`.
 
-use super::complex::Complex;
+use crate::signal::Complex;
 
 /// Mean power of the 16 points, and of the four of 1200 bit/s.
 pub(super) const MEAN_POWER: f32 = 10.0;
@@ -33,9 +33,19 @@ impl Points {
 /// The right angles the quadrant turns by, for the first two bits (first bit high).
 const TURNS: [u8; 4] = [1, 0, 2, 3];
 
+/// `z` turned by so many right angles, counter-clockwise.
+fn quarter_turns(z: Complex, quarters: u8) -> Complex {
+    match quarters & 3 {
+        0 => z,
+        1 => Complex::new(-z.im, z.re),
+        2 => -z,
+        _ => Complex::new(z.im, -z.re),
+    }
+}
+
 fn point(quadrant: u8, low: u8) -> Complex {
     let level = |bit: u8| if bit == 0 { 1.0 } else { 3.0 };
-    Complex::new(level(low & 1), level(low >> 1)).quarter_turns(quadrant)
+    quarter_turns(Complex::new(level(low & 1), level(low >> 1)), quadrant)
 }
 
 /// Chooses points.
@@ -81,7 +91,7 @@ impl Decision {
         let low = match points {
             Points::Four => LOW_RATE_POINT,
             Points::Sixteen => {
-                let first = z.quarter_turns(4 - quadrant);
+                let first = quarter_turns(z, 4 - quadrant);
                 u8::from(first.im > 2.0) << 1 | u8::from(first.re > 2.0)
             }
         };
@@ -120,7 +130,7 @@ mod tests {
             for turn in 0..4 {
                 let (mut encoder, mut previous) = (Encoder::default(), turn);
                 for symbol in &symbols {
-                    let sent = encoder.encode(points, *symbol).quarter_turns(turn);
+                    let sent = quarter_turns(encoder.encode(points, *symbol), turn);
                     let decision = Decision::nearest(points, sent + Complex::new(0.7, -0.7));
                     assert_eq!(decision.point, sent);
                     assert_eq!(decision.bits_after(points, previous), *symbol);
@@ -132,8 +142,8 @@ mod tests {
 
     #[test]
     fn mean_power_is_that_of_either_rate() {
-        let sum: f32 = (0..16).map(|i| point(i >> 2, i & 3).power()).sum();
+        let sum: f32 = (0..16).map(|i| point(i >> 2, i & 3).norm_sqr()).sum();
         assert_eq!(sum / 16.0, MEAN_POWER);
-        assert!((0..4).all(|quadrant| point(quadrant, LOW_RATE_POINT).power() == MEAN_POWER));
+        assert!((0..4).all(|quadrant| point(quadrant, LOW_RATE_POINT).norm_sqr() == MEAN_POWER));
     }
 }

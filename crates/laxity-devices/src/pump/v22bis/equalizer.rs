@@ -1,6 +1,6 @@
 //! An adaptive equalizer with two taps a symbol, normalised least mean squares.
 
-use super::complex::Complex;
+use crate::signal::Complex;
 
 const TAPS: usize = 17;
 
@@ -39,7 +39,7 @@ impl Equalizer {
     /// Moves the taps against `error` (wanted less given, at the output); a `step` of one would remove it whole.
     #[inline]
     pub(super) fn adapt(&mut self, error: Complex, step: f32) {
-        let power: f32 = self.samples.iter().map(|sample| sample.power()).sum();
+        let power: f32 = self.samples.iter().map(|sample| sample.norm_sqr()).sum();
         let scaled = error.scale(step / (power + 1e-3));
         for (tap, sample) in self.taps.iter_mut().zip(&self.samples) {
             *tap += scaled * sample.conj();
@@ -67,7 +67,7 @@ mod tests {
             // The middle tap is on the symbol sent four symbols ago.
             let error = sent[4] - equalizer.output();
             equalizer.adapt(error, 0.1);
-            last = 0.99 * last + 0.01 * error.power();
+            last = 0.99 * last + 0.01 * error.norm_sqr();
         }
         assert!(last < MEAN_POWER * 1e-3, "error power {last}");
     }

@@ -10,27 +10,44 @@
 //! | module | what |
 //! |---|---|
 //! | `startup` | the exchange by which two modems agree on a rate |
-//! | `transmitter`, `shaping` | bits to samples |
+//! | `transmitter` | bits to samples |
 //! | `receiver`, `pattern`, `equalizer` | samples to bits |
-//! | `constellation`, `scrambler`, `complex` | what both need |
+//! | `constellation` | what both need |
+//! | `ends` | a modem in a call of this crate |
 
-mod complex;
 mod constellation;
+mod ends;
 mod equalizer;
 mod pattern;
 mod receiver;
-mod scrambler;
-mod shaping;
 mod startup;
 mod transmitter;
 
 use self::constellation::Points;
+pub use self::ends::{FarV22bis, NearV22bis};
 use self::receiver::{Receiver, Symbol};
-use self::scrambler::Scrambler;
 use self::startup::{Decide, Startup};
 use self::transmitter::Transmitter;
 use super::line::round;
+use super::scrambler::{Polynomial, Scrambler};
 use crate::bits::{BitSink, BitSource};
+use crate::signal::root_raised_cosine;
+
+/// Samples a symbol are 40/3: 8000 a second and 600 a second.
+const SAMPLES_PER_3_SYMBOLS: usize = 40;
+/// The carriers' periods divide 20 samples.
+const CARRIER_TABLE: usize = 20;
+/// Roll-off of the pulse.
+const ROLL_OFF: f64 = 0.75;
+
+/// The pulse of either end, `t` symbols from its middle: a root raised cosine, whose side lobes a cosine calms where it is cut off at `half`.
+fn pulse(t: f64, half: f64) -> f64 {
+    if t.abs() >= half {
+        0.0
+    } else {
+        root_raised_cosine(t, ROLL_OFF) * libm::cos(core::f64::consts::FRAC_PI_2 * t / half)
+    }
+}
 
 /// Which of the two ends a modem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,14 +59,14 @@ pub enum Role {
 }
 
 impl Role {
-    fn transmit_hz(self) -> f32 {
+    fn transmit_hz(self) -> f64 {
         match self {
             Self::Calling => 1200.0,
             Self::Answering => 2400.0,
         }
     }
 
-    fn receive_hz(self) -> f32 {
+    fn receive_hz(self) -> f64 {
         match self {
             Self::Calling => 2400.0,
             Self::Answering => 1200.0,
@@ -119,7 +136,7 @@ impl V22bis {
         Self {
             transmitter: Transmitter::new(role),
             receiver: Receiver::new(role),
-            descrambler: Scrambler::default(),
+            descrambler: Scrambler::new(Polynomial::V22bis),
             startup: Startup::new(role, highest),
         }
     }

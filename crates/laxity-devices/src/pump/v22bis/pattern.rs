@@ -3,7 +3,7 @@
 //! With two samples a symbol, ones turn by a right angle a symbol, so that a sample is the opposite
 //! of that two symbols before; S1 repeats after two symbols, but not after one.
 
-use super::complex::Complex;
+use crate::signal::Complex;
 
 /// Half symbols compared.
 const WINDOW: usize = 24;
@@ -55,7 +55,7 @@ impl PatternDetector {
         let (mut power, mut one, mut two) = (0.0, Complex::ZERO, Complex::ZERO);
         for n in 0..WINDOW {
             let x = ago(n);
-            power += x.power();
+            power += x.norm_sqr();
             one += x * ago(n + 2).conj();
             two += x * ago(n + 4).conj();
         }
@@ -66,7 +66,9 @@ impl PatternDetector {
             Pattern::Silence
         } else if two.re < -periodic && one.im < -periodic {
             Pattern::Ones
-        } else if two.re > periodic && one.power() < NOT_A_CARRIER * NOT_A_CARRIER * power * power {
+        } else if two.re > periodic
+            && one.norm_sqr() < NOT_A_CARRIER * NOT_A_CARRIER * power * power
+        {
             Pattern::S1
         } else {
             Pattern::Other

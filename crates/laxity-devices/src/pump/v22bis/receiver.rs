@@ -3,13 +3,12 @@
 use core::f32::consts::TAU;
 use std::sync::LazyLock;
 
-use super::Role;
-use super::complex::Complex;
 use super::constellation::{Decision, MEAN_POWER, Points};
 use super::equalizer::Equalizer;
 use super::pattern::{Pattern, PatternDetector};
-use super::shaping::{CARRIER_TABLE, SAMPLES_PER_3_SYMBOLS, pulse, window};
 use super::transmitter::carrier;
+use super::{CARRIER_TABLE, Role, SAMPLES_PER_3_SYMBOLS, pulse};
+use crate::signal::{Complex, unit};
 
 /// Samples a half symbol.
 const HALF_SYMBOL: f32 = SAMPLES_PER_3_SYMBOLS as f32 / 6.0;
@@ -39,7 +38,7 @@ static MATCHED: LazyLock<Vec<[f32; TAPS]>> = LazyLock::new(|| {
             core::array::from_fn(|i| {
                 let age = (TAPS - 1 - i) as f64 - phase as f64 / PHASES as f64;
                 let t = (age - (TAPS / 2) as f64 + 0.5) / per_symbol;
-                (libm::sqrt(2.0) / per_symbol * pulse(t) * window(t, half)) as f32
+                (libm::sqrt(2.0) / per_symbol * pulse(t, half)) as f32
             })
         })
         .collect()
@@ -110,7 +109,7 @@ impl Timing {
 
     fn gather(&mut self, symbol: Complex) {
         self.sin += self.late(symbol);
-        self.cos += symbol.power() - self.middle.power();
+        self.cos += symbol.norm_sqr() - self.middle.norm_sqr();
     }
 
     /// Moves to where the sums gathered say.
@@ -236,7 +235,7 @@ impl Receiver {
         let output = self.filter.output(-self.timing.until);
         self.timing.until += HALF_SYMBOL;
         self.detector.push(output);
-        self.timing.power += (output.power() - self.timing.power) * (1.0 / 64.0);
+        self.timing.power += (output.norm_sqr() - self.timing.power) * (1.0 / 64.0);
         self.equalizer.push(output.scale(self.gain));
         self.between = !self.between;
         if self.between {
@@ -298,7 +297,7 @@ impl Receiver {
             n if n <= SCALED => {
                 self.timing.track(output, 0.3);
                 self.follow(0.2, 0.0);
-                self.power_sum += output.power();
+                self.power_sum += output.norm_sqr();
                 if n == SCALED {
                     self.gain = libm::sqrtf(MEAN_POWER * GAIN as f32 / self.power_sum);
                 }
@@ -324,16 +323,16 @@ impl Receiver {
 
     /// Decides on a symbol; carrier and equalizer follow.
     fn follow(&mut self, carrier_gain: f32, step: f32) -> u8 {
-        let turn = Complex::unit(self.carrier.phase);
+        let turn = unit(f64::from(self.carrier.phase));
         let z = self.equalizer.output() * turn.conj();
         let decision = Decision::nearest(self.points, z);
         let error = decision.point - z;
         let across = (z * decision.point.conj()).im;
-        let length = libm::sqrtf(z.power() * decision.point.power());
+        let length = libm::sqrtf(z.norm_sqr() * decision.point.norm_sqr());
         self.carrier.track(across / (length + 1e-6), carrier_gain);
         if step > 0.0 {
             self.equalizer.adapt(error * turn, step);
-            self.error += (error.power() - self.error) * 0.02;
+            self.error += (error.norm_sqr() - self.error) * 0.02;
         }
         let bits = decision.bits_after(self.points, self.quadrant);
         self.quadrant = decision.quadrant();
@@ -345,6 +344,7 @@ impl Receiver {
 mod tests {
     use super::super::transmitter::{Signal, Transmitter};
     use super::*;
+    use crate::pump::scrambler::{Polynomial, Scrambler};
 
     /// The symbols of so many samples of a signal, heard with a delay of a part of a symbol.
     fn symbols(role: Role, signals: &[(Signal, usize)], delay: usize) -> Vec<Symbol> {
@@ -392,7 +392,7 @@ mod tests {
             for delay in 0..14 {
                 let ones = Signal::ScrambledOnes(Points::Four);
                 let symbols = symbols(role, &[(Signal::S1, 800), (ones, 3600)], delay);
-                let mut descrambler = super::super::scrambler::Scrambler::default();
+                let mut descrambler = Scrambler::new(Polynomial::V22bis);
                 let bits: Vec<bool> = symbols
                     .iter()
                     .filter_map(|symbol| symbol.bits)

@@ -1,14 +1,13 @@
 //! Points to samples: pulse shaping and the carrier.
 
-use core::f32::consts::TAU;
+use core::f64::consts::TAU;
 use std::sync::LazyLock;
 
-use super::Role;
-use super::complex::Complex;
 use super::constellation::{Encoder, MEAN_POWER, Points};
-use super::scrambler::Scrambler;
-use super::shaping::{CARRIER_TABLE, SAMPLES_PER_3_SYMBOLS, pulse, window};
+use super::{CARRIER_TABLE, Role, SAMPLES_PER_3_SYMBOLS, pulse};
 use crate::bits::BitSource;
+use crate::pump::scrambler::{Polynomial, Scrambler};
+use crate::signal::{Complex, unit};
 
 /// Root mean square of the samples: -12 dBm0.
 const LEVEL_RMS: f32 = 4050.0;
@@ -23,7 +22,7 @@ static PULSES: LazyLock<Vec<[f32; SPAN]>> = LazyLock::new(|| {
         .map(|phase| {
             core::array::from_fn(|age| {
                 let t = age as f64 + phase as f64 / SAMPLES_PER_3_SYMBOLS as f64 - half;
-                (gain * pulse(t) * window(t, half)) as f32
+                (gain * pulse(t, half)) as f32
             })
         })
         .collect()
@@ -54,8 +53,8 @@ pub(super) struct Transmitter {
 }
 
 /// One period (or two) of a carrier at 8 kHz, `direction` times its frequency.
-pub(super) fn carrier(hz: f32, direction: f32) -> [Complex; CARRIER_TABLE] {
-    core::array::from_fn(|n| Complex::unit(direction * TAU * hz * n as f32 / 8000.0))
+pub(super) fn carrier(hz: f64, direction: f64) -> [Complex; CARRIER_TABLE] {
+    core::array::from_fn(|n| unit(direction * TAU * hz * n as f64 / 8000.0))
 }
 
 impl Transmitter {
@@ -66,7 +65,7 @@ impl Transmitter {
             phase: 0,
             symbols: [Complex::ZERO; SPAN],
             encoder: Encoder::default(),
-            scrambler: Scrambler::default(),
+            scrambler: Scrambler::new(Polynomial::V22bis),
             s1: false,
         }
     }
@@ -134,10 +133,10 @@ mod tests {
             let power: f32 = ones.iter().map(|x| x * x).sum();
             let mut tone = Complex::ZERO;
             for (n, x) in ones.iter().enumerate() {
-                tone += Complex::unit(-TAU * hz * n as f32 / 8000.0).scale(*x);
+                tone += unit(-TAU * hz * n as f64 / 8000.0).scale(*x);
             }
             // The rest is 600 Hz above, where the roll-off has come down to (1 + cos 150°) / 2.
-            let share = 2.0 * tone.power() / (1600.0 * power);
+            let share = 2.0 * tone.norm_sqr() / (1600.0 * power);
             assert!(
                 (share - 0.933).abs() < 0.01,
                 "{share} of the power is at {hz} Hz"
