@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::reservations::{expect_enforced, holder};
-use crate::stage::{CPU, NORMAL, ORDINARY, counted};
+use crate::stage::{CPU, DEVICE, NORMAL, ORDINARY, counted};
 use crate::{Case, Failure, Tolerance, ensure};
+use laxity_model::request::Work;
 use laxity_model::{
     Activity, Enforcer, Host, HostError, Outside, Program, Reservation, ReservationRequest, RunEnd,
     Service, Span, Step,
@@ -23,6 +24,18 @@ pub(crate) const CASES: &[Case] = &[
         shows: "two reservations that leave nothing are granted, and a microsecond more is refused",
         processors: 1,
         run: exactly,
+    },
+    Case {
+        name: "work-above-slots-is-charged",
+        shows: "what a device is known to take is not left for slots: what fits exactly beside it is granted, and a microsecond more refused",
+        processors: 1,
+        run: charged,
+    },
+    Case {
+        name: "the-kernels-bandwidth-is-not-exceeded",
+        shows: "more SCHED_DEADLINE than all its processors is refused, and all of it where there is none",
+        processors: 1,
+        run: bandwidth,
     },
     Case {
         name: "a-refusal-leaves-nothing-behind",
@@ -43,12 +56,22 @@ const FIRST: Service = Service::from_millis(5);
 
 /// Two holders that finish at once; the second has what the first leaves, and so much more.
 fn pair(host: &mut dyn Host, more: Service, calls: &Arc<AtomicU32>) -> Result<Program, Failure> {
+    pair_below(host, 0, more, calls)
+}
+
+/// The same where so much of the processor goes to what ranks above them.
+fn pair_below(
+    host: &mut dyn Host,
+    above_ppm: u64,
+    more: Service,
+    calls: &Arc<AtomicU32>,
+) -> Result<Program, Failure> {
     let supply = host.supply(1)?;
     let slots = supply.processors.first().map(|first| first.slots.as_ref());
     let Some(Ok(slots)) = slots else {
         return Err(Failure::Wrong("the host has no slots".into()));
     };
-    let available = PERIOD.as_nanos() * slots.costs(0).available_ppm() / 1_000_000;
+    let available = PERIOD.as_nanos() * slots.costs(above_ppm).available_ppm() / 1_000_000;
     let taken = FIRST + slots.per_slot * 2;
     let rest = Service::from_nanos(available).saturating_sub(taken) + more;
     let mut program = Program::new(1);
@@ -127,6 +150,70 @@ fn exactly(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     accepted(host, whole)?;
     let more = pair(host, Service::from_micros(1), &calls)?;
     refused(host, more, &calls)
+}
+
+fn charged(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let work = Work {
+        service: Service::from_millis(1),
+        period: PERIOD,
+    };
+    let calls = Arc::new(AtomicU32::new(0));
+    let mut below_a_device = |more| {
+        let mut program = pair_below(host, work.share_ppm(), more, &calls)?;
+        let device = program.add("device", CPU, DEVICE, counted(|_, _| Step::Finish));
+        program.work.push((device, work));
+        Ok::<_, Failure>(program)
+    };
+    let whole = below_a_device(Service::ZERO)?;
+    let more = below_a_device(Service::from_micros(1))?;
+    accepted(host, whole)?;
+    refused(host, more, &calls)
+}
+
+fn bandwidth(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    let deadline = host.supply(1)?.deadline;
+    let calls = Arc::new(AtomicU32::new(0));
+    let holders = |count: u16, service| {
+        let reservation = Reservation::new(service, PERIOD)
+            .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))?;
+        let mut program = Program::new(1);
+        for _ in 0..count {
+            let calls = Arc::clone(&calls);
+            program.push(Activity {
+                name: "holder".into(),
+                processor: CPU,
+                placement: NORMAL,
+                reservation: Some(ReservationRequest {
+                    reservation,
+                    enforcer: Enforcer::Deadline,
+                    outside: ORDINARY,
+                    begins_at_start: false,
+                }),
+                body: Box::new(counted(move |_, _| {
+                    calls.fetch_add(1, Ordering::SeqCst);
+                    Step::Finish
+                })),
+            });
+        }
+        Ok::<_, Failure>(program)
+    };
+    let little = holders(1, Service::from_millis(1))?;
+    let processors = match deadline {
+        Ok(supply) => {
+            accepted(host, little)?;
+            supply.processors.get()
+        }
+        Err(why) => {
+            let ran = host.admit_and_run(little, LENGTH);
+            ensure!(
+                matches!(&ran, Err(HostError::CannotRun(reason)) if reason.contains(&why)),
+                "it has no SCHED_DEADLINE, and answered {ran:?}"
+            );
+            return Ok(());
+        }
+    };
+    let almost_all = PERIOD.as_full_service() / 100 * 99;
+    refused(host, holders(processors + 1, almost_all)?, &calls)
 }
 
 fn nothing_behind(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {

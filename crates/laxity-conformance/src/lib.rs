@@ -16,6 +16,7 @@
 //!
 //! Hosts use it in their tests.
 
+mod above;
 mod admission;
 mod endings;
 mod executors;
@@ -47,6 +48,11 @@ pub struct Tolerance {
     pub service_each: Service,
     /// The share of undisturbed periods in which a reservation must be kept, and of service in its slots, in parts per million.
     pub kept_ppm: u64,
+    /// What a reservation's holder must receive of its service over all undisturbed periods together, in parts per million: slots that are
+    /// short or left out now and then show here, though each may be excused by [`Self::kept_ppm`].
+    pub service_kept_ppm: u64,
+    /// Whether the host prolongs slots by what others above took from them.
+    pub makes_up: bool,
     /// The share of periods that the machine may disturb, in parts per million; they are judged by nothing else.
     pub disturbed_ppm: u64,
 }
@@ -59,6 +65,8 @@ impl Tolerance {
         service_ppm: 0,
         service_each: Service::ZERO,
         kept_ppm: 1_000_000,
+        service_kept_ppm: 1_000_000,
+        makes_up: false,
         disturbed_ppm: 0,
     };
 
@@ -110,7 +118,7 @@ pub struct Case {
 }
 
 /// The whole suite, by subject.
-const SUBJECTS: [&[Case]; 12] = [
+const SUBJECTS: [&[Case]; 13] = [
     threads::CASES,
     interrupts::CASES,
     semaphores::CASES,
@@ -119,6 +127,7 @@ const SUBJECTS: [&[Case]; 12] = [
     timers::CASES,
     service::CASES,
     reservations::CASES,
+    above::CASES,
     requests::CASES,
     admission::CASES,
     endings::CASES,

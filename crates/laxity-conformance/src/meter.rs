@@ -5,7 +5,7 @@
 
 use crate::{Failure, Tolerance, ensure};
 use laxity_model::{
-    Body, Context, Disturbance, EventKind, Instant, Mark, Reservation, RunRecord, Service, Step,
+    Body, Context, EventKind, Instant, Mark, Reservation, RunRecord, Service, Span, Step,
 };
 
 /// A holder that never blocks, and marks its service after each piece.
@@ -39,7 +39,8 @@ struct Period {
     disturbed: bool,
 }
 
-/// Whether the holder received its service in every window of its period's length, but for what the host may miss.
+/// Whether the holder received its service in every window of its period's length, but for what the host may miss, and over all
+/// undisturbed periods together.
 pub(crate) fn expect_every_window(
     record: &RunRecord,
     readings: &[Reading],
@@ -71,7 +72,59 @@ pub(crate) fn expect_every_window(
         judged.len(),
         judged.iter().min().copied().unwrap_or_default()
     );
+    expect_the_sum(record, readings, reservation, piece, tolerance)
+}
+
+/// Whether the undisturbed periods together gave the holder its service.
+fn expect_the_sum(
+    record: &RunRecord,
+    readings: &[Reading],
+    reservation: Reservation,
+    piece: Service,
+    tolerance: &Tolerance,
+) -> Result<(), Failure> {
+    let undisturbed = received_by_period(record, readings, reservation);
+    let received: Service = undisturbed.iter().map(|(_, received)| *received).sum();
+    let asked = reservation.service().as_nanos() * undisturbed.len() as u64;
+    let kept = u128::from(asked) * u128::from(tolerance.service_kept_ppm) / 1_000_000;
+    // What is received between two marks is known to within a piece, and periods that follow each other share a mark.
+    let is_after = |pair: &&[(u64, Service)]| pair[0].0 + 1 == pair[1].0;
+    let rows = undisturbed.len() - undisturbed.windows(2).filter(is_after).count();
+    let least = Service::from_nanos(kept as u64).saturating_sub(piece * rows as u64);
+    ensure!(
+        received >= least,
+        "{reservation}: {received} received in {} undisturbed periods together, and {least} is the least",
+        undisturbed.len()
+    );
     Ok(())
+}
+
+/// What was received in each undisturbed period, counted from the first reading, with the period's number.
+pub(crate) fn received_by_period(
+    record: &RunRecord,
+    readings: &[Reading],
+    reservation: Reservation,
+) -> Vec<(u64, Service)> {
+    let period = reservation.period();
+    let Some(first) = readings.first() else {
+        return Vec::new();
+    };
+    let until = |at: Instant| {
+        let so_far = readings.partition_point(|reading| reading.at <= at);
+        readings[so_far - 1].service
+    };
+    let whole = record.end.saturating_since(first.at) / period;
+    let periods = (0..whole).map(|number| (number, first.at + period * number));
+    let undisturbed = periods.filter(|(_, from)| !is_disturbed(record, *from, period));
+    undisturbed
+        .map(|(number, from)| (number, until(from + period).saturating_sub(until(from))))
+        .collect()
+}
+
+/// Whether a disturbance may show in a window that begins in the period from here.
+fn is_disturbed(record: &RunRecord, from: Instant, period: Span) -> bool {
+    let mut disturbances = record.disturbances.iter();
+    disturbances.any(|d| d.from < from + period * 2 && d.to > from)
 }
 
 fn least_by_period(
@@ -98,10 +151,9 @@ fn least_by_period(
         // A period in which no window begins is one without service: the windows before it tell.
         if current.replace(index) != Some(index) {
             let from = first.at + window * index;
-            let is_in = |d: &Disturbance| d.from < from + window * 2 && d.to > from;
             periods.push(Period {
                 least: service,
-                disturbed: record.disturbances.iter().any(is_in),
+                disturbed: is_disturbed(record, from, window),
             });
         }
         if let Some(period) = periods.last_mut() {
@@ -135,7 +187,7 @@ pub(crate) fn stretches(
 mod tests {
     use super::*;
 
-    use laxity_model::{RunEnd, Span};
+    use laxity_model::{Disturbance, RunEnd};
 
     /// Service `x` at the start of every period of 10 ms, but nothing in one of them; all in microseconds.
     fn record_of(x_us: u64, missing: Option<u64>) -> (RunRecord, Vec<Reading>) {
@@ -196,6 +248,7 @@ mod tests {
         assert!(judge(&record, &readings, &Tolerance::NONE).is_err());
         let most = Tolerance {
             kept_ppm: 950_000,
+            service_kept_ppm: 980_000,
             ..Tolerance::NONE
         };
         assert_eq!(judge(&record, &readings, &most), Ok(()));
@@ -213,5 +266,20 @@ mod tests {
             ..Tolerance::NONE
         };
         assert_eq!(judge(&record, &readings, &noisy), Ok(()));
+    }
+    #[test]
+    fn periods_that_are_excused_one_by_one_must_make_up_the_sum() {
+        let each_may_miss = Tolerance {
+            kept_ppm: 0,
+            service_kept_ppm: 920_000,
+            ..Tolerance::NONE
+        };
+        let (record, readings) = record_of(950, None);
+        assert_eq!(judge(&record, &readings, &each_may_miss), Ok(()));
+        let (record, readings) = record_of(850, None);
+        assert!(matches!(
+            judge(&record, &readings, &each_may_miss),
+            Err(Failure::Wrong(_))
+        ));
     }
 }

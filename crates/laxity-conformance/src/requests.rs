@@ -5,8 +5,8 @@ use crate::reservations::{holder, kept, metered, piece_of, run};
 use crate::stage::{CPU, NORMAL, ORDINARY, counted, marks, of, spinner};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::{
-    Context, EventKind, Host, Instant, Outside, Program, Refused, Reservation, RunRecord, Service,
-    Span, Step, TimeConstraint,
+    Context, EventKind, Host, Instant, Mark, Outside, Program, Refused, Reservation, RunRecord,
+    Service, Span, Step, TimeConstraint,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -27,6 +27,12 @@ pub(crate) const CASES: &[Case] = &[
         shows: "it is refused with the reason, and what was held is held",
         processors: 1,
         run: refused_change,
+    },
+    Case {
+        name: "every-window-across-a-mode-change-is-kept",
+        shows: "one holder changes to and fro; whenever it does, it has the lesser service in its longer window, and two others have theirs",
+        processors: 1,
+        run: across_changes,
     },
     Case {
         name: "a-time-constraint-is-met",
@@ -123,6 +129,133 @@ fn changes(
     };
     expect_every_window(&until, &all[..cut], old, piece, tolerance)?;
     expect_every_window(&record, &all[cut..], new, piece, tolerance)
+}
+
+/// How often a case changes a reservation to and fro, and how long after the answer it asks again.
+const CHANGES: u64 = 20;
+const BETWEEN_CHANGES: Span = Span::from_millis(60);
+
+fn across_changes(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let (service, answer) = (program.mark("service"), program.mark("answer"));
+    let numbers = [[2_000, 13_000], [3_000, 9_000]];
+    let [one, other] = [reservation(numbers[0])?, reservation(numbers[1])?];
+    let piece = piece_of(one).min(piece_of(other));
+    let (mut held, mut asked) = (one, false);
+    let mut next = None;
+    let body = counted(move |_, context: &mut dyn Context| {
+        let wanted = if held == one { other } else { one };
+        if asked {
+            asked = false;
+            context.mark(answer, [answered(context), 0]);
+            if context.granted() {
+                held = wanted;
+            }
+        }
+        let due = *next.get_or_insert(context.now() + BETWEEN_CHANGES);
+        if context.now() >= due {
+            next = Some(context.now() + BETWEEN_CHANGES);
+            asked = true;
+            let wanted = if held == one { other } else { one };
+            return Step::ChangeReservation(wanted);
+        }
+        context.mark(service, [context.service().as_nanos(), 0]);
+        Step::Burn(piece)
+    });
+    holder(&mut program, numbers[0], Outside::Confined, true, body)?;
+    let second = metered(&mut program, [1_000, 5_000], Outside::Confined)?;
+    let third = metered(&mut program, [3_000, 17_000], Outside::Confined)?;
+    program.add("spinner", CPU, NORMAL, spinner());
+    let record = run(host, program, BETWEEN_CHANGES * (CHANGES + 3))?;
+    let answers = marks(&record, answer);
+    let granted: Vec<Instant> = answers
+        .iter()
+        .filter(|[from, _]| *from > 0)
+        .map(|[from, _]| Instant::from_nanos(*from))
+        .collect();
+    ensure!(
+        granted.len() as u64 >= CHANGES / 2,
+        "{} of {} changes were granted",
+        granted.len(),
+        answers.len()
+    );
+    let lesser = Promised {
+        service: one.service().min(other.service()),
+        window: one.period().max(other.period()),
+        piece,
+    };
+    let unchanged = |reservation: Reservation| Promised {
+        service: reservation.service(),
+        window: reservation.period(),
+        piece: piece_of(reservation),
+    };
+    expect_across(&record, &granted, service, lesser, tolerance)?;
+    for (_, held, mark) in [second, third] {
+        expect_across(&record, &granted, mark, unchanged(held), tolerance)?;
+    }
+    Ok(())
+}
+
+/// What a window must give its holder, who works in such pieces.
+#[derive(Clone, Copy)]
+struct Promised {
+    service: Service,
+    window: Span,
+    piece: Service,
+}
+
+/// Whether every window that holds one of these instants gives what is promised, but for what the host may miss.
+fn expect_across(
+    record: &RunRecord,
+    changes: &[Instant],
+    mark: Mark,
+    promised: Promised,
+    tolerance: &Tolerance,
+) -> Result<(), Failure> {
+    let Promised {
+        service,
+        window,
+        piece,
+    } = promised;
+    let all = readings(record, mark);
+    let least = |change: Instant| {
+        let begins = all.iter().filter(|reading| {
+            reading.at <= change
+                && change <= reading.at + window
+                && reading.at + window <= record.end
+        });
+        let received = begins.map(|begin| {
+            let until = all.partition_point(|reading| reading.at <= begin.at + window);
+            all[until - 1].service.saturating_sub(begin.service)
+        });
+        received.min().unwrap_or_default()
+    };
+    let is_disturbed = |change: Instant| {
+        let (from, to) = (change.saturating_sub(window), change + window);
+        let mut disturbances = record.disturbances.iter();
+        disturbances.any(|d| d.from < to && d.to > from)
+    };
+    let observed = changes
+        .iter()
+        .filter(|change| **change + window <= record.end);
+    let judged = observed.clone().filter(|change| !is_disturbed(**change));
+    let received: Vec<Service> = judged.map(|change| least(*change)).collect();
+    let periods = observed.count();
+    let disturbed = periods - received.len();
+    if received.is_empty()
+        || disturbed as u128 * 1_000_000 > periods as u128 * u128::from(tolerance.disturbed_ppm)
+    {
+        return Err(Failure::Disturbed { disturbed, periods });
+    }
+    let enough = service.saturating_sub(piece + tolerance.slack(service));
+    let kept = received.iter().filter(|got| **got >= enough).count();
+    ensure!(
+        tolerance.is_kept(kept, received.len()),
+        "{service} in {window} was kept across {kept} of {} undisturbed changes; the least was {}",
+        received.len(),
+        received.iter().min().copied().unwrap_or_default()
+    );
+    Ok(())
 }
 
 fn refused_change(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ use laxity_conformance::{Case, Failure, Tolerance, cases};
 use laxity_model::admission::{Admitted, Supply};
 use laxity_model::{Host, HostError, Program, RunRecord, Service, Span};
 use laxity_sim::{Profile, Twin};
+use libtest_mimic::{Arguments, Trial};
 
 /// The twin has as many processors as a program asks for.
 const PROCESSORS: u16 = 2;
@@ -17,6 +18,7 @@ fn win2000() -> Tolerance {
         lateness: Span::from_millis(1),
         service_ppm: 5_000,
         service_each: Service::from_micros(10),
+        service_kept_ppm: 980_000,
         ..Tolerance::NONE
     }
 }
@@ -30,22 +32,12 @@ fn linux() -> Tolerance {
         service_ppm: 50_000,
         service_each: Service::from_micros(20),
         kept_ppm: 980_000,
+        service_kept_ppm: 980_000,
+        makes_up: true,
         ..Tolerance::NONE
     }
 }
 
-fn failures(mut host: Twin, tolerance: &Tolerance) -> Vec<String> {
-    let mut failed = |case: Case| {
-        let failure = (case.run)(&mut host, tolerance).err()?;
-        Some(format!("{} ({}): {failure}", case.name, case.shows))
-    };
-    cases(PROCESSORS)
-        .into_iter()
-        .filter_map(&mut failed)
-        .collect()
-}
-
-#[test]
 fn the_suite_is_whole() {
     let mut names: Vec<&str> = cases(u16::MAX).iter().map(|case| case.name).collect();
     assert!(names.len() >= 20, "{} cases", names.len());
@@ -53,26 +45,6 @@ fn the_suite_is_whole() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), cases(u16::MAX).len(), "names are unique");
-}
-
-#[test]
-fn the_ideal_machine_conforms_without_tolerance() {
-    let failures = failures(Twin::new(Profile::IDEAL), &Tolerance::NONE);
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
-
-#[test]
-fn the_machine_of_the_study_conforms() {
-    let failures = failures(Twin::new(Profile::WIN2000_PII450), &win2000());
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
-
-#[test]
-fn a_machine_under_linux_conforms_whatever_its_seed() {
-    for seed in 1..=3 {
-        let failures = failures(Twin::linux(&common::linux_machine(), seed), &linux());
-        assert!(failures.is_empty(), "seed {seed}: {}", failures.join("\n"));
-    }
 }
 
 /// A host that keeps what another host records.
@@ -101,7 +73,6 @@ impl Host for Recorder {
     }
 }
 
-#[test]
 fn the_same_program_twice_gives_equal_records() {
     let records_of = |twin: &Twin, tolerance: &Tolerance, case: &Case| {
         let (twin, records) = (twin.clone(), Vec::new());
@@ -144,7 +115,6 @@ impl Host for Idle {
     }
 }
 
-#[test]
 fn a_host_that_runs_nothing_passes_no_case() {
     for case in cases(u16::MAX) {
         let result = (case.run)(&mut Idle, &Tolerance::NONE);
@@ -154,4 +124,45 @@ fn a_host_that_runs_nothing_passes_no_case() {
             case.name
         );
     }
+}
+
+/// Each case on each machine, as a test of its own: `MACHINE::CASE`.
+fn trials_of(case: Case) -> [Trial; 3] {
+    let trial = |machine: &str, hosts: Vec<Twin>, tolerance: Tolerance| {
+        Trial::test(format!("{machine}::{}", case.name), move || {
+            for (seed, mut host) in (1..).zip(hosts) {
+                (case.run)(&mut host, &tolerance)
+                    .map_err(|failure| format!("{}: seed {seed}: {failure}", case.shows))?;
+            }
+            Ok(())
+        })
+    };
+    let linux_seeds = (1..=3).map(|seed| Twin::linux(&common::linux_machine(), seed));
+    [
+        trial("ideal", vec![Twin::new(Profile::IDEAL)], Tolerance::NONE),
+        trial("study", vec![Twin::new(Profile::WIN2000_PII450)], win2000()),
+        trial("linux", linux_seeds.collect(), linux()),
+    ]
+}
+
+fn main() {
+    let alone: [(&str, fn()); 3] = [
+        ("the_suite_is_whole", the_suite_is_whole),
+        (
+            "the_same_program_twice_gives_equal_records",
+            the_same_program_twice_gives_equal_records,
+        ),
+        (
+            "a_host_that_runs_nothing_passes_no_case",
+            a_host_that_runs_nothing_passes_no_case,
+        ),
+    ];
+    let alone = alone.map(|(name, test)| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    });
+    let trials = cases(PROCESSORS).into_iter().flat_map(trials_of);
+    libtest_mimic::run(&Arguments::from_args(), trials.chain(alone).collect()).exit();
 }

@@ -1,0 +1,175 @@
+//! Devices above slots: what their handlers take is charged and made up for, and what they wake is served by its own reservation.
+
+use crate::meter::{meter, readings, received_by_period};
+use crate::reservations::{holder, run};
+use crate::stage::{CPU, DEVICE, NORMAL, counted, marks, spinner};
+use crate::{Case, Failure, Tolerance, ensure};
+use laxity_model::request::Work;
+use laxity_model::{
+    Context, Host, Instant, Mark, Outside, Program, Reservation, RunRecord, Service, Span, Step,
+};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "work-above-slots-is-made-up-for",
+        shows: "a device takes a bit of every slot, and the holder has its X nevertheless, or X less what is known where slots are not prolonged",
+        processors: 1,
+        run: made_up,
+    },
+    Case {
+        name: "two-devices-have-two-holders",
+        shows: "two devices of one processor each wake a holder, which is done within its own period, whatever the other does",
+        processors: 1,
+        run: two_devices,
+    },
+];
+
+/// A handler that works at every multiple of the period.
+fn works_every(work: Work) -> impl FnMut(u64, &mut dyn Context) -> Step + Send + 'static {
+    let mut next = None;
+    move |calls, context| {
+        if calls % 2 == 1 {
+            return Step::Burn(work.service);
+        }
+        let begin = next.unwrap_or(context.now()) + work.period;
+        next = Some(begin);
+        Step::SleepUntil(begin)
+    }
+}
+
+fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    const NUMBERS: [u64; 2] = [2_000, 8_000];
+    const PIECE: Service = Service::from_micros(20);
+    const PERIODS: u64 = 60;
+    /// Two or three times in a slot: more than a twentieth of it, and less than the eighth that is made up at most.
+    const ABOVE: Work = Work {
+        service: Service::from_micros(75),
+        period: Span::from_millis(1),
+    };
+    let mut program = Program::new(1);
+    let mark = program.mark("service");
+    let body = meter(mark, PIECE);
+    let (_, reservation) = holder(&mut program, NUMBERS, Outside::Confined, true, body)?;
+    let device = program.add("device", CPU, DEVICE, counted(works_every(ABOVE)));
+    program.work.push((device, ABOVE));
+    program.add("spinner", CPU, NORMAL, spinner());
+    let record = run(host, program, reservation.period() * PERIODS)?;
+    let undisturbed = received_by_period(&record, &readings(&record, mark), reservation);
+    expect_undisturbed(PERIODS as usize - 1, undisturbed.len(), tolerance)?;
+    let promised = reservation.service();
+    let (less, more) = if tolerance.makes_up {
+        (promised / 20, promised / 20)
+    } else {
+        (ABOVE.service * 3 + tolerance.slack(promised), Service::ZERO)
+    };
+    let range = promised.saturating_sub(less + PIECE)..=promised + more + PIECE;
+    let right = undisturbed.iter().filter(|(_, got)| range.contains(got));
+    let right = right.count();
+    let received = undisturbed.iter().map(|(_, received)| *received);
+    ensure!(
+        tolerance.is_kept(right, undisturbed.len()),
+        "{reservation}: as it should be in {right} of {} undisturbed periods; from {} to {}",
+        undisturbed.len(),
+        received.clone().min().unwrap_or_default(),
+        received.max().unwrap_or_default()
+    );
+    Ok(())
+}
+
+/// Whether enough was undisturbed to tell.
+fn expect_undisturbed(all: usize, judged: usize, tolerance: &Tolerance) -> Result<(), Failure> {
+    let disturbed = all.saturating_sub(judged);
+    if judged == 0
+        || disturbed as u128 * 1_000_000 > all as u128 * u128::from(tolerance.disturbed_ppm)
+    {
+        let periods = all;
+        return Err(Failure::Disturbed { disturbed, periods });
+    }
+    Ok(())
+}
+
+/// A device that wakes a holder once a period, for nine tenths of its service; the marks of arrivals and of ends.
+fn device_and_holder(
+    program: &mut Program,
+    numbers: [u64; 2],
+) -> Result<(Reservation, [Mark; 2]), Failure> {
+    let arrived = program.semaphore(0);
+    let told = [program.mark("arrival"), program.mark("done")];
+    let body = counted(move |calls, context| match calls % 2 {
+        0 => {
+            if calls > 0 {
+                context.mark(told[1], [calls / 2, 0]);
+            }
+            Step::Wait(arrived)
+        }
+        _ => Step::Burn(Service::from_micros(numbers[0] / 10 * 9)),
+    });
+    let (_, reservation) = holder(program, numbers, Outside::Confined, true, body)?;
+    let mut next = None;
+    let device = counted(move |calls, context: &mut dyn Context| {
+        if calls > 0 {
+            context.mark(told[0], [calls, 0]);
+            context.signal(arrived);
+        }
+        let begin = next.unwrap_or(context.now()) + reservation.period();
+        next = Some(begin);
+        Step::SleepUntil(begin)
+    });
+    program.add("device", CPU, DEVICE, device);
+    Ok((reservation, told))
+}
+
+fn two_devices(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let first = device_and_holder(&mut program, [2_000, 10_000])?;
+    let second = device_and_holder(&mut program, [1_000, 4_000])?;
+    program.add("spinner", CPU, NORMAL, spinner());
+    let record = run(host, program, Span::from_millis(400))?;
+    for (reservation, told) in [first, second] {
+        expect_in_time(&record, reservation, told, tolerance)?;
+    }
+    Ok(())
+}
+
+/// Whether what arrives is done within the reservation's period, each time that nothing disturbed.
+fn expect_in_time(
+    record: &RunRecord,
+    reservation: Reservation,
+    [arrival, done]: [Mark; 2],
+    tolerance: &Tolerance,
+) -> Result<(), Failure> {
+    let period = reservation.period();
+    let at = |mark| {
+        let events = record.events.iter();
+        let of_kind = events.filter(move |event| event.kind == laxity_model::EventKind::Mark(mark));
+        of_kind.map(|event| event.at)
+    };
+    let ends: Vec<Instant> = at(done).collect();
+    let due = at(arrival)
+        .enumerate()
+        .map(|(job, at)| (job, at, at + period));
+    let due: Vec<_> = due.filter(|(_, _, due)| *due <= record.end).collect();
+    let is_disturbed = |from: Instant, to: Instant| {
+        // What is late from the period before counts too.
+        let from = from.saturating_sub(period);
+        let mut disturbances = record.disturbances.iter();
+        disturbances.any(|d| d.from < to && d.to > from)
+    };
+    let judged = due.iter().filter(|(_, from, to)| !is_disturbed(*from, *to));
+    let judged: Vec<_> = judged.collect();
+    expect_undisturbed(due.len(), judged.len(), tolerance)?;
+    let in_time =
+        |(job, _, due): &(usize, Instant, Instant)| ends.get(*job).is_some_and(|end| end <= due);
+    let kept = judged.iter().filter(|job| in_time(job)).count();
+    ensure!(
+        marks(record, arrival).len() as u64 + 3 >= (record.end - record.start) / period,
+        "the device came {} times",
+        marks(record, arrival).len()
+    );
+    ensure!(
+        tolerance.is_kept(kept, judged.len()),
+        "{reservation}: {kept} of {} undisturbed jobs were done within it",
+        judged.len()
+    );
+    Ok(())
+}
