@@ -2,7 +2,7 @@
 
 use laxity_model::policy::slots::{
     Change, MAX_ENTRIES, Objective, PlanCosts, Slot, SlotTable, least_service, oracle, plan,
-    plan_with, trade,
+    plan_with,
 };
 use laxity_model::request::Shortage;
 use laxity_model::{Instant, Reservation, Service, Span};
@@ -414,38 +414,4 @@ fn over_allocation_and_edges_are_what_they_are_called() {
     assert!(table.keeps(&[every(3_000, 10_000)]));
     assert!(!table.keeps(&[every(3_001, 10_000)]));
     assert!(!table.keeps(&[every(3_000, 9_999)]));
-}
-
-/// Up to four requests with periods from 1 to 50 ms.
-fn few_requests() -> impl Strategy<Value = Vec<Reservation>> {
-    let request = (1_000_u64..50_000, 1_u64..300).prop_map(|(period_us, share_permille)| {
-        every((period_us * share_permille / 1_000).max(50), period_us)
-    });
-    prop::collection::vec(request, 1..5)
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-
-    #[test]
-    fn the_trade_is_a_front_of_tables_that_keep_every_promise(requests in few_requests(), costs in costs()) {
-        let Ok(front) = trade(&requests, &costs) else {
-            prop_assert!(plan(&requests, &costs).is_err());
-            return Ok(());
-        };
-        for trade in &front {
-            prop_assert!(trade.table.keeps(&requests));
-            prop_assert!(least_pause(&trade.table) >= costs.per_slot.as_dedicated_span());
-            prop_assert_eq!(trade.over_allocation_ppm, trade.table.over_allocation_ppm(&requests));
-            prop_assert_eq!(trade.edges_per_1000_s, trade.table.edges_per_1000_s());
-        }
-        for pair in front.windows(2) {
-            prop_assert!(pair[0].over_allocation_ppm < pair[1].over_allocation_ppm);
-            prop_assert!(pair[0].edges_per_1000_s >= pair[1].edges_per_1000_s);
-        }
-        // The plan is on the front, or something at least as good is.
-        let plan = plan(&requests, &costs).unwrap();
-        let over = plan.over_allocation_ppm(&requests);
-        prop_assert!(front.iter().any(|t| t.over_allocation_ppm <= over && t.edges_per_1000_s <= plan.edges_per_1000_s()));
-    }
 }

@@ -3,7 +3,7 @@
 //! guarantee: Jones, Saroiu §2.3, §5.4).
 //!
 //! * [`plan`]: finds a table, or says what is missing and which requests near by would fit ([`Refusal`]); [`plan_with`]: with another
-//!   [`Objective`]; [`trade`]: the tables among which there is a choice.
+//!   [`Objective`].
 //! * [`Calendar`]: tables one after the other, and unreserved time that is given away once; [`crate::enforce::Dispatcher`] carries it out,
 //!   and [`crate::admission::changes`] grants what changes it.
 //! * [`least_service`]: what a table gives in every window of a length; [`oracle`]: the same by brute force.
@@ -62,7 +62,6 @@ mod place;
 mod plan;
 mod refusal;
 mod search;
-mod trade;
 mod window;
 
 use alloc::vec::Vec;
@@ -73,7 +72,6 @@ pub use objective::Objective;
 pub(crate) use plan::find_table;
 pub use plan::{MAX_ENTRIES, PlanCosts, plan, plan_with};
 pub use refusal::{Change, Nearest, Refusal};
-pub use trade::{Trade, trade};
 pub use window::least_service;
 
 use crate::{Instant, Service, Span};
