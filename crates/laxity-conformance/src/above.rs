@@ -1,6 +1,6 @@
 //! Devices above slots: what their handlers take is charged and made up for, and what they wake is served by its own reservation.
 
-use crate::meter::{meter, readings, received_by_period};
+use crate::meter::{expect_undisturbed, meter, readings, received_by_period};
 use crate::reservations::{holder, run};
 use crate::stage::{CPU, DEVICE, NORMAL, counted, marks, spinner};
 use crate::{Case, Failure, Tolerance, ensure};
@@ -73,18 +73,6 @@ fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
         received.clone().min().unwrap_or_default(),
         received.max().unwrap_or_default()
     );
-    Ok(())
-}
-
-/// Whether enough was undisturbed to tell.
-fn expect_undisturbed(all: usize, judged: usize, tolerance: &Tolerance) -> Result<(), Failure> {
-    let disturbed = all.saturating_sub(judged);
-    if judged == 0
-        || disturbed as u128 * 1_000_000 > all as u128 * u128::from(tolerance.disturbed_ppm)
-    {
-        let periods = all;
-        return Err(Failure::Disturbed { disturbed, periods });
-    }
     Ok(())
 }
 

@@ -75,6 +75,22 @@ pub(crate) fn expect_every_window(
     expect_the_sum(record, readings, reservation, piece, tolerance)
 }
 
+/// Whether enough was undisturbed to tell.
+pub(crate) fn expect_undisturbed(
+    all: usize,
+    judged: usize,
+    tolerance: &Tolerance,
+) -> Result<(), Failure> {
+    let disturbed = all.saturating_sub(judged);
+    if judged == 0
+        || disturbed as u128 * 1_000_000 > all as u128 * u128::from(tolerance.disturbed_ppm)
+    {
+        let periods = all;
+        return Err(Failure::Disturbed { disturbed, periods });
+    }
+    Ok(())
+}
+
 /// Whether the undisturbed periods together gave the holder its service.
 fn expect_the_sum(
     record: &RunRecord,

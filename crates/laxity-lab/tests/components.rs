@@ -110,6 +110,37 @@ contracts = [\"timely\"]
     );
 }
 
+/// What was measured is the bound that is just kept; a nanosecond less is not.
+#[test]
+fn a_bound_is_judged_to_the_nanosecond() {
+    let text = |bound_ns: u64| {
+        format!(
+            "{SPINNERS}
+[tasks.tick]
+kind = \"periodic\"
+period = \"20ms\"
+service = \"1ms\"
+[contracts.timely]
+limits = [{{ quantity = \"response_time\", at_most = \"{bound_ns}ns\" }}]
+[variants.alone]
+contracts = [\"timely\"]
+"
+        )
+    };
+    let results = run(&text(20_000_000));
+    let tick = only(&results).subjects.iter().find(|s| s.name == "tick");
+    let measured = tick.unwrap().quantities["response_time_ns"].max.unwrap();
+    assert!(
+        measured > 1_000_000,
+        "{measured} ns for a millisecond of work"
+    );
+    for (bound_ns, result) in [(measured, Outcome::Met), (measured - 1, Outcome::Violated)] {
+        let results = run(&text(bound_ns));
+        let variant = only(&results);
+        assert_eq!(outcome(variant, "timely"), result, "{:?}", variant.verdict);
+    }
+}
+
 /// Three periodic tasks: above everything, beside the spinners and below them.
 fn three_tasks(order: [usize; 3], expect: &str) -> String {
     let tasks = [("above", 31), ("middle", 20), ("below", 2)];
