@@ -103,8 +103,8 @@ fn run_at(
     limit_s: u64,
 ) -> Outcome {
     let (mut client, mut server) = (Endpoint::client(config), Endpoint::server(config));
-    client.carrier(true, rates, Instant::from_nanos(0));
-    server.carrier(true, rates.reversed(), Instant::from_nanos(0));
+    client.carrier(Some(rates), Instant::ZERO);
+    server.carrier(Some(rates.reversed()), Instant::ZERO);
     let mut down = Pipe::new(rates.receive_bit_s, delay_ms, down);
     let mut up = Pipe::new(rates.transmit_bit_s, delay_ms, up);
     let mut now_ns = 0;
@@ -385,7 +385,7 @@ fn a_dead_line_is_given_up_after_the_stated_retries() {
 #[test]
 fn nobody_at_the_other_end_is_a_failure_too() {
     let mut client = Endpoint::client(Config::default());
-    client.carrier(true, RATES, Instant::from_nanos(0));
+    client.carrier(Some(RATES), Instant::ZERO);
     let mut now = Instant::ZERO;
     while client.state() == State::Connecting {
         for _ in 0..390 {
@@ -410,8 +410,8 @@ fn a_retraining_pauses_the_link_and_costs_its_time() {
     let config = small();
     let clean = duration_s(&run(config, 40, intact, intact, 60));
     let (mut client, mut server) = (Endpoint::client(config), Endpoint::server(config));
-    client.carrier(true, RATES, Instant::from_nanos(0));
-    server.carrier(true, RATES.reversed(), Instant::from_nanos(0));
+    client.carrier(Some(RATES), Instant::ZERO);
+    server.carrier(Some(RATES.reversed()), Instant::ZERO);
     let mut down = Pipe::new(RATES.receive_bit_s, 40, intact);
     let mut up = Pipe::new(RATES.transmit_bit_s, 40, intact);
     for step in 1..4_000 {
@@ -420,8 +420,8 @@ fn a_retraining_pauses_the_link_and_costs_its_time() {
         // From 3 s to 15 s the modems retrain: more than all retries would last.
         let (goes, comes) = (step == 240, step == 1_200);
         if goes || comes {
-            client.carrier(comes, RATES, now);
-            server.carrier(comes, RATES.reversed(), now);
+            client.carrier(comes.then_some(RATES), now);
+            server.carrier(comes.then_some(RATES.reversed()), now);
         }
         client.poll(now);
         server.poll(now);
@@ -464,8 +464,8 @@ fn a_retraining_pauses_the_link_and_costs_its_time() {
 fn a_server_polled_rarely_keeps_the_line_busy() {
     let clean = duration_s(&run(small(), 10, intact, intact, 60));
     let (mut client, mut server) = (Endpoint::client(small()), Endpoint::server(small()));
-    client.carrier(true, RATES, Instant::from_nanos(0));
-    server.carrier(true, RATES.reversed(), Instant::from_nanos(0));
+    client.carrier(Some(RATES), Instant::ZERO);
+    server.carrier(Some(RATES.reversed()), Instant::ZERO);
     let mut down = Pipe::new(RATES.receive_bit_s, 10, intact);
     let mut up = Pipe::new(RATES.transmit_bit_s, 10, intact);
     for step in 1..1_000 {
@@ -506,9 +506,9 @@ fn carry(
         Lapm::new(Role::Originator, config),
         Lapm::new(Role::Answerer, config),
     );
-    sender.resume(RATES.reversed(), Instant::from_nanos(0));
-    receiver.resume(RATES, Instant::from_nanos(0));
-    sender.connect(Instant::from_nanos(0));
+    sender.resume(RATES.reversed(), Instant::ZERO);
+    receiver.resume(RATES, Instant::ZERO);
+    sender.connect(Instant::ZERO);
     let mut forth = Pipe::new(RATES.receive_bit_s, 40, forth);
     let mut back = Pipe::new(RATES.transmit_bit_s, 40, back);
     let (mut sent, mut arrived, mut step) = (0, Vec::new(), 0);
@@ -549,9 +549,9 @@ fn what_an_answerer_sends_before_its_answer_is_lost_arrives_all_the_same() {
         Lapm::new(Role::Originator, config),
         Lapm::new(Role::Answerer, config),
     );
-    caller.resume(RATES, Instant::from_nanos(0));
-    answerer.resume(RATES.reversed(), Instant::from_nanos(0));
-    caller.connect(Instant::from_nanos(0));
+    caller.resume(RATES, Instant::ZERO);
+    answerer.resume(RATES.reversed(), Instant::ZERO);
+    caller.connect(Instant::ZERO);
     answerer.send(&octets);
     let mut up = Pipe::new(RATES.transmit_bit_s, 40, intact);
     // The line comes to life downstream only after 250 ms: the answer and the first frames are
@@ -689,12 +689,12 @@ proptest! {
         let config =
             ppp::Config { mru: 576, magic: 1, local: [0; 4], assigned: None };
         let mut ppp = Ppp::new(config);
-        ppp.open(Instant::from_nanos(0));
+        ppp.open(Instant::ZERO);
         for (protocol, information) in packets {
             let protocol = [ppp::PROTOCOL_LCP, ppp::PROTOCOL_IPCP, ppp::PROTOCOL_IP, 0x8057][protocol];
             let mut octets = Vec::new();
             encode(protocol, &information, 0, &mut octets);
-            ppp.input(&octets, Instant::from_nanos(0));
+            ppp.input(&octets, Instant::ZERO);
         }
         ppp.poll(Instant::from_secs(4));
     }
@@ -706,8 +706,8 @@ proptest! {
     ) {
         let role = if originator { Role::Originator } else { Role::Answerer };
         let mut end = Lapm::new(role, lapm::Config::default());
-        end.resume(RATES, Instant::from_nanos(0));
-        end.connect(Instant::from_nanos(0));
+        end.resume(RATES, Instant::ZERO);
+        end.connect(Instant::ZERO);
         end.send(&[7; 3_000]);
         let mut framer = Framer::new();
         for (index, frame) in (0..).zip(frames) {

@@ -56,9 +56,9 @@ pub struct Asking {
 }
 
 /// A card with its clock.
-pub(super) struct Unit {
-    pub(super) served: Box<dyn Served>,
-    pub(super) clock: Arc<DeviceClock>,
+pub(crate) struct Unit {
+    pub(crate) served: Box<dyn Served>,
+    pub(crate) clock: Arc<DeviceClock>,
 }
 
 /// Whether the call at work has a time constraint.

@@ -7,11 +7,9 @@ use laxity_model::{
     ReservationRequest, SemaphoreId, Service,
 };
 
-use super::clock::DeviceClock;
 use super::driver::{Asking, Driver, Marks, Trigger, Unit};
 use super::interrupt::{DeferredSignal, Handler, Lines};
 use super::ring::Card;
-use super::served::Served;
 
 /// Where the driver works (Jones, Saroiu §5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +66,7 @@ pub(crate) struct DriverParts {
     pub(crate) asking: Asking,
     /// The end of all its work ends the run, but no earlier than this in its first device's time.
     pub(crate) ends_run: Option<Instant>,
-    pub(crate) cards: Vec<(Arc<Card>, Box<dyn Served>, Arc<DeviceClock>)>,
+    pub(crate) cards: Vec<(Arc<Card>, Unit)>,
 }
 
 impl DriverParts {
@@ -81,12 +79,11 @@ impl DriverParts {
         report: R,
     ) -> Installed<R> {
         let marks = Marks::declare(program);
-        let (mut lines, mut units) = (Vec::new(), Vec::new());
-        for (card, served, clock) in self.cards {
-            lines.push((card, Arc::clone(&clock)));
-            units.push(Unit { served, clock });
+        let (mut lines, mut units) = (Lines(Vec::new()), Vec::new());
+        for (card, unit) in self.cards {
+            lines.0.push((card, Arc::clone(&unit.clock)));
+            units.push(unit);
         }
-        let lines = Lines(lines);
         let driver = |trigger| Driver::new(units, marks, self.ends_run, trigger);
         let name = format!("{} interrupt", self.name);
         let int = Placement::Interrupt(self.level);

@@ -16,23 +16,23 @@ pub trait Listener: Send {
 }
 
 /// A listener as an activity: it hears each block a block after it has gone out, when nothing can change it any more.
-pub(super) struct ListenerActivity<L> {
+pub(super) struct ListenerActivity {
     card: Arc<Card>,
     format: Format,
     clock: Arc<DeviceClock>,
     report: Arc<Report>,
-    listener: L,
+    listener: Box<dyn Listener>,
     heard: u64,
     samples: Vec<i16>,
 }
 
-impl<L: Listener> ListenerActivity<L> {
+impl ListenerActivity {
     pub(super) fn new(
         card: Arc<Card>,
         format: Format,
         clock: Arc<DeviceClock>,
         report: Arc<Report>,
-        listener: L,
+        listener: Box<dyn Listener>,
     ) -> Self {
         let samples = vec![0; format.block as usize];
         Self {
@@ -70,7 +70,7 @@ impl<L: Listener> ListenerActivity<L> {
     }
 }
 
-impl<L: Listener> Body for ListenerActivity<L> {
+impl Body for ListenerActivity {
     fn step(&mut self, context: &mut dyn Context) -> Step {
         let host_now = context.now();
         let due = self.advance(self.clock.device_time(host_now));

@@ -7,7 +7,7 @@ use laxity_model::{Instant, InterruptLevel, Placement, ProcessorId, Program, Ser
 use super::block::Repeated;
 use super::clock::{CardClock, DeviceClock};
 use super::cursor::Cursor;
-use super::driver::Asking;
+use super::driver::{Asking, Unit};
 use super::install::{DriverParts, DriverPlacement, Installed, Overheads};
 use super::listen::{Listener, ListenerActivity};
 use super::report::Report;
@@ -184,7 +184,7 @@ impl Served for StreamUnit {
 }
 
 /// A stream that has not been put into a program yet: a card, its driver, and who listens to it.
-pub struct Stream<L> {
+pub struct Stream {
     /// Its name in tables and traces.
     pub name: String,
     /// The level of its interrupt.
@@ -202,10 +202,10 @@ pub struct Stream<L> {
     /// How the card's clock stands to the host's.
     pub clock: CardClock,
     /// Who hears what the card sends.
-    pub listener: Option<L>,
+    pub listener: Option<Box<dyn Listener>>,
 }
 
-impl<L: Listener + 'static> Stream<L> {
+impl Stream {
     /// Puts the stream into a program. Returns where to find its evidence, its account included.
     pub fn install(
         self,
@@ -232,14 +232,15 @@ impl<L: Listener + 'static> Stream<L> {
             program.add(&name, processor, Placement::External, body);
         }
         let (on, account) = (Arc::clone(&card), Arc::clone(&report));
-        let unit = StreamUnit::new(on, self.format, account, self.work, self.cost);
+        let served = StreamUnit::new(on, self.format, account, self.work, self.cost);
+        let served = Box::new(served);
         let parts = DriverParts {
             name: self.name,
             level: self.level,
             overheads: self.overheads,
             asking: Asking::default(),
             ends_run: None,
-            cards: vec![(card, Box::new(unit), clock)],
+            cards: vec![(card, Unit { served, clock })],
         };
         parts.install(program, processor, placement, report)
     }

@@ -13,7 +13,7 @@ mod receiver;
 
 use laxity_model::{InterruptLevel, Service};
 
-use crate::card::{Block, CardClock, Format, Listener, Overheads, Repeated, Stream};
+use crate::card::{Block, CardClock, Format, Overheads, Repeated, Stream};
 pub use dmt::Rate;
 pub use line::{LineConfig, Recording, record};
 pub use receiver::Receiver;
@@ -49,15 +49,6 @@ pub const fn format(rate: Rate) -> Format {
     }
 }
 
-/// Nobody listens to what is only read.
-pub struct Nobody;
-
-impl Listener for Nobody {
-    fn hear(&mut self, _: u64, _: &[i16]) -> bool {
-        true
-    }
-}
-
 /// A DSL receiver on a line: a call of the signal processing costs `cost` in the twin; live it is done `1 + further` times.
 #[must_use]
 pub fn stream(
@@ -66,7 +57,7 @@ pub fn stream(
     cost: Service,
     further: usize,
     clock: CardClock,
-) -> Stream<Nobody> {
+) -> Stream {
     let Recording { samples, receiver } = record(rate, line);
     let make = || Box::new(receiver.clone()) as Box<dyn Block>;
     Stream {

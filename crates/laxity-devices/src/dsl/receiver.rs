@@ -45,7 +45,7 @@ impl Receiver {
             let tones = modulation.tones(symbol);
             for (tone, (sum, value)) in line.iter_mut().zip(tones).enumerate() {
                 // Σ y·x* over Σ |x|², the least squares of y = h·x.
-                *sum = *sum + *value * Modulation::sent(octets, tone).conj();
+                *sum += *value * Modulation::sent(octets, tone).conj();
             }
         }
         let power = |tone| -> f32 {

@@ -245,13 +245,11 @@ impl Endpoint {
         }
     }
 
-    /// Tells that the line carries data at `rates`, or carries none: before the modems have
-    /// trained, and while they retrain.
+    /// Tells that the line carries data at `rates`, or carries none: before the modems have trained, and while they retrain.
     ///
-    /// While it carries none the timers of error correction stand still; TCP's do not, as it knows
-    /// nothing of lines.
-    pub fn carrier(&mut self, up: bool, rates: LineRates, now: Instant) {
-        if up {
+    /// While it carries none the timers of error correction stand still; TCP's do not, as it knows nothing of lines.
+    pub fn carrier(&mut self, rates: Option<LineRates>, now: Instant) {
+        if let Some(rates) = rates {
             self.lapm.resume(rates, now);
             self.low_water_octets = low_water_octets(rates);
             if self.state == State::Idle {
@@ -264,7 +262,7 @@ impl Endpoint {
             self.lapm.pause(now);
             self.carrier_losses += 1;
         }
-        self.carrier = up;
+        self.carrier = rates.is_some();
     }
 
     /// Tells the time, and passes on what has arrived.

@@ -14,6 +14,7 @@ use super::phase::{Phase, Timing};
 use super::report::Report;
 use super::unit::ModemUnit;
 use crate::card::clock::DeviceClock;
+use crate::card::driver::Unit;
 use crate::card::install::DriverParts;
 use crate::card::served::Served;
 use crate::card::{self, Asking, Card, CardClock, DriverPlacement, Overheads};
@@ -170,7 +171,8 @@ impl Call {
         let clock = Arc::new(clock);
         let far = FarEndActivity::new(self.far, Arc::clone(&clock));
         program.add("far end", processor, Placement::External, far);
-        parts.cards.push((self.card, Box::new(self.unit), clock));
+        let served = Box::new(self.unit);
+        parts.cards.push((self.card, Unit { served, clock }));
     }
 }
 

@@ -176,12 +176,7 @@ impl FarEnd {
         };
         if rates.is_some() != self.carrier {
             self.carrier = rates.is_some();
-            let none = LineRates {
-                transmit_bit_s: 0,
-                receive_bit_s: 0,
-            };
-            self.endpoint
-                .carrier(self.carrier, rates.unwrap_or(none), now);
+            self.endpoint.carrier(rates, now);
         }
     }
 }

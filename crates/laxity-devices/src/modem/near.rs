@@ -116,110 +116,72 @@ impl NearModem {
         }
     }
 
+    /// Where the call stands after this block; `None` if it stays where it is.
     fn advance(
         &mut self,
-        stage: Stage,
+        stage: &mut Stage,
         now: Instant,
         received: &[i16],
         transmit: &mut [i16],
-    ) -> Stage {
+    ) -> Option<Stage> {
+        let has_lasted = |since: &Instant, limit| now.saturating_since(*since) > limit;
         match stage {
-            Stage::OnHook(mut detector) => {
+            Stage::OnHook(detector) => {
                 detector.push(received);
-                let is_time = now.since_epoch() >= self.timing.on_hook;
-                if is_time {
-                    self.dial(now)
-                } else {
-                    Stage::OnHook(detector)
-                }
+                (now.since_epoch() >= self.timing.on_hook).then(|| self.dial(now))
             }
             Stage::DialTone {
                 number,
-                mut detector,
+                detector,
                 since,
             } => {
                 if detector.push(received) {
-                    Stage::Digits(Generator::dial(7_200, &number, self.timing.digit))
-                } else if now.saturating_since(since) > DIAL_TONE_LIMIT {
-                    self.fail("NO DIALTONE", "the exchange gave no dial tone")
-                } else {
-                    Stage::DialTone {
-                        number,
-                        detector,
-                        since,
-                    }
+                    let digits = Generator::dial(7_200, number, self.timing.digit);
+                    return Some(Stage::Digits(digits));
                 }
+                has_lasted(since, DIAL_TONE_LIMIT)
+                    .then(|| self.fail("NO DIALTONE", "the exchange gave no dial tone"))
             }
-            Stage::Digits(mut generator) => {
+            Stage::Digits(generator) => {
                 generator.fill(transmit);
-                if generator.is_finished() {
-                    Stage::Answer {
-                        detector: ToneDetector::answer_tone(7_200),
-                        since: now,
-                    }
-                } else {
-                    Stage::Digits(generator)
-                }
+                generator.is_finished().then(|| Stage::Answer {
+                    detector: ToneDetector::answer_tone(7_200),
+                    since: now,
+                })
             }
-            Stage::Answer {
-                mut detector,
-                since,
-            } => {
-                let limit = self.timing.ringing + ANSWER_GRACE;
+            Stage::Answer { detector, since } => {
                 if detector.push(received) {
-                    Stage::AnswerTone(detector)
-                } else if now.saturating_since(since) > limit {
-                    self.fail(
-                        NO_CARRIER,
-                        "no answer: the number was not understood, or nobody is there",
-                    )
-                } else {
-                    Stage::Answer { detector, since }
+                    return Some(Stage::AnswerTone(detector.clone()));
                 }
+                let nobody = "no answer: the number was not understood, or nobody is there";
+                has_lasted(since, self.timing.ringing + ANSWER_GRACE)
+                    .then(|| self.fail(NO_CARRIER, nobody))
             }
-            Stage::AnswerTone(mut detector) => {
+            Stage::AnswerTone(detector) => {
                 detector.push(received);
-                if detector.is_present() {
-                    return Stage::AnswerTone(detector);
-                }
-                self.recognised = true;
-                Stage::BeforeTraining {
+                self.recognised = !detector.is_present();
+                self.recognised.then_some(Stage::BeforeTraining {
                     until: now + self.timing.before_training,
-                }
+                })
             }
-            stage => self.advance_pump(stage, now, received, transmit),
-        }
-    }
-
-    fn advance_pump(
-        &mut self,
-        stage: Stage,
-        now: Instant,
-        received: &[i16],
-        transmit: &mut [i16],
-    ) -> Stage {
-        match stage {
-            Stage::BeforeTraining { until } if now < until => Stage::BeforeTraining { until },
-            Stage::BeforeTraining { .. } => {
+            Stage::BeforeTraining { until } => (now >= *until).then(|| {
                 self.pump.start();
                 Stage::Training { since: now }
-            }
+            }),
             Stage::Training { since } => {
                 self.run_pump(now, received, transmit);
                 match self.pump.state() {
-                    PumpState::Data { .. } => self.enter_data(now),
-                    PumpState::Lost => self.fail(NO_CARRIER, "the line could not be trained"),
-                    _ if now.saturating_since(since) > TRAINING_LIMIT => {
-                        self.fail(NO_CARRIER, "training took too long")
-                    }
-                    _ => Stage::Training { since },
+                    PumpState::Data { .. } => Some(self.enter_data(now)),
+                    PumpState::Lost => Some(self.fail(NO_CARRIER, "the line could not be trained")),
+                    _ => has_lasted(since, TRAINING_LIMIT)
+                        .then(|| self.fail(NO_CARRIER, "training took too long")),
                 }
             }
             Stage::Data { trained } => {
                 self.run_pump(now, received, transmit);
-                self.follow_pump(trained, now)
+                self.follow_pump(*trained, now)
             }
-            stage => stage,
+            Stage::Over => None,
         }
     }
 
@@ -229,7 +191,7 @@ impl NearModem {
                 transmit_bit_s: up_rate,
                 receive_bit_s: down_rate,
             };
-            self.endpoint.carrier(true, rates, now);
+            self.endpoint.carrier(Some(rates), now);
             self.rates = Some((down_rate, up_rate));
             if let Some(receiver) = self.pump.receiver() {
                 self.load.begin(receiver);
@@ -238,21 +200,16 @@ impl NearModem {
         Stage::Data { trained: true }
     }
 
-    fn follow_pump(&mut self, trained: bool, now: Instant) -> Stage {
+    fn follow_pump(&mut self, trained: bool, now: Instant) -> Option<Stage> {
         match (trained, self.pump.state()) {
-            (_, PumpState::Lost) => self.fail(NO_CARRIER, "retraining failed too often"),
-            (false, PumpState::Data { .. }) => self.enter_data(now),
-            (true, PumpState::Data { .. }) => Stage::Data { trained },
+            (_, PumpState::Lost) => Some(self.fail(NO_CARRIER, "retraining failed too often")),
+            (false, PumpState::Data { .. }) => Some(self.enter_data(now)),
+            (true, PumpState::Data { .. }) | (false, _) => None,
             (true, _) => {
                 self.load.end();
-                let none = LineRates {
-                    transmit_bit_s: 0,
-                    receive_bit_s: 0,
-                };
-                self.endpoint.carrier(false, none, now);
-                Stage::Data { trained: false }
+                self.endpoint.carrier(None, now);
+                Some(Stage::Data { trained: false })
             }
-            (false, _) => Stage::Data { trained },
         }
     }
 
@@ -286,8 +243,9 @@ impl NearModem {
     pub(super) fn process(&mut self, now: Instant, received: &[i16], transmit: &mut [i16]) -> bool {
         transmit.fill(0);
         self.recognised = false;
-        let stage = std::mem::replace(&mut self.stage, Stage::Over);
-        self.stage = self.advance(stage, now, received, transmit);
+        let mut stage = std::mem::replace(&mut self.stage, Stage::Over);
+        let next = self.advance(&mut stage, now, received, transmit);
+        self.stage = next.unwrap_or(stage);
         if let (endpoint::State::Failed(failure), false) =
             (self.endpoint.state(), matches!(self.stage, Stage::Over))
         {

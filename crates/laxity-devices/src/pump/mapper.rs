@@ -13,6 +13,10 @@ pub(crate) struct Code {
 }
 
 impl Code {
+    const fn new(levels: u16, bits: u8) -> Self {
+        Self { levels, bits }
+    }
+
     /// The signal-to-noise ratio in dB under which this code would no longer be error-free with
     /// margin: half the distance of two levels is 5.2 σ (2·10⁻⁷ symbol errors), and 0.7 dB more.
     pub(crate) fn required_snr_db(self) -> f32 {
@@ -23,63 +27,24 @@ impl Code {
 
 /// The downstream codes, fastest first: six symbols of one coordinate in a block.
 pub(crate) const DOWN_CODES: [Code; 7] = [
-    Code {
-        levels: 81,
-        bits: 38,
-    },
-    Code {
-        levels: 64,
-        bits: 36,
-    },
-    Code {
-        levels: 51,
-        bits: 34,
-    },
-    Code {
-        levels: 41,
-        bits: 32,
-    },
-    Code {
-        levels: 32,
-        bits: 30,
-    },
-    Code {
-        levels: 16,
-        bits: 24,
-    },
-    Code {
-        levels: 8,
-        bits: 18,
-    },
+    Code::new(81, 38),
+    Code::new(64, 36),
+    Code::new(51, 34),
+    Code::new(41, 32),
+    Code::new(32, 30),
+    Code::new(16, 24),
+    Code::new(8, 18),
 ];
 
 /// The upstream codes, fastest first: four symbols of two coordinates in a block. None uses all of
 /// its points: blocks that cannot be betray a carrier that locked a quarter turn off.
 pub(crate) const UP_CODES: [Code; 6] = [
-    Code {
-        levels: 30,
-        bits: 39,
-    },
-    Code {
-        levels: 23,
-        bits: 36,
-    },
-    Code {
-        levels: 18,
-        bits: 33,
-    },
-    Code {
-        levels: 14,
-        bits: 30,
-    },
-    Code {
-        levels: 9,
-        bits: 24,
-    },
-    Code {
-        levels: 5,
-        bits: 16,
-    },
+    Code::new(30, 39),
+    Code::new(23, 36),
+    Code::new(18, 33),
+    Code::new(14, 30),
+    Code::new(9, 24),
+    Code::new(5, 16),
 ];
 
 /// Coordinates in a block at most.

@@ -67,7 +67,7 @@ fn burst(octets: &[u8], pulse: &[f32]) -> Vec<Complex> {
         let point = unit(f64::from(turns) * core::f64::consts::FRAC_PI_2);
         let first = GUARD + symbol * OVERSAMPLING - half;
         for (sample, tap) in samples[first..].iter_mut().zip(pulse) {
-            *sample = *sample + point.scale(*tap);
+            *sample += point.scale(*tap);
         }
     }
     samples

@@ -12,7 +12,6 @@ mod burst;
 use laxity_model::{InterruptLevel, Service};
 
 use crate::card::{Block, CardClock, Format, Overheads, Repeated, Stream};
-use crate::dsl::Nobody;
 pub use air::{AirConfig, record};
 pub use burst::Receiver;
 
@@ -42,7 +41,7 @@ pub const FORMAT: Format = Format {
 
 /// A radio receiver: a call of the signal processing costs `cost` in the twin; live it is done `1 + further` times.
 #[must_use]
-pub fn stream(air: &AirConfig, cost: Service, further: usize, clock: CardClock) -> Stream<Nobody> {
+pub fn stream(air: &AirConfig, cost: Service, further: usize, clock: CardClock) -> Stream {
     let receiver = Receiver::new(air.slots);
     let make = || Box::new(receiver.clone()) as Box<dyn Block>;
     Stream {

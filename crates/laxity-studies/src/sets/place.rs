@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_devices::card::{self, Installed, Listener, Stream};
+use laxity_devices::card::{self, Installed, Stream};
 use laxity_devices::modem::{self, Call, CallConfig, CardClock, DriverPlacement, SharedModems};
 use laxity_devices::{audio, dsl, radio};
 use laxity_model::{ActivityId, HostError, Mark, ProcessorId, Program, Span};
@@ -116,12 +116,7 @@ impl Making {
         }
     }
 
-    fn install_stream<L: Listener + 'static>(
-        &self,
-        kind: Kind,
-        stream: Stream<L>,
-        program: &mut Program,
-    ) -> Probe {
+    fn install_stream(&self, kind: Kind, stream: Stream, program: &mut Program) -> Probe {
         let installed = stream.install(program, self.processor, self.placement);
         self.probe(kind, installed, Account::Stream)
     }

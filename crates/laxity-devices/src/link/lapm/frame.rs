@@ -27,6 +27,19 @@ pub(super) enum Supervisory {
     Reject,
 }
 
+impl Supervisory {
+    const ALL: [Self; 3] = [Self::Ready, Self::NotReady, Self::Reject];
+
+    /// The first octet of the control field.
+    const fn code(self) -> u8 {
+        match self {
+            Self::Ready => 0x01,
+            Self::NotReady => 0x05,
+            Self::Reject => 0x09,
+        }
+    }
+}
+
 /// Unnumbered functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unnumbered {
@@ -36,6 +49,19 @@ pub(super) enum Unnumbered {
     Acknowledge,
     /// DM: there is no connection.
     Disconnected,
+}
+
+impl Unnumbered {
+    const ALL: [Self; 3] = [Self::Establish, Self::Acknowledge, Self::Disconnected];
+
+    /// The control field, and whether it asks or answers.
+    const fn code(self) -> (u8, Kind) {
+        match self {
+            Self::Establish => (0x6f, Kind::Command),
+            Self::Acknowledge => (0x63, Kind::Response),
+            Self::Disconnected => (0x0f, Kind::Response),
+        }
+    }
 }
 
 /// A frame's meaning; `poll` is the poll bit of a command and the final bit of a response.
@@ -54,7 +80,6 @@ pub(super) enum Frame<'a> {
         poll: bool,
     },
     Unnumbered {
-        kind: Kind,
         function: Unnumbered,
         poll: bool,
     },
@@ -114,27 +139,13 @@ impl<'a> Frame<'a> {
                 nr,
                 poll,
             } => {
-                let function = match function {
-                    Supervisory::Ready => 0x01,
-                    Supervisory::NotReady => 0x05,
-                    Supervisory::Reject => 0x09,
-                };
+                let function = function.code();
                 out.extend([address(sender, kind), function, nr << 1 | u8::from(poll)]);
             }
-            Self::Unnumbered {
-                kind,
-                function,
-                poll,
-            } => {
-                let function = match function {
-                    Unnumbered::Establish => 0x6f,
-                    Unnumbered::Acknowledge => 0x63,
-                    Unnumbered::Disconnected => 0x0f,
-                };
-                out.extend([
-                    address(sender, kind),
-                    function | if poll { POLL_UNNUMBERED } else { 0 },
-                ]);
+            Self::Unnumbered { function, poll } => {
+                let (code, kind) = function.code();
+                let poll = if poll { POLL_UNNUMBERED } else { 0 };
+                out.extend([address(sender, kind), code | poll]);
             }
         }
     }
@@ -156,32 +167,17 @@ impl<'a> Frame<'a> {
                     payload,
                 })
             }
-            [function, nr] if function & 3 == 1 => {
-                let function = match function {
-                    0x01 => Supervisory::Ready,
-                    0x05 => Supervisory::NotReady,
-                    0x09 => Supervisory::Reject,
-                    _ => return None,
-                };
-                Some(Self::Supervisory {
-                    kind,
-                    function,
-                    nr: nr >> 1,
-                    poll: nr & 1 == 1,
-                })
-            }
-            [function] if function & 3 == 3 => {
-                let poll = function & POLL_UNNUMBERED != 0;
-                let function = match (function & !POLL_UNNUMBERED, kind) {
-                    (0x6f, Kind::Command) => Unnumbered::Establish,
-                    (0x63, Kind::Response) => Unnumbered::Acknowledge,
-                    (0x0f, Kind::Response) => Unnumbered::Disconnected,
-                    _ => return None,
-                };
+            [code, nr] if code & 3 == 1 => Some(Self::Supervisory {
+                kind,
+                function: Supervisory::ALL.into_iter().find(|f| f.code() == code)?,
+                nr: nr >> 1,
+                poll: nr & 1 == 1,
+            }),
+            [code] if code & 3 == 3 => {
+                let wanted = (code & !POLL_UNNUMBERED, kind);
                 Some(Self::Unnumbered {
-                    kind,
-                    function,
-                    poll,
+                    function: Unnumbered::ALL.into_iter().find(|f| f.code() == wanted)?,
+                    poll: code & POLL_UNNUMBERED != 0,
                 })
             }
             _ => None,
@@ -203,13 +199,11 @@ mod tests {
     #[test]
     fn fields_are_those_of_v42() {
         let sabme = Frame::Unnumbered {
-            kind: Kind::Command,
             function: Unnumbered::Establish,
             poll: true,
         };
         assert_eq!(encoded(sabme, Role::Originator), [0x03, 0x7f]);
         let ua = Frame::Unnumbered {
-            kind: Kind::Response,
             function: Unnumbered::Acknowledge,
             poll: true,
         };

@@ -20,61 +20,35 @@ impl Lapm {
         } else {
             Supervisory::Ready
         };
+        let supervisory = |kind, function, poll| Frame::Supervisory {
+            kind,
+            function,
+            nr,
+            poll,
+        };
         let frame = if let Some((function, poll)) = self.due.answer.take() {
-            Frame::Unnumbered {
-                kind: Kind::Response,
-                function,
-                poll,
-            }
+            Frame::Unnumbered { function, poll }
         } else if let Some(function) = self.due.request.take() {
             self.start_t401();
-            Frame::Unnumbered {
-                kind: Kind::Command,
-                function,
-                poll: true,
-            }
+            let poll = true;
+            Frame::Unnumbered { function, poll }
         } else if self.state != State::Connected {
             return false;
         } else if core::mem::take(&mut self.due.enquiry) {
             self.start_t401();
-            Frame::Supervisory {
-                kind: Kind::Command,
-                function: ready,
-                nr,
-                poll: true,
-            }
+            supervisory(Kind::Command, ready, true)
         } else if core::mem::take(&mut self.due.final_response) {
-            Frame::Supervisory {
-                kind: Kind::Response,
-                function: ready,
-                nr,
-                poll: true,
-            }
+            supervisory(Kind::Response, ready, true)
         } else if core::mem::take(&mut self.due.reject) {
             self.counters.rejects_sent += 1;
-            Frame::Supervisory {
-                kind: Kind::Response,
-                function: Supervisory::Reject,
-                nr,
-                poll: false,
-            }
+            supervisory(Kind::Response, Supervisory::Reject, false)
         } else if core::mem::take(&mut self.due.readiness) {
-            Frame::Supervisory {
-                kind: Kind::Response,
-                function: ready,
-                nr,
-                poll: false,
-            }
+            supervisory(Kind::Response, ready, false)
         } else if self.encode_information(out) {
             self.due.acknowledgement = false;
             return true;
         } else if core::mem::take(&mut self.due.acknowledgement) {
-            Frame::Supervisory {
-                kind: Kind::Response,
-                function: ready,
-                nr,
-                poll: false,
-            }
+            supervisory(Kind::Response, ready, false)
         } else {
             return false;
         };

@@ -39,7 +39,7 @@ impl Equalizer {
     /// Moves the taps against `error` (wanted less given, at the output); a `step` of one would remove it whole.
     #[inline]
     pub(super) fn adapt(&mut self, error: Complex, step: f32) {
-        let power: f32 = self.samples.iter().map(|sample| sample.norm_sqr()).sum();
+        let power: f32 = self.samples.iter().map(Complex::norm_sqr).sum();
         let scaled = error.scale(step / (power + 1e-3));
         for (tap, sample) in self.taps.iter_mut().zip(&self.samples) {
             *tap += scaled * sample.conj();
