@@ -15,6 +15,8 @@ pub(crate) fn run() -> Result<()> {
         "spandsp",
         "--test",
         "v22bis",
+        "--test",
+        "modem",
     ]);
     let text = output(tests.args(["--", "--nocapture"]))?;
     print!("{text}");

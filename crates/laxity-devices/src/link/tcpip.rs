@@ -22,13 +22,13 @@ use smoltcp::time::{Duration as NetDuration, Instant as NetInstant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
 /// Octets in front of the file: its length (8) and its CRC-32 (4).
-pub const HEADER_OCTETS: usize = 12;
+pub(super) const HEADER_OCTETS: usize = 12;
 
 /// Octets of IP and TCP header without options.
-pub const TCP_IP_HEADER_OCTETS: u16 = 40;
+pub(super) const TCP_IP_HEADER_OCTETS: u16 = 40;
 
 /// The port on which the file is served.
-pub const PORT: u16 = 2001;
+pub(super) const PORT: u16 = 2001;
 
 const CLIENT_PORT: u16 = 49_152;
 const CRC: Crc<u32, crc::Table<16>> = Crc::<u32, crc::Table<16>>::new(&CRC_32_ISO_HDLC);
@@ -40,7 +40,7 @@ const WINDOW_OCTETS: usize = 16 * 1024;
 /// Fills `out` with octets number `offset` and following of the file made from `seed` (the
 /// SplitMix64 sequence of Steele, Lea and Flood, *Fast splittable pseudorandom number generators*,
 /// 2014).
-pub fn file_octets(seed: u64, offset: u64, out: &mut [u8]) {
+pub(super) fn file_octets(seed: u64, offset: u64, out: &mut [u8]) {
     for (position, octet) in (offset..).zip(out) {
         let mut z = seed.wrapping_add((position / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -91,7 +91,7 @@ impl Header {
 
 /// What this side does with the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Application {
+pub(super) enum Application {
     /// Sends a file to whoever connects.
     Server {
         /// What the file is made from.
@@ -105,7 +105,7 @@ pub enum Application {
 
 /// How far the transfer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub(super) enum Progress {
     /// No connection yet.
     Waiting,
     /// So many octets of the file were received, or taken by TCP for sending.
@@ -126,7 +126,7 @@ pub enum Progress {
 }
 
 /// One host: a network device whose other end is the link below, TCP/IP, and an application.
-pub struct Stack {
+pub(super) struct Stack {
     device: Device,
     interface: Interface,
     sockets: SocketSet<'static>,
@@ -170,7 +170,7 @@ impl Stack {
     ///
     /// If `mtu` has no room for TCP and IP headers and an octet.
     #[must_use]
-    pub fn new(
+    pub(super) fn new(
         application: Application,
         local: Ipv4Addr,
         peer: Ipv4Addr,
@@ -237,12 +237,12 @@ impl Stack {
     }
 
     /// Takes a datagram from the link.
-    pub fn input(&mut self, datagram: Vec<u8>) {
+    pub(super) fn input(&mut self, datagram: Vec<u8>) {
         self.device.received.push_back(datagram);
     }
 
     /// The next datagram for the link.
-    pub fn output(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn output(&mut self) -> Option<Vec<u8>> {
         self.device.sent.pop_front()
     }
 
@@ -251,7 +251,7 @@ impl Stack {
     ///
     /// At most one segment is sent by itself a call, so that the link can tell anew whether it is
     /// ready; tells whether to call again at once.
-    pub fn poll(&mut self, now: Instant, ready: bool) -> bool {
+    pub(super) fn poll(&mut self, now: Instant, ready: bool) -> bool {
         self.device.ready = ready;
         let arrived = !self.device.received.is_empty();
         self.interface
@@ -262,7 +262,7 @@ impl Stack {
 
     /// How far the transfer is.
     #[must_use]
-    pub fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> Progress {
         self.progress
     }
 
