@@ -8,7 +8,7 @@
 //! * [`hdlc`]: frames in bits.
 //! * [`lapm`]: retransmission, so that the octets above arrive whole and in order.
 //! * [`ppp`]: packets in octets, and the agreement on how.
-//! * `tcpip`: the file transfer over TCP/IP.
+//! * `tcpip`: TCP/IP; `transfer`: the file that goes over it.
 //! * [`endpoint`]: one end of all that, from bits to file.
 //!
 //! All of it is state machines that are told the time and tell what to do; nothing reads a clock,
@@ -21,6 +21,7 @@ pub mod lapm;
 pub mod ppp;
 mod tcpip;
 pub(crate) mod tones;
+mod transfer;
 
 use laxity_model::Span;
 
