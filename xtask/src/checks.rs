@@ -36,7 +36,8 @@ pub(crate) fn doc_tests() -> Result<()> {
 /// The V.22bis mode against a modem that is not ours.
 pub(crate) fn peer() -> Result<()> {
     let package = ["--package", "laxity-devices", "--features", "spandsp"];
-    cargo_test::run(&[&package[..], &["--test", "v22bis"]].concat())
+    let tests = ["--test", "v22bis", "--test", "modem"];
+    cargo_test::run(&[&package[..], &tests].concat())
 }
 
 pub(crate) fn docs() -> Result<()> {

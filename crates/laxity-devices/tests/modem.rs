@@ -3,12 +3,10 @@
 use laxity_devices::link::endpoint;
 use std::sync::Arc;
 
-use laxity_devices::card::Card;
-use laxity_devices::card::served::Served;
-use laxity_devices::modem::near::NearModem;
-use laxity_devices::modem::unit::ModemUnit;
+use laxity_devices::card::{Card, Served};
 use laxity_devices::modem::{
-    Call, CallConfig, CardClock, Costs, FarProfile, Hypothesis, Outcome, Phase, Report, Timing,
+    Call, CallConfig, CardClock, Costs, FarProfile, Hypothesis, ModemUnit, NearModem, Outcome,
+    Phase, Report, Timing,
 };
 use laxity_devices::pump::{LineConfig, Standard};
 use laxity_model::{Instant, Span};

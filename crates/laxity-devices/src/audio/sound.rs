@@ -24,9 +24,9 @@ const PAYLOAD_BITS: u32 = 22;
 const AMPLITUDE: f32 = 12_000.0;
 /// Samples of a symbol at 48 kHz.
 const HEARD: usize = 24;
-/// Those of them that are listened to begin here: the edges are smeared by the resampler.
+/// Where those of them begin that are listened to: the resampler smears the edges.
 const FROM: usize = 6;
-/// And are so many: a whole period of the tone.
+/// How many of them are listened to: a whole period of the tone.
 const LISTENED: usize = 12;
 
 static CRC: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_SDLC);

@@ -15,7 +15,7 @@ pub struct CardClock {
 
 /// Translates between the host's instants and the device's. All parts of a device share one.
 #[derive(Debug)]
-pub struct DeviceClock {
+pub(crate) struct DeviceClock {
     began: OnceLock<Instant>,
     ahead: Span,
     card: CardClock,
@@ -26,7 +26,7 @@ const BILLION: u128 = 1_000_000_000;
 impl DeviceClock {
     /// The clock of a device whose first `ahead` have been run before the host starts.
     #[must_use]
-    pub fn new(ahead: Span, card: CardClock) -> Self {
+    pub(crate) fn new(ahead: Span, card: CardClock) -> Self {
         Self {
             began: OnceLock::new(),
             ahead,
@@ -41,7 +41,7 @@ impl DeviceClock {
 
     /// The host's instant in the device's time; the first reading of all makes it start.
     #[must_use]
-    pub fn device_time(&self, host: Instant) -> Instant {
+    pub(crate) fn device_time(&self, host: Instant) -> Instant {
         let began = *self.began.get_or_init(|| host + self.card.begins_after);
         let passed = u128::from(host.saturating_since(began).as_nanos());
         let passed = match self.card.fast_ppb {
@@ -53,7 +53,7 @@ impl DeviceClock {
 
     /// The first instant of the host at which it is `at` in the device's time, `host_now` being the latest reading of it.
     #[must_use]
-    pub fn host_time(&self, at: Instant, host_now: Instant) -> Instant {
+    pub(crate) fn host_time(&self, at: Instant, host_now: Instant) -> Instant {
         let began = *self.began.get_or_init(|| host_now + self.card.begins_after);
         let wanted = u128::from(at.since_epoch().saturating_sub(self.ahead).as_nanos());
         let wanted = match self.card.fast_ppb {

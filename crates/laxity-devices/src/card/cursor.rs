@@ -6,7 +6,7 @@ use super::ring::{Card, Programming, Setting};
 
 /// The driver's place in the card's two rings, for one epoch.
 #[derive(Clone, Debug)]
-pub struct Cursor {
+pub(crate) struct Cursor {
     epoch: usize,
     programming: Programming,
     read: u64,
@@ -15,7 +15,7 @@ pub struct Cursor {
 
 /// What a driver found in the input ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Taken {
+pub(crate) struct Taken {
     /// Samples put into the driver's buffer.
     pub samples: usize,
     /// Samples lost to overflow before them.
@@ -28,7 +28,7 @@ impl Cursor {
     /// A cursor at the start of a card that has just been made. The output is filled with silence for the first block and `lead` samples
     /// more.
     #[must_use]
-    pub fn new(setting: Setting, lead: u64) -> Self {
+    pub(crate) fn new(setting: Setting, lead: u64) -> Self {
         let started = Instant::ZERO;
         Self::at(0, Programming { setting, started }, lead)
     }
@@ -44,13 +44,13 @@ impl Cursor {
 
     /// The epoch this cursor belongs to.
     #[must_use]
-    pub fn epoch(&self) -> usize {
+    pub(crate) fn epoch(&self) -> usize {
         self.epoch
     }
 
     /// The programming in force.
     #[must_use]
-    pub fn programming(&self) -> Programming {
+    pub(crate) fn programming(&self) -> Programming {
         self.programming
     }
 
@@ -66,19 +66,19 @@ impl Cursor {
 
     /// Samples in the input ring that are not read yet, as a driver sees them that reads on: modulo the ring.
     #[must_use]
-    pub fn pending(&self, now: Instant) -> u64 {
+    pub(crate) fn pending(&self, now: Instant) -> u64 {
         self.unread(now) % self.programming.setting.ring
     }
 
     /// Whether the card has sent all that was written, and more.
     #[must_use]
-    pub fn is_dry(&self, now: Instant) -> bool {
+    pub(crate) fn is_dry(&self, now: Instant) -> bool {
         self.programming.position(now) > self.written
     }
 
     /// Passes over a block of both rings: its input is not read, its output not written. Returns how many input samples were lost to
     /// overflow before it.
-    pub fn skip(&mut self, now: Instant, samples: u64) -> u64 {
+    pub(crate) fn skip(&mut self, now: Instant, samples: u64) -> u64 {
         let (unread, lost) = (self.unread(now), self.lost(now));
         self.read += lost + samples.min(unread - lost);
         self.written += samples;
@@ -86,7 +86,7 @@ impl Cursor {
     }
 
     /// Moves up to `buffer.len()` samples out of the input ring, from where the driver was.
-    pub fn take(&mut self, card: &Card, now: Instant, buffer: &mut [i16]) -> Taken {
+    pub(crate) fn take(&mut self, card: &Card, now: Instant, buffer: &mut [i16]) -> Taken {
         let lost = self.lost(now);
         self.read += lost;
         let samples = buffer.len().min(self.unread(now) as usize);
@@ -101,18 +101,18 @@ impl Cursor {
 
     /// Whether nothing is left of the next block: the card has written all of the one that takes its place.
     #[must_use]
-    pub fn is_gone(&self, now: Instant, block: u64) -> bool {
+    pub(crate) fn is_gone(&self, now: Instant, block: u64) -> bool {
         self.unread(now) >= block + self.programming.setting.ring
     }
 
     /// Passes over the next block of the input.
-    pub fn skip_block(&mut self, block: u64) {
+    pub(crate) fn skip_block(&mut self, block: u64) {
         self.read += block;
     }
 
     /// Copies the place in the input ring where the next block was written: what is there by `now`. Returns how many of its samples newer
     /// ones had been written over, which stand in their place.
-    pub fn take_block(&mut self, card: &Card, now: Instant, block: &mut [i16]) -> u64 {
+    pub(crate) fn take_block(&mut self, card: &Card, now: Instant, block: &mut [i16]) -> u64 {
         let newer = self.read + self.programming.setting.ring;
         let over = self.programming.position(now).saturating_sub(newer);
         let over = over.min(block.len() as u64);
@@ -125,7 +125,7 @@ impl Cursor {
 
     /// Puts a block into the output ring at its place in time. Returns how many of its samples came too late: the card has
     /// already sent garbage in their stead.
-    pub fn put(&mut self, card: &Card, now: Instant, block: &[i16]) -> u64 {
+    pub(crate) fn put(&mut self, card: &Card, now: Instant, block: &[i16]) -> u64 {
         let position = self.programming.position(now);
         let late = position
             .saturating_sub(self.written)

@@ -60,7 +60,7 @@ impl Setting {
 
 /// A setting from the instant it took effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Programming {
+pub(crate) struct Programming {
     /// What was set.
     pub setting: Setting,
     /// When its first sample began.
@@ -70,14 +70,14 @@ pub struct Programming {
 impl Programming {
     /// Samples the card has moved by `now`.
     #[must_use]
-    pub fn position(&self, now: Instant) -> u64 {
+    pub(crate) fn position(&self, now: Instant) -> u64 {
         let elapsed = u128::from(now.saturating_since(self.started).as_nanos());
         (elapsed * u128::from(self.setting.rate_hz) / 1_000_000_000) as u64
     }
 
     /// When the `k`-th interrupt is raised, counted from 1: at the end of the `k`-th block.
     #[must_use]
-    pub fn interrupt_at(&self, k: u64) -> Instant {
+    pub(crate) fn interrupt_at(&self, k: u64) -> Instant {
         self.started + self.setting.duration(self.setting.samples_in(k))
     }
 }
@@ -163,13 +163,13 @@ impl Card {
 
     /// Whether it is read only.
     #[must_use]
-    pub const fn is_capture(&self) -> bool {
+    pub(crate) const fn is_capture(&self) -> bool {
         matches!(self.incoming, Input::Recording(_))
     }
 
     /// The number of the programming in force, from 0.
     #[must_use]
-    pub fn epoch(&self) -> usize {
+    pub(crate) fn epoch(&self) -> usize {
         self.programmings
             .iter()
             .rposition(|p| p.get().is_some())
@@ -178,13 +178,13 @@ impl Card {
 
     /// The programming with this number, once it is in force.
     #[must_use]
-    pub fn programming(&self, epoch: usize) -> Option<Programming> {
+    pub(crate) fn programming(&self, epoch: usize) -> Option<Programming> {
         self.programmings.get(epoch)?.get().copied()
     }
 
     /// Programs the card anew; its rings begin empty at `started`. Returns a cursor as [`Cursor::new`] makes it, or `None` when the
     /// card has been programmed as often as it can.
-    pub fn program(&self, setting: Setting, started: Instant, lead: u64) -> Option<Cursor> {
+    pub(crate) fn program(&self, setting: Setting, started: Instant, lead: u64) -> Option<Cursor> {
         let epoch = self.epoch() + 1;
         let programming = Programming { setting, started };
         self.programmings.get(epoch)?.set(programming).ok()?;
@@ -207,12 +207,12 @@ impl Card {
 
     /// Interrupts of this epoch counted so far.
     #[must_use]
-    pub fn raised(&self, epoch: usize) -> u64 {
+    pub(crate) fn raised(&self, epoch: usize) -> u64 {
         self.raised[epoch].load(Ordering::Acquire)
     }
 
     /// The line's half: what arrives as sample `index`. Must be put before the card gets there.
-    pub fn arrive(&self, epoch: usize, index: u64, sample: i16) {
+    pub(crate) fn arrive(&self, epoch: usize, index: u64, sample: i16) {
         if let Input::Line(track) = &self.incoming {
             track.put(epoch, index, sample);
         }

@@ -28,14 +28,18 @@ pub trait Served: Send {
     fn begin(&mut self, now: Instant) -> Work;
 
     /// A piece has been paid for: delivers what belongs to it. Returns whether there are more.
-    fn proceed(&mut self, now: Instant) -> bool;
+    fn proceed(&mut self, _now: Instant) -> bool {
+        false
+    }
 
     /// All has been paid for and delivered: the interrupt is served.
     fn finish(&mut self, now: Instant);
 
     /// The place of the phase that the device is in among its phases, from 0; `None` if it has none. In the first of them it needs no
     /// reservation yet.
-    fn phase(&self) -> Option<u64>;
+    fn phase(&self) -> Option<u64> {
+        None
+    }
 
     /// Samples lost and underrun so far.
     fn damage(&self) -> u64;
@@ -44,5 +48,7 @@ pub trait Served: Send {
     fn account(&self) -> u64;
 
     /// Whether there will be nothing more to serve.
-    fn is_over(&self) -> bool;
+    fn is_over(&self) -> bool {
+        false
+    }
 }

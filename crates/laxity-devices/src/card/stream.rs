@@ -155,19 +155,11 @@ impl Served for StreamUnit {
         }
     }
 
-    fn proceed(&mut self, _: Instant) -> bool {
-        false
-    }
-
     fn finish(&mut self, now: Instant) {
         let late = self.cursor.put(&self.card, now, &self.output);
         self.report.samples_underrun.add(late);
         self.report.blocks_underrun.add(u64::from(late > 0));
         self.served += 1;
-    }
-
-    fn phase(&self) -> Option<u64> {
-        None
     }
 
     fn damage(&self) -> u64 {
@@ -176,10 +168,6 @@ impl Served for StreamUnit {
 
     fn account(&self) -> u64 {
         self.report.frames_lost()
-    }
-
-    fn is_over(&self) -> bool {
-        false
     }
 }
 

@@ -12,7 +12,8 @@ use laxity_model::{Instant, Span};
 use super::LineRates;
 use super::lapm::{self, Lapm, Role};
 use super::ppp::{self, Phase, Ppp};
-use super::tcpip::{Application, Progress, Stack, TCP_IP_HEADER_OCTETS};
+use super::tcpip::{Stack, TCP_IP_HEADER_OCTETS};
+use super::transfer::{Application, Progress};
 use crate::bits::{BitSink, BitSource};
 
 const SERVER_ADDRESS: [u8; 4] = [10, 0, 0, 1];
@@ -289,11 +290,8 @@ impl Endpoint {
 
     fn new_stack(&self, now: Instant) -> Stack {
         let application = match self.role {
-            Role::Originator => Application::Client,
-            Role::Answerer => Application::Server {
-                seed: self.config.seed,
-                octets: self.config.file_octets,
-            },
+            Role::Originator => Application::client(),
+            Role::Answerer => Application::server(self.config.seed, self.config.file_octets),
         };
         let local = Ipv4Addr::from(self.ppp.local_address());
         let peer = Ipv4Addr::from(self.ppp.peer_address());

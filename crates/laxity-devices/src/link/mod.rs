@@ -2,13 +2,13 @@
 //!
 //! From below to above:
 //!
-//! * [`tones`]: what is heard and sent before the modems train: dial tone, ringing, digits, answer
+//! * `tones`: what is heard and sent before the modems train: dial tone, ringing, digits, answer
 //!   tone.
 //! * [`at`]: the commands with which an application dials.
 //! * [`hdlc`]: frames in bits.
 //! * [`lapm`]: retransmission, so that the octets above arrive whole and in order.
 //! * [`ppp`]: packets in octets, and the agreement on how.
-//! * [`tcpip`]: the file transfer over TCP/IP.
+//! * `tcpip`: TCP/IP; `transfer`: the file that goes over it.
 //! * [`endpoint`]: one end of all that, from bits to file.
 //!
 //! All of it is state machines that are told the time and tell what to do; nothing reads a clock,
@@ -19,8 +19,9 @@ pub mod endpoint;
 pub mod hdlc;
 pub mod lapm;
 pub mod ppp;
-pub mod tcpip;
-pub mod tones;
+mod tcpip;
+pub(crate) mod tones;
+mod transfer;
 
 use laxity_model::Span;
 

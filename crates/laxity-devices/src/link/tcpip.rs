@@ -1,9 +1,4 @@
-//! The file transfer over TCP/IP: a server that sends a file to whoever connects, and a client that
-//! receives and checks it.
-//!
-//! TCP and IP are smoltcp's; this module is their network device and the two applications. The file
-//! is a header of [`HEADER_OCTETS`] octets (length and CRC-32, big-endian) and then octets that do
-//! not compress, made from a seed.
+//! A host: smoltcp's TCP and IP, the network device below, and one of the [applications](super::transfer) above.
 //!
 //! Acknowledgements wait 40 ms at most for a second segment (RFC 1122, section 4.2.3.2); on a
 //! telephone line a segment takes longer, so each is acknowledged. Nagle's algorithm is off, and
@@ -13,143 +8,37 @@
 use core::net::Ipv4Addr;
 use std::collections::VecDeque;
 
-use crc::{CRC_32_ISO_HDLC, Crc};
-use laxity_model::base::random::{GAMMA, scrambled};
-use laxity_model::{Instant, Span};
+use laxity_model::Instant;
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use smoltcp::socket::tcp;
 use smoltcp::time::{Duration as NetDuration, Instant as NetInstant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
-/// Octets in front of the file: its length (8) and its CRC-32 (4).
-pub const HEADER_OCTETS: usize = 12;
+use super::transfer::{Application, Progress};
 
 /// Octets of IP and TCP header without options.
-pub const TCP_IP_HEADER_OCTETS: u16 = 40;
+pub(super) const TCP_IP_HEADER_OCTETS: u16 = 40;
 
 /// The port on which the file is served.
-pub const PORT: u16 = 2001;
+pub(super) const PORT: u16 = 2001;
 
 const CLIENT_PORT: u16 = 49_152;
-const CRC: Crc<u32, crc::Table<16>> = Crc::<u32, crc::Table<16>>::new(&CRC_32_ISO_HDLC);
 /// How long an acknowledgement may wait for the second segment.
 const ACK_DELAY: NetDuration = NetDuration::from_millis(40);
 /// Less than this needs no window scaling, and is more than the line holds with all buffers below.
 const WINDOW_OCTETS: usize = 16 * 1024;
 
-/// Fills `out` with octets number `offset` and following of the file made from `seed` (the
-/// SplitMix64 sequence of Steele, Lea and Flood, *Fast splittable pseudorandom number generators*,
-/// 2014).
-pub fn file_octets(seed: u64, offset: u64, out: &mut [u8]) {
-    for (position, octet) in (offset..).zip(out) {
-        let word = scrambled(seed.wrapping_add((position / 8).wrapping_mul(GAMMA)));
-        *octet = word.to_le_bytes()[(position % 8) as usize];
-    }
-}
-
-/// A file's length and CRC-32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Header {
-    octets: u64,
-    crc32: u32,
-}
-
-impl Header {
-    fn of_file(seed: u64, octets: u64) -> Self {
-        let mut digest = CRC.digest();
-        let mut piece = [0; 4096];
-        let mut offset = 0;
-        while offset < octets {
-            let piece = &mut piece[..(octets - offset).min(4096) as usize];
-            file_octets(seed, offset, piece);
-            digest.update(piece);
-            offset += piece.len() as u64;
-        }
-        Self {
-            octets,
-            crc32: digest.finalize(),
-        }
-    }
-
-    fn to_octets(self) -> [u8; HEADER_OCTETS] {
-        let mut octets = [0; HEADER_OCTETS];
-        octets[..8].copy_from_slice(&self.octets.to_be_bytes());
-        octets[8..].copy_from_slice(&self.crc32.to_be_bytes());
-        octets
-    }
-
-    fn from_octets(octets: [u8; HEADER_OCTETS]) -> Self {
-        let [a, b, c, d, e, f, g, h, crc32 @ ..] = octets;
-        Self {
-            octets: u64::from_be_bytes([a, b, c, d, e, f, g, h]),
-            crc32: u32::from_be_bytes(crc32),
-        }
-    }
-}
-
-/// What this side does with the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Application {
-    /// Sends a file to whoever connects.
-    Server {
-        /// What the file is made from.
-        seed: u64,
-        /// How long the file is.
-        octets: u64,
-    },
-    /// Connects to the server and receives its file.
-    Client,
-}
-
-/// How far the transfer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// No connection yet.
-    Waiting,
-    /// So many octets of the file were received, or taken by TCP for sending.
-    Transferring {
-        /// Octets of the file, without its header.
-        octets: u64,
-    },
-    /// The file has arrived.
-    Done {
-        /// From the first segment of the connection (or its arrival) to the last octet of the file;
-        /// for the server, to its acknowledgement.
-        duration: Span,
-        /// Whether length and CRC-32 are those that the server told. True for the server itself.
-        checksum_ok: bool,
-    },
-    /// The connection was reset or closed before the end.
-    Broken,
-}
-
 /// One host: a network device whose other end is the link below, TCP/IP, and an application.
-pub struct Stack {
+pub(super) struct Stack {
     device: Device,
     interface: Interface,
     sockets: SocketSet<'static>,
     socket: SocketHandle,
-    application: Running,
+    application: Application,
     progress: Progress,
     started: Option<Instant>,
 }
-
-enum Running {
-    Server {
-        seed: u64,
-        header: Header,
-        taken: u64,
-    },
-    Client {
-        header_octets: Vec<u8>,
-        header: Option<Header>,
-        received: u64,
-        digest: crc::Digest<'static, u32, crc::Table<16>>,
-    },
-}
-
-static CLIENT_CRC: Crc<u32, crc::Table<16>> = CRC;
 
 impl core::fmt::Debug for Stack {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -169,7 +58,7 @@ impl Stack {
     ///
     /// If `mtu` has no room for TCP and IP headers and an octet.
     #[must_use]
-    pub fn new(
+    pub(super) fn new(
         application: Application,
         local: Ipv4Addr,
         peer: Ipv4Addr,
@@ -196,32 +85,18 @@ impl Stack {
         });
         let _ = interface.routes_mut().add_default_ipv4_route(peer);
         let mut socket = new_socket(mtu);
-        let application = match application {
-            Application::Server { seed, octets } => {
-                // A new socket and a port that is not 0: there is nothing to fail.
+        // A new socket and ports that are not 0: there is nothing to fail.
+        let started = match application {
+            Application::Server(_) => {
                 let _ = socket.listen(PORT);
-                Running::Server {
-                    seed,
-                    header: Header::of_file(seed, octets),
-                    taken: 0,
-                }
+                None
             }
-            Application::Client => {
-                let _ = socket.connect(
-                    interface.context(),
-                    (IpAddress::Ipv4(peer), PORT),
-                    CLIENT_PORT,
-                );
-                let digest = CLIENT_CRC.digest();
-                Running::Client {
-                    header_octets: Vec::new(),
-                    header: None,
-                    received: 0,
-                    digest,
-                }
+            Application::Client(_) => {
+                let peer = (IpAddress::Ipv4(peer), PORT);
+                let _ = socket.connect(interface.context(), peer, CLIENT_PORT);
+                Some(now)
             }
         };
-        let started = matches!(application, Running::Client { .. }).then_some(now);
         let mut sockets = SocketSet::new(Vec::new());
         let socket = sockets.add(socket);
         Self {
@@ -236,12 +111,12 @@ impl Stack {
     }
 
     /// Takes a datagram from the link.
-    pub fn input(&mut self, datagram: Vec<u8>) {
+    pub(super) fn input(&mut self, datagram: Vec<u8>) {
         self.device.received.push_back(datagram);
     }
 
     /// The next datagram for the link.
-    pub fn output(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn output(&mut self) -> Option<Vec<u8>> {
         self.device.sent.pop_front()
     }
 
@@ -250,7 +125,7 @@ impl Stack {
     ///
     /// At most one segment is sent by itself a call, so that the link can tell anew whether it is
     /// ready; tells whether to call again at once.
-    pub fn poll(&mut self, now: Instant, ready: bool) -> bool {
+    pub(super) fn poll(&mut self, now: Instant, ready: bool) -> bool {
         self.device.ready = ready;
         let arrived = !self.device.received.is_empty();
         self.interface
@@ -261,7 +136,7 @@ impl Stack {
 
     /// How far the transfer is.
     #[must_use]
-    pub fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> Progress {
         self.progress
     }
 
@@ -272,124 +147,13 @@ impl Stack {
         }
         let duration = now.saturating_since(self.started.unwrap_or(now));
         let before = self.progress;
-        match &mut self.application {
-            Running::Server {
-                seed,
-                header,
-                taken,
-            } => {
-                self.progress = serve(socket, *seed, *header, taken, before, duration);
-            }
-            Running::Client {
-                header_octets,
-                header,
-                received,
-                digest,
-            } => {
-                if matches!(before, Progress::Done { .. } | Progress::Broken) {
-                    return false;
-                }
-                take_in(socket, header_octets, header, received, digest);
-                self.progress = match *header {
-                    Some(header) if *received >= header.octets => {
-                        socket.close();
-                        let checksum_ok =
-                            *received == header.octets && digest.clone().finalize() == header.crc32;
-                        Progress::Done {
-                            duration,
-                            checksum_ok,
-                        }
-                    }
-                    _ if !socket.may_recv() && socket.state() != tcp::State::SynSent => {
-                        Progress::Broken
-                    }
-                    Some(_) => Progress::Transferring { octets: *received },
-                    None => Progress::Waiting,
-                };
-            }
+        if !matches!(before, Progress::Done { .. } | Progress::Broken) {
+            self.progress = match &mut self.application {
+                Application::Server(server) => server.serve(socket, duration),
+                Application::Client(client) => client.take_in(socket, duration),
+            };
         }
         self.progress != before
-    }
-}
-
-/// Gives TCP what it takes of the header and the file.
-fn serve(
-    socket: &mut tcp::Socket<'_>,
-    seed: u64,
-    header: Header,
-    taken: &mut u64,
-    before: Progress,
-    duration: Span,
-) -> Progress {
-    if matches!(before, Progress::Done { .. } | Progress::Broken) {
-        return before;
-    }
-    let total = HEADER_OCTETS as u64 + header.octets;
-    let header_octets = header.to_octets();
-    while *taken < total && socket.can_send() {
-        let at = *taken;
-        let given = socket.send(|room| match header_octets.get(at as usize..) {
-            Some(rest @ [_, ..]) => {
-                let count = rest.len().min(room.len());
-                room[..count].copy_from_slice(&rest[..count]);
-                (count, count)
-            }
-            _ => {
-                let count = room
-                    .len()
-                    .min(usize::try_from(total - at).unwrap_or(usize::MAX));
-                file_octets(seed, at - HEADER_OCTETS as u64, &mut room[..count]);
-                (count, count)
-            }
-        });
-        match given {
-            Ok(count @ 1..) => *taken += count as u64,
-            Ok(0) | Err(_) => break,
-        }
-    }
-    if *taken == total && socket.send_queue() == 0 {
-        socket.close();
-        return Progress::Done {
-            duration,
-            checksum_ok: true,
-        };
-    }
-    match socket.state() {
-        tcp::State::Listen | tcp::State::SynReceived => Progress::Waiting,
-        tcp::State::Established => Progress::Transferring {
-            octets: taken.saturating_sub(HEADER_OCTETS as u64),
-        },
-        _ => Progress::Broken,
-    }
-}
-
-/// Takes from TCP what has arrived of the header and the file.
-fn take_in(
-    socket: &mut tcp::Socket<'_>,
-    header_octets: &mut Vec<u8>,
-    header: &mut Option<Header>,
-    received: &mut u64,
-    digest: &mut crc::Digest<'static, u32, crc::Table<16>>,
-) {
-    while socket.can_recv() {
-        let taken = socket.recv(|octets| {
-            let count = octets.len().min(HEADER_OCTETS - header_octets.len());
-            let (first, rest) = octets.split_at(count);
-            header_octets.extend_from_slice(first);
-            digest.update(rest);
-            *received += rest.len() as u64;
-            (octets.len(), ())
-        });
-        if taken.is_err() {
-            break;
-        }
-    }
-    if header.is_none() {
-        *header = header_octets
-            .as_slice()
-            .try_into()
-            .ok()
-            .map(Header::from_octets);
     }
 }
 
@@ -464,30 +228,11 @@ impl phy::Device for Device {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_file_is_the_same_however_it_is_read() {
-        let mut whole = [0; 100];
-        file_octets(7, 0, &mut whole);
-        let mut part = [0; 41];
-        file_octets(7, 13, &mut part);
-        assert_eq!(whole[13..54], part);
-        let mut other = [0; 100];
-        file_octets(8, 0, &mut other);
-        assert_ne!(whole, other);
-    }
-
-    #[test]
-    fn the_header_is_read_as_written() {
-        let header = Header::of_file(3, 5000);
-        assert_eq!(header.octets, 5000);
-        assert_eq!(Header::from_octets(header.to_octets()), header);
-    }
-
     fn transfer(mtu: u16, octets: u64, spoil: Option<usize>) -> (Progress, Progress, usize) {
         let (a, b) = (Ipv4Addr::new(10, 0, 0, 2), Ipv4Addr::new(10, 0, 0, 1));
-        let mut client = Stack::new(Application::Client, a, b, mtu, 1, Instant::from_nanos(0));
+        let mut client = Stack::new(Application::client(), a, b, mtu, 1, Instant::from_nanos(0));
         let mut server = Stack::new(
-            Application::Server { seed: 9, octets },
+            Application::server(9, octets),
             b,
             a,
             mtu,

@@ -13,11 +13,10 @@ use super::near::NearModem;
 use super::phase::{Phase, Timing};
 use super::report::Report;
 use super::unit::ModemUnit;
-use crate::card::clock::DeviceClock;
-use crate::card::driver::Unit;
-use crate::card::install::DriverParts;
-use crate::card::served::Served;
-use crate::card::{self, Asking, Card, CardClock, DriverPlacement, Overheads};
+use crate::card::{
+    self, Asking, Card, CardClock, DeviceClock, DriverParts, DriverPlacement, Overheads, Served,
+    Unit,
+};
 use crate::link::endpoint;
 use crate::pump::LineConfig;
 

@@ -14,20 +14,19 @@ use super::far_profile::FarProfile;
 use super::phase::Timing;
 use super::report::Report;
 use crate::bits::BitSink;
-use crate::card::clock::DeviceClock;
-use crate::card::ring::{Card, Programming};
+use crate::card::{Card, DeviceClock, Programming};
 use crate::link::LineRates;
 use crate::link::endpoint::{self, Endpoint};
 use crate::pump::{Line, LineConfig, Pump, PumpState};
 
 /// The delay of the network in one direction, besides the line's own.
-pub const ONE_WAY: Span = Span::from_millis(40);
+pub(super) const ONE_WAY: Span = Span::from_millis(40);
 
 /// The far end's pieces of work a second.
 const PIECES_HZ: u64 = 100;
 
 /// The far end of a call.
-pub struct FarEnd {
+pub(super) struct FarEnd {
     card: Arc<Card>,
     report: Arc<Report>,
     epoch: usize,
@@ -50,7 +49,7 @@ pub struct FarEnd {
 impl FarEnd {
     /// The far end of a card that has just been made.
     #[must_use]
-    pub fn new(
+    pub(super) fn new(
         card: Arc<Card>,
         report: Arc<Report>,
         timing: Timing,
@@ -105,7 +104,7 @@ impl FarEnd {
     }
 
     /// Does all the work that is due at `now`, in the call's time.
-    pub fn advance(&mut self, now: Instant) {
+    pub(super) fn advance(&mut self, now: Instant) {
         let epoch = self.card.epoch();
         if epoch != self.epoch {
             self.epoch = epoch;

@@ -86,7 +86,7 @@ impl NearModem {
 
     /// Whether IP datagrams pass: the transfer can begin.
     #[must_use]
-    pub fn is_connected(&self) -> bool {
+    pub(super) fn is_connected(&self) -> bool {
         matches!(
             self.endpoint.state(),
             endpoint::State::Connected | endpoint::State::Transferring { .. }

@@ -9,9 +9,7 @@ use super::hypothesis::Hypothesis;
 use super::near::NearModem;
 use super::phase::Phase;
 use super::report::Report;
-use crate::card::cursor::Cursor;
-use crate::card::ring::Card;
-use crate::card::served::{Served, Work};
+use crate::card::{Card, Cursor, Served, Work};
 
 /// The driver's side of the modem's card.
 pub struct ModemUnit {
@@ -59,13 +57,13 @@ impl ModemUnit {
 
     /// Where the call is.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
 
     /// The modem's software.
     #[must_use]
-    pub fn near(&self) -> &NearModem {
+    pub(crate) fn near(&self) -> &NearModem {
         &self.near
     }
 

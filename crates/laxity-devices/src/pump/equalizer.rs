@@ -6,7 +6,7 @@ use super::training::Symbol;
 
 /// A fractionally spaced equalizer with carrier recovery, trained by least squares from known
 /// symbols, then adapted by the stochastic gradient of its own decisions.
-pub trait Equalizer: Clone {
+pub trait Equalizer: Clone + Send {
     /// Samples per symbol.
     const SPACING: usize;
     /// Samples that follow the strongest echo of a symbol when the symbol is decided.

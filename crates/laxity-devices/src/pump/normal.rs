@@ -79,7 +79,7 @@ impl NormalEquations {
             let (done, rest) = self.matrix.split_at_mut((k + 1) * n);
             let row = &mut done[k * n + k..];
             let scale = 1.0 / row[0].sqrt();
-            // Not so for a pivot that is zero, negative or no number.
+            // A pivot that is zero, negative or no number has no finite scale.
             if !scale.is_finite() {
                 return None;
             }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::noise::SplitMix64;
 
 /// One transmitted symbol: two coordinates for QAM, one (the first) for PAM.
-pub(crate) type Symbol = [f32; 2];
+pub(super) type Symbol = [f32; 2];
 
 const CRC: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_IBM_3740);
 const SYNC: u16 = 0xE9CA;

@@ -3,8 +3,9 @@
 use core::f64::consts::TAU;
 
 use super::fir::{DelayLine, dot};
-use super::line::CARD_RMS;
-use super::mapper::{Code, Levels, MAX_COORDINATES, digits};
+use super::handshake::PumpState;
+use super::line::{CARD_RMS, round};
+use super::mapper::{Code, DOWN_CODES, Levels, MAX_COORDINATES, UP_CODES, digits};
 use super::receiver::Direction;
 use super::scrambler::Scrambler;
 use super::training::{Message, Symbol};
@@ -141,25 +142,57 @@ impl Transmitter {
     }
 }
 
-/// Symbols to samples.
-pub(crate) trait Modulator: Clone {
-    /// The next sample; takes a symbol from `next` when it needs one.
+/// Symbols to samples, at one end of a line.
+pub trait Modulator: Clone + Send {
+    /// A sample that this end sends or receives.
+    type Sample: Copy + Into<f32>;
+
+    /// The next value to send; takes a symbol from `next` when it needs one.
     fn sample(&mut self, next: impl FnMut() -> Symbol) -> f32;
+
+    /// The sample of a value to send.
+    fn sent(value: f32) -> Self::Sample;
+
+    /// Data at the rates that this end sends and receives, numbered from 1.
+    fn rates(sent: u8, received: u8) -> PumpState;
+}
+
+/// Bits per second of a rate numbered from 1.
+fn bit_rate(codes: &[Code], rate: u8, blocks_per_3_seconds: u32) -> u32 {
+    let code = usize::from(rate).checked_sub(1).and_then(|i| codes.get(i));
+    (code.map_or(0, |code| u32::from(code.bits)) * blocks_per_3_seconds + 1) / 3
+}
+
+fn data(down: u8, up: u8) -> PumpState {
+    PumpState::Data {
+        down_rate: bit_rate(&DOWN_CODES, down, 4000),
+        up_rate: bit_rate(&UP_CODES, up, 2400),
+    }
 }
 
 /// Downstream, the network takes the levels as they are, one a sample.
 #[derive(Debug, Clone)]
-pub(crate) struct PamModulator;
+pub struct PamModulator;
 
 impl Modulator for PamModulator {
+    type Sample = f32;
+
     fn sample(&mut self, mut next: impl FnMut() -> Symbol) -> f32 {
         next()[0]
+    }
+
+    fn sent(value: f32) -> f32 {
+        value
+    }
+
+    fn rates(sent: u8, received: u8) -> PumpState {
+        data(sent, received)
     }
 }
 
 /// 3200 symbols/s on a carrier of 1920 Hz, five samples a symbol at 16 kHz, root raised cosine.
 #[derive(Debug, Clone)]
-pub(crate) struct QamModulator {
+pub struct QamModulator {
     re: DelayLine,
     im: DelayLine,
     /// In-phase and quadrature pulse for each of a symbol's samples.
@@ -218,6 +251,16 @@ impl QamModulator {
 }
 
 impl Modulator for QamModulator {
+    type Sample = i16;
+
+    fn sent(value: f32) -> i16 {
+        round(value)
+    }
+
+    fn rates(sent: u8, received: u8) -> PumpState {
+        data(received, sent)
+    }
+
     #[inline]
     fn sample(&mut self, mut next: impl FnMut() -> Symbol) -> f32 {
         if self.phase == 0 {

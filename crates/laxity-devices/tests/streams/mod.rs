@@ -4,9 +4,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use laxity_devices::card::served::Served;
-use laxity_devices::card::stream::StreamUnit;
-use laxity_devices::card::{Block, Card, Format, Repeated, Report};
+use laxity_devices::card::{Block, Card, Format, Repeated, Report, Served, StreamUnit};
 use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

@@ -28,8 +28,6 @@ pub struct Config {
     pub inactivity: Span,
     /// Octets that [`send`](super::Lapm::send) takes in before the first of them is sent.
     pub send_octets: usize,
-    /// Unread octets at which the other end is told to stop; up to a window more may still arrive.
-    pub receive_octets: usize,
 }
 
 impl Default for Config {
@@ -42,7 +40,6 @@ impl Default for Config {
             processing: Span::from_millis(100),
             inactivity: Span::from_secs(5),
             send_octets: 4096,
-            receive_octets: 4096,
         }
     }
 }

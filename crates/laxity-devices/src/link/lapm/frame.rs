@@ -19,22 +19,19 @@ pub(super) enum Kind {
 /// Supervisory functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Supervisory {
-    /// Ready for more.
+    /// Received up to N(R).
     Ready,
-    /// Not ready: send no more for now.
-    NotReady,
     /// Send again from N(R).
     Reject,
 }
 
 impl Supervisory {
-    const ALL: [Self; 3] = [Self::Ready, Self::NotReady, Self::Reject];
+    const ALL: [Self; 2] = [Self::Ready, Self::Reject];
 
     /// The first octet of the control field.
     const fn code(self) -> u8 {
         match self {
             Self::Ready => 0x01,
-            Self::NotReady => 0x05,
             Self::Reject => 0x09,
         }
     }

@@ -2,8 +2,8 @@
 //! loses bits.
 //!
 //! What is there: establishment (SABME, UA, DM), numbered information frames
-//! modulo 128 with a window, RR, RNR and REJ, timer recovery by poll and final, the inactivity
-//! poll. What is not: release, the detection phase, XID (parameters are agreed beforehand), SREJ, TEST,
+//! modulo 128 with a window, RR and REJ, timer recovery by poll and final, the inactivity
+//! poll. What is not: release, RNR (what arrives is taken at once), the detection phase, XID (parameters are agreed beforehand), SREJ, TEST,
 //! FRMR, break signals and the 32-bit frame check sequence. A frame that is not understood or
 //! acknowledges what was never sent is counted and ignored, where V.42 clause 8.5 would establish
 //! the connection anew: on a line that carries garbage, ignoring is what keeps the connection.
@@ -52,8 +52,6 @@ pub struct Lapm {
     next_send: u8,
     /// V(R).
     next_receive: u8,
-    peer_busy: bool,
-    busy: bool,
     /// An enquiry is on its way or due, and nothing new is sent until it is answered.
     timer_recovery: bool,
     /// A REJ went out, and the frame it asked for has not come.
@@ -78,8 +76,6 @@ struct Due {
     enquiry: bool,
     final_response: bool,
     reject: bool,
-    /// RR or RNR because this side's readiness has changed: an information frame does not tell it.
-    readiness: bool,
     /// RR, unless an information frame goes out that acknowledges as well.
     acknowledgement: bool,
 }
@@ -109,8 +105,6 @@ impl Lapm {
             acknowledged: 0,
             next_send: 0,
             next_receive: 0,
-            peer_busy: false,
-            busy: false,
             timer_recovery: false,
             rejecting: false,
             fresh: true,
@@ -211,17 +205,7 @@ impl Lapm {
 
     /// Moves the octets received in order to the end of `out`.
     pub fn receive(&mut self, out: &mut Vec<u8>) {
-        self.receive_at_most(usize::MAX, out);
-    }
-
-    /// Moves at most `count` octets received in order to the end of `out`.
-    pub fn receive_at_most(&mut self, count: usize, out: &mut Vec<u8>) {
-        let count = count.min(self.receive_queue.len());
-        out.extend(self.receive_queue.drain(..count));
-        if self.busy && self.receive_queue.len() <= self.config.receive_octets / 2 {
-            self.busy = false;
-            self.due.readiness = true;
-        }
+        out.extend(self.receive_queue.drain(..));
     }
 
     fn inactive_at(&self) -> Option<Instant> {
@@ -275,7 +259,7 @@ impl Lapm {
         }
         self.unacknowledged.clear();
         (self.acknowledged, self.next_send, self.next_receive) = (0, 0, 0);
-        (self.peer_busy, self.timer_recovery, self.rejecting) = (false, false, false);
+        (self.timer_recovery, self.rejecting) = (false, false);
         self.fresh = true;
         self.retry = 0;
         self.t401_at = None;

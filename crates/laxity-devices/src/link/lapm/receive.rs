@@ -59,7 +59,6 @@ impl Lapm {
             return;
         }
         self.fresh = false;
-        self.peer_busy = function == Supervisory::NotReady;
         if function == Supervisory::Reject {
             self.counters.rejects_received += 1;
         }
@@ -74,10 +73,6 @@ impl Lapm {
             }
         } else if function == Supervisory::Reject {
             self.send_again_from(nr);
-        }
-        if self.peer_busy && self.t401_at.is_none() {
-            // Asks whether it still is, should its RR be lost.
-            self.start_t401();
         }
     }
 
@@ -105,25 +100,10 @@ impl Lapm {
 
     fn accept(&mut self, payload: &[u8]) {
         self.due.acknowledgement = true;
-        let in_flight = usize::from(self.config.window) * self.config.max_octets;
-        if self.receive_queue.len() + payload.len() > self.config.receive_octets + in_flight {
-            // The other end sends although it was told to stop: it will have to send this again.
-            self.tell_busy();
-            return;
-        }
         self.next_receive = advance(self.next_receive, 1);
         self.rejecting = false;
         self.due.reject = false;
         self.receive_queue.extend(payload);
-        if self.receive_queue.len() > self.config.receive_octets {
-            self.tell_busy();
-        }
-        self.counters.frames_received += 1;
-        self.counters.octets_received += payload.len() as u64;
-    }
-
-    fn tell_busy(&mut self) {
-        self.due.readiness |= !core::mem::replace(&mut self.busy, true);
     }
 
     /// A numbered frame outside a connection, or with an impossible acknowledgement.
@@ -147,9 +127,7 @@ impl Lapm {
         if distance(self.acknowledged, self.next_send) < count {
             self.next_send = nr;
         }
-        for payload in self.unacknowledged.drain(..usize::from(count)) {
-            self.counters.octets_acknowledged += payload.len() as u64;
-        }
+        self.unacknowledged.drain(..usize::from(count));
         self.acknowledged = nr;
         if !self.timer_recovery {
             self.t401_at = None;

@@ -7,8 +7,6 @@ pub struct Counters {
     pub frames_sent: u64,
     /// Information frames sent again.
     pub frames_retransmitted: u64,
-    /// Information frames received in sequence.
-    pub frames_received: u64,
     /// Information frames received out of sequence and discarded.
     pub frames_out_of_sequence: u64,
     /// REJ frames sent.
@@ -23,10 +21,6 @@ pub struct Counters {
     pub malformed: u64,
     /// Frames received intact that made no sense.
     pub invalid: u64,
-    /// Octets of the stream acknowledged by the other end.
-    pub octets_acknowledged: u64,
-    /// Octets of the stream received in order.
-    pub octets_received: u64,
 }
 
 /// Why there is no connection any more.

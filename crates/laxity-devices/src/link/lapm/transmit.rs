@@ -15,11 +15,6 @@ impl Lapm {
 
     fn encode_next(&mut self, out: &mut Vec<u8>) -> bool {
         let nr = self.next_receive;
-        let ready = if self.busy {
-            Supervisory::NotReady
-        } else {
-            Supervisory::Ready
-        };
         let supervisory = |kind, function, poll| Frame::Supervisory {
             kind,
             function,
@@ -36,19 +31,17 @@ impl Lapm {
             return false;
         } else if core::mem::take(&mut self.due.enquiry) {
             self.start_t401();
-            supervisory(Kind::Command, ready, true)
+            supervisory(Kind::Command, Supervisory::Ready, true)
         } else if core::mem::take(&mut self.due.final_response) {
-            supervisory(Kind::Response, ready, true)
+            supervisory(Kind::Response, Supervisory::Ready, true)
         } else if core::mem::take(&mut self.due.reject) {
             self.counters.rejects_sent += 1;
             supervisory(Kind::Response, Supervisory::Reject, false)
-        } else if core::mem::take(&mut self.due.readiness) {
-            supervisory(Kind::Response, ready, false)
         } else if self.encode_information(out) {
             self.due.acknowledgement = false;
             return true;
         } else if core::mem::take(&mut self.due.acknowledgement) {
-            supervisory(Kind::Response, ready, false)
+            supervisory(Kind::Response, Supervisory::Ready, false)
         } else {
             return false;
         };
@@ -57,7 +50,7 @@ impl Lapm {
     }
 
     fn encode_information(&mut self, out: &mut Vec<u8>) -> bool {
-        if self.timer_recovery || self.peer_busy {
+        if self.timer_recovery {
             return false;
         }
         let index = usize::from(distance(self.acknowledged, self.next_send));

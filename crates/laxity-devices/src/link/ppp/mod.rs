@@ -57,8 +57,6 @@ pub enum Phase {
 pub struct Counters {
     /// Datagrams sent.
     pub datagrams_sent: u64,
-    /// Datagrams received.
-    pub datagrams_received: u64,
     /// Frames with a wrong frame check sequence.
     pub bad_fcs: u64,
     /// Frames aborted, too short, too long, or without address and control field.
@@ -207,7 +205,6 @@ impl Ppp {
             _ if self.lcp.state() != State::Opened => {}
             PROTOCOL_IPCP => self.on_ipcp(packet.information, now),
             PROTOCOL_IP if self.ipcp.state() == State::Opened => {
-                self.counters.datagrams_received += 1;
                 self.datagrams.push_back(packet.information.to_vec());
             }
             _ => {}

@@ -97,7 +97,7 @@ const PAUSE_WINDOWS: u32 = 3;
 /// ms). It ends with three windows without it, so that a gap of 10 ms does not make two of it. The
 /// column may be up to 4 dB above the row and 8 dB below.
 #[derive(Debug, Clone)]
-pub struct DtmfDecoder {
+pub(crate) struct DtmfDecoder {
     banks: [Bank<8>; 2],
     minimum: f64,
     candidate: Option<char>,
@@ -109,7 +109,7 @@ pub struct DtmfDecoder {
 impl DtmfDecoder {
     /// A decoder for samples at `rate_hz`, which should be at least 4000.
     #[must_use]
-    pub fn new(rate_hz: u32) -> Self {
+    pub(crate) fn new(rate_hz: u32) -> Self {
         let [a, b, c, d] = DTMF_ROWS_HZ;
         let [e, f, g, h] = DTMF_COLUMNS_HZ;
         let half = (rate_hz.min(1_000_000) * 51 / 8_000).max(1);
@@ -126,7 +126,7 @@ impl DtmfDecoder {
     }
 
     /// Takes samples, and gives the digits that were recognised in them.
-    pub fn push(&mut self, samples: &[i16]) -> Vec<char> {
+    pub(crate) fn push(&mut self, samples: &[i16]) -> Vec<char> {
         let mut digits = Vec::new();
         for &sample in samples {
             let sample = f64::from(sample);
@@ -191,7 +191,7 @@ fn strongest(energies: &[f64]) -> Option<(usize, f64)> {
 
 /// Hears a tone of one or two frequencies once it has lasted, and until it is gone for two windows.
 #[derive(Debug, Clone)]
-pub struct ToneDetector {
+pub(crate) struct ToneDetector {
     bank: Bank<2>,
     /// Whether there are two frequencies, each with a fair share.
     dual: bool,
@@ -224,24 +224,24 @@ impl ToneDetector {
 
     /// Hears the dial tone after 0.4 s.
     #[must_use]
-    pub fn dial_tone(rate_hz: u32) -> Self {
+    pub(crate) fn dial_tone(rate_hz: u32) -> Self {
         Self::new(rate_hz, DIAL_TONE_HZ, 50, 8)
     }
 
     /// Hears the ringing current after 0.3 s.
     #[must_use]
-    pub fn ringing(rate_hz: u32) -> Self {
+    pub(crate) fn ringing(rate_hz: u32) -> Self {
         Self::new(rate_hz, [RINGING_HZ, 0.0], 100, 3)
     }
 
     /// Hears the answer tone after 0.5 s.
     #[must_use]
-    pub fn answer_tone(rate_hz: u32) -> Self {
+    pub(crate) fn answer_tone(rate_hz: u32) -> Self {
         Self::new(rate_hz, [ANSWER_HZ, 0.0], 25, 20)
     }
 
     /// Takes samples, and tells whether the tone was heard in any of them.
-    pub fn push(&mut self, samples: &[i16]) -> bool {
+    pub(crate) fn push(&mut self, samples: &[i16]) -> bool {
         let mut heard = self.present;
         for &sample in samples {
             if let Some(found) = self.bank.push(f64::from(sample)) {
@@ -254,7 +254,7 @@ impl ToneDetector {
 
     /// Whether the tone is heard now.
     #[must_use]
-    pub fn is_present(&self) -> bool {
+    pub(crate) fn is_present(&self) -> bool {
         self.present
     }
 

@@ -42,7 +42,7 @@ struct Segment {
 ///
 /// Phases go on from block to block, so it does not matter how a signal is cut.
 #[derive(Debug, Clone)]
-pub struct Generator {
+pub(crate) struct Generator {
     rate_hz: u32,
     segments: Vec<Segment>,
     repeats: bool,
@@ -78,19 +78,19 @@ impl Generator {
 
     /// Sines that do not end, each of the given level.
     #[must_use]
-    pub fn tones(rate_hz: u32, frequencies_hz: &[f64], level_dbm0: f64) -> Self {
+    pub(crate) fn tones(rate_hz: u32, frequencies_hz: &[f64], level_dbm0: f64) -> Self {
         Self::sequence(rate_hz, false).then(frequencies_hz, level_dbm0, Span::from_nanos(u64::MAX))
     }
 
     /// The exchange listens: 350 and 440 Hz of −13 dBm0 each, without end.
     #[must_use]
-    pub fn dial_tone(rate_hz: u32) -> Self {
+    pub(crate) fn dial_tone(rate_hz: u32) -> Self {
         Self::tones(rate_hz, &DIAL_TONE_HZ, -13.0)
     }
 
     /// The other side's telephone rings: 440 and 480 Hz of −19 dBm0 each, 2 s in 6.
     #[must_use]
-    pub fn ringback(rate_hz: u32) -> Self {
+    pub(crate) fn ringback(rate_hz: u32) -> Self {
         Self::cadence(
             rate_hz,
             &RINGBACK_HZ,
@@ -102,7 +102,7 @@ impl Generator {
 
     /// The other side is engaged: 480 and 620 Hz of −24 dBm0 each, 0.5 s in 1.
     #[must_use]
-    pub fn busy(rate_hz: u32) -> Self {
+    pub(crate) fn busy(rate_hz: u32) -> Self {
         Self::cadence(
             rate_hz,
             &BUSY_HZ,
@@ -114,14 +114,14 @@ impl Generator {
 
     /// The called modem answers: 2100 Hz of −12 dBm0 (ITU-T V.25), without end.
     #[must_use]
-    pub fn answer_tone(rate_hz: u32) -> Self {
+    pub(crate) fn answer_tone(rate_hz: u32) -> Self {
         Self::tones(rate_hz, &[ANSWER_HZ], -12.0)
     }
 
     /// The digits of a number, each `digit` long and followed by as long a silence; a `,` is a pause of 2 s. −8 dBm0 the rows, as much the
     /// columns.
     #[must_use]
-    pub fn dial(rate_hz: u32, number: &DialString, digit: Span) -> Self {
+    pub(crate) fn dial(rate_hz: u32, number: &DialString, digit: Span) -> Self {
         number
             .digits()
             .chars()
@@ -142,12 +142,12 @@ impl Generator {
 
     /// Whether only silence is to come.
     #[must_use]
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.index == self.segments.len()
     }
 
     /// Writes the next samples; silence after the end.
-    pub fn fill(&mut self, block: &mut [i16]) {
+    pub(crate) fn fill(&mut self, block: &mut [i16]) {
         for sample in block {
             *sample = self.next();
         }

@@ -7,8 +7,8 @@
 mod detect;
 mod generate;
 
-pub use detect::{DtmfDecoder, ToneDetector};
-pub use generate::Generator;
+pub(crate) use detect::{DtmfDecoder, ToneDetector};
+pub(crate) use generate::Generator;
 
 /// The level of a sine that just fits into 16 bits, in dBm0 (ITU-T G.711, table 1).
 #[expect(clippy::approx_constant, reason = "a level, not a ratio of circles")]
