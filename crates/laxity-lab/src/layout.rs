@@ -1,4 +1,4 @@
-//! Tables and paragraphs of plans: plain text of at most [`WIDTH`] columns.
+//! Tables and paragraphs of plans: plain text of at most `WIDTH` columns.
 
 use std::borrow::Cow;
 

@@ -8,7 +8,7 @@
 //! * [`evidence`]: histograms, results, JSON and traces.
 //! * [`report`]: what is left behind: tables on the terminal, JSON, pages, drawings.
 //! * [`workload`]: random task sets.
-//! * [`bench`]: what an experiment is, and what runs it.
+//! * [`mod@bench`]: what an experiment is, and what runs it.
 #![forbid(unsafe_code)]
 
 pub mod bench;

@@ -2,7 +2,7 @@
 //! the same decision code ([`laxity_model::policy::bands`], [`laxity_model::policy::slots`]) says who runs.
 //!
 //! There are two kinds of twin: of the modem study's host and its likes ([`Profile`]), of which the rest of this page tells, and of a
-//! Linux machine that was measured ([`Twin::linux`], [`linux`]). Both are machineries on one core, which has the calendar, steps, waits, and what
+//! Linux machine that was measured ([`Twin::linux`]). Both are machineries on one core, which has the calendar, steps, waits, and what
 //! programs ask for; they decide who has a processor, and what that costs. A run can be taken from instant to instant ([`Machine`]).
 //!
 //! # What has the processor

@@ -53,7 +53,7 @@ impl Twin {
         }
     }
 
-    /// A twin of a machine that was measured, under Linux ([`crate::linux`] tells how). Everything random follows from the seed. It has one
+    /// A twin of a machine that was measured, under Linux (the module `linux` tells how). Everything random follows from the seed. It has one
     /// processor more than a program needs, for what is external, and no witness.
     #[must_use]
     pub fn linux(machine: &MeasuredMachine, seed: u64) -> Self {
