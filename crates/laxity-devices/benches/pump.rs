@@ -78,8 +78,7 @@ fn soak(seeds: u64) {
             if trained == 0 {
                 worst_us = (worst_us.0.max(near / 1000), worst_us.1.max(far / 1000));
             }
-            let data = |state| matches!(state, PumpState::Data { .. });
-            if trained == 0 && data(session.near.state()) && data(session.far.state()) {
+            if trained == 0 && in_data(&session) {
                 trained = block;
             }
         }
@@ -102,73 +101,81 @@ fn soak(seeds: u64) {
     }
 }
 
+/// Both ends carry data.
+fn in_data(session: &Session) -> bool {
+    [session.near.state(), session.far.state()]
+        .iter()
+        .all(|state| matches!(state, PumpState::Data { .. }))
+}
+
+/// Both ends have been at the fastest rates without an error for about a second.
+fn is_clean(session: &Session) -> bool {
+    let fastest = PumpState::Data {
+        down_rate: 50_667,
+        up_rate: 31_200,
+    };
+    session.near.state() == fastest
+        && session.far.state() == fastest
+        && session.down.1.clean > 45_000
+        && session.up.1.clean > 28_000
+}
+
 /// Loses samples at `trials` moments, in training and in data, alternately; the ends must come back.
 fn slips(trials: u64) {
-    let mut failed = 0;
-    for trial in 0..trials {
-        // Two low-discrepancy sequences; every fourth loss is one of a few samples.
-        let (when, count) = (
-            (trial * 79 % 128) as usize,
-            (trial * 619 % 1024) as usize + 1,
-        );
-        let count = if trial % 4 == 3 {
-            count / 64 + 1
-        } else {
-            count
-        };
-        let mut session = Session::new(&LineConfig {
-            seed: trial,
-            ..LineConfig::default()
-        });
-        let data = |s: &Session| {
-            [s.near.state(), s.far.state()]
-                .iter()
-                .all(|s| matches!(s, PumpState::Data { .. }))
-        };
-        let wait = if trial % 2 == 0 { when } else { 200 + when };
-        for _ in 0..wait {
-            session.block();
-        }
-        let stale: Vec<i16> = session.played.iter().copied().cycle().take(count).collect();
-        let (far, down, up) = (&mut session.far, &mut session.down.0, &mut session.up.1);
-        session
-            .line
-            .exchange(&stale, &mut vec![0; count], |received, transmit| {
-                far.process(received, transmit, down, up);
-            });
-        // The loss must be noticed before the return of data counts.
-        for _ in 0..15 {
-            session.block();
-        }
-        let mut blocks = 15;
-        while !data(&session) && blocks < 1600 {
-            session.block();
-            blocks += 1;
-        }
-        let state = session.near.state();
-        for _ in 0..160 {
-            session.block();
-        }
-        let fastest = PumpState::Data {
-            down_rate: 50_667,
-            up_rate: 31_200,
-        };
-        let good = session.near.state() == fastest
-            && session.far.state() == fastest
-            && session.down.1.clean > 45_000
-            && session.up.1.clean > 28_000;
-        failed += u32::from(!good);
-        println!(
-            "{count} samples lost after {:.3} s: data after {:.3} s, {state:?}, retrainings {} {}, good: {good}",
-            wait as f64 * 0.0125,
-            f64::from(blocks) * 0.0125,
-            session.near.retrainings(),
-            session.far.retrainings(),
-        );
-    }
+    let failed = (0..trials).filter(|trial| !slip(*trial)).count();
     println!(
         "{failed} of {trials} had not been clean at the fastest rates for a second, two seconds later"
     );
+}
+
+/// One loss of samples. Returns whether the ends came back.
+fn slip(trial: u64) -> bool {
+    // Two low-discrepancy sequences; every fourth loss is one of a few samples.
+    let when = (trial * 79 % 128) as usize;
+    let count = (trial * 619 % 1024) as usize + 1;
+    let count = if trial % 4 == 3 {
+        count / 64 + 1
+    } else {
+        count
+    };
+    let mut session = Session::new(&LineConfig {
+        seed: trial,
+        ..LineConfig::default()
+    });
+    let wait = if trial.is_multiple_of(2) {
+        when
+    } else {
+        200 + when
+    };
+    (0..wait).for_each(|_| {
+        session.block();
+    });
+    let stale: Vec<i16> = session.played.iter().copied().cycle().take(count).collect();
+    let (far, down, up) = (&mut session.far, &mut session.down.0, &mut session.up.1);
+    session
+        .line
+        .exchange(&stale, &mut vec![0; count], |received, transmit| {
+            far.process(received, transmit, down, up);
+        });
+    // The loss must be noticed before the return of data counts.
+    let mut blocks = 0;
+    while blocks < 15 || (!in_data(&session) && blocks < 1600) {
+        session.block();
+        blocks += 1;
+    }
+    let state = session.near.state();
+    (0..160).for_each(|_| {
+        session.block();
+    });
+    let good = is_clean(&session);
+    println!(
+        "{count} samples lost after {:.3} s: data after {:.3} s, {state:?}, retrainings {} {}, good: {good}",
+        wait as f64 * 0.0125,
+        f64::from(blocks) * 0.0125,
+        session.near.retrainings(),
+        session.far.retrainings(),
+    );
+    good
 }
 
 fn cost() {
