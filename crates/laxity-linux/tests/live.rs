@@ -16,7 +16,7 @@ use laxity_model::enforce::Witness;
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, Event, EventKind, Grade, Host, HostError, Instant,
     Outside, Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest, RunEnd,
-    RunRecord, Service, Span, Step,
+    RunRecord, Scheduling, Service, Span, Step,
 };
 
 const CPU0: ProcessorId = ProcessorId(0);
@@ -177,7 +177,7 @@ fn ranks_run_in_the_order_of_the_map() {
     program.add(
         "starter",
         CPU0,
-        Placement::Foreign { fifo: 98 },
+        Placement::Linux(Scheduling::Fifo(98)),
         move |context: &mut dyn Context| {
             if !begun {
                 begun = true;
@@ -441,7 +441,12 @@ fn bad_programs_start_nothing() {
     ));
 
     let mut fifo = Program::new(1);
-    fifo.add("a", CPU0, Placement::Foreign { fifo: 0 }, counted(&ran));
+    fifo.add(
+        "a",
+        CPU0,
+        Placement::Linux(Scheduling::Fifo(0)),
+        counted(&ran),
+    );
     assert!(matches!(
         host.admit_and_run(fifo, ms(1)),
         Err(HostError::BadProgram(_))
@@ -708,7 +713,7 @@ mod reservations {
             program.add(
                 "greedy",
                 CPU0,
-                Placement::Foreign { fifo },
+                Placement::Linux(Scheduling::Fifo(fifo)),
                 |context: &mut dyn Context| Step::SleepUntil(context.now() + ms(10)),
             );
             let record = host.admit_and_run(program, ms(30)).expect("it runs");

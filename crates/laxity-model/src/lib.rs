@@ -33,6 +33,7 @@ pub use base::ids::{
 };
 pub use base::time::{Instant, Service, Span};
 pub use enforce::host::{Disturbance, Host, RunEnd, RunRecord, Usage};
+pub use policy::classes::Scheduling;
 pub use program::{Activity, Body, Context, HostError, Placement, Program, Step};
 pub use request::{
     Enforcer, Grade, Grant, Outside, Refused, Reservation, ReservationError, ReservationRequest,

@@ -14,7 +14,8 @@ use laxity_model::policy::slots::Change;
 use laxity_model::request::{Shortage, Work};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, Grade, HostError, InterruptLevel, Outside, Placement,
-    Priority, ProcessorId, Program, Reservation, ReservationRequest, Service, Span, Step,
+    Priority, ProcessorId, Program, Reservation, ReservationRequest, Scheduling, Service, Span,
+    Step,
 };
 use proptest::prelude::*;
 
@@ -56,7 +57,7 @@ fn machine() -> Supply {
             granted: Bandwidth::ZERO,
             tick: Span::from_millis(4),
         }),
-        foreign: Ok(()),
+        linux_classes: Ok(()),
     }
 }
 
@@ -240,7 +241,7 @@ fn whoever_outranks_a_slot_makes_its_grant_unenforced() {
         let prediction = admission.requests[0].asked.as_ref().unwrap();
         prediction.grade.clone()
     };
-    let rogue = |fifo| activity("rogue", Placement::Foreign { fifo });
+    let rogue = |fifo| activity("rogue", Placement::Linux(Scheduling::Fifo(fifo)));
     assert_eq!(grade_with(rogue(79)), Grade::Enforced);
     for outranking in [
         rogue(80),
@@ -257,6 +258,49 @@ fn whoever_outranks_a_slot_makes_its_grant_unenforced() {
         ..rogue(90)
     };
     assert_eq!(grade_with(elsewhere), Grade::Enforced);
+}
+
+#[test]
+fn a_thread_above_slots_whose_work_is_known_is_charged_and_not_named() {
+    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+    let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
+    let mut program = program(vec![modem, above]);
+    let (service, period) = (Service::from_micros(100), Span::from_millis(8));
+    program.declare_work(ActivityId(1), Work { service, period });
+    let admission = found(program, &machine());
+    let prediction = admission.requests[0].asked.as_ref().unwrap();
+    assert_eq!(prediction.grade, Grade::Enforced);
+    // Two of its jobs fall into a period.
+    let less = Service::from_micros(200);
+    assert_eq!(prediction.keeps, Keeps::EveryWindowLess(less));
+}
+
+#[test]
+fn who_competes_as_it_is_placed_outranks_the_slots_of_others_from_there() {
+    let grade_beside = |placement, outside| {
+        let mut other = reserved("other", every(1_000, 8_000), Enforcer::Slots);
+        other.placement = placement;
+        other.reservation.as_mut().unwrap().outside = outside;
+        let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+        let admission = found_of(vec![modem, other]);
+        let grade_of = |at: usize| {
+            let prediction = admission.requests[at].asked.as_ref().unwrap();
+            prediction.grade.clone()
+        };
+        assert_eq!(grade_of(1), Grade::Enforced);
+        grade_of(0)
+    };
+    let above = Placement::Linux(Scheduling::Fifo(85));
+    let below = Placement::Linux(Scheduling::Fair { nice: 0 });
+    assert_eq!(grade_beside(above, Outside::Confined), Grade::Enforced);
+    assert_eq!(grade_beside(below, Outside::AsPlaced), Grade::Enforced);
+    let Grade::Unenforced { reason } = grade_beside(above, Outside::AsPlaced) else {
+        panic!("the holder above is not noticed");
+    };
+    assert!(
+        reason.contains("other (SCHED_FIFO priority 85)"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -454,12 +498,12 @@ fn wrong_programs_are_told_what_is_wrong() {
         ),
         (modem(|a| a.placement = Placement::Deferred), "is no thread"),
         (
-            modem(|a| a.placement = Placement::Foreign { fifo: 9 }),
-            "is no thread",
+            modem(|a| a.placement = Placement::Linux(Scheduling::Fifo(100))),
+            "SCHED_FIFO priority 100",
         ),
         (
-            modem(|a| a.placement = Placement::Foreign { fifo: 100 }),
-            "SCHED_FIFO priority 100",
+            modem(|a| a.placement = Placement::Linux(Scheduling::Fair { nice: -21 })),
+            "SCHED_OTHER nice -21",
         ),
         (
             modem(|a| a.placement = Placement::Interrupt(InterruptLevel(32))),
@@ -494,13 +538,13 @@ fn wrong_programs_are_told_what_is_wrong() {
             other => panic!("{words}: {other:?}"),
         }
     }
-    let mut no_foreign = machine();
-    no_foreign.foreign = Err("nobody has here".into());
-    let foreign = || program(vec![activity("rogue", Placement::Foreign { fifo: 50 })]);
-    assert!(admit(foreign(), &machine()).is_ok());
+    let mut not_linux = machine();
+    not_linux.linux_classes = Err("nobody has here".into());
+    let scheduled = || program(vec![activity("rogue", Placement::Linux(Scheduling::Idle))]);
+    assert!(admit(scheduled(), &machine()).is_ok());
     let too_many = with(|p| p.processors = 3);
-    for (program, words) in [(foreign(), "nobody has here"), (too_many, "3 processors")] {
-        match admit(program, &no_foreign) {
+    for (program, words) in [(scheduled(), "nobody has here"), (too_many, "3 processors")] {
+        match admit(program, &not_linux) {
             Err(Rejected::Impossible(HostError::CannotRun(text))) => {
                 assert!(text.contains(words), "{text}");
             }

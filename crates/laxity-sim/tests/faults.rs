@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use laxity_model::{
     Context, Host, HostError, InterruptLevel, Mark, Outside, Placement, ProcessorId, Program,
-    Reservation, SemaphoreId, Service, Span, Step,
+    Reservation, Scheduling, SemaphoreId, Service, Span, Step,
 };
 use laxity_sim::{Profile, Twin};
 
@@ -107,6 +107,6 @@ fn time_that_stands_still_is_noticed_wherever_it_does() {
 
 #[test]
 fn foreign_threads_are_not_here() {
-    let refused = outcome(one(Placement::Foreign { fifo: 50 }, &[]));
+    let refused = outcome(one(Placement::Linux(Scheduling::Fifo(50)), &[]));
     assert!(matches!(refused, Err(HostError::CannotRun(text)) if text.contains("`culprit`")));
 }

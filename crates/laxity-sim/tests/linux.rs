@@ -7,8 +7,8 @@ use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, EventKind, Grade, Host, Instant, InterruptLevel, Mark,
-    Outside, Placement, Priority, Program, Reservation, ReservationRequest, RunRecord, Service,
-    Span, Step,
+    Outside, Placement, Priority, Program, Reservation, ReservationRequest, RunRecord, Scheduling,
+    Service, Span, Step,
 };
 use laxity_sim::Twin;
 
@@ -443,7 +443,8 @@ fn foreign_threads_have_their_own_rank_and_unenforce_a_slot() {
     for (fifo, enforced) in [(79, true), (80, false)] {
         let mut program = Program::new(1);
         let holder = reserved(&mut program, [2_000, 8_000], Enforcer::Slots, spinner());
-        program.add("stranger", CPU, Placement::Foreign { fifo }, spinner());
+        let fifo = Placement::Linux(Scheduling::Fifo(fifo));
+        program.add("stranger", CPU, fifo, spinner());
         let record = run_on(&free(), 1, program, 800);
         let grant = record.usage[holder.index()].grant.clone();
         let grade = grant.expect("it asked for one").grade;

@@ -104,17 +104,22 @@ fn confined_means_the_slots_and_nothing_else_even_on_an_idle_processor() {
 
 #[test]
 fn outside_its_slot_a_timesharing_holder_has_the_priority_it_asked_for() {
-    let share = |level| {
+    let share_as = |placed, outside| {
         let mut program = Program::new(1);
         let two_of_eight = reservation(2_000, 8_000);
-        let outside = Outside::Timesharing(Priority::new(level).unwrap());
-        // Its priority before it had the reservation does not matter any more.
-        program.push(reserved(31, two_of_eight, outside, spinner()));
+        program.push(reserved(placed, two_of_eight, outside, spinner()));
         program.add("competitor", CPU, thread(8), spinner());
         run(Profile::IDEAL, program, 8_000).usage[0]
             .service
             .as_nanos()
             / 80_000_000
+    };
+    let share = |level| {
+        let outside = Outside::Timesharing(Priority::new(level).unwrap());
+        // Its priority before it had the reservation does not matter any more.
+        let share = share_as(31, outside);
+        assert_eq!(share, share_as(level, Outside::AsPlaced));
+        share
     };
     assert_eq!(share(7), 25);
     assert_eq!(share(9), 100);

@@ -6,7 +6,7 @@ use laxity_devices::modem::{
 };
 use laxity_devices::pump::LineConfig;
 use laxity_model::verify::contract::{Kind, Subject};
-use laxity_model::{Activity, ActivityId, HostError, Placement, Program, Span};
+use laxity_model::{Activity, ActivityId, HostError, Placement, Program, Scheduling, Span};
 
 use super::tasks::{Periodic, Rogue, Spinner};
 use super::work;
@@ -246,7 +246,7 @@ impl Component for ResolvedTask {
             } => {
                 let placement = match rank {
                     Rank::Priority(priority) => Placement::Thread(*priority),
-                    Rank::Foreign { fifo } => Placement::Foreign { fifo: *fifo },
+                    Rank::Foreign { fifo } => Placement::Linux(Scheduling::Fifo(*fifo)),
                 };
                 let rogue = Rogue::new(*burst, *every, *after);
                 program.add(&self.name, on, placement, rogue);

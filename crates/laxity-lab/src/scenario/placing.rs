@@ -273,7 +273,7 @@ fn outside(details: &Section<'_>, enforcer: Enforcer, beside: Priority) -> Outsi
 
 fn confined_by_deadline(details: &Section<'_>, place: &Place, asked: Outside) {
     match asked {
-        Outside::Timesharing(_) => details.findings.error(
+        Outside::AsPlaced | Outside::Timesharing(_) => details.findings.error(
             place,
             "`deadline` gives nothing outside the reservation",
             "write: enforcer = \"slots\", or remove `outside`",

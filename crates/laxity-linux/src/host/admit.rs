@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use laxity_model::admission::SlotPlan;
-use laxity_model::{
-    Activity, Enforcer, Grade, Grant, Outside, Placement, Priority, Program, Reservation,
-};
+use laxity_model::{Activity, Enforcer, Grade, Grant, Outside, Program, Reservation};
 
 use super::LiveConfig;
 use super::supply::outranking;
@@ -39,10 +37,9 @@ pub(crate) fn prepare(
     for plan in plans {
         let doorbell = Arc::new(Doorbell::default());
         let changes = Arc::new(ChangeQueue::new(Arc::clone(&doorbell)));
-        let outside = |owner: &Activity| match (owner.reservation, owner.placement) {
-            (Some(request), _) => request.outside,
-            (None, Placement::Thread(priority)) => Outside::Timesharing(priority),
-            (None, _) => Outside::Timesharing(Priority::NORMAL),
+        let outside = |owner: &Activity| {
+            let request = owner.reservation;
+            request.map_or(Outside::AsPlaced, |request| request.outside)
         };
         let mut bindings = Vec::new();
         let mut confined = false;

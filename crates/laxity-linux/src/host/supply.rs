@@ -47,7 +47,7 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         host,
         processors: processors.collect(),
         deadline: by_deadline(&machine),
-        foreign: Ok(()),
+        linux_classes: Ok(()),
     }
 }
 

@@ -174,7 +174,7 @@ impl Worker {
                 let start = self.context.run.start();
                 self.woke(start);
             }
-            Placement::Thread(_) | Placement::Foreign { .. } => {
+            Placement::Thread(_) | Placement::Linux(_) => {
                 self.context.log.now(EventKind::Dispatch, [0, 0]);
             }
             Placement::External | Placement::On { .. } => {}
@@ -257,7 +257,7 @@ impl Worker {
                 self.woke(until);
             }
             // A wait that was over before it began is a release all the same.
-            Placement::Thread(_) | Placement::Foreign { .. } => {
+            Placement::Thread(_) | Placement::Linux(_) => {
                 let args = [until.as_nanos(), 0];
                 self.context.log.now(EventKind::Wake, args);
             }
@@ -331,7 +331,7 @@ impl Worker {
                 log.at(now, EventKind::DeferredEnter, args);
                 self.inside = Some(clock::thread_service());
             }
-            Placement::Thread(_) | Placement::Foreign { .. } => {
+            Placement::Thread(_) | Placement::Linux(_) => {
                 log.at(now, EventKind::Wake, args);
                 log.at(now, EventKind::Dispatch, [0, 0]);
             }
@@ -344,9 +344,7 @@ impl Worker {
         let (kind, service) = match (self.placement, self.inside.take()) {
             (Placement::Interrupt(_), Some(before)) => (EventKind::InterruptExit, since(before)),
             (Placement::Deferred, Some(before)) => (EventKind::DeferredExit, since(before)),
-            (Placement::Thread(_) | Placement::Foreign { .. }, _) => {
-                (EventKind::Block, Service::ZERO)
-            }
+            (Placement::Thread(_) | Placement::Linux(_), _) => (EventKind::Block, Service::ZERO),
             _ => return,
         };
         self.context.log.now(kind, [service.as_nanos(), 0]);

@@ -6,10 +6,31 @@ use alloc::vec::Vec;
 
 use super::{Keeps, ProcessorSupply, SlotSupply};
 use crate::request::Work;
-use crate::{ActivityId, Enforcer, Grade, Placement, Program, Reservation, Service, Span};
+use crate::{
+    Activity, ActivityId, Enforcer, Grade, Outside, Placement, Program, Reservation, Service, Span,
+};
 
 /// Gaps are looked for up to this many periods.
 const PERIODS: u64 = 1_000;
+
+/// Whether an activity of this placement is not preempted by a slot's occupant.
+fn outranks(placement: Placement, slots: &SlotSupply) -> bool {
+    match placement {
+        Placement::Interrupt(_) | Placement::Deferred => true,
+        Placement::Thread(priority) => slots.threads_above.is_some_and(|p| priority >= p),
+        Placement::Linux(scheduling) => scheduling.real_time() >= Some(slots.occupant_fifo),
+        // What is on an executor is the executor's work.
+        Placement::External | Placement::On { .. } => false,
+    }
+}
+
+/// An activity that interferes, with what it outranks by where that is known.
+fn named(activity: &Activity) -> String {
+    match activity.placement {
+        Placement::Linux(scheduling) => format!("{} ({scheduling})", activity.name),
+        _ => activity.name.clone(),
+    }
+}
 
 /// Everything on a processor that a slot's occupant does not preempt.
 pub(super) struct Above {
@@ -44,7 +65,13 @@ impl Above {
         };
         for (id, activity) in program.numbered() {
             let name = &activity.name;
+            let is_here = activity.processor == processor.processor;
+            let is_above = is_here && outranks(activity.placement, slots);
             if let Some(request) = activity.reservation {
+                if is_above && request.outside == Outside::AsPlaced {
+                    // Its own slots are none to it: it runs when it likes.
+                    this.interfering.push((id, named(activity)));
+                }
                 if request.enforcer == Enforcer::Deadline {
                     // What it holds may change while it runs; that it ranks above does not.
                     let named = format!("{name} (SCHED_DEADLINE)");
@@ -54,23 +81,18 @@ impl Above {
                 }
                 continue;
             }
-            let is_above = match activity.placement {
-                Placement::Interrupt(_) | Placement::Deferred => true,
-                Placement::Thread(priority) => slots.threads_above.is_some_and(|p| priority >= p),
-                Placement::Foreign { fifo } => fifo >= slots.occupant_fifo,
-                // What is on an executor is the executor's work.
-                Placement::External | Placement::On { .. } => false,
-            };
-            if !is_above || activity.processor != processor.processor {
+            if !is_above {
                 continue;
-            }
-            if let Placement::Foreign { fifo } = activity.placement {
-                let named = format!("{name} (SCHED_FIFO priority {fifo})");
-                this.interfering.push((id, named));
             }
             match program.work.iter().find(|(known, _)| *known == id) {
                 Some((_, work)) => this.known.push((name.clone(), *work)),
-                None => this.uncharged.push(name.clone()),
+                None => {
+                    // Of a thread nobody says that it keeps its work short, as a handler does.
+                    if matches!(activity.placement, Placement::Linux(_)) {
+                        this.interfering.push((id, named(activity)));
+                    }
+                    this.uncharged.push(name.clone());
+                }
             }
         }
         this

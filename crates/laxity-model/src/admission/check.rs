@@ -40,7 +40,7 @@ pub(super) fn check(program: &Program, supply: &Supply) -> Result<(), HostError>
     }
     for constrained in &program.constrained {
         let asker = program.activities.get(constrained.index());
-        if !asker.is_some_and(|a| matches!(a.placement, Placement::Thread(_))) {
+        if !asker.is_some_and(|a| a.placement.is_thread()) {
             return bad(format!(
                 "activity {constrained} is to ask for time constraints but is no thread: only threads have them"
             ));
@@ -99,19 +99,19 @@ fn check_activity(activity: &Activity, processors: u16, supply: &Supply) -> Resu
             "has interrupt level {}; the highest is {HIGHEST_INTERRUPT_LEVEL}",
             level.0
         ),
-        Placement::Foreign { fifo } if !(1..=99).contains(&fifo) => {
-            format!("is to have SCHED_FIFO priority {fifo}, which does not exist")
+        Placement::Linux(scheduling) if !scheduling.exists() => {
+            format!("is to be scheduled by {scheduling}, which does not exist")
         }
-        Placement::Thread(_) => return Ok(()),
-        _ if activity.reservation.is_some() => {
+        Placement::Linux(scheduling) => {
+            return match &supply.linux_classes {
+                Ok(()) => Ok(()),
+                Err(why) => Err(HostError::CannotRun(format!(
+                    "`{name}` is to be scheduled by {scheduling}, which {why}"
+                ))),
+            };
+        }
+        placement if activity.reservation.is_some() && !placement.is_thread() => {
             "asks for a reservation but is no thread: only threads hold one".to_string()
-        }
-        Placement::Foreign { .. } => {
-            return supply.foreign.as_ref().copied().map_err(|why| {
-                HostError::CannotRun(format!(
-                    "`{name}` is a foreign SCHED_FIFO thread, which {why}"
-                ))
-            });
         }
         _ => return Ok(()),
     };

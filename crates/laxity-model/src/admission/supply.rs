@@ -17,9 +17,8 @@ pub struct Supply {
     pub processors: Vec<ProcessorSupply>,
     /// The kernel's reservations; they are not kept to one processor.
     pub deadline: Result<DeadlineSupply, String>,
-    /// Whether threads to which somebody else gave their priority can be had; if not, a clause that says who does not have them, and
-    /// what to do instead.
-    pub foreign: Result<(), String>,
+    /// Whether it has Linux's scheduling classes; if not, a clause that says who does not have them, and what to do instead.
+    pub linux_classes: Result<(), String>,
 }
 
 /// `SCHED_DEADLINE` on a machine.

@@ -43,7 +43,7 @@ pub const fn of_placement(placement: Placement) -> Scheduling {
         Placement::Interrupt(_) => Scheduling::Fifo(INTERRUPT),
         Placement::Deferred => Scheduling::Fifo(DEFERRED),
         Placement::Thread(priority) => of_thread(priority),
-        Placement::Foreign { fifo } => Scheduling::Fifo(fifo),
+        Placement::Linux(scheduling) => scheduling,
         // What is on an executor has no thread of its own.
         Placement::External | Placement::On { .. } => Scheduling::Fifo(EXTERNAL),
     }

@@ -3,6 +3,7 @@
 //! `SCHED_DEADLINE` stands above all of them and is decided over all processors: [`super::deadline`].
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use super::fair::{Fair, Weight};
 use super::{Decision, Policy};
@@ -31,6 +32,27 @@ impl Scheduling {
         match self {
             Self::Fifo(priority) | Self::RoundRobin(priority) => Some(priority),
             Self::Fair { .. } | Self::Idle => None,
+        }
+    }
+
+    /// Whether its number is one that the kernel knows.
+    #[must_use]
+    pub const fn exists(self) -> bool {
+        match self {
+            Self::Fifo(priority) | Self::RoundRobin(priority) => 1 <= priority && priority <= 99,
+            Self::Fair { nice } => -20 <= nice && nice <= 19,
+            Self::Idle => true,
+        }
+    }
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fifo(priority) => write!(f, "SCHED_FIFO priority {priority}"),
+            Self::RoundRobin(priority) => write!(f, "SCHED_RR priority {priority}"),
+            Self::Fair { nice } => write!(f, "SCHED_OTHER nice {nice}"),
+            Self::Idle => f.write_str("SCHED_IDLE"),
         }
     }
 }

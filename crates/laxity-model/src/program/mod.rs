@@ -19,6 +19,7 @@ pub use host_error::HostError;
 use crate::analysis::Task;
 use crate::base::port::{Arrival, PortKind};
 use crate::executor::{ExecutorError, HandlerId};
+use crate::policy::classes::Scheduling;
 use crate::request::{Enforcer, Refused, Reservation, ReservationRequest, TimeConstraint, Work};
 use crate::{
     ActivityId, EventKind, ExecutorId, Instant, InterruptLevel, Mark, PortId, Priority,
@@ -160,20 +161,18 @@ impl<F: FnMut(&mut dyn Context) -> Step + Send> Body for F {
     }
 }
 
-/// Where an activity runs, after the modem study's four placements (§5). Live, `Interrupt` and `Deferred` are emulations.
+/// Where an activity runs: as Linux schedules threads, or after the modem study's placements (§5), of which `Interrupt`, `Deferred` and
+/// the 32 priorities of `Thread` are emulated on Linux.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
     /// In an interrupt handler: above everything of lower level, to completion.
     Interrupt(InterruptLevel),
     /// In a deferred procedure call: queued once at most, run after all interrupts and before any thread. Waits on semaphores only.
     Deferred,
-    /// In a thread of this priority.
+    /// In a thread of this priority, of the study's 32.
     Thread(Priority),
-    /// In a thread to which somebody outside gave this `SCHED_FIFO` priority (1–99). Linux only.
-    Foreign {
-        /// The `SCHED_FIFO` priority.
-        fifo: u8,
-    },
+    /// In a thread that Linux schedules like this. On Linux and the twin of a Linux machine only.
+    Linux(Scheduling),
     /// Outside the machine: hardware and far ends. Takes no time of the program's processors.
     External,
     /// On an executor, where it takes turns with others; each of its jobs runs until it yields, waits or ends. It is where its executor
@@ -185,6 +184,14 @@ pub enum Placement {
         /// of the two without it.
         task: Option<Task>,
     },
+}
+
+impl Placement {
+    /// Whether it is a thread: only threads hold reservations.
+    #[must_use]
+    pub const fn is_thread(&self) -> bool {
+        matches!(self, Self::Thread(_) | Self::Linux(_))
+    }
 }
 
 /// One activity of a program.

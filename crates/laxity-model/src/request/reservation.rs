@@ -116,6 +116,8 @@ impl fmt::Display for Enforcer {
 /// What becomes of the holder of a reservation outside its reserved time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Outside {
+    /// It competes as the thread that it is placed as.
+    AsPlaced,
     /// It competes as a thread of this priority, whatever its priority was before it had the reservation (Rialto/NT, §5.4; in the
     /// study a normal one, §6.4.2).
     Timesharing(Priority),

@@ -23,7 +23,7 @@ impl Class {
         match placement {
             Placement::Interrupt(level) => Self::Interrupt(level.0),
             Placement::Deferred => Self::Deferred,
-            Placement::Thread(_) | Placement::Foreign { .. } => Self::Thread,
+            Placement::Thread(_) | Placement::Linux(_) => Self::Thread,
             // What is on an executor never begins here.
             Placement::External | Placement::On { .. } => Self::External,
         }

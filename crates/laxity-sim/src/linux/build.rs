@@ -49,7 +49,7 @@ impl Linux {
                     Enforcement::Timer => Span::ZERO,
                 },
             }),
-            foreign: Ok(()),
+            linux_classes: Ok(()),
         }
     }
 

@@ -117,7 +117,7 @@ impl Task {
             return Some(Scheduling::Fifo(ranks::OCCUPANT));
         }
         match self.in_force().map(|request| request.outside) {
-            None => Some(self.own.scheduling),
+            None | Some(laxity_model::Outside::AsPlaced) => Some(self.own.scheduling),
             Some(laxity_model::Outside::Timesharing(priority)) => Some(ranks::of_thread(priority)),
             Some(laxity_model::Outside::Confined) => None,
         }

@@ -285,6 +285,7 @@ impl Machinery for Machine {
         let place = &mut self.processors[usize::from(activity.processor)];
         place.undecided = true;
         match request.outside {
+            Outside::AsPlaced => {}
             Outside::Confined => place.own.bands.leave(who, now),
             Outside::Timesharing(priority) => place.own.bands.set_priority(who, priority, now),
         }
@@ -303,6 +304,7 @@ impl Machinery for Machine {
         let bands = &mut place.own.bands;
         match held.request.outside {
             Outside::Confined => bands.enter(who, Arrival::Resume, now),
+            Outside::AsPlaced => {}
             Outside::Timesharing(_) => bands.set_priority(who, activity.own.priority, now),
         }
     }

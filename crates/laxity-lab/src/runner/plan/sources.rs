@@ -292,7 +292,8 @@ impl Stage<'_> {
     /// Where the driver competes outside its slots, if it does.
     pub(super) fn outside(&self) -> Option<Priority> {
         match self.variant.devices.first()?.placing {
-            Placing::Reserved { request, .. } => match request.outside {
+            Placing::Reserved { request, before } => match request.outside {
+                Outside::AsPlaced => Some(before),
                 Outside::Timesharing(priority) => Some(priority),
                 Outside::Confined => None,
             },

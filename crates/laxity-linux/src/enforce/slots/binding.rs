@@ -139,7 +139,9 @@ impl ServedBinding {
                     Outside::Timesharing(priority) => {
                         Attributes::new(ranks::of_thread(priority).into(), true)
                     }
-                    Outside::Confined => Attributes::new(own, own.is_real_time()),
+                    Outside::AsPlaced | Outside::Confined => {
+                        Attributes::new(own, own.is_real_time())
+                    }
                 },
                 inside: Attributes::new(Policy::Fifo(ranks::OCCUPANT), true),
             };
@@ -186,8 +188,12 @@ impl ServedBinding {
         match (self.binding.outside, self.inside) {
             (Outside::Confined, true) => self.binding.park.unpark(),
             (Outside::Confined, false) => self.binding.park.park(edges.tid)?,
-            (Outside::Timesharing(_), true) => edges.inside.apply_unchecked(edges.tid)?,
-            (Outside::Timesharing(_), false) => edges.outside.apply_unchecked(edges.tid)?,
+            (Outside::AsPlaced | Outside::Timesharing(_), true) => {
+                edges.inside.apply_unchecked(edges.tid)?
+            }
+            (Outside::AsPlaced | Outside::Timesharing(_), false) => {
+                edges.outside.apply_unchecked(edges.tid)?
+            }
         }
         self.check();
         Ok(())
