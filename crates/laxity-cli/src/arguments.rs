@@ -208,7 +208,7 @@ pub(crate) struct Calibrate {
     #[arg(long, short = 'a', value_name = "N")]
     pub(crate) processor: Option<usize>,
     /// The FIFO priority of what is measured: threads above it that may run on the processor disturb.
-    #[arg(long, short, value_name = "N", default_value_t = laxity_linux::calibrate::PRIORITY)]
+    #[arg(long, short, value_name = "N", default_value_t = laxity::calibrate::PRIORITY)]
     pub(crate) priority: u8,
     /// A tenth of the samples, in a few seconds: for a first look.
     #[arg(long)]

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use laxity::LiveConfig;
+use laxity::calibrate::{self as measure, CalibrateError, Calibration, Settings, calibrate};
 use laxity_lab::machine_file::{self, meaning};
 use laxity_lab::scenario::units::format_span;
-use laxity_linux::calibrate::{self as measure, CalibrateError, Calibration, Settings, calibrate};
-use laxity_linux::os::sched::{self, Tid};
 use laxity_model::Span;
 use laxity_model::enforce::machine::Figure;
 use laxity_model::enforce::machine::Machine;
@@ -73,10 +73,9 @@ fn output(arguments: &Calibrate) -> Result<PathBuf, Failure> {
 
 /// The last processor that may be used: the first ones have most of the interrupts.
 fn last_processor() -> Result<usize, Failure> {
-    let usable = sched::affinity(Tid::current())
-        .map_err(|error| Failure::new(CANNOT_RUN, error.to_string()))?;
-    // A process may always run somewhere.
-    Ok(usable.iter().last().unwrap_or(0))
+    let config = LiveConfig::detect(1);
+    let config = config.map_err(|error| Failure::new(CANNOT_RUN, error.to_string()))?;
+    Ok(config.external)
 }
 
 /// Makes the directory of the default file; the file is there whole or not at all.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use laxity_linux::doctor::{Machine, Status, diagnose, table};
+use laxity::doctor::{Machine, Status, diagnose, table};
 use serde_json::json;
 
 use crate::arguments::Doctor;

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use laxity::doctor;
 use laxity_lab::evidence::results::VariantResults;
 use laxity_lab::evidence::subjects::Figures;
 use laxity_lab::evidence::{perfetto, trace::Trace};
 use laxity_lab::report::{TimelineView, html, table};
 use laxity_lab::runner::{self, Finished, On as Host, Progress, RunError, Silent};
 use laxity_lab::scenario::{Length, Resolved, Scenario};
-use laxity_linux::doctor;
 use laxity_model::{ActivityId, EventKind, Span};
 
 use crate::arguments::{On, Run};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use common::machine::{FIFO, Machine, threads_of};
 use common::{Bench, assert_code, assert_says, comes_true, live_lock, stderr, stdout};
+use laxity::doctor::rights::Right;
 use laxity_lab::machine_file;
-use laxity_linux::doctor::rights::Right;
 use laxity_model::enforce::machine::Figure;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

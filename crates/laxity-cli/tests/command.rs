@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::{Bench, assert_code, assert_says, live_lock, shipped, shipped_text, stderr, stdout};
-use laxity_linux::doctor::rights::Right;
+use laxity::doctor::rights::Right;
 use serde_json::Value;
 
 const REPORT: &str = "laxity-report.html";

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::machine::{DEADLINE, FIFO, Machine, Scheduling, marked_processes, threads_of};
 use common::{Bench, assert_says, comes_true, live_lock, shipped};
-use laxity_linux::doctor::rights::Right;
+use laxity::doctor::rights::Right;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A run may take so long to get where it is waited for; it needs a few seconds.

@@ -27,7 +27,7 @@ use std::io::{self, Read as _};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use laxity_linux::calibrate::{Calibration, Circumstances, Evidence};
+use laxity::calibrate::{Calibration, Circumstances, Evidence};
 use laxity_model::Span;
 use laxity_model::enforce::machine::{Figure, Machine, Quantiles, QuantilesError};
 use toml::Spanned;

@@ -1,16 +1,16 @@
 //! A plan and a run never disagree: what `plan` says of every reservation of every shipped scenario is what the record of its run says
 //! was granted, and what one refuses the other does not run.
 
+use laxity::Twin;
+use laxity::doctor::rights::{self, Right};
+use laxity::{LiveConfig, LiveHost};
 use laxity_lab::runner::admit::{FurtherReceivers, Ready, ready};
 use laxity_lab::runner::plan::{Depth, Plan, plan};
 use laxity_lab::runner::schedule::{PlannedRun, schedule};
 use laxity_lab::runner::{On, RunError, Silent, twin};
 use laxity_lab::scenario::{Length, Resolved, Style, parse};
-use laxity_linux::doctor::rights::{self, Right};
-use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::enforce::machine::Machine;
 use laxity_model::{Grade, Host, RunRecord, Span};
-use laxity_sim::Twin;
 
 const TWIN: On = On::Twin { threads: 0 };
 

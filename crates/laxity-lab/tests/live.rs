@@ -1,9 +1,9 @@
 //! The main scenario on this machine. What is asserted holds on a noisy machine too: counts, order, and factors far from one.
 
+use laxity::doctor::rights::{self, Right};
 use laxity_lab::evidence::results::{RunResults, VariantResults};
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::{self, Length};
-use laxity_linux::doctor::rights::{self, Right};
 use laxity_model::verify::contract::Outcome;
 
 fn run(names: &[&str]) -> RunResults {

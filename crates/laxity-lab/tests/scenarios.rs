@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use laxity::Twin;
+use laxity::observe::observe;
 use laxity_lab::evidence::results::RunResults;
-use laxity_lab::observe::observe;
 use laxity_lab::report::table;
 use laxity_lab::runner::compose::{Composed, RunSpec, compose};
 use laxity_lab::runner::conclude::{Circumstances, conclude};
@@ -19,7 +20,6 @@ use laxity_model::admission::admit;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
 use laxity_model::{Enforcer, Host, ProcessorId};
-use laxity_sim::Twin;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::Value;
 
@@ -128,7 +128,7 @@ fn in_the_twin_of_linux(name: &str) {
         let mut twin = linux(&machine, &resolved, seed);
         let record = twin.admit_and_run(program, planned.length).expect("a run");
         RunDone {
-            observations: observe(&record, &probes),
+            observations: observe(&record, &probes.0),
             trace: None,
             planned,
             record,

@@ -443,8 +443,8 @@ fn foreign_threads_have_their_own_rank_and_unenforce_a_slot() {
     for (fifo, enforced) in [(79, true), (80, false)] {
         let mut program = Program::new(1);
         let holder = reserved(&mut program, [2_000, 8_000], Enforcer::Slots, spinner());
-        let fifo = Placement::Linux(Scheduling::Fifo(fifo));
-        program.add("stranger", CPU, fifo, spinner());
+        let stranger = Placement::Linux(Scheduling::Fifo(fifo));
+        program.add("stranger", CPU, stranger, spinner());
         let record = run_on(&free(), 1, program, 800);
         let grant = record.usage[holder.index()].grant.clone();
         let grade = grant.expect("it asked for one").grade;

@@ -6,8 +6,8 @@ use laxity::analysis::{Fraction, Preemption, Task, Verdict, utilization};
 use laxity::executor::{ExecutorPolicy, Job, Ready, Unschedulable};
 use laxity::policy::{Decision, Policy};
 use laxity::{
-    Context, Host, HostError, Instant, Placement, Priority, ProcessorId, Profile, Program, Service,
-    Span, Step, Twin,
+    Context, Host, HostError, Instant, Machine, Placement, ProcessorId, Program, Scheduling,
+    Service, Span, Step, Twin,
 };
 
 /// The handler whose jobs are due soonest after their release goes first; that is its period here.
@@ -101,7 +101,7 @@ fn handler(period: Span, quanta: u64) -> impl FnMut(&mut dyn Context) -> Step + 
 fn program(handlers: &[(u64, u64)]) -> Result<Program, Box<dyn std::error::Error>> {
     let mut program = Program::new(1);
     let processor = ProcessorId(0);
-    let thread = Placement::Thread(Priority::HIGHEST);
+    let thread = Placement::Linux(Scheduling::Fifo(70));
     let policy = RateMonotonic::default();
     let executor = program.executor("executor", (processor, thread), None, policy);
     for (quanta, period) in handlers {
@@ -122,7 +122,7 @@ fn program(handlers: &[(u64, u64)]) -> Result<Program, Box<dyn std::error::Error
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut twin = Twin::new(Profile::IDEAL);
+    let mut twin = Twin::linux(&Machine::without_costs(250), 1);
     let fits = [(2, 10), (4, 20), (8, 80)];
     let record = twin.admit_and_run(program(&fits)?, Span::from_secs(1))?;
     println!(

@@ -1,23 +1,25 @@
-//! One program on two hosts: a thread that wakes every millisecond beside one that never stops, in the twin of the modem study's host
-//! and, where this process has the rights, on this machine.
+//! One program on two hosts: a task every millisecond beside a thread that never stops, in the twin of a machine under Linux and, where
+//! this process has the rights, on this machine; judged by the same contract.
 
+use laxity::contract::{Bound, Contract, Limit, Quantity, Statistic};
 use laxity::{
-    Context, EventKind, Host, HostError, Instant, LiveConfig, LiveHost, Placement, Priority,
-    ProcessorId, Profile, Program, Service, Span, Step, Twin, can_run_live,
+    Context, Host, HostError, LiveConfig, LiveHost, Machine, Periodic, PeriodicProbe, Placement,
+    ProcessorId, Program, Scheduling, Service, Span, Step, Twin, Witness, can_run_live, judge,
 };
 
 const PERIOD: Span = Span::from_millis(1);
+const SERVICE: Service = Service::from_micros(100);
 const LENGTH: Span = Span::from_secs(1);
-/// Real time: above every ordinary thread.
-const ABOVE: Priority = match Priority::new(24) {
-    Some(priority) => priority,
-    None => panic!("priorities go up to 31"),
-};
+const CPU: ProcessorId = ProcessorId(0);
 
 fn main() -> Result<(), HostError> {
-    run(&mut Twin::new(Profile::WIN2000_PII450))?;
+    run(&mut Twin::linux(&Machine::without_costs(250), 1))?;
     match can_run_live() {
-        Ok(()) => run(&mut LiveHost::new(LiveConfig::detect(1)?)),
+        Ok(()) => {
+            let mut config = LiveConfig::detect(1)?;
+            config.witness = Some(Witness::new(CPU));
+            run(&mut LiveHost::new(config))
+        }
         Err(diagnosis) => {
             println!("not run live: {diagnosis}");
             Ok(())
@@ -25,40 +27,42 @@ fn main() -> Result<(), HostError> {
     }
 }
 
-fn program() -> Program {
+fn program() -> (Program, PeriodicProbe) {
     let mut program = Program::new(1);
-    let woke = program.mark("woke");
-    let mut due: Option<Instant> = None;
-    let periodic = move |context: &mut dyn Context| {
-        if due.is_some() {
-            context.mark(woke, [0; 2]);
-        }
-        let next = due.unwrap_or_else(|| context.now()) + PERIOD;
-        due = Some(next);
-        Step::SleepUntil(next)
+    let task = Periodic {
+        name: "periodic".into(),
+        processor: CPU,
+        // Real time: above every ordinary thread.
+        placement: Placement::Linux(Scheduling::Fifo(50)),
+        reservation: None,
+        period: PERIOD,
+        service: SERVICE,
     };
-    let spinner = |_: &mut dyn Context| Step::Burn(Service::from_millis(1));
-    let processor = ProcessorId(0);
-    program.add("periodic", processor, Placement::Thread(ABOVE), periodic);
-    let normal = Placement::Thread(Priority::NORMAL);
-    program.add("spinner", processor, normal, spinner);
-    program
+    let periodic = task.install(&mut program, |_| Step::Burn(SERVICE));
+    let ordinary = Placement::Linux(Scheduling::Fair { nice: 0 });
+    program.add("spinner", CPU, ordinary, |_: &mut dyn Context| {
+        Step::Burn(Service::from_millis(1))
+    });
+    (program, periodic)
 }
 
 fn run(host: &mut dyn Host) -> Result<(), HostError> {
-    let record = host.admit_and_run(program(), LENGTH)?;
-    let woke: Vec<Instant> = record
-        .events
-        .iter()
-        .filter(|event| matches!(event.kind, EventKind::Mark(_)))
-        .map(|event| event.at)
-        .collect();
-    let gaps = woke.windows(2).map(|pair| pair[1] - pair[0]);
-    println!(
-        "{}: woke {} times, largest gap {}",
-        host.describe(),
-        woke.len(),
-        gaps.max().unwrap_or(Span::ZERO)
-    );
+    let (program, periodic) = program();
+    let record = host.admit_and_run(program, LENGTH)?;
+    let limit = Bound::AtMost(PERIOD.as_nanos());
+    let contract = Contract {
+        name: "done before the next release".into(),
+        limits: vec![Limit::new(
+            Quantity::RESPONSE_TIME,
+            Statistic::Maximum,
+            limit,
+        )],
+        ..Contract::default()
+    };
+    let verdict = judge(&contract, &record, &[periodic]);
+    println!("{}: {}: {}", host.describe(), contract.name, verdict.result);
+    for reason in verdict.reasons {
+        println!("  {reason}");
+    }
     Ok(())
 }

@@ -1,6 +1,20 @@
 //! Predictable execution for soft real-time work on ordinary Linux: what an application imports.
 //!
-//! # Reserve the processor
+//! # What can I do here?
+//!
+//! | to | call | an example |
+//! |---|---|---|
+//! | **reserve** the processor for a thread of mine | [`reserve`] | [below](#reserve), `examples/reserve.rs` |
+//! | **run** a program of activities, on this machine or in its twin | [`Host::admit_and_run`] of a [`LiveHost`] or a [`Twin`] | [below](#run), `examples/two_hosts.rs` |
+//! | **analyse** whether deadlines will be met, before anything runs | [`analysis`]; of a whole program [`admission::admit`] | [below](#analyse) |
+//! | **judge** what happened by a contract | [`judge`] | [below](#judge), `examples/two_hosts.rs` |
+//!
+//! Besides: what this machine can do, and the remedy for what it cannot ([`doctor`]); what it costs ([`calibrate`]); programs of others,
+//! scheduled or reserved for ([`RunningCommand`]); an application's own events ([`EventLog`]); handlers that take turns in one thread
+//! ([`executor`]), by a policy of one's own ([`policy`], `examples/own_policy.rs`); reservations that follow the load ([`adaptive`]); and the
+//! host of the modem study, with its 32 priorities, interrupts and deferred calls ([`study`]).
+//!
+//! # Reserve
 //!
 //! [`reserve`] gives the calling thread so much processor time out of every so much, by the kernel's `SCHED_DEADLINE`, until the
 //! value it returns is dropped; however the thread leaves, it then has the policy and the processors it had before. A refusal says
@@ -30,32 +44,34 @@
 //! # Ok::<(), laxity::Error>(())
 //! ```
 //!
-//! # Run a program on either host
+//! # Run
 //!
-//! A [`Program`] is activities whose bodies are state machines. The [`Twin`] runs it in virtual time, the same every time and on every
-//! machine; a [`LiveHost`] runs it on this machine's Linux. Both are a [`Host`], and both return a [`RunRecord`]. What a host runs was
-//! admitted first ([`admission::admit`]), on what that host says it can enforce: [`Host::admit_and_run`] is both in one.
+//! A [`Program`] is activities whose bodies are state machines, each placed as Linux schedules threads. The [`Twin`] runs it in virtual time,
+//! the same every time and on every machine; a [`LiveHost`] runs it on this machine's Linux. Both are a [`Host`], and both return a
+//! [`RunRecord`]. What a host runs was admitted first, on what that host says it can enforce.
 //!
 //! ```
-//! use laxity::{Context, Host, Placement, Priority, ProcessorId, Profile, Program, Service, Span, Step, Twin};
+//! use laxity::{Context, Host, Machine, Placement, ProcessorId, Program, Scheduling, Service, Span, Step, Twin};
 //!
 //! let mut program = Program::new(1);
-//! let thread = Placement::Thread(Priority::NORMAL);
-//! for name in ["one", "two"] {
+//! for (name, nice) in [("one", 0), ("two", 5)] {
+//!     let thread = Placement::Linux(Scheduling::Fair { nice });
 //!     program.add(name, ProcessorId(0), thread, |_: &mut dyn Context| {
 //!         Step::Burn(Service::from_millis(1))
 //!     });
 //! }
-//! let record = Twin::new(Profile::IDEAL).admit_and_run(program, Span::from_secs(1))?;
-//! let received: Service = record.usage.iter().map(|usage| usage.service).sum();
-//! assert_eq!(received, Service::from_secs(1));
+//! // A machine under Linux with a tick of 250 Hz that costs nothing; `calibrate` measures a real one.
+//! let mut twin = Twin::linux(&Machine::without_costs(250), 1);
+//! let record = twin.admit_and_run(program, Span::from_secs(1))?;
+//! let [one, two] = [0, 1].map(|activity| record.usage[activity].service);
+//! assert_eq!(one + two, Service::from_secs(1));
+//! assert!(one > two * 2, "five nice steps are a factor of three");
 //! # Ok::<(), laxity::HostError>(())
 //! ```
 //!
-//! # Know before anything runs
+//! # Analyse
 //!
 //! [`analysis`] says whether deadlines will be met, on every kind of supply: exactly where that is possible, safely elsewhere.
-//! [`slots`] plans a table of time slots for reservations of any periods.
 //!
 //! ```
 //! use laxity::analysis::supply::Continuous;
@@ -72,29 +88,72 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `examples/reserve.rs` and `examples/two_hosts.rs` are the first two, complete.
+//! # Judge
+//!
+//! A [`Contract`](contract::Contract) says what "on time" means; [`judge`] says whether a run kept it, or that the evidence does not tell.
+//!
+//! ```
+//! use laxity::contract::{Bound, Contract, Limit, Outcome, Quantity, Statistic};
+//! use laxity::{
+//!     Host, Machine, Periodic, Placement, ProcessorId, Program, Scheduling, Service, Span, Step, Twin, judge,
+//! };
+//!
+//! let service = Service::from_micros(300);
+//! let mut program = Program::new(1);
+//! let task = Periodic {
+//!     name: "control".into(),
+//!     processor: ProcessorId(0),
+//!     placement: Placement::Linux(Scheduling::Fifo(50)),
+//!     reservation: None,
+//!     period: Span::from_millis(1),
+//!     service,
+//! };
+//! let control = task.install(&mut program, move |_| Step::Burn(service));
+//! let record = Twin::linux(&Machine::without_costs(250), 1).admit_and_run(program, Span::from_secs(1))?;
+//!
+//! let half = Bound::AtMost(500_000);
+//! let contract = Contract {
+//!     name: "half a period".into(),
+//!     limits: vec![Limit::new(Quantity::RESPONSE_TIME, Statistic::Maximum, half)],
+//!     ..Contract::default()
+//! };
+//! assert_eq!(judge(&contract, &record, &[control]).result, Outcome::Met);
+//! # Ok::<(), laxity::HostError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod error;
 mod event_log;
+pub mod observe;
+pub mod periodic;
 mod reserve;
 
 pub use error::Error;
 pub use event_log::{EventLog, LogEntry};
+pub use observe::judge;
+pub use periodic::{Periodic, PeriodicProbe};
 pub use reserve::{Reserved, reserve};
 
-pub use laxity_linux::doctor::{Cause, Diagnosis, can_run_live};
+pub use laxity_linux::doctor::can_run_live;
+pub use laxity_linux::host::command::RunningCommand;
 pub use laxity_linux::os::clock::{now, sleep_until};
-pub use laxity_linux::{LiveConfig, LiveHost};
-pub use laxity_model::admission;
-pub use laxity_model::analysis;
+pub use laxity_linux::os::signals::Watch;
+pub use laxity_linux::{LiveConfig, LiveHost, calibrate, doctor};
 pub use laxity_model::enforce::Witness;
-pub use laxity_model::executor;
-pub use laxity_model::policy::{self, slots};
+pub use laxity_model::enforce::machine::Machine;
+pub use laxity_model::verify::contract;
 pub use laxity_model::{
     Activity, ActivityId, Body, Context, Disturbance, Enforcer, Event, EventKind, Grade, Grant,
-    Host, HostError, Instant, InterruptLevel, Mark, Outside, Placement, Priority, ProcessorId,
-    Program, Reservation, ReservationError, ReservationRequest, RunEnd, RunRecord, SemaphoreId,
-    Service, Span, Step, Usage,
+    Host, HostError, Instant, Mark, Outside, Placement, ProcessorId, Program, Refused, Reservation,
+    ReservationError, ReservationRequest, RunEnd, RunRecord, Scheduling, SemaphoreId, Service,
+    Span, Step, TimeConstraint, TimeConstraintError, Usage, adaptive, admission, analysis,
+    executor, policy,
 };
-pub use laxity_sim::{Profile, Recording, Twin};
+pub use laxity_sim::{Recording, Twin};
+
+/// The modem study's host (Windows 2000 on a Pentium II): its twin, its 32 priorities, its interrupt levels. Linux emulates them:
+/// [`Placement`] tells how.
+pub mod study {
+    pub use laxity_model::{InterruptLevel, Priority};
+    pub use laxity_sim::{Costs, Profile};
+}

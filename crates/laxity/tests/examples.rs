@@ -67,17 +67,18 @@ fn two_hosts_runs_the_same_program_on_both() {
     let output = example("two_hosts");
     let shown = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let lines: Vec<&str> = shown.lines().collect();
-    let [twin, live] = lines[..] else {
-        panic!("{shown}");
-    };
-    // A thread that wants to wake every millisecond on a clock of 1024 Hz misses a tick at times: two ticks are 1.953 ms.
-    assert_eq!(
-        twin,
-        "twin win2000-pii450: woke 999 times, largest gap 1.953ms"
-    );
+    let mut lines = shown.lines();
+    let twin = lines.next().unwrap_or_default();
     assert!(
-        live.starts_with("linux ") || live.starts_with("not run live: "),
+        twin.starts_with("twin ") && twin.ends_with(": met"),
+        "{twin}"
+    );
+    // What becomes of it live is the machine's affair; that it is judged is not.
+    let live = lines.next().unwrap_or_default();
+    let verdict = live.rsplit(' ').next().unwrap_or_default();
+    assert!(live.starts_with("linux "), "{live}");
+    assert!(
+        ["met", "violated", "inconclusive"].contains(&verdict),
         "{live}"
     );
 }

@@ -4,9 +4,8 @@ use std::error::Error as _;
 use std::sync::Barrier;
 use std::thread;
 
-use laxity::{
-    Cause, Error, Grade, Reservation, ReservationError, Reserved, Service, Span, reserve,
-};
+use laxity::doctor::Cause;
+use laxity::{Error, Grade, Reservation, ReservationError, Reserved, Service, Span, reserve};
 use laxity_linux::doctor::ParameterError;
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::cpuset::CpuSet;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use laxity_linux::doctor::rights::{self, Right};
+use laxity::doctor::rights::{self, Right};
 use rustix::process::{Resource, getrlimit};
 use tempfile::TempDir;
 

@@ -1,10 +1,9 @@
 //! The hosts of a study: a twin, or this machine with a witness.
 
-use laxity_linux::os::signals::Watch;
-use laxity_linux::{LiveConfig, LiveHost};
+use laxity::Twin;
+use laxity::{LiveConfig, LiveHost, Watch};
 use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, Instant, ProcessorId, Program, RunRecord, Span};
-use laxity_sim::Twin;
 
 use crate::runner::RunError;
 

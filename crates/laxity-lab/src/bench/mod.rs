@@ -27,9 +27,10 @@ mod text;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use laxity::Twin;
+use laxity::study::Profile;
 use laxity_model::HostError;
 use laxity_model::enforce::machine::Machine;
-use laxity_sim::{Profile, Twin};
 
 use crate::report::Report;
 use crate::runner::{Progress, RunError};

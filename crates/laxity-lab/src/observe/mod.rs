@@ -1,19 +1,17 @@
 //! What is seen of the components of a program: each leaves a [`Probe`] when it is installed, and from the record of a run its probe
 //! makes an [`Observation`] of it, which contracts are judged by and tables show.
 //!
-//! * [`modem`], [`periodic`]: what is seen of each kind, one module a kind; of the other kinds nothing is.
+//! Of a modem ([`modem`]) and of a periodic task something is seen; the other kinds are there for what they do to others.
 
 pub mod modem;
-pub mod periodic;
-mod recorder;
 
+use laxity::PeriodicProbe;
+use laxity::observe::{Observation, Reader};
 use laxity_devices::modem::Installed;
 use laxity_model::verify::contract::{Observations, Phase, Subject};
-use laxity_model::{ActivityId, Event, Instant, RunRecord, Service, Span};
+use laxity_model::{ActivityId, Event, RunRecord};
 
 pub use modem::ModemProbe;
-pub use periodic::PeriodicProbe;
-pub use recorder::Disturbances;
 
 /// Where the evidence of one component is to be found in the record of a run.
 pub struct Probe {
@@ -69,31 +67,22 @@ impl Probes {
     }
 }
 
-/// What was seen of one component in one run.
-#[derive(Clone, Debug)]
-pub struct Observation {
-    /// The component.
-    pub subject: Subject,
-    /// The values of its quantities.
-    pub quantities: Observations,
-    /// When each of its phases began, by the host's clock.
-    pub phases: Vec<(Instant, Phase)>,
-    /// The processor time that it had while it was connected, and how long that was.
-    pub connected: Option<(Service, Span)>,
-}
-
-/// Reads the events of one component.
-trait Reader {
-    /// Takes the next event of the component's activities; `phase` is the one that a component without phases is in.
-    fn take(&mut self, event: &Event, phase: &Phase);
-
-    /// The phase that the component is in, if its kind has phases.
-    fn phase(&self) -> Option<&Phase> {
-        None
+impl laxity::observe::Probe for Probe {
+    fn subject(&self) -> &Subject {
+        &self.subject
     }
 
-    /// What was seen, once all events are taken.
-    fn finish(self: Box<Self>, subject: Subject) -> Observation;
+    fn activities(&self) -> &[ActivityId] {
+        &self.activities
+    }
+
+    fn reader<'a>(&'a self, record: &'a RunRecord) -> Box<dyn Reader + 'a> {
+        match &self.watched {
+            Watched::Modem(modem) => Box::new(modem::ModemReader::new(modem, record)),
+            Watched::Periodic(task) => task.reader(record),
+            Watched::Nothing => Box::new(Blind),
+        }
+    }
 }
 
 /// Nobody looks.
@@ -110,49 +99,4 @@ impl Reader for Blind {
             connected: None,
         }
     }
-}
-
-/// Reads a run's events once, in their order: what was seen of each component, in the order of the probes. What a task does is told by
-/// the phases of the only modem beside it; beside none or several, a task knows only the phase [`Phase::RUN`].
-#[must_use]
-pub fn observe(record: &RunRecord, probes: &Probes) -> Vec<Observation> {
-    let mut readers: Vec<Box<dyn Reader + '_>> = probes
-        .0
-        .iter()
-        .map(|probe| -> Box<dyn Reader> {
-            match &probe.watched {
-                Watched::Modem(modem) => Box::new(modem::ModemReader::new(modem, record)),
-                Watched::Periodic(task) => Box::new(periodic::PeriodicReader::new(task, record)),
-                Watched::Nothing => Box::new(Blind),
-            }
-        })
-        .collect();
-    let mut owners = vec![None; record.usage.len()];
-    for (reader, probe) in probes.0.iter().enumerate() {
-        for activity in &probe.activities {
-            if let Some(owner) = owners.get_mut(activity.index()) {
-                *owner = Some(reader);
-            }
-        }
-    }
-    let with_phases = readers.iter().enumerate();
-    let mut with_phases = with_phases.filter(|(_, r)| r.phase().is_some());
-    let guide = with_phases.next().map(|(index, _)| index);
-    let guide = guide.filter(|_| with_phases.next().is_none());
-    let mut phase = Phase::RUN;
-    for event in &record.events {
-        let Some(reader) = owners.get(event.activity.index()).copied().flatten() else {
-            continue;
-        };
-        readers[reader].take(event, &phase);
-        if guide == Some(reader)
-            && let Some(now) = readers[reader].phase()
-            && *now != phase
-        {
-            phase = now.clone();
-        }
-    }
-    let read = readers.into_iter().zip(&probes.0);
-    read.map(|(reader, probe)| reader.finish(probe.subject.clone()))
-        .collect()
 }

@@ -4,13 +4,12 @@ use laxity_devices::modem::{Installed, Phase as CallPhase};
 use laxity_model::verify::contract::{Phase, Quantity, Subject};
 use laxity_model::{Event, EventKind, Instant, Mark, RunRecord, Service, Span};
 
-use super::recorder::Recorder;
-use super::{Observation, Reader};
 use crate::scenario::Placing;
 use crate::scenario::kinds::{
     PROCESSING_TIME, RETRAININGS, SAMPLES_LOST, SAMPLES_OVERWRITTEN, SAMPLES_PENDING,
     SAMPLES_UNDERRUN,
 };
+use laxity::observe::{Observation, Reader, Recorder};
 
 /// A modem in a program.
 pub struct ModemProbe {
@@ -245,7 +244,7 @@ impl Reader for ModemReader<'_> {
         self.value(RETRAININGS, retrainings, start);
         Observation {
             subject,
-            quantities: self.recorder.quantities,
+            quantities: self.recorder.finish(),
             phases: self.phases,
             connected: self.connected,
         }

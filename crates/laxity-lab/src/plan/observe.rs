@@ -6,12 +6,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use laxity::study::Profile;
+use laxity::{Recording, Twin};
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::{
     Body, Context, Host, Instant, Placement, Priority, ProcessorId, Program, SemaphoreId, Service,
     Span, Step,
 };
-use laxity_sim::{Profile, Recording, Twin};
 
 use super::attempt::{Attempt, Member, Method};
 use super::{Options, Supply};

@@ -67,16 +67,11 @@ pub fn variant(
 
 fn disturbed(runs: &[&RunDone]) -> Disturbed {
     let all = runs.iter().flat_map(|run| &run.record.disturbances);
-    let count = all.clone().count() as u64;
-    let witness_wakeups: u64 = runs.iter().map(|run| run.record.witness_wakeups).sum();
-    let share = (count * 1_000_000)
-        .checked_div(witness_wakeups)
-        .unwrap_or(0);
     Disturbed {
-        count,
-        witness_wakeups,
+        count: all.clone().count() as u64,
+        witness_wakeups: runs.iter().map(|run| run.record.witness_wakeups).sum(),
         total_ns: all.map(|d| d.to.saturating_since(d.from).as_nanos()).sum(),
-        share_ppm: u32::try_from(share).unwrap_or(u32::MAX),
+        share_ppm: RunFacts::of(runs.iter().map(|run| &run.record)).disturbed_ppm,
     }
 }
 

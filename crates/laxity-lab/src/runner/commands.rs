@@ -2,14 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-use laxity_linux::LiveConfig;
-use laxity_linux::enforce::deadline;
-use laxity_linux::host::command::RunningCommand;
-use laxity_linux::os::cpuset::CpuSet;
-use laxity_linux::os::proc;
-use laxity_linux::os::sched::{self, Policy, Tid};
+use laxity::{LiveConfig, RunningCommand};
 use laxity_model::enforce::ranks;
-use laxity_model::{Enforcer, HostError};
+use laxity_model::{Enforcer, HostError, Scheduling};
 
 use crate::scenario::{Placing, ResolvedTask, ResolvedVariant, TaskKind};
 
@@ -37,11 +32,9 @@ fn start_one(
     argv: &[String],
     config: &LiveConfig,
 ) -> Result<RunningCommand, HostError> {
+    let name = &task.name;
     let failed = |what: &str, error: &dyn std::fmt::Display| {
-        HostError::Failed(format!(
-            "the command of `{}` cannot be {what}: {error}",
-            task.name
-        ))
+        HostError::Failed(format!("the command of `{name}` cannot be {what}: {error}"))
     };
     let Some((program, arguments)) = argv.split_first() else {
         return Err(failed("started", &"`argv` is empty"));
@@ -54,38 +47,20 @@ fn start_one(
         .stdout(Stdio::null());
     let running = RunningCommand::start(&mut command).map_err(|error| failed("started", &error))?;
     let cpu = config.processors[task.processor.index()];
-    let process = running.id().0.unsigned_abs();
-    for thread in proc::threads_of(process).map_err(|error| failed("placed", &error))? {
-        place(task, thread, cpu).map_err(|error| match error {
-            Placement::Refused(why) => HostError::Refused(format!("`{}`: {why}", task.name)),
-            Placement::Failed(why) => failed("placed", &why),
-        })?;
-    }
-    Ok(running)
-}
-
-/// Why a command could not be placed.
-enum Placement {
-    Refused(&'static str),
-    Failed(String),
-}
-
-fn place(task: &ResolvedTask, thread: Tid, cpu: usize) -> Result<(), Placement> {
-    let failed = |error: &dyn std::fmt::Display| Placement::Failed(error.to_string());
-    let policy = match task.placing {
-        Some(Placing::Thread(priority)) => ranks::of_thread(priority).into(),
+    let placed = match task.placing {
+        Some(Placing::Thread(priority)) => running.schedule(ranks::of_thread(priority), cpu),
         Some(Placing::Reserved { request, .. }) if request.enforcer == Enforcer::Deadline => {
-            // A deadline thread keeps to no processor.
-            return deadline::reserve(thread, request.reservation).map_err(|error| failed(&error));
+            running.reserve(request.reservation)
         }
         Some(Placing::Reserved { .. }) => {
-            return Err(Placement::Refused(
-                "`slots` confine threads of laxity's own process only; write enforcer = \"deadline\"",
-            ));
+            return Err(HostError::Refused(format!(
+                "`{name}`: `slots` confine threads of laxity's own process only; write enforcer = \"deadline\""
+            )));
         }
-        Some(Placing::Interrupt | Placing::Deferred) | None => Policy::Other { nice: 0 },
+        Some(Placing::Interrupt | Placing::Deferred) | None => {
+            running.schedule(Scheduling::Fair { nice: 0 }, cpu)
+        }
     };
-    // First the policy, then the processor: the other way round it might starve before it has its policy.
-    sched::set_policy_inherited(thread, policy).map_err(|error| failed(&error))?;
-    sched::set_affinity(thread, &CpuSet::single(cpu)).map_err(|error| failed(&error))
+    placed.map_err(|error| failed("placed", &error))?;
+    Ok(running)
 }

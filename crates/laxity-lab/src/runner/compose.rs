@@ -6,15 +6,16 @@ use laxity_devices::modem::{
 };
 use laxity_devices::pump::LineConfig;
 use laxity_model::verify::contract::{Kind, Subject};
-use laxity_model::{Activity, ActivityId, HostError, Placement, Program, Scheduling, Span};
+use laxity_model::{ActivityId, HostError, Placement, Program, Scheduling, Span, Step};
 
-use super::tasks::{Periodic, Rogue, Spinner};
+use super::tasks::{Rogue, Spinner};
 use super::work;
-use crate::observe::{ModemProbe, PeriodicProbe, Probe, Probes, Watched};
+use crate::observe::{ModemProbe, Probe, Probes, Watched};
 use crate::scenario::kinds;
 use crate::scenario::{
     LengthSpec, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
 };
+use laxity::Periodic;
 
 /// A call that is run ahead must have its transfer under way by then, in the call's own time.
 const RUN_AHEAD_LIMIT: Span = Span::from_secs(60);
@@ -222,21 +223,16 @@ impl Component for ResolvedTask {
                 priority,
                 reservation,
             } => {
-                let runs = program.mark(&format!("{} runs", self.name));
-                let activity = program.push(Activity {
+                let task = Periodic {
                     name: self.name.clone(),
                     processor: on,
                     placement: Placement::Thread(*priority),
                     reservation: *reservation,
-                    body: Box::new(Periodic::new(*period, *service, runs)),
-                });
-                program.declare_work(activity, work::periodic(*service, *period));
-                watched = Watched::Periodic(PeriodicProbe {
-                    activity,
-                    runs,
                     period: *period,
                     service: *service,
-                });
+                };
+                let burn = Step::Burn(*service);
+                watched = Watched::Periodic(task.install(program, move |_| burn));
             }
             TaskKind::Rogue {
                 burst,

@@ -13,8 +13,10 @@ use crate::evidence::subjects::{
     Figures, GapFigures, GapRepeat, ModemFigures, PeriodicFigures, PhaseTime, SubjectResults,
     Transfer,
 };
-use crate::observe::{ModemProbe, Observation, PeriodicProbe, Probe, Watched};
+use crate::observe::{ModemProbe, Probe, Watched};
 use crate::scenario::kinds::{self, key};
+use laxity::PeriodicProbe;
+use laxity::observe::Observation;
 
 /// One component in one run.
 #[derive(Clone, Copy)]
@@ -101,12 +103,7 @@ impl Component<'_> {
     pub(super) fn grades(&self) -> Vec<(String, Grade)> {
         let mut grades: Vec<(String, Grade)> = Vec::new();
         for seen in &self.runs {
-            let activities = seen.probe.activities.iter();
-            let usages =
-                activities.filter_map(|activity| seen.run.record.usage.get(activity.index()));
-            for grant in usages.filter_map(|usage| usage.grant.as_ref()) {
-                let holder = format!("{} by {}", grant.reservation, grant.enforcer);
-                let named = (holder, grant.grade.clone());
+            for named in laxity::observe::grades(&seen.run.record, &seen.probe.activities) {
                 if !grades.contains(&named) {
                     grades.push(named);
                 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use laxity_linux::os::signals::Watch;
-use laxity_linux::{LiveConfig, LiveHost};
+use laxity::{LiveConfig, LiveHost, Watch};
 use laxity_model::admission::Supply;
 use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, Priority, ProcessorId, Span};
@@ -13,9 +12,9 @@ use super::commands;
 use super::compose::{Composed, RunSpec, compose};
 use super::schedule::{PlannedRun, schedule};
 use super::{NotRun, Progress, RunDone, RunError, done, load, names};
-use crate::observe::observe;
 use crate::scenario::kinds;
 use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
+use laxity::observe::observe;
 
 /// Receivers in the two runs from which the load of one is told.
 const CALIBRATION_RECEIVERS: [usize; 2] = [20, 70];
@@ -237,7 +236,7 @@ fn measure_share(
     let record = host
         .admit_and_run(program, CALIBRATION_RUN)
         .map_err(wrong)?;
-    let seen = observe(&record, &probes);
+    let seen = observe(&record, &probes.0);
     let connected = seen.first().and_then(|modem| modem.connected);
     let Some((service, span)) = connected.filter(|(_, span)| !span.is_zero()) else {
         return Err(wrong(HostError::Failed(

@@ -26,9 +26,10 @@ use laxity_model::{HostError, Mark, Program, RunRecord};
 
 use crate::evidence::results::RunResults;
 use crate::evidence::trace::Trace;
-use crate::observe::{Observation, Probes, observe};
+use crate::observe::Probes;
 use crate::scenario::{Resolved, ResolvedVariant};
 use conclude::Circumstances;
+use laxity::observe::{Observation, observe};
 use schedule::PlannedRun;
 
 /// So many events of a run are kept for its trace: the last ones. Everything is observed, whatever is kept.
@@ -199,7 +200,7 @@ fn names(program: &Program, probes: &Probes, variant: &ResolvedVariant) -> Trace
 
 /// Takes a run's record apart: what was seen, and the trace if it is kept.
 fn done(planned: PlannedRun, names: Trace, probes: Probes, mut record: RunRecord) -> RunDone {
-    let observations = observe(&record, &probes);
+    let observations = observe(&record, &probes.0);
     let mut events = std::mem::take(&mut record.events);
     let all = events.len();
     let left_out = events.drain(..all.saturating_sub(TRACED_EVENTS)).count();

@@ -1,6 +1,6 @@
 //! The tasks that run beside a device: spinners, the periodic co-thread, and the rogue.
 
-use laxity_model::{Body, Context, Instant, Mark, Service, Span, Step};
+use laxity_model::{Body, Context, Instant, Service, Span, Step};
 
 /// A thread that always wants the processor: the study's competitor.
 pub struct Spinner;
@@ -8,68 +8,6 @@ pub struct Spinner;
 impl Body for Spinner {
     fn step(&mut self, _: &mut dyn Context) -> Step {
         Step::Burn(Service::from_millis(10))
-    }
-}
-
-/// A callback every so much time: the study's measure of what a device does to everybody else (Jones, Saroiu §6.3).
-///
-/// Releases lie on a grid from the first step on. A release that is missed altogether is skipped, not made up for, so that one
-/// long delay shows as one long gap.
-pub struct Periodic {
-    period: Span,
-    work: Service,
-    mark: Mark,
-    origin: Option<Instant>,
-    due: Instant,
-    state: PeriodicState,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PeriodicState {
-    Waiting,
-    Released,
-    Worked,
-}
-
-impl Periodic {
-    /// A callback every `period` (more than zero) that takes `work` of service and leaves `mark` with two arguments: when it was
-    /// due and when it ran, in nanoseconds.
-    #[must_use]
-    pub fn new(period: Span, work: Service, mark: Mark) -> Self {
-        let state = PeriodicState::Waiting;
-        Self {
-            period,
-            work,
-            mark,
-            origin: None,
-            due: Instant::ZERO,
-            state,
-        }
-    }
-
-    fn wait(&mut self, now: Instant) -> Step {
-        let origin = *self.origin.get_or_insert(now);
-        let periods_past = (now - origin) / self.period;
-        self.due = origin + self.period * (periods_past + 1);
-        self.state = PeriodicState::Released;
-        Step::SleepUntil(self.due)
-    }
-}
-
-impl Body for Periodic {
-    fn step(&mut self, context: &mut dyn Context) -> Step {
-        let now = context.now();
-        match self.state {
-            PeriodicState::Released => {
-                context.mark(self.mark, [self.due.as_nanos(), now.as_nanos()]);
-                if self.work.is_zero() {
-                    return self.wait(now);
-                }
-                self.state = PeriodicState::Worked;
-                Step::Burn(self.work)
-            }
-            PeriodicState::Waiting | PeriodicState::Worked => self.wait(now),
-        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Mutex;
 
+use laxity::Twin;
+use laxity::study::Profile;
 use laxity_model::Host;
 use laxity_model::admission::Supply;
-use laxity_sim::{Profile, Twin};
 
 use super::admit::{FurtherReceivers, Ready, ready};
 use super::schedule::{PlannedRun, schedule};

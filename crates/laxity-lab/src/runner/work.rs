@@ -12,8 +12,6 @@ pub(crate) const MODEM_PERIOD: Span = Span::from_micros(12_500);
 /// (§6.2.4: 16 µs).
 const INTERRUPT_PERIOD: Span = Span::from_micros(11_250);
 const HANDLER: Service = Service::from_micros(16);
-/// What waking a periodic thread takes besides its work.
-const WAKE_UP: Service = Service::from_micros(10);
 
 /// Declares the work of a modem: that of its handlers, and the load that its driver is to be.
 pub(super) fn declare_modem(program: &mut Program, modem: &Installed, device: &ResolvedDevice) {
@@ -35,12 +33,4 @@ pub(super) fn declare_modem(program: &mut Program, modem: &Installed, device: &R
             period: MODEM_PERIOD,
         },
     );
-}
-
-/// The work of a periodic thread.
-pub(super) fn periodic(service: Service, period: Span) -> Work {
-    Work {
-        service: service + WAKE_UP,
-        period,
-    }
 }

@@ -34,16 +34,7 @@ pub const MODEM: Kind = Kind {
 };
 
 /// A periodic task.
-pub const PERIODIC: Kind = Kind {
-    name: "periodic",
-    quantities: &[
-        Quantity::WAKEUP_LATENCY,
-        Quantity::WAKEUP_GAP,
-        Quantity::RESPONSE_TIME,
-        Quantity::SERVICE_GAP,
-        Quantity::DEADLINE_MISSES,
-    ],
-};
+pub const PERIODIC: Kind = laxity::periodic::KIND;
 
 /// Threads that never stop.
 pub const SPINNER: Kind = unseen("spinner");

@@ -5,8 +5,13 @@ use std::marker::PhantomData;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 
+use laxity_model::{HostError, Reservation, Scheduling};
+
+use crate::enforce::deadline::{self, DeadlineError};
 use crate::enforce::guardian;
-use crate::os::sched::Tid;
+use crate::os::cpuset::CpuSet;
+use crate::os::proc;
+use crate::os::sched::{self, Tid};
 
 /// A running program. Dropping it kills it.
 ///
@@ -46,6 +51,38 @@ impl RunningCommand {
         // From here on the whole group is looked after; until here its leader was, by the kernel.
         guardian.watch_child(running.id())?;
         Ok(running)
+    }
+
+    /// Has the kernel schedule all its threads like this, on this processor; what they start is scheduled so too.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Failed`], with the call that failed.
+    pub fn schedule(&self, scheduling: Scheduling, cpu: usize) -> Result<(), HostError> {
+        self.each_thread(|thread| {
+            // First the policy, then the processor: the other way round it might starve before it has its policy.
+            sched::set_policy_inherited(thread, scheduling.into())?;
+            Ok(sched::set_affinity(thread, &CpuSet::single(cpu))?)
+        })
+    }
+
+    /// Reserves for each of its threads, by `SCHED_DEADLINE`. They keep to no processor, and what they start are ordinary threads.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Failed`], with the call that failed.
+    pub fn reserve(&self, reservation: Reservation) -> Result<(), HostError> {
+        self.each_thread(|thread| deadline::reserve(thread, reservation))
+    }
+
+    fn each_thread(
+        &self,
+        place: impl Fn(Tid) -> Result<(), DeadlineError>,
+    ) -> Result<(), HostError> {
+        let threads = proc::threads_of(self.child.id());
+        let threads = threads.map_err(|unknown| HostError::Failed(unknown.to_string()))?;
+        let placed = threads.into_iter().try_for_each(place);
+        placed.map_err(|error| HostError::Failed(error.to_string()))
     }
 
     /// Its process, which is also its process group.
@@ -126,7 +163,7 @@ mod tests {
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
         let grandchild: u32 = line.trim().parse().unwrap();
-        assert!(!crate::os::proc::threads_of(grandchild).unwrap().is_empty());
+        assert!(!proc::threads_of(grandchild).unwrap().is_empty());
         drop(running);
         // The pipe ends when nobody holds its other end: when the grandchild is gone too.
         line.clear();

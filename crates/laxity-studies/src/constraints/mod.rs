@@ -7,11 +7,12 @@ pub mod sweep;
 
 use std::sync::LazyLock;
 
+use laxity::study::Profile;
+use laxity::{Recording, Twin};
 use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text, Trial};
 use laxity_lab::report::{Axis, Chart, Origin, Row, Series, Value, nanos};
 use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Instant, Span};
-use laxity_sim::{Profile, Recording, Twin};
 
 use crate::call::{self, Served, Setup, Way};
 use burst::Bursts;

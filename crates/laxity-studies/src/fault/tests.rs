@@ -1,8 +1,9 @@
 //! The cases themselves, and many more.
 
+use laxity::Twin;
+use laxity::study::Profile;
 use laxity_lab::bench::{Request, make, pool};
 use laxity_lab::runner::Silent;
-use laxity_sim::{Profile, Twin};
 
 use super::*;
 

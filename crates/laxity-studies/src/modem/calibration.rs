@@ -4,12 +4,12 @@
 
 use std::sync::LazyLock;
 
+use laxity::study::Profile;
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{Costs, FarProfile, Hypothesis, Timing};
 use laxity_devices::pump::LineConfig;
 use laxity_lab::report::{Origin, Row, Table, Value};
 use laxity_model::Span;
-use laxity_sim::Profile;
 use serde::Deserialize;
 
 use super::TEXT;

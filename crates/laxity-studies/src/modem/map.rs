@@ -1,11 +1,11 @@
 //! Figure 17: which reservations serve the modem. The study's twelve, and as many again as were never tried, each predicted first.
 
+use laxity::study::Profile;
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{Costs, FarProfile, Hypothesis, Timing};
 use laxity_model::analysis::devices::{Device, serves, two_line_model};
 use laxity_model::analysis::supply::Continuous;
 use laxity_model::{Outside, Reservation, Span};
-use laxity_sim::Profile;
 
 use super::Made;
 use super::quoted_tables;

@@ -1,8 +1,8 @@
 //! How much the tables depend on two constants that the study does not settle.
 
+use laxity::study::Profile;
 use laxity_devices::modem::{Costs, FarProfile, Timing};
 use laxity_model::{Outside, Priority, Service, Span};
-use laxity_sim::Profile;
 
 use super::quoted_tables::{self, Row};
 use super::transfers::{Attempt, CARD_FAST_PPB, Place, Transfer, make_all, simulated, statistics};

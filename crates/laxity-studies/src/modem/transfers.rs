@@ -1,5 +1,7 @@
 //! File transfers in the twin, with real samples: tables 1 to 3.
 
+use laxity::study::Profile;
+use laxity::{Recording, Twin};
 use laxity_devices::link::endpoint;
 use laxity_devices::modem::{
     Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Outcome, Timing,
@@ -10,7 +12,6 @@ use laxity_model::{
     Enforcer, Host, Outside, Placement, Priority, ProcessorId, Program, Reservation,
     ReservationRequest, Service, Span,
 };
-use laxity_sim::{Profile, Recording, Twin};
 
 use super::quoted_tables::{self, ATTEMPTS, QuotedTable};
 use super::{Made, sensitivity, verdicts};

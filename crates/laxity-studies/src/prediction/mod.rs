@@ -11,11 +11,11 @@ mod seen;
 
 use std::sync::LazyLock;
 
-use laxity_linux::LiveConfig;
+use laxity::LiveConfig;
+use laxity::Twin;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{Host, ProcessorId, Span};
-use laxity_sim::Twin;
 
 use compare::{Kind, Outcome, PutIn, Row, rows};
 use laxity_lab::bench::{Experiment, Request, Text, pool};

@@ -89,9 +89,10 @@ impl<F: FnMut(Service) -> Service + Send> Body for Recharged<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use laxity::Twin;
+    use laxity::study::Profile;
     use laxity_model::ProcessorId;
     use laxity_model::{Host, Placement, Priority};
-    use laxity_sim::{Profile, Twin};
 
     #[test]
     fn a_wrapped_body_charges_what_it_is_told_and_does_everything_else_itself() {

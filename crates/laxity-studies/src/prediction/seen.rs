@@ -4,7 +4,8 @@ use laxity_model::base::histogram::Histogram;
 use laxity_model::verify::contract::Quantity;
 use laxity_model::{RunRecord, Service};
 
-use laxity_lab::observe::{Observation, Probes, observe};
+use laxity::observe::{Observation, observe};
+use laxity_lab::observe::Probes;
 use laxity_lab::scenario::kinds::{MODEM, PROCESSING_TIME, SAMPLES_PENDING};
 
 /// One program, all its runs together; what overlaps a disturbance is left out.
@@ -93,7 +94,7 @@ impl Account {
 
     /// Reads a run.
     pub(super) fn read(&mut self, record: &RunRecord, probes: &Probes) {
-        self.add(record, probes, &observe(record, probes));
+        self.add(record, probes, &observe(record, &probes.0));
     }
 
     /// The modem's share of its processor, in parts per million; `None` without a modem.

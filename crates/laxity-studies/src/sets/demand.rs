@@ -1,10 +1,11 @@
 //! Which reservations a set of devices needs on one processor, and whether they can be had together.
 
+use laxity::Twin;
+use laxity::study::Profile;
 use laxity_model::analysis::devices::{Device, Unfit, cheapest, fit, least_reservations};
 use laxity_model::analysis::supply::Continuous;
 use laxity_model::policy::slots::{PlanCosts, plan};
 use laxity_model::{Reservation, Service, Span};
-use laxity_sim::{Profile, Twin};
 
 use super::kind::Kind;
 

@@ -3,15 +3,15 @@
 use laxity_model::base::histogram::Histogram;
 use laxity_model::{
     ActivityId, Event, EventKind, HostError, Instant, Mark, Placement, Priority, ProcessorId,
-    Program, Reservation, RunRecord, Service, Span,
+    Program, Reservation, RunRecord, Service, Span, Step,
 };
 
 use super::kind::Kind;
 use super::place::{Account, Making, Probe};
 use super::serving::Variant;
+use laxity::periodic;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::host::is_disturbed;
-use laxity_lab::runner::tasks::Periodic;
 
 /// A device of a set: what, where, and with which reservation if the way of serving has any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,7 +98,7 @@ impl Setup {
             self.variant.add_rivals(&mut program, processor, may_rogue);
             if self.watched {
                 let mark = program.mark("callback runs");
-                let body = Periodic::new(WATCH, Service::ZERO, mark);
+                let body = periodic::body(WATCH, mark, |_| Step::Burn(Service::ZERO));
                 let highest = Placement::Thread(Priority::HIGHEST);
                 watchers.push((program.add("callback", processor, highest, body), mark));
             }

@@ -1,8 +1,8 @@
 //! What a twin's machine takes for itself, as work that an analysis knows.
 
+use laxity::study::Profile;
 use laxity_model::analysis::Task;
 use laxity_model::{Service, Span};
-use laxity_sim::Profile;
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 

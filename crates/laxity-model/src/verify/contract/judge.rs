@@ -22,8 +22,8 @@ use super::{
     Absence, Bound, Cause, Contract, Limit, Observations, Observed, Phase, Phases, Quantity,
     Reason, Severity, Statistic, Subject, Subjects,
 };
-use crate::Grade;
 use crate::base::histogram::Histogram;
+use crate::{Grade, RunRecord};
 
 /// More than this share of a run disturbed, in parts per million, leaves a verdict inconclusive.
 pub const DISTURBED_LIMIT_PPM: u32 = 10_000;
@@ -35,6 +35,24 @@ pub struct RunFacts {
     pub events_lost: u64,
     /// The share of the witness's wake-ups that were late, in parts per million.
     pub disturbed_ppm: u32,
+}
+
+impl RunFacts {
+    /// The facts of these runs.
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a RunRecord>) -> Self {
+        let (mut events_lost, mut disturbances, mut wakeups) = (0, 0, 0);
+        for record in records {
+            events_lost += record.events_lost;
+            disturbances += record.disturbances.len() as u64;
+            wakeups += record.witness_wakeups;
+        }
+        // Without a witness nothing counts as disturbed.
+        let share = (disturbances * 1_000_000).checked_div(wakeups).unwrap_or(0);
+        Self {
+            events_lost,
+            disturbed_ppm: u32::try_from(share).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 /// All that is known of one component.

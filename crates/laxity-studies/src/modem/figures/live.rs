@@ -5,8 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use laxity_linux::os::signals::Watch;
-use laxity_linux::{LiveConfig, LiveHost};
+use laxity::{LiveConfig, LiveHost, Watch};
 use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, Priority, Span};
 

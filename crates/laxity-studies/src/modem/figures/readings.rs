@@ -3,7 +3,8 @@
 use laxity_devices::modem::{Installed, Outcome, Phase};
 use laxity_model::{Event, EventKind, Instant, Mark, RunRecord, Span};
 
-use laxity_lab::observe::{Disturbances, Probes};
+use laxity::observe::Disturbances;
+use laxity_lab::observe::Probes;
 
 /// Something that took time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

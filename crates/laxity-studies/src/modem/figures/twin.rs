@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use laxity::Twin;
+use laxity::study::Profile;
 use laxity_model::{Host, Reservation, Service, Span};
-use laxity_sim::{Profile, Twin};
 
 use super::disk;
 use super::readings::Readings;

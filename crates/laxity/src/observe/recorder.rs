@@ -8,6 +8,7 @@ pub struct Disturbances<'a>(pub &'a [Disturbance]);
 
 impl Disturbances<'_> {
     /// Whether any overlaps the time from `from` to `to`, ends included. O(log n).
+    #[must_use]
     pub fn overlap(&self, from: Instant, to: Instant) -> bool {
         let first = self.0.partition_point(|disturbance| disturbance.to < from);
         self.0
@@ -17,13 +18,15 @@ impl Disturbances<'_> {
 }
 
 /// Takes the values of one component.
-pub(super) struct Recorder<'a> {
+pub struct Recorder<'a> {
     disturbances: Disturbances<'a>,
-    pub(super) quantities: Observations,
+    quantities: Observations,
 }
 
 impl<'a> Recorder<'a> {
-    pub(super) const fn new(record: &'a RunRecord) -> Self {
+    /// Nothing yet.
+    #[must_use]
+    pub const fn new(record: &'a RunRecord) -> Self {
         Self {
             disturbances: Disturbances(record.disturbances.as_slice()),
             quantities: Observations::new(),
@@ -31,7 +34,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records a value that came of what happened from `from` to `to`.
-    pub(super) fn value(
+    pub fn value(
         &mut self,
         quantity: Quantity,
         phase: &Phase,
@@ -43,9 +46,15 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records the time from `from` to `to`.
-    pub(super) fn span(&mut self, quantity: Quantity, phase: &Phase, from: Instant, to: Instant) {
+    pub fn span(&mut self, quantity: Quantity, phase: &Phase, from: Instant, to: Instant) {
         let nanos = to.saturating_since(from).as_nanos();
         self.value(quantity, phase, nanos, [from, to]);
+    }
+
+    /// All that was recorded.
+    #[must_use]
+    pub fn finish(self) -> Observations {
+        self.quantities
     }
 }
 

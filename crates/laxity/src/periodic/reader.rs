@@ -1,22 +1,10 @@
 //! What is seen of a periodic task: how late and how regularly it wakes, and when its jobs end.
 
 use laxity_model::verify::contract::{Phase, Quantity, Subject};
-use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, RunRecord, Service, Span};
+use laxity_model::{Event, EventKind, Instant, RunRecord};
 
-use super::recorder::Recorder;
-use super::{Observation, Reader};
-
-/// A periodic task in a program.
-pub struct PeriodicProbe {
-    /// Its thread.
-    pub activity: ActivityId,
-    /// The event at the begin of each job: when it was due and when it ran, in nanoseconds.
-    pub runs: Mark,
-    /// From release to release; a job is due when the next is released.
-    pub period: Span,
-    /// What a job takes.
-    pub service: Service,
-}
+use super::PeriodicProbe;
+use crate::observe::{Observation, Reader, Recorder};
 
 pub(super) struct PeriodicReader<'a> {
     probe: &'a PeriodicProbe,
@@ -147,7 +135,7 @@ impl Reader for PeriodicReader<'_> {
         }
         Observation {
             subject,
-            quantities: self.recorder.quantities,
+            quantities: self.recorder.finish(),
             phases: Vec::new(),
             connected: None,
         }
@@ -157,12 +145,16 @@ impl Reader for PeriodicReader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laxity_model::{ProcessorId, Usage};
+    use laxity_model::{ActivityId, Mark, ProcessorId, Service, Span, Usage};
 
     const RUNS: Mark = Mark(0);
 
     fn probe() -> PeriodicProbe {
         PeriodicProbe {
+            subject: Subject {
+                name: "task".into(),
+                kind: crate::periodic::KIND,
+            },
             activity: ActivityId(0),
             runs: RUNS,
             period: Span::from_millis(10),
@@ -202,11 +194,10 @@ mod tests {
         for event in &record.events {
             reader.take(event, &Phase::RUN);
         }
-        let subject = Subject {
-            name: "task".into(),
-            kind: crate::scenario::kinds::PERIODIC,
-        };
-        let seen = reader.finish(subject).quantities.whole(quantity);
+        let seen = reader
+            .finish(probe.subject.clone())
+            .quantities
+            .whole(quantity);
         let scale = match quantity.unit() {
             laxity_model::verify::contract::Unit::Nanoseconds => 1_000_000.0,
             laxity_model::verify::contract::Unit::Count => 1.0,

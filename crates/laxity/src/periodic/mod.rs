@@ -1,0 +1,155 @@
+//! A periodic task: work that is released every so much time, and due before it is released again.
+
+mod reader;
+
+use laxity_model::request::Work;
+use laxity_model::verify::contract::{Kind, Quantity, Subject};
+use laxity_model::{
+    Activity, ActivityId, Body, Context, Instant, Mark, Placement, ProcessorId, Program,
+    ReservationRequest, RunRecord, Service, Span, Step,
+};
+
+use self::reader::PeriodicReader;
+use crate::observe::{Probe, Reader};
+
+/// What can be seen of periodic tasks, and limited by a contract.
+pub const KIND: Kind = Kind {
+    name: "periodic",
+    quantities: &[
+        Quantity::WAKEUP_LATENCY,
+        Quantity::WAKEUP_GAP,
+        Quantity::RESPONSE_TIME,
+        Quantity::SERVICE_GAP,
+        Quantity::DEADLINE_MISSES,
+    ],
+};
+
+/// What waking takes besides a job's work.
+const WAKE_UP: Service = Service::from_micros(10);
+
+/// A periodic task as it is declared.
+#[derive(Clone, Debug)]
+pub struct Periodic {
+    /// Its name in tables, verdicts and traces.
+    pub name: String,
+    /// Where it runs.
+    pub processor: ProcessorId,
+    /// How it runs.
+    pub placement: Placement,
+    /// The reservation that it asks for.
+    pub reservation: Option<ReservationRequest>,
+    /// From release to release; more than zero.
+    pub period: Span,
+    /// What a job takes at the most. Admission charges it to those whom the task outranks.
+    pub service: Service,
+}
+
+impl Periodic {
+    /// Adds the task to a program; what it leaves behind tells what was seen of it.
+    ///
+    /// `job` does the work of one job and returns what it costs: [`Step::Charge`] for what it has really done, [`Step::Burn`] to keep the
+    /// processor busy. Releases lie on a grid from the first step on. A release that is missed altogether is skipped, not made up for,
+    /// so that one long delay shows as one long gap (Jones, Saroiu §6.3).
+    pub fn install(
+        self,
+        program: &mut Program,
+        job: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
+    ) -> PeriodicProbe {
+        let runs = program.mark(&format!("{} runs", self.name));
+        let (period, service) = (self.period, self.service);
+        let activity = program.push(Activity {
+            name: self.name.clone(),
+            processor: self.processor,
+            placement: self.placement,
+            reservation: self.reservation,
+            body: Box::new(body(period, runs, job)),
+        });
+        let work = Work {
+            service: service + WAKE_UP,
+            period,
+        };
+        program.declare_work(activity, work);
+        PeriodicProbe {
+            subject: Subject {
+                name: self.name,
+                kind: KIND,
+            },
+            activity,
+            runs,
+            period,
+            service,
+        }
+    }
+}
+
+/// Where the evidence of a periodic task is to be found in the record of a run.
+#[derive(Clone, Debug)]
+pub struct PeriodicProbe {
+    /// The task.
+    pub subject: Subject,
+    /// Its activity.
+    pub activity: ActivityId,
+    /// The event at the begin of each job: when it was due and when it ran, in nanoseconds.
+    pub runs: Mark,
+    /// From release to release; a job is due when the next is released.
+    pub period: Span,
+    /// What a job takes.
+    pub service: Service,
+}
+
+impl Probe for PeriodicProbe {
+    fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    fn activities(&self) -> &[ActivityId] {
+        std::slice::from_ref(&self.activity)
+    }
+
+    fn reader<'a>(&'a self, record: &'a RunRecord) -> Box<dyn Reader + 'a> {
+        Box::new(PeriodicReader::new(self, record))
+    }
+}
+
+/// A body that has a job every `period` (more than zero), as [`Periodic::install`] says, and leaves `runs` at the begin of each, with when
+/// it was due and when it ran.
+pub fn body(
+    period: Span,
+    runs: Mark,
+    job: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
+) -> impl Body {
+    Jobs {
+        period,
+        job,
+        runs,
+        origin: None,
+        due: Instant::ZERO,
+        released: false,
+    }
+}
+
+/// Its jobs, one after another.
+struct Jobs<J> {
+    period: Span,
+    job: J,
+    runs: Mark,
+    origin: Option<Instant>,
+    due: Instant,
+    released: bool,
+}
+
+impl<J: FnMut(&mut dyn Context) -> Step + Send> Body for Jobs<J> {
+    fn step(&mut self, context: &mut dyn Context) -> Step {
+        let now = context.now();
+        if self.released {
+            self.released = false;
+            context.mark(self.runs, [self.due.as_nanos(), now.as_nanos()]);
+            return (self.job)(context);
+        }
+        let origin = *self.origin.get_or_insert(now);
+        let periods_past = (now - origin) / self.period;
+        self.due = origin + self.period * (periods_past + 1);
+        self.released = true;
+        Step::SleepUntil(self.due)
+    }
+}
