@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use laxity::doctor;
+use laxity::can_run_live;
 use laxity_lab::evidence::results::VariantResults;
 use laxity_lab::evidence::subjects::Figures;
 use laxity_lab::evidence::{perfetto, trace::Trace};
@@ -78,7 +78,7 @@ pub(crate) fn choose(on: On, threads: usize) -> Result<(Host, Vec<String>), Fail
     if on == On::Twin {
         return Ok((twin, Vec::new()));
     }
-    match (doctor::can_run_live(), on) {
+    match (can_run_live(), on) {
         (Ok(()), _) => Ok((Host::Linux, Vec::new())),
         (Err(why), On::Linux) => {
             let message = format!("cannot run on Linux here: {}; {}", why.what, why.remedy);

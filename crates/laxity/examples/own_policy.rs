@@ -3,8 +3,7 @@
 
 use laxity::analysis::supply::SupplyBound;
 use laxity::analysis::{Fraction, Preemption, Task, Verdict, utilization};
-use laxity::executor::{ExecutorPolicy, Job, Ready, Unschedulable};
-use laxity::policy::{Decision, Policy};
+use laxity::executor::{Decision, ExecutorPolicy, Job, Policy, Ready, Unschedulable};
 use laxity::{
     Context, Host, HostError, Instant, Machine, Placement, ProcessorId, Program, Scheduling,
     Service, Span, Step, Twin,

@@ -11,7 +11,7 @@
 //!
 //! Besides: what this machine can do, and the remedy for what it cannot ([`doctor`]); what it costs ([`calibrate`]); programs of others,
 //! scheduled or reserved for ([`RunningCommand`]); an application's own events ([`EventLog`]); handlers that take turns in one thread
-//! ([`executor`]), by a policy of one's own ([`policy`], `examples/own_policy.rs`); reservations that follow the load ([`adaptive`]); and the
+//! ([`executor`]), by a policy of one's own if need be (`examples/own_policy.rs`); reservations that follow the load ([`adaptive`]); and the
 //! host of the modem study, with its 32 priorities, interrupts and deferred calls ([`study`]).
 //!
 //! # Reserve
@@ -138,7 +138,7 @@ pub use laxity_linux::doctor::can_run_live;
 pub use laxity_linux::host::command::RunningCommand;
 pub use laxity_linux::os::clock::{now, sleep_until};
 pub use laxity_linux::os::signals::Watch;
-pub use laxity_linux::{LiveConfig, LiveHost, calibrate, doctor};
+pub use laxity_linux::{LiveConfig, LiveHost, calibrate};
 pub use laxity_model::enforce::Witness;
 pub use laxity_model::enforce::machine::Machine;
 pub use laxity_model::verify::contract;
@@ -146,10 +146,38 @@ pub use laxity_model::{
     Activity, ActivityId, Body, Context, Disturbance, Enforcer, Event, EventKind, Grade, Grant,
     Host, HostError, Instant, Mark, Outside, Placement, ProcessorId, Program, Refused, Reservation,
     ReservationError, ReservationRequest, RunEnd, RunRecord, Scheduling, SemaphoreId, Service,
-    Span, Step, TimeConstraint, TimeConstraintError, Usage, adaptive, admission, analysis,
-    executor, policy,
+    Span, Step, TimeConstraint, TimeConstraintError, Usage, adaptive, analysis,
 };
 pub use laxity_sim::{Recording, Twin};
+
+/// What this machine can do, and the remedy for what it cannot.
+pub mod doctor {
+    pub use laxity_linux::doctor::{
+        Cause, Diagnosis, Finding, Machine, Status, diagnose, rights, table,
+    };
+}
+
+/// Yes or no before anything runs, with the reason, and the nearest request that fits.
+pub mod admission {
+    pub use laxity_model::admission::{
+        Admission, Admitted, Advice, DeadlineSupply, Denial, Keeps, Prediction, ProcessorSupply,
+        Rejected, RequestAdmission, SlotSupply, Supply, Why, admit,
+    };
+    pub use laxity_model::policy::slots::Change;
+    pub use laxity_model::request::{Shortage, Work};
+}
+
+/// Handlers that take turns in one thread: first come, first served, the earliest deadline first, or by a policy of one's own with the
+/// schedulability test that belongs to it.
+pub mod executor {
+    pub use laxity_model::executor::edf::Edf;
+    pub use laxity_model::executor::fcfs::Fcfs;
+    pub use laxity_model::executor::{
+        ExecutorError, ExecutorPolicy, HandlerId, Job, Ready, Unschedulable,
+    };
+    pub use laxity_model::policy::{Decision, Policy};
+    pub use laxity_model::{ExecutorId, PortId};
+}
 
 /// The modem study's host (Windows 2000 on a Pentium II): its twin, its 32 priorities, its interrupt levels. Linux emulates them:
 /// [`Placement`] tells how.
