@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 
-use crate::enforce::guardian;
+use crate::enforce::guardian::{self, Undo};
 use crate::os::sched::Tid;
 
 /// A running program. Dropping it kills it.
@@ -44,7 +44,7 @@ impl RunningCommand {
             _not_send: PhantomData,
         };
         // From here on the whole group is looked after; until here its leader was, by the kernel.
-        guardian.watch_child(running.id())?;
+        guardian.watch(Undo::Child(running.id()))?;
         Ok(running)
     }
 
@@ -95,7 +95,7 @@ impl RunningCommand {
         self.reaped = Some(status);
         if let Ok(guardian) = guardian::start() {
             // Without a guardian there is no list to strike from.
-            let _ = guardian.forget_child(self.id());
+            let _ = guardian.forget(Undo::Child(self.id()));
         }
     }
 }

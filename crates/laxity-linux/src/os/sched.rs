@@ -9,12 +9,6 @@ use laxity_model::{Service, Span};
 
 use crate::os::cpuset::CpuSet;
 
-/// The calling thread's errno.
-#[must_use]
-pub fn errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(0)
-}
-
 /// A thread as the kernel numbers it; also a process, whose first thread has its number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Tid(pub i32);
@@ -139,12 +133,13 @@ pub enum SchedError {
 }
 
 impl SchedError {
-    fn last(call: &'static str, tid: Tid, request: impl fmt::Display) -> Self {
+    /// What the kernel said to the calling thread last.
+    pub(crate) fn last(call: &'static str, tid: Tid, request: impl fmt::Display) -> Self {
         Self::Os {
             call,
             tid,
             request: request.to_string(),
-            errno: errno(),
+            errno: io::Error::last_os_error().raw_os_error().unwrap_or(0),
         }
     }
 
