@@ -128,7 +128,7 @@ pub fn real_time_threads() -> Fact<Vec<RealTimeThread>> {
 }
 
 /// What ends between the listing and the reading is no danger any more, and left out.
-fn unless_gone<T>(path: impl AsRef<Path>, found: Fact<T>) -> Fact<Option<T>> {
+pub(crate) fn unless_gone<T>(path: impl AsRef<Path>, found: Fact<T>) -> Fact<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(_) if !path.as_ref().exists() => Ok(None),

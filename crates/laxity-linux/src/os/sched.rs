@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::mem;
 
+use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::policy::classes::Scheduling;
 use laxity_model::{Service, Span};
 
@@ -100,6 +101,16 @@ impl Policy {
             self,
             Self::Fifo(_) | Self::RoundRobin(_) | Self::Deadline { .. }
         )
+    }
+
+    /// What it holds of a processor under `SCHED_DEADLINE`.
+    pub(crate) fn bandwidth(self) -> Bandwidth {
+        match self {
+            Self::Deadline {
+                runtime, period, ..
+            } => Bandwidth::of(runtime, period),
+            _ => Bandwidth::ZERO,
+        }
     }
 }
 
