@@ -1,7 +1,6 @@
 //! Texts of the kernel: no text makes a reader panic, and what a reader gives is what the text has.
 #![no_main]
 
-use laxity_linux::doctor::machine::Limit;
 use laxity_linux::doctor::parse;
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc;
@@ -37,16 +36,13 @@ fuzz_target!(|text: &str| {
     if let Some(bytes) = parse::status_bytes(text, name) {
         assert_eq!(bytes % 1024, 0);
     }
-    if let Some(Limit::At(limit)) = parse::limit(text) {
-        assert_eq!(parse::limit(&limit.to_string()), Some(Limit::At(limit)));
-    }
     if let Some(thread) = proc::thread_stat(text) {
         assert!(text.contains(&format!("({})", thread.name)));
     }
     let lines = text.lines().count();
     assert!(parse::mounts(text).len() <= lines);
     assert!(proc::steal_ticks(text).len() <= lines);
-    assert!(parse::interrupt_names(text).len() <= lines);
+    assert!(parse::interrupts(text).len() <= lines);
     let _ = parse::status_capabilities(text, name);
     let _ = parse::is_initial_user_namespace(text);
     let _ = parse::hrtick(text);

@@ -1,8 +1,8 @@
 //! Devices above slots: what their handlers take is charged and made up for, and what they wake is served by its own reservation.
 
-use crate::meter::{expect_undisturbed, meter, readings, received_by_period};
+use crate::meter::{expect_kept, expect_undisturbed, meter, readings, received_by_period};
 use crate::reservations::{holder, run};
-use crate::stage::{CPU, DEVICE, NORMAL, counted, marks, spinner};
+use crate::stage::{CPU, DEVICE, NORMAL, counted, marked, spinner};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::request::Work;
 use laxity_model::{
@@ -10,18 +10,10 @@ use laxity_model::{
 };
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "work-above-slots-is-made-up-for",
-        shows: "a device takes a bit of every slot, and the holder has its X nevertheless, or X less what is known where slots are not prolonged",
-        processors: 1,
-        run: made_up,
-    },
-    Case {
-        name: "two-devices-have-two-holders",
-        shows: "two devices of one processor each wake a holder, which is done within its own period, whatever the other does",
-        processors: 1,
-        run: two_devices,
-    },
+    Case::new("work-above-slots-is-made-up-for", made_up)
+        .shows("a device takes a bit of every slot, and its holder has X, or a known bit less"),
+    Case::new("two-devices-have-two-holders", two_devices)
+        .shows("two devices each wake a holder, which is done within its own period"),
 ];
 
 /// A handler that works at every multiple of the period.
@@ -127,37 +119,20 @@ fn expect_in_time(
     tolerance: &Tolerance,
 ) -> Result<(), Failure> {
     let period = reservation.period();
-    let at = |mark| {
-        let events = record.events.iter();
-        let of_kind = events.filter(move |event| event.kind == laxity_model::EventKind::Mark(mark));
-        of_kind.map(|event| event.at)
-    };
-    let ends: Vec<Instant> = at(done).collect();
-    let due = at(arrival)
-        .enumerate()
-        .map(|(job, at)| (job, at, at + period));
-    let due: Vec<_> = due.filter(|(_, _, due)| *due <= record.end).collect();
-    let is_disturbed = |from: Instant, to: Instant| {
-        // What is late from the period before counts too.
-        let from = from.saturating_sub(period);
-        let mut disturbances = record.disturbances.iter();
-        disturbances.any(|d| d.from < to && d.to > from)
-    };
-    let judged = due.iter().filter(|(_, from, to)| !is_disturbed(*from, *to));
-    let judged: Vec<_> = judged.collect();
-    expect_undisturbed(due.len(), judged.len(), tolerance)?;
-    let in_time =
-        |(job, _, due): &(usize, Instant, Instant)| ends.get(*job).is_some_and(|end| end <= due);
-    let kept = judged.iter().filter(|job| in_time(job)).count();
+    let ends: Vec<Instant> = marked(record, done).map(|event| event.at).collect();
+    let arrivals = marked(record, arrival).map(|event| event.at);
+    let jobs: Vec<(usize, Instant)> = arrivals.enumerate().collect();
+    let came = jobs.len();
     ensure!(
-        marks(record, arrival).len() as u64 + 3 >= (record.end - record.start) / period,
-        "the device came {} times",
-        marks(record, arrival).len()
+        came as u64 + 3 >= (record.end - record.start) / period,
+        "the device came {came} times"
     );
-    ensure!(
-        tolerance.is_kept(kept, judged.len()),
-        "{reservation}: {kept} of {} undisturbed jobs were done within it",
-        judged.len()
-    );
-    Ok(())
+    let is_over = |(_, at): &(usize, Instant)| *at + period <= record.end;
+    let jobs: Vec<_> = jobs.into_iter().filter(is_over).collect();
+    // What is late from the period before counts too.
+    let window = |(_, at): &(usize, Instant)| (at.saturating_sub(period), *at + period);
+    let is_in_time =
+        |(job, at): &(usize, Instant)| ends.get(*job).is_some_and(|end| *end <= *at + period);
+    let what = format!("jobs within {reservation}");
+    expect_kept(record, &jobs, window, is_in_time, tolerance, &what)
 }

@@ -3,52 +3,28 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::reservations::{expect_enforced, holder};
-use crate::stage::{CPU, DEVICE, NORMAL, ORDINARY, counted};
+use crate::reservations::{asker, by_slots, expect_enforced, holder};
+use crate::stage::{CPU, DEVICE, NORMAL, ORDINARY, counted, run_to};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::request::Work;
 use laxity_model::{
-    Activity, Enforcer, Host, HostError, Outside, Program, Reservation, ReservationRequest, RunEnd,
-    Service, Span, Step,
+    Body, Context, Enforcer, Host, HostError, Outside, Program, Reservation, ReservationRequest,
+    RunEnd, Service, Span, Step,
 };
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "more-than-a-processor-is-refused",
-        shows: "what is too much together is refused with a reason, and no body is called",
-        processors: 1,
-        run: too_much,
-    },
-    Case {
-        name: "what-fits-exactly-is-accepted",
-        shows: "two reservations that leave nothing are granted, and a microsecond more is refused",
-        processors: 1,
-        run: exactly,
-    },
-    Case {
-        name: "work-above-slots-is-charged",
-        shows: "what a device is known to take is not left for slots: what fits exactly beside it is granted, and a microsecond more refused",
-        processors: 1,
-        run: charged,
-    },
-    Case {
-        name: "the-kernels-bandwidth-is-not-exceeded",
-        shows: "more SCHED_DEADLINE than all its processors is refused, and all of it where there is none",
-        processors: 1,
-        run: bandwidth,
-    },
-    Case {
-        name: "a-refusal-leaves-nothing-behind",
-        shows: "after a refusal, and after a run, the whole capacity is there again",
-        processors: 1,
-        run: nothing_behind,
-    },
-    Case {
-        name: "grants-are-reported",
-        shows: "who asked finds in the record what was granted, by whom, and that it is enforced; nobody else finds anything",
-        processors: 1,
-        run: grants,
-    },
+    Case::new("more-than-a-processor-is-refused", too_much)
+        .shows("what is too much together is refused with a reason, and no body is called"),
+    Case::new("what-fits-exactly-is-accepted", exactly)
+        .shows("two reservations that leave nothing are granted; a microsecond more is refused"),
+    Case::new("work-above-slots-is-charged", charged)
+        .shows("what a device takes is not left for slots, to the microsecond"),
+    Case::new("the-kernels-bandwidth-is-not-exceeded", bandwidth)
+        .shows("more SCHED_DEADLINE than there is is refused, and all of it where there is none"),
+    Case::new("a-refusal-leaves-nothing-behind", nothing_behind)
+        .shows("after a refusal, and after a run, the whole capacity is there again"),
+    Case::new("grants-are-reported", grants)
+        .shows("who asked finds in the record the grant, by whom, and enforced; nobody else does"),
 ];
 
 const PERIOD: Span = Span::from_millis(20);
@@ -78,24 +54,18 @@ fn pair_below(
     for service in [FIRST, rest] {
         let reservation = Reservation::new(service, PERIOD)
             .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))?;
-        let calls = Arc::clone(calls);
-        program.push(Activity {
-            name: "holder".into(),
-            processor: CPU,
-            placement: NORMAL,
-            reservation: Some(ReservationRequest {
-                reservation,
-                enforcer: Enforcer::Slots,
-                outside: ORDINARY,
-                begins_at_start: true,
-            }),
-            body: Box::new(counted(move |_, _| {
-                calls.fetch_add(1, Ordering::SeqCst);
-                Step::Finish
-            })),
-        });
+        program.push(asker(NORMAL, by_slots(reservation), finisher(calls)));
     }
     Ok(program)
+}
+
+/// Counts that it was called, and finishes.
+fn finisher(calls: &Arc<AtomicU32>) -> impl Body + 'static {
+    let calls = Arc::clone(calls);
+    move |_: &mut dyn Context| {
+        calls.fetch_add(1, Ordering::SeqCst);
+        Step::Finish
+    }
 }
 
 const LENGTH: Span = Span::from_secs(5);
@@ -110,36 +80,21 @@ fn refused(host: &mut dyn Host, program: Program, calls: &Arc<AtomicU32>) -> Res
     let called = calls.load(Ordering::SeqCst) - before;
     ensure!(
         called == 0,
-        "{called} bodies were called of a program that was refused"
+        "{called} bodies of what was refused were called"
     );
     Ok(())
 }
 
 fn accepted(host: &mut dyn Host, program: Program) -> Result<(), Failure> {
-    let record = host.admit_and_run(program, LENGTH)?;
-    ensure!(
-        record.ended_by == RunEnd::AllFinished,
-        "ended by {:?}",
-        record.ended_by
-    );
-    Ok(())
+    run_to(RunEnd::AllFinished, host, program).map(drop)
 }
 
 fn too_much(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let calls = Arc::new(AtomicU32::new(0));
     let mut program = Program::new(1);
     for numbers in [[6_000, 10_000], [10_000, 20_000]] {
-        let calls = Arc::clone(&calls);
-        holder(
-            &mut program,
-            numbers,
-            Outside::Confined,
-            true,
-            counted(move |_, _| {
-                calls.fetch_add(1, Ordering::SeqCst);
-                Step::Finish
-            }),
-        )?;
+        let body = finisher(&calls);
+        holder(&mut program, numbers, Outside::Confined, true, body)?;
     }
     refused(host, program, &calls)
 }
@@ -178,22 +133,12 @@ fn bandwidth(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
             .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))?;
         let mut program = Program::new(1);
         for _ in 0..count {
-            let calls = Arc::clone(&calls);
-            program.push(Activity {
-                name: "holder".into(),
-                processor: CPU,
-                placement: NORMAL,
-                reservation: Some(ReservationRequest {
-                    reservation,
-                    enforcer: Enforcer::Deadline,
-                    outside: ORDINARY,
-                    begins_at_start: false,
-                }),
-                body: Box::new(counted(move |_, _| {
-                    calls.fetch_add(1, Ordering::SeqCst);
-                    Step::Finish
-                })),
-            });
+            let request = ReservationRequest {
+                enforcer: Enforcer::Deadline,
+                begins_at_start: false,
+                ..by_slots(reservation)
+            };
+            program.push(asker(NORMAL, request, finisher(&calls)));
         }
         Ok::<_, Failure>(program)
     };
@@ -232,31 +177,18 @@ fn nothing_behind(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
 fn grants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let finish = || counted(|_, _| Step::Finish);
-    let (who, reservation) = holder(
-        &mut program,
-        [2_000, 8_000],
-        Outside::Confined,
-        true,
-        finish(),
-    )?;
+    let numbers = [2_000, 8_000];
+    let (who, reservation) = holder(&mut program, numbers, Outside::Confined, true, finish())?;
     // Granted, though it never asks to have it enforced.
     let (later, _) = holder(&mut program, [1_000, 8_000], ORDINARY, false, finish())?;
     let other = program.add("other", CPU, NORMAL, finish());
     let record = host.admit_and_run(program, LENGTH)?;
     expect_enforced(&record)?;
-    let Some(grant) = &record.usage[who.index()].grant else {
-        ensure!(false, "no grant of {reservation} in the record");
-        return Ok(());
-    };
+    let grant = record.usage[who.index()].grant.as_ref();
+    let granted = grant.map(|grant| (grant.reservation, grant.enforcer));
     ensure!(
-        grant.reservation == reservation,
-        "granted {}",
-        grant.reservation
-    );
-    ensure!(
-        grant.enforcer == Enforcer::Slots,
-        "granted by {}",
-        grant.enforcer
+        granted == Some((reservation, Enforcer::Slots)),
+        "granted {granted:?} instead of {reservation} by slots"
     );
     ensure!(
         record.usage[later.index()].grant.is_some(),

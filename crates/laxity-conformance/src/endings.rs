@@ -1,52 +1,27 @@
 //! How a run ends.
 
-use crate::stage::{CPU, DEVICE, LOW, NORMAL, counted, of, spinner};
+use crate::stage::{CPU, DEVICE, LOW, NORMAL, counted, done_or, expect_end, of, run_to, spinner};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::{ActivityId, EventKind, Host, Placement, Program, RunEnd, Span, Step};
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "a-run-ends-with-its-length",
-        shows: "a program that would go on is ended when its time is over, not before, and soon",
-        processors: 1,
-        run: length,
-    },
-    Case {
-        name: "a-run-ends-when-a-body-says-so",
-        shows: "whoever works, sleeps, waits or is outside the machine is ended, and soon",
-        processors: 1,
-        run: end_run,
-    },
-    Case {
-        name: "a-run-ends-when-all-have-finished",
-        shows: "a run is no longer than its last activity, and each finishes once",
-        processors: 1,
-        run: all_finished,
-    },
-    Case {
-        name: "a-program-without-activities-ends",
-        shows: "nobody is left at once",
-        processors: 1,
-        run: empty,
-    },
+    Case::new("a-run-ends-with-its-length", length)
+        .shows("a program that would go on is ended when its time is over, not before, and soon"),
+    Case::new("a-run-ends-when-a-body-says-so", end_run)
+        .shows("whoever works, sleeps, waits or is outside the machine is ended, and soon"),
+    Case::new("a-run-ends-when-all-have-finished", all_finished)
+        .shows("a run is no longer than its last activity, and each finishes once"),
+    Case::new("a-program-without-activities-ends", empty).shows("nobody is left at once"),
 ];
 
 fn length(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     const LENGTH: Span = Span::from_millis(40);
     let mut program = Program::new(1);
     program.add("spinner", CPU, NORMAL, spinner());
-    program.add(
-        "sleeper",
-        CPU,
-        LOW,
-        counted(|_, context| Step::SleepUntil(context.now() + Span::from_millis(7))),
-    );
+    let sleeper = counted(|_, context| Step::SleepUntil(context.now() + Span::from_millis(7)));
+    program.add("sleeper", CPU, LOW, sleeper);
     let record = host.admit_and_run(program, LENGTH)?;
-    ensure!(
-        record.ended_by == RunEnd::Length,
-        "ended by {:?}",
-        record.ended_by
-    );
+    expect_end(&record, RunEnd::Length)?;
     let lasted = record.end - record.start;
     ensure!(lasted >= LENGTH, "over after {lasted}");
     ensure!(
@@ -62,89 +37,60 @@ fn end_run(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     let never = program.semaphore(0);
     let over = program.mark("over");
     program.add("spinner", CPU, NORMAL, spinner());
-    program.add(
-        "sleeper",
-        CPU,
-        LOW,
-        counted(|_, context| Step::SleepUntil(context.now() + HOURS)),
-    );
-    let waits = move |_, _: &mut dyn laxity_model::Context| Step::Wait(never);
-    program.add("waiter", CPU, LOW, counted(waits));
-    program.add("deferred", CPU, Placement::Deferred, counted(waits));
-    program.add(
-        "far end",
-        CPU,
-        Placement::External,
-        counted(|_, context| Step::SleepUntil(context.now() + HOURS)),
-    );
-    program.add(
-        "patient",
-        CPU,
-        LOW,
-        counted(move |_, context| Step::WaitUntil(never, context.now() + HOURS)),
-    );
-    program.add(
-        "device",
-        CPU,
-        DEVICE,
-        counted(move |calls, context| {
-            if calls == 0 {
-                return Step::SleepUntil(context.now() + Span::from_millis(10));
-            }
-            context.mark(over, [0; 2]);
-            Step::EndRun
-        }),
-    );
+    for placement in [LOW, Placement::External] {
+        let sleeper = counted(|_, context| Step::SleepUntil(context.now() + HOURS));
+        program.add("sleeper", CPU, placement, sleeper);
+    }
+    for placement in [LOW, Placement::Deferred] {
+        program.add(
+            "waiter",
+            CPU,
+            placement,
+            counted(move |_, _| Step::Wait(never)),
+        );
+    }
+    let patient = counted(move |_, context| Step::WaitUntil(never, context.now() + HOURS));
+    program.add("patient", CPU, LOW, patient);
+    let device = counted(move |calls, context| {
+        if calls == 0 {
+            return Step::SleepUntil(context.now() + Span::from_millis(10));
+        }
+        context.mark(over, [0; 2]);
+        Step::EndRun
+    });
+    program.add("device", CPU, DEVICE, device);
     let record = host.admit_and_run(program, HOURS)?;
+    expect_end(&record, RunEnd::EndRun)?;
+    let mut events = record.events.iter();
+    let wanted = events.find(|event| event.kind == EventKind::Mark(over));
+    let later = wanted.map(|wanted| record.end.saturating_since(wanted.at));
     ensure!(
-        record.ended_by == RunEnd::EndRun,
-        "ended by {:?}",
-        record.ended_by
-    );
-    let wanted = record
-        .events
-        .iter()
-        .find(|event| event.kind == EventKind::Mark(over));
-    let Some(wanted) = wanted else {
-        ensure!(false, "ended before anybody wanted it");
-        return Ok(());
-    };
-    let later = record.end.saturating_since(wanted.at);
-    ensure!(
-        later <= tolerance.lateness,
-        "over {later} after a body wanted it"
+        later.is_some_and(|later| later <= tolerance.lateness),
+        "over {later:?} after a body wanted it"
     );
     Ok(())
 }
 
 fn all_finished(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
-    for (who, placement) in (1..).zip([NORMAL, LOW, DEVICE, Placement::External]) {
-        program.add(
-            "worker",
-            CPU,
-            placement,
-            counted(move |calls, context| {
-                if calls == who {
-                    return Step::Finish;
-                }
-                Step::SleepUntil(context.now() + Span::from_millis(2))
-            }),
-        );
-    }
-    program.add(
-        "deferred",
-        CPU,
+    let places = [
         Placement::Deferred,
-        counted(|_, _| Step::Finish),
-    );
+        NORMAL,
+        LOW,
+        DEVICE,
+        Placement::External,
+    ];
+    for (who, placement) in (0..).zip(places) {
+        let worker = counted(move |calls, context| {
+            done_or(
+                calls == who,
+                Step::SleepUntil(context.now() + Span::from_millis(2)),
+            )
+        });
+        program.add("worker", CPU, placement, worker);
+    }
     let activities = program.activities.len();
-    let record = host.admit_and_run(program, super::stage::NEVER)?;
-    ensure!(
-        record.ended_by == RunEnd::AllFinished,
-        "ended by {:?}",
-        record.ended_by
-    );
+    let record = run_to(RunEnd::AllFinished, host, program)?;
     ensure!(
         record.usage.len() == activities,
         "{} usages",
@@ -158,12 +104,7 @@ fn all_finished(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
 }
 
 fn empty(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
-    let record = host.admit_and_run(Program::new(1), super::stage::NEVER)?;
-    ensure!(
-        record.ended_by == RunEnd::AllFinished,
-        "ended by {:?}",
-        record.ended_by
-    );
+    let record = run_to(RunEnd::AllFinished, host, Program::new(1))?;
     ensure!(record.usage.is_empty(), "{} usages", record.usage.len());
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Executors: turns among handlers inside one thread.
 
-use crate::stage::{CPU, DEVICE, LOW, Stage, Story, counted, micros, of};
+use crate::stage::{CPU, DEVICE, LOW, Stage, Story, counted, done_or, micros, of, run_to};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::analysis::Task;
 use laxity_model::executor::ExecutorPolicy;
@@ -12,66 +12,50 @@ use laxity_model::{
 };
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "an-executor-serves-first-come-first",
-        shows: "handlers run in the order in which something arrived for them, each to its end",
-        processors: 1,
-        run: first_come_first_served,
-    },
-    Case {
-        name: "an-executor-serves-the-earliest-deadline",
-        shows: "of those for whom something arrived, the one that is due first runs first",
-        processors: 1,
-        run: earliest_deadline_first,
-    },
-    Case {
-        name: "a-job-yields-to-a-more-urgent-release",
-        shows: "a job is told to yield when a more urgent handler's instant has come, and is resumed after it",
-        processors: 1,
-        run: yields_to_an_instant,
-    },
-    Case {
-        name: "a-job-yields-to-a-more-urgent-arrival",
-        shows: "the same when something arrives at the port that a more urgent handler waits for",
-        processors: 1,
-        run: yields_to_an_arrival,
-    },
-    Case {
-        name: "a-job-is-not-told-to-yield-to-the-less-urgent",
-        shows: "nobody is told to yield first come, first served, nor for a later deadline",
-        processors: 1,
-        run: does_not_yield,
-    },
-    Case {
-        name: "a-job-that-does-not-look-is-not-interrupted",
-        shows: "a more urgent handler waits until the running job is over",
-        processors: 1,
-        run: is_not_interrupted,
-    },
-    Case {
-        name: "handlers-are-made-and-ended-while-others-run",
-        shows: "a handler makes another, which runs when something arrives for it, and ends it",
-        processors: 1,
-        run: made_and_ended,
-    },
-    Case {
-        name: "a-handler-waits-for-a-port-or-an-instant",
-        shows: "whichever comes first releases its job, and it can tell which",
-        processors: 1,
-        run: port_or_instant,
-    },
-    Case {
-        name: "what-an-executor-s-policy-does-not-admit-is-refused",
-        shows: "tasks that may miss a deadline are refused before anything runs, by the name of the bottleneck; those that fit run",
-        processors: 1,
-        run: refused,
-    },
-    Case {
-        name: "handlers-are-recorded-as-activities",
-        shows: "releases on the grid, beginnings and ends are events of the handler's own activity, beside its executor's",
-        processors: 1,
-        run: recorded,
-    },
+    Case::new(
+        "an-executor-serves-first-come-first",
+        first_come_first_served,
+    )
+    .shows("handlers run in the order in which something arrived for them, each to its end"),
+    Case::new(
+        "an-executor-serves-the-earliest-deadline",
+        earliest_deadline_first,
+    )
+    .shows("of those for whom something arrived, the one that is due first runs first"),
+    Case::new(
+        "a-job-yields-to-a-more-urgent-release",
+        yields_to_an_instant,
+    )
+    .shows("a job yields when a more urgent handler's instant has come, and resumes after it"),
+    Case::new(
+        "a-job-yields-to-a-more-urgent-arrival",
+        yields_to_an_arrival,
+    )
+    .shows("the same when something arrives at the port that a more urgent handler waits for"),
+    Case::new(
+        "a-job-is-not-told-to-yield-to-the-less-urgent",
+        does_not_yield,
+    )
+    .shows("nobody is told to yield first come, first served, nor for a later deadline"),
+    Case::new(
+        "a-job-that-does-not-look-is-not-interrupted",
+        is_not_interrupted,
+    )
+    .shows("a more urgent handler waits until the running job is over"),
+    Case::new(
+        "handlers-are-made-and-ended-while-others-run",
+        made_and_ended,
+    )
+    .shows("a handler makes another, which runs when something arrives for it, and ends it"),
+    Case::new("a-handler-waits-for-a-port-or-an-instant", port_or_instant)
+        .shows("whichever comes first releases its job, and it can tell which"),
+    Case::new(
+        "what-an-executor-s-policy-does-not-admit-is-refused",
+        refused,
+    )
+    .shows("tasks that may miss a deadline are refused by the bottleneck's name; others run"),
+    Case::new("handlers-are-recorded-as-activities", recorded)
+        .shows("releases, beginnings and ends are events of the handler's own activity"),
 ];
 
 /// An executor in a thread of real-time priority.
@@ -302,26 +286,15 @@ fn port_or_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let (story, cue) = (stage.story(), stage.cue());
     let executor = executor(&mut stage.program, Fcfs::new());
     let port = stage.program.port(1);
-    let tell = move |context: &mut dyn Context| {
-        let taken = context.arrival().map_or(0, |arrival| arrival.payload[0]);
-        let told = 10 * taken + u64::from(context.timed_out());
-        story.tell(context, told);
-    };
-    let later = |context: &mut dyn Context| context.now() + Span::from_millis(2);
     stage.actor(on(executor, 100), cue, move |calls, context| {
-        match calls {
-            0 => {}
-            1 => {
-                tell(context);
-                context.put(port, [7, 0]);
-            }
-            2 => tell(context),
-            _ => {
-                tell(context);
-                return Step::Finish;
-            }
+        if calls > 0 {
+            story.tell_wait(context);
         }
-        Step::WaitUntil(port, later(context))
+        if calls == 1 {
+            context.put(port, [7, 0]);
+        }
+        let until = context.now() + Span::from_millis(2);
+        done_or(calls == 3, Step::WaitUntil(port, until))
     });
     stage.play(host, &[cue])?.expect(&[1, 70, 1])
 }
@@ -360,22 +333,13 @@ fn recorded(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         let at = next.unwrap_or(context.now()) + PERIOD;
         if calls % 2 == 1 {
             next = Some(at);
-            return if calls == 21 {
-                Step::Finish
-            } else {
-                Step::SleepUntil(at)
-            };
+            return done_or(calls == 21, Step::SleepUntil(at));
         }
         context.mark(mark, [calls, 0]);
         Step::Burn(micros(100))
     });
     let handler = program.add("handler", CPU, on(executor, 2), body);
-    let record = host.admit_and_run(program, crate::stage::NEVER)?;
-    ensure!(
-        record.ended_by == RunEnd::AllFinished,
-        "ended by {:?}",
-        record.ended_by
-    );
+    let record = run_to(RunEnd::AllFinished, host, program)?;
     let count = |kind| of(&record, handler, kind).len();
     let counts = [
         EventKind::Dispatch,

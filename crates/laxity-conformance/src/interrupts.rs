@@ -1,58 +1,41 @@
 //! Interrupt handlers and deferred calls, above every thread.
 
-use crate::stage::{DEVICE, LOW, Stage, Story, TOP, micros};
+use crate::stage::{DEVICE, LOW, Stage, Story, TOP, done_or, micros};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::{Context, EventKind, Host, Placement, SemaphoreId, Service, Span, Step};
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "an-interrupt-comes-before-every-thread",
-        shows: "a handler does not wait for a thread of the highest priority",
-        processors: 1,
-        run: interrupt_above_thread,
-    },
-    Case {
-        name: "an-interrupt-interrupts-a-deferred-call",
-        shows: "a handler does not wait for a deferred call",
-        processors: 1,
-        run: interrupt_above_deferred,
-    },
-    Case {
-        name: "nothing-below-interrupts-a-handler",
-        shows: "a handler is over before a deferred call, a thread, or a handler of its level goes on",
-        processors: 1,
-        run: handler_to_completion,
-    },
-    Case {
-        name: "a-deferred-call-runs-to-its-end",
-        shows: "a deferred call is over before another one, or a thread of the highest priority, begins",
-        processors: 1,
-        run: deferred_to_completion,
-    },
-    Case {
-        name: "deferred-calls-come-before-every-thread",
-        shows: "a deferred call queued after a thread became ready runs first",
-        processors: 1,
-        run: deferred_above_thread,
-    },
-    Case {
-        name: "deferred-calls-run-in-the-order-they-were-queued",
-        shows: "the queue of deferred calls is first in, first out, round after round",
-        processors: 1,
-        run: deferred_in_order,
-    },
-    Case {
-        name: "a-deferred-call-serves-all-that-was-counted",
-        shows: "signals to a deferred call that could not run are counted, and none is served twice",
-        processors: 1,
-        run: deferred_counts,
-    },
-    Case {
-        name: "a-device-raises-its-line-at-its-instants",
-        shows: "a handler is entered once for each instant, never before it, and says when it was raised",
-        processors: 1,
-        run: device_instants,
-    },
+    Case::new(
+        "an-interrupt-comes-before-every-thread",
+        interrupt_above_thread,
+    )
+    .shows("a handler does not wait for a thread of the highest priority"),
+    Case::new(
+        "an-interrupt-interrupts-a-deferred-call",
+        interrupt_above_deferred,
+    )
+    .shows("a handler does not wait for a deferred call"),
+    Case::new("nothing-below-interrupts-a-handler", handler_to_completion)
+        .shows("a handler is over before deferred calls, threads and handlers of its level go on"),
+    Case::new("a-deferred-call-runs-to-its-end", deferred_to_completion)
+        .shows("a deferred call is over before another one, or any thread, begins"),
+    Case::new(
+        "deferred-calls-come-before-every-thread",
+        deferred_above_thread,
+    )
+    .shows("a deferred call queued after a thread became ready runs first"),
+    Case::new(
+        "deferred-calls-run-in-the-order-they-were-queued",
+        deferred_in_order,
+    )
+    .shows("the queue of deferred calls is first in, first out, round after round"),
+    Case::new(
+        "a-deferred-call-serves-all-that-was-counted",
+        deferred_counts,
+    )
+    .shows("signals to a deferred call that cannot run are counted, and each is served once"),
+    Case::new("a-device-raises-its-line-at-its-instants", device_instants)
+        .shows("a handler is entered once for each instant, never early, and knows the instant"),
 ];
 
 /// Told by what is interrupted, and between them by what interrupts.
@@ -111,10 +94,7 @@ fn completes(host: &mut dyn Host, who: Placement, others: &[Placement]) -> Resul
     for (number, placement) in (10..).zip(others) {
         let cue = stage.cue();
         cues.push(cue);
-        stage.actor(*placement, cue, move |_, context| {
-            story.tell(context, number);
-            Step::Finish
-        });
+        stage.teller(*placement, cue, number);
     }
     let expected: Vec<u64> = [BEGIN, END]
         .into_iter()
@@ -144,12 +124,9 @@ fn deferred_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fail
 
 fn deferred_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
-    let (story, thread, deferred) = (stage.story(), stage.cue(), stage.cue());
+    let (thread, deferred) = (stage.cue(), stage.cue());
     for (what, placement, cue) in [(2, TOP, thread), (1, Placement::Deferred, deferred)] {
-        stage.actor(placement, cue, move |_, context| {
-            story.tell(context, what);
-            Step::Finish
-        });
+        stage.teller(placement, cue, what);
     }
     stage.play(host, &[thread, deferred])?.expect(&[1, 2])
 }
@@ -167,11 +144,7 @@ fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
                 return Step::Burn(micros(100));
             }
             rounds += 1;
-            if rounds == ROUNDS {
-                Step::Finish
-            } else {
-                Step::Wait(cue)
-            }
+            done_or(rounds == ROUNDS, Step::Wait(cue))
         });
     }
     let order = [1, 2, 0];
@@ -179,10 +152,10 @@ fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
         for who in order {
             context.signal(cues[who as usize]);
         }
-        if calls + 1 == ROUNDS {
-            return Step::Finish;
-        }
-        Step::SleepUntil(context.now() + Span::from_millis(4))
+        done_or(
+            calls + 1 == ROUNDS,
+            Step::SleepUntil(context.now() + Span::from_millis(4)),
+        )
     });
     let expected = order.repeat(ROUNDS as usize);
     stage.play(host, &[device])?.expect(&expected)
@@ -206,10 +179,7 @@ fn deferred_counts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         Step::Wait(count)
     });
     let end = stage.cue();
-    stage.actor(LOW, end, |calls, context| match calls {
-        0 => Step::SleepUntil(context.now() + Span::from_millis(5)),
-        _ => Step::EndRun,
-    });
+    stage.ender(LOW, end);
     let play = stage.play_until(laxity_model::RunEnd::EndRun, host, &[end, device])?;
     let expected: Vec<u64> = [100].into_iter().chain(0..SIGNALS).collect();
     play.expect(&expected)
@@ -224,11 +194,7 @@ fn device_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let who = stage.actor(DEVICE, cue, move |calls, context| {
         let due = next.unwrap_or_else(|| context.now()) + PERIOD;
         next = Some(due);
-        if calls == INSTANTS {
-            Step::Finish
-        } else {
-            Step::SleepUntil(due)
-        }
+        done_or(calls == INSTANTS, Step::SleepUntil(due))
     });
     let play = stage.play(host, &[cue])?;
     let enters = super::stage::of(&play.record, who, EventKind::InterruptEnter);

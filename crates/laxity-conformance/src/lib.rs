@@ -114,7 +114,31 @@ pub struct Case {
     /// How many processors it needs.
     pub processors: u16,
     /// Runs it; an error says how the host differs.
-    pub run: fn(&mut dyn Host, &Tolerance) -> Result<(), Failure>,
+    pub run: Run,
+}
+
+/// Has a host run what a case is about, and judges the record.
+type Run = fn(&mut dyn Host, &Tolerance) -> Result<(), Failure>;
+
+impl Case {
+    /// A case for one processor.
+    const fn new(name: &'static str, run: Run) -> Self {
+        Self {
+            name,
+            shows: "",
+            processors: 1,
+            run,
+        }
+    }
+
+    const fn shows(self, shows: &'static str) -> Self {
+        Self { shows, ..self }
+    }
+
+    /// For so many processors.
+    const fn on(self, processors: u16) -> Self {
+        Self { processors, ..self }
+    }
 }
 
 /// The whole suite, by subject.

@@ -3,9 +3,10 @@
 //! A holder works in small pieces, and marks after each how much service it has received since it began. Between two marks lies at least the
 //! piece that lies between their services, so the service in a window that begins at a mark is known to within a piece.
 
+use crate::stage::{is_disturbed, marked};
 use crate::{Failure, Tolerance, ensure};
 use laxity_model::{
-    Body, Context, EventKind, Instant, Mark, Reservation, RunRecord, Service, Span, Step,
+    Body, Context, EventKind, Instant, Mark, Reservation, RunRecord, Service, Step,
 };
 
 /// A holder that never blocks, and marks its service after each piece.
@@ -24,19 +25,18 @@ pub(crate) struct Reading {
 }
 
 pub(crate) fn readings(record: &RunRecord, mark: Mark) -> Vec<Reading> {
-    let events = record.events.iter();
-    let own = events.filter(|event| event.kind == EventKind::Mark(mark));
-    own.map(|event| Reading {
-        at: event.at,
-        service: Service::from_nanos(event.args[0]),
-    })
-    .collect()
+    marked(record, mark)
+        .map(|event| Reading {
+            at: event.at,
+            service: Service::from_nanos(event.args[0]),
+        })
+        .collect()
 }
 
 /// One period, and the least service in any window of the reservation that begins in it.
 struct Period {
+    from: Instant,
     least: Service,
-    disturbed: bool,
 }
 
 /// Whether the holder received its service in every window of its period's length, but for what the host may miss, and over all
@@ -49,30 +49,47 @@ pub(crate) fn expect_every_window(
     tolerance: &Tolerance,
 ) -> Result<(), Failure> {
     let periods = least_by_period(record, readings, reservation);
-    let disturbed = periods.iter().filter(|period| period.disturbed).count();
-    if disturbed as u128 * 1_000_000 > periods.len() as u128 * u128::from(tolerance.disturbed_ppm) {
-        let periods = periods.len();
-        return Err(Failure::Disturbed { disturbed, periods });
-    }
-    let promised = reservation.service();
-    let enough = promised.saturating_sub(piece + tolerance.slack(promised));
-    let judged: Vec<Service> = periods
-        .iter()
-        .filter(|period| !period.disturbed)
-        .map(|period| period.least)
-        .collect();
-    let kept = judged.iter().filter(|least| **least >= enough).count();
     ensure!(
-        !judged.is_empty(),
+        !periods.is_empty(),
         "no period of {reservation} was observed"
     );
-    ensure!(
-        tolerance.is_kept(kept, judged.len()),
-        "{reservation}: kept in {kept} of {} undisturbed periods ({disturbed} disturbed); the least in a window was {}",
-        judged.len(),
-        judged.iter().min().copied().unwrap_or_default()
-    );
+    let promised = reservation.service();
+    let enough = promised.saturating_sub(piece + tolerance.slack(promised));
+    let least = periods.iter().map(|period| period.least).min();
+    let window = |period: &Period| (period.from, period.from + reservation.period() * 2);
+    expect_kept(
+        record,
+        &periods,
+        window,
+        |period| period.least >= enough,
+        tolerance,
+        &format!("{reservation} in a period, of {least:?} at least"),
+    )?;
     expect_the_sum(record, readings, reservation, piece, tolerance)
+}
+
+/// Whether of these, each within a window of time, those that nothing disturbed are kept, but for what the host may miss.
+pub(crate) fn expect_kept<T>(
+    record: &RunRecord,
+    all: &[T],
+    window: impl Fn(&T) -> (Instant, Instant),
+    is_kept: impl Fn(&T) -> bool,
+    tolerance: &Tolerance,
+    what: &str,
+) -> Result<(), Failure> {
+    let is_judged = |one: &&T| {
+        let (from, to) = window(one);
+        !is_disturbed(record, from, to)
+    };
+    let judged: Vec<&T> = all.iter().filter(is_judged).collect();
+    expect_undisturbed(all.len(), judged.len(), tolerance)?;
+    let kept = judged.iter().filter(|one| is_kept(one)).count();
+    let judged = judged.len();
+    ensure!(
+        tolerance.is_kept(kept, judged),
+        "{what}: kept in {kept} of {judged} that nothing disturbed"
+    );
+    Ok(())
 }
 
 /// Whether enough was undisturbed to tell.
@@ -82,9 +99,8 @@ pub(crate) fn expect_undisturbed(
     tolerance: &Tolerance,
 ) -> Result<(), Failure> {
     let disturbed = all.saturating_sub(judged);
-    if judged == 0
-        || disturbed as u128 * 1_000_000 > all as u128 * u128::from(tolerance.disturbed_ppm)
-    {
+    let most = all as u128 * u128::from(tolerance.disturbed_ppm);
+    if judged == 0 || disturbed as u128 * 1_000_000 > most {
         let periods = all;
         return Err(Failure::Disturbed { disturbed, periods });
     }
@@ -131,16 +147,10 @@ pub(crate) fn received_by_period(
     };
     let whole = record.end.saturating_since(first.at) / period;
     let periods = (0..whole).map(|number| (number, first.at + period * number));
-    let undisturbed = periods.filter(|(_, from)| !is_disturbed(record, *from, period));
+    let undisturbed = periods.filter(|(_, from)| !is_disturbed(record, *from, *from + period * 2));
     undisturbed
         .map(|(number, from)| (number, until(from + period).saturating_sub(until(from))))
         .collect()
-}
-
-/// Whether a disturbance may show in a window that begins in the period from here.
-fn is_disturbed(record: &RunRecord, from: Instant, period: Span) -> bool {
-    let mut disturbances = record.disturbances.iter();
-    disturbances.any(|d| d.from < from + period * 2 && d.to > from)
 }
 
 fn least_by_period(
@@ -167,10 +177,8 @@ fn least_by_period(
         // A period in which no window begins is one without service: the windows before it tell.
         if current.replace(index) != Some(index) {
             let from = first.at + window * index;
-            periods.push(Period {
-                least: service,
-                disturbed: is_disturbed(record, from, window),
-            });
+            let least = service;
+            periods.push(Period { from, least });
         }
         if let Some(period) = periods.last_mut() {
             period.least = period.least.min(service);
@@ -203,7 +211,7 @@ pub(crate) fn stretches(
 mod tests {
     use super::*;
 
-    use laxity_model::{Disturbance, RunEnd};
+    use laxity_model::{Disturbance, RunEnd, Span};
 
     /// Service `x` at the start of every period of 10 ms, but nothing in one of them; all in microseconds.
     fn record_of(x_us: u64, missing: Option<u64>) -> (RunRecord, Vec<Reading>) {

@@ -1,69 +1,48 @@
 //! Programs that are wrong: every host says so, and blames the program.
 
-use crate::stage::{CPU, DEVICE, LOW, NEVER, ORDINARY, counted};
+use crate::reservations::{asker, by_slots, reservation};
+use crate::stage::{CPU, DEVICE, LOW, NEVER, counted, done_or};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::{
-    Activity, Context, Enforcer, ExecutorId, Host, HostError, Instant, InterruptLevel, Mark,
-    Placement, ProcessorId, Program, Reservation, ReservationRequest, SemaphoreId, Service, Span,
-    Step, TimeConstraint,
+    Context, ExecutorId, Host, HostError, Instant, InterruptLevel, Mark, Placement, ProcessorId,
+    Program, SemaphoreId, Service, Span, Step, TimeConstraint,
 };
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "mistake-a-processor-that-is-not-there",
-        shows: "an activity on a processor beyond the program's own is a bad program",
-        processors: 1,
-        run: no_such_processor,
-    },
-    Case {
-        name: "mistake-an-interrupt-level-beyond-the-highest",
-        shows: "there are 32 interrupt levels",
-        processors: 1,
-        run: no_such_level,
-    },
-    Case {
-        name: "mistake-a-reservation-outside-a-thread",
-        shows: "interrupt handlers, deferred calls and external activities hold no reservations",
-        processors: 1,
-        run: reservation_of_no_thread,
-    },
-    Case {
-        name: "mistake-a-place-on-no-executor",
-        shows: "an activity on an executor that is not there, on another processor, or with a reservation is a bad program",
-        processors: 1,
-        run: no_such_executor,
-    },
-    Case {
-        name: "mistake-a-semaphore-that-is-not-there",
-        shows: "waiting for it, with and without a time-out, and signalling it end the run",
-        processors: 1,
-        run: no_such_semaphore,
-    },
-    Case {
-        name: "mistake-a-mark-without-a-name",
-        shows: "recording a mark that the program does not name ends the run",
-        processors: 1,
-        run: no_such_mark,
-    },
-    Case {
-        name: "mistake-a-deferred-call-that-waits-for-time",
-        shows: "a deferred call that sleeps, or waits with a time-out, ends the run",
-        processors: 1,
-        run: deferred_sleeps,
-    },
-    Case {
-        name: "mistake-a-reservation-that-was-not-declared",
-        shows: "beginning or ending a reservation that an activity does not declare ends the run",
-        processors: 1,
-        run: undeclared_reservation,
-    },
-    Case {
-        name: "mistake-a-time-constraint-that-was-not-declared",
-        shows: "asking for a time constraint with neither a reservation nor a word of it before ends the run",
-        processors: 1,
-        run: undeclared_constraint,
-    },
+    Case::new("mistake-a-processor-that-is-not-there", no_such_processor)
+        .shows("an activity on a processor beyond the program's own is a bad program"),
+    Case::new(
+        "mistake-an-interrupt-level-beyond-the-highest",
+        no_such_level,
+    )
+    .shows("there are 32 interrupt levels"),
+    Case::new(
+        "mistake-a-reservation-outside-a-thread",
+        reservation_of_no_thread,
+    )
+    .shows("interrupt handlers, deferred calls and external activities hold no reservations"),
+    Case::new("mistake-a-place-on-no-executor", no_such_executor)
+        .shows("an executor that is absent, elsewhere, or takes a reservation is a bad program"),
+    Case::new("mistake-a-semaphore-that-is-not-there", no_such_semaphore)
+        .shows("waiting for it, with and without a time-out, and signalling it end the run"),
+    Case::new("mistake-a-mark-without-a-name", no_such_mark)
+        .shows("recording a mark that the program does not name ends the run"),
+    Case::new(
+        "mistake-a-deferred-call-that-waits-for-time",
+        deferred_sleeps,
+    )
+    .shows("a deferred call that sleeps, or waits with a time-out, ends the run"),
+    Case::new(
+        "mistake-a-reservation-that-was-not-declared",
+        undeclared_reservation,
+    )
+    .shows("beginning or ending a reservation that an activity does not declare ends the run"),
+    Case::new(
+        "mistake-a-time-constraint-that-was-not-declared",
+        undeclared_constraint,
+    )
+    .shows("asking for a time constraint without a reservation or a declaration ends the run"),
 ];
 
 fn is_bad(host: &mut dyn Host, what: &str, program: Program) -> Result<(), Failure> {
@@ -98,12 +77,8 @@ fn one(
 
 fn no_such_processor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
-    program.add(
-        "elsewhere",
-        ProcessorId(1),
-        LOW,
-        counted(|_, _| Step::Finish),
-    );
+    let elsewhere = counted(|_, _| Step::Finish);
+    program.add("elsewhere", ProcessorId(1), LOW, elsewhere);
     is_bad(host, "processor 1 of 1", program)?;
     let mut program = Program::new(0);
     program.add("nowhere", CPU, LOW, counted(|_, _| Step::Finish));
@@ -117,24 +92,9 @@ fn no_such_level(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
 
 fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     for placement in [DEVICE, Placement::Deferred, Placement::External] {
-        let (service, period) = (Service::from_millis(1), Span::from_millis(10));
-        let Ok(reservation) = Reservation::new(service, period) else {
-            ensure!(false, "{service} of {period} is a reservation");
-            continue;
-        };
         let mut program = Program::new(1);
-        program.push(Activity {
-            name: "holder".into(),
-            processor: CPU,
-            placement,
-            reservation: Some(ReservationRequest {
-                reservation,
-                enforcer: Enforcer::Slots,
-                outside: ORDINARY,
-                begins_at_start: true,
-            }),
-            body: Box::new(counted(|_, _| Step::Finish)),
-        });
+        let request = by_slots(reservation([1_000, 10_000])?);
+        program.push(asker(placement, request, counted(|_, _| Step::Finish)));
         is_bad(host, &format!("a reservation in {placement:?}"), program)?;
     }
     Ok(())
@@ -145,7 +105,6 @@ fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         executor,
         task: None,
     };
-    let finish = || counted(|_, _| Step::Finish);
     one(host, "executor 3 of 0", on(ExecutorId(3)), |_| Step::Finish)?;
     let with_executor = || {
         let mut program = Program::new(1);
@@ -156,19 +115,9 @@ fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     program.activities[0].placement = on(executor);
     is_bad(host, "an executor on itself", program)?;
     let (mut program, executor) = with_executor();
-    let reservation = Reservation::new(Service::from_millis(1), Span::from_millis(10));
-    program.push(Activity {
-        name: "holder".into(),
-        processor: CPU,
-        placement: on(executor),
-        reservation: reservation.ok().map(|reservation| ReservationRequest {
-            reservation,
-            enforcer: Enforcer::Slots,
-            outside: ORDINARY,
-            begins_at_start: true,
-        }),
-        body: Box::new(finish()),
-    });
+    let request = by_slots(reservation([1_000, 10_000])?);
+    let finish = counted(|_, _| Step::Finish);
+    program.push(asker(on(executor), request, finish));
     is_bad(host, "a reservation on an executor", program)
 }
 
@@ -195,41 +144,28 @@ fn no_such_mark(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
 
 fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let later = |context: &mut dyn Context| context.now() + Span::from_millis(1);
-    one(
-        host,
-        "a sleeping deferred call",
-        Placement::Deferred,
-        move |context| Step::SleepUntil(later(context)),
-    )?;
-    one(
-        host,
-        "a deferred call that sleeps into the past",
-        Placement::Deferred,
-        |_| Step::SleepUntil(Instant::ZERO),
-    )?;
+    let deferred = Placement::Deferred;
+    one(host, "a sleeping deferred call", deferred, move |context| {
+        Step::SleepUntil(later(context))
+    })?;
+    one(host, "a deferred sleep into the past", deferred, |_| {
+        Step::SleepUntil(Instant::ZERO)
+    })?;
     let mut program = Program::new(1);
     let semaphore = program.semaphore(0);
-    program.add(
-        "mistaken",
-        CPU,
-        Placement::Deferred,
-        counted(move |calls, context| {
-            if calls > 0 {
-                Step::Finish
-            } else {
-                Step::WaitUntil(semaphore, later(context))
-            }
-        }),
-    );
+    let body = counted(move |calls, context| {
+        done_or(calls > 0, Step::WaitUntil(semaphore, later(context)))
+    });
+    program.add("mistaken", CPU, deferred, body);
     is_bad(host, "a deferred call with a time-out", program)
 }
 
 fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     one(host, "a beginning", LOW, |_| Step::BeginReservation)?;
     one(host, "an end", LOW, |_| Step::EndReservation)?;
-    one(host, "a change", LOW, |_| {
-        let tenth = Reservation::new(Service::from_millis(1), Span::from_millis(10));
-        tenth.map_or(Step::Finish, Step::ChangeReservation)
+    let tenth = reservation([1_000, 10_000])?;
+    one(host, "a change", LOW, move |_| {
+        Step::ChangeReservation(tenth)
     })
 }
 

@@ -1,47 +1,24 @@
 //! Ports: queues of arrivals with payloads.
 
-use crate::stage::{CPU, DEVICE, HIGH, LOW, NEVER, Stage, counted, marks, micros};
+use crate::stage::{CPU, DEVICE, HIGH, LOW, Stage, counted, done_or, marks, micros, run_to};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::base::port::PortUsage;
-use laxity_model::{Context, Host, Placement, PortId, ProcessorId, Program, RunEnd, Span, Step};
+use laxity_model::{Host, Placement, PortId, ProcessorId, Program, RunEnd, Span, Step};
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "a-port-keeps-order-payload-and-instant",
-        shows: "what was put is taken in order, with its payload and the instant at which it was put",
-        processors: 1,
-        run: order,
-    },
-    Case {
-        name: "a-full-port-drops-and-counts",
-        shows: "what finds no room is dropped, the putter is told, and the record counts it",
-        processors: 1,
-        run: overflow,
-    },
-    Case {
-        name: "a-port-is-fed-from-outside-the-machine",
-        shows: "an external activity and an interrupt handler feed the same port",
-        processors: 1,
-        run: from_outside,
-    },
-    Case {
-        name: "what-several-put-is-taken-once",
-        shows: "three activities put on two processors: each arrival is taken once, those of each in order",
-        processors: 2,
-        run: several,
-    },
-    Case {
-        name: "a-time-out-brings-no-arrival",
-        shows: "a wait for a port whose time is up has taken nothing, and one that took something is no time-out",
-        processors: 1,
-        run: time_out,
-    },
-    Case {
-        name: "a-bell-rings-for-any-port",
-        shows: "one waiter is woken by arrivals at either of two ports, and finds them without waiting",
-        processors: 1,
-        run: bell,
-    },
+    Case::new("a-port-keeps-order-payload-and-instant", order)
+        .shows("what was put is taken in order, with its payload and the instant of the put"),
+    Case::new("a-full-port-drops-and-counts", overflow)
+        .shows("what finds no room is dropped, the putter is told, and the record counts it"),
+    Case::new("a-port-is-fed-from-outside-the-machine", from_outside)
+        .shows("an external activity and an interrupt handler feed the same port"),
+    Case::new("what-several-put-is-taken-once", several)
+        .shows("three activities put on two processors: each arrival is taken once, in its order")
+        .on(2),
+    Case::new("a-time-out-brings-no-arrival", time_out)
+        .shows("a wait whose time is up has taken nothing, and one that took is no time-out"),
+    Case::new("a-bell-rings-for-any-port", bell)
+        .shows("one waiter is woken by arrivals at either of two ports, and finds them at once"),
 ];
 
 fn usage(record: &laxity_model::RunRecord, port: PortId) -> Result<PortUsage, Failure> {
@@ -62,10 +39,7 @@ fn order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         context.mark(put, [context.now().as_nanos(), 0]);
         context.put(port, [calls, !calls]);
         context.mark(put, [context.now().as_nanos(), 0]);
-        if calls + 1 == PUTS {
-            return Step::Finish;
-        }
-        Step::Burn(micros(20))
+        done_or(calls + 1 == PUTS, Step::Burn(micros(20)))
     });
     stage.actor(LOW, taker, move |calls, context| {
         if calls > 0
@@ -74,11 +48,7 @@ fn order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
             story.tell(context, arrival.payload[0]);
             context.mark(took, [arrival.at.as_nanos(), arrival.payload[1]]);
         }
-        if calls == PUTS {
-            Step::Finish
-        } else {
-            Step::Wait(port)
-        }
+        done_or(calls == PUTS, Step::Wait(port))
     });
     let play = stage.play(host, &[putter, taker])?;
     let numbers: Vec<u64> = (0..PUTS).collect();
@@ -115,10 +85,7 @@ fn overflow(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
             let number = context.arrival().map_or(99, |arrival| arrival.payload[0]);
             story.tell(context, number);
         }
-        match calls {
-            3 => Step::Finish,
-            _ => Step::Wait(port),
-        }
+        done_or(calls == 3, Step::Wait(port))
     });
     let play = stage.play(host, &[putter, taker])?;
     let mut expected = vec![101; 4];
@@ -137,88 +104,51 @@ fn overflow(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
 }
 
 fn from_outside(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
-    const EACH: u64 = 20;
-    let mut program = Program::new(1);
-    let port = program.port(2 * EACH as u32);
-    let taken = program.mark("taken");
-    for (who, placement) in [(1, Placement::External), (2, DEVICE)] {
-        let body = counted(move |calls, context| {
-            if calls > 0 {
-                context.put(port, [who, calls]);
-            }
-            if calls == EACH {
-                return Step::Finish;
-            }
-            Step::SleepUntil(context.now() + Span::from_micros(500))
-        });
-        program.add("feeder", CPU, placement, body);
-    }
-    let taker = counted(move |calls, context| {
-        if let Some(arrival) = context.arrival() {
-            context.mark(taken, arrival.payload);
-        }
-        match calls {
-            n if n == 2 * EACH => Step::Finish,
-            _ => Step::Wait(port),
-        }
-    });
-    program.add("taker", CPU, LOW, taker);
-    let record = host.admit_and_run(program, NEVER)?;
-    expect_all(&record, &marks(&record, taken), &[1, 2], EACH)
+    let feeders = [(0, Placement::External), (0, DEVICE)];
+    all_is_taken(host, &feeders, LOW, (20, 1))
 }
 
 fn several(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
-    const EACH: u64 = 300;
-    let mut program = Program::new(2);
-    let port = program.port(3 * EACH as u32);
-    let taken = program.mark("taken");
-    let places = [(1, 0, LOW), (2, 1, LOW), (3, 1, HIGH)];
-    for (who, processor, placement) in places {
-        let body = counted(move |calls, context| {
-            for n in 10 * calls..10 * (calls + 1) {
-                context.put(port, [who, n + 1]);
-            }
-            match 10 * (calls + 1) {
-                EACH => Step::Finish,
-                _ => Step::SleepUntil(context.now() + Span::from_micros(200)),
-            }
-        });
-        program.add("putter", ProcessorId(processor), placement, body);
-    }
-    let taker = counted(move |calls, context| {
-        if let Some(arrival) = context.arrival() {
-            context.mark(taken, arrival.payload);
-        }
-        match calls {
-            n if n == 3 * EACH => Step::Finish,
-            _ => Step::Wait(port),
-        }
-    });
-    program.add("taker", CPU, HIGH, taker);
-    let record = host.admit_and_run(program, NEVER)?;
-    expect_all(&record, &marks(&record, taken), &[1, 2, 3], EACH)
+    all_is_taken(host, &[(0, LOW), (1, LOW), (1, HIGH)], HIGH, (30, 10))
 }
 
-/// Whether each of these has put `each` arrivals that were taken in order.
-fn expect_all(
-    record: &laxity_model::RunRecord,
-    taken: &[[u64; 2]],
-    putters: &[u64],
-    each: u64,
+/// On each of these processors and placements something puts so many times so many; each is taken once, those of each putter in order.
+fn all_is_taken(
+    host: &mut dyn Host,
+    putters: &[(u16, Placement)],
+    taker: Placement,
+    (times, at_once): (u64, u64),
 ) -> Result<(), Failure> {
-    ensure!(
-        record.ended_by == RunEnd::AllFinished && record.events_lost == 0,
-        "ended by {:?}, {} events lost",
-        record.ended_by,
-        record.events_lost
-    );
-    for putter in putters {
-        let own = taken.iter().filter(|[who, _]| who == putter);
+    let processors = putters.iter().map(|(processor, _)| processor + 1).max();
+    let mut program = Program::new(processors.unwrap_or(1));
+    let each = times * at_once;
+    let all = each * putters.len() as u64;
+    let port = program.port(all as u32);
+    let mark = program.mark("taken");
+    for (who, (processor, placement)) in (0..).zip(putters) {
+        let body = counted(move |calls, context| {
+            for n in 0..at_once {
+                context.put(port, [who, at_once * calls + n]);
+            }
+            let later = context.now() + Span::from_micros(200);
+            done_or(calls + 1 == times, Step::SleepUntil(later))
+        });
+        program.add("putter", ProcessorId(*processor), *placement, body);
+    }
+    let body = counted(move |calls, context| {
+        if let Some(arrival) = context.arrival() {
+            context.mark(mark, arrival.payload);
+        }
+        done_or(calls == all, Step::Wait(port))
+    });
+    program.add("taker", CPU, taker, body);
+    let record = run_to(RunEnd::AllFinished, host, program)?;
+    let taken = marks(&record, mark);
+    for putter in 0..putters.len() as u64 {
+        let own = taken.iter().filter(|[who, _]| *who == putter);
         let numbers: Vec<u64> = own.map(|[_, number]| *number).collect();
-        ensure!(
-            numbers.iter().copied().eq(1..=each),
-            "of {putter} was taken: {numbers:?}"
-        );
+        let is_whole = numbers.iter().copied().eq(0..each);
+        ensure!(is_whole, "of putter {putter} was taken: {numbers:?}");
     }
     Ok(())
 }
@@ -227,26 +157,15 @@ fn time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, taker) = (stage.story(), stage.cue());
     let port = stage.program.port(1);
-    let tell = move |context: &mut dyn Context| {
-        let taken = context.arrival().map_or(0, |arrival| arrival.payload[0]);
-        let told = 10 * taken + u64::from(context.timed_out());
-        story.tell(context, told);
-    };
-    stage.actor(HIGH, taker, move |calls, context| match calls {
-        0 => Step::WaitUntil(port, context.now() + Span::from_millis(2)),
-        1 => {
-            tell(context);
+    stage.actor(HIGH, taker, move |calls, context| {
+        if calls > 0 {
+            story.tell_wait(context);
+        }
+        if calls == 1 {
             context.put(port, [7, 0]);
-            Step::WaitUntil(port, context.now() + Span::from_millis(2))
         }
-        2 => {
-            tell(context);
-            Step::WaitUntil(port, context.now())
-        }
-        _ => {
-            tell(context);
-            Step::Finish
-        }
+        let wait = Span::from_millis([2, 2, 0, 0][calls as usize]);
+        done_or(calls == 3, Step::WaitUntil(port, context.now() + wait))
     });
     stage.play(host, &[taker])?.expect(&[1, 70, 1])
 }
@@ -265,18 +184,12 @@ fn bell(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
                 story.tell(context, arrival.payload[0]);
             }
         }
-        match calls {
-            3 => Step::Finish,
-            _ => Step::Wait(bell),
-        }
+        done_or(calls == 3, Step::Wait(bell))
     });
     stage.actor(LOW, giver, move |calls, context| {
         let port = ports[usize::from(calls % 2 == 0)];
         context.put(port, [calls, 0]);
-        match calls {
-            2 => Step::Finish,
-            _ => Step::Burn(micros(100)),
-        }
+        done_or(calls == 2, Step::Burn(micros(100)))
     });
     stage.play(host, &[waiter, giver])?.expect(&[0, 1, 2])
 }

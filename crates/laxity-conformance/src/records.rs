@@ -1,42 +1,23 @@
 //! What is recorded: complete, in order, and consistent with itself.
 
-use crate::stage::{CPU, DEVICE, HIGH, LOW, NORMAL, counted, marks};
+use crate::stage::{CPU, DEVICE, HIGH, LOW, NORMAL, counted, done_or, marks, run_to};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::{
-    ActivityId, Event, EventKind, Host, Instant, Placement, Program, RunRecord, Service, Span, Step,
+    ActivityId, Event, EventKind, Host, Instant, Placement, Program, RunEnd, RunRecord, Service,
+    Span, Step,
 };
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "marks-keep-their-order-and-numbers",
-        shows: "a burst of marks arrives whole, in order, with both arguments",
-        processors: 1,
-        run: marks_arrive,
-    },
-    Case {
-        name: "events-are-sorted-and-within-the-run",
-        shows: "all events by time, none before the start or after the end",
-        processors: 1,
-        run: sorted,
-    },
-    Case {
-        name: "threads-follow-their-states",
-        shows: "whoever blocks was running, is woken once, and runs again; nothing follows a finish; nobody wakes before time",
-        processors: 1,
-        run: thread_states,
-    },
-    Case {
-        name: "handlers-and-calls-enter-and-exit-in-turn",
-        shows: "entries and exits of each handler and deferred call alternate, and none overlaps another of its rank",
-        processors: 1,
-        run: handler_states,
-    },
-    Case {
-        name: "signals-are-recorded",
-        shows: "every signal is an event with its semaphore's number",
-        processors: 1,
-        run: signals,
-    },
+    Case::new("marks-keep-their-order-and-numbers", marks_arrive)
+        .shows("a burst of marks arrives whole, in order, with both arguments"),
+    Case::new("events-are-sorted-and-within-the-run", sorted)
+        .shows("all events by time, none before the start or after the end"),
+    Case::new("threads-follow-their-states", thread_states)
+        .shows("who blocks was running, is woken once, not early, and runs; a finish is the end"),
+    Case::new("handlers-and-calls-enter-and-exit-in-turn", handler_states)
+        .shows("entries and exits of each handler and deferred call alternate"),
+    Case::new("signals-are-recorded", signals)
+        .shows("every signal is an event with its semaphore's number"),
 ];
 
 fn marks_arrive(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
@@ -55,12 +36,7 @@ fn marks_arrive(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
             Step::Finish
         }),
     );
-    let record = host.admit_and_run(program, super::stage::NEVER)?;
-    ensure!(
-        record.events_lost == 0,
-        "{} events lost",
-        record.events_lost
-    );
+    let record = run_to(RunEnd::AllFinished, host, program)?;
     for (first, mark) in [(1, odd), (0, even)] {
         let found = marks(&record, mark);
         let expected = (first..MARKS).step_by(2).map(|n| [n, u64::MAX - n * n]);
@@ -82,42 +58,23 @@ fn busy(host: &mut dyn Host) -> Result<(RunRecord, [ActivityId; 5]), Failure> {
         if calls > 0 {
             context.signal(queued);
         }
-        if calls == 30 {
-            Step::Finish
-        } else {
-            Step::SleepUntil(later(context))
-        }
+        done_or(calls == 30, Step::SleepUntil(later(context)))
     });
     let deferred = counted(move |calls, context| {
         if calls % 2 == 1 {
             context.signal(served);
             return Step::Burn(Service::from_micros(50));
         }
-        if calls == 60 {
-            Step::Finish
-        } else {
-            Step::Wait(queued)
-        }
+        done_or(calls == 60, Step::Wait(queued))
     });
     let server = counted(move |calls, _| match calls {
         60 => Step::Finish,
         n if n % 2 == 1 => Step::Burn(Service::from_micros(100)),
         _ => Step::Wait(served),
     });
-    let periodic = counted(move |calls, context| {
-        if calls == 20 {
-            Step::Finish
-        } else {
-            Step::SleepUntil(later(context))
-        }
-    });
-    let worker = counted(|calls, _| {
-        if calls == 30 {
-            Step::Finish
-        } else {
-            Step::Burn(Service::from_millis(1))
-        }
-    });
+    let periodic =
+        counted(move |calls, context| done_or(calls == 20, Step::SleepUntil(later(context))));
+    let worker = counted(|calls, _| done_or(calls == 30, Step::Burn(Service::from_millis(1))));
     let who = [
         program.add("device", CPU, DEVICE, device),
         program.add("deferred", CPU, Placement::Deferred, deferred),
@@ -125,17 +82,7 @@ fn busy(host: &mut dyn Host) -> Result<(RunRecord, [ActivityId; 5]), Failure> {
         program.add("periodic", CPU, LOW, periodic),
         program.add("worker", CPU, NORMAL, worker),
     ];
-    let record = host.admit_and_run(program, super::stage::NEVER)?;
-    ensure!(
-        record.ended_by == laxity_model::RunEnd::AllFinished,
-        "ended by {:?}",
-        record.ended_by
-    );
-    ensure!(
-        record.events_lost == 0,
-        "{} events lost",
-        record.events_lost
-    );
+    let record = run_to(RunEnd::AllFinished, host, program)?;
     Ok((record, who))
 }
 

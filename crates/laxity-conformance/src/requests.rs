@@ -1,73 +1,47 @@
 //! What activities ask for while they run: another reservation, and time constraints.
 
-use crate::meter::{Reading, expect_every_window, expect_undisturbed, readings, stretches};
-use crate::reservations::{holder, kept, metered, piece_of, run};
-use crate::stage::{CPU, NORMAL, ORDINARY, counted, marks, of, spinner};
+use crate::meter::{Reading, expect_every_window, expect_kept, readings, stretches};
+use crate::reservations::{expect_enforced, holder, kept, metered, piece_of, reservation, run};
+use crate::stage::{CPU, NEVER, NORMAL, ORDINARY, at, counted, marks, of, run_to, spinner};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::{
-    Body, Context, EventKind, Host, Instant, Mark, Outside, Program, Refused, Reservation,
-    RunRecord, Service, Span, Step, TimeConstraint,
+    ActivityId, Body, Context, EventKind, Host, Instant, Mark, Outside, Program, Refused,
+    Reservation, RunEnd, RunRecord, Service, Span, Step, TimeConstraint,
 };
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "a-reservation-changes-while-it-runs",
-        shows: "1 ms of 10 becomes 2 of 8: each is kept in its time, and another's reservation across the change",
-        processors: 1,
-        run: |host, tolerance| changes(host, tolerance, [[1_000, 10_000], [2_000, 8_000]]),
-    },
-    Case {
-        name: "a-sub-millisecond-reservation-grows",
-        shows: "0.1 ms of 2.5 becomes 2 of 8",
-        processors: 1,
-        run: |host, tolerance| changes(host, tolerance, [[100, 2_500], [2_000, 8_000]]),
-    },
-    Case {
-        name: "a-change-that-does-not-fit-changes-nothing",
-        shows: "it is refused with the reason, and what was held is held",
-        processors: 1,
-        run: refused_change,
-    },
-    Case {
-        name: "every-window-across-a-mode-change-is-kept",
-        shows: "one holder changes to and fro; whenever it does, it has the lesser service in its longer window, and two others have theirs",
-        processors: 1,
-        run: across_changes,
-    },
-    Case {
-        name: "a-time-constraint-is-met",
-        shows: "an ordinary thread beside four spinners and a reservation has 3 ms within 12 whenever it was granted",
-        processors: 1,
-        run: |host, tolerance| constrained(host, tolerance, None, [3_000, 12_000]),
-    },
-    Case {
-        name: "a-time-constraint-inside-a-reservation-is-met",
-        shows: "the holder of 2 ms in 8, confined, has 4 ms within 8: its own slots, and the rest of what is nobody's",
-        processors: 1,
-        run: |host, tolerance| constrained(host, tolerance, Some([2_000, 8_000]), [4_000, 8_000]),
-    },
-    Case {
-        name: "a-time-constraint-that-does-not-fit-changes-nothing",
-        shows: "more than the reservations of others leave is refused, a second one too; what fits is granted after it",
-        processors: 1,
-        run: refused_constraints,
-    },
-    Case {
-        name: "what-a-time-constraint-does-not-need-is-given-back",
-        shows: "after the end of a constraint no slot of it begins",
-        processors: 1,
-        run: given_back,
-    },
+    Case::new("a-reservation-changes-while-it-runs", |host, tolerance| {
+        changes(host, tolerance, [[1_000, 10_000], [2_000, 8_000]])
+    })
+    .shows("1 ms of 10 becomes 2 of 8: each is kept in its time, and another's across it"),
+    Case::new("a-sub-millisecond-reservation-grows", |host, tolerance| {
+        changes(host, tolerance, [[100, 2_500], [2_000, 8_000]])
+    })
+    .shows("0.1 ms of 2.5 becomes 2 of 8"),
+    Case::new("a-change-that-does-not-fit-changes-nothing", refused_change)
+        .shows("it is refused with the reason, and what was held is held"),
+    Case::new("every-window-across-a-mode-change-is-kept", across_changes)
+        .shows("across changes a holder has the lesser service in the longer window"),
+    Case::new("a-time-constraint-is-met", |host, tolerance| {
+        constrained(host, tolerance, None, [3_000, 12_000])
+    })
+    .shows("a thread beside spinners and a reservation has 3 ms within 12 whenever granted"),
+    Case::new(
+        "a-time-constraint-inside-a-reservation-is-met",
+        |host, tolerance| constrained(host, tolerance, Some([2_000, 8_000]), [4_000, 8_000]),
+    )
+    .shows("the confined holder of 2 ms in 8 has 4 ms within 8: its slots, and nobody's time"),
+    Case::new(
+        "a-time-constraint-that-does-not-fit-changes-nothing",
+        refused_constraints,
+    )
+    .shows("more than reservations leave is refused, and a second one; what fits is granted"),
+    Case::new(
+        "what-a-time-constraint-does-not-need-is-given-back",
+        given_back,
+    )
+    .shows("after the end of a constraint no slot of it begins"),
 ];
-
-fn reservation([service_us, period_us]: [u64; 2]) -> Result<Reservation, Failure> {
-    let (service, period) = (
-        Service::from_micros(service_us),
-        Span::from_micros(period_us),
-    );
-    Reservation::new(service, period)
-        .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))
-}
 
 /// From when it holds, or nothing; the first number of a mark.
 fn answered(context: &dyn Context) -> u64 {
@@ -177,11 +151,8 @@ fn across_changes(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Fail
     program.add("spinner", CPU, NORMAL, spinner());
     let record = run(host, program, BETWEEN_CHANGES * (CHANGES + 3))?;
     let answers = marks(&record, answer);
-    let granted: Vec<Instant> = answers
-        .iter()
-        .filter(|[from, _]| *from > 0)
-        .map(|[from, _]| Instant::from_nanos(*from))
-        .collect();
+    let granted = answers.iter().filter(|[from, _]| *from > 0);
+    let granted: Vec<Instant> = granted.map(|[from, _]| at(*from)).collect();
     ensure!(
         granted.len() as u64 >= CHANGES / 2,
         "{} of {} changes were granted",
@@ -200,12 +171,8 @@ fn across_changes(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Fail
         window: reservation.period(),
         piece: piece_of(reservation),
     });
-    expect_across(
-        &record,
-        &granted,
-        &[&[lesser], &others[..]].concat(),
-        tolerance,
-    )
+    let promised = [&[lesser], &others[..]].concat();
+    expect_across(&record, &granted, &promised, tolerance)
 }
 
 /// What every window must give a holder, who works in such pieces and marks each.
@@ -247,27 +214,15 @@ fn expect_across(
     let longest = longest.max().unwrap_or_default();
     let observed = (changes.iter().copied()).filter(|change| *change + longest * 2 <= record.end);
     let observed: Vec<Instant> = observed.collect();
-    let is_disturbed = |change: Instant| {
-        let (from, to) = (change.saturating_sub(longest), change + longest);
-        let mut disturbances = record.disturbances.iter();
-        disturbances.any(|d| d.from < to && d.to > from)
-    };
-    let judged = observed.iter().filter(|change| !is_disturbed(**change));
-    let judged: Vec<Instant> = judged.copied().collect();
-    expect_undisturbed(observed.len(), judged.len(), tolerance)?;
     let marked = promised.iter().map(|one| (one, readings(record, one.mark)));
     let marked: Vec<(&Promised, Vec<Reading>)> = marked.collect();
-    let is_kept = |change: &&Instant| {
+    let is_kept = |change: &Instant| {
         let mut all = marked.iter();
-        all.all(|(promised, read)| promised.is_kept_across(**change, read, tolerance))
+        all.all(|(promised, read)| promised.is_kept_across(*change, read, tolerance))
     };
-    let kept = judged.iter().filter(is_kept).count();
-    ensure!(
-        tolerance.is_kept(kept, judged.len()),
-        "everybody had what was promised across {kept} of {} undisturbed changes",
-        judged.len()
-    );
-    Ok(())
+    let window = |change: &Instant| (change.saturating_sub(longest), *change + longest);
+    let what = "what is promised across changes";
+    expect_kept(record, &observed, window, is_kept, tolerance, what)
 }
 
 fn refused_change(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
@@ -307,27 +262,27 @@ fn refused_change(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Fail
 const ASKED: u64 = 30;
 const ASKED_LEAST: usize = 10;
 
-fn constrained(
-    host: &mut dyn Host,
-    tolerance: &Tolerance,
-    held: Option<[u64; 2]>,
-    [service_us, length_us]: [u64; 2],
-) -> Result<(), Failure> {
-    let mut program = Program::new(1);
-    let done = program.mark("done");
-    let (work, length) = (
-        Service::from_micros(service_us),
-        Span::from_micros(length_us),
-    );
-    // What a host may miss of service it is asked for on top.
-    let asked = work + tolerance.slack(work);
+/// Asks for so much service from now on within a span.
+fn ask(context: &dyn Context, length: Span, service: Service) -> Step {
+    let now = context.now();
+    TimeConstraint::new(now, now + length, service).map_or(Step::EndRun, Step::BeginConstraint)
+}
+
+/// An ordinary thread that may ask for time constraints.
+fn guest(program: &mut Program, body: impl Body + 'static) -> ActivityId {
+    let guest = program.add("guest", CPU, NORMAL, body);
+    program.constrained.push(guest);
+    guest
+}
+
+/// Asks again and again for its work and some slack on top, and marks its deadline and when it was done.
+fn constrained_work(done: Mark, length: Span, work: Service, slack: Service) -> impl Body {
     let mut deadline = Instant::ZERO;
-    let body = counted(move |calls, context: &mut dyn Context| match calls % 5 {
+    counted(move |calls, context: &mut dyn Context| match calls % 5 {
         0 => Step::SleepUntil(context.now() + Span::from_micros(7_300)),
         1 => {
             deadline = context.now() + length;
-            TimeConstraint::new(context.now(), deadline, asked)
-                .map_or(Step::EndRun, Step::BeginConstraint)
+            ask(context, length, work + slack)
         }
         2 => Step::Burn(work),
         3 => {
@@ -336,21 +291,31 @@ fn constrained(
         }
         _ if calls < 5 * ASKED => Step::Yield,
         _ => Step::EndRun,
-    });
+    })
+}
+
+fn constrained(
+    host: &mut dyn Host,
+    tolerance: &Tolerance,
+    held: Option<[u64; 2]>,
+    [service_us, length_us]: [u64; 2],
+) -> Result<(), Failure> {
+    let mut program = Program::new(1);
+    let done = program.mark("done");
+    let work = Service::from_micros(service_us);
+    let length = Span::from_micros(length_us);
+    // What a host may miss of service it is asked for on top.
+    let body = constrained_work(done, length, work, tolerance.slack(work));
     let who = match held {
         Some(numbers) => holder(&mut program, numbers, Outside::Confined, true, body)?.0,
-        None => {
-            let guest = program.add("guest", CPU, NORMAL, body);
-            program.constrained.push(guest);
-            guest
-        }
+        None => guest(&mut program, body),
     };
     let other = metered(&mut program, [1_000, 5_000], ORDINARY)?;
     for _ in 0..4 {
         program.add("spinner", CPU, NORMAL, spinner());
     }
-    let record = host.admit_and_run(program, super::stage::NEVER)?;
-    super::reservations::expect_enforced(&record)?;
+    let record = host.admit_and_run(program, NEVER)?;
+    expect_enforced(&record)?;
     kept(&record, other, tolerance)?;
     let calls = marks(&record, done);
     let refused = of(&record, who, EventKind::Refused).len();
@@ -359,37 +324,16 @@ fn constrained(
         "{} were done, {refused} refused",
         calls.len()
     );
-    let judged: Vec<&[u64; 2]> = (calls.iter())
-        .filter(|[deadline, _]| {
-            let deadline = Instant::from_nanos(*deadline);
-            let asked = deadline - length;
-            let mut disturbances = record.disturbances.iter();
-            !disturbances.any(|d| d.from < deadline && d.to > asked)
-        })
-        .collect();
-    let disturbed = calls.len() - judged.len();
-    if disturbed as u128 * 1_000_000 > calls.len() as u128 * u128::from(tolerance.disturbed_ppm) {
-        let periods = calls.len();
-        return Err(Failure::Disturbed { disturbed, periods });
-    }
-    let met = judged.iter().filter(|[deadline, at]| at <= deadline);
-    let met = met.count();
-    ensure!(
-        tolerance.is_kept(met, judged.len()),
-        "{met} of {} undisturbed constraints were met",
-        judged.len()
-    );
-    Ok(())
+    let window = |[deadline, _]: &[u64; 2]| (at(*deadline) - length, at(*deadline));
+    let is_met = |[deadline, done]: &[u64; 2]| done <= deadline;
+    let what = "time constraints";
+    expect_kept(&record, &calls, window, is_met, tolerance, what)
 }
 
 fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    const LENGTH: Span = Span::from_millis(20);
     let mut program = Program::new(1);
     let answer = program.mark("answer");
-    let ask = |now: Instant, service_us: u64| {
-        let deadline = now + Span::from_millis(20);
-        TimeConstraint::new(now, deadline, Service::from_micros(service_us))
-            .map_or(Step::EndRun, Step::BeginConstraint)
-    };
     let tell = move |context: &mut dyn Context| {
         let why = match context.answer() {
             Ok(_) => 0,
@@ -406,25 +350,19 @@ fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure
         }
         match calls {
             // The reservation has 8 ms of every 16: at least 10 ms of 20 less what is at its edges.
-            0 => ask(context.now(), 15_000),
-            1 => ask(context.now(), 4_000),
-            2 => ask(context.now(), 1_000),
+            0 => ask(context, LENGTH, Service::from_millis(15)),
+            1 => ask(context, LENGTH, Service::from_millis(4)),
+            2 => ask(context, LENGTH, Service::from_millis(1)),
             3 => Step::EndConstraint,
-            4 => TimeConstraint::new(
-                context.now(),
-                context.now() + Span::from_secs(100),
-                Service::from_millis(1),
-            )
-            .map_or(Step::EndRun, Step::BeginConstraint),
+            4 => ask(context, Span::from_secs(100), Service::from_millis(1)),
             _ => Step::EndRun,
         }
     });
-    let guest = program.add("guest", CPU, NORMAL, body);
-    program.constrained.push(guest);
+    let guest = guest(&mut program, body);
     let never = program.semaphore(0);
     let idle = counted(move |_, _| Step::Wait(never));
     holder(&mut program, [8_000, 16_000], Outside::Confined, true, idle)?;
-    let record = host.admit_and_run(program, super::stage::NEVER)?;
+    let record = run_to(RunEnd::EndRun, host, program)?;
     let told: Vec<u64> = marks(&record, answer).iter().map(|[why, _]| *why).collect();
     ensure!(told == [1, 0, 2, 2, 3], "answered {told:?}");
     let counts = [
@@ -442,21 +380,16 @@ fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure
 fn given_back(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let body = counted(move |calls, context: &mut dyn Context| match calls {
-        0 => {
-            let deadline = context.now() + Span::from_millis(50);
-            TimeConstraint::new(context.now(), deadline, Service::from_millis(25))
-                .map_or(Step::EndRun, Step::BeginConstraint)
-        }
+        0 => ask(context, Span::from_millis(50), Service::from_millis(25)),
         1 if context.granted() => Step::Burn(Service::from_millis(4)),
         2 => Step::EndConstraint,
         3 => Step::Burn(Service::from_millis(4)),
         _ => Step::EndRun,
     });
-    let guest = program.add("guest", CPU, NORMAL, body);
-    program.constrained.push(guest);
+    let guest = guest(&mut program, body);
     let other = metered(&mut program, [2_000, 8_000], Outside::Confined)?;
     program.add("spinner", CPU, NORMAL, spinner());
-    let record = host.admit_and_run(program, super::stage::NEVER)?;
+    let record = run_to(RunEnd::EndRun, host, program)?;
     let ends = of(&record, guest, EventKind::ConstraintEnd);
     let [end] = &ends[..] else {
         return Err(Failure::Wrong(format!("{} ends", ends.len())));

@@ -1,120 +1,113 @@
 //! Reservations by time slots: X in every window of Y, what is outside the slots, and what becomes of time that is not used.
 
 use crate::meter::{expect_every_window, meter, readings, stretches};
-use crate::stage::{CPU, HIGH, LOW, NORMAL, ORDINARY, counted, of, spinner};
+use crate::stage::{
+    CPU, HIGH, LOW, NORMAL, ORDINARY, counted, expect_end, is_disturbed, of, run_to, spinner,
+};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::{
-    Activity, ActivityId, Body, Disturbance, Enforcer, EventKind, Grade, Host, Mark, Outside,
-    Placement, Program, Reservation, ReservationRequest, RunEnd, RunRecord, Service, Span, Step,
+    Activity, ActivityId, Body, Enforcer, EventKind, Grade, Host, Mark, Outside, Placement,
+    Program, Reservation, ReservationRequest, RunEnd, RunRecord, Service, Span, Step,
 };
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "reservation-2-of-8-timesharing",
-        shows: "2 ms in every window of 8 ms beside four spinners, and a share outside",
-        processors: 1,
-        run: |host, tolerance| alone(host, tolerance, [2_000, 8_000], ORDINARY),
-    },
-    Case {
-        name: "reservation-2-of-8-confined",
-        shows: "2 ms in every window of 8 ms beside four spinners, and nothing outside",
-        processors: 1,
-        run: |host, tolerance| alone(host, tolerance, [2_000, 8_000], Outside::Confined),
-    },
-    Case {
-        name: "reservation-1-of-10-confined",
-        shows: "1 ms in every window of 10 ms",
-        processors: 1,
-        run: |host, tolerance| alone(host, tolerance, [1_000, 10_000], Outside::Confined),
-    },
-    Case {
-        name: "reservation-2-of-13-timesharing",
-        shows: "a period that no power of two divides",
-        processors: 1,
-        run: |host, tolerance| alone(host, tolerance, [2_000, 13_000], ORDINARY),
-    },
-    Case {
-        name: "reservation-of-a-tenth-of-a-millisecond",
-        shows: "0.1 ms in every window of 2.5 ms: slots far below a clock tick",
-        processors: 1,
-        run: |host, tolerance| alone(host, tolerance, [100, 2_500], ORDINARY),
-    },
-    Case {
-        name: "reservation-above-a-rogue",
-        shows: "a spinner of a real-time priority takes nothing from a slot",
-        processors: 1,
-        run: above_a_rogue,
-    },
-    Case {
-        name: "a-holder-has-its-priority-outside-its-slots",
-        shows: "a real-time thread that holds a reservation is an ordinary thread outside it, if it asked for that",
-        processors: 1,
-        run: outside_priority,
-    },
-    Case {
-        name: "two-reservations-at-once",
-        shows: "two holders on one processor, of periods that do not divide each other, both get theirs",
-        processors: 1,
-        run: two_at_once,
-    },
-    Case {
-        name: "a-confined-holder-has-its-slots-and-nothing-else",
-        shows: "on an idle processor too, a confined holder works inside its slots only",
-        processors: 1,
-        run: confined_is_confined,
-    },
-    Case {
-        name: "a-timesharing-holder-may-use-an-idle-processor",
-        shows: "outside its slots it is an ordinary thread",
-        processors: 1,
-        run: timesharing_shares,
-    },
-    Case {
-        name: "unused-time-is-returned",
-        shows: "slots whose holder waits belong to whoever is ready",
-        processors: 1,
-        run: unused_is_returned,
-    },
-    Case {
-        name: "a-reservation-begins-and-ends-on-request",
-        shows: "slots are given from the holder's begin to its end, and neither before nor after",
-        processors: 1,
-        run: on_request,
-    },
-    Case {
-        name: "slots-keep-the-tables-grid",
-        shows: "the slots of one reservation begin exactly a period apart by the table, none too early",
-        processors: 1,
-        run: grid,
-    },
+    Case::new("reservation-2-of-8-timesharing", |host, tolerance| {
+        alone(host, tolerance, [2_000, 8_000], ORDINARY)
+    })
+    .shows("2 ms in every window of 8 ms beside four spinners, and a share outside"),
+    Case::new("reservation-2-of-8-confined", |host, tolerance| {
+        alone(host, tolerance, [2_000, 8_000], Outside::Confined)
+    })
+    .shows("2 ms in every window of 8 ms beside four spinners, and nothing outside"),
+    Case::new("reservation-1-of-10-confined", |host, tolerance| {
+        alone(host, tolerance, [1_000, 10_000], Outside::Confined)
+    })
+    .shows("1 ms in every window of 10 ms"),
+    Case::new("reservation-2-of-13-timesharing", |host, tolerance| {
+        alone(host, tolerance, [2_000, 13_000], ORDINARY)
+    })
+    .shows("a period that no power of two divides"),
+    Case::new(
+        "reservation-of-a-tenth-of-a-millisecond",
+        |host, tolerance| alone(host, tolerance, [100, 2_500], ORDINARY),
+    )
+    .shows("0.1 ms in every window of 2.5 ms: slots far below a clock tick"),
+    Case::new("reservation-above-a-rogue", |host, tolerance| {
+        beside_a_rogue(host, tolerance, NORMAL)
+    })
+    .shows("a spinner of a real-time priority takes nothing from a slot"),
+    Case::new(
+        "a-holder-has-its-priority-outside-its-slots",
+        |host, tolerance| beside_a_rogue(host, tolerance, HIGH),
+    )
+    .shows("a real-time holder is an ordinary thread outside its slots, if it asked for that"),
+    Case::new("two-reservations-at-once", two_at_once)
+        .shows("two holders whose periods do not divide each other both get theirs"),
+    Case::new(
+        "a-confined-holder-has-its-slots-and-nothing-else",
+        confined_is_confined,
+    )
+    .shows("on an idle processor too, a confined holder works inside its slots only"),
+    Case::new(
+        "a-timesharing-holder-may-use-an-idle-processor",
+        timesharing_shares,
+    )
+    .shows("outside its slots it is an ordinary thread"),
+    Case::new("unused-time-is-returned", unused_is_returned)
+        .shows("slots whose holder waits belong to whoever is ready"),
+    Case::new("a-reservation-begins-and-ends-on-request", on_request)
+        .shows("slots are given from the holder's begin to its end, and neither before nor after"),
+    Case::new("slots-keep-the-tables-grid", grid)
+        .shows("the slots of a reservation begin exactly a period apart, none too early"),
 ];
+
+/// So many microseconds in every so many.
+pub(crate) fn reservation([service_us, period_us]: [u64; 2]) -> Result<Reservation, Failure> {
+    let period = Span::from_micros(period_us);
+    Reservation::new(Service::from_micros(service_us), period)
+        .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))
+}
+
+/// A request for a reservation by slots, of who is ordinary outside them, from the start on.
+pub(crate) fn by_slots(reservation: Reservation) -> ReservationRequest {
+    ReservationRequest {
+        reservation,
+        enforcer: Enforcer::Slots,
+        outside: ORDINARY,
+        begins_at_start: true,
+    }
+}
+
+/// An activity of the first processor that asks for a reservation.
+pub(crate) fn asker(
+    placement: Placement,
+    request: ReservationRequest,
+    body: impl Body + 'static,
+) -> Activity {
+    Activity {
+        name: "holder".into(),
+        processor: CPU,
+        placement,
+        reservation: Some(request),
+        body: Box::new(body),
+    }
+}
 
 /// Holds a reservation by slots.
 pub(crate) fn holder(
     program: &mut Program,
-    [service_us, period_us]: [u64; 2],
+    numbers: [u64; 2],
     outside: Outside,
     begins_at_start: bool,
     body: impl Body + 'static,
 ) -> Result<(ActivityId, Reservation), Failure> {
-    let (service, period) = (
-        Service::from_micros(service_us),
-        Span::from_micros(period_us),
-    );
-    let reservation = Reservation::new(service, period)
-        .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))?;
-    let who = program.push(Activity {
-        name: "holder".into(),
-        processor: CPU,
-        placement: NORMAL,
-        reservation: Some(ReservationRequest {
-            reservation,
-            enforcer: Enforcer::Slots,
-            outside,
-            begins_at_start,
-        }),
-        body: Box::new(body),
-    });
+    let reservation = reservation(numbers)?;
+    let request = ReservationRequest {
+        outside,
+        begins_at_start,
+        ..by_slots(reservation)
+    };
+    let who = program.push(asker(NORMAL, request, body));
     Ok((who, reservation))
 }
 
@@ -131,11 +124,7 @@ pub(crate) fn metered(
     outside: Outside,
 ) -> Result<(ActivityId, Reservation, Mark), Failure> {
     let mark = program.mark("service");
-    let (service, period) = (
-        Service::from_micros(numbers[0]),
-        Span::from_micros(numbers[1]),
-    );
-    let piece = Reservation::new(service, period).map_or(service, piece_of);
+    let piece = piece_of(reservation(numbers)?);
     let (who, reservation) = holder(program, numbers, outside, true, meter(mark, piece))?;
     Ok((who, reservation, mark))
 }
@@ -147,16 +136,7 @@ pub(crate) fn run(
 ) -> Result<RunRecord, Failure> {
     let record = host.admit_and_run(program, length)?;
     expect_enforced(&record)?;
-    ensure!(
-        record.events_lost == 0,
-        "{} events lost",
-        record.events_lost
-    );
-    ensure!(
-        record.ended_by == RunEnd::Length,
-        "ended by {:?}",
-        record.ended_by
-    );
+    expect_end(&record, RunEnd::Length)?;
     Ok(record)
 }
 
@@ -184,14 +164,8 @@ pub(crate) fn kept(
     (_, reservation, mark): (ActivityId, Reservation, Mark),
     tolerance: &Tolerance,
 ) -> Result<(), Failure> {
-    let piece = piece_of(reservation);
-    expect_every_window(
-        record,
-        &readings(record, mark),
-        reservation,
-        piece,
-        tolerance,
-    )
+    let (readings, piece) = (readings(record, mark), piece_of(reservation));
+    expect_every_window(record, &readings, reservation, piece, tolerance)
 }
 
 /// Periods that a case observes.
@@ -240,14 +214,6 @@ fn inside_only(
         slots.len()
     );
     Ok(())
-}
-
-fn above_a_rogue(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
-    beside_a_rogue(host, tolerance, NORMAL)
-}
-
-fn outside_priority(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
-    beside_a_rogue(host, tolerance, HIGH)
 }
 
 /// The holder, of this placement without its reservation, has its slots, and a rogue of a lower real-time priority all the rest.
@@ -339,13 +305,8 @@ fn on_request(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         _ => Step::EndRun,
     });
     let (who, reservation) = holder(&mut program, [1_000, 5_000], Outside::Confined, false, body)?;
-    let record = host.admit_and_run(program, super::stage::NEVER)?;
+    let record = run_to(RunEnd::EndRun, host, program)?;
     expect_enforced(&record)?;
-    ensure!(
-        record.ended_by == RunEnd::EndRun,
-        "ended by {:?}",
-        record.ended_by
-    );
     let begins = of(&record, who, EventKind::ReservationBegin);
     let ends = of(&record, who, EventKind::ReservationEnd);
     let ([begin], [end]) = (&begins[..], &ends[..]) else {
@@ -394,8 +355,7 @@ fn grid(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
         let on_grid = !apart.is_zero() && (apart % period).is_zero();
         ensure!(on_grid, "slots {apart} apart");
         let left_out = ((apart / period) - 1) as usize;
-        let is_between = |d: &Disturbance| d.from < pair[1].at && d.to > pair[0].at;
-        if record.disturbances.iter().any(is_between) {
+        if is_disturbed(&record, pair[0].at, pair[1].at) {
             excused += left_out;
         } else {
             missing += left_out;

@@ -1,46 +1,26 @@
 //! Blocking, waking and counting.
 
-use crate::stage::{CPU, DEVICE, HIGH, LOW, MIDDLE, Stage};
+use crate::stage::{CPU, DEVICE, HIGH, LOW, MIDDLE, Stage, done_or};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::{Host, ProcessorId, RunEnd, Span, Step};
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "block-and-wake-alternate",
-        shows: "two threads that wake each other lose no wake-up in a thousand rounds",
-        processors: 1,
-        run: ping_pong,
-    },
-    Case {
-        name: "block-and-wake-alternate-across-processors",
-        shows: "the same, from one processor to another",
-        processors: 2,
-        run: ping_pong_across,
-    },
-    Case {
-        name: "a-semaphore-begins-with-its-count",
-        shows: "as many waits as the initial count go on at once, and the next one blocks",
-        processors: 1,
-        run: initial_count,
-    },
-    Case {
-        name: "signals-without-a-waiter-are-kept",
-        shows: "what was signalled while nobody waited is taken later, each once",
-        processors: 1,
-        run: counts_are_kept,
-    },
-    Case {
-        name: "each-signal-wakes-one-waiter",
-        shows: "three signals wake three of five equal waiters, first come, first served",
-        processors: 1,
-        run: one_signal_one_waiter,
-    },
-    Case {
-        name: "a-time-out-takes-nothing",
-        shows: "a waiter that has gone leaves the next signal to the others",
-        processors: 1,
-        run: timeout_takes_nothing,
-    },
+    Case::new("block-and-wake-alternate", ping_pong)
+        .shows("two threads that wake each other lose no wake-up in a thousand rounds"),
+    Case::new(
+        "block-and-wake-alternate-across-processors",
+        ping_pong_across,
+    )
+    .shows("the same, from one processor to another")
+    .on(2),
+    Case::new("a-semaphore-begins-with-its-count", initial_count)
+        .shows("as many waits as the initial count go on at once, and the next one blocks"),
+    Case::new("signals-without-a-waiter-are-kept", counts_are_kept)
+        .shows("what was signalled while nobody waited is taken later, each once"),
+    Case::new("each-signal-wakes-one-waiter", one_signal_one_waiter)
+        .shows("three signals wake three of five equal waiters, first come, first served"),
+    Case::new("a-time-out-takes-nothing", timeout_takes_nothing)
+        .shows("a waiter that has gone leaves the next signal to the others"),
 ];
 
 const ROUNDS: u64 = 1_000;
@@ -54,11 +34,7 @@ fn rally(host: &mut dyn Host, processors: [ProcessorId; 2]) -> Result<(), Failur
         stage.actor_on(processor, MIDDLE, own, move |calls, context| {
             story.tell(context, 2 * calls + who);
             context.signal(other);
-            if calls + 1 == ROUNDS {
-                Step::Finish
-            } else {
-                Step::Wait(own)
-            }
+            done_or(calls + 1 == ROUNDS, Step::Wait(own))
         });
     }
     let expected: Vec<u64> = (0..2 * ROUNDS).collect();
@@ -94,11 +70,7 @@ fn initial_count(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let three = stage.program.semaphore(3);
     stage.actor(HIGH, taker, move |calls, context| {
         story.tell(context, calls);
-        if calls == 4 {
-            Step::Finish
-        } else {
-            Step::Wait(three)
-        }
+        done_or(calls == 4, Step::Wait(three))
     });
     stage.actor(LOW, giver, move |_, context| {
         story.tell(context, 100);
@@ -125,10 +97,7 @@ fn counts_are_kept(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         Step::Finish
     });
     // Late enough that a sixth would have been taken.
-    stage.actor(LOW, end, |calls, context| match calls {
-        0 => Step::SleepUntil(context.now() + Span::from_millis(5)),
-        _ => Step::EndRun,
-    });
+    stage.ender(LOW, end);
     let play = stage.play_until(RunEnd::EndRun, host, &[giver])?;
     play.expect(&[0, 1, 2, 3, 4])
 }

@@ -1,46 +1,23 @@
 //! Processor time: who receives it, and that it is counted.
 
-use crate::stage::{CPU, LOW, NORMAL, Stage, TOP, of, spinner};
+use crate::stage::{CPU, LOW, NORMAL, Stage, TOP, done_or, of, run_to, spinner};
 use crate::{Case, Failure, Tolerance, ensure};
 use laxity_model::{EventKind, Host, Placement, ProcessorId, Program, RunEnd, Service, Span, Step};
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "a-burn-receives-what-it-asks-for",
-        shows: "work takes its service, however long a competitor makes it wait",
-        processors: 1,
-        run: burn,
-    },
-    Case {
-        name: "a-body-is-told-its-service",
-        shows: "what a body is told grows by what it burns, and ends as what the record says",
-        processors: 1,
-        run: told_service,
-    },
-    Case {
-        name: "equals-share-alike",
-        shows: "spinners of one ordinary priority receive the same, within a quarter",
-        processors: 1,
-        run: equal_shares,
-    },
-    Case {
-        name: "nobody-receives-more-than-there-is",
-        shows: "the service of all activities fits into the run's length",
-        processors: 1,
-        run: totals,
-    },
-    Case {
-        name: "what-is-external-takes-no-processor",
-        shows: "an external activity works while the highest priority has the processor",
-        processors: 1,
-        run: external,
-    },
-    Case {
-        name: "processors-are-independent",
-        shows: "a spinner of the highest priority on one processor delays nobody on another",
-        processors: 2,
-        run: independent,
-    },
+    Case::new("a-burn-receives-what-it-asks-for", burn)
+        .shows("work takes its service, however long a competitor makes it wait"),
+    Case::new("a-body-is-told-its-service", told_service)
+        .shows("what a body is told grows by what it burns, and ends as what the record says"),
+    Case::new("equals-share-alike", equal_shares)
+        .shows("spinners of one ordinary priority receive the same, within a quarter"),
+    Case::new("nobody-receives-more-than-there-is", totals)
+        .shows("the service of all activities fits into the run's length"),
+    Case::new("what-is-external-takes-no-processor", external)
+        .shows("an external activity works while the highest priority has the processor"),
+    Case::new("processors-are-independent", independent)
+        .shows("a spinner of the highest priority on one processor delays nobody on another")
+        .on(2),
 ];
 
 fn burn(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
@@ -55,12 +32,7 @@ fn burn(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     });
     let who = program.add("burner", CPU, NORMAL, burner);
     program.add("competitor", CPU, NORMAL, spinner());
-    let record = host.admit_and_run(program, super::stage::NEVER)?;
-    ensure!(
-        record.ended_by == RunEnd::EndRun,
-        "ended by {:?}",
-        record.ended_by
-    );
+    let record = run_to(RunEnd::EndRun, host, program)?;
     let received = record.usage[who.index()].service;
     let most = asked + tolerance.slack(asked);
     ensure!(
@@ -77,11 +49,7 @@ fn told_service(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failur
     let told = program.mark("service");
     let body = super::stage::counted(move |calls, context| {
         context.mark(told, [context.service().as_nanos(), 0]);
-        if calls < PIECES {
-            Step::Burn(PIECE)
-        } else {
-            Step::Finish
-        }
+        done_or(calls == PIECES, Step::Burn(PIECE))
     });
     let who = program.add("burner", CPU, LOW, body);
     let record = host.admit_and_run(program, super::stage::NEVER)?;

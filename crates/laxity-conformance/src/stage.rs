@@ -54,6 +54,36 @@ pub(crate) fn spinner() -> impl Body + 'static {
     |_: &mut dyn Context| Step::Burn(Service::from_millis(1))
 }
 
+/// The last step of who is done, and this one of who is not.
+pub(crate) fn done_or(is_done: bool, step: Step) -> Step {
+    if is_done { Step::Finish } else { step }
+}
+
+/// Runs a program until it ends like this, which it must before long.
+pub(crate) fn run_to(
+    end: RunEnd,
+    host: &mut dyn Host,
+    program: Program,
+) -> Result<RunRecord, Failure> {
+    let record = host.admit_and_run(program, NEVER)?;
+    expect_end(&record, end)?;
+    Ok(record)
+}
+
+/// Whether a record is whole, and its run ended like this.
+pub(crate) fn expect_end(record: &RunRecord, end: RunEnd) -> Result<(), Failure> {
+    let (lost, ended) = (record.events_lost, record.ended_by);
+    ensure!(lost == 0, "{lost} events lost");
+    ensure!(ended == end, "ended by {ended:?} instead of {end:?}");
+    Ok(())
+}
+
+/// Whether the machine was disturbed between these instants.
+pub(crate) fn is_disturbed(record: &RunRecord, from: Instant, to: Instant) -> bool {
+    let mut disturbances = record.disturbances.iter();
+    disturbances.any(|disturbance| disturbance.from < to && disturbance.to > from)
+}
+
 /// A program in the making.
 pub(crate) struct Stage {
     pub(crate) program: Program,
@@ -76,6 +106,13 @@ pub(crate) struct Story(Mark);
 impl Story {
     pub(crate) fn tell(self, context: &mut dyn Context, what: u64) {
         context.mark(self.0, [what, 0]);
+    }
+
+    /// What a wait brought: ten times the first number of what arrived, if something did, and one more if time was up.
+    pub(crate) fn tell_wait(self, context: &mut dyn Context) {
+        let arrival = context.arrival().map_or(0, |arrival| arrival.payload[0]);
+        let told = 10 * arrival + u64::from(context.timed_out());
+        self.tell(context, told);
     }
 }
 
@@ -130,6 +167,23 @@ impl Stage {
         self.program.add("actor", processor, placement, body)
     }
 
+    /// An actor that tells this when its cue comes, and nothing else.
+    pub(crate) fn teller(&mut self, placement: Placement, cue: SemaphoreId, what: u64) {
+        let story = self.story();
+        self.actor(placement, cue, move |_, context| {
+            story.tell(context, what);
+            Step::Finish
+        });
+    }
+
+    /// An actor that ends the run some time after its cue.
+    pub(crate) fn ender(&mut self, placement: Placement, cue: SemaphoreId) {
+        self.actor(placement, cue, |calls, context| match calls {
+            0 => Step::SleepUntil(context.now() + SETTLE),
+            _ => Step::EndRun,
+        });
+    }
+
     /// Plays until all actors have finished; the device gives these cues in this order.
     pub(crate) fn play(self, host: &mut dyn Host, cues: &[SemaphoreId]) -> Result<Play, Failure> {
         self.play_until(RunEnd::AllFinished, host, cues)
@@ -157,22 +211,11 @@ impl Stage {
         });
         self.program.add("curtain", CPU, DEVICE, curtain);
         let record = host.admit_and_run(self.program, NEVER)?;
-        ensure!(
-            record.events_lost == 0,
-            "{} events lost",
-            record.events_lost
-        );
-        ensure!(
-            record.ended_by == end,
-            "ended by {:?} instead of {end:?}; told so far: {:?}",
-            record.ended_by,
-            marks(&record, self.story)
-        );
         let told = marks(&record, self.story);
-        Ok(Play {
-            told: told.into_iter().map(|[what, _]| what).collect(),
-            record,
-        })
+        let told: Vec<u64> = told.into_iter().map(|[what, _]| what).collect();
+        let whole = expect_end(&record, end);
+        whole.map_err(|failure| Failure::Wrong(format!("{failure}; told so far: {told:?}")))?;
+        Ok(Play { record, told })
     }
 }
 
@@ -190,9 +233,13 @@ impl Play {
 
 /// The arguments of all marks of a kind, in order.
 pub(crate) fn marks(record: &RunRecord, mark: Mark) -> Vec<[u64; 2]> {
+    marked(record, mark).map(|event| event.args).collect()
+}
+
+/// All marks of a kind, in order.
+pub(crate) fn marked(record: &RunRecord, mark: Mark) -> impl Iterator<Item = &Event> {
     let events = record.events.iter();
-    let of_kind = events.filter(|event| event.kind == EventKind::Mark(mark));
-    of_kind.map(|event| event.args).collect()
+    events.filter(move |event| event.kind == EventKind::Mark(mark))
 }
 
 /// An activity's events of a kind, in order.

@@ -1,58 +1,29 @@
 //! Who runs among threads of real-time priorities.
 
-use crate::stage::{HIGH, LOW, MIDDLE, Stage, TOP, level, micros};
+use crate::stage::{HIGH, LOW, MIDDLE, Stage, TOP, done_or, level, micros};
 use crate::{Case, Failure, Tolerance};
 use laxity_model::{Host, Placement, Service, Span, Step};
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "a-woken-higher-priority-preempts-at-once",
-        shows: "a signal to a higher priority takes the processor before the signaller's next step",
-        processors: 1,
-        run: higher_preempts,
-    },
-    Case {
-        name: "a-timer-preempts-a-lower-priority",
-        shows: "a sleeper of higher priority does not wait until a lower one has done its work",
-        processors: 1,
-        run: timer_preempts,
-    },
-    Case {
-        name: "a-lower-priority-waits",
-        shows: "a signal to a lower priority takes effect when the higher one gives the processor up",
-        processors: 1,
-        run: lower_waits,
-    },
-    Case {
-        name: "all-real-time-priorities-in-order",
-        shows: "sixteen threads woken from the lowest up run from the highest down",
-        processors: 1,
-        run: all_in_order,
-    },
-    Case {
-        name: "equals-run-in-the-order-they-were-woken",
-        shows: "equal real-time priorities run first come, first served, each until it is done",
-        processors: 1,
-        run: equals_in_order,
-    },
-    Case {
-        name: "yield-lets-every-equal-go-once",
-        shows: "yielding equals take turns",
-        processors: 1,
-        run: yield_takes_turns,
-    },
-    Case {
-        name: "yield-does-not-help-a-lower-priority",
-        shows: "a thread that yields with no equal ready goes on",
-        processors: 1,
-        run: yield_alone,
-    },
-    Case {
-        name: "a-preempted-thread-resumes-before-its-equals",
-        shows: "preemption costs no turn",
-        processors: 1,
-        run: preempted_resumes,
-    },
+    Case::new("a-woken-higher-priority-preempts-at-once", higher_preempts)
+        .shows("a signal to a higher priority takes the processor before the signaller goes on"),
+    Case::new("a-timer-preempts-a-lower-priority", timer_preempts)
+        .shows("a sleeper of higher priority does not wait until a lower one has done its work"),
+    Case::new("a-lower-priority-waits", lower_waits)
+        .shows("a signal to a lower priority takes effect when the higher one gives way"),
+    Case::new("all-real-time-priorities-in-order", all_in_order)
+        .shows("sixteen threads woken from the lowest up run from the highest down"),
+    Case::new("equals-run-in-the-order-they-were-woken", equals_in_order)
+        .shows("equal real-time priorities run first come, first served, each until it is done"),
+    Case::new("yield-lets-every-equal-go-once", yield_takes_turns)
+        .shows("yielding equals take turns"),
+    Case::new("yield-does-not-help-a-lower-priority", yield_alone)
+        .shows("a thread that yields with no equal ready goes on"),
+    Case::new(
+        "a-preempted-thread-resumes-before-its-equals",
+        preempted_resumes,
+    )
+    .shows("preemption costs no turn"),
 ];
 
 fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
@@ -68,11 +39,7 @@ fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     });
     stage.actor(HIGH, high, move |calls, context| {
         story.tell(context, 20 + calls);
-        if calls == 2 {
-            Step::Finish
-        } else {
-            Step::Wait(high)
-        }
+        done_or(calls == 2, Step::Wait(high))
     });
     let play = stage.play(host, &[low])?;
     play.expect(&[10, 20, 11, 21, 12, 22, 13])
@@ -111,10 +78,7 @@ fn lower_waits(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
         context.signal(low);
         Step::Burn(micros(500))
     });
-    stage.actor(LOW, low, move |_, context| {
-        story.tell(context, 100);
-        Step::Finish
-    });
+    stage.teller(LOW, low, 100);
     let play = stage.play(host, &[high])?;
     play.expect(&[0, 1, 2, 3, 4, 5, 100])
 }
@@ -147,11 +111,7 @@ fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     for (who, cue) in (0..).zip(cues) {
         stage.actor(MIDDLE, cue, move |calls, context| {
             story.tell(context, 10 * who + calls);
-            if calls == 2 {
-                Step::Finish
-            } else {
-                Step::Burn(micros(300))
-            }
+            done_or(calls == 2, Step::Burn(micros(300)))
         });
     }
     let play = stage.play(host, &[cues[2], cues[0], cues[3], cues[1]])?;
@@ -165,11 +125,7 @@ fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
     for (who, cue) in (0..).zip(cues) {
         stage.actor(MIDDLE, cue, move |calls, context| {
             story.tell(context, 10 * calls + who);
-            if calls == 3 {
-                Step::Finish
-            } else {
-                Step::Yield
-            }
+            done_or(calls == 3, Step::Yield)
         });
     }
     let play = stage.play(host, &cues)?;
@@ -179,10 +135,7 @@ fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
 fn yield_alone(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
-    stage.actor(LOW, low, move |_, context| {
-        story.tell(context, 2);
-        Step::Finish
-    });
+    stage.teller(LOW, low, 2);
     stage.actor(HIGH, high, move |calls, context| {
         if calls < 100 {
             return Step::Yield;
@@ -206,13 +159,7 @@ fn preempted_resumes(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
         context.signal(top);
         Step::Burn(micros(200))
     });
-    stage.actor(MIDDLE, second, move |_, context| {
-        story.tell(context, 4);
-        Step::Finish
-    });
-    stage.actor(TOP, top, move |_, context| {
-        story.tell(context, 2);
-        Step::Finish
-    });
+    stage.teller(MIDDLE, second, 4);
+    stage.teller(TOP, top, 2);
     stage.play(host, &[first])?.expect(&[1, 2, 3, 4])
 }

@@ -1,58 +1,32 @@
 //! Sleeping, and waiting for no longer than an instant.
 
-use crate::stage::{HIGH, LOW, MIDDLE, Stage, TOP, at, of};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::stage::{HIGH, LOW, MIDDLE, Stage, TOP, at, done_or, of};
 use crate::{Case, Failure, Tolerance, ensure};
-use laxity_model::{EventKind, Host, Instant, Service, Span, Step};
+use laxity_model::{EventKind, Host, Instant, Placement, Service, Span, Step};
 
 pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "periodic-releases-keep-their-grid",
-        shows: "a periodic thread wakes once for each release, never before it, and does not drift",
-        processors: 1,
-        run: periodic,
-    },
-    Case {
-        name: "an-overrun-loses-no-release",
-        shows: "a job that takes several periods delays the following releases and drops none",
-        processors: 1,
-        run: overrun,
-    },
-    Case {
-        name: "sleeping-into-the-past-returns-at-once",
-        shows: "a sleep until an instant that is over does not give the processor to a lower priority",
-        processors: 1,
-        run: past,
-    },
-    Case {
-        name: "sleepers-wake-in-the-order-of-their-instants",
-        shows: "who sleeps until an earlier instant wakes earlier, whoever asked first",
-        processors: 1,
-        run: order_of_instants,
-    },
-    Case {
-        name: "sleepers-of-one-instant-run-by-priority",
-        shows: "of threads that wake together the highest priority runs first",
-        processors: 1,
-        run: same_instant,
-    },
-    Case {
-        name: "a-wait-ends-when-time-is-up",
-        shows: "a wait without a signal ends at its instant, not before, and says that time was up",
-        processors: 1,
-        run: times_out,
-    },
-    Case {
-        name: "a-signal-ends-a-timed-wait",
-        shows: "a wait that was signalled in time says so, and its timer does not come back",
-        processors: 1,
-        run: does_not_time_out,
-    },
-    Case {
-        name: "a-count-beats-a-time-that-is-over",
-        shows: "a timed wait whose instant is past takes a count if there is one, and else times out at once",
-        processors: 1,
-        run: past_time_out,
-    },
+    Case::new("periodic-releases-keep-their-grid", periodic)
+        .shows("a periodic thread wakes once for each release, never early, and does not drift"),
+    Case::new("an-overrun-loses-no-release", overrun)
+        .shows("a job that takes several periods delays the following releases and drops none"),
+    Case::new("sleeping-into-the-past-returns-at-once", past)
+        .shows("a sleep until an instant that is over leaves nothing to a lower priority"),
+    Case::new(
+        "sleepers-wake-in-the-order-of-their-instants",
+        order_of_instants,
+    )
+    .shows("who sleeps until an earlier instant wakes earlier, whoever asked first"),
+    Case::new("sleepers-of-one-instant-run-by-priority", same_instant)
+        .shows("of threads that wake together the highest priority runs first"),
+    Case::new("a-wait-ends-when-time-is-up", times_out)
+        .shows("a wait without a signal ends at its instant, not before, and says so"),
+    Case::new("a-signal-ends-a-timed-wait", does_not_time_out)
+        .shows("a wait that was signalled in time says so, and its timer does not come back"),
+    Case::new("a-count-beats-a-time-that-is-over", past_time_out)
+        .shows("a timed wait whose instant is past takes a count if there is one, or times out"),
 ];
 
 const PERIOD: Span = Span::from_millis(4);
@@ -75,31 +49,22 @@ fn releases(host: &mut dyn Host, long: u64, work: Service) -> Result<(), Failure
         story.tell(context, job);
         job += 1;
         release += PERIOD;
-        if job > RELEASES {
-            Step::Finish
-        } else {
-            Step::SleepUntil(release)
-        }
+        done_or(job > RELEASES, Step::SleepUntil(release))
     });
     let play = stage.play(host, &[cue])?;
     let wakes = of(&play.record, who, EventKind::Wake);
     let expected: Vec<u64> = (0..=RELEASES).collect();
     play.expect(&expected)?;
     let grid = &wakes[wakes.len().saturating_sub(RELEASES as usize)..];
-    ensure!(
-        grid.len() as u64 == RELEASES,
-        "{} wake-ups of {RELEASES}",
-        grid.len()
-    );
+    let count = grid.len() as u64;
+    ensure!(count == RELEASES, "{count} wake-ups of {RELEASES}");
     for pair in grid.windows(2) {
         let apart = at(pair[1].args[0]).saturating_since(at(pair[0].args[0]));
         ensure!(apart == PERIOD, "releases {apart} apart");
     }
     for wake in grid {
-        ensure!(
-            wake.at >= at(wake.args[0]),
-            "woke before its release: {wake:?}"
-        );
+        let is_early = wake.at < at(wake.args[0]);
+        ensure!(!is_early, "woke before its release: {wake:?}");
     }
     Ok(())
 }
@@ -115,10 +80,7 @@ fn overrun(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
 fn past(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
-    stage.actor(LOW, low, move |_, context| {
-        story.tell(context, 2);
-        Step::Finish
-    });
+    stage.teller(LOW, low, 2);
     stage.actor(HIGH, high, move |calls, context| {
         if calls < 100 {
             return Step::SleepUntil(context.now());
@@ -129,60 +91,49 @@ fn past(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     stage.play(host, &[low, high])?.expect(&[1, 2])
 }
 
-fn order_of_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Of threads that ask in this order to sleep so many milliseconds from one instant on, each by its number: who wakes in which order.
+fn sleepers(
+    host: &mut dyn Host,
+    sleepers: &[(Placement, u64)],
+    expected: &[u64],
+) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
-    let story = stage.story();
-    let cues = [(); 5].map(|()| stage.cue());
-    let begin = stage.cue();
-    // The latest asks first; all count from one instant, which the first to run takes.
-    let origin = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
-    for (who, cue) in (0..).zip(cues) {
-        let origin = std::sync::Arc::clone(&origin);
-        stage.actor(MIDDLE, cue, move |calls, context| {
+    let (story, begin) = (stage.story(), stage.cue());
+    // The instant is that at which the first to run does so.
+    let origin = Arc::new(AtomicU64::new(0));
+    let mut cues = Vec::new();
+    for (who, (placement, length_ms)) in (0..).zip(sleepers) {
+        let (cue, length) = (stage.cue(), Span::from_millis(*length_ms));
+        cues.push(cue);
+        let origin = Arc::clone(&origin);
+        stage.actor(*placement, cue, move |calls, context| {
             if calls == 0 {
-                let origin = at(origin.load(std::sync::atomic::Ordering::SeqCst));
-                return Step::SleepUntil(origin + Span::from_millis(20 - 3 * who));
+                return Step::SleepUntil(at(origin.load(Ordering::SeqCst)) + length);
             }
             story.tell(context, who);
             Step::Finish
         });
     }
     stage.actor(TOP, begin, move |_, context| {
-        origin.store(
-            context.now().as_nanos(),
-            std::sync::atomic::Ordering::SeqCst,
-        );
+        origin.store(context.now().as_nanos(), Ordering::SeqCst);
         cues.iter().for_each(|cue| context.signal(*cue));
         Step::Finish
     });
-    stage.play(host, &[begin])?.expect(&[4, 3, 2, 1, 0])
+    stage.play(host, &[begin])?.expect(expected)
+}
+
+fn order_of_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+    // The latest asks first.
+    let lengths_ms = [20, 17, 14, 11, 8];
+    sleepers(
+        host,
+        &lengths_ms.map(|length| (MIDDLE, length)),
+        &[4, 3, 2, 1, 0],
+    )
 }
 
 fn same_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
-    let mut stage = Stage::new(1);
-    let (story, begin) = (stage.story(), stage.cue());
-    let origin = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
-    let mut cues = Vec::new();
-    for (what, placement) in [(3, LOW), (1, HIGH), (2, MIDDLE)] {
-        let cue = stage.cue();
-        cues.push(cue);
-        let origin = std::sync::Arc::clone(&origin);
-        stage.actor(placement, cue, move |calls, context| {
-            if calls == 0 {
-                return Step::SleepUntil(at(origin.load(std::sync::atomic::Ordering::SeqCst)));
-            }
-            story.tell(context, what);
-            // Long enough that a lower one would show if it began first.
-            Step::Finish
-        });
-    }
-    stage.actor(TOP, begin, move |_, context| {
-        let instant = context.now() + Span::from_millis(8);
-        origin.store(instant.as_nanos(), std::sync::atomic::Ordering::SeqCst);
-        cues.iter().for_each(|cue| context.signal(*cue));
-        Step::Finish
-    });
-    stage.play(host, &[begin])?.expect(&[1, 2, 3])
+    sleepers(host, &[(LOW, 8), (HIGH, 8), (MIDDLE, 8)], &[1, 2, 0])
 }
 
 fn times_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
@@ -191,16 +142,12 @@ fn times_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut until = Instant::ZERO;
     stage.actor(HIGH, cue, move |calls, context| {
         if calls > 0 {
-            let told = u64::from(context.timed_out());
-            story.tell(context, told);
+            story.tell_wait(context);
             let told = u64::from(context.now() >= until);
             story.tell(context, told);
         }
-        if calls == 5 {
-            return Step::Finish;
-        }
         until = context.now() + Span::from_millis(2);
-        Step::WaitUntil(never, until)
+        done_or(calls == 5, Step::WaitUntil(never, until))
     });
     stage.play(host, &[cue])?.expect(&[1; 10])
 }
@@ -216,8 +163,7 @@ fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
             Step::WaitUntil(bell, due)
         }
         1 => {
-            let told = u64::from(context.timed_out());
-            story.tell(context, told);
+            story.tell_wait(context);
             // Across the instant of the timer that is not wanted any more.
             Step::SleepUntil(due + Span::from_millis(10))
         }
@@ -240,18 +186,10 @@ fn past_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let two = stage.program.semaphore(2);
     stage.actor(HIGH, high, move |calls, context| {
         if calls > 0 {
-            let told = u64::from(context.timed_out());
-            story.tell(context, told);
+            story.tell_wait(context);
         }
-        if calls == 4 {
-            Step::Finish
-        } else {
-            Step::WaitUntil(two, context.now())
-        }
+        done_or(calls == 4, Step::WaitUntil(two, context.now()))
     });
-    stage.actor(LOW, low, move |_, context| {
-        story.tell(context, 9);
-        Step::Finish
-    });
+    stage.teller(LOW, low, 9);
     stage.play(host, &[low, high])?.expect(&[0, 0, 1, 1, 9])
 }

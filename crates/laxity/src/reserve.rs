@@ -3,9 +3,9 @@
 use std::cell::Cell;
 
 use laxity_linux::ThreadReservation;
-use laxity_linux::doctor::machine::{CAP_IPC_LOCK, Fact, Limit};
+use laxity_linux::doctor::machine::{CAP_IPC_LOCK, Fact};
 use laxity_linux::doctor::{
-    Cause, DeadlineParameters, Diagnosis, Failure, Machine, Operation, Rights, explain, foresee,
+    Cause, DeadlineParameters, Diagnosis, Machine, Operation, Rights, explain, foresee,
 };
 use laxity_linux::enforce::deadline::DeadlineError;
 use laxity_linux::os::memory::MemoryLock;
@@ -150,7 +150,7 @@ fn explained(reservation: Reservation, source: DeadlineError) -> Error {
     let _ = sched::allow_all(own);
     let machine = Machine::probe();
     drop(restore);
-    let diagnosis = explain(&operation, Failure::Errno(errno), &machine);
+    let diagnosis = explain(&operation, errno, &machine);
     Error::Refused {
         reservation,
         diagnosis: Box::new(diagnosis),
@@ -174,24 +174,22 @@ fn operation(reservation: Reservation, failed: &SchedError) -> Option<Operation>
 }
 
 fn lock_memory(machine: &Machine) -> Result<MemoryLock, Diagnosis> {
-    if let Some(refusal) = foresee(&Operation::LockMemory, machine) {
-        return Err(refusal.diagnosis);
+    if let Some(diagnosis) = foresee(&Operation::LockMemory, machine) {
+        return Err(diagnosis);
     }
     if let Some(limit_bytes) = limit(&machine.rights) {
         return Err(would_not_grow(limit_bytes, &machine.rights));
     }
     MemoryLock::all().map_err(|error| {
-        let failure = Failure::Errno(error.raw_os_error().unwrap_or_default());
-        explain(&Operation::LockMemory, failure, machine)
+        let errno = error.raw_os_error().unwrap_or_default();
+        explain(&Operation::LockMemory, errno, machine)
     })
 }
 
 /// How much memory the thread may lock in all, if there is a limit.
 fn limit(rights: &Rights) -> Option<u64> {
-    match rights.memlock_bytes {
-        Ok(Limit::At(bytes)) if rights.has(CAP_IPC_LOCK) != Some(true) => Some(bytes),
-        _ => None,
-    }
+    let limit = rights.memlock_bytes;
+    limit.filter(|_| rights.has(CAP_IPC_LOCK) != Some(true))
 }
 
 /// What is, and what will be, would be locked: beyond the limit the process would get no memory at all.

@@ -15,14 +15,10 @@ pub enum Operation {
     },
     /// To become `SCHED_DEADLINE`.
     SetDeadline(DeadlineParameters),
-    /// To be on these processors only.
-    SetAffinity(CpuSet),
     /// To start a process or a thread.
     Fork,
     /// `mlockall` of all that is and will be.
     LockMemory,
-    /// To run as a FIFO thread.
-    RunFifo,
 }
 
 /// The three numbers of `SCHED_DEADLINE`: `runtime` within `deadline` of each release, released every `period`.
@@ -34,15 +30,6 @@ pub struct DeadlineParameters {
     pub deadline: Span,
     /// At least the deadline; 100 µs to 4.19 s unless the machine is set otherwise.
     pub period: Span,
-}
-
-/// How it failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Failure {
-    /// The call returned this `errno`.
-    Errno(i32),
-    /// The process was ended by this signal.
-    Killed(i32),
 }
 
 /// The bound that a parameter breaks.
@@ -60,8 +47,6 @@ pub enum ParameterError {
     PeriodTooShort,
     /// Period over the machine's longest.
     PeriodTooLong,
-    /// No processor at all, or none that is allowed.
-    NoProcessor,
 }
 
 /// The one cause.
@@ -130,21 +115,26 @@ pub struct Diagnosis {
     pub remedy: String,
 }
 
-/// A refusal to come: the error, and why.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal {
-    /// What the call will return.
-    pub errno: i32,
-    /// Why.
-    pub diagnosis: Diagnosis,
-}
-
 impl Diagnosis {
     pub(super) fn new(cause: Cause, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             cause,
             what: what.into(),
             remedy: remedy.into(),
+        }
+    }
+
+    /// What a call returns that is refused for it; `None` of what refuses none.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        match &self.cause {
+            Cause::OutOfRange(_) => Some(libc::EINVAL),
+            Cause::NoBandwidthLeft { .. } => Some(libc::EBUSY),
+            Cause::ForkWithoutResetOnFork => Some(libc::EAGAIN),
+            // With a limit of 0 the caller has no right to lock; with more, not enough of it.
+            Cause::MemoryLockRefused { limit_bytes, .. } if *limit_bytes > 0 => Some(libc::ENOMEM),
+            Cause::RealTimeTimeLimited { .. } | Cause::Unexplained => None,
+            _ => Some(libc::EPERM),
         }
     }
 }

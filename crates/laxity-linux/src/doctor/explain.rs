@@ -7,73 +7,53 @@
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
 
-use super::cause::{
-    Cause, DeadlineParameters, Diagnosis, Failure, Operation, ParameterError, Refusal,
-};
-use super::machine::{CAP_IPC_LOCK, CAP_SYS_NICE, Limit, Machine, RealTimeGroup, Rights};
-use crate::os::cpuset::CpuSet;
+use super::cause::{Cause, DeadlineParameters, Diagnosis, Operation, ParameterError};
+use super::machine::{CAP_IPC_LOCK, CAP_SYS_NICE, Machine, RealTimeGroup, Rights};
 use crate::os::sched::Policy;
 
-/// Explains a failure by the facts as they are now; probe right after it, on the thread that failed (for [`Failure::Killed`], on one
-/// with the same limits).
+/// Explains why an operation failed with this `errno`, by the facts as they are now; probe right after it, on the thread that failed.
 #[must_use]
-pub fn explain(operation: &Operation, failure: Failure, machine: &Machine) -> Diagnosis {
-    match failure {
-        Failure::Killed(libc::SIGXCPU | libc::SIGKILL) => {
-            time_limit(&machine.rights).unwrap_or_else(|| unexplained(failure, machine))
+pub fn explain(operation: &Operation, errno: i32, machine: &Machine) -> Diagnosis {
+    match (foresee(operation, machine), operation, errno) {
+        (Some(diagnosis), ..) if diagnosis.errno() == Some(errno) => diagnosis,
+        (_, Operation::SetDeadline(asked), libc::EBUSY) => unseen_bandwidth(asked),
+        (_, Operation::SetDeadline(_), libc::EPERM) => {
+            unseen_root_domain(machine).unwrap_or_else(|| unexplained(errno, machine))
         }
-        Failure::Killed(_) => unexplained(failure, machine),
-        Failure::Errno(errno) => match (foresee(operation, machine), operation, errno) {
-            (Some(refusal), ..) if refusal.errno == errno => refusal.diagnosis,
-            (_, Operation::SetDeadline(asked), libc::EBUSY) => unseen_bandwidth(asked),
-            (_, Operation::SetDeadline(_), libc::EPERM) => {
-                unseen_root_domain(machine).unwrap_or_else(|| unexplained(failure, machine))
-            }
-            _ => unexplained(failure, machine),
-        },
+        _ => unexplained(errno, machine),
     }
 }
 
 /// What the kernel would refuse now, and why; `None` if nothing that is known stands against it.
 #[must_use]
-pub fn foresee(operation: &Operation, machine: &Machine) -> Option<Refusal> {
-    let refusal = |errno, diagnosis| Refusal { errno, diagnosis };
+pub fn foresee(operation: &Operation, machine: &Machine) -> Option<Diagnosis> {
+    let rights = &machine.rights;
     match operation {
-        Operation::SetFifo { priority } => fifo(*priority, &machine.rights),
-        Operation::SetDeadline(asked) => deadline(asked, machine),
-        Operation::SetAffinity(processors) => set_affinity(processors, machine),
-        Operation::Fork => fork(&machine.rights).map(|d| refusal(libc::EAGAIN, d)),
-        Operation::LockMemory => lock_memory(&machine.rights),
-        Operation::RunFifo => None,
+        Operation::SetFifo { priority } => fifo(*priority, rights),
+        Operation::SetDeadline(asked) => parameters(asked, machine)
+            .or_else(|| deadline_right(machine))
+            .or_else(|| bandwidth(asked, machine)),
+        Operation::Fork => fork(rights),
+        Operation::LockMemory => lock_memory(rights),
     }
 }
 
-pub(super) fn fifo(priority: u8, rights: &Rights) -> Option<Refusal> {
+pub(super) fn fifo(priority: u8, rights: &Rights) -> Option<Diagnosis> {
     if !(1..=99).contains(&priority) {
-        return Some(Refusal {
-            errno: libc::EINVAL,
-            diagnosis: Diagnosis::new(
-                Cause::OutOfRange(ParameterError::Priority),
-                format!("{priority} is no FIFO priority: they go from 1 to 99"),
-                "choose a priority from 1 to 99",
-            ),
-        });
+        return Some(Diagnosis::new(
+            Cause::OutOfRange(ParameterError::Priority),
+            format!("{priority} is no FIFO priority: they go from 1 to 99"),
+            "choose a priority from 1 to 99",
+        ));
     }
-    fifo_right(priority, rights)
-        .or_else(|| group_runtime(rights))
-        .map(|diagnosis| Refusal {
-            errno: libc::EPERM,
-            diagnosis,
-        })
+    fifo_right(priority, rights).or_else(|| group_runtime(rights))
 }
 
 fn fifo_right(priority: u8, rights: &Rights) -> Option<Diagnosis> {
     if rights.has(CAP_SYS_NICE) != Some(false) {
         return None;
     }
-    let Limit::At(limit) = *rights.rtprio.as_ref().ok()? else {
-        return None;
-    };
+    let limit = rights.rtprio?;
     let present = match rights.policy {
         Ok(Policy::Fifo(present) | Policy::RoundRobin(present)) => u64::from(present),
         _ => 0,
@@ -174,14 +154,6 @@ fn v1_root(directory: &str) -> String {
         .map_or_else(|| directory.to_owned(), |root| root.display().to_string())
 }
 
-fn deadline(asked: &DeadlineParameters, machine: &Machine) -> Option<Refusal> {
-    let of = |errno| move |diagnosis| Refusal { errno, diagnosis };
-    parameters(asked, machine)
-        .map(of(libc::EINVAL))
-        .or_else(|| deadline_right(machine).map(of(libc::EPERM)))
-        .or_else(|| bandwidth(asked, machine).map(of(libc::EBUSY)))
-}
-
 /// The bounds of `__checkparam_dl`.
 fn parameters(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis> {
     const SHORTEST_RUNTIME: Service = Service::from_nanos(1024);
@@ -193,51 +165,48 @@ fn parameters(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis
     let bounds = &machine.throttling;
     let shortest = bounds.deadline_period_min.clone().unwrap_or(Span::ZERO);
     let longest = bounds.deadline_period_max.clone().unwrap_or(Span::MAX);
-    let out_of_range = |error, what: String, remedy: String| {
-        Some(Diagnosis::new(Cause::OutOfRange(error), what, remedy))
+    let wrong = |is_wrong: bool, error, what: String, remedy: String| {
+        is_wrong.then(|| Diagnosis::new(Cause::OutOfRange(error), what, remedy))
     };
-    if runtime < SHORTEST_RUNTIME {
-        return out_of_range(
+    let bounds = [
+        wrong(
+            runtime < SHORTEST_RUNTIME,
             ParameterError::RuntimeTooShort,
             format!("a deadline runtime of {runtime} is under the kernel's least, 1024ns"),
             "ask for at least 1024 ns; for a longer time out of a longer period, if the share is to stay".to_owned(),
-        );
-    }
-    if deadline > period {
-        return out_of_range(
+        ),
+        wrong(
+            deadline > period,
             ParameterError::DeadlineOverPeriod,
             format!("the deadline of {deadline} is after the period of {period}"),
             format!("ask for a deadline of at most {period}"),
-        );
-    }
-    if runtime > deadline.as_full_service() {
-        return out_of_range(
+        ),
+        wrong(
+            runtime > deadline.as_full_service(),
             ParameterError::RuntimeOverDeadline,
             format!("{runtime} of runtime do not fit before the deadline of {deadline}"),
             format!("ask for a runtime of at most {deadline}"),
-        );
-    }
-    if period < shortest {
-        return out_of_range(
+        ),
+        wrong(
+            period < shortest,
             ParameterError::PeriodTooShort,
             format!("a deadline period of {period} is under this machine's least, {shortest}"),
             format!(
                 "ask for a period of at least {shortest}, or as root `sysctl kernel.sched_deadline_period_min_us={}`",
                 period.as_micros()
             ),
-        );
-    }
-    if period > longest {
-        return out_of_range(
+        ),
+        wrong(
+            period > longest,
             ParameterError::PeriodTooLong,
             format!("a deadline period of {period} is over this machine's most, {longest}"),
             format!(
                 "ask for a period of at most {longest}, or as root `sysctl kernel.sched_deadline_period_max_us={}`",
-                period.as_micros() + 1
+                period.as_micros().saturating_add(1)
             ),
-        );
-    }
-    None
+        ),
+    ];
+    bounds.into_iter().flatten().next()
 }
 
 /// What keeps the caller from any deadline policy, whatever its parameters.
@@ -308,25 +277,18 @@ fn bandwidth(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis>
     let domain = machine.own_bandwidth()?;
     let wanted = Bandwidth::of(asked.runtime, asked.period);
     // A thread that changes its reservation gives the old one back.
-    let own = match machine.rights.policy {
-        Ok(Policy::Deadline {
-            runtime, period, ..
-        }) => Bandwidth::of(runtime, period),
-        _ => Bandwidth::ZERO,
-    };
+    let policy = machine.rights.policy.as_ref();
+    let own = policy.map_or(Bandwidth::ZERO, |policy| policy.bandwidth());
     let free: Bandwidth = [domain.free(), own].into_iter().sum();
     if wanted <= free {
         return None;
     }
     let missing = wanted.saturating_sub(free);
-    let holders: Vec<String> = machine
-        .threads
-        .iter()
-        .flatten()
-        .filter(|thread| matches!(thread.policy, Policy::Deadline { .. }) && !thread.is_scheduler())
-        .map(ToString::to_string)
-        .take(3)
-        .collect();
+    let threads = machine.threads.iter().flatten();
+    let holders = threads.filter(|thread| {
+        matches!(thread.policy, Policy::Deadline { .. }) && !thread.is_scheduler()
+    });
+    let holders: Vec<String> = holders.map(ToString::to_string).take(3).collect();
     Some(Diagnosis::new(
         Cause::NoBandwidthLeft {
             missing: Some(missing),
@@ -359,41 +321,6 @@ fn unseen_bandwidth(asked: &DeadlineParameters) -> Diagnosis {
     )
 }
 
-fn set_affinity(asked: &CpuSet, machine: &Machine) -> Option<Refusal> {
-    let online = machine.processors.online.as_ref().ok()?;
-    if !asked.overlaps(online) {
-        return Some(Refusal {
-            errno: libc::EINVAL,
-            diagnosis: Diagnosis::new(
-                Cause::OutOfRange(ParameterError::NoProcessor),
-                format!("none of the processors {asked} runs; those that do are {online}"),
-                format!("choose from {online}"),
-            ),
-        });
-    }
-    let is_deadline = matches!(machine.rights.policy, Ok(Policy::Deadline { .. }));
-    let unlimited = machine.throttling.runtime_us == Ok(None);
-    let root_domain = machine.own_root_domain().ok()?;
-    if !is_deadline || unlimited || root_domain.is_subset(asked) {
-        return None;
-    }
-    Some(Refusal {
-        errno: libc::EBUSY,
-        diagnosis: Diagnosis::new(
-            Cause::AffinityNarrowerThanRootDomain {
-                affinity: asked.clone(),
-                root_domain: root_domain.clone(),
-            },
-            format!(
-                "a deadline thread cannot be kept to the processors {asked}: it must be allowed on all of its root domain, {root_domain}"
-            ),
-            format!(
-                "give {asked} a root domain of their own (a cpuset partition, `cpuset.cpus.partition = root`), or reserve by `slots`"
-            ),
-        ),
-    })
-}
-
 fn fork(rights: &Rights) -> Option<Diagnosis> {
     let is_deadline = matches!(rights.policy, Ok(Policy::Deadline { .. }));
     (is_deadline && rights.reset_on_fork == Ok(false)).then(|| {
@@ -405,13 +332,11 @@ fn fork(rights: &Rights) -> Option<Diagnosis> {
     })
 }
 
-pub(super) fn lock_memory(rights: &Rights) -> Option<Refusal> {
+pub(super) fn lock_memory(rights: &Rights) -> Option<Diagnosis> {
     if rights.has(CAP_IPC_LOCK) != Some(false) {
         return None;
     }
-    let Limit::At(limit_bytes) = *rights.memlock_bytes.as_ref().ok()? else {
-        return None;
-    };
+    let limit_bytes = rights.memlock_bytes?;
     let needed_bytes = rights.memory_bytes.as_ref().ok().copied();
     if limit_bytes > 0 && needed_bytes.is_none_or(|needed| needed <= limit_bytes) {
         return None;
@@ -419,32 +344,22 @@ pub(super) fn lock_memory(rights: &Rights) -> Option<Refusal> {
     let needed = needed_bytes.map_or_else(String::new, |needed| {
         format!(", and the process has {} KiB", needed / 1024)
     });
-    Some(Refusal {
-        // With a limit of 0 the caller has no right to lock; with more, not enough of it.
-        errno: if limit_bytes == 0 {
-            libc::EPERM
-        } else {
-            libc::ENOMEM
+    Some(Diagnosis::new(
+        Cause::MemoryLockRefused {
+            limit_bytes,
+            needed_bytes,
         },
-        diagnosis: Diagnosis::new(
-            Cause::MemoryLockRefused {
-                limit_bytes,
-                needed_bytes,
-            },
-            format!(
-                "RLIMIT_MEMLOCK lets {} KiB be locked without CAP_IPC_LOCK{needed}",
-                limit_bytes / 1024
-            ),
-            "`ulimit -l unlimited` as root, or `@realtime - memlock unlimited` in /etc/security/limits.conf and log in again, or `sudo setcap cap_sys_nice,cap_ipc_lock+ep PROGRAM`",
+        format!(
+            "RLIMIT_MEMLOCK lets {} KiB be locked without CAP_IPC_LOCK{needed}",
+            limit_bytes / 1024
         ),
-    })
+        "`ulimit -l unlimited` as root, or `@realtime - memlock unlimited` in /etc/security/limits.conf and log in again, or `sudo setcap cap_sys_nice,cap_ipc_lock+ep PROGRAM`",
+    ))
 }
 
 /// What will end a FIFO thread that does not block, if anything.
 pub(super) fn time_limit(rights: &Rights) -> Option<Diagnosis> {
-    let Limit::At(limit_us) = *rights.rttime_us.as_ref().ok()? else {
-        return None;
-    };
+    let limit_us = rights.rttime_us?;
     Some(Diagnosis::new(
         Cause::RealTimeTimeLimited { limit_us },
         format!(
@@ -457,11 +372,8 @@ pub(super) fn time_limit(rights: &Rights) -> Option<Diagnosis> {
     ))
 }
 
-fn unexplained(failure: Failure, machine: &Machine) -> Diagnosis {
-    let how = match failure {
-        Failure::Errno(errno) => std::io::Error::from_raw_os_error(errno).to_string(),
-        Failure::Killed(signal) => format!("ended by signal {signal}"),
-    };
+fn unexplained(errno: i32, machine: &Machine) -> Diagnosis {
+    let how = std::io::Error::from_raw_os_error(errno);
     let (what, remedy) = if machine.rights.filtered == Ok(true) {
         (
             format!(

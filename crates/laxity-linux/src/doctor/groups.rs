@@ -86,7 +86,7 @@ fn v2_group(
     mount: Option<&Mount>,
     group: Option<&str>,
 ) -> Fact<RealTimeGroup> {
-    let config = config.map_err(Clone::clone)?;
+    let config = config?;
     let built = |name| parse::build_option(config, name) == Some("y");
     let switched_on = match parse::boot_option(command_line, "rt_group_sched") {
         Some(value) => !matches!(value, "0" | "n" | "no" | "off"),

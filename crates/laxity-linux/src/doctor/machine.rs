@@ -3,41 +3,12 @@
 use std::fmt;
 
 use laxity_model::Span;
-use laxity_model::analysis::multiprocessor::Bandwidth;
+use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
 
 use crate::os::cpuset::CpuSet;
 pub use crate::os::fact::{Fact, Unknown};
 use crate::os::proc::RealTimeThread;
 use crate::os::sched::Policy;
-
-/// A resource limit; its unit is the resource's.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Limit {
-    /// This much.
-    At(u64),
-    /// None.
-    Unlimited,
-}
-
-impl Limit {
-    /// Whether `amount` is within it.
-    #[must_use]
-    pub fn allows(self, amount: u64) -> bool {
-        match self {
-            Self::At(limit) => amount <= limit,
-            Self::Unlimited => true,
-        }
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::At(limit) => limit.fmt(f),
-            Self::Unlimited => f.write_str("unlimited"),
-        }
-    }
-}
 
 /// Where the kernel itself may be preempted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,15 +37,6 @@ impl fmt::Display for Preemption {
     }
 }
 
-/// Whether the scheduler sets a timer for the end of a slice or budget, or notices it at the next tick.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HrTick {
-    /// For ordinary threads.
-    pub fair: bool,
-    /// For `SCHED_DEADLINE`: off means that a budget may be overrun by up to a tick.
-    pub deadline: bool,
-}
-
 /// The kernel and its clocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kernel {
@@ -85,11 +47,11 @@ pub struct Kernel {
     /// The preemption model in force.
     pub preemption: Fact<Preemption>,
     /// The length of a tick: 1/HZ, from the resolution of the coarse clock.
-    pub tick: Fact<Span>,
+    pub tick: Span,
     /// The resolution of timers: 1 ns with high-resolution timers, else a tick.
-    pub timer_resolution: Fact<Span>,
-    /// High-resolution ticks of the scheduler (debugfs; root only).
-    pub hrtick: Fact<HrTick>,
+    pub timer_resolution: Span,
+    /// Whether the end of a deadline budget has a timer, or is noticed at the next tick, so that it may be overrun by one (debugfs; root only).
+    pub hrtick: Fact<bool>,
     /// The clock that the kernel keeps time with.
     pub clock_source: Fact<String>,
 }
@@ -111,19 +73,8 @@ pub struct ProcessorFacts {
     pub governors: Fact<Vec<(usize, String)>>,
     /// The time that the hypervisor took from each processor since start. A host that stalls may show none.
     pub steal: Fact<Vec<(usize, Span)>>,
-    /// Where each interrupt may be handled.
-    pub interrupts: Fact<Vec<Interrupt>>,
-}
-
-/// An interrupt and its processors.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Interrupt {
-    /// The kernel's number.
-    pub number: u32,
-    /// The device.
-    pub name: String,
-    /// Where it may be handled.
-    pub affinity: CpuSet,
+    /// Where each interrupt of a device may be handled.
+    pub interrupts: Fact<Vec<CpuSet>>,
 }
 
 /// The limit on all real-time work together, and the kernel's bounds on deadline periods.
@@ -167,12 +118,12 @@ pub struct Rights {
     pub capabilities: Fact<u64>,
     /// Whether it is in the first user namespace; scheduling honours no capability of another.
     pub initial_user_namespace: Fact<bool>,
-    /// The highest FIFO priority it may take without a capability.
-    pub rtprio: Fact<Limit>,
-    /// Processor time without blocking, in microseconds, after which a real-time thread gets SIGXCPU.
-    pub rttime_us: Fact<Limit>,
-    /// The memory that it may lock without a capability.
-    pub memlock_bytes: Fact<Limit>,
+    /// The highest FIFO priority it may take without a capability; `None` without a limit.
+    pub rtprio: Option<u64>,
+    /// Processor time without blocking, in microseconds, after which a real-time thread gets SIGXCPU; `None` without a limit.
+    pub rttime_us: Option<u64>,
+    /// The memory that it may lock without a capability; `None` without a limit.
+    pub memlock_bytes: Option<u64>,
     /// The size of its process's memory, all of which `mlockall` locks.
     pub memory_bytes: Fact<u64>,
     /// Whether a filter of system calls is in force (seccomp): it may refuse what the kernel would allow.
@@ -189,8 +140,6 @@ pub struct Rights {
 pub const CAP_IPC_LOCK: u32 = 14;
 /// `CAP_SYS_NICE`: may take any policy and priority.
 pub const CAP_SYS_NICE: u32 = 23;
-/// `CAP_SYS_RESOURCE`: may raise its own limits.
-pub const CAP_SYS_RESOURCE: u32 = 24;
 
 impl Rights {
     /// Whether the thread has a capability that counts: effective, and in the first user namespace. A namespace that cannot be read
@@ -235,6 +184,44 @@ impl DomainBandwidth {
     }
 }
 
+impl fmt::Display for DomainBandwidth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (free, all) = (self.free(), self.admissible);
+        write!(
+            f,
+            "processors {}: {free:.3} of {all:.3} free",
+            self.processors
+        )?;
+        write!(f, " (after {:.3} for ordinary threads", self.fair_servers)?;
+        f.write_str(match self.fair_servers_from {
+            Source::Read => ")",
+            Source::KernelDefault => ", by this kernel version's default)",
+        })
+    }
+}
+
+/// Each processor has a server for ordinary threads from this release on.
+const FIRST_WITH_FAIR_SERVER: (u32, u32) = (6, 12);
+
+/// The limits that a kernel comes with; one whose version is not known is taken to be new.
+pub(crate) fn usual_limits(version: Option<(u32, u32)>) -> KernelLimits {
+    match version {
+        Some(version) if version < FIRST_WITH_FAIR_SERVER => KernelLimits::WITHOUT_FAIR_SERVER,
+        _ => KernelLimits::WITH_FAIR_SERVER,
+    }
+}
+
+/// What the deadline threads among these hold that ran last on processors of the set, or anywhere. The threads that set frequencies
+/// are deadline threads in name only.
+pub(crate) fn held_on(processors: Option<&CpuSet>, threads: &[RealTimeThread]) -> Bandwidth {
+    threads
+        .iter()
+        .filter(|thread| !thread.is_scheduler())
+        .filter(|thread| processors.is_none_or(|here| here.contains(thread.processor)))
+        .map(|thread| thread.policy.bandwidth())
+        .sum()
+}
+
 /// The sleep states that processors may be kept out of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DmaLatency {
@@ -268,18 +255,12 @@ pub struct Machine {
 impl Machine {
     /// The root domain that the calling thread is in: the one that its affinity meets. Not known if it meets several.
     pub fn own_root_domain(&self) -> Fact<&CpuSet> {
-        let domains = self
-            .processors
-            .root_domains
-            .as_ref()
-            .map_err(Clone::clone)?;
-        let affinity = self.processors.affinity.as_ref().map_err(Clone::clone)?;
+        let domains = self.processors.root_domains.as_ref()?;
+        let affinity = self.processors.affinity.as_ref()?;
         let mut met = domains.iter().filter(|domain| domain.overlaps(affinity));
         match (met.next(), met.next()) {
             (Some(domain), None) => Ok(domain),
-            _ => Err(Unknown(
-                "the affinity meets several root domains".to_owned(),
-            )),
+            _ => Err(Unknown("the affinity meets several root domains".into())),
         }
     }
 
@@ -289,16 +270,6 @@ impl Machine {
         let domain = self.own_root_domain().ok()?;
         let bandwidth = self.bandwidth.as_ref().ok()?.as_ref()?;
         bandwidth.iter().find(|one| one.processors == *domain)
-    }
-
-    /// The threads of other processes that would take `processor` from a FIFO thread of `priority`; `ours` are the processes to leave out.
-    #[must_use]
-    pub fn outranking(&self, priority: u8, processor: usize, ours: &[u32]) -> Vec<&RealTimeThread> {
-        self.threads
-            .iter()
-            .flatten()
-            .filter(|thread| !ours.contains(&thread.pid) && thread.outranks(priority, processor))
-            .collect()
     }
 }
 

@@ -14,12 +14,9 @@ pub mod machine;
 pub mod parse;
 mod probe;
 pub mod rights;
-mod syscalls;
 pub mod table;
 
-pub use cause::{
-    Cause, DeadlineParameters, Diagnosis, Failure, Operation, ParameterError, Refusal,
-};
+pub use cause::{Cause, DeadlineParameters, Diagnosis, Operation, ParameterError};
 pub use checks::{Finding, Status, diagnose};
 pub use explain::{explain, foresee};
 pub use machine::{Machine, Rights};
@@ -39,17 +36,11 @@ pub const HIGHEST_PRIORITY: u8 = 99;
 /// The cause and its remedy.
 pub fn can_run_live() -> Result<(), Diagnosis> {
     let rights = Rights::probe();
-    if let Some(refusal) = explain::fifo(HIGHEST_PRIORITY, &rights) {
-        return Err(refusal.diagnosis);
-    }
+    let no = |found: Option<Diagnosis>| found.map_or(Ok(()), Err);
+    no(explain::fifo(HIGHEST_PRIORITY, &rights))?;
     try_fifo()?;
-    if let Some(diagnosis) = explain::time_limit(&rights) {
-        return Err(diagnosis);
-    }
-    match explain::lock_memory(&rights) {
-        Some(refusal) => Err(refusal.diagnosis),
-        None => Ok(()),
-    }
+    no(explain::time_limit(&rights))?;
+    no(explain::lock_memory(&rights))
 }
 
 /// What no fact shows, as a security module, shows in the attempt.
@@ -75,6 +66,5 @@ fn try_fifo() -> Result<(), Diagnosis> {
 }
 
 fn explained(operation: &Operation, errno: Option<i32>) -> Diagnosis {
-    let failure = Failure::Errno(errno.unwrap_or_default());
-    explain(operation, failure, &Machine::probe())
+    explain(operation, errno.unwrap_or_default(), &Machine::probe())
 }

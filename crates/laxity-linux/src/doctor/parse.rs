@@ -1,6 +1,6 @@
 //! Readers of the text that `/proc`, `/sys` and cgroup files hold. Pure, and total: any text gives a value or `None`, never a panic.
 
-use super::machine::{HrTick, Limit, Preemption};
+use super::machine::Preemption;
 
 /// `6.18.44-foo`: the release's first two numbers.
 #[must_use]
@@ -111,24 +111,18 @@ pub fn cgroup_path<'a>(cgroup: &'a str, controller: Option<&str>) -> Option<&'a 
     })
 }
 
-/// High-resolution preemption ticks in the scheduler's `features`: `NO_HRTICK` is off. Kernels before 5.13 have no `HRTICK_DL`: there,
-/// `HRTICK` serves deadline threads too.
+/// Whether deadline budgets end by a timer, in the scheduler's `features`: `NO_HRTICK_DL` is no. Kernels before 5.13 have no `HRTICK_DL`:
+/// there, `HRTICK` serves deadline threads too.
 #[must_use]
-pub fn hrtick(features: &str) -> Option<HrTick> {
-    let on = |name: &str| {
-        features.split_whitespace().find_map(|word| {
-            let (plain, on) = match word.strip_prefix("NO_") {
-                Some(plain) => (plain, false),
-                None => (word, true),
-            };
-            (plain == name).then_some(on)
+pub fn hrtick(features: &str) -> Option<bool> {
+    let is_on = |name: &str| {
+        let mut words = features.split_whitespace();
+        words.find_map(|word| match word.strip_prefix("NO_") {
+            Some(off) => (off == name).then_some(false),
+            None => (word == name).then_some(true),
         })
     };
-    let fair = on("HRTICK")?;
-    Some(HrTick {
-        fair,
-        deadline: on("HRTICK_DL").unwrap_or(fair),
-    })
+    is_on("HRTICK_DL").or_else(|| is_on("HRTICK"))
 }
 
 /// The word in parentheses or brackets of a file that lists choices: `none voluntary (full)`.
@@ -212,28 +206,13 @@ fn built_preemption(config: &str) -> Option<Preemption> {
     .find_map(|(name, model)| (build_option(config, name) == Some("y")).then_some(model))
 }
 
-/// The devices of each numbered line of `/proc/interrupts`, as the kernel writes them.
+/// The numbered lines of `/proc/interrupts`: those of devices.
 #[must_use]
-pub fn interrupt_names(interrupts: &str) -> Vec<(u32, String)> {
-    let mut lines = interrupts.lines();
-    let columns = lines.next().map_or(0, |l| l.split_whitespace().count());
-    lines
-        .filter_map(|line| {
-            let (number, rest) = line.split_once(':')?;
-            let number = number.trim().parse().ok()?;
-            let name: Vec<&str> = rest.split_whitespace().skip(columns).collect();
-            Some((number, name.last().copied().unwrap_or_default().to_owned()))
-        })
+pub fn interrupts(interrupts: &str) -> Vec<u32> {
+    let names = interrupts.lines().filter_map(|line| line.split_once(':'));
+    names
+        .filter_map(|(name, _)| name.trim().parse().ok())
         .collect()
-}
-
-/// A limit as `cgroup` files and `ulimit` write it: a number, or `max` or `unlimited`.
-#[must_use]
-pub fn limit(text: &str) -> Option<Limit> {
-    match text.trim() {
-        "max" | "unlimited" => Some(Limit::Unlimited),
-        number => number.parse().ok().map(Limit::At),
-    }
 }
 
 #[cfg(test)]
@@ -287,10 +266,9 @@ mod tests {
 
     #[test]
     fn hrtick_of_old_and_new_kernels() {
-        let new = hrtick("PLACE_LAG NO_HRTICK HRTICK_DL").unwrap();
-        assert!(!new.fair && new.deadline);
-        let old = hrtick("NO_HRTICK").unwrap();
-        assert!(!old.deadline);
+        assert_eq!(hrtick("PLACE_LAG NO_HRTICK HRTICK_DL"), Some(true));
+        assert_eq!(hrtick("HRTICK NO_HRTICK_DL"), Some(false));
+        assert_eq!(hrtick("NO_HRTICK"), Some(false));
         assert_eq!(hrtick("HRTICKS"), None);
     }
 
@@ -330,16 +308,9 @@ mod tests {
     }
 
     #[test]
-    fn limits() {
-        assert_eq!(limit("max\n"), Some(Limit::Unlimited));
-        assert_eq!(limit("65536\n"), Some(Limit::At(65_536)));
-        assert_eq!(limit("-1"), None);
-    }
-
-    #[test]
-    fn interrupts_are_named_by_their_device() {
+    fn interrupts_of_devices_have_numbers() {
         let text = "           CPU0       CPU1\n 24:          1          0  IO-APIC   5-edge      ACPI:Ged\nNMI: 0 0 Non-maskable\n";
-        assert_eq!(interrupt_names(text), [(24, "ACPI:Ged".to_owned())]);
+        assert_eq!(interrupts(text), [24]);
     }
 
     proptest! {
@@ -358,8 +329,7 @@ mod tests {
                 let _ = boot_option(text, "a");
                 let _ = build_option(text, "A");
                 let _ = preemption(text, Some(text), Some(text), Some(text));
-                let _ = interrupt_names(text);
-                let _ = limit(text);
+                let _ = interrupts(text);
             }
         }
     }

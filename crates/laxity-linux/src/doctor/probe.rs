@@ -1,27 +1,27 @@
 //! Reading the facts from `/proc`, `/sys` and the kernel.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
+use rustix::fs::{Access, access};
+use rustix::process::{Resource, getrlimit};
+use rustix::system::uname;
+use rustix::time::ClockId;
 
 use super::groups;
 use super::machine::{
-    DmaLatency, DomainBandwidth, Fact, HrTick, Interrupt, Kernel, Machine, ProcessorFacts, Rights,
-    Source, Throttling, Unknown,
+    DmaLatency, DomainBandwidth, Fact, Kernel, Machine, ProcessorFacts, Rights, Source, Throttling,
+    Unknown, held_on, usual_limits,
 };
 use super::parse::{self, Mount};
-use super::syscalls::{self, Resource};
+use crate::os::clock;
 use crate::os::cpuset::CpuSet;
-use crate::os::fact::{numbers_in, read, read_as};
+use crate::os::fact::{read, read_as};
 use crate::os::proc::{self, RealTimeThread};
-use crate::os::sched::{self, Attributes, Policy, Tid};
-
-fn refused<T>(call: &str, result: io::Result<T>) -> Fact<T> {
-    result.map_err(|error| Unknown(format!("{call}: {error}")))
-}
+use crate::os::sched::{self, Attributes, Tid};
 
 impl Machine {
     /// Reads every fact. Takes a system call a thread of the machine and some hundred small files: milliseconds; no lasting effect.
@@ -66,7 +66,7 @@ fn build_config() -> Fact<String> {
             return Ok(text);
         }
     }
-    let (release, _) = refused("uname", syscalls::uname())?;
+    let release = uname().release().to_string_lossy().into_owned();
     read(format!("/boot/config-{release}"))
         .or_else(|_| read(format!("/lib/modules/{release}/config")))
         .map_err(|_| {
@@ -77,28 +77,25 @@ fn build_config() -> Fact<String> {
 }
 
 fn kernel(config: Option<&str>) -> Kernel {
-    let uname = refused("uname", syscalls::uname());
-    let preemption = uname.clone().and_then(|(_, version)| {
-        let preempt_file = read("/sys/kernel/debug/sched/preempt").ok();
-        let command_line = read("/proc/cmdline").ok();
-        let (file, line) = (preempt_file.as_deref(), command_line.as_deref());
-        parse::preemption(&version, file, line, config).ok_or_else(|| {
-            Unknown("neither the version line, debugfs nor a build configuration tells".to_owned())
-        })
-    });
-    let release = uname.map(|(release, _)| release);
+    let uname = uname();
+    let release = uname.release().to_string_lossy().into_owned();
+    let preempt_file = read("/sys/kernel/debug/sched/preempt").ok();
+    let command_line = read("/proc/cmdline").ok();
+    let preemption = parse::preemption(
+        &uname.version().to_string_lossy(),
+        preempt_file.as_deref(),
+        command_line.as_deref(),
+        config,
+    );
     Kernel {
-        version: release.clone().and_then(|release| {
-            parse::kernel_version(&release)
-                .ok_or_else(|| Unknown(format!("the release {release:?} has no number")))
+        version: parse::kernel_version(&release)
+            .ok_or_else(|| Unknown(format!("the release {release:?} has no number"))),
+        release,
+        preemption: preemption.ok_or_else(|| {
+            Unknown("neither the version line, debugfs nor a build configuration tells".to_owned())
         }),
-        release: release.unwrap_or_default(),
-        preemption,
-        tick: refused(
-            "clock_getres",
-            syscalls::resolution(libc::CLOCK_MONOTONIC_COARSE),
-        ),
-        timer_resolution: refused("clock_getres", syscalls::resolution(libc::CLOCK_MONOTONIC)),
+        tick: clock::tick(),
+        timer_resolution: clock::resolution(ClockId::Monotonic),
         hrtick: hrtick(),
         clock_source: read_as(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -107,7 +104,7 @@ fn kernel(config: Option<&str>) -> Kernel {
     }
 }
 
-fn hrtick() -> Fact<HrTick> {
+fn hrtick() -> Fact<bool> {
     read_as("/sys/kernel/debug/sched/features", parse::hrtick).or_else(|reason| {
         read_as("/sys/kernel/debug/sched_features", parse::hrtick).map_err(|_| reason)
     })
@@ -151,26 +148,14 @@ fn governors(online: &CpuSet) -> Vec<(usize, String)> {
         .collect()
 }
 
-fn interrupts() -> Fact<Vec<Interrupt>> {
-    let names = parse::interrupt_names(&read("/proc/interrupts")?);
+fn interrupts() -> Fact<Vec<CpuSet>> {
     let mut found = Vec::new();
-    for number in numbers_in("/proc/irq")? {
+    // Numbers without a device are never raised.
+    for number in parse::interrupts(&read("/proc/interrupts")?) {
         // An interrupt may go away between the listing and the reading.
-        let path = format!("/proc/irq/{number}/smp_affinity_list");
-        let affinity = match read_as(path, CpuSet::parse) {
-            Ok(affinity) => affinity,
-            Err(_) if !Path::new(&format!("/proc/irq/{number}")).exists() => continue,
-            Err(reason) => return Err(reason),
-        };
-        let name = names.iter().find(|(n, _)| *n == number);
-        // Numbers without a device are never raised.
-        if let Some((_, name)) = name {
-            found.push(Interrupt {
-                number,
-                name: name.clone(),
-                affinity,
-            });
-        }
+        let directory = format!("/proc/irq/{number}");
+        let affinity = read_as(format!("{directory}/smp_affinity_list"), CpuSet::parse);
+        found.extend(proc::unless_gone(directory, affinity)?);
     }
     Ok(found)
 }
@@ -200,7 +185,7 @@ fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
     let status = read("/proc/thread-self/status");
     let field = |name: &str| Unknown(format!("/proc/thread-self/status has no {name}"));
     let own = Attributes::of(Tid::current()).map_err(|error| Unknown(error.to_string()));
-    let limit = |resource| refused("getrlimit", syscalls::limit(resource));
+    let limit = |resource| getrlimit(resource).current;
     Rights {
         capabilities: status.clone().and_then(|status| {
             parse::status_capabilities(&status, "CapEff").ok_or_else(|| field("CapEff"))
@@ -208,9 +193,9 @@ fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
         initial_user_namespace: read_as("/proc/thread-self/uid_map", |text| {
             Some(parse::is_initial_user_namespace(text))
         }),
-        rtprio: limit(Resource::RealTimePriority),
-        rttime_us: limit(Resource::RealTimeTime),
-        memlock_bytes: limit(Resource::LockedMemory),
+        rtprio: limit(Resource::Rtprio),
+        rttime_us: limit(Resource::Rttime),
+        memlock_bytes: limit(Resource::Memlock),
         memory_bytes: status.clone().and_then(|status| {
             parse::status_bytes(&status, "VmSize").ok_or_else(|| field("VmSize"))
         }),
@@ -225,7 +210,7 @@ fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
         policy: own.map(|own| own.policy()),
         group: mounts
             .as_ref()
-            .map_err(Clone::clone)
+            .map_err(Unknown::from)
             .and_then(|mounts| groups::own_real_time_group(config, mounts)),
     }
 }
@@ -244,13 +229,12 @@ fn sees_all_processes(mounts: &Fact<Vec<Mount>>) -> Fact<bool> {
                     .is_some_and(|how| how != "0" && how != "off")
             })
     };
-    let mounts = mounts.as_ref().map_err(Clone::clone)?;
+    let mounts = mounts.as_ref()?;
     Ok(namespace.as_os_str() == INITIAL_PID_NAMESPACE && !mounts.iter().any(hides))
 }
 
 /// The runtime and period of the fair server of each processor (`Linux 6.12`, `kernel/sched/debug.c`: 50 ms in every second).
 fn fair_server(cpu: usize, version: (u32, u32)) -> (Bandwidth, Source) {
-    const DEFAULT: (Service, Span) = (Service::from_millis(50), Span::from_secs(1));
     let nanos = |name: &str| {
         let path = format!("/sys/kernel/debug/sched/fair_server/cpu{cpu}/{name}");
         read_as(path, |text| text.parse::<u64>().ok())
@@ -259,12 +243,7 @@ fn fair_server(cpu: usize, version: (u32, u32)) -> (Bandwidth, Source) {
         let share = Bandwidth::of(Service::from_nanos(runtime), Span::from_nanos(period));
         return (share, Source::Read);
     }
-    let share = if version >= (6, 12) {
-        Bandwidth::of(DEFAULT.0, DEFAULT.1)
-    } else {
-        Bandwidth::ZERO
-    };
-    (share, Source::KernelDefault)
+    (usual_limits(Some(version)).servers, Source::KernelDefault)
 }
 
 fn bandwidth(
@@ -283,8 +262,8 @@ fn bandwidth(
         return Err(Unknown("sched_rt_period_us is 0".to_owned()));
     }
     let limit = Bandwidth::of(runtime, period);
-    let domains = processors.root_domains.as_ref().map_err(Clone::clone)?;
-    let threads = threads.as_ref().map_err(Clone::clone)?;
+    let domains = processors.root_domains.as_ref()?;
+    let threads = threads.as_ref()?;
     let domains = domains
         .iter()
         .map(|domain| domain_bandwidth(domain, limit, version, threads));
@@ -315,22 +294,8 @@ fn domain_bandwidth(
         } else {
             Source::KernelDefault
         },
-        used: used_in(domain, threads),
+        used: held_on(Some(domain), threads),
     }
-}
-
-/// What the deadline threads last seen in a domain hold. The threads that set frequencies are deadline threads in name only.
-fn used_in(domain: &CpuSet, threads: &[RealTimeThread]) -> Bandwidth {
-    threads
-        .iter()
-        .filter(|thread| domain.contains(thread.processor) && !thread.is_scheduler())
-        .filter_map(|thread| match thread.policy {
-            Policy::Deadline {
-                runtime, period, ..
-            } => Some(Bandwidth::of(runtime, period)),
-            _ => None,
-        })
-        .sum()
 }
 
 fn dma_latency() -> Fact<DmaLatency> {
@@ -351,6 +316,6 @@ fn dma_latency() -> Fact<DmaLatency> {
         .map_err(|error| Unknown::cannot_read(path, &error));
     Ok(DmaLatency {
         asked_us,
-        writable: syscalls::may_write(c"/dev/cpu_dma_latency"),
+        writable: access(path, Access::WRITE_OK).is_ok(),
     })
 }

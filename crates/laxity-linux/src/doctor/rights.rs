@@ -51,9 +51,9 @@ fn foreseen_refusal() -> Option<String> {
         deadline: Span::from_millis(10),
         period: Span::from_millis(10),
     });
-    let refusal = doctor::foresee(&smallest, &Machine::probe())?;
+    let diagnosis = doctor::foresee(&smallest, &Machine::probe())?;
     // That others hold all bandwidth now is no missing right.
-    (refusal.errno != libc::EBUSY).then_some(refusal.diagnosis.what)
+    (diagnosis.errno() != Some(libc::EBUSY)).then_some(diagnosis.what)
 }
 
 fn try_policy(own: Tid, policy: Policy) -> Option<String> {

@@ -11,70 +11,53 @@
 use std::ffi::{CStr, c_int};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use rustix::fs::{Mode, OFlags, open, rmdir};
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::thread::nanosleep;
+use rustix::time::Timespec;
+
 use crate::os::sched::Tid;
 
-/// The longest path of a group, with its end.
-const PATH_BYTES: usize = 240;
 /// The most things on the list.
 const MOST: usize = 256;
 
-const FREE: u32 = 0;
-const GROUP: u32 = 1;
-const CHILD: u32 = 2;
+/// A thing to undo, as it is on the list: its kind, and behind it the group's path or the child's number. The last byte stays 0.
+type Entry = [u8; 255];
 
-/// One thing to undo, as it goes through the pipe: 256 bytes, so that a write is atomic.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Record {
-    /// [`GROUP`] or [`CHILD`].
-    kind: u32,
-    /// 1: put on the list, 0: strike.
-    keep: u32,
-    process: i32,
-    padding: u32,
-    path: [u8; PATH_BYTES],
+const FREE: Entry = [0; 255];
+const GROUP: u8 = 1;
+const CHILD: u8 = 2;
+
+/// What goes through the pipe: 1 to put an entry on the list or 0 to strike it, and the entry. So short that a write is atomic.
+const MESSAGE_BYTES: usize = 1 + size_of::<Entry>();
+
+/// What is to be undone if we die.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Undo<'a> {
+    /// The cgroup in this directory is thawed, emptied into its parent and removed.
+    Group(&'a Path),
+    /// This child, the leader of its process group, is killed with its group.
+    Child(Tid),
 }
 
-const RECORD_BYTES: usize = size_of::<Record>();
-
-impl Record {
-    const EMPTY: Self = Self {
-        kind: FREE,
-        keep: 0,
-        process: 0,
-        padding: 0,
-        path: [0; PATH_BYTES],
-    };
-
-    fn same(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.process == other.process && self.path == other.path
-    }
-
-    fn to_bytes(self) -> [u8; RECORD_BYTES] {
-        let mut bytes = [0; RECORD_BYTES];
-        bytes[0..4].copy_from_slice(&self.kind.to_ne_bytes());
-        bytes[4..8].copy_from_slice(&self.keep.to_ne_bytes());
-        bytes[8..12].copy_from_slice(&self.process.to_ne_bytes());
-        bytes[16..].copy_from_slice(&self.path);
-        bytes
-    }
-
-    fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Self {
-        let word = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-        let mut path = [0; PATH_BYTES];
-        path.copy_from_slice(&bytes[16..]);
-        Self {
-            kind: u32::from_ne_bytes(word(0)),
-            keep: u32::from_ne_bytes(word(4)),
-            process: i32::from_ne_bytes(word(8)),
-            padding: 0,
-            path,
-        }
+impl Undo<'_> {
+    fn entry(self) -> io::Result<Entry> {
+        let mut entry = FREE;
+        let (kind, bytes) = match &self {
+            Self::Group(path) => (GROUP, path.as_os_str().as_bytes()),
+            Self::Child(child) => (CHILD, &child.0.to_ne_bytes()[..]),
+        };
+        entry[0] = kind;
+        let room = entry[1..254].get_mut(..bytes.len());
+        room.ok_or(Errno::NAMETOOLONG)?.copy_from_slice(bytes);
+        Ok(entry)
     }
 }
 
@@ -95,24 +78,13 @@ pub fn start() -> io::Result<&'static Guardian> {
 
 impl Guardian {
     fn fork() -> io::Result<Self> {
-        let mut ends = [0; 2];
-        // SAFETY: room for two descriptors.
-        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        let [reader, writer] = ends;
+        let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         // SAFETY: the child makes async-signal-safe calls only and never returns.
         let child = unsafe { libc::fork() };
-        if child == 0 {
-            guard(reader);
-        }
-        // SAFETY: both ends are ours; the reading end is only the guardian's business.
-        let pipe = unsafe {
-            libc::close(reader);
-            File::from_raw_fd(writer)
-        };
-        if child == -1 {
-            return Err(io::Error::last_os_error());
+        match child {
+            0 => guard(reader.as_raw_fd()),
+            -1 => return Err(io::Error::last_os_error()),
+            _ => {}
         }
         // The first child ends at once, so that the guardian is no child of ours whom somebody might wait for.
         let mut status = 0;
@@ -120,65 +92,34 @@ impl Guardian {
         while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1
             && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
         {}
+        let pipe = File::from(writer);
         Ok(Self { pipe })
     }
 
-    fn send(&self, record: Record) -> io::Result<()> {
-        (&self.pipe).write_all(&record.to_bytes())
+    fn send(&self, keep: bool, undo: Undo<'_>) -> io::Result<()> {
+        let mut message = [u8::from(keep); MESSAGE_BYTES];
+        message[1..].copy_from_slice(&undo.entry()?);
+        (&self.pipe).write_all(&message)
     }
 
-    fn group(path: &Path, keep: bool) -> io::Result<Record> {
-        let bytes = path.as_os_str().as_bytes();
-        let mut record = Record {
-            kind: GROUP,
-            keep: u32::from(keep),
-            ..Record::EMPTY
-        };
-        // One byte stays 0, and suffixes are put behind it in a larger buffer.
-        if bytes.len() >= PATH_BYTES {
-            return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
-        }
-        record.path[..bytes.len()].copy_from_slice(bytes);
-        Ok(record)
+    /// From now on, this is undone if we die.
+    pub(crate) fn watch(&self, undo: Undo<'_>) -> io::Result<()> {
+        self.send(true, undo)
     }
 
-    /// From now on, the cgroup in this directory is thawed, emptied into its parent and removed if we die.
-    pub(crate) fn watch_group(&self, path: &Path) -> io::Result<()> {
-        self.send(Self::group(path, true)?)
-    }
-
-    /// The group has been removed.
-    pub(crate) fn forget_group(&self, path: &Path) -> io::Result<()> {
-        self.send(Self::group(path, false)?)
-    }
-
-    /// From now on, this child, the leader of its process group, is killed with its group if we die.
-    pub(crate) fn watch_child(&self, child: Tid) -> io::Result<()> {
-        self.child(child, 1)
-    }
-
-    /// The child has been reaped.
-    pub(crate) fn forget_child(&self, child: Tid) -> io::Result<()> {
-        self.child(child, 0)
-    }
-
-    fn child(&self, child: Tid, keep: u32) -> io::Result<()> {
-        self.send(Record {
-            kind: CHILD,
-            keep,
-            process: child.0,
-            ..Record::EMPTY
-        })
+    /// It has been undone.
+    pub(crate) fn forget(&self, undo: Undo<'_>) -> io::Result<()> {
+        self.send(false, undo)
     }
 }
 
 /// The guardian's life. Kernel calls only.
 fn guard(reader: c_int) -> ! {
     detach(reader);
-    let mut list = [Record::EMPTY; MOST];
-    let mut bytes = [0; RECORD_BYTES];
-    while read_record(&mut bytes) {
-        note(&mut list, &Record::from_bytes(&bytes));
+    let mut list = [FREE; MOST];
+    let mut message = [0; MESSAGE_BYTES];
+    while read_message(&mut message) {
+        note(&mut list, &message);
     }
     undo(&list);
     // SAFETY: ends this process.
@@ -210,151 +151,138 @@ fn detach(reader: c_int) {
     }
 }
 
-/// Reads one record; `false` at the end of the pipe.
-fn read_record(bytes: &mut [u8; RECORD_BYTES]) -> bool {
+/// Reads one message; `false` at the end of the pipe.
+fn read_message(message: &mut [u8; MESSAGE_BYTES]) -> bool {
+    // SAFETY: nobody closes it in this process.
+    let pipe = unsafe { BorrowedFd::borrow_raw(PIPE) };
     let mut filled = 0;
-    while filled < RECORD_BYTES {
-        let rest = &mut bytes[filled..];
-        // SAFETY: `rest` is valid for its length.
-        let got = unsafe { libc::read(PIPE, rest.as_mut_ptr().cast(), rest.len()) };
-        match got {
-            1.. => filled += got as usize,
-            -1 if crate::os::sched::errno() == libc::EINTR => {}
+    while filled < MESSAGE_BYTES {
+        match rustix::io::read(pipe, &mut message[filled..]) {
+            Ok(got @ 1..) => filled += got,
+            Err(Errno::INTR) => {}
             _ => return false,
         }
     }
     true
 }
 
-/// Puts a record on the list or strikes it.
-fn note(list: &mut [Record; MOST], record: &Record) {
-    let wanted = if record.keep == 1 {
-        &Record::EMPTY
-    } else {
-        record
+/// Puts an entry on the list or strikes it.
+fn note(list: &mut [Entry; MOST], message: &[u8; MESSAGE_BYTES]) {
+    let mut entry = FREE;
+    entry.copy_from_slice(&message[1..]);
+    let (before, after) = match message[0] {
+        1 => (FREE, entry),
+        _ => (entry, FREE),
     };
-    if let Some(place) = list.iter_mut().find(|entry| entry.same(wanted)) {
-        *place = if record.keep == 1 {
-            *record
-        } else {
-            Record::EMPTY
-        };
+    if let Some(place) = list.iter_mut().find(|place| **place == before) {
+        *place = after;
     }
 }
 
-fn undo(list: &[Record; MOST]) {
-    for entry in list.iter().filter(|entry| entry.kind == CHILD) {
-        // SAFETY: signals to processes that our parent started and had not reaped.
-        unsafe {
-            libc::kill(-entry.process, libc::SIGKILL);
-            libc::kill(entry.process, libc::SIGKILL);
+fn undo(list: &[Entry; MOST]) {
+    for entry in list.iter().filter(|entry| entry[0] == CHILD) {
+        let child = i32::from_ne_bytes([entry[1], entry[2], entry[3], entry[4]]);
+        // Our parent started it, and had not reaped it. What has gone needs no signal.
+        if let Some(child) = Pid::from_raw(child) {
+            let _ = kill_process_group(child, Signal::KILL);
+            let _ = kill_process(child, Signal::KILL);
         }
     }
-    for entry in list.iter().filter(|entry| entry.kind == GROUP) {
-        write_file(&entry.path, b"/cgroup.freeze", b"0");
+    for group in list.iter().filter(|entry| entry[0] == GROUP) {
+        write_file(group, b"/cgroup.freeze", b"0");
     }
-    for entry in list.iter().filter(|entry| entry.kind == GROUP) {
+    for group in list.iter().filter(|entry| entry[0] == GROUP) {
         // A process that is just being killed keeps its group busy for a moment.
         for _ in 0..2_000 {
-            if remove(entry) {
+            if remove(group) {
                 break;
             }
-            let pause = libc::timespec {
+            let _ = nanosleep(&Timespec {
                 tv_sec: 0,
                 tv_nsec: 1_000_000,
-            };
-            // SAFETY: a valid timespec, no remainder wanted.
-            unsafe {
-                libc::nanosleep(&raw const pause, std::ptr::null_mut());
-            }
+            });
         }
     }
 }
 
 /// Empties a group into its parent and removes it; `true` when it is gone.
-fn remove(entry: &Record) -> bool {
+fn remove(group: &Entry) -> bool {
     let mut procs = [0u8; 4096];
-    let length = read_file(&entry.path, b"/cgroup.procs", &mut procs);
+    let length = read_file(group, b"/cgroup.procs", &mut procs);
     for process in procs[..length].split(|byte| *byte == b'\n') {
         if !process.is_empty() {
-            write_file(&entry.path, b"/../cgroup.procs", process);
+            write_file(group, b"/../cgroup.procs", process);
         }
     }
-    // SAFETY: the path ends with a 0 byte, as `Guardian::group` has checked.
-    let result = unsafe { libc::rmdir(entry.path.as_ptr().cast()) };
-    result == 0 || crate::os::sched::errno() == libc::ENOENT
+    let mut buffer = [0; PATH_BYTES];
+    let removed = join(group, b"", &mut buffer).map(rmdir);
+    matches!(removed, Some(Ok(()) | Err(Errno::NOENT)))
 }
 
-/// The path with a suffix, ended by 0.
-fn join<'a>(
-    path: &[u8; PATH_BYTES],
-    suffix: &[u8],
-    buffer: &'a mut [u8; PATH_BYTES + 32],
-) -> Option<&'a CStr> {
-    let length = path.iter().position(|byte| *byte == 0)?;
-    buffer.get_mut(..length)?.copy_from_slice(&path[..length]);
-    buffer
-        .get_mut(length..length + suffix.len())?
-        .copy_from_slice(suffix);
+/// Room for a group's path with a suffix.
+const PATH_BYTES: usize = size_of::<Entry>() + 32;
+
+/// A group's path with a suffix, ended by 0.
+fn join<'a>(group: &Entry, suffix: &[u8], buffer: &'a mut [u8; PATH_BYTES]) -> Option<&'a CStr> {
+    let path = group[1..].split(|byte| *byte == 0).next()?;
+    let (start, rest) = buffer.split_at_mut(path.len());
+    start.copy_from_slice(path);
+    rest.get_mut(..suffix.len())?.copy_from_slice(suffix);
     CStr::from_bytes_until_nul(buffer).ok()
 }
 
-fn write_file(path: &[u8; PATH_BYTES], suffix: &[u8], value: &[u8]) {
-    let mut buffer = [0; PATH_BYTES + 32];
-    if let Some(name) = join(path, suffix, &mut buffer) {
-        // SAFETY: a path ended by 0, and a value valid for its length.
-        unsafe {
-            let file = libc::open(name.as_ptr(), libc::O_WRONLY);
-            if file >= 0 {
-                libc::write(file, value.as_ptr().cast(), value.len());
-                libc::close(file);
-            }
-        }
+/// What cannot be written belongs to nobody any more.
+fn write_file(group: &Entry, suffix: &[u8], value: &[u8]) {
+    let mut buffer = [0; PATH_BYTES];
+    let path = join(group, suffix, &mut buffer);
+    if let Some(Ok(file)) = path.map(|path| open(path, OFlags::WRONLY, Mode::empty())) {
+        let _ = rustix::io::write(file, value);
     }
 }
 
-fn read_file(path: &[u8; PATH_BYTES], suffix: &[u8], into: &mut [u8]) -> usize {
-    let mut buffer = [0; PATH_BYTES + 32];
-    let Some(name) = join(path, suffix, &mut buffer) else {
-        return 0;
-    };
-    // SAFETY: a path ended by 0, and room for the length that is named.
-    let got = unsafe {
-        let file = libc::open(name.as_ptr(), libc::O_RDONLY);
-        if file < 0 {
-            return 0;
-        }
-        let got = libc::read(file, into.as_mut_ptr().cast(), into.len());
-        libc::close(file);
-        got
-    };
-    usize::try_from(got).unwrap_or(0)
+fn read_file(group: &Entry, suffix: &[u8], into: &mut [u8]) -> usize {
+    let mut buffer = [0; PATH_BYTES];
+    let path = join(group, suffix, &mut buffer);
+    match path.map(|path| open(path, OFlags::RDONLY, Mode::empty())) {
+        Some(Ok(file)) => rustix::io::read(file, into).unwrap_or(0),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn message(keep: u8, undo: Undo<'_>) -> [u8; MESSAGE_BYTES] {
+        let mut message = [keep; MESSAGE_BYTES];
+        message[1..].copy_from_slice(&undo.entry().unwrap());
+        message
+    }
+
     #[test]
-    fn records_survive_the_pipe_and_fit_an_atomic_write() {
-        let record = Guardian::group(Path::new("/sys/fs/cgroup/x"), true).unwrap();
-        assert!(Record::from_bytes(&record.to_bytes()).same(&record));
-        assert_eq!(RECORD_BYTES, 256);
+    fn a_message_fits_an_atomic_write() {
+        assert!(MESSAGE_BYTES <= libc::PIPE_BUF);
     }
 
     #[test]
     fn what_was_undone_is_struck() {
-        let mut list = [Record::EMPTY; MOST];
-        let path = Path::new("/sys/fs/cgroup/x");
-        note(&mut list, &Guardian::group(path, true).unwrap());
-        assert_eq!(list.iter().filter(|e| e.kind == GROUP).count(), 1);
-        note(&mut list, &Guardian::group(path, false).unwrap());
-        assert_eq!(list.iter().filter(|e| e.kind != FREE).count(), 0);
+        let mut list = [FREE; MOST];
+        let group = Undo::Group(Path::new("/sys/fs/cgroup/x"));
+        let child = Undo::Child(Tid(7));
+        note(&mut list, &message(1, group));
+        note(&mut list, &message(1, child));
+        let mut buffer = [0; PATH_BYTES];
+        let path = join(&list[0], b"/cgroup.procs", &mut buffer).unwrap();
+        assert_eq!(path, c"/sys/fs/cgroup/x/cgroup.procs");
+        note(&mut list, &message(0, group));
+        assert_eq!(list.iter().filter(|entry| **entry != FREE).count(), 1);
+        note(&mut list, &message(0, child));
+        assert!(list.iter().all(|entry| *entry == FREE));
     }
 
     #[test]
     fn a_path_too_long_to_be_kept_is_refused() {
-        let long = "x".repeat(PATH_BYTES);
-        assert!(Guardian::group(Path::new(&long), true).is_err());
+        let long = "x".repeat(size_of::<Entry>());
+        assert!(Undo::Group(Path::new(&long)).entry().is_err());
     }
 }

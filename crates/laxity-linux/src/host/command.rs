@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus};
 use laxity_model::{HostError, Reservation, Scheduling};
 
 use crate::enforce::deadline::{self, DeadlineError};
-use crate::enforce::guardian;
+use crate::enforce::guardian::{self, Undo};
 use crate::os::cpuset::CpuSet;
 use crate::os::proc;
 use crate::os::sched::{self, Tid};
@@ -49,7 +49,7 @@ impl RunningCommand {
             _not_send: PhantomData,
         };
         // From here on the whole group is looked after; until here its leader was, by the kernel.
-        guardian.watch_child(running.id())?;
+        guardian.watch(Undo::Child(running.id()))?;
         Ok(running)
     }
 
@@ -132,7 +132,7 @@ impl RunningCommand {
         self.reaped = Some(status);
         if let Ok(guardian) = guardian::start() {
             // Without a guardian there is no list to strike from.
-            let _ = guardian.forget_child(self.id());
+            let _ = guardian.forget(Undo::Child(self.id()));
         }
     }
 }

@@ -8,20 +8,15 @@ use laxity_model::enforce::ranks;
 use laxity_model::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use laxity_model::{Priority, ProcessorId, Service, Span};
 
-use crate::doctor::machine::{DomainBandwidth, Fact, Throttling};
+use crate::doctor::machine::{DomainBandwidth, Fact, Throttling, held_on, usual_limits};
 use crate::doctor::{self, DeadlineParameters, Machine, Operation};
 use crate::enforce::deadline;
 use crate::host::LiveConfig;
 use crate::os::cpuset::CpuSet;
 use crate::os::proc::RealTimeThread;
-use crate::os::sched::Policy;
 
 /// How late the edge of a slot may be: what the dispatcher keeps in all but one of a thousand undisturbed periods.
 const EDGE_JITTER: Span = Span::from_micros(200);
-/// Where the tick is not known: that of HZ = 250.
-const USUAL_TICK: Span = Span::from_millis(4);
-/// Each processor has a server for ordinary threads from this release on.
-const FIRST_WITH_FAIR_SERVER: (u32, u32) = (6, 12);
 /// A reservation so small that only missing rights can stand against it.
 const SMALLEST: DeadlineParameters = DeadlineParameters {
     runtime: Service::from_micros(10),
@@ -79,11 +74,8 @@ fn slots() -> Result<SlotSupply, String> {
 }
 
 fn by_deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
-    if let Some(refusal) = doctor::foresee(&Operation::SetDeadline(SMALLEST), machine) {
-        return Err(format!(
-            "{}; {}",
-            refusal.diagnosis.what, refusal.diagnosis.remedy
-        ));
+    if let Some(why) = doctor::foresee(&Operation::SetDeadline(SMALLEST), machine) {
+        return Err(format!("{}; {}", why.what, why.remedy));
     }
     let facts = &machine.processors;
     let domain = tightest_domain(machine);
@@ -94,23 +86,22 @@ fn by_deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
     let count = processors.and_then(count).unwrap_or(NonZeroU16::MIN);
     let version = machine.kernel.version.as_ref().ok().copied();
     let limits = limits(&machine.throttling, version);
-    let exact = machine
-        .kernel
-        .hrtick
-        .as_ref()
-        .is_ok_and(|hrtick| hrtick.deadline);
-    let tick = machine.kernel.tick.as_ref().copied();
+    let seen = || {
+        machine
+            .threads
+            .as_ref()
+            .map_or(Bandwidth::ZERO, |threads| held_on(processors, threads))
+    };
     Ok(DeadlineSupply {
         processors: count,
         limits: domain.map_or(limits, |domain| KernelLimits {
             servers: kept_on_each(domain, &limits, count),
             ..limits
         }),
-        granted: domain.map_or_else(|| seen_on(processors, machine), |domain| domain.used),
-        tick: match tick {
-            _ if exact => Span::ZERO,
-            Ok(tick) => tick,
-            Err(_) => USUAL_TICK,
+        granted: domain.map_or_else(seen, |domain| domain.used),
+        tick: match machine.kernel.hrtick {
+            Ok(true) => Span::ZERO,
+            _ => machine.kernel.tick,
         },
     })
 }
@@ -127,25 +118,16 @@ fn tightest_domain(machine: &Machine) -> Option<&DomainBandwidth> {
 /// What the kernel is set to; what cannot be read is taken to be as Linux comes.
 fn limits(throttling: &Throttling, version: Option<(u32, u32)>) -> KernelLimits {
     let micros = |micros: u64| Span::from_nanos(micros.saturating_mul(1_000));
-    let usual = match version {
-        Some(version) if version < FIRST_WITH_FAIR_SERVER => KernelLimits::WITHOUT_FAIR_SERVER,
-        _ => KernelLimits::WITH_FAIR_SERVER,
-    };
+    let usual = usual_limits(version);
     let runtime = throttling.runtime_us.as_ref();
-    let bounds = (
-        throttling.deadline_period_min.as_ref(),
-        throttling.deadline_period_max.as_ref(),
-    );
     KernelLimits {
         rt_runtime: runtime.map_or(usual.rt_runtime, |runtime| {
             runtime.map(|runtime| micros(runtime).as_full_service())
         }),
-        rt_period: throttling
-            .period_us
-            .as_ref()
+        rt_period: (throttling.period_us.as_ref())
             .map_or(usual.rt_period, |period| micros(*period)),
-        shortest_period: bounds.0.copied().unwrap_or(usual.shortest_period),
-        longest_period: bounds.1.copied().unwrap_or(usual.longest_period),
+        shortest_period: (throttling.deadline_period_min.clone()).unwrap_or(usual.shortest_period),
+        longest_period: (throttling.deadline_period_max.clone()).unwrap_or(usual.longest_period),
         servers: usual.servers,
     }
 }
@@ -162,21 +144,6 @@ fn kept_on_each(domain: &DomainBandwidth, limits: &KernelLimits, count: NonZeroU
     Bandwidth::from_units(kept.div_ceil(u64::from(count.get())))
 }
 
-/// What the deadline threads hold that can be seen on these processors; on all if it is not known which.
-fn seen_on(processors: Option<&CpuSet>, machine: &Machine) -> Bandwidth {
-    let threads = machine.threads.iter().flatten();
-    threads
-        .filter(|thread| !thread.is_scheduler())
-        .filter(|thread| processors.is_none_or(|here| here.contains(thread.processor)))
-        .filter_map(|thread| match thread.policy {
-            Policy::Deadline {
-                runtime, period, ..
-            } => Some(Bandwidth::of(runtime, period)),
-            _ => None,
-        })
-        .sum()
-}
-
 /// How many, if there are any.
 fn count(processors: &CpuSet) -> Option<NonZeroU16> {
     let count = u16::try_from(processors.len()).unwrap_or(u16::MAX);
@@ -189,7 +156,7 @@ mod tests {
 
     use super::*;
     use crate::doctor::machine::{Source, Unknown};
-    use crate::os::sched::Tid;
+    use crate::os::sched::{Policy, Tid};
 
     const USUAL: KernelLimits = KernelLimits::WITH_FAIR_SERVER;
 

@@ -5,18 +5,22 @@
 //! the vDSO (no system call where the clock source is the counter), and [`ticks`] is for records that are converted afterwards.
 
 use std::fs;
+use std::num::NonZeroU64;
 use std::sync::OnceLock;
 
 use laxity_model::{Instant, Service, Span};
+use rustix::io::Errno;
+use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::time::{ClockId, Timespec, clock_getres};
 
 use crate::os::futex;
 use crate::os::sched::Tid;
 
-pub(crate) fn timespec(instant: Instant) -> libc::timespec {
+pub(crate) fn timespec(instant: Instant) -> Timespec {
     let nanos = instant.as_nanos();
-    libc::timespec {
-        tv_sec: (nanos / 1_000_000_000) as libc::time_t,
-        tv_nsec: (nanos % 1_000_000_000) as libc::c_long,
+    Timespec {
+        tv_sec: (nanos / 1_000_000_000) as i64,
+        tv_nsec: (nanos % 1_000_000_000) as i64,
     }
 }
 
@@ -63,33 +67,19 @@ pub(crate) fn service_of(thread: Tid) -> Option<Service> {
 /// The length of the kernel's tick: 1/HZ, which is the resolution of its coarse clock.
 #[must_use]
 pub fn tick() -> Span {
-    let mut resolution = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `resolution` is a timespec to write to.
-    let result = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut resolution) };
-    // Every supported kernel has the clock; 10 ms is the longest tick there is.
-    Span::from_nanos(if result == 0 {
-        resolution.tv_nsec as u64
-    } else {
-        10_000_000
-    })
+    resolution(ClockId::MonotonicCoarse)
+}
+
+/// The resolution of a clock.
+pub(crate) fn resolution(clock: ClockId) -> Span {
+    let found = clock_getres(clock);
+    Span::from_nanos(found.tv_sec as u64 * 1_000_000_000 + found.tv_nsec as u64)
 }
 
 /// Sleeps until the instant on an absolute timer; a signal handled meanwhile does not shorten it.
 pub fn sleep_until(instant: Instant) {
     let until = timespec(instant);
-    // SAFETY: `until` is a valid timespec, and with an absolute timer no remainder is written.
-    while unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &raw const until,
-            std::ptr::null_mut(),
-        )
-    } == libc::EINTR
-    {}
+    while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(Errno::INTR) {}
 }
 
 /// Spins until the instant or until `stop` says so, reading the clock all the time. Returns the last reading.
@@ -105,10 +95,8 @@ pub(crate) fn spin_until(instant: Instant, stop: impl Fn() -> bool) -> Instant {
 
 /// Makes the calling thread's timers exact: by default the kernel may fire those of ordinary threads 50 µs late.
 pub(crate) fn use_exact_timers() {
-    // SAFETY: changes only the calling thread's timer slack; cannot fail for this argument.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1u64, 0u64, 0u64, 0u64);
-    }
+    // It cannot fail for this argument.
+    let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
 }
 
 /// What a clock reading costs on this machine now: the shortest of many distances between two readings.

@@ -12,6 +12,13 @@ pub type Fact<T> = Result<T, Unknown>;
 #[error("{0}")]
 pub struct Unknown(pub String);
 
+/// What is not known makes nothing known that follows from it.
+impl From<&Unknown> for Unknown {
+    fn from(why: &Unknown) -> Self {
+        why.clone()
+    }
+}
+
 impl Unknown {
     pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> Self {
         Self(format!("{}: {error}", path.display()))

@@ -3,16 +3,18 @@
 //! A waiter with an absolute timeout wakes as punctually as `clock_nanosleep` (both are one high-resolution timer), and unlike
 //! that it can also be woken early, which is how a run ends promptly.
 
-use std::ptr;
+use std::num::NonZeroU32;
 use std::sync::atomic::AtomicU32;
 
 use laxity_model::Instant;
+use rustix::io::Errno;
+use rustix::thread::futex::{Flags, wait_bitset};
 
 use crate::os::clock;
 
 /// Why a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Woken {
+pub(crate) enum Woken {
     /// Somebody woke the waiter, the word no longer had the expected value, or a signal was handled: look again.
     LookAgain,
     /// The instant came.
@@ -22,45 +24,32 @@ pub enum Woken {
 /// Waits while `word` has the value `expected`, until `until` at the latest.
 ///
 /// Allocates nothing and takes no lock of the process, so it may be called in a signal handler.
-pub fn wait(word: &AtomicU32, expected: u32, until: Option<Instant>) -> Woken {
+pub(crate) fn wait(word: &AtomicU32, expected: u32, until: Option<Instant>) -> Woken {
     let timeout = until.map(clock::timespec);
-    let timeout_ptr = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: `word` and the timeout outlive the call; the operation reads four bytes at `word` and one timespec, and with a
-    // bitset the timeout is absolute on CLOCK_MONOTONIC.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
-            expected,
-            timeout_ptr,
-            ptr::null::<u32>(),
-            libc::FUTEX_BITSET_MATCH_ANY,
-        )
-    };
-    if result == -1 && crate::os::sched::errno() == libc::ETIMEDOUT {
+    // With a bitset the timeout is absolute, on CLOCK_MONOTONIC.
+    let ended = wait_bitset(
+        word,
+        Flags::PRIVATE,
+        expected,
+        timeout.as_ref(),
+        NonZeroU32::MAX,
+    );
+    if ended == Err(Errno::TIMEDOUT) {
         Woken::TimedOut
     } else {
         Woken::LookAgain
     }
 }
 
-/// Wakes at most `count` waiters, the ones of highest real-time priority first, equals in the order they came.
-pub fn wake(word: &AtomicU32, count: i32) {
-    // SAFETY: `word` is valid; waking reads no memory.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-            count,
-        );
-    }
+/// Wakes at most so many waiters, the ones of highest real-time priority first, equals in the order they came.
+pub(crate) fn wake(word: &AtomicU32, count: u32) {
+    // A word that can be read cannot be a wrong one.
+    let _ = rustix::thread::futex::wake(word, Flags::PRIVATE, count);
 }
 
 /// Wakes every waiter.
 pub(crate) fn wake_all(word: &AtomicU32) {
-    wake(word, i32::MAX);
+    wake(word, i32::MAX.unsigned_abs());
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use rustix::mm::{MlockAllFlags, mlockall, munlockall};
+
 use crate::os::proc;
 
 struct Locks {
@@ -26,10 +28,7 @@ impl MemoryLock {
         let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
         if locks.count == 0 {
             locks.foreign = proc::locked_memory_kib().is_some_and(|kib| kib > 0);
-            // SAFETY: takes flags only.
-            if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } == -1 {
-                return Err(io::Error::last_os_error());
-            }
+            mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?;
         }
         locks.count += 1;
         Ok(Self(()))
@@ -41,10 +40,8 @@ impl Drop for MemoryLock {
         let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
         locks.count -= 1;
         if locks.count == 0 && !locks.foreign {
-            // SAFETY: takes nothing, and fails never.
-            unsafe {
-                libc::munlockall();
-            }
+            // It never fails.
+            let _ = munlockall();
         }
     }
 }

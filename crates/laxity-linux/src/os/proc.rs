@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use laxity_model::Span;
+use rustix::param::clock_ticks_per_second;
 
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Fact, Unknown, numbers_in, read, read_as};
@@ -21,13 +22,9 @@ pub fn steal(cpus: &[usize]) -> Option<Span> {
 
 /// The same of each processor, by its number.
 pub(crate) fn steal_of_each() -> Fact<Vec<(usize, Span)>> {
-    // SAFETY: takes and returns plain numbers.
-    let ticks_a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    let tick = u64::try_from(ticks_a_second)
-        .ok()
-        .and_then(|hz| 1_000_000_000u64.checked_div(hz))
-        .map(Span::from_nanos)
-        .ok_or_else(|| Unknown("sysconf does not say USER_HZ".to_owned()))?;
+    let tick = 1_000_000_000_u64.checked_div(clock_ticks_per_second());
+    let tick = tick.map(Span::from_nanos);
+    let tick = tick.ok_or_else(|| Unknown("the kernel does not say USER_HZ".to_owned()))?;
     let in_time = |(cpu, ticks)| Some((cpu, tick.checked_mul(ticks)?));
     Ok(steal_ticks(&read("/proc/stat")?)
         .into_iter()
@@ -131,7 +128,7 @@ pub fn real_time_threads() -> Fact<Vec<RealTimeThread>> {
 }
 
 /// What ends between the listing and the reading is no danger any more, and left out.
-fn unless_gone<T>(path: impl AsRef<Path>, found: Fact<T>) -> Fact<Option<T>> {
+pub(crate) fn unless_gone<T>(path: impl AsRef<Path>, found: Fact<T>) -> Fact<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(_) if !path.as_ref().exists() => Ok(None),

@@ -4,16 +4,11 @@ use std::fmt;
 use std::io;
 use std::mem;
 
+use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::policy::classes::Scheduling;
 use laxity_model::{Service, Span};
 
 use crate::os::cpuset::CpuSet;
-
-/// The calling thread's errno.
-#[must_use]
-pub fn errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(0)
-}
 
 /// A thread as the kernel numbers it; also a process, whose first thread has its number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -107,6 +102,16 @@ impl Policy {
             Self::Fifo(_) | Self::RoundRobin(_) | Self::Deadline { .. }
         )
     }
+
+    /// What it holds of a processor under `SCHED_DEADLINE`.
+    pub(crate) fn bandwidth(self) -> Bandwidth {
+        match self {
+            Self::Deadline {
+                runtime, period, ..
+            } => Bandwidth::of(runtime, period),
+            _ => Bandwidth::ZERO,
+        }
+    }
 }
 
 /// Why a policy or an affinity was not set, or could not be read.
@@ -139,12 +144,13 @@ pub enum SchedError {
 }
 
 impl SchedError {
-    fn last(call: &'static str, tid: Tid, request: impl fmt::Display) -> Self {
+    /// What the kernel said to the calling thread last.
+    pub(crate) fn last(call: &'static str, tid: Tid, request: impl fmt::Display) -> Self {
         Self::Os {
             call,
             tid,
             request: request.to_string(),
-            errno: errno(),
+            errno: io::Error::last_os_error().raw_os_error().unwrap_or(0),
         }
     }
 

@@ -2,39 +2,42 @@
 
 use std::io;
 
-use laxity_linux::doctor::{DeadlineParameters, Failure};
+use laxity_linux::doctor::DeadlineParameters;
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::sched::{self, Attributes, Policy, SchedError, Tid};
 
+/// What a call returned: nothing, or its `errno`.
+pub(crate) type Answer = Result<(), i32>;
+
 /// The result of a call, as the doctor wants it.
-fn checked(result: libc::c_long) -> Result<(), Failure> {
+fn checked(result: libc::c_long) -> Answer {
     if result == 0 {
         return Ok(());
     }
     let error = io::Error::last_os_error();
-    Err(Failure::Errno(error.raw_os_error().unwrap_or_default()))
+    Err(error.raw_os_error().unwrap_or_default())
 }
 
-fn set(policy: Policy, reset_on_fork: bool) -> Result<(), Failure> {
+fn set(policy: Policy, reset_on_fork: bool) -> Answer {
     let attributes = Attributes::new(policy, reset_on_fork);
     attributes
         .apply_unchecked(Tid::current())
         .map_err(|error| failure(&error))
 }
 
-fn failure(error: &SchedError) -> Failure {
-    Failure::Errno(error.errno().unwrap_or_default())
+fn failure(error: &SchedError) -> i32 {
+    error.errno().unwrap_or_default()
 }
 
-pub(crate) fn set_fifo(priority: u8) -> Result<(), Failure> {
+pub(crate) fn set_fifo(priority: u8) -> Answer {
     set(Policy::Fifo(priority), false)
 }
 
-pub(crate) fn set_ordinary() -> Result<(), Failure> {
+pub(crate) fn set_ordinary() -> Answer {
     set(Policy::Other { nice: 0 }, false)
 }
 
-pub(crate) fn set_deadline(asked: DeadlineParameters, reset_on_fork: bool) -> Result<(), Failure> {
+pub(crate) fn set_deadline(asked: DeadlineParameters, reset_on_fork: bool) -> Answer {
     let DeadlineParameters {
         runtime,
         deadline,
@@ -48,11 +51,11 @@ pub(crate) fn set_deadline(asked: DeadlineParameters, reset_on_fork: bool) -> Re
     set(policy, reset_on_fork)
 }
 
-pub(crate) fn set_affinity(cpus: &CpuSet) -> Result<(), Failure> {
+pub(crate) fn set_affinity(cpus: &CpuSet) -> Answer {
     sched::set_affinity(Tid::current(), cpus).map_err(|error| failure(&error))
 }
 
-pub(crate) fn lock_memory() -> Result<(), Failure> {
+pub(crate) fn lock_memory() -> Answer {
     // SAFETY: takes plain numbers; locking changes no content.
     checked(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }.into())
 }
@@ -97,7 +100,7 @@ pub(crate) enum Resource {
 }
 
 /// Sets the soft limit; the hard one is raised to it if it is lower.
-pub(crate) fn set_limit(resource: Resource, soft: u64) -> Result<(), Failure> {
+pub(crate) fn set_limit(resource: Resource, soft: u64) -> Answer {
     let resource = match resource {
         Resource::RealTimePriority => libc::RLIMIT_RTPRIO,
         Resource::RealTimeTimeUs => libc::RLIMIT_RTTIME,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::enforce::guardian;
+use crate::enforce::guardian::{self, Undo};
 
 /// Why processes cannot be confined.
 #[derive(Debug, thiserror::Error)]
@@ -73,9 +73,8 @@ impl Group {
         let own = std::process::id();
         let path = parent.join(format!("laxity-{own}-{number}-{name}"));
         // The guardian knows before the group exists: there is no moment at which a death would leave it behind.
-        guardian
-            .watch_group(&path)
-            .map_err(ConfineError::NoGuardian)?;
+        let watched = guardian.watch(Undo::Group(&path));
+        watched.map_err(ConfineError::NoGuardian)?;
         fs::create_dir(&path).map_err(file_error("make", &path))?;
         Ok(Self {
             hierarchy,
@@ -119,7 +118,7 @@ impl Drop for Group {
             _ => true,
         });
         if removed && let Ok(guardian) = guardian::start() {
-            let _ = guardian.forget_group(&self.path);
+            let _ = guardian.forget(Undo::Group(&self.path));
         }
     }
 }

@@ -6,10 +6,11 @@
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::ptr;
 use std::sync::atomic::{self, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
+
+use rustix::thread::futex::{Flags, lock_pi, unlock_pi};
 
 use crate::os::sched::Tid;
 
@@ -39,7 +40,8 @@ impl<T> Inheriting<T> {
     /// Waits until nobody else holds it. No system call but for the thread's number where nobody does.
     pub(crate) fn lock(&self) -> Held<'_, T> {
         let own = Tid::current().0.cast_unsigned();
-        while !(self.take(own) || operate(&self.holder, libc::FUTEX_LOCK_PI)) {
+        let wait = || lock_pi(&self.holder, Flags::PRIVATE, None);
+        while !(self.take(own) || operate(wait)) {
             // A holder that is about to end, or a kernel without the operation.
             thread::sleep(LOOK_EVERY);
         }
@@ -89,27 +91,18 @@ impl<T> Drop for Held<'_, T> {
         let alone = holder.compare_exchange(self.own, FREE, Ordering::Release, Ordering::Relaxed);
         if alone.is_err() {
             // The kernel set the flag, so it knows how to unlock too: it hands over to the waiter of the highest rank.
-            operate(holder, libc::FUTEX_UNLOCK_PI);
+            operate(|| unlock_pi(holder, Flags::PRIVATE));
         }
     }
 }
 
-/// Whether the kernel did it.
-fn operate(word: &AtomicU32, operation: libc::c_int) -> bool {
+/// Has the kernel do it; whether it did.
+fn operate(operation: impl FnOnce() -> rustix::io::Result<()>) -> bool {
     // What the kernel writes orders nothing by Rust's rules.
     atomic::fence(Ordering::SeqCst);
-    // SAFETY: `word` is valid for the call; without a timeout the operation reads and writes nothing but these four bytes.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            operation | libc::FUTEX_PRIVATE_FLAG,
-            0,
-            ptr::null::<libc::timespec>(),
-        )
-    };
+    let done = operation();
     atomic::fence(Ordering::SeqCst);
-    result == 0
+    done.is_ok()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::os::futex;
-use crate::os::sched::{self, SchedError, Tid};
+use crate::os::sched::{SchedError, Tid};
 use crate::os::signals;
 
 const RUNNING: u32 = 0;
@@ -108,12 +108,7 @@ impl Park {
         let result =
             unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid.0, park_signal()) };
         if result == -1 {
-            return Err(SchedError::Os {
-                call: "tgkill",
-                tid,
-                request: "park".to_owned(),
-                errno: sched::errno(),
-            });
+            return Err(SchedError::last("tgkill", tid, "park"));
         }
         Ok(())
     }
