@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::experiments::Experiment;
+use crate::on::On;
 
 /// Predictable execution for soft real-time work on ordinary Linux.
 #[derive(Parser, Debug)]
@@ -85,18 +86,6 @@ Examples:
   laxity calibrate                                 into ~/.config/laxity/machine.toml
   laxity calibrate --processor 0 --output m.toml
   laxity calibrate --quick --output=- --quiet";
-
-/// Which host runs a scenario.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum On {
-    /// Linux where the rights are there, else the twin, saying so first.
-    #[default]
-    Auto,
-    /// Linux, or exit code 4.
-    Linux,
-    /// The virtual-time twin.
-    Twin,
-}
 
 /// What `run` takes.
 #[derive(Args, Debug)]
@@ -230,36 +219,4 @@ pub(crate) struct Lab {
     /// Which one.
     #[command(subcommand)]
     pub(crate) experiment: Option<Experiment>,
-}
-
-/// What a study of [`laxity_studies::STUDIES`] takes besides the figures wanted.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Study {
-    /// Where to run it, beside the twin: which is always run, and compared with.
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) on: On,
-    /// How often what is repeated is repeated; without it, as often as its source did.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
-    pub(crate) repeats: Option<u32>,
-    /// Threads for the twin; 0: one a processor. Makes no difference to the results.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) threads: usize,
-    /// Everything random follows from it.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) machine: Option<PathBuf>,
-    /// Write the report as JSON; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Where the page goes; without it, `laxity-<EXPERIMENT>.html`.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Also write each drawing as a file of its own into this directory.
-    #[arg(long, value_name = "DIRECTORY")]
-    pub(crate) svg: Option<PathBuf>,
-    /// No progress, no table: only files, errors and the exit code.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }

@@ -1,14 +1,15 @@
 //! The experiments as commands: a study that `laxity-lab` lists needs no line here.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, value_parser};
-use laxity_lab::bench::{Experiment as Study, Text};
+use laxity_lab::bench::{self, Text};
 use laxity_studies::STUDIES;
 
-use crate::arguments;
+use crate::on::On;
 
 /// The argument that names figures.
 const FIGURES: &str = "figures";
@@ -16,12 +17,44 @@ const FIGURES: &str = "figures";
 /// Which experiment, and what it is asked.
 #[derive(Debug)]
 pub(crate) struct Experiment {
-    pub(crate) study: &'static dyn Study,
+    pub(crate) study: &'static dyn bench::Experiment,
     /// The keys of the figures wanted.
     pub(crate) figures: Vec<String>,
     /// What was chosen of its own options.
     pub(crate) options: BTreeMap<String, u64>,
-    pub(crate) arguments: arguments::Study,
+    pub(crate) arguments: Study,
+}
+
+/// What a study of [`laxity_studies::STUDIES`] takes besides the figures wanted.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Study {
+    /// Where to run it, beside the twin: which is always run, and compared with.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) on: On,
+    /// How often what is repeated is repeated; without it, as often as its source did.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
+    pub(crate) repeats: Option<u32>,
+    /// Threads for the twin; 0: one a processor. Makes no difference to the results.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Everything random follows from it.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) machine: Option<PathBuf>,
+    /// Write the report as JSON; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Where the page goes; without it, `laxity-<EXPERIMENT>.html`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Also write each drawing as a file of its own into this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) svg: Option<PathBuf>,
+    /// No progress, no table: only files, errors and the exit code.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 impl FromArgMatches for Experiment {
@@ -40,7 +73,7 @@ impl FromArgMatches for Experiment {
             study,
             figures: wanted.unwrap_or_default().cloned().collect(),
             options: chosen.collect(),
-            arguments: arguments::Study::from_arg_matches(matches)?,
+            arguments: Study::from_arg_matches(matches)?,
         })
     }
 
@@ -66,7 +99,7 @@ impl Subcommand for Experiment {
 
 /// A study's command. Unknown figures are told with the nearest known one, and help lists all.
 fn subcommand(study: &'static Text) -> Command {
-    let mut command = arguments::Study::augment_args(Command::new(study.name.as_str()))
+    let mut command = Study::augment_args(Command::new(study.name.as_str()))
         .about(&study.summary)
         .after_help(examples(study));
     if !study.measures {

@@ -10,9 +10,11 @@ use laxity_lab::runner::{On as Host, Progress, Silent};
 use laxity_model::enforce::machine::Machine;
 use laxity_studies::STUDIES;
 
-use crate::arguments::{Lab, On, Study};
+use crate::arguments::Lab;
 use crate::exit::{ERROR, Failure, USAGE, VIOLATED};
 use crate::experiments::Experiment;
+use crate::experiments::Study;
+use crate::on::On;
 use crate::progress::Reporter;
 use crate::{files, run};
 

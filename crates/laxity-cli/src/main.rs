@@ -8,6 +8,7 @@ mod exit;
 mod experiments;
 mod files;
 mod lab;
+mod on;
 mod plan;
 mod progress;
 mod run;

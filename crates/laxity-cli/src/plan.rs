@@ -12,8 +12,9 @@ use laxity_lab::scenario::{Length, Style, units};
 use laxity_model::Span;
 use serde::Serialize;
 
-use crate::arguments::{Enforcer, On, Plan, Scheduler};
+use crate::arguments::{Enforcer, Plan, Scheduler};
 use crate::exit::{ERROR, Failure, REFUSED, USAGE};
+use crate::on::On;
 use crate::progress::Reporter;
 use crate::run::{choose, failure};
 use crate::{files, scenario};

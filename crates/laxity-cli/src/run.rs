@@ -11,8 +11,9 @@ use laxity_lab::runner::{self, Finished, On as Host, Progress, RunError, Silent}
 use laxity_lab::scenario::{Length, Resolved, Scenario};
 use laxity_model::{ActivityId, EventKind, Span};
 
-use crate::arguments::{On, Run};
+use crate::arguments::Run;
 use crate::exit::{CANNOT_RUN, ERROR, Failure, REFUSED, USAGE};
+use crate::on::On;
 use crate::progress::Reporter;
 use crate::{files, scenario};
 
