@@ -98,11 +98,12 @@ impl Queue {
     #[inline]
     pub fn pop(&mut self, links: &mut Links) -> Option<u32> {
         let first = self.first()?;
-        self.first = links.of(first).next;
-        match self.first() {
-            Some(first) => links.of(first).previous = NOBODY,
+        let next = links.of(first).next;
+        match somebody(next) {
+            Some(next) => links.of(next).previous = NOBODY,
             None => self.last = NOBODY,
         }
+        self.first = next;
         Some(first)
     }
 

@@ -18,6 +18,7 @@ pub(crate) use record::Recorder;
 pub use record::Recording;
 pub use run::Machine;
 pub(crate) use run::{Bodies, Loaded};
+use step::MAX_STEPS_AT_AN_INSTANT;
 pub(crate) use timers::Timers;
 pub(crate) use wait::Port;
 
@@ -42,6 +43,12 @@ pub(crate) trait Parts: Sized {
 
     /// When a processor is due, by what it knows.
     fn due(place: &Processor<Self>) -> Instant;
+
+    /// Whether it is to be decided who has the processor, when everything else that is due now is done.
+    #[inline]
+    fn is_undecided(place: &Processor<Self>, _now: Instant) -> bool {
+        place.undecided
+    }
 
     /// An activity received so much service.
     fn charge(_own: &mut Self::Own, _service: Service) {}
@@ -71,7 +78,7 @@ pub(crate) trait Machinery {
     /// The wait of an activity inside the machine was ended by a signal that `by` gave.
     fn signalled(&mut self, who: u32, by: u32);
     /// Who executes gives its processor up: for what it waits for, or for ever.
-    fn leave(&mut self, who: u32);
+    fn leave(&mut self, who: u32, waiting: Waiting);
     /// A handler waits for an instant that is past: its device raises the line again at once.
     fn raise_again(&mut self, who: u32, at: Instant);
     /// A thread lets its equals go first.
@@ -150,7 +157,7 @@ impl<P: Parts> Processor<P> {
     }
 
     /// Credits what executes with the service it has received up to now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle(&mut self, activities: &mut [Activity<P>], now: Instant) {
         let Some(who) = self.executing else {
             return;
@@ -164,16 +171,22 @@ impl<P: Parts> Processor<P> {
     }
 
     /// What executes goes on with the work it has, once costs are paid.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn go_on(&mut self, activities: &[Activity<P>], now: Instant) {
-        self.work_ends = match self.executing {
-            Some(who) => {
-                self.working_since = now.max(self.cost_until);
-                let work = activities[who as usize].work;
-                later(self.working_since, work.as_dedicated_span())
+        match self.executing {
+            Some(who) => self.go_on_with(activities[who as usize].work, now),
+            None => {
+                self.work_ends = Instant::MAX;
+                self.set_due();
             }
-            None => Instant::MAX,
-        };
+        }
+    }
+
+    /// The same, where the work of what executes is known.
+    #[inline(always)]
+    pub(crate) fn go_on_with(&mut self, work: Service, now: Instant) {
+        self.working_since = now.max(self.cost_until);
+        self.work_ends = later(self.working_since, work.as_dedicated_span());
         self.set_due();
     }
 
@@ -205,7 +218,8 @@ pub(crate) struct Core<P: Parts> {
     alive: usize,
     /// A body ended the run, or did something wrong.
     pub(crate) ended: bool,
-    steps: u32,
+    /// So many more steps are possible at this instant.
+    steps_left: u32,
     pub(crate) parts: P,
 }
 
@@ -232,7 +246,7 @@ impl<P: Parts> Core<P> {
             fault: None,
             alive: program.activities.len(),
             ended: false,
-            steps: 0,
+            steps_left: MAX_STEPS_AT_AN_INSTANT,
             activities,
             parts,
         }
@@ -255,10 +269,10 @@ impl<P: Parts> Core<P> {
         self.processors[processor].go_on(&self.activities, self.now);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record(&mut self, kind: EventKind, who: u32, args: [u64; 2]) {
-        let event = self.activities[who as usize].event(kind, self.now, args);
-        self.recorder.record(event);
+        let event = |kind| self.activities[who as usize].event(kind, self.now, args);
+        self.recorder.record(kind, event);
     }
 
     /// A handler or deferred call is entered that was to be at `meant`.
@@ -325,11 +339,12 @@ where
         bodies: &mut Bodies,
         until: Instant,
     ) -> Result<Option<RunEnd>, (u32, Fault)> {
-        let mut due = self.next_due();
-        while due < until && !self.ended && self.alive > 0 {
+        let is_over = self.ended || self.alive == 0;
+        let mut due = if is_over { until } else { self.next_due() };
+        while due < until {
             if due > self.now {
                 self.now = due;
-                self.steps = 0;
+                self.steps_left = MAX_STEPS_AT_AN_INSTANT;
                 self.begin_instant();
             }
             due = self.round(bodies);
@@ -342,25 +357,28 @@ where
         }
     }
 
-    /// One round of what is due now; the order is that of the crate's documentation. Tells when something is due next, unless the run ended.
+    /// One round of what is due now; the order is that of the crate's documentation. Tells when something is due next; the end of time if
+    /// the run ended.
     #[inline]
     fn round(&mut self, bodies: &mut Bodies) -> Instant {
         let now = self.now;
-        for processor in 0..self.processors.len() {
-            if self.processors[processor].due <= now {
-                self.serve(processor, bodies);
+        let mut number = 0;
+        while let Some(processor) = self.processors.get(number) {
+            if processor.due <= now {
+                self.serve(number, bodies);
                 if self.ended {
-                    return now;
+                    return Instant::MAX;
                 }
             }
+            number += 1;
         }
         while let Some(who) = self.timers.pop_due(now) {
-            if self.activity(who).class == Class::External {
+            if self.activities[who as usize].class == Class::External {
                 self.time_is_up(who);
                 self.activity_mut(who).waiting = Waiting::No;
                 self.step(who, bodies);
                 if self.ended {
-                    return now;
+                    return Instant::MAX;
                 }
             } else {
                 self.timer_due(who);
@@ -368,11 +386,17 @@ where
         }
         self.before_decisions();
         let mut due = self.parts.next_due();
-        for processor in 0..self.processors.len() {
-            if self.processors[processor].undecided {
-                self.decide(processor);
+        let mut number = 0;
+        while let Some(mut processor) = self.processors.get(number) {
+            if P::is_undecided(processor, now) {
+                self.decide(number);
+                processor = &self.processors[number];
             }
-            due = due.min(self.processors[processor].due);
+            due = due.min(processor.due);
+            number += 1;
+        }
+        if self.alive == 0 {
+            return Instant::MAX;
         }
         due.min(self.timers.next())
     }

@@ -65,15 +65,16 @@ impl Recorder {
         }
     }
 
-    #[inline]
-    pub(crate) fn record(&mut self, event: Event) {
+    /// Records the event of this kind, which is made only if such events are kept.
+    #[inline(always)]
+    pub(crate) fn record(&mut self, kind: EventKind, event: impl FnOnce(EventKind) -> Event) {
         match self.recording.keep {
             Keep::Nothing => return,
-            Keep::Marks if !matches!(event.kind, EventKind::Mark(_)) => return,
+            Keep::Marks if !matches!(kind, EventKind::Mark(_)) => return,
             Keep::Marks | Keep::Everything => {}
         }
         if self.events.len() < self.recording.at_most {
-            self.events.push(event);
+            self.events.push(event(kind));
         } else {
             self.lost += 1;
         }
@@ -90,7 +91,7 @@ mod tests {
         let kept = |recording| {
             let mut recorder = Recorder::new(recording);
             for kind in [EventKind::Wake, EventKind::Mark(Mark(0)), EventKind::Block] {
-                recorder.record(Event {
+                recorder.record(kind, |kind| Event {
                     at: Instant::ZERO,
                     kind,
                     processor: ProcessorId(0),

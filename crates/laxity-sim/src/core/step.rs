@@ -8,7 +8,7 @@ use laxity_model::{
 use super::{Bodies, Class, Core, Fault, Machinery, Parts, Waiting, later};
 
 /// So many steps at one instant are taken for a program that never lets time pass.
-const MAX_STEPS_AT_AN_INSTANT: u32 = 1_000_000;
+pub(super) const MAX_STEPS_AT_AN_INSTANT: u32 = 1_000_000;
 
 struct StepContext<'a, P: Parts> {
     core: &'a mut Core<P>,
@@ -86,11 +86,11 @@ where
     /// Calls the activity's body once and does what it asks for.
     #[inline]
     pub(crate) fn step(&mut self, who: u32, bodies: &mut Bodies) {
-        self.steps += 1;
-        if self.steps > MAX_STEPS_AT_AN_INSTANT {
-            let (steps, at_ns) = (self.steps, self.now.as_nanos());
+        let Some(steps_left) = self.steps_left.checked_sub(1) else {
+            let (steps, at_ns) = (MAX_STEPS_AT_AN_INSTANT + 1, self.now.as_nanos());
             return self.fail(who, Fault::Livelock { steps, at_ns });
-        }
+        };
+        self.steps_left = steps_left;
         let step = bodies[who as usize].step(&mut StepContext { core: self, who });
         match step {
             Step::Charge(service) => self.work(who, service, true),
@@ -98,7 +98,8 @@ where
             Step::SleepUntil(at) => self.sleep(who, at),
             Step::Wait(port) => {
                 if self.must_wait(who, port.0.into()) {
-                    self.wait(who, Waiting::ForSignal(port.0.into()));
+                    let class = self.activity(who).class;
+                    self.wait((who, class), Waiting::ForSignal(port.0.into()));
                 }
             }
             Step::WaitUntil(port, at) => self.wait_until(who, port.0.into(), at),
@@ -118,11 +119,11 @@ where
             }
             Step::Finish => {
                 self.release_constraint(who);
-                self.activity_mut(who).waiting = Waiting::ForEver;
                 self.alive -= 1;
                 self.record(EventKind::Finish, who, [0; 2]);
-                if self.activity(who).class != Class::External {
-                    self.leave(who);
+                match self.activity(who).class {
+                    Class::External => self.activity_mut(who).waiting = Waiting::ForEver,
+                    _ => self.leave(who, Waiting::ForEver),
                 }
             }
             Step::EndRun => self.ended = true,
@@ -130,21 +131,25 @@ where
     }
 
     /// The activity has this much to do before its next step. What executes on its processor has been credited with its service until now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn work(&mut self, who: u32, service: Service, charging: bool) {
-        let activity = self.activity(who);
+        let activity = &mut self.activities[who as usize];
         if activity.class == Class::External {
             let at = later(self.now, service.as_dedicated_span());
             return self.timers.set(who, at);
         }
-        let processor = activity.place();
-        let activity = self.activity_mut(who);
         activity.work = service;
         activity.charging = charging;
-        self.go_on(processor);
+        let place = &mut self.processors[usize::from(activity.processor)];
+        if place.executing == Some(who) {
+            place.go_on_with(service, self.now);
+        } else {
+            place.go_on(&self.activities, self.now);
+        }
     }
 
     /// Nothing to wait for: the next step is due at once.
+    #[inline(never)]
     pub(crate) fn next_step_at_once(&mut self, who: u32) {
         self.work(who, Service::ZERO, false);
     }

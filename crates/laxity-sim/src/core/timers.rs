@@ -9,12 +9,13 @@ struct Timer {
     who: u32,
 }
 
+/// As many as are looked at one by one.
+const NEAR: usize = 16;
+
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// The earliest last; among equal times, the one set first last.
     sorted: Vec<Timer>,
-    /// Whether each activity has one.
-    is_set: Vec<bool>,
     /// When the earliest is due.
     next: Instant,
 }
@@ -23,28 +24,46 @@ impl Timers {
     pub(crate) fn new(activities: usize) -> Self {
         Self {
             sorted: Vec::with_capacity(activities),
-            is_set: vec![false; activities],
             next: Instant::MAX,
         }
     }
 
-    /// Sets the activity's timer, in place of the one it had.
-    #[inline]
+    /// Sets the timer of an activity that has none.
+    #[inline(always)]
     pub(crate) fn set(&mut self, who: u32, at: Instant) {
-        self.clear(who);
-        self.is_set[who as usize] = true;
-        let place = self.sorted.partition_point(|other| other.at > at);
-        self.sorted.insert(place, Timer { at, who });
+        debug_assert!(self.sorted.iter().all(|timer| timer.who != who));
         self.next = self.next.min(at);
+        let timer = Timer { at, who };
+        if let Some(far) = self.sorted.len().checked_sub(NEAR)
+            && self.sorted[far].at <= at
+        {
+            return self.insert_far(timer, far);
+        }
+        self.sorted.push(timer);
+        let mut slots = self.sorted.iter_mut().rev();
+        let Some(mut place) = slots.next() else {
+            return;
+        };
+        for earlier in slots {
+            if earlier.at > at {
+                break;
+            }
+            *place = *earlier;
+            place = earlier;
+        }
+        *place = timer;
+    }
+
+    #[inline(never)]
+    fn insert_far(&mut self, timer: Timer, far: usize) {
+        let place = self.sorted[..far].partition_point(|other| other.at > timer.at);
+        self.sorted.insert(place, timer);
     }
 
     /// Clears the activity's timer, if it has one.
-    #[inline]
     pub(crate) fn clear(&mut self, who: u32) {
-        if std::mem::take(&mut self.is_set[who as usize]) {
-            self.sorted.retain(|timer| timer.who != who);
-            self.look();
-        }
+        self.sorted.retain(|timer| timer.who != who);
+        self.look();
     }
 
     /// When the earliest timer is due; [`Instant::MAX`] if there is none.
@@ -60,7 +79,6 @@ impl Timers {
             return None;
         }
         let who = self.sorted.pop()?.who;
-        self.is_set[who as usize] = false;
         self.look();
         Some(who)
     }
@@ -89,6 +107,7 @@ mod tests {
                 let who = who % activities;
                 match op {
                     0 | 1 => {
+                        timers.clear(who);
                         timers.set(who, Instant::from_nanos(at));
                         list.retain(|timer| timer.2 != who);
                         list.push((at, order, who));

@@ -42,25 +42,22 @@ impl<P: Parts> Core<P>
 where
     Self: Machinery,
 {
-    #[inline]
+    #[inline(always)]
     pub(super) fn sleep(&mut self, who: u32, at: Instant) {
         let class = self.activity(who).class;
-        if class == Class::Deferred {
-            return self.fail(who, Fault::DeferredWaitsForTime);
-        }
-        if at > self.now {
-            return self.wait_for_time(who, at, Waiting::ForTime);
-        }
         match class {
+            Class::Deferred => return self.fail(who, Fault::DeferredWaitsForTime),
+            _ if at > self.now => return self.wait_for_time((who, class), at, Waiting::ForTime),
             Class::Interrupt(_) => return self.raise_again(who, at),
             Class::Thread => self.record(EventKind::Wake, who, [at.as_nanos(), 0]),
-            Class::Deferred | Class::External => {}
+            Class::External => {}
         }
         self.next_step_at_once(who);
     }
 
     pub(super) fn wait_until(&mut self, who: u32, port: u32, at: Instant) {
-        if self.activity(who).class == Class::Deferred {
+        let class = self.activity(who).class;
+        if class == Class::Deferred {
             return self.fail(who, Fault::DeferredWaitsForTime);
         }
         self.activity_mut(who).timed_out = false;
@@ -71,7 +68,7 @@ where
             self.activity_mut(who).timed_out = true;
             self.next_step_at_once(who);
         } else {
-            self.wait_for_time(who, at, Waiting::ForEither(port));
+            self.wait_for_time((who, class), at, Waiting::ForEither(port));
         }
     }
 
@@ -110,33 +107,32 @@ where
         self.ports[port as usize].bell = Some(bell);
     }
 
-    #[inline]
-    fn wait_for_time(&mut self, who: u32, at: Instant, waiting: Waiting) {
-        let activity = self.activity_mut(who);
-        activity.meant_at = at;
-        if activity.class == Class::External {
+    #[inline(always)]
+    fn wait_for_time(&mut self, (who, class): (u32, Class), at: Instant, waiting: Waiting) {
+        self.activity_mut(who).meant_at = at;
+        if class == Class::External {
             self.timers.set(who, at);
         } else {
             self.set_timer(who, at);
         }
-        self.wait(who, waiting);
+        self.wait((who, class), waiting);
     }
 
-    #[inline]
-    pub(super) fn wait(&mut self, who: u32, waiting: Waiting) {
+    #[inline(always)]
+    pub(super) fn wait(&mut self, (who, class): (u32, Class), waiting: Waiting) {
+        debug_assert!(self.activity(who).is_ready(), "nobody waits for two things");
         if let Waiting::ForSignal(port) | Waiting::ForEither(port) = waiting {
             let waiters = &mut self.ports[port as usize].waiters;
             waiters.push(&mut self.links, who);
         }
-        let activity = self.activity_mut(who);
-        debug_assert!(activity.is_ready(), "nobody waits for two things");
-        activity.waiting = waiting;
-        match activity.class {
-            Class::External => return,
-            Class::Thread => self.record(EventKind::Block, who, [0; 2]),
-            Class::Interrupt(_) | Class::Deferred => {}
+        if class == Class::External {
+            self.activity_mut(who).waiting = waiting;
+            return;
         }
-        self.leave(who);
+        self.leave(who, waiting);
+        if class == Class::Thread {
+            self.record(EventKind::Block, who, [0; 2]);
+        }
     }
 
     /// Something arrives at a port; `false` if it is full.

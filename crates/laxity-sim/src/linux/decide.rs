@@ -186,6 +186,7 @@ impl System {
         };
         let late = entry.own.draws.span(&self.parts.machine.deadline_replenish);
         let at = later(server.deadline(), late.saturating_sub(switch));
+        self.parts.budgets.clear(task);
         self.parts.budgets.set(task, at);
         self.parts.unassigned = true;
     }

@@ -210,11 +210,12 @@ impl Machinery for System {
         }
     }
 
-    fn leave(&mut self, task: u32) {
+    fn leave(&mut self, task: u32, waiting: Waiting) {
         let machine = &self.parts.machine;
         let activity = &mut self.activities[task as usize];
+        activity.waiting = waiting;
         let draws = &mut activity.own.draws;
-        let call = match activity.waiting {
+        let call = match waiting {
             Waiting::ForSignal(_) | Waiting::ForEither(_) => Some(draws.span(&machine.block)),
             Waiting::No | Waiting::ForTime => Some(draws.span(&machine.timer)),
             Waiting::ForEver => None,

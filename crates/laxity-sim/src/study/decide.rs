@@ -3,41 +3,79 @@
 use laxity_model::policy::Policy;
 use laxity_model::{EventKind, Instant, Priority};
 
-use super::{Machine, Stack};
+use super::{Machine, Processor, Stack, Study};
+use crate::core::Activity;
 
 impl Machine {
     #[inline(always)]
     pub(super) fn decide_here(&mut self, processor: usize) {
-        if self.processors[processor].slots.is_some() {
-            self.pass_slot_edges(processor);
-        }
-        let now = self.now;
-        let urgent = if self.processors[processor].own.is_urgent() {
-            self.urgent(processor)
+        let place = &mut self.processors[processor];
+        let urgent = if place.slots.is_some() || place.own.is_urgent() {
+            self.above_threads(processor)
         } else {
             None
         };
-        let (next, decide_at) = if urgent.is_some() {
-            self.processors[processor].own.bands.pause(now);
-            (urgent, Instant::MAX)
-        } else {
-            let (thread, until) = self.choose_thread(processor);
-            if self.processors[processor].own.thread != thread {
-                self.load(processor, thread);
-            } else if let Some(thread) = thread {
-                self.activities[thread as usize].own.yielded = false;
-            }
-            (thread, until)
-        };
+        let now = self.now;
         let place = &mut self.processors[processor];
         place.undecided = false;
-        place.own.decide_at = decide_at;
+        let (next, until) = if urgent.is_some() {
+            place.own.bands.pause(now);
+            (urgent, Instant::MAX)
+        } else {
+            choose_thread(place, &self.activities, &self.parts, now)
+        };
+        place.own.decide_at = match &place.slots {
+            Some(slots) => until.min(slots.carried.poll_at),
+            None => until,
+        };
+        if urgent.is_none() {
+            let former = std::mem::replace(&mut place.own.thread, next);
+            let yielded = std::mem::take(&mut place.own.yielded);
+            if former != next {
+                return self.switch(processor, former, next, yielded);
+            }
+        }
         if place.executing == next {
             return place.set_due();
         }
         place.settle(&mut self.activities, now);
         place.executing = next;
         place.go_on(&self.activities, now);
+    }
+
+    /// Another thread is loaded, which is recorded and charged, and goes on.
+    #[inline(always)]
+    fn switch(&mut self, processor: usize, former: Option<u32>, next: Option<u32>, yielded: bool) {
+        let now = self.now;
+        let place = &mut self.processors[processor];
+        place.settle(&mut self.activities, now);
+        place.executing = next;
+        if let Some(former) = former {
+            let activity = &mut self.activities[former as usize];
+            activity.voluntary_switches += u64::from(yielded);
+            activity.involuntary_switches += u64::from(!yielded);
+            let event = |kind| activity.event(kind, now, [0; 2]);
+            self.recorder.record(EventKind::Preempt, event);
+        }
+        let Some(next) = next else {
+            return place.go_on(&self.activities, now);
+        };
+        let activity = &self.activities[next as usize];
+        let event = |kind| activity.event(kind, now, [0; 2]);
+        self.recorder.record(EventKind::Dispatch, event);
+        place.pay(self.parts.profile.costs.context_switch, now);
+        place.go_on_with(activity.work, now);
+    }
+
+    /// What is to execute above the threads, once the slot edges that are due are carried out.
+    #[inline]
+    fn above_threads(&mut self, processor: usize) -> Option<u32> {
+        self.pass_slot_edges(processor);
+        if self.processors[processor].own.is_urgent() {
+            self.urgent(processor)
+        } else {
+            None
+        }
     }
 
     /// The interrupt handler or deferred call that is to execute, if there is one.
@@ -69,54 +107,35 @@ impl Machine {
         }
         self.processors[processor].own.deferred
     }
+}
 
-    #[inline(always)]
-    fn choose_thread(&mut self, processor: usize) -> (Option<u32>, Instant) {
-        let place = &mut self.processors[processor];
-        let Some(slots) = &place.slots else {
-            let decision = place.own.bands.decide(self.now);
-            return (decision.who, decision.until);
-        };
-        let stack = &mut place.own;
-        let threads_above = self.parts.profile.threads_above.map(Priority::level);
+/// Who runs of the threads, if nothing is more urgent, and until when that holds.
+#[inline(always)]
+fn choose_thread(
+    place: &mut Processor,
+    activities: &[Activity<Study>],
+    study: &Study,
+    now: Instant,
+) -> (Option<u32>, Instant) {
+    let stack = &mut place.own;
+    if let Some(slots) = &place.slots {
+        let threads_above = study.profile.threads_above.map(Priority::level);
         let is_outranked = threads_above.is_some_and(|level| stack.bands.highest() >= Some(level));
         let holder = slots.carried.owner.filter(|owner| {
-            let activity = &self.activities[*owner as usize];
+            let activity = &activities[*owner as usize];
             activity.is_ready() && activity.uses_its_slots() && !is_outranked
         });
         if stack.reserved != holder {
             if let Some(former) = stack.reserved {
-                stack.bands.has_run(former, self.now);
+                stack.bands.has_run(former, now);
             }
             stack.reserved = holder;
         }
         if holder.is_some() {
-            stack.bands.pause(self.now);
-            (holder, Instant::MAX)
-        } else {
-            let decision = stack.bands.decide(self.now);
-            (decision.who, decision.until)
+            stack.bands.pause(now);
+            return (holder, Instant::MAX);
         }
     }
-
-    /// Makes another thread the loaded one; records and charges the switch.
-    #[inline(always)]
-    fn load(&mut self, processor: usize, thread: Option<u32>) {
-        let now = self.now;
-        let place = &mut self.processors[processor];
-        if let Some(former) = std::mem::replace(&mut place.own.thread, thread) {
-            let activity = &mut self.activities[former as usize];
-            let yielded = std::mem::take(&mut activity.own.yielded);
-            activity.voluntary_switches += u64::from(yielded);
-            activity.involuntary_switches += u64::from(!yielded);
-            let event = activity.event(EventKind::Preempt, now, [0; 2]);
-            self.recorder.record(event);
-        }
-        if let Some(thread) = thread {
-            let activity = &mut self.activities[thread as usize];
-            let event = activity.event(EventKind::Dispatch, now, [0; 2]);
-            self.recorder.record(event);
-            place.pay(self.parts.profile.costs.context_switch, now);
-        }
-    }
+    let decision = stack.bands.decide(now);
+    (decision.who, decision.until)
 }

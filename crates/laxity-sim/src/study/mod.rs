@@ -44,10 +44,12 @@ impl Carried {
 /// What is stacked on a processor.
 #[derive(Debug)]
 pub(crate) struct Stack {
-    /// When the bands want to decide again.
+    /// When the bands or the slots want to decide again.
     decide_at: Instant,
     /// The thread that is loaded: executing, or under interrupts and deferred calls.
     thread: Option<u32>,
+    /// It lets its equals go first.
+    yielded: bool,
     /// The thread that runs by its reservation and not by the bands.
     reserved: Option<u32>,
     /// The deferred call that is executing or interrupted.
@@ -65,6 +67,7 @@ impl Stack {
         Self {
             decide_at: Instant::MAX,
             thread: None,
+            yielded: false,
             reserved: None,
             deferred: None,
             deferred_queue: Queue::EMPTY,
@@ -110,10 +113,7 @@ pub(crate) fn activity(number: u16, activity: &laxity_model::Activity) -> core::
         activity.processor.0,
         (Waiting::No, Instant::ZERO),
         held,
-        Thread {
-            priority: priority(activity.placement),
-            yielded: false,
-        },
+        priority(activity.placement),
     )
 }
 
@@ -123,13 +123,6 @@ pub(crate) fn priority(placement: Placement) -> Priority {
         Placement::Thread(priority) => priority,
         _ => Priority::IDLE,
     }
-}
-
-/// What the bands' caller knows of a thread.
-#[derive(Debug)]
-pub(crate) struct Thread {
-    priority: Priority,
-    yielded: bool,
 }
 
 impl Study {
@@ -142,7 +135,8 @@ impl Study {
 }
 
 impl Parts for Study {
-    type Own = Thread;
+    /// A thread's own priority.
+    type Own = Priority;
     type Place = Stack;
     type Carried = Carried;
 
@@ -153,11 +147,13 @@ impl Parts for Study {
 
     #[inline]
     fn due(place: &Processor) -> Instant {
-        let due = place.work_ends.min(place.own.decide_at);
-        match &place.slots {
-            Some(slots) => due.min(slots.carried.poll_at),
-            None => due,
-        }
+        place.work_ends.min(place.own.decide_at)
+    }
+
+    /// A quantum or a slot may be over too; but work that ends now ends first.
+    #[inline]
+    fn is_undecided(place: &Processor, now: Instant) -> bool {
+        place.undecided || (place.due <= now && place.work_ends > now)
     }
 }
 
@@ -190,22 +186,18 @@ impl Machinery for Machine {
 
     #[inline]
     fn serve(&mut self, processor: usize, bodies: &mut Bodies) {
-        if self.processors[processor].work_ends <= self.now {
-            self.settle(processor);
-            if let Some(who) = self.processors[processor].executing {
-                self.step(who, bodies);
-            }
-        }
         let place = &mut self.processors[processor];
-        if place.work_ends > self.now {
-            // A quantum or a slot may be over too.
-            place.undecided |= place.due <= self.now;
+        if place.work_ends <= self.now
+            && let Some(who) = place.executing
+        {
+            place.settle(&mut self.activities, self.now);
+            self.step(who, bodies);
         }
     }
 
     #[inline]
     fn timer_due(&mut self, who: u32) {
-        if self.tick_is_lost(who) {
+        if self.parts.profile.handlers_lose_ticks && self.tick_is_lost(who) {
             let next = self.parts.profile.next_tick_after(self.now);
             return self.timers.set(who, next);
         }
@@ -218,11 +210,11 @@ impl Machinery for Machine {
         self.decide_here(processor);
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_timer(&mut self, who: u32, at: Instant) {
-        let wake_at = match self.activity(who).class {
-            Class::Thread => self.parts.profile.wake_at(at),
-            Class::Interrupt(_) | Class::Deferred | Class::External => at,
+        let wake_at = match self.parts.profile.tick_hz {
+            Some(_) if self.activity(who).class == Class::Thread => self.parts.profile.wake_at(at),
+            _ => at,
         };
         self.timers.set(who, wake_at);
     }
@@ -236,9 +228,10 @@ impl Machinery for Machine {
     }
 
     #[inline(always)]
-    fn leave(&mut self, who: u32) {
+    fn leave(&mut self, who: u32, waiting: Waiting) {
         let now = self.now;
         let activity = &mut self.activities[who as usize];
+        activity.waiting = waiting;
         let place = &mut self.processors[usize::from(activity.processor)];
         place.vacate();
         match activity.class {
@@ -252,27 +245,26 @@ impl Machinery for Machine {
                 self.record_exit(EventKind::DeferredExit, who);
             }
             Class::Thread => {
-                activity.voluntary_switches += u64::from(activity.waiting != Waiting::ForEver);
-                place.own.bands.leave(who, now);
+                activity.voluntary_switches += u64::from(waiting != Waiting::ForEver);
                 place.own.thread = None;
                 place.own.reserved = None;
+                place.own.bands.leave(who, now);
             }
             Class::External => {}
         }
     }
 
     fn raise_again(&mut self, who: u32, at: Instant) {
-        self.leave(who);
+        self.leave(who, Waiting::No);
         self.request(who, at);
     }
 
     fn yield_now(&mut self, who: u32) {
-        let activity = &mut self.activities[who as usize];
-        let place = &mut self.processors[usize::from(activity.processor)];
+        let place = &mut self.processors[usize::from(self.activities[who as usize].processor)];
         if place.own.reserved != Some(who) {
             place.own.bands.yield_now(who, self.now);
             place.undecided = true;
-            activity.own.yielded = true;
+            place.own.yielded = true;
         }
     }
 
@@ -305,7 +297,7 @@ impl Machinery for Machine {
         match held.request.outside {
             Outside::Confined => bands.enter(who, Arrival::Resume, now),
             Outside::AsPlaced => {}
-            Outside::Timesharing(_) => bands.set_priority(who, activity.own.priority, now),
+            Outside::Timesharing(_) => bands.set_priority(who, activity.own, now),
         }
     }
 
@@ -341,14 +333,11 @@ impl Machine {
         self.parts.ticks.pass();
     }
 
-    /// Whether the tick that should wake the thread now is lost to an interrupt handler.
-    #[inline]
+    /// Whether the tick that should wake the thread now is lost to an interrupt handler, where handlers lose ticks.
     fn tick_is_lost(&self, who: u32) -> bool {
         let activity = self.activity(who);
         let stack = &self.processors[activity.place()].own;
-        self.parts.profile.handlers_lose_ticks
-            && activity.class == Class::Thread
-            && !stack.handlers.is_empty()
+        activity.class == Class::Thread && !stack.handlers.is_empty()
     }
 
     /// The activity's wait is over: it is ready, raised or queued.

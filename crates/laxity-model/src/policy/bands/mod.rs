@@ -64,9 +64,28 @@ struct Thread {
     place: Place,
     /// Lifted because it starved; drops back at once, not level by level.
     rescued: bool,
-    /// What is left of its quantum; more than zero.
+    /// What is left of its quantum, more than zero; out of date while the quantum is being used.
     left: Span,
     ready_since: Instant,
+}
+
+impl Thread {
+    /// Tells the level in whose queue it is to go.
+    #[inline]
+    const fn make_ready(&mut self, now: Instant) -> u8 {
+        self.place = Place::Ready;
+        self.ready_since = now;
+        self.level
+    }
+
+    /// What is left is saved of a quantum that was being used, and stands still.
+    #[inline]
+    fn save(&mut self, quantum_ends: &mut Instant, now: Instant) {
+        if *quantum_ends != Instant::MAX {
+            self.left = *quantum_ends - now;
+            *quantum_ends = Instant::MAX;
+        }
+    }
 }
 
 /// The ready threads of one processor, and the one that runs. Threads are numbered by the caller from 0.
@@ -79,8 +98,9 @@ pub struct Bands {
     threads: Vec<Thread>,
     levels: Levels,
     running: Option<u32>,
-    /// Since when the running thread's quantum is being used; `None` while something above the threads has the processor.
-    using_since: Option<Instant>,
+    /// When the running thread's quantum will be used up; [`Instant::MAX`] if none is being used, because nobody runs or because something
+    /// above the threads has the processor.
+    quantum_ends: Instant,
     next_scan: Instant,
 }
 
@@ -113,7 +133,7 @@ impl Bands {
             threads: threads.collect(),
             levels: Levels::new(priorities.len()),
             running: None,
-            using_since: None,
+            quantum_ends: Instant::MAX,
             next_scan: Instant::ZERO
                 .checked_add(scan_every)
                 .unwrap_or(Instant::MAX),
@@ -169,51 +189,27 @@ impl Bands {
             && members.into_iter().all(is_placed)
     }
 
-    #[inline(always)]
-    fn holds_until(&self, now: Instant) -> Instant {
-        let scan = if self.levels.any(CAN_STARVE) {
-            self.next_scan
-        } else {
-            Instant::MAX
-        };
-        let Some(thread) = self.running else {
-            return scan;
-        };
-        let thread = &self.threads[thread as usize];
-        // Alone at its own level, a thread just begins its next quantum: that needs no decision.
-        if thread.level == thread.base && !self.levels.holds(thread.level) {
-            return scan;
-        }
-        now.checked_add(thread.left)
-            .unwrap_or(Instant::MAX)
-            .min(scan)
-    }
-
-    /// Takes the time since the last call off the running thread's quantum.
+    /// Ends the running thread's quantum if it is used up.
     #[inline(always)]
     fn settle(&mut self, now: Instant) {
-        if let (Some(since), Some(running)) = (self.using_since, self.running)
-            && since != now
-        {
-            self.use_quantum(running, since, now);
+        if self.quantum_ends <= now {
+            self.end_quantum(now);
         }
     }
 
     #[inline(never)]
-    fn use_quantum(&mut self, running: u32, since: Instant, now: Instant) {
-        self.using_since = Some(now);
-        let used = now - since;
+    fn end_quantum(&mut self, now: Instant) {
+        let Some(running) = self.running else {
+            return;
+        };
+        let quantum = self.config.quantum;
         let thread = &mut self.threads[running as usize];
-        if used < thread.left {
-            thread.left -= used;
-            return;
-        }
-        let beyond = used - thread.left;
         if thread.level == thread.base && !self.levels.holds(thread.level) {
-            thread.left = self.config.quantum - beyond % self.config.quantum;
+            let beyond = (now - self.quantum_ends) % quantum;
+            self.quantum_ends = end_of(quantum - beyond, now);
             return;
         }
-        thread.left = self.config.quantum;
+        self.quantum_ends = end_of(quantum, now);
         if thread.rescued {
             thread.rescued = false;
             thread.level = thread.base;
@@ -221,9 +217,16 @@ impl Bands {
             thread.level -= 1;
         }
         if self.levels.highest() >= Some(thread.level) {
-            self.running = None;
+            self.stop(running, now);
             self.enqueue_last(running, now);
         }
+    }
+
+    /// The running thread does so no longer, and keeps what is left of its quantum.
+    #[inline]
+    fn stop(&mut self, running: u32, now: Instant) {
+        self.threads[running as usize].save(&mut self.quantum_ends, now);
+        self.running = None;
     }
 
     fn rescue_the_starving(&mut self, now: Instant) {
@@ -253,60 +256,41 @@ impl Bands {
         }
     }
 
-    #[inline(always)]
-    fn take_first(&mut self, level: u8) {
-        let first = self.levels.pop(level);
-        if let Some(thread) = first {
-            self.threads[thread as usize].place = Place::Running;
-        }
-        self.running = first;
-    }
-
     #[inline]
     fn enqueue_first(&mut self, thread: u32, now: Instant) {
-        let level = self.make_ready(thread, now);
+        let level = self.threads[thread as usize].make_ready(now);
         self.levels.push_first(level, thread);
     }
 
     #[inline]
     fn enqueue_last(&mut self, thread: u32, now: Instant) {
-        let level = self.make_ready(thread, now);
+        let level = self.threads[thread as usize].make_ready(now);
         self.levels.push(level, thread);
-    }
-
-    #[inline]
-    fn make_ready(&mut self, thread: u32, now: Instant) -> u8 {
-        let entry = &mut self.threads[thread as usize];
-        entry.place = Place::Ready;
-        entry.ready_since = now;
-        entry.level
     }
 }
 
 impl Policy for Bands {
     type Entry = Arrival;
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, who: u32, arrival: Arrival, now: Instant) {
         self.settle(now);
         let config = &self.config;
         let entry = &mut self.threads[who as usize];
         debug_assert_eq!(entry.place, Place::Away, "nobody is in two places");
         let boost = match arrival {
-            Arrival::Resume => return self.enqueue_first(who, now),
-            Arrival::Start => None,
-            Arrival::Wake(WaitEnd::Signal) => Some(config.signal_boost),
-            Arrival::Wake(WaitEnd::Timer) => Some(config.timer_boost),
+            Arrival::Resume => return self.levels.push_first(entry.make_ready(now), who),
+            Arrival::Start => 0,
+            Arrival::Wake(WaitEnd::Signal) => config.signal_boost,
+            Arrival::Wake(WaitEnd::Timer) => config.timer_boost,
         };
-        if let Some(boost) = boost
-            && varies(entry.base)
-        {
+        if boost > 0 && varies(entry.base) {
             // What is left of an earlier boost is kept if it is more.
             let lifted = entry.base.saturating_add(boost).min(HIGHEST_VARIABLE);
             entry.level = entry.level.max(lifted);
         }
         entry.left = config.quantum;
-        self.enqueue_last(who, now);
+        self.levels.push(entry.make_ready(now), who);
     }
 
     #[inline(always)]
@@ -315,7 +299,10 @@ impl Policy for Bands {
         let entry = &mut self.threads[who as usize];
         match entry.place {
             Place::Away => return,
-            Place::Running => self.running = None,
+            Place::Running => {
+                entry.save(&mut self.quantum_ends, now);
+                self.running = None;
+            }
             Place::Ready => self.levels.remove(entry.level, who),
         }
         entry.place = Place::Away;
@@ -330,8 +317,8 @@ impl Policy for Bands {
     fn yield_now(&mut self, who: u32, now: Instant) {
         self.settle(now);
         if self.running == Some(who) {
+            self.stop(who, now);
             self.threads[who as usize].left = self.config.quantum;
-            self.running = None;
             self.enqueue_last(who, now);
         }
     }
@@ -340,7 +327,9 @@ impl Policy for Bands {
     #[inline]
     fn pause(&mut self, now: Instant) {
         self.settle(now);
-        self.using_since = None;
+        if let Some(running) = self.running {
+            self.threads[running as usize].save(&mut self.quantum_ends, now);
+        }
     }
 
     #[inline(always)]
@@ -349,22 +338,43 @@ impl Policy for Bands {
         if now >= self.next_scan {
             self.rescue_the_starving(now);
         }
-        if let Some(highest) = self.levels.highest() {
-            let running = self.running;
-            if running.is_none_or(|who| self.threads[who as usize].level < highest) {
-                if let Some(who) = running {
-                    self.enqueue_first(who, now);
-                }
-                self.take_first(highest);
+        let outranked = self.running.map(|who| self.level(who));
+        if let Some(highest) = self.levels.highest()
+            && outranked < Some(highest)
+        {
+            if let Some(who) = self.running {
+                self.stop(who, now);
+                self.enqueue_first(who, now);
+            }
+            self.running = self.levels.pop(highest);
+        }
+        let mut until = Instant::MAX;
+        if let Some(who) = self.running {
+            let thread = &mut self.threads[who as usize];
+            if self.quantum_ends == Instant::MAX {
+                thread.place = Place::Running;
+                self.quantum_ends = end_of(thread.left, now);
+            }
+            // Alone at its own level, a thread just begins its next quantum: that needs no decision.
+            if thread.level != thread.base || self.levels.holds(thread.level) {
+                until = self.quantum_ends;
             }
         }
-        self.using_since = Some(now);
+        if self.levels.any(CAN_STARVE) {
+            until = until.min(self.next_scan);
+        }
         debug_assert!(self.is_conserved());
         Decision {
             who: self.running,
-            until: self.holds_until(now),
+            until,
         }
     }
+}
+
+/// When what is left of a quantum is used up that is being used from now on.
+#[inline]
+fn end_of(left: Span, now: Instant) -> Instant {
+    now.checked_add(left).unwrap_or(Instant::MAX)
 }
 
 fn varies(base: u8) -> bool {
