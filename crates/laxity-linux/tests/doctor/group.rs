@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use laxity_linux::doctor::machine::RealTimeGroup;
-use laxity_linux::doctor::{Cause, Machine, Operation, can_run_live, foresee, parse};
+use laxity_linux::doctor::{Cause, Machine, Operation, can_run_live, foresee};
+use laxity_linux::os::cgroup;
 use laxity_linux::os::sched::Tid;
 
 use super::common::{in_own_process, in_own_process_with, lacks, live_lock, until};
@@ -19,7 +20,7 @@ const GROUP: &str = "LAXITY_TEST_GROUP";
 impl Group {
     /// Where v1 groups can be made that limit real-time threads.
     fn parent() -> Option<PathBuf> {
-        let mounts = parse::mounts(&fs::read_to_string("/proc/self/mountinfo").ok()?);
+        let mounts = cgroup::mounts(&fs::read_to_string("/proc/self/mountinfo").ok()?);
         let of_cpu = mounts.into_iter().find(|mount| {
             mount.file_system == "cgroup" && mount.options.iter().any(|option| option == "cpu")
         })?;
