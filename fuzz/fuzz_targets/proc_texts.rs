@@ -2,6 +2,7 @@
 #![no_main]
 
 use laxity_linux::doctor::parse;
+use laxity_linux::os::cgroup::{self, Hierarchy};
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc;
 use libfuzzer_sys::fuzz_target;
@@ -23,8 +24,8 @@ fuzz_target!(|text: &str| {
     }
     for value in [
         parse::status_field(text, name),
-        parse::cgroup_path(text, Some(name)),
-        parse::cgroup_path(text, None),
+        Hierarchy::V1(name).group(text),
+        Hierarchy::Unified.group(text),
         parse::chosen(text),
         parse::boot_option(text, name),
     ] {
@@ -40,7 +41,7 @@ fuzz_target!(|text: &str| {
         assert!(text.contains(&format!("({})", thread.name)));
     }
     let lines = text.lines().count();
-    assert!(parse::mounts(text).len() <= lines);
+    assert!(cgroup::mounts(text).len() <= lines);
     assert!(proc::steal_ticks(text).len() <= lines);
     assert!(parse::interrupts(text).len() <= lines);
     let _ = parse::status_capabilities(text, name);

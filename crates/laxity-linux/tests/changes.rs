@@ -48,18 +48,15 @@ struct Changed {
     holds: Option<(Span, Service)>,
 }
 
-/// Asks for `asked` of a reservation of 1 ms in 10 while two others hold so much each.
-fn change(asked: Reservation, others: Reservation) -> Result<Changed, HostError> {
-    let mut program = Program::new(1);
-    let (answer, received): (Mark, Mark) = (program.mark("answer"), program.mark("received"));
-    for _ in 0..2 {
-        let never = program.semaphore(0);
-        holder(&mut program, others, move |_| Step::Wait(never));
-    }
+/// Asks for another reservation when all hold theirs; marks the answer, and what it received in [`LENGTH`] from when that holds.
+fn asker(
+    asked: Reservation,
+    [answer, received]: [Mark; 2],
+) -> impl FnMut(&mut dyn Context) -> Step + Send {
     let mut calls = 0;
     let mut from = None;
     let mut begun = None;
-    let who = holder(&mut program, ms(1, 10), move |context| {
+    move |context| {
         calls += 1;
         match calls {
             // The others have theirs by then.
@@ -84,7 +81,19 @@ fn change(asked: Reservation, others: Reservation) -> Result<Changed, HostError>
             }
         }
         Step::Burn(Service::from_micros(100))
-    });
+    }
+}
+
+/// Asks for `asked` of a reservation of 1 ms in 10 while two others hold so much each.
+fn change(asked: Reservation, others: Reservation) -> Result<Changed, HostError> {
+    let mut program = Program::new(1);
+    let (answer, received): (Mark, Mark) = (program.mark("answer"), program.mark("received"));
+    for _ in 0..2 {
+        let never = program.semaphore(0);
+        holder(&mut program, others, move |_| Step::Wait(never));
+    }
+    let body = asker(asked, [answer, received]);
+    let who = holder(&mut program, ms(1, 10), body);
     let mut host = LiveHost::new(LiveConfig::detect(1)?);
     let record = host.admit_and_run(program, Span::from_secs(5))?;
     let all = |kind| {

@@ -13,7 +13,7 @@ use laxity_model::analysis::Task;
 use laxity_model::executor::edf::Edf;
 use laxity_model::{
     Context, EventKind, Host, HostError, Mark, Placement, PortId, Priority, ProcessorId, Program,
-    RunEnd, RunRecord, Service, Span, Step,
+    RunEnd, Service, Span, Step,
 };
 
 const CPU: ProcessorId = ProcessorId(0);
@@ -41,13 +41,12 @@ fn write_slowly(mut writer: PipeWriter) -> thread::JoinHandle<()> {
     })
 }
 
+/// Reads a pipe.
+type Reader = Box<dyn FnMut(&mut dyn Context) -> Step + Send>;
+
 /// Reads what there is whenever something has arrived, marks each byte, and finishes at the pipe's end.
-fn reads(
-    mut reader: PipeReader,
-    port: PortId,
-    mark: Mark,
-) -> impl FnMut(&mut dyn Context) -> Step + Send + 'static {
-    move |context| {
+fn reads(mut reader: PipeReader, port: PortId, mark: Mark) -> Reader {
+    Box::new(move |context| {
         if context.arrival().is_none() {
             return Step::Wait(port);
         }
@@ -61,10 +60,23 @@ fn reads(
                 Step::Wait(port)
             }
         }
-    }
+    })
 }
 
-fn has_read_all(record: &RunRecord, port: PortId, mark: Mark) {
+/// Has a thread or a handler, which `add` adds, read all that is written to a pipe.
+fn reads_all(add: impl FnOnce(&mut Program, Reader)) {
+    let _lock = common::live_lock();
+    let Some(_turn) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let mut program = Program::new(1);
+    let (port, mark) = (program.port(1), program.mark("byte"));
+    let (mut host, reader, writer) = host(port);
+    add(&mut program, reads(reader, port, mark));
+    let writing = write_slowly(writer);
+    let record = host.admit_and_run(program, LENGTH).expect("it runs");
+    writing.join().expect("all was written");
+    assert_eq!(record.ended_by, RunEnd::AllFinished);
     let marks = record.events.iter();
     let marks = marks.filter(|event| event.kind == EventKind::Mark(mark));
     let bytes: Vec<u64> = marks.map(|event| event.args[0]).collect();
@@ -77,66 +89,40 @@ fn has_read_all(record: &RunRecord, port: PortId, mark: Mark) {
 
 #[test]
 fn a_thread_waits_for_a_pipe() {
-    let _lock = common::live_lock();
-    let Some(_turn) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
-    let mut program = Program::new(1);
-    let (port, mark) = (program.port(1), program.mark("byte"));
-    let (mut host, reader, writer) = host(port);
-    program.add("reader", CPU, THREAD, reads(reader, port, mark));
-    let writing = write_slowly(writer);
-    let record = host.admit_and_run(program, LENGTH).expect("it runs");
-    writing.join().expect("all was written");
-    assert_eq!(record.ended_by, RunEnd::AllFinished);
-    has_read_all(&record, port, mark);
+    reads_all(|program, reader| {
+        program.add("reader", CPU, THREAD, reader);
+    });
 }
 
 #[test]
 fn a_handler_waits_for_a_pipe_while_its_executor_is_busy() {
-    let _lock = common::live_lock();
-    let Some(_turn) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
-    let mut program = Program::new(1);
-    let (port, mark) = (program.port(1), program.mark("byte"));
-    let (mut host, reader, writer) = host(port);
-    let executor = program.executor("executor", (CPU, THREAD), None, Edf::new());
-    let task = Task::new(Service::from_micros(50), Span::from_millis(3)).expect("a task");
-    let urgent = Placement::On {
-        executor,
-        task: Some(task),
-    };
-    let ended = program.semaphore(0);
-    let mut read = reads(reader, port, mark);
-    program.add("reader", CPU, urgent, move |context: &mut dyn Context| {
-        let step = read(context);
-        if step == Step::Finish {
-            context.signal(ended);
-        }
-        step
+    reads_all(|program, mut read| {
+        let executor = program.executor("executor", (CPU, THREAD), None, Edf::new());
+        let task = Task::new(Service::from_micros(50), Span::from_millis(3)).expect("a task");
+        let on = |task| Placement::On { executor, task };
+        let ended = program.semaphore(0);
+        let reader = move |context: &mut dyn Context| {
+            let step = read(context);
+            if step == Step::Finish {
+                context.signal(ended);
+            }
+            step
+        };
+        program.add("reader", CPU, on(Some(task)), reader);
+        // Never waits, so that the executor never does: works and yields until the reader has ended.
+        let mut pieces = 0;
+        let busy = move |context: &mut dyn Context| {
+            pieces += 1;
+            if context.take(ended).is_some() {
+                Step::Finish
+            } else if pieces % 2 == 0 {
+                Step::Yield
+            } else {
+                Step::Burn(Service::from_micros(200))
+            }
+        };
+        program.add("busy", CPU, on(None), busy);
     });
-    // Never waits, so that the executor never does: works and yields until the reader has ended.
-    let beside = Placement::On {
-        executor,
-        task: None,
-    };
-    let mut pieces = 0;
-    program.add("busy", CPU, beside, move |context: &mut dyn Context| {
-        pieces += 1;
-        if context.take(ended).is_some() {
-            Step::Finish
-        } else if pieces % 2 == 0 {
-            Step::Yield
-        } else {
-            Step::Burn(Service::from_micros(200))
-        }
-    });
-    let writing = write_slowly(writer);
-    let record = host.admit_and_run(program, LENGTH).expect("it runs");
-    writing.join().expect("all was written");
-    assert_eq!(record.ended_by, RunEnd::AllFinished);
-    has_read_all(&record, port, mark);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use laxity_model::Span;
 
+use super::samples::Samples;
 use super::{CalibrateError, Settings};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
@@ -20,8 +21,21 @@ const PAUSE: Span = Span::from_millis(40);
 /// No figure has fewer samples, undisturbed.
 const LEAST: usize = 60;
 
-/// What a thread of a measurement does.
-pub(super) type Work<'w, T> = Box<dyn FnOnce() -> T + Send + 'w>;
+/// What a thread of a measurement does, and under which policy.
+pub(super) struct Worker<'w, T> {
+    policy: Policy,
+    work: Box<dyn FnOnce() -> T + Send + 'w>,
+}
+
+impl<'w, T> Worker<'w, T> {
+    pub(super) fn new(policy: Policy, work: impl FnOnce() -> T + Send + 'w) -> Self {
+        let work = Box::new(work);
+        Self { policy, work }
+    }
+}
+
+/// The policy of threads that only compute.
+pub(super) const ORDINARY: Policy = Policy::Other { nice: 0 };
 
 /// The processor and the rank at which it is measured.
 pub(super) struct Bench<'a> {
@@ -58,6 +72,21 @@ impl<'a> Bench<'a> {
         (parts, self.count(samples).div_ceil(parts))
     }
 
+    /// So many samples in parts: what the threads saw that measure so many of them each time.
+    pub(super) fn in_parts(
+        &self,
+        samples: usize,
+        parts: usize,
+        mut measure: impl FnMut(usize) -> Result<Vec<Samples>, CalibrateError>,
+    ) -> Result<Samples, CalibrateError> {
+        let (parts, each) = self.parts(samples, parts);
+        let mut all = Samples::with_room(0);
+        for _ in 0..parts {
+            measure(each)?.into_iter().for_each(|seen| all.append(seen));
+        }
+        Ok(all)
+    }
+
     /// Whether a signal has come. A load: cheap enough for every sample.
     pub(super) fn interrupted(&self) -> bool {
         self.watch.caught().is_some()
@@ -76,7 +105,7 @@ impl<'a> Bench<'a> {
         &self,
         work: impl FnOnce() -> T + Send + 'w,
     ) -> Result<T, CalibrateError> {
-        let mut results = self.together(vec![(self.fifo(0), Box::new(work) as Work<'w, T>)])?;
+        let mut results = self.together(vec![Worker::new(self.fifo(0), work)])?;
         // As many results as there were workers.
         results
             .pop()
@@ -87,7 +116,7 @@ impl<'a> Bench<'a> {
     /// before all are ready; then those of higher rank go first.
     pub(super) fn together<'w, T: Send>(
         &self,
-        workers: Vec<(Policy, Work<'w, T>)>,
+        workers: Vec<Worker<'w, T>>,
     ) -> Result<Vec<T>, CalibrateError> {
         self.pause();
         self.go_on()?;
@@ -96,10 +125,10 @@ impl<'a> Bench<'a> {
         let outcomes = thread::scope(|scope| {
             let mut started = Vec::new();
             let mut refused = None;
-            for (policy, work) in workers {
+            for worker in workers {
                 let (entry, cpu) = (&entry, self.cpu());
                 let builder = thread::Builder::new().name("calibration".to_owned());
-                match builder.spawn_scoped(scope, move || entry.enter(policy, cpu, work)) {
+                match builder.spawn_scoped(scope, move || entry.enter(worker, cpu)) {
                     Ok(thread) => started.push(thread),
                     Err(error) => refused = Some(error),
                 }
@@ -141,15 +170,10 @@ struct Entry {
 impl Entry {
     /// One thread: its policy first, so that it cannot starve on the processor it goes to; then its work, when all are ready. No result if it
     /// was called off.
-    fn enter<T>(
-        &self,
-        policy: Policy,
-        cpu: usize,
-        work: Work<'_, T>,
-    ) -> Result<Option<T>, SchedError> {
+    fn enter<T>(&self, worker: Worker<'_, T>, cpu: usize) -> Result<Option<T>, SchedError> {
         let own = Tid::current();
         clock::use_exact_timers();
-        let prepared = sched::set_policy(own, policy)
+        let prepared = sched::set_policy(own, worker.policy)
             .and_then(|()| sched::set_affinity(own, &CpuSet::single(cpu)));
         self.failed.fetch_or(prepared.is_err(), Ordering::SeqCst);
         self.ready.fetch_add(1, Ordering::SeqCst);
@@ -158,7 +182,7 @@ impl Entry {
             futex::wait(&self.state, SHUT, None);
         }
         let goes = self.state.load(Ordering::SeqCst) == OPEN;
-        prepared.map(|()| goes.then(work))
+        prepared.map(|()| goes.then(worker.work))
     }
 
     /// Waits until so many are ready, and opens; or calls all off, if that will never be, or one of them failed.

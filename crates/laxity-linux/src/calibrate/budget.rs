@@ -6,12 +6,12 @@
 
 use laxity_model::{Instant, Reservation, Service, Span};
 
-use super::bench::Bench;
-use super::samples::Samples;
+use super::bench::{Bench, ORDINARY};
+use super::samples::{Samples, paged_in};
 use super::{CalibrateError, DISTURBED, clock};
 use crate::doctor::rights::{self, Right};
 use crate::enforce::deadline::{self, DeadlineError};
-use crate::os::sched::{Policy, Tid};
+use crate::os::sched::Tid;
 
 /// How long it is measured.
 const LENGTH: Span = Span::from_secs(5);
@@ -21,7 +21,6 @@ const GAP: Span = Span::from_micros(20);
 const SLACK: Service = Service::from_micros(20);
 /// A new budget begins on another processor: longer than any other wake-up.
 const LATEST: Span = Span::from_micros(500);
-const MOST: usize = 1 << 16;
 
 /// What was seen.
 pub(super) struct Budgets {
@@ -78,12 +77,10 @@ fn compute(
     length: Span,
 ) -> Result<Course, DeadlineError> {
     let own = Tid::current();
-    let none = Gap {
+    let mut gaps = paged_in(Gap {
         to: Instant::ZERO,
         service: Service::ZERO,
-    };
-    let mut gaps = vec![none; MOST];
-    gaps.clear();
+    });
     // It begins on the measured processor. The kernel moves it with nearly every new budget (177 of 178 seen on two processors), and the
     // processor it goes to must be told.
     deadline::reserve(own, reservation)?;
@@ -93,7 +90,7 @@ fn compute(
     let end = last + length;
     while last < end && !bench.interrupted() {
         let now = clock::now();
-        if now.saturating_since(last) > GAP && gaps.len() < MOST {
+        if now.saturating_since(last) > GAP && gaps.len() < gaps.capacity() {
             gaps.push(Gap {
                 to: clock::unsteered(),
                 service: clock::thread_service(),
@@ -101,7 +98,7 @@ fn compute(
         }
         last = now;
     }
-    deadline::release(own, reservation, Policy::Other { nice: 0 });
+    deadline::release(own, reservation, ORDINARY);
     Ok(Course {
         start,
         service,

@@ -22,11 +22,9 @@ const STRIDE: usize = 389;
 
 /// How much longer a walk through the working set takes after one through the other's than right after itself.
 pub(super) fn reloads(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
-    let (parts, each) = bench.parts(SAMPLES, PARTS);
-    let mut samples = Samples::with_room(0);
     let working_set = vec![1_u8; WORKING_SET_BYTES];
     let walked = vec![1_u8; WALKED_BYTES];
-    for _ in 0..parts {
+    bench.in_parts(SAMPLES, PARTS, |each| {
         let (cold, hot) = bench.alone(|| {
             let (mut cold, mut hot) = (Samples::with_room(each), Samples::with_room(each));
             for _ in 0..each {
@@ -36,9 +34,8 @@ pub(super) fn reloads(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
             }
             (cold, hot)
         })?;
-        samples.append(cold.less(hot.median()));
-    }
-    Ok(samples)
+        Ok(vec![cold.less(hot.median())])
+    })
 }
 
 fn timed(bytes: &[u8]) -> Span {

@@ -1,6 +1,7 @@
 //! On which machine, when, and beside what a calibration was made.
 
 use std::fs;
+use std::mem;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use laxity_model::{Instant, Span};
@@ -180,23 +181,13 @@ fn load(text: &str) -> u32 {
 fn date(time: SystemTime) -> String {
     let seconds = time
         .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
-    let minutes = seconds / 60;
-    // Years begin in March here, so that the leap day is the last of its year; 719,468 days lie between 0000-03-01 and 1970-01-01.
-    let days = minutes / 1_440 + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute) = (minutes / 60 % 24, minutes % 60);
+        .map_or(0, |since| since.as_secs().cast_signed());
+    // SAFETY: all-zero bytes are a valid date.
+    let mut date: libc::tm = unsafe { mem::zeroed() };
+    // SAFETY: the first is only read and the second only written; both outlive the call.
+    unsafe { libc::gmtime_r(&raw const seconds, &raw mut date) };
+    let (year, month, day) = (date.tm_year + 1_900, date.tm_mon + 1, date.tm_mday);
+    let (hour, minute) = (date.tm_hour, date.tm_min);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 

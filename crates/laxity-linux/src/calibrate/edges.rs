@@ -56,60 +56,56 @@ impl Edges {
 
 /// Has slots dispatched without any compensation, and looks at what their holder sees.
 pub(super) fn edges(bench: &Bench<'_>) -> Result<Edges, CalibrateError> {
-    let mut found = Edges::with_room(0);
+    let (runs, _) = bench.parts(RUNS * 100, RUNS);
+    let mut found = Edges::with_room(runs * ROOM);
     // Real-time outside its slots too, so that the gaps are the dispatcher's and not those of ordinary threads.
     let outside = Outside::Timesharing(Priority::new(30).unwrap_or(Priority::NORMAL));
-    let (runs, _) = bench.parts(RUNS * 100, RUNS);
     for _ in 0..runs {
         bench.pause();
         bench.go_on()?;
         let observed = watch(bench.cpu(), outside, GAP).map_err(CalibrateError::Slots)?;
-        let seen = evaluate(&observed);
-        found.begin.append(seen.begin);
-        found.end.append(seen.end);
-        found.entering.append(seen.entering);
-        found.leaving.append(seen.leaving);
-        found.cut.append(seen.cut);
+        found.evaluate(&observed);
     }
     Ok(found)
 }
 
-fn evaluate(observed: &Observed) -> Edges {
-    let mut found = Edges::with_room(ROOM);
-    let begins = observed.first_edge;
-    let ends = begins + LENGTH;
-    let mut ended: Option<End> = None;
-    for (from, to) in &observed.gaps {
-        let length = to.saturating_since(*from);
-        // The dispatcher spins half the lead before the beginning, and nobody else has the processor.
-        let spinning = begins - EARLY / 2;
-        let (before, after) = (delay_ns(*from, spinning), delay_ns(*to, begins));
-        if let (Some(..0), Some(late @ 0..)) = (before, after) {
-            found.begin.push(length);
-            found.entering.push(Span::from_nanos(late.unsigned_abs()));
-            continue;
-        }
-        let is_end = |late: &i64| (EARLIEST_NS..=LATEST_NS).contains(late);
-        let Some(late_ns) = delay_ns(*from, ends).filter(is_end) else {
-            continue;
-        };
-        let this = End {
-            at: *from,
-            length,
-            late_ns,
-        };
-        match &mut ended {
-            // The longest gap at an end is the dispatcher's; the others are of something that came just before or after.
-            Some(same) if same.at + CYCLE / 2 > this.at => {
-                if same.length < this.length {
-                    *same = this;
-                }
+impl Edges {
+    /// Takes what was observed in one run.
+    fn evaluate(&mut self, observed: &Observed) {
+        let begins = observed.first_edge;
+        let ends = begins + LENGTH;
+        let mut ended: Option<End> = None;
+        for (from, to) in &observed.gaps {
+            let length = to.saturating_since(*from);
+            // The dispatcher spins half the lead before the beginning, and nobody else has the processor.
+            let spinning = begins - EARLY / 2;
+            let (before, after) = (delay_ns(*from, spinning), delay_ns(*to, begins));
+            if let (Some(..0), Some(late @ 0..)) = (before, after) {
+                self.begin.push(length);
+                self.entering.push(Span::from_nanos(late.unsigned_abs()));
+                continue;
             }
-            _ => found.end(ended.replace(this)),
+            let is_end = |late: &i64| (EARLIEST_NS..=LATEST_NS).contains(late);
+            let Some(late_ns) = delay_ns(*from, ends).filter(is_end) else {
+                continue;
+            };
+            let this = End {
+                at: *from,
+                length,
+                late_ns,
+            };
+            match &mut ended {
+                // The longest gap at an end is the dispatcher's; the others are of something that came just before or after.
+                Some(same) if same.at + CYCLE / 2 > this.at => {
+                    if same.length < this.length {
+                        *same = this;
+                    }
+                }
+                _ => self.end(ended.replace(this)),
+            }
         }
+        self.end(ended);
     }
-    found.end(ended);
-    found
 }
 
 /// A gap at the end of a slot.
@@ -140,7 +136,8 @@ mod tests {
             (slot(1) + LENGTH - us(20), slot(1) + LENGTH - us(17)),
             (slot(1) + LENGTH - us(2), slot(1) + LENGTH + us(9)),
         ];
-        let found = evaluate(&Observed { first_edge, gaps });
+        let mut found = Edges::with_room(ROOM);
+        found.evaluate(&Observed { first_edge, gaps });
         let (begin, _) = found.begin.finish().unwrap();
         assert_eq!((begin.at(0), begin.at(1_000_000)), (us(44), us(45)));
         let (end, evidence) = found.end.finish().unwrap();

@@ -2,20 +2,18 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::bench::{Bench, Work};
+use super::bench::{Bench, ORDINARY, Worker};
 use super::samples::Samples;
 use super::{CalibrateError, clock};
 use crate::os::futex;
-use crate::os::sched::{Attributes, Policy, Tid};
+use crate::os::sched::{Attributes, Tid};
 
 const PARTS: usize = 5;
 const SAMPLES: usize = 10_000;
 
 /// A thread makes one of lower rank, which would compute, real-time and ordinary by turns.
 pub(super) fn changes(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
-    let (parts, each) = bench.parts(SAMPLES, PARTS);
-    let mut samples = Samples::with_room(0);
-    for _ in 0..parts {
+    let samples = bench.in_parts(SAMPLES, PARTS, |each| {
         let (target, done) = (AtomicU32::new(0), AtomicBool::new(false));
         let changer = || {
             let result = change(bench, each, &target);
@@ -30,14 +28,12 @@ pub(super) fn changes(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
             }
             Ok(Samples::with_room(0))
         };
-        let workers: Vec<(_, Work<'_, Result<Samples, CalibrateError>>)> = vec![
-            (bench.fifo(0), Box::new(changer)),
-            (Policy::Other { nice: 0 }, Box::new(changed)),
+        let workers = vec![
+            Worker::new(bench.fifo(0), changer),
+            Worker::new(ORDINARY, changed),
         ];
-        for seen in bench.together(workers)? {
-            samples.append(seen?);
-        }
-    }
+        bench.together(workers)?.into_iter().collect()
+    })?;
     Ok(samples.less(clock::reading_cost()))
 }
 
@@ -46,8 +42,7 @@ fn change(bench: &Bench<'_>, times: usize, target: &AtomicU32) -> Result<Samples
         futex::wait(target, 0, None);
     }
     let tid = Tid(target.load(Ordering::SeqCst) as i32);
-    let attributes =
-        [bench.fifo(1), Policy::Other { nice: 0 }].map(|policy| Attributes::new(policy, true));
+    let attributes = [bench.fifo(1), ORDINARY].map(|policy| Attributes::new(policy, true));
     let mut samples = Samples::with_room(times);
     // Ends with the ordinary one.
     for turn in 0..times / 2 * 2 {

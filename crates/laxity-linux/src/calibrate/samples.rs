@@ -19,6 +19,16 @@ pub struct Evidence {
     pub medians: (Span, Span),
 }
 
+/// More gaps than this in one stretch are no measurement.
+const MOST_GAPS: usize = 1 << 16;
+
+/// Room for the gaps that a thread sees: nothing is allocated, and no page faulted in, while it looks.
+pub(super) fn paged_in<T: Clone>(gap: T) -> Vec<T> {
+    let mut gaps = vec![gap; MOST_GAPS];
+    gaps.clear();
+    gaps
+}
+
 /// Spans in the order they were measured.
 #[derive(Clone, Debug)]
 pub(super) struct Samples {

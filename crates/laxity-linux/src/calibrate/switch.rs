@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
-use super::bench::{Bench, Work};
+use laxity_model::{Instant, Span};
+
+use super::bench::{Bench, Worker};
 use super::samples::Samples;
 use super::{CalibrateError, clock};
 use crate::run::semaphore::{Semaphore, Taken};
@@ -29,21 +31,16 @@ impl Last {
 
 /// The switch alone: from a thread that yields to the other of the same rank, less what yielding costs without another.
 pub(super) fn switches(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
-    let (parts, each) = bench.parts(SAMPLES, PARTS);
-    let mut with = Samples::with_room(0);
-    let mut without = Samples::with_room(0);
-    for _ in 0..parts {
+    let without = bench.in_parts(SAMPLES, PARTS, |each| {
         let last = Last::default();
-        without.append(bench.alone(|| yielding(&last, 1, each).0)?);
-        let pair = [1, 2].map(|who| {
-            let last = &last;
-            let work: Work<'_, Samples> = Box::new(move || yielding(last, who, each / 2).1);
-            (bench.fifo(0), work)
-        });
-        for switched in bench.together(pair.into())? {
-            with.append(switched);
-        }
-    }
+        Ok(vec![bench.alone(|| yielding(&last, 1, each).0)?])
+    })?;
+    let with = bench.in_parts(SAMPLES, PARTS, |each| {
+        let last = Last::default();
+        let last = &last;
+        let one = |who| Worker::new(bench.fifo(0), move || yielding(last, who, each / 2).1);
+        bench.together(vec![one(1), one(2)])
+    })?;
     Ok(with.less(without.median()))
 }
 
@@ -60,52 +57,48 @@ fn yielding(last: &Last, who: u32, rounds: usize) -> (Samples, Samples) {
         } else {
             &mut switched
         };
-        samples.push(laxity_model::Span::from_nanos(took));
+        samples.push(Span::from_nanos(took));
     }
     (alone, switched)
 }
 
 /// Two threads of the same rank hand a semaphore to and fro: from the call in which one waits to the first instruction of the other.
 pub(super) fn blocking(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
-    let (parts, each) = bench.parts(SAMPLES, PARTS);
-    let mut samples = Samples::with_room(0);
-    for _ in 0..parts {
+    let samples = bench.in_parts(SAMPLES, PARTS, |each| {
         let semaphores = [Semaphore::new(0), Semaphore::new(1)];
         let last = Last::default();
-        let pair = [0, 1].map(|who: usize| {
-            let (own, other) = (&semaphores[who], &semaphores[1 - who]);
-            let last = &last;
-            let work: Work<'_, Samples> = Box::new(move || {
-                let mut samples = Samples::with_room(each / 2);
-                for _ in 0..each / 2 {
-                    last.note(who as u32);
-                    let taken = own.take(None);
-                    let now = clock::now();
-                    let from = last.at_ns.load(Ordering::Relaxed);
-                    if taken != Taken::One {
-                        break;
-                    }
-                    if last.who.load(Ordering::Relaxed) != who as u32 {
-                        samples.push(now.saturating_since(laxity_model::Instant::from_nanos(from)));
-                    }
-                    other.signal(now);
-                }
-                samples
-            });
-            (bench.fifo(0), work)
-        });
-        for seen in bench.together(pair.into())? {
-            samples.append(seen);
-        }
-    }
+        let one = |who: usize| {
+            let (own, other, last) = (&semaphores[who], &semaphores[1 - who], &last);
+            let pass = move || passing(last, who as u32, own, other, each / 2);
+            Worker::new(bench.fifo(0), pass)
+        };
+        bench.together(vec![one(0), one(1)])
+    })?;
     Ok(samples.less(clock::reading_cost()))
+}
+
+/// Takes its own semaphore and signals the other so often; how long each wait took since the other thread's call.
+fn passing(last: &Last, who: u32, own: &Semaphore, other: &Semaphore, rounds: usize) -> Samples {
+    let mut samples = Samples::with_room(rounds);
+    for _ in 0..rounds {
+        last.note(who);
+        let taken = own.take(None);
+        let now = clock::now();
+        let from = last.at_ns.load(Ordering::Relaxed);
+        if taken != Taken::One {
+            break;
+        }
+        if last.who.load(Ordering::Relaxed) != who {
+            samples.push(now.saturating_since(Instant::from_nanos(from)));
+        }
+        other.signal(now);
+    }
+    samples
 }
 
 /// A thread signals a semaphore that one of higher rank waits for: from the signal to that one's first instruction.
 pub(super) fn handover(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
-    let (parts, each) = bench.parts(SAMPLES, PARTS);
-    let mut samples = Samples::with_room(0);
-    for _ in 0..parts {
+    let samples = bench.in_parts(SAMPLES, PARTS, |each| {
         let semaphore = Semaphore::new(0);
         let waiter = || {
             let mut samples = Samples::with_room(each);
@@ -122,13 +115,10 @@ pub(super) fn handover(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
             semaphore.close();
             Samples::with_room(0)
         };
-        let workers: Vec<(_, Work<'_, Samples>)> = vec![
-            (bench.fifo(0), Box::new(waiter)),
-            (bench.fifo(1), Box::new(signaller)),
-        ];
-        for seen in bench.together(workers)? {
-            samples.append(seen);
-        }
-    }
+        bench.together(vec![
+            Worker::new(bench.fifo(0), waiter),
+            Worker::new(bench.fifo(1), signaller),
+        ])
+    })?;
     Ok(samples.less(clock::reading_cost()))
 }

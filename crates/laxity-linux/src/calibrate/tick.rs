@@ -3,7 +3,7 @@
 use laxity_model::{Instant, Span};
 
 use super::bench::Bench;
-use super::samples::Samples;
+use super::samples::{Samples, paged_in};
 use super::{CalibrateError, clock};
 
 const PARTS: usize = 20;
@@ -17,8 +17,6 @@ const LONGEST: Span = Span::from_millis(240);
 const BINS: u64 = 400;
 /// A tick's interrupt comes within so many of them.
 const NEAR: u64 = 3;
-/// More gaps than this in one stretch are no measurement.
-const MOST: usize = 1 << 16;
 
 /// What was seen.
 pub(super) struct Ticks {
@@ -43,14 +41,13 @@ pub(super) fn ticks(bench: &Bench<'_>) -> Result<Ticks, CalibrateError> {
 
 /// Reads the clock all the time; where it could not, and for how long.
 fn read(bench: &Bench<'_>, stretch: Span) -> Vec<(Instant, Span)> {
-    let mut gaps = vec![(Instant::ZERO, Span::ZERO); MOST];
-    gaps.clear();
+    let mut gaps = paged_in((Instant::ZERO, Span::ZERO));
     let mut last = clock::now();
     let end = last + stretch;
     while last < end && !bench.interrupted() {
         let now = clock::now();
         let gap = now.saturating_since(last);
-        if gap > LEAST && gaps.len() < MOST {
+        if gap > LEAST && gaps.len() < gaps.capacity() {
             gaps.push((last, gap));
         }
         last = now;
@@ -90,12 +87,9 @@ fn pick(gaps: &[(Instant, Span)], period: Span, expected: u64, cost: Span) -> Ti
     lost.extend(tick.map(|(_, gap)| gap));
     // Other interrupts come anywhere; a tick at each of its instants.
     let comes = lost.len() * 2 >= expected;
+    let hz = u64::from(comes) * 1_000_000_000 / period.as_nanos();
     Ticks {
-        hz: if comes {
-            (1_000_000_000 / period.as_nanos()) as u32
-        } else {
-            0
-        },
+        hz: hz as u32,
         lost,
     }
 }

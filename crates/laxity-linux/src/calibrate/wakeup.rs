@@ -4,10 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use laxity_model::{Instant, Span};
 
-use super::bench::{Bench, Work};
+use super::bench::{Bench, ORDINARY, Worker};
 use super::samples::Samples;
 use super::{CalibrateError, clock};
-use crate::os::sched::Policy;
 
 /// From one wake-up to the next: no multiple of it is a tick soon, so that wake-ups meet ticks as often as chance has it.
 const STEP: Span = Span::from_micros(1_037);
@@ -57,19 +56,17 @@ pub(super) fn busy(bench: &Bench<'_>) -> Result<Busy, CalibrateError> {
             shared.done.store(true, Ordering::Relaxed);
             seen
         };
-        let mut workers: Vec<(_, Work<'_, Seen>)> = vec![(bench.fifo(0), Box::new(sleeper))];
-        for _ in 0..COMPUTING {
+        let mut workers = vec![Worker::new(bench.fifo(0), sleeper)];
+        workers.extend((0..COMPUTING).map(|_| {
             let work = || (compute(&shared, count), Samples::with_room(0));
-            workers.push((Policy::Other { nice: 0 }, Box::new(work)));
+            Worker::new(ORDINARY, work)
+        }));
+        let mut seen = bench.together(workers)?.into_iter();
+        if let Some((late, preemption)) = seen.next() {
+            found.late.append(late);
+            found.preemption.append(preemption);
         }
-        for (number, (first, second)) in bench.together(workers)?.into_iter().enumerate() {
-            if number == 0 {
-                found.late.append(first);
-                found.preemption.append(second);
-            } else {
-                found.falling_asleep.append(first);
-            }
-        }
+        seen.for_each(|(asleep, _)| found.falling_asleep.append(asleep));
     }
     let cost = clock::reading_cost();
     Ok(Busy {

@@ -1,37 +1,16 @@
 //! Control groups: the real-time group that a thread is in, and the root domains that cpusets cut the machine into.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::machine::{Fact, RealTimeGroup, Unknown};
-use super::parse::{self, Mount};
+use super::parse;
+use crate::os::cgroup::{Hierarchy, Mount};
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{read, read_as};
 
 /// A hierarchy with more groups than this is not walked: the answer would cost more than it is worth.
 const MOST_GROUPS: usize = 10_000;
-
-fn v1<'a>(mounts: &'a [Mount], controller: &str) -> Option<&'a Mount> {
-    mounts.iter().find(|mount| {
-        mount.file_system == "cgroup" && mount.options.iter().any(|option| option == controller)
-    })
-}
-
-fn v2(mounts: &[Mount]) -> Option<&Mount> {
-    mounts.iter().find(|mount| mount.file_system == "cgroup2")
-}
-
-/// Where a group of a hierarchy is seen, if it is within what is mounted.
-fn directory(mount: &Mount, group: &str) -> Fact<PathBuf> {
-    let below = Path::new(group).strip_prefix(&mount.root);
-    let outside = |_| {
-        Unknown(format!(
-            "the group {group} is outside what is mounted at {}",
-            mount.point
-        ))
-    };
-    Ok(Path::new(&mount.point).join(below.map_err(outside)?))
-}
 
 /// The real-time group of the calling thread.
 pub(super) fn own_real_time_group(
@@ -46,17 +25,17 @@ pub(super) fn own_real_time_group(
         return Ok(RealTimeGroup::NotLimited);
     }
     let own = read("/proc/thread-self/cgroup")?;
-    match (v1(mounts, "cpu"), v2(mounts)) {
-        (Some(mount), _) => {
-            let group = parse::cgroup_path(&own, Some("cpu"))
-                .ok_or_else(|| Unknown("/proc/thread-self/cgroup names no cpu group".to_owned()))?;
-            v1_group(&directory(mount, group)?)
-        }
-        (None, mount) => {
-            let group = parse::cgroup_path(&own, None);
-            v2_group(config, &read("/proc/cmdline")?, mount, group)
-        }
-    }
+    const CPU: Hierarchy<'_> = Hierarchy::V1("cpu");
+    let Some(mount) = CPU.mount(mounts) else {
+        let (mount, group) = (
+            Hierarchy::Unified.mount(mounts),
+            Hierarchy::Unified.group(&own),
+        );
+        return v2_group(config, &read("/proc/cmdline")?, mount, group);
+    };
+    let group = CPU.group(&own);
+    let group = group.ok_or_else(|| Unknown("the thread is in no cpu group".to_owned()))?;
+    v1_group(&mount.directory(group)?)
 }
 
 fn v1_group(directory: &Path) -> Fact<RealTimeGroup> {
@@ -100,7 +79,7 @@ fn v2_group(
         return Ok(RealTimeGroup::Root);
     };
     // A group without the cpu controller belongs to the nearest ancestor that has it; cpu.weight shows which do.
-    let own = directory(mount, group)?;
+    let own = mount.directory(group)?;
     let with_cpu = own
         .ancestors()
         .take_while(|ancestor| ancestor.starts_with(&mount.point))
@@ -119,7 +98,8 @@ pub(super) fn root_domains(
     isolated: &CpuSet,
     mounts: &[Mount],
 ) -> Fact<Vec<CpuSet>> {
-    let cut = match (v1(mounts, "cpuset"), v2(mounts)) {
+    let (v1, v2) = (Hierarchy::V1("cpuset"), Hierarchy::Unified);
+    let cut = match (v1.mount(mounts), v2.mount(mounts)) {
         (Some(mount), _) => v1_domains(mount, online)?,
         (None, Some(mount)) => v2_domains(mount)?,
         (None, None) => Cut::default(),

@@ -43,74 +43,6 @@ pub fn is_initial_user_namespace(uid_map: &str) -> bool {
     uid_map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// A line of `/proc/PID/mountinfo`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mount {
-    /// What part of the file system is mounted: `/` for all of it.
-    pub root: String,
-    /// Where.
-    pub point: String,
-    /// `cgroup`, `cgroup2`, `debugfs`, …
-    pub file_system: String,
-    /// The file system's own options: for `cgroup`, its controllers are among them.
-    pub options: Vec<String>,
-}
-
-/// Every well-formed line of `/proc/PID/mountinfo`.
-#[must_use]
-pub fn mounts(mountinfo: &str) -> Vec<Mount> {
-    mountinfo.lines().filter_map(mount).collect()
-}
-
-fn mount(line: &str) -> Option<Mount> {
-    let (before, after) = line.split_once(" - ")?;
-    let mut before = before.split(' ').skip(3);
-    let (root, point) = (before.next()?, before.next()?);
-    let mut after = after.split(' ');
-    let file_system = after.next()?;
-    let options = after.nth(1).unwrap_or_default();
-    Some(Mount {
-        root: unescape(root),
-        point: unescape(point),
-        file_system: file_system.to_owned(),
-        options: options.split(',').map(str::to_owned).collect(),
-    })
-}
-
-/// Undoes the kernel's `\040` for blanks and its like.
-fn unescape(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        match bytes[at..] {
-            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
-                plain.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
-                at += 4;
-            }
-            _ => {
-                plain.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&plain).into_owned()
-}
-
-/// The path that `/proc/PID/cgroup` gives for a v1 controller, or for the v2 hierarchy if `controller` is `None`.
-#[must_use]
-pub fn cgroup_path<'a>(cgroup: &'a str, controller: Option<&str>) -> Option<&'a str> {
-    cgroup.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':');
-        let (hierarchy, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-        let matches = match controller {
-            Some(controller) => controllers.split(',').any(|name| name == controller),
-            None => hierarchy == "0" && controllers.is_empty(),
-        };
-        matches.then_some(path)
-    })
-}
-
 /// Whether deadline budgets end by a timer, in the scheduler's `features`: `NO_HRTICK_DL` is no. Kernels before 5.13 have no `HRTICK_DL`:
 /// there, `HRTICK` serves deadline threads too.
 #[must_use]
@@ -247,24 +179,6 @@ mod tests {
     }
 
     #[test]
-    fn mount_lines() {
-        let info = "32 31 0:29 / /sys/fs/cg\\040roup rw,relatime shared:3 - cgroup cgroup rw,cpu,cpuacct\nbroken\n";
-        let mounts = mounts(info);
-        assert_eq!(mounts.len(), 1);
-        assert_eq!(mounts[0].point, "/sys/fs/cg roup");
-        assert_eq!(mounts[0].file_system, "cgroup");
-        assert_eq!(mounts[0].options, ["rw", "cpu", "cpuacct"]);
-    }
-
-    #[test]
-    fn cgroup_paths() {
-        let both = "2:cpuacct:/a\n1:cpu,cpuset:/b:c\n0::/d\n";
-        assert_eq!(cgroup_path(both, Some("cpu")), Some("/b:c"));
-        assert_eq!(cgroup_path(both, None), Some("/d"));
-        assert_eq!(cgroup_path(both, Some("memory")), None);
-    }
-
-    #[test]
     fn hrtick_of_old_and_new_kernels() {
         assert_eq!(hrtick("PLACE_LAG NO_HRTICK HRTICK_DL"), Some(true));
         assert_eq!(hrtick("HRTICK NO_HRTICK_DL"), Some(false));
@@ -322,8 +236,6 @@ mod tests {
                 let _ = status_bytes(text, "VmSize");
                 let _ = status_capabilities(text, "CapEff");
                 let _ = is_initial_user_namespace(text);
-                let _ = mounts(text);
-                let _ = cgroup_path(text, None);
                 let _ = hrtick(text);
                 let _ = chosen(text);
                 let _ = boot_option(text, "a");

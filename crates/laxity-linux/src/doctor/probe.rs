@@ -16,7 +16,8 @@ use super::machine::{
     DmaLatency, DomainBandwidth, Fact, Kernel, Machine, ProcessorFacts, Rights, Source, Throttling,
     Unknown, held_on, usual_limits,
 };
-use super::parse::{self, Mount};
+use super::parse;
+use crate::os::cgroup::{self, Mount};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{read, read_as};
@@ -28,7 +29,7 @@ impl Machine {
     #[must_use]
     pub fn probe() -> Self {
         let config = build_config();
-        let mounts = read("/proc/thread-self/mountinfo").map(|text| parse::mounts(&text));
+        let mounts = read("/proc/thread-self/mountinfo").map(|text| cgroup::mounts(&text));
         let kernel = kernel(config.as_deref().ok());
         let processors = processors(&mounts);
         let throttling = throttling();
@@ -51,7 +52,7 @@ impl Rights {
     /// Reads what the calling thread may do, and nothing else.
     #[must_use]
     pub fn probe() -> Self {
-        let mounts = read("/proc/thread-self/mountinfo").map(|text| parse::mounts(&text));
+        let mounts = read("/proc/thread-self/mountinfo").map(|text| cgroup::mounts(&text));
         rights(build_config().as_deref(), &mounts)
     }
 }

@@ -6,7 +6,6 @@ use laxity_model::{HostError, Instant, Refused, Reservation, TimeConstraint};
 
 use crate::enforce::deadline::{self, DeadlineError};
 use crate::enforce::slots::{ChangeQueue, SlotBinding};
-use crate::os::cpuset::CpuSet;
 use crate::os::sched::{self, Policy, SchedError, Tid};
 
 /// A place in a slot table, and where to ask for another.
@@ -138,7 +137,7 @@ impl Holding {
             Place::Deadline(reservation) => {
                 deadline::release(Tid::current(), *reservation, self.own_policy);
                 // A failure leaves the thread on more processors than its activity names, which no promise rests on.
-                let _ = sched::set_affinity(Tid::current(), &CpuSet::single(self.cpu));
+                let _ = sched::pin(self.cpu);
             }
             Place::Slots(at) | Place::Guest(at) => at.binding.unbind(),
         }

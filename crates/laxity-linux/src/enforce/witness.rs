@@ -5,17 +5,15 @@
 //! own instants. A witness cannot serve beside `SCHED_DEADLINE`, which outranks it.
 
 use std::sync::Arc;
-use std::thread;
 
 use laxity_model::base::ring::Producer;
 use laxity_model::enforce::{WITNESS_ACTIVITY, Witness, ranks};
 use laxity_model::{Disturbance, Event, EventKind, HostError, ProcessorId};
 
 use crate::os::clock;
-use crate::os::cpuset::CpuSet;
 use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, SchedError, Tid};
-use crate::run::Run;
+use crate::run::{self, Run, Thread};
 
 /// The most disturbances that are kept; a machine that has more in one run is no place to measure.
 const MOST: usize = 100_000;
@@ -46,17 +44,11 @@ pub(crate) fn spawn(
     cpu: usize,
     mut ring: Producer,
     run: Arc<Run>,
-) -> Result<thread::JoinHandle<Observed>, HostError> {
-    thread::Builder::new()
-        .name(format!("witness/{cpu}"))
-        .spawn(move || match watch(config, cpu, &mut ring, &run) {
-            Ok(observed) => observed,
-            Err(error) => {
-                run.fail(HostError::Failed(format!("the witness: {error}")));
-                Observed::default()
-            }
-        })
-        .map_err(|error| HostError::Failed(format!("cannot start the witness: {error}")))
+) -> Result<Thread<Observed>, HostError> {
+    run::spawn(format!("witness/{cpu}"), run, move |run| {
+        let observed = watch(config, cpu, &mut ring, run);
+        observed.map_err(|error| HostError::Failed(format!("the witness: {error}")))
+    })
 }
 
 fn watch(
@@ -72,7 +64,7 @@ fn watch(
         wakeups: 0,
         disturbances: Vec::with_capacity(1_024),
     };
-    sched::set_affinity(Tid::current(), &CpuSet::single(cpu))?;
+    sched::pin(cpu)?;
     sched::set_policy(Tid::current(), Policy::Fifo(ranks::WITNESS))?;
     let Some(mut due) = run.wait_for_start() else {
         return Ok(observed);

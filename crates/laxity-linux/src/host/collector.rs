@@ -1,16 +1,14 @@
 //! Empties the event rings while a run is under way, on the processor of the external activities.
 
 use std::sync::Arc;
-use std::thread;
 
 use laxity_model::base::ring::Consumer;
 use laxity_model::enforce::ranks;
 use laxity_model::{Event, HostError, Span};
 
 use crate::os::clock;
-use crate::os::cpuset::CpuSet;
 use crate::os::sched::{self, Policy, Tid};
-use crate::run::Run;
+use crate::run::{self, Run, Thread};
 
 /// How often the rings are emptied.
 const EVERY: Span = Span::from_millis(10);
@@ -43,26 +41,21 @@ pub(crate) fn spawn(
     consumers: Vec<Consumer>,
     cpu: usize,
     run: Arc<Run>,
-) -> Result<thread::JoinHandle<Collection>, HostError> {
-    thread::Builder::new()
-        .name("collector".to_owned())
-        .spawn(move || {
-            let own = Tid::current();
-            let ranked = sched::set_affinity(own, &CpuSet::single(cpu))
-                .and_then(|()| sched::set_policy(own, Policy::Fifo(ranks::COLLECTOR)));
-            if let Err(error) = ranked {
-                run.fail(HostError::Failed(format!("the collector: {error}")));
-            }
-            let mut collection = Collection {
-                events: Vec::new(),
-                consumers,
-            };
-            let mut next = clock::now() + EVERY;
-            while run.sleep_until(next) {
-                collection.drain();
-                next = clock::now() + EVERY;
-            }
-            collection
-        })
-        .map_err(|error| HostError::Failed(format!("cannot start the collector: {error}")))
+) -> Result<Thread<Collection>, HostError> {
+    run::spawn("collector".to_owned(), run, move |run| {
+        let rank = Policy::Fifo(ranks::COLLECTOR);
+        sched::pin(cpu)
+            .and_then(|()| sched::set_policy(Tid::current(), rank))
+            .map_err(|error| HostError::Failed(format!("the collector: {error}")))?;
+        let mut collection = Collection {
+            events: Vec::new(),
+            consumers,
+        };
+        let mut next = clock::now() + EVERY;
+        while run.sleep_until(next) {
+            collection.drain();
+            next = clock::now() + EVERY;
+        }
+        Ok(collection)
+    })
 }

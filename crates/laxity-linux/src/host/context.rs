@@ -112,9 +112,9 @@ impl Context for LiveContext {
         self.arrival
     }
 
-    fn ring(&mut self, port: PortId, bell: SemaphoreId) -> bool {
-        let Some(found) = self.run.ports.ring(port, bell) else {
-            self.mistake(format!("port {port} or bell {bell} does not exist"));
+    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
+        let Some(found) = self.run.ports.ring(port, doorbell) else {
+            self.mistake(format!("port {port} or doorbell {doorbell} does not exist"));
             return false;
         };
         found.is_fed()

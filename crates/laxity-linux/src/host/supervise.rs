@@ -21,13 +21,12 @@ use crate::enforce::slots::{
 };
 use crate::enforce::witness::{self, Observed};
 use crate::os::clock;
-use crate::os::cpuset::CpuSet;
 use crate::os::memory::MemoryLock;
 use crate::os::proc;
 use crate::os::sched::{self, Policy, Restore, Tid};
 use crate::os::signals::{self, Watch};
-use crate::run::Run;
 use crate::run::port::Ports;
+use crate::run::{self, Run, Thread};
 
 /// From the moment all threads are ready until the common start.
 const LEAD_IN: Span = Span::from_millis(2);
@@ -40,11 +39,11 @@ const LOOK_EVERY: Span = Span::from_millis(2);
 #[derive(Default)]
 struct Threads {
     /// By activity; those on an executor have none.
-    activities: Vec<Option<JoinHandle<Outcome>>>,
-    dispatchers: Vec<JoinHandle<Dispatched>>,
+    activities: Vec<Option<Thread<Outcome>>>,
+    dispatchers: Vec<Thread<Dispatched>>,
     doorbells: Vec<Arc<Doorbell>>,
-    witness: Option<JoinHandle<Observed>>,
-    collector: Option<JoinHandle<Collection>>,
+    witness: Option<Thread<Observed>>,
+    collector: Option<Thread<Collection>>,
 }
 
 /// Hands out rings and keeps their reading ends.
@@ -96,7 +95,7 @@ pub(super) fn run(
 
     // The policy before the processor: pinned first, it might starve there. The threads inherit both.
     sched::set_policy_inherited(own, thread::STARTER).map_err(|error| cannot(&error))?;
-    sched::set_affinity(own, &CpuSet::single(config.external)).map_err(|error| cannot(&error))?;
+    sched::pin(config.external).map_err(|error| cannot(&error))?;
 
     let program = &prepared.program;
     let ports = Ports::new(&program.ports, std::mem::take(&mut prepared.feeds))?;
@@ -124,7 +123,7 @@ pub(super) fn run(
         dispatched,
         mut observed,
         collection,
-    } = ended?;
+    } = ended;
     let (events, events_lost) = collection.finish();
     let usage = outcomes.into_iter().zip(granted);
     let steal = proc::steal(&config.processors)
@@ -192,7 +191,7 @@ fn spawn_all(
     });
     for (slots, timing) in slots {
         threads.doorbells.push(Arc::clone(&slots.doorbell));
-        threads.dispatchers.push(slots::spawn(DispatcherStart {
+        let start = DispatcherStart {
             cpu: slots.cpu,
             processor: slots.plan.processor,
             table: slots.plan.table.clone(),
@@ -203,8 +202,9 @@ fn spawn_all(
             makes_up: true,
             witness,
             ring: rings.next(),
-            run: Arc::clone(run),
-        })?);
+        };
+        let dispatcher = slots::spawn(start, Arc::clone(run))?;
+        threads.dispatchers.push(dispatcher);
     }
     if let Some(witness) = witness {
         let watcher = spawn_witness(witness, config, rings.next(), run)?;
@@ -219,15 +219,16 @@ fn spawn_all(
             }
             _ => config.processors[activity.processor.index()],
         };
-        threads.activities.push(Some(thread::spawn(Start {
+        let start = Start {
             id: ActivityId(index as u16),
             activity,
             cpu,
-            run: Arc::clone(run),
             ring: rings.next(),
             place,
             marks,
-        })?));
+        };
+        let thread = thread::spawn(start, Arc::clone(run))?;
+        threads.activities.push(Some(thread));
     }
     threads.collector = Some(collector::spawn(
         rings.consumers,
@@ -243,7 +244,7 @@ fn spawn_witness(
     config: &LiveConfig,
     ring: Producer,
     run: &Arc<Run>,
-) -> Result<JoinHandle<Observed>, HostError> {
+) -> Result<Thread<Observed>, HostError> {
     let cpu = config.processors.get(witness.processor.index());
     let cpu = cpu
         .ok_or_else(|| HostError::CannotRun("the witness's processor does not exist".to_owned()))?;
@@ -298,7 +299,7 @@ fn wait_for(
     }
 }
 
-/// What the threads handed back.
+/// What the threads handed back; of one that failed, and the run with it, nothing.
 struct Ended {
     outcomes: Vec<Outcome>,
     dispatched: Vec<Dispatched>,
@@ -307,19 +308,13 @@ struct Ended {
 }
 
 /// Ends the run and waits for its threads. A starved one is raised, so that it ends at once instead of when somebody lets it.
-fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
+fn end_all(run: &Run, threads: Threads) -> Ended {
     run.finish();
     for doorbell in &threads.doorbells {
         doorbell.ring();
     }
-    let mut panicked = false;
-    let mut dispatched = Vec::new();
-    for dispatcher in threads.dispatchers {
-        // They catch their own panics; a join can only fail by a bug in that.
-        dispatcher
-            .join()
-            .map_or_else(|_| panicked = true, |done| dispatched.push(done));
-    }
+    let dispatched = threads.dispatchers.into_iter().filter_map(run::join);
+    let dispatched = dispatched.collect();
     while !(threads.activities.iter().flatten()).all(JoinHandle::is_finished) {
         for tid in run.unfinished() {
             // A thread that has ended meanwhile cannot be raised and need not be.
@@ -332,24 +327,12 @@ fn end_all(run: &Run, threads: Threads) -> Result<Ended, HostError> {
             clock::sleep_until(clock::now() + Span::from_micros(50));
         }
     }
-    let outcome = |thread: Option<JoinHandle<Outcome>>| match thread {
-        Some(thread) => thread.join(),
-        None => Ok(Outcome::default()),
-    };
-    let outcomes: Vec<Outcome> = (threads.activities.into_iter())
-        .filter_map(|thread| outcome(thread).map_err(|_| panicked = true).ok())
-        .collect();
-    let observed = threads.witness.map(JoinHandle::join).transpose();
-    let collection = threads.collector.map(JoinHandle::join).transpose();
-    match (observed, collection) {
-        (Ok(observed), Ok(collection)) if !panicked => Ok(Ended {
-            outcomes,
-            dispatched,
-            observed: observed.unwrap_or_default(),
-            collection: collection.unwrap_or_default(),
-        }),
-        _ => Err(HostError::Failed(
-            "a thread of the host panicked".to_owned(),
-        )),
+    // An activity on an executor has no thread, and nothing of its own.
+    let outcome = |thread: Option<Thread<Outcome>>| thread.and_then(run::join).unwrap_or_default();
+    Ended {
+        outcomes: threads.activities.into_iter().map(outcome).collect(),
+        dispatched,
+        observed: threads.witness.and_then(run::join).unwrap_or_default(),
+        collection: threads.collector.and_then(run::join).unwrap_or_default(),
     }
 }

@@ -1,6 +1,5 @@
 //! The thread of one activity: set up at the rank of the starter, lowered to its own at the common start, then step after step.
 
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::thread;
 
@@ -14,12 +13,11 @@ use laxity_model::{
 use super::context::{LiveContext, Log};
 use crate::enforce::holding::{HoldError, Holding, Place};
 use crate::os::clock;
-use crate::os::cpuset::CpuSet;
-use crate::os::memory::{STACK_BYTES, prefault_stack};
+use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::usage::ThreadUsage;
 use crate::run::semaphore::Taken;
-use crate::run::{Run, message};
+use crate::run::{self, Run, Thread};
 
 /// The longest stretch of burning between two readings of the thread's own processor time, which cost a system call each.
 const BURN_STRETCH: Span = Span::from_micros(100);
@@ -29,7 +27,6 @@ pub(crate) struct Start {
     pub(crate) id: ActivityId,
     pub(crate) activity: Activity,
     pub(crate) cpu: usize,
-    pub(crate) run: Arc<Run>,
     pub(crate) ring: Producer,
     pub(crate) place: Place,
     /// How many names for marks the program has.
@@ -44,47 +41,21 @@ pub(crate) struct Outcome {
     pub(crate) reservation: Option<Reservation>,
 }
 
-/// Starts the thread. It inherits the starter's policy, so it cannot starve before it has its own.
-pub(crate) fn spawn(start: Start) -> Result<thread::JoinHandle<Outcome>, HostError> {
-    // The kernel keeps 15 bytes of a thread's name.
-    let name: String = start
-        .activity
-        .name
-        .chars()
-        .filter(|c| *c != '\0')
-        .take(15)
-        .collect();
-    thread::Builder::new()
-        .name(name)
-        .stack_size(STACK_BYTES)
-        .spawn(move || {
-            let run = Arc::clone(&start.run);
-            let name = start.activity.name.clone();
-            let request = start.activity.reservation;
-            let id = start.id;
-            run.enter(id);
-            let result = panic::catch_unwind(AssertUnwindSafe(|| Worker::live(start)));
-            let outcome = match result {
-                Ok(Ok(outcome)) => outcome,
-                // A thread that was starved until the end is raised by whoever ends the run, perhaps while it lowers itself.
-                Ok(Err(error)) if run.ended() && error.is_without_effect() => Outcome {
-                    reservation: request.map(|request| request.reservation),
-                    ..Outcome::default()
-                },
-                Ok(Err(error)) => {
-                    run.fail(error.about(&name));
-                    Outcome::default()
-                }
-                Err(payload) => {
-                    let text = format!("activity {name} panicked: {}", message(&*payload));
-                    run.fail(HostError::Failed(text));
-                    Outcome::default()
-                }
-            };
-            run.leave(id);
-            outcome
-        })
-        .map_err(|error| HostError::Failed(format!("cannot start a thread: {error}")))
+/// Starts the thread.
+pub(crate) fn spawn(start: Start, run: Arc<Run>) -> Result<Thread<Outcome>, HostError> {
+    let name = start.activity.name.clone();
+    run::spawn(name.clone(), run, move |run| {
+        let _alive = run.enter(start.id);
+        let request = start.activity.reservation;
+        match Worker::live(start, run) {
+            // A thread that was starved until the end is raised by whoever ends the run, perhaps while it lowers itself.
+            Err(error) if run.ended() && error.is_without_effect() => Ok(Outcome {
+                reservation: request.map(|request| request.reservation),
+                ..Outcome::default()
+            }),
+            done => done.map_err(|error| error.about(&name)),
+        }
+    })
 }
 
 /// What ended a stretch of stepping.
@@ -106,12 +77,11 @@ struct Worker {
 }
 
 impl Worker {
-    fn live(start: Start) -> Result<Outcome, HoldError> {
+    fn live(start: Start, run: &Arc<Run>) -> Result<Outcome, HoldError> {
         let Start {
             id,
             activity,
             cpu,
-            run,
             mut ring,
             place,
             marks,
@@ -123,7 +93,7 @@ impl Worker {
         if place.may_wander() {
             sched::allow_all(own)?;
         } else {
-            sched::set_affinity(own, &CpuSet::single(cpu))?;
+            sched::pin(cpu)?;
         }
         let own_policy = ranks::of_placement(activity.placement).into();
         let mut holding = Holding::new(place, own_policy, cpu);
@@ -148,7 +118,7 @@ impl Worker {
         let mut worker = Self {
             placement: activity.placement,
             reserves: activity.reservation.is_some(),
-            context: LiveContext::new(run, log, marks, &activity),
+            context: LiveContext::new(Arc::clone(run), log, marks, &activity),
             holding,
             inside: None,
             recorded: false,

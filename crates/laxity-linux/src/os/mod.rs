@@ -1,5 +1,6 @@
 //! What the kernel offers, a module for each part of it: scheduling, clocks, waiting, descriptors, signals, memory, and `/proc`.
 
+pub mod cgroup;
 pub mod clock;
 pub mod cpuset;
 pub mod descriptor;

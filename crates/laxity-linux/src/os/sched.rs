@@ -357,6 +357,11 @@ pub fn set_affinity(tid: Tid, set: &CpuSet) -> Result<(), SchedError> {
     }
 }
 
+/// Keeps the calling thread to one processor.
+pub(crate) fn pin(cpu: usize) -> Result<(), SchedError> {
+    set_affinity(Tid::current(), &CpuSet::single(cpu))
+}
+
 /// Lets a thread run on every processor that its cpuset has.
 pub fn allow_all(tid: Tid) -> Result<(), SchedError> {
     set_mask(tid, &[u64::MAX; 65_536 / 64], "all")

@@ -3,8 +3,10 @@
 pub(crate) mod port;
 pub(crate) mod semaphore;
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 
 use laxity_model::{ActivityId, HostError, Instant, RunEnd};
 
@@ -12,6 +14,7 @@ use port::Ports;
 
 use crate::os::clock;
 use crate::os::futex;
+use crate::os::memory::STACK_BYTES;
 use crate::os::sched::Tid;
 use crate::os::signals;
 
@@ -120,26 +123,19 @@ impl Run {
         activity.index() < self.tids.len()
     }
 
-    /// The calling thread is this activity's.
-    pub(crate) fn enter(&self, activity: ActivityId) {
-        if let Some(tid) = self.tids.get(activity.index()) {
+    /// The calling thread is this activity's, until what is handed back is dropped.
+    pub(crate) fn enter(&self, activity: ActivityId) -> Alive<'_> {
+        let tid = self.tids.get(activity.index());
+        if let Some(tid) = tid {
             tid.store(Tid::current().0, Ordering::SeqCst);
         }
+        Alive { run: self, tid }
     }
 
     /// The threads of activities that are not done.
     pub(crate) fn unfinished(&self) -> Vec<Tid> {
         let tids = self.tids.iter().map(|tid| tid.load(Ordering::SeqCst));
         tids.filter(|tid| *tid != 0).map(Tid).collect()
-    }
-
-    /// An activity's thread is done.
-    pub(crate) fn leave(&self, activity: ActivityId) {
-        if let Some(tid) = self.tids.get(activity.index()) {
-            tid.store(0, Ordering::SeqCst);
-        }
-        self.alive.fetch_sub(1, Ordering::SeqCst);
-        signals::ring();
     }
 
     pub(crate) fn alive(&self) -> usize {
@@ -167,8 +163,56 @@ impl Run {
     }
 }
 
+/// An activity's thread that is not done.
+pub(crate) struct Alive<'a> {
+    run: &'a Run,
+    tid: Option<&'a AtomicI32>,
+}
+
+impl Drop for Alive<'_> {
+    fn drop(&mut self) {
+        if let Some(tid) = self.tid {
+            tid.store(0, Ordering::SeqCst);
+        }
+        self.run.alive.fetch_sub(1, Ordering::SeqCst);
+        signals::ring();
+    }
+}
+
+/// A thread of a run; it hands back nothing if it failed, and the run with it.
+pub(crate) type Thread<T> = JoinHandle<Option<T>>;
+
+/// Starts a thread of a run. It inherits the starter's policy, so it cannot starve before it has its own.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: String,
+    run: Arc<Run>,
+    work: impl FnOnce(&Arc<Run>) -> Result<T, HostError> + Send + 'static,
+) -> Result<Thread<T>, HostError> {
+    // The kernel keeps 15 bytes of a thread's name.
+    let short: String = name.chars().filter(|c| *c != '\0').take(15).collect();
+    let builder = thread::Builder::new().name(short).stack_size(STACK_BYTES);
+    let cannot_start = format!("cannot start {name}");
+    let whole = move || {
+        let done = panic::catch_unwind(AssertUnwindSafe(|| work(&run)));
+        let done = done.unwrap_or_else(|payload| {
+            let text = format!("{name} panicked: {}", message(&*payload));
+            Err(HostError::Failed(text))
+        });
+        done.map_err(|error| run.fail(error)).ok()
+    };
+    let started = builder.spawn(whole);
+    started.map_err(|error| HostError::Failed(format!("{cannot_start}: {error}")))
+}
+
+/// What a thread hands back when it has ended.
+pub(crate) fn join<T>(thread: Thread<T>) -> Option<T> {
+    // It catches its own panics; a join can only fail by a bug in that.
+    let done = thread.join();
+    done.unwrap_or_else(|payload| panic::resume_unwind(payload))
+}
+
 /// The text of a panic.
-pub(crate) fn message(payload: &(dyn std::any::Any + Send)) -> &str {
+fn message(payload: &(dyn std::any::Any + Send)) -> &str {
     payload
         .downcast_ref::<&str>()
         .copied()

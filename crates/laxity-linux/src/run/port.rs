@@ -11,7 +11,7 @@ use super::semaphore::{Semaphore, Taken};
 use crate::os::clock;
 use crate::os::descriptor;
 
-/// No bell.
+/// No doorbell.
 const NONE: u32 = u32::MAX;
 
 /// One port.
@@ -20,7 +20,7 @@ pub(crate) struct Port {
     pub(crate) permits: Semaphore,
     queue: Option<Arrivals>,
     /// The port into which every arrival is put too.
-    bell: AtomicU32,
+    doorbell: AtomicU32,
     /// What feeds it from outside.
     descriptor: Option<OwnedFd>,
     arrived: AtomicU64,
@@ -37,7 +37,7 @@ impl Port {
         Self {
             permits: Semaphore::bounded(count, kind.most()),
             queue,
-            bell: AtomicU32::new(NONE),
+            doorbell: AtomicU32::new(NONE),
             descriptor: None,
             arrived: AtomicU64::new(count.into()),
             taken: AtomicU64::new(0),
@@ -123,8 +123,12 @@ impl Ports {
         let port = self.get(id)?;
         let room = port.put(arrival);
         // SeqCst, after the arrival can be taken: see `ring`.
-        if room && let Some(bell) = self.ports.get(port.bell.load(Ordering::SeqCst) as usize) {
-            bell.put(Arrival {
+        if room
+            && let Some(doorbell) = self
+                .ports
+                .get(port.doorbell.load(Ordering::SeqCst) as usize)
+        {
+            doorbell.put(Arrival {
                 payload: [0; 2],
                 ..arrival
             });
@@ -132,14 +136,14 @@ impl Ports {
         Some(room)
     }
 
-    /// Every arrival at the port is put into the bell too; `None` if one of them does not exist.
+    /// Every arrival at the port is put into the doorbell too; `None` if one of them does not exist.
     ///
     /// Whoever puts after this rings; what was put before is found by whoever looks at the port after this: one of the two holds,
     /// whatever the order in which their processors see it.
-    pub(crate) fn ring(&self, id: PortId, bell: PortId) -> Option<&Port> {
-        self.get(bell)?;
+    pub(crate) fn ring(&self, id: PortId, doorbell: PortId) -> Option<&Port> {
+        self.get(doorbell)?;
         let port = self.get(id)?;
-        port.bell.store(bell.0.into(), Ordering::SeqCst);
+        port.doorbell.store(doorbell.0.into(), Ordering::SeqCst);
         fence(Ordering::SeqCst);
         Some(port)
     }
@@ -182,8 +186,8 @@ impl Ports {
 
     /// Whether what arrives at the fed port ends a wait for this one.
     fn concerns(&self, fed: PortId, waited: PortId) -> bool {
-        let bell = self.ports[fed.index()].bell.load(Ordering::Relaxed);
-        fed == waited || bell == u32::from(waited.0)
+        let doorbell = self.ports[fed.index()].doorbell.load(Ordering::Relaxed);
+        fed == waited || doorbell == u32::from(waited.0)
     }
 
     /// Whether descriptors may have something for whoever waits for this port.

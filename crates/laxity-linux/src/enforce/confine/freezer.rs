@@ -4,7 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::group::{ConfineError, Group, Hierarchy, file_error};
+use super::group::{ConfineError, Group, file_error};
+use crate::os::cgroup::Hierarchy;
 
 /// A group of processes that can be stopped and let go, all at once. They are let go and the group is removed when it is dropped.
 ///

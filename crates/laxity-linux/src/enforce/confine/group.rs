@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::enforce::guardian::{self, Undo};
+use crate::os::cgroup::{self, Hierarchy};
+use crate::os::fact::Unknown;
 
 /// Why processes cannot be confined.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +25,9 @@ pub enum ConfineError {
         /// The answer.
         source: io::Error,
     },
+    /// The group that a process is in cannot be seen from here.
+    #[error(transparent)]
+    Hidden(#[from] Unknown),
     /// The process is in another group than this one: it could not be put back from where it came if this process dies.
     #[error("process {process} is in another cgroup than this process")]
     Elsewhere {
@@ -46,26 +51,17 @@ pub(super) fn file_error(
     }
 }
 
-/// Which hierarchy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Hierarchy {
-    /// Version 2.
-    Unified,
-    /// Version 1, with this controller.
-    V1(&'static str),
-}
-
 /// A cgroup of our own.
 #[derive(Debug)]
 pub(super) struct Group {
-    hierarchy: Hierarchy,
+    hierarchy: Hierarchy<'static>,
     path: PathBuf,
     parent: PathBuf,
 }
 
 impl Group {
     /// Makes it below the group this process is in, and registers it with the guardian.
-    pub(super) fn create(hierarchy: Hierarchy, name: &str) -> Result<Self, ConfineError> {
+    pub(super) fn create(hierarchy: Hierarchy<'static>, name: &str) -> Result<Self, ConfineError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let guardian = guardian::start().map_err(ConfineError::NoGuardian)?;
         let parent = group_of(hierarchy, "self")?;
@@ -124,66 +120,14 @@ impl Drop for Group {
 }
 
 /// The directory of the group that a process is in: its number, or `self`.
-fn group_of(hierarchy: Hierarchy, process: &str) -> Result<PathBuf, ConfineError> {
+fn group_of(hierarchy: Hierarchy<'static>, process: &str) -> Result<PathBuf, ConfineError> {
     let read = |path: &str| fs::read_to_string(path).map_err(file_error("read", Path::new(path)));
-    let mounts = read("/proc/self/mountinfo")?;
+    let mounts = cgroup::mounts(&read("/proc/self/mountinfo")?);
     let groups = read(&format!("/proc/{process}/cgroup"))?;
-    find_group(hierarchy, &mounts, &groups).ok_or(ConfineError::NotMounted(match hierarchy {
+    let place = hierarchy.mount(&mounts).zip(hierarchy.group(&groups));
+    let (mount, group) = place.ok_or(ConfineError::NotMounted(match hierarchy {
         Hierarchy::Unified => "version 2",
         Hierarchy::V1(controller) => controller,
-    }))
-}
-
-fn find_group(hierarchy: Hierarchy, mounts: &str, own: &str) -> Option<PathBuf> {
-    let (mount_root, mount_point) = mounts.lines().find_map(|line| {
-        let (mount, filesystem) = line.split_once(" - ")?;
-        let mut filesystem = filesystem.split(' ');
-        let (kind, _, options) = (filesystem.next()?, filesystem.next()?, filesystem.next()?);
-        let right = match hierarchy {
-            Hierarchy::Unified => kind == "cgroup2",
-            Hierarchy::V1(controller) => {
-                kind == "cgroup" && options.split(',').any(|option| option == controller)
-            }
-        };
-        let mut mount = mount.split(' ').skip(3);
-        right.then_some((mount.next()?, mount.next()?))
-    })?;
-    let own = own.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        let right = match hierarchy {
-            Hierarchy::Unified => controllers.is_empty(),
-            Hierarchy::V1(wanted) => controllers.split(',').any(|found| found == wanted),
-        };
-        right.then_some(path)
-    })?;
-    // In a container the mount may show a part of the hierarchy only; a path outside that part cannot be named.
-    let below = Path::new(own).strip_prefix(mount_root).ok()?;
-    Some(Path::new(mount_point).join(below))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MOUNTS: &str = "\
-30 24 0:26 / /sys/fs/cgroup rw,relatime shared:8 - tmpfs tmpfs rw,mode=755
-31 30 0:27 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct
-40 30 0:36 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 none rw
-";
-
-    #[test]
-    fn the_own_group_is_found_in_both_versions() {
-        let own = "3:cpuset:/\n1:cpu,cpuacct:/jobs/a\n0::/user.slice\n";
-        let find = |hierarchy| find_group(hierarchy, MOUNTS, own);
-        assert_eq!(
-            find(Hierarchy::Unified),
-            Some(PathBuf::from("/sys/fs/cgroup/unified/user.slice"))
-        );
-        assert_eq!(
-            find(Hierarchy::V1("cpu")),
-            Some(PathBuf::from("/sys/fs/cgroup/cpu/jobs/a"))
-        );
-        assert_eq!(find(Hierarchy::V1("freezer")), None);
-    }
+    }))?;
+    Ok(mount.directory(group)?)
 }

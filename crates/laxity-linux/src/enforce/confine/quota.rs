@@ -7,7 +7,8 @@ use std::time::Duration;
 use laxity_model::enforce::ranks;
 use laxity_model::enforce::slots::MOST_SHARE_PPM;
 
-use super::group::{ConfineError, Group, Hierarchy};
+use super::group::{ConfineError, Group};
+use crate::os::cgroup::Hierarchy;
 use crate::os::sched::{Attributes, Policy, SchedError, Tid};
 
 /// The least quota that the kernel takes, in microseconds.
@@ -35,7 +36,9 @@ impl FairQuota {
     pub fn create(name: &str, slots_ppm: u32) -> Result<Self, ConfineError> {
         let version_1 = Group::create(Hierarchy::V1("cpu"), name);
         let (group, unified) = match version_1 {
-            Err(ConfineError::NotMounted(_)) => (Group::create(Hierarchy::Unified, name)?, true),
+            Err(ConfineError::NotMounted(_) | ConfineError::Hidden(_)) => {
+                (Group::create(Hierarchy::Unified, name)?, true)
+            }
             other => (other?, false),
         };
         let quota = Self { group };

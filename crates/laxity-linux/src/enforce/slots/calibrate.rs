@@ -1,7 +1,6 @@
 //! Measures what switching costs: a dispatcher without compensation gives short slots to a thread that only reads the clock.
 
 use std::sync::Arc;
-use std::thread;
 
 use laxity_model::base::ring;
 use laxity_model::enforce::{ranks, slots};
@@ -13,11 +12,10 @@ use super::doorbell::Doorbell;
 use super::park::ParkSignal;
 use super::{DispatcherStart, Timing, spawn};
 use crate::os::clock;
-use crate::os::cpuset::CpuSet;
 use crate::os::sched::{self, Policy, Restore, Tid};
 use crate::os::signals;
-use crate::run::Run;
 use crate::run::port::Ports;
+use crate::run::{self, Run};
 
 /// How often there is a slot,
 pub(crate) const CYCLE: Span = Span::from_millis(1);
@@ -94,7 +92,7 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
     ));
     let table = table()?;
     let (ring, _) = ring::channel(16);
-    let dispatcher = spawn(DispatcherStart {
+    let start = DispatcherStart {
         cpu,
         processor: ProcessorId(0),
         table: table.clone(),
@@ -105,14 +103,11 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
         makes_up: false,
         witness: None,
         ring,
-        run: Arc::clone(&run),
-    })?;
-    let observer = {
-        let run = Arc::clone(&run);
-        thread::Builder::new()
-            .name("calibration".to_owned())
-            .spawn(move || observe(cpu, gap, &run, &binding))
     };
+    let dispatcher = spawn(start, Arc::clone(&run))?;
+    let observer = run::spawn("calibration".to_owned(), Arc::clone(&run), move |run| {
+        Ok(observe(cpu, gap, run, &binding))
+    });
     while run.ready() < 2 && run.failure().is_none() && observer.is_ok() {
         signals::wait(
             signals::doorbell(),
@@ -124,17 +119,12 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
     run.begin(origin);
     run.sleep_until(origin + CYCLE * CYCLES);
     run.finish();
-    let gaps = observer
-        .map_err(|error| failed(&error))?
-        .join()
-        .map_err(|_| failed(&"its observer panicked"))?;
-    dispatcher
-        .join()
-        .map_err(|_| failed(&"its dispatcher panicked"))?;
-    if let Some(error) = run.failure() {
-        return Err(error);
+    let gaps = observer.map(run::join);
+    run::join(dispatcher);
+    match (run.failure(), gaps?) {
+        (None, Some(gaps)) => Ok(Observed { first_edge, gaps }),
+        (error, _) => Err(error.unwrap_or(HostError::Failed("calibration".to_owned()))),
     }
-    Ok(Observed { first_edge, gaps })
 }
 
 /// One slot in each cycle.
@@ -152,7 +142,7 @@ fn table() -> Result<SlotTable, HostError> {
 fn observe(cpu: usize, gap: Span, run: &Run, binding: &SlotBinding) -> Vec<(Instant, Instant)> {
     let mut gaps = Vec::with_capacity(4 * CYCLES as usize);
     let own = Tid::current();
-    let set = sched::set_affinity(own, &CpuSet::single(cpu));
+    let set = sched::pin(cpu);
     let ordinary = Policy::Other { nice: 0 };
     let Some(origin) = run.wait_for_start() else {
         return gaps;

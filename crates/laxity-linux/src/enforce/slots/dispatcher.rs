@@ -1,8 +1,7 @@
 //! The dispatcher's thread: carries out what the model's state machine says.
 
-use std::panic::{self, AssertUnwindSafe};
+use std::mem;
 use std::sync::Arc;
-use std::thread;
 
 use laxity_model::admission::SlotPlan;
 use laxity_model::base::ring::Producer;
@@ -17,14 +16,12 @@ use super::doorbell::Doorbell;
 use super::{SlotReport, Timing};
 use crate::enforce::witness;
 use crate::os::clock;
-use crate::os::cpuset::CpuSet;
 use crate::os::futex;
 use crate::os::futex::Woken;
 use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::usage::ThreadUsage;
-use crate::run::Run;
-use crate::run::message;
+use crate::run::{self, Run, Thread};
 
 /// What a dispatcher needs to begin. The bindings are in the order of the table's owners.
 pub(crate) struct DispatcherStart {
@@ -41,7 +38,6 @@ pub(crate) struct DispatcherStart {
     /// By its rule the dispatcher too records when it wakes late.
     pub(crate) witness: Option<Witness>,
     pub(crate) ring: Producer,
-    pub(crate) run: Arc<Run>,
 }
 
 /// What a dispatcher hands back.
@@ -51,14 +47,20 @@ pub(crate) struct Dispatched {
 }
 
 /// Starts the dispatcher; it ends with the run.
-pub(crate) fn spawn(start: DispatcherStart) -> Result<thread::JoinHandle<Dispatched>, HostError> {
-    thread::Builder::new()
-        .name(format!("dispatcher/{}", start.cpu))
-        .spawn(move || Worker::live(start))
-        .map_err(|error| HostError::Failed(format!("cannot start a dispatcher: {error}")))
+pub(crate) fn spawn(
+    start: DispatcherStart,
+    run: Arc<Run>,
+) -> Result<Thread<Dispatched>, HostError> {
+    let cpu = start.cpu;
+    run::spawn(format!("dispatcher/{cpu}"), run, move |run| {
+        let done = Worker::live(start, run);
+        let about =
+            |error| HostError::Failed(format!("the dispatcher of processor {cpu}: {error}"));
+        done.map_err(about)
+    })
 }
 
-struct Worker {
+struct Worker<'a> {
     cpu: usize,
     processor: ProcessorId,
     bindings: Vec<ServedBinding>,
@@ -66,7 +68,7 @@ struct Worker {
     changes: Option<Arc<ChangeQueue>>,
     timing: Timing,
     ring: Producer,
-    run: Arc<Run>,
+    run: &'a Run,
     slots: u64,
     /// The slot under way, and how it is prolonged; `None`: what others take from a slot is not made up for.
     making_up: Option<MakingUp>,
@@ -74,71 +76,55 @@ struct Worker {
     disturbances: Vec<Disturbance>,
 }
 
-impl Worker {
-    fn live(start: DispatcherStart) -> Dispatched {
-        let DispatcherStart {
-            cpu,
-            processor,
-            table,
+/// However it ends, nobody waits for an answer any more.
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        for binding in &mut self.bindings {
+            binding.abandon();
+        }
+        if let Some(changes) = &self.changes {
+            changes.close();
+        }
+    }
+}
+
+impl Worker<'_> {
+    fn live(start: DispatcherStart, run: &Run) -> Result<Dispatched, SchedError> {
+        let (changes, plan) = start.changes.unzip();
+        let mut worker = Worker {
+            cpu: start.cpu,
+            processor: start.processor,
+            bindings: start.bindings.into_iter().map(SlotBinding::serve).collect(),
+            doorbell: start.doorbell,
             changes,
-            bindings,
-            doorbell,
-            timing,
-            makes_up,
-            witness,
-            ring,
+            timing: start.timing,
+            ring: start.ring,
             run,
-        } = start;
-        let (changes, plan) = changes.unzip();
-        let mut worker = Self {
-            cpu,
-            processor,
-            bindings: bindings.into_iter().map(SlotBinding::serve).collect(),
-            doorbell,
-            changes,
-            timing,
-            ring,
-            run: Arc::clone(&run),
             slots: 0,
-            making_up: makes_up.then(MakingUp::default),
-            witness,
+            making_up: start.makes_up.then(MakingUp::default),
+            witness: start.witness,
             disturbances: Vec::with_capacity(1_024),
         };
         let before = ThreadUsage::now();
-        let result = panic::catch_unwind(AssertUnwindSafe(|| worker.work(table, plan)));
-        match result {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => run.fail(HostError::Failed(format!(
-                "the dispatcher of processor {cpu}: {error}"
-            ))),
-            Err(payload) => run.fail(HostError::Failed(format!(
-                "the dispatcher of processor {cpu} panicked: {}",
-                message(&*payload)
-            ))),
-        }
-        for binding in &mut worker.bindings {
-            binding.abandon();
-        }
-        if let Some(changes) = &worker.changes {
-            changes.close();
-        }
+        worker.work(start.table, plan)?;
         let report = SlotReport {
-            cpu,
+            cpu: worker.cpu,
             slots: worker.slots,
             spent: ThreadUsage::now().since(before).service,
-            timing,
+            timing: worker.timing,
         };
-        Dispatched {
+        let disturbances = mem::take(&mut worker.disturbances);
+        Ok(Dispatched {
             report,
-            disturbances: worker.disturbances,
-        }
+            disturbances,
+        })
     }
 
     fn work(&mut self, table: SlotTable, plan: Option<SlotPlan>) -> Result<(), SchedError> {
         clock::use_exact_timers();
         prefault_stack();
         self.ring.prefault();
-        sched::set_affinity(Tid::current(), &CpuSet::single(self.cpu))?;
+        sched::pin(self.cpu)?;
         sched::set_policy(Tid::current(), Policy::Fifo(ranks::DISPATCHER))?;
         let Some(start) = self.run.wait_for_start() else {
             return Ok(());

@@ -1,13 +1,13 @@
 //! Every cause, induced for real and told from the others. What a process cannot take back is done in one of its own.
 #![allow(unsafe_code, reason = "breaking things takes system calls")]
 
-#[path = "common/calls.rs"]
 mod calls;
+#[path = "../common/mod.rs"]
 mod common;
+mod facts;
+mod group;
 
-use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -15,14 +15,12 @@ use std::time::{Duration, Instant};
 
 use calls::{Answer, Resource};
 use common::{in_own_process, in_own_process_with, is_own_process, lacks, live_lock, skip, until};
-use laxity_linux::doctor::machine::{CAP_IPC_LOCK, CAP_SYS_NICE, RealTimeGroup, Unknown};
+use laxity_linux::doctor::machine::{CAP_IPC_LOCK, CAP_SYS_NICE};
 use laxity_linux::doctor::{
     Cause, DeadlineParameters, Diagnosis, Finding, Machine, Operation, ParameterError, Status,
-    can_run_live, diagnose, explain, foresee, parse, table,
+    can_run_live, diagnose, explain, foresee,
 };
 use laxity_linux::os::cpuset::CpuSet;
-use laxity_linux::os::proc::real_time_threads;
-use laxity_linux::os::sched::{Policy, Tid};
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
 
@@ -183,119 +181,6 @@ fn affinity_narrower_than_the_root_domain() {
         calls::set_affinity(&whole).unwrap();
         assert_eq!(calls::set_deadline(asked, true), Ok(()));
     });
-}
-
-/// A v1 group that is removed when it is dropped; those of test runs that were killed are removed first.
-struct Group(PathBuf);
-
-const GROUP: &str = "LAXITY_TEST_GROUP";
-
-impl Group {
-    /// Where v1 groups can be made that limit real-time threads.
-    fn parent() -> Option<PathBuf> {
-        let mounts = parse::mounts(&fs::read_to_string("/proc/self/mountinfo").ok()?);
-        let of_cpu = mounts.into_iter().find(|mount| {
-            mount.file_system == "cgroup" && mount.options.iter().any(|option| option == "cpu")
-        })?;
-        let point = PathBuf::from(of_cpu.point);
-        point.join("cpu.rt_runtime_us").exists().then_some(point)
-    }
-
-    fn new(parent: &Path) -> std::io::Result<Self> {
-        for stale in fs::read_dir(parent)?.flatten() {
-            let name = stale.file_name();
-            let Some(pid) = name.to_str().and_then(|n| n.strip_prefix("laxity-doctor-")) else {
-                continue;
-            };
-            if !Path::new("/proc").join(pid).exists() {
-                fs::remove_dir(stale.path())?;
-            }
-        }
-        let own = parent.join(format!("laxity-doctor-{}", std::process::id()));
-        fs::create_dir(&own)?;
-        Ok(Self(own))
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // The process that was in it took it away if it came to its end.
-        if self.0.exists() {
-            until("the group is empty", || fs::remove_dir(&self.0).is_ok());
-        }
-    }
-}
-
-#[test]
-fn real_time_group_without_runtime() {
-    let _alone = live_lock();
-    let Some(parent) = Group::parent() else {
-        lacks("inducing this takes a v1 cpu group with RT_GROUP_SCHED");
-        return;
-    };
-    let name = "real_time_group_without_runtime";
-    if let Some(group) = std::env::var_os(GROUP) {
-        in_own_process(name, || in_group(&parent, &PathBuf::from(group)));
-        return;
-    }
-    let group = match Group::new(&parent) {
-        Ok(group) => group,
-        Err(error) => {
-            lacks(&format!("{}: {error}", parent.display()));
-            return;
-        }
-    };
-    let prepare = |command: &mut Command| {
-        command.env(GROUP, &group.0);
-    };
-    in_own_process_with(name, prepare, || unreachable!("only with a group"));
-    drop(group);
-}
-
-fn in_group(parent: &Path, path: &Path) {
-    if !may_schedule() {
-        return;
-    }
-    let group = Group(path.to_owned());
-    let thread = Tid::current().to_string();
-    fs::write(path.join("cpu.rt_runtime_us"), "0").unwrap();
-    fs::write(path.join("tasks"), &thread).unwrap();
-    let directory = path.display().to_string();
-    assert_eq!(
-        Machine::probe().rights.group,
-        Ok(RealTimeGroup::V1 {
-            directory: directory.clone(),
-            runtime_us: Some(0)
-        })
-    );
-    let operation = Operation::SetFifo { priority: 1 };
-    let fifo = calls::set_fifo(1);
-    assert_eq!(fifo, EPERM);
-    let diagnosis = explained(&operation, fifo);
-    let cause = Cause::RealTimeGroupWithoutRuntime { group: directory };
-    assert_eq!(diagnosis.cause, cause);
-    assert!(diagnosis.remedy.contains("cpu.rt_runtime_us"));
-    let way_out = format!("echo $$ > {}/tasks", parent.display());
-    assert!(diagnosis.remedy.contains(&way_out), "{}", diagnosis.remedy);
-    assert_eq!(can_run_live().unwrap_err().cause, cause);
-
-    // Deadline is not refused for it, and is not said to be.
-    let asked = deadline(100, 100_000, 100_000);
-    assert_eq!(
-        foresee(&Operation::SetDeadline(asked), &Machine::probe()),
-        None
-    );
-    assert_eq!(calls::set_deadline(asked, true), Ok(()));
-    assert_eq!(calls::set_ordinary(), Ok(()));
-
-    // The remedy is one.
-    fs::write(path.join("cpu.rt_runtime_us"), "100000").unwrap();
-    assert_eq!(foresee(&operation, &Machine::probe()), None);
-    assert_eq!(calls::set_fifo(1), Ok(()));
-    assert_eq!(calls::set_ordinary(), Ok(()));
-    fs::write(parent.join("tasks"), &thread).unwrap();
-    drop(group);
-    assert!(!path.exists());
 }
 
 /// A thread that holds a reservation and does nothing with it, until it is dropped.
@@ -561,107 +446,4 @@ fn memory_lock_refused() {
             ));
         }
     });
-}
-
-#[test]
-fn what_no_fact_explains_is_blamed_on_none() {
-    let mut machine = Machine::probe();
-    machine.rights.capabilities = Ok(u64::MAX);
-    machine.rights.initial_user_namespace = Ok(true);
-    machine.rights.group = Ok(RealTimeGroup::Root);
-    let fifo = Operation::SetFifo { priority: 1 };
-    let refused = libc::EPERM;
-    assert_eq!(explain(&fifo, refused, &machine).cause, Cause::Unexplained);
-    machine.rights.filtered = Ok(true);
-    assert!(explain(&fifo, refused, &machine).what.contains("seccomp"));
-    // Bandwidth that nobody is seen to hold is not said to be held by anyone.
-    let reservation = Operation::SetDeadline(deadline(10, 100_000, 100_000));
-    let busy = libc::EBUSY;
-    machine.bandwidth = Ok(None);
-    assert_eq!(
-        explain(&reservation, busy, &machine).cause,
-        Cause::NoBandwidthLeft { missing: None }
-    );
-}
-
-#[test]
-fn a_root_domain_out_of_sight_is_said_to_be() {
-    let mut machine = Machine::probe();
-    let set = |list| CpuSet::parse(list).unwrap();
-    machine.rights.capabilities = Ok(u64::MAX);
-    machine.rights.initial_user_namespace = Ok(true);
-    machine.throttling.runtime_us = Ok(Some(950_000));
-    machine.processors.online = Ok(set("0-7"));
-    machine.processors.isolated = Ok(set("7"));
-    machine.processors.affinity = Ok(set("0-1"));
-    let reason = "the root of the groups is hidden";
-    machine.processors.root_domains = Err(Unknown(reason.to_owned()));
-    let operation = Operation::SetDeadline(a_third_or_so());
-    // It is not foreseen: it may as well be granted.
-    assert_eq!(foresee(&operation, &machine), None);
-    let refused = libc::EPERM;
-    let diagnosis = explain(&operation, refused, &machine);
-    assert_eq!(
-        diagnosis.cause,
-        Cause::AffinityNarrowerThanRootDomain {
-            affinity: set("0-1"),
-            root_domain: set("0-6")
-        }
-    );
-    assert!(diagnosis.what.contains(reason));
-    machine.processors.affinity = Ok(set("0-6"));
-    let diagnosis = explain(&operation, refused, &machine);
-    assert_eq!(diagnosis.cause, Cause::Unexplained);
-}
-
-#[test]
-fn real_time_threads_are_found_with_their_rank() {
-    let _alone = live_lock();
-    in_own_process("real_time_threads_are_found_with_their_rank", || {
-        if !may_schedule() {
-            return;
-        }
-        assert_eq!(calls::set_fifo(7), Ok(()));
-        let threads = real_time_threads().unwrap();
-        let own = threads.iter().find(|t| t.tid == Tid::current()).unwrap();
-        assert_eq!(own.policy, Policy::Fifo(7));
-        assert_eq!(own.pid, std::process::id());
-        assert!(!own.of_kernel);
-        assert_eq!(own.affinity, Machine::probe().processors.affinity);
-        assert!(own.outranks(6, own.processor) && !own.outranks(7, own.processor));
-        calls::set_ordinary().unwrap();
-        let threads = real_time_threads().unwrap();
-        assert!(threads.iter().all(|t| t.tid != Tid::current()));
-    });
-}
-
-#[test]
-fn every_check_has_a_finding_and_what_is_missing_a_remedy() {
-    let machine = Machine::probe();
-    let findings = diagnose(&machine);
-    let mut names: Vec<_> = findings.iter().map(|finding| finding.name).collect();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), findings.len());
-    let text = table::render(&machine, &findings);
-    for finding in &findings {
-        if matches!(finding.status, Status::Missing | Status::Limited) {
-            assert!(finding.remedy.is_some(), "{finding:?}");
-        }
-        assert!(text.contains(&finding.cause));
-    }
-    assert!(text.starts_with(&format!("Linux {}", machine.kernel.release)));
-}
-
-#[test]
-fn the_tick_is_what_the_kernel_was_built_with() {
-    let machine = Machine::probe();
-    let tick = machine.kernel.tick;
-    // HZ is 100, 250, 300, 1000 or a board's own choice between.
-    let hz = 1_000_000_000 / tick.as_nanos();
-    assert!((24..=1200).contains(&hz), "{hz}");
-    let online = machine.processors.online.unwrap();
-    let steal = machine.processors.steal.unwrap();
-    let counted: CpuSet = steal.iter().map(|(cpu, _)| *cpu).collect();
-    assert_eq!(counted, online);
 }

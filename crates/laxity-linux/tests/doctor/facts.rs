@@ -1,0 +1,113 @@
+//! Facts and findings, and failures that no fact explains.
+
+use laxity_linux::doctor::machine::{RealTimeGroup, Unknown};
+use laxity_linux::doctor::{Cause, Machine, Operation, Status, diagnose, explain, foresee, table};
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::proc::real_time_threads;
+use laxity_linux::os::sched::{Policy, Tid};
+
+use super::common::{in_own_process, live_lock};
+use super::{a_third_or_so, calls, deadline, may_schedule};
+
+#[test]
+fn what_no_fact_explains_is_blamed_on_none() {
+    let mut machine = Machine::probe();
+    machine.rights.capabilities = Ok(u64::MAX);
+    machine.rights.initial_user_namespace = Ok(true);
+    machine.rights.group = Ok(RealTimeGroup::Root);
+    let fifo = Operation::SetFifo { priority: 1 };
+    let refused = libc::EPERM;
+    assert_eq!(explain(&fifo, refused, &machine).cause, Cause::Unexplained);
+    machine.rights.filtered = Ok(true);
+    assert!(explain(&fifo, refused, &machine).what.contains("seccomp"));
+    // Bandwidth that nobody is seen to hold is not said to be held by anyone.
+    let reservation = Operation::SetDeadline(deadline(10, 100_000, 100_000));
+    let busy = libc::EBUSY;
+    machine.bandwidth = Ok(None);
+    assert_eq!(
+        explain(&reservation, busy, &machine).cause,
+        Cause::NoBandwidthLeft { missing: None }
+    );
+}
+
+#[test]
+fn a_root_domain_out_of_sight_is_said_to_be() {
+    let mut machine = Machine::probe();
+    let set = |list| CpuSet::parse(list).unwrap();
+    machine.rights.capabilities = Ok(u64::MAX);
+    machine.rights.initial_user_namespace = Ok(true);
+    machine.throttling.runtime_us = Ok(Some(950_000));
+    machine.processors.online = Ok(set("0-7"));
+    machine.processors.isolated = Ok(set("7"));
+    machine.processors.affinity = Ok(set("0-1"));
+    let reason = "the root of the groups is hidden";
+    machine.processors.root_domains = Err(Unknown(reason.to_owned()));
+    let operation = Operation::SetDeadline(a_third_or_so());
+    // It is not foreseen: it may as well be granted.
+    assert_eq!(foresee(&operation, &machine), None);
+    let refused = libc::EPERM;
+    let diagnosis = explain(&operation, refused, &machine);
+    assert_eq!(
+        diagnosis.cause,
+        Cause::AffinityNarrowerThanRootDomain {
+            affinity: set("0-1"),
+            root_domain: set("0-6")
+        }
+    );
+    assert!(diagnosis.what.contains(reason));
+    machine.processors.affinity = Ok(set("0-6"));
+    let diagnosis = explain(&operation, refused, &machine);
+    assert_eq!(diagnosis.cause, Cause::Unexplained);
+}
+
+#[test]
+fn real_time_threads_are_found_with_their_rank() {
+    let _alone = live_lock();
+    in_own_process("facts::real_time_threads_are_found_with_their_rank", || {
+        if !may_schedule() {
+            return;
+        }
+        assert_eq!(calls::set_fifo(7), Ok(()));
+        let threads = real_time_threads().unwrap();
+        let own = threads.iter().find(|t| t.tid == Tid::current()).unwrap();
+        assert_eq!(own.policy, Policy::Fifo(7));
+        assert_eq!(own.pid, std::process::id());
+        assert!(!own.of_kernel);
+        assert_eq!(own.affinity, Machine::probe().processors.affinity);
+        assert!(own.outranks(6, own.processor) && !own.outranks(7, own.processor));
+        calls::set_ordinary().unwrap();
+        let threads = real_time_threads().unwrap();
+        assert!(threads.iter().all(|t| t.tid != Tid::current()));
+    });
+}
+
+#[test]
+fn every_check_has_a_finding_and_what_is_missing_a_remedy() {
+    let machine = Machine::probe();
+    let findings = diagnose(&machine);
+    let mut names: Vec<_> = findings.iter().map(|finding| finding.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), findings.len());
+    let text = table::render(&machine, &findings);
+    for finding in &findings {
+        if matches!(finding.status, Status::Missing | Status::Limited) {
+            assert!(finding.remedy.is_some(), "{finding:?}");
+        }
+        assert!(text.contains(&finding.cause));
+    }
+    assert!(text.starts_with(&format!("Linux {}", machine.kernel.release)));
+}
+
+#[test]
+fn the_tick_is_what_the_kernel_was_built_with() {
+    let machine = Machine::probe();
+    let tick = machine.kernel.tick;
+    // HZ is 100, 250, 300, 1000 or a board's own choice between.
+    let hz = 1_000_000_000 / tick.as_nanos();
+    assert!((24..=1200).contains(&hz), "{hz}");
+    let online = machine.processors.online.unwrap();
+    let steal = machine.processors.steal.unwrap();
+    let counted: CpuSet = steal.iter().map(|(cpu, _)| *cpu).collect();
+    assert_eq!(counted, online);
+}
