@@ -3,20 +3,22 @@
 //!
 //! Every fifth reservation of the map; all of them with `LAXITY_CASES` (of any value).
 
-use laxity_lab::bench::Request;
+use laxity_lab::bench::{Request, make};
 use laxity_lab::runner::Silent;
-use laxity_studies::modem::map::{Tried, survey};
+use laxity_studies::modem::Modem;
+use laxity_studies::modem::map::{self, Tried};
 
-fn request(threads: usize) -> Request {
-    Request {
+fn surveyed(every: u64, threads: usize) -> Vec<Tried> {
+    let request = Request {
+        figures: vec!["figure-17".into()],
         threads,
         seed: 1,
+        repeats: Some(1),
+        options: [("every".into(), every)].into(),
         ..Request::default()
-    }
-}
-
-fn surveyed(every: usize, threads: usize) -> Vec<Tried> {
-    survey(every, 1, &request(threads), &mut Silent).expect("the twin runs")
+    };
+    let made = make(&Modem, &request, &mut Silent).expect("the twin runs");
+    map::surveyed(&made).expect("the analysis knows each of them")
 }
 
 #[test]

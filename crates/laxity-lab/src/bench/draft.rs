@@ -57,6 +57,12 @@ impl<'a> Draft<'a> {
         Some(figure.or_insert_with(|| self.text.blank(key)))
     }
 
+    /// The figures that were drawn so far, in the order of the study's words.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        let texts = self.text.figures.iter();
+        texts.filter_map(|text| self.figures.get(&text.key))
+    }
+
     /// Adds a table to a figure, if that is asked for and there are rows.
     pub fn table(&mut self, figure: &str, key: &str, holes: Holes<'_>, rows: Vec<Row>) {
         let table = self.text.table(key, holes, rows);

@@ -90,21 +90,7 @@ impl Live {
             return Err(RunError::Interrupted(signal));
         }
         let made = run(&mut Runner(Kind::Live(&mut self.host)));
-        made.map_err(|error| failed(name, error))
-    }
-}
-
-/// A host's error, with the name of its case.
-#[must_use]
-pub fn failed(name: &str, error: HostError) -> RunError {
-    let variant = name.to_owned();
-    match error {
-        HostError::Refused(reason) => RunError::Refused { variant, reason },
-        HostError::CannotRun(reason) => RunError::CannotRun(format!("`{variant}`: {reason}")),
-        HostError::Interrupted(signal) => RunError::Interrupted(signal),
-        HostError::BadProgram(reason) | HostError::Failed(reason) => {
-            RunError::Failed { variant, reason }
-        }
+        made.map_err(|error| RunError::of(error, name))
     }
 }
 

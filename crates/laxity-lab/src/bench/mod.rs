@@ -241,7 +241,7 @@ fn in_twin<S: Study>(
     let one = |case: &S::Case| {
         let mut twin = study.twin(case);
         let seen = study.run(case, &mut Runner::twin(&mut twin));
-        seen.map_err(|error| host::failed(&study.name(case), error))
+        seen.map_err(|error| RunError::of(error, &study.name(case)))
     };
     let seen = pool::map(&cases, request.threads, name, one, progress)?;
     Ok(cases.into_iter().zip(seen).collect())

@@ -25,7 +25,7 @@ mod timeline;
 mod value;
 
 use laxity_model::Span;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use cells::nanos;
 pub use timeline::TimelineView;
@@ -104,7 +104,7 @@ impl Figure {
 }
 
 /// Where a value comes from.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Put in: the twin was told. Agreement is a check of consistency, never a reproduction.

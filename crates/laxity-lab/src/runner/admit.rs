@@ -78,7 +78,7 @@ pub fn ready(
     supply: &Supply,
 ) -> Result<Ready, RunError> {
     let variant = &resolved.variants[planned.variant];
-    let wrong = |error: HostError| RunError::of(error, variant);
+    let wrong = |error: HostError| RunError::of(error, &variant.name);
     let spec = |device: &ResolvedDevice| RunSpec {
         seed: resolved.seed + u64::from(planned.repeat),
         mss_bytes: resolved.mss_bytes,

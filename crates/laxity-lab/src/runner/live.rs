@@ -18,6 +18,8 @@ use laxity::observe::observe;
 
 /// Receivers in the two runs from which the load of one is told.
 const CALIBRATION_RECEIVERS: [usize; 2] = [20, 70];
+/// What it is called in messages.
+const CALIBRATION: &str = "calibration";
 /// How long each calibration run is.
 const CALIBRATION_RUN: Span = Span::from_millis(700);
 /// More receivers than this are not tried: the machine is too fast for the load asked for.
@@ -150,7 +152,7 @@ fn run_one(
     further: &FurtherReceivers,
 ) -> Result<RunDone, RunError> {
     let variant = &resolved.variants[planned.variant];
-    let wrong = |error| RunError::of(error, variant);
+    let wrong = |error| RunError::of(error, &variant.name);
     // What others do on this machine may have changed since the run before.
     let supply = supply(host, resolved)?;
     let ready = ready(resolved, planned, further, &supply)?;
@@ -172,7 +174,9 @@ fn calibrate_each(
     for device in resolved.variants.iter().flat_map(|v| &v.devices) {
         if !further.contains_key(&device.name) {
             progress.prepare("calibrating the load");
-            further.insert(device.name.clone(), calibrate(host, resolved, device)?);
+            let receivers = calibrate(host, resolved, device);
+            let receivers = receivers.map_err(|error| RunError::of(error, CALIBRATION))?;
+            further.insert(device.name.clone(), receivers);
         }
     }
     Ok(further)
@@ -182,11 +186,15 @@ fn calibrate_each(
 ///
 /// The driver runs in a real-time thread, nothing beside it but what the far end takes on another processor, once with few and
 /// once with many receivers; the line through the two gives the count.
+///
+/// # Errors
+///
+/// The host's.
 pub fn calibrate(
     host: &mut LiveHost,
     resolved: &Resolved,
     device: &ResolvedDevice,
-) -> Result<usize, RunError> {
+) -> Result<usize, HostError> {
     let mut shares_ppm = [0; 2];
     for (share, receivers) in shares_ppm.iter_mut().zip(CALIBRATION_RECEIVERS) {
         *share = measure_share(host, resolved, device, receivers)?;
@@ -202,10 +210,10 @@ fn measure_share(
     resolved: &Resolved,
     device: &ResolvedDevice,
     further_receivers: usize,
-) -> Result<u64, RunError> {
+) -> Result<u64, HostError> {
     let priority = Priority::new(24).unwrap_or(Priority::HIGHEST);
     let variant = ResolvedVariant {
-        name: "calibration".into(),
+        name: CALIBRATION.into(),
         about: String::new(),
         live: true,
         twin: false,
@@ -230,18 +238,13 @@ fn measure_share(
         idle: CALIBRATION_RUN,
         ..resolved.run
     };
-    let wrong = |error| RunError::of(error, &variant);
-    let composed = compose(&variant, resolved.host.processors, &length, spec).map_err(wrong)?;
+    let composed = compose(&variant, resolved.host.processors, &length, spec)?;
     let Composed { program, probes } = composed;
-    let record = host
-        .admit_and_run(program, CALIBRATION_RUN)
-        .map_err(wrong)?;
+    let record = host.admit_and_run(program, CALIBRATION_RUN)?;
     let seen = observe(&record, &probes.0);
     let connected = seen.first().and_then(|modem| modem.connected);
     let Some((service, span)) = connected.filter(|(_, span)| !span.is_zero()) else {
-        return Err(wrong(HostError::Failed(
-            "the driver was never called".into(),
-        )));
+        return Err(HostError::Failed("the driver was never called".into()));
     };
     Ok(service.as_nanos() * 1_000_000 / span.as_nanos())
 }

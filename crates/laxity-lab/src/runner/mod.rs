@@ -119,9 +119,10 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// What a host's error about a variant means.
-    pub fn of(error: HostError, variant: &ResolvedVariant) -> Self {
-        let variant = variant.name.clone();
+    /// What a host's error about a variant of this name means.
+    #[must_use]
+    pub fn of(error: HostError, variant: &str) -> Self {
+        let variant = variant.to_owned();
         match error {
             HostError::Refused(reason) => Self::Refused { variant, reason },
             HostError::CannotRun(reason) => {

@@ -89,6 +89,6 @@ fn run_one(resolved: &Resolved, ready: Ready) -> Result<RunDone, RunError> {
     let (admitted, probes) = ready.granted(variant)?;
     let names = names(&admitted.program, &probes, variant);
     let record = host(resolved).run(admitted, planned.length);
-    let record = record.map_err(|error| RunError::of(error, variant))?;
+    let record = record.map_err(|error| RunError::of(error, &variant.name))?;
     Ok(done(planned, names, probes, record))
 }

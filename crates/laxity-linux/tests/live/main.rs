@@ -314,7 +314,12 @@ fn bad_programs_start_nothing() {
     ));
 
     let mut fifo = Program::new(1);
-    fifo.add("a", CPU0, Placement::Linux(Scheduling::Fifo(0)), counted(&ran));
+    fifo.add(
+        "a",
+        CPU0,
+        Placement::Linux(Scheduling::Fifo(0)),
+        counted(&ran),
+    );
     assert!(matches!(
         host.admit_and_run(fifo, ms(1)),
         Err(HostError::BadProgram(_))

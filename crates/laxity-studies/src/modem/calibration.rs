@@ -8,7 +8,7 @@ use laxity::study::Profile;
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{Costs, FarProfile, Hypothesis, Timing};
 use laxity_devices::pump::LineConfig;
-use laxity_lab::report::{Origin, Row, Table, Value};
+use laxity_lab::report::{Origin, Row, Value};
 use laxity_model::Span;
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ use super::transfers::{CARD_FAST_PPB, TICK_HZ};
 /// How a constant came to its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+enum Kind {
     /// Printed in the study, and put in.
     Charged,
     /// Chosen so that rows or figures of the study come out.
@@ -31,8 +31,7 @@ pub enum Kind {
 
 impl Kind {
     /// In a table.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Charged => "charged",
             Self::Calibrated => "calibrated",
@@ -51,39 +50,31 @@ impl Kind {
 
 /// A constant.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-pub struct Constant {
+struct Constant {
     /// What it is.
-    pub name: String,
+    name: String,
     /// How it came to its value.
-    pub kind: Kind,
+    kind: Kind,
     /// Why this value.
-    pub reason: String,
+    reason: String,
     /// What it was chosen by: figures, and reservations of the tables as `3/16`; empty if by nothing that the twin is compared with.
-    pub chosen_by: Vec<String>,
+    chosen_by: Vec<String>,
 }
 
 static REGISTER: LazyLock<Vec<Constant>> = LazyLock::new(|| TEXT.quoted("constants"));
 
-/// All of them.
-#[must_use]
-pub fn register() -> &'static [Constant] {
-    &REGISTER
-}
-
 /// Whether a constant was chosen by a reservation of the tables, named as there: `RES 3/16`. That its row then comes out proves nothing, and as one
 /// driver and one clock make all tables, in none of them.
-#[must_use]
-pub fn took_part(place: &str) -> bool {
+pub(super) fn took_part(place: &str) -> bool {
     let Some(reservation) = place.strip_prefix("RES ") else {
         return false;
     };
-    let mut chosen_by = register().iter().flat_map(|constant| &constant.chosen_by);
+    let mut chosen_by = REGISTER.iter().flat_map(|constant| &constant.chosen_by);
     chosen_by.any(|row| row == reservation)
 }
 
-/// As a table of the report.
-#[must_use]
-pub fn table() -> Table {
+/// As rows of the report.
+pub(super) fn rows() -> Vec<Row> {
     let row = |(constant, value): (&Constant, Value)| -> Row {
         constant.kind.origin().row([
             constant.name.as_str().into(),
@@ -93,8 +84,7 @@ pub fn table() -> Table {
             constant.chosen_by.join(", ").into(),
         ])
     };
-    let rows = register().iter().zip(values()).map(row);
-    TEXT.table("constants", &[], rows.collect())
+    REGISTER.iter().zip(values()).map(row).collect()
 }
 
 /// What each of them is, in their order.
@@ -170,11 +160,11 @@ fn of_host() -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::modem::quoted_tables;
+    use crate::modem::tables::{QuotedTable, TABLES};
 
     #[test]
     fn what_is_calibrated_says_by_what() {
-        for constant in register() {
+        for constant in REGISTER.iter() {
             let says = !constant.chosen_by.is_empty();
             assert!(says || constant.kind != Kind::Calibrated, "{constant:?}");
             assert!(!(says && constant.kind == Kind::Charged), "{constant:?}");
@@ -196,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_a_reason_names_is_counted_as_chosen_by() {
-        for constant in register() {
+        for constant in REGISTER.iter() {
             for reservation in reservations(&constant.reason) {
                 assert!(took_part(&format!("RES {reservation}")), "{constant:?}");
             }
@@ -205,22 +195,17 @@ mod tests {
 
     #[test]
     fn rows_that_a_constant_was_chosen_by_are_known_in_every_table() {
-        let tables = [
-            quoted_tables::table_1(),
-            quoted_tables::table_2(),
-            quoted_tables::table_3(),
-        ];
-        let of_table = |table: &quoted_tables::QuotedTable| -> Vec<String> {
-            let names = table.rows.iter().map(|row| row.place.name());
+        let of_table = |table: &QuotedTable| -> Vec<String> {
+            let names = table.rows.iter().map(|row| row.place.name().to_owned());
             names.filter(|name| took_part(name)).collect()
         };
-        let [first, second, third] = tables.each_ref().map(of_table);
+        let [first, second, third] = [0, 1, 2].map(|table| of_table(&TABLES[table]));
         assert_eq!(first, ["RES 3/16"]);
         assert_eq!(second, first);
         let all = ["1/7", "2/13", "2/14", "3/16", "4/17", "7/20"];
         assert_eq!(third, all.map(|row| format!("RES {row}")));
         // And no constant was chosen by a row that the study does not have.
-        for constant in register() {
+        for constant in REGISTER.iter() {
             for chosen in constant
                 .chosen_by
                 .iter()
@@ -233,7 +218,7 @@ mod tests {
 
     #[test]
     fn each_has_a_value() {
-        assert_eq!(values().len(), register().len());
-        assert_eq!(table().rows.len(), register().len());
+        assert_eq!(values().len(), REGISTER.len());
+        assert_eq!(rows().len(), REGISTER.len());
     }
 }

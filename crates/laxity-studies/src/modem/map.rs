@@ -1,21 +1,21 @@
 //! Figure 17: which reservations serve the modem. The study's twelve, and as many again as were never tried, each predicted first.
 
-use laxity::study::Profile;
-use laxity_devices::modem::card::{RING_SAMPLES, Setting};
-use laxity_devices::modem::{Costs, FarProfile, Hypothesis, Timing};
+use laxity_devices::modem::card::{RING_SAMPLES, Setting as CardSetting};
+use laxity_devices::modem::{Costs, Hypothesis, Timing};
+use laxity_lab::bench::{Draft, Holes, Made, Request};
+use laxity_lab::report::{Axis, Chart, Compared, Mark, Origin, Row, Series, Value, nanos};
+use laxity_lab::runner::RunError;
 use laxity_model::analysis::devices::{Device, serves, two_line_model};
 use laxity_model::analysis::supply::Continuous;
 use laxity_model::{Outside, Reservation, Span};
+use serde::Deserialize;
 
-use super::Made;
-use super::quoted_tables;
-use super::transfers::{Attempt, Place, Transfer, make_all, simulated, statistics};
+use super::transfers::{Attempt, Batch, Place, Setting, statistics, transfers};
 use super::verdicts::Class;
-use laxity_lab::bench::Request;
-use laxity_lab::report::{
-    Axis, Cell, Chart, Check, Compared, Figure, Mark, Origin, Series, Table, Unit, Value, Verdict,
-};
-use laxity_lab::runner::{Progress, RunError};
+use super::{Modem, TEXT, attempts, tables};
+
+/// Its key.
+pub(super) const KEY: &str = "figure-17";
 
 /// The average time from interrupt to interrupt (§6.2.3).
 const PERIOD: Span = Span::from_micros(12_500);
@@ -28,58 +28,16 @@ const SWEEP_PPB: i32 = 1_000_000;
 /// against the blocks, in 3.1 ms, and all others meet every phase by themselves within a second.
 const BYTES: u64 = 20_000;
 
-/// Reservations outside the study's tables: thousandths of its milliseconds. Periods of 3 to 30, amounts from 0.43; those of the second list
-/// lie within 5 % of the line of shares, those of the third within 5 % of the line of gaps.
-const CLEAR: [(u64, u64); 24] = [
-    (500, 3_000),
-    (500, 4_000),
-    (800, 5_000),
-    (500, 5_000),
-    (1_000, 6_000),
-    (700, 6_000),
-    (1_000, 9_000),
-    (1_500, 9_000),
-    (2_000, 10_000),
-    (2_000, 11_000),
-    (2_000, 12_000),
-    (3_000, 13_000),
-    (1_500, 13_000),
-    (3_000, 14_000),
-    (4_000, 15_000),
-    (2_000, 17_000),
-    (4_000, 18_000),
-    (8_000, 19_000),
-    (5_000, 20_000),
-    (12_000, 24_000),
-    (5_000, 25_000),
-    (14_000, 26_000),
-    (10_000, 30_000),
-    (18_500, 30_000),
-];
-const NEAR_SHARE: [(u64, u64); 10] = [
-    (430, 3_000),
-    (700, 5_000),
-    (730, 5_000),
-    (840, 6_000),
-    (870, 6_000),
-    (1_250, 9_000),
-    (1_310, 9_000),
-    (1_400, 10_000),
-    (1_460, 10_000),
-    (1_600, 11_000),
-];
-const NEAR_GAP: [(u64, u64); 10] = [
-    (2_500, 15_000),
-    (2_100, 15_000),
-    (3_500, 16_000),
-    (5_000, 18_000),
-    (5_600, 18_000),
-    (6_000, 19_000),
-    (9_500, 22_000),
-    (11_000, 24_000),
-    (14_000, 27_000),
-    (17_500, 30_000),
-];
+/// Reservations that the study did not try.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Others {
+    clear: Vec<Place>,
+    /// Within 5 % of the line of shares.
+    near_shares: Vec<Place>,
+    /// Within 5 % of the line of gaps.
+    near_gaps: Vec<Place>,
+}
 
 /// A reservation that was predicted and tried.
 #[derive(Clone, Debug)]
@@ -131,18 +89,14 @@ impl Tried {
         let is_little = self.near
             && self.abandoned == 0
             && (1..=BLOCK_SAMPLES * u64::from(self.made)).contains(&underrun);
+        let says = |key, holes: Holes<'_>| Some(TEXT.say(key, holes));
         match (self.exact, self.served()) {
             (true, true) | (false, false) => Some("they agree".into()),
-            (true, false) if is_little => Some(format!(
-                "served but for what the analysis leaves out: {underrun} samples late, no block begun too late"
-            )),
-            (false, true) if is_little => Some(format!(
-                "late as predicted, but error correction made up for it: {underrun} samples"
-            )),
-            (false, true) if self.near && self.abandoned + underrun == 0 => Some(format!(
-                "the worst case was not met: no call began later than {}",
-                self.latest_begin
-            )),
+            (true, false) if is_little => says("map-little", &[("underrun", &underrun)]),
+            (false, true) if is_little => says("map-made-up", &[("underrun", &underrun)]),
+            (false, true) if self.near && self.abandoned + underrun == 0 => {
+                says("map-not-met", &[("latest", &self.latest_begin)])
+            }
             _ => None,
         }
     }
@@ -154,9 +108,9 @@ const BLOCK_SAMPLES: u64 = 200;
 /// The modem while it is connected, at this cost a call; on average of its uneven blocks.
 fn modem(costs: Costs) -> Result<Device, RunError> {
     let hypothesis = Hypothesis::STUDY;
-    let blocks = Setting::CONNECTED.blocks;
+    let blocks = CardSetting::CONNECTED.blocks;
     let block = blocks.iter().sum::<u64>() / blocks.len() as u64;
-    let lead = hypothesis.lead_samples(Setting::CONNECTED);
+    let lead = hypothesis.lead_samples(CardSetting::CONNECTED);
     let device = Device::duplex(costs.data, PERIOD, block, RING_SAMPLES, lead);
     let device = device.and_then(|device| device.in_pieces(u64::from(hypothesis.pieces)));
     device.map_err(|error| RunError::CannotRun(error.to_string()))
@@ -184,69 +138,53 @@ fn is_near(reservation: Reservation) -> bool {
     share || close(u128::from(y - x), u128::from(lead.as_nanos()))
 }
 
-fn candidates(every: usize) -> Vec<(Place, bool)> {
-    let study = quoted_tables::table_3()
-        .rows
-        .into_iter()
-        .map(|row| (row.place, true));
-    let others = CLEAR.iter().chain(&NEAR_SHARE).chain(&NEAR_GAP);
-    let others = others.map(|(amount, period)| Place::Reserved {
-        amount: *amount,
-        period: *period,
-    });
-    study
-        .chain(others.map(|place| (place, false)))
-        .step_by(every.max(1))
-        .collect()
+/// Every so many-th reservation, of the study's and of those that it did not try.
+fn places(request: &Request) -> Result<Vec<Place>, RunError> {
+    let every = request.option(&TEXT, "every")?;
+    let study = tables::table_3().rows.iter().map(|row| row.place.clone());
+    let others: Others = TEXT.quoted("map");
+    let others = [others.clear, others.near_shares, others.near_gaps];
+    let all = study.chain(others.into_iter().flatten());
+    Ok(all.step_by(every as usize).collect())
 }
 
-/// Predicts and tries every `every`-th reservation of the map, each so often.
+/// The transfers of all places, after those of INT, by which full speed is measured.
+pub(super) fn batch(request: &Request) -> Result<Batch, RunError> {
+    let setting = Setting {
+        timing: Timing::short(),
+        fast_ppb: SWEEP_PPB,
+        ..Setting::study(BYTES, Outside::Confined, request.seed)
+    };
+    let interrupt = [Place::interrupt()].into_iter();
+    Ok(Batch {
+        places: interrupt.chain(places(request)?).collect(),
+        settings: setting.repeated(request.repeats.unwrap_or(2).clamp(1, 2)),
+    })
+}
+
+/// The reservations that were predicted and tried, in a study of which only this figure was made.
 ///
 /// # Errors
 ///
-/// [`RunError`] if the twin or the analysis fails, which is a bug.
-pub fn survey(
-    every: usize,
-    transfers_each: u32,
-    request: &Request,
-    progress: &mut dyn Progress,
-) -> Result<Vec<Tried>, RunError> {
-    let places = candidates(every);
-    let transfer = |place, repeat: u32| Transfer {
-        place,
-        outside: Outside::Confined,
-        far: FarProfile::DATAFIRE,
-        timing: Timing::short(),
-        costs: Costs::UNLOGGED,
-        profile: Profile::WIN2000_PII450,
-        bytes: BYTES,
-        fast_ppb: SWEEP_PPB,
-        seed: request.seed.wrapping_mul(1_000) + u64::from(repeat),
-    };
-    let interrupt = [Place::Interrupt].into_iter();
-    let all = interrupt.chain(places.iter().map(|(place, _)| *place));
-    let transfers: Vec<Transfer> = all
-        .flat_map(|place| (0..transfers_each).map(move |repeat| transfer(place, repeat)))
-        .collect();
-    let attempts = make_all(&transfers, request, progress)?;
-    let mut by_place = attempts.chunks(transfers_each as usize);
-    let undisturbed = by_place.next().map(statistics).and_then(|seen| seen.times);
+/// [`RunError`] if the analysis fails, which is a bug.
+pub fn surveyed(made: &Made<'_, Modem>) -> Result<Vec<Tried>, RunError> {
+    judged(&batch(made.request)?, &mut attempts(made).as_slice())
+}
+
+fn judged(batch: &Batch, attempts: &mut &[Attempt]) -> Result<Vec<Tried>, RunError> {
+    let mut by_place = batch.places.iter().zip(batch.taken(attempts));
+    let undisturbed = by_place.next().and_then(|(_, int)| statistics(int).times);
     let undisturbed = undisturbed.map_or(Span::ZERO, |times| times.mean);
     let modems = [modem(Costs::STUDY)?, modem(Costs::UNLOGGED)?];
-    places
-        .into_iter()
-        .zip(by_place)
-        .map(|((place, in_table_3), attempts)| {
-            tried(&modems, place, in_table_3, attempts, undisturbed)
-        })
+    by_place
+        .map(|(place, attempts)| tried(&modems, place, attempts, undisturbed))
         .collect()
 }
 
 /// `modems`: at the study's cost and at the twin's.
 fn tried(
     [study, modem]: &[Device; 2],
-    place: Place,
-    in_table_3: bool,
+    place: &Place,
     attempts: &[Attempt],
     undisturbed: Span,
 ) -> Result<Tried, RunError> {
@@ -258,13 +196,14 @@ fn tried(
     let sum = |count: fn(&Attempt) -> u64| attempts.iter().map(count).sum();
     let full_speed =
         |attempt: &&Attempt| Class::of(&statistics(&[**attempt]), undisturbed) == Class::Sufficient;
+    let mut of_the_study = tables::table_3().rows.iter();
     Ok(Tried {
-        name: place.name(),
+        name: place.name().to_owned(),
         reservation,
         study_lines: lines_serve(study, reservation),
         lines: lines_serve(modem, reservation),
         exact: exact.is_served(),
-        in_table_3,
+        in_table_3: of_the_study.any(|row| row.place == *place),
         near: is_near(reservation),
         made: attempts.len() as u32,
         at_full_speed: attempts.iter().filter(full_speed).count() as u32,
@@ -287,33 +226,31 @@ fn tried(
 ///
 /// # Errors
 ///
-/// [`RunError`] if the twin or the analysis fails, which is a bug.
-pub fn figure_17(request: &Request, progress: &mut dyn Progress) -> Result<Made, RunError> {
-    let each = request.repeats.unwrap_or(2).clamp(1, 2);
-    let all = survey(1, each, request, progress)?;
-    let transfers = match each {
-        1 => "one short transfer".to_owned(),
-        many => format!("{many} short transfers"),
-    };
-    let figure = Figure {
-        key: "figure-17".into(),
-        title: "Figure 17: which reservations serve the modem".into(),
-        about: format!(
-            "Amount over period. A reservation outside which the modem's thread does not run; {transfers} of {BYTES} bytes each, \
-             the card's clock 0.1 % fast so that all phases are met. Two lines of shares: the study's, {}, and that of the cost that the twin \
-             is charged here, {}, which is calibrated.",
-            share(Costs::STUDY),
-            share(Costs::UNLOGGED)
-        ),
-        charts: vec![chart(&all)],
-        compared: compared(&all).into(),
-        tables: vec![table(&all)],
-        remarks: remarks(&all),
-    };
-    Ok(Made {
-        checks: checks(&all).into(),
-        figure,
-    })
+/// [`RunError`] if the analysis fails, which is a bug.
+pub(super) fn draw(
+    request: &Request,
+    attempts: &mut &[Attempt],
+    draft: &mut Draft<'_>,
+) -> Result<(), RunError> {
+    let batch = batch(request)?;
+    let all = judged(&batch, attempts)?;
+    if let Some(figure) = draft.figure(KEY) {
+        let holes: Holes<'_> = &[
+            ("each", &transfers(batch.settings.len() as u32, "short ")),
+            ("bytes", &BYTES),
+            ("study", &share(Costs::STUDY)),
+            ("charged", &share(Costs::UNLOGGED)),
+        ];
+        figure.about = TEXT.say("map", holes);
+        figure.charts.push(chart(&all));
+        figure.compared = compared(&all).into();
+        figure.remarks = remarks(&all);
+    }
+    draft.table(KEY, "map", &[], all.iter().map(row).collect());
+    for (key, (held, seen)) in ["far", "near"].into_iter().zip(claims(&all)) {
+        draft.claim(key, held, &[("seen", &seen)]);
+    }
+    Ok(())
 }
 
 /// The share of the processor that calls of this cost take: `14.72 %`.
@@ -329,18 +266,11 @@ type Prediction = fn(&Tried) -> bool;
 /// How many of the reservations that the study did not try each prediction has right.
 fn compared(all: &[Tried]) -> [Compared; 3] {
     let (study, calibrated) = (share(Costs::STUDY), share(Costs::UNLOGGED));
-    let predicted: [(String, Prediction); 3] = [
-        (format!("the study's two lines ({study})"), |tried| {
-            tried.study_lines
-        }),
-        (
-            format!("two lines at the calibrated cost ({calibrated})"),
-            |tried| tried.lines,
-        ),
-        (
-            "the exact analysis, at the calibrated cost".into(),
-            |tried| tried.exact,
-        ),
+    let holes: Holes<'_> = &[("study", &study), ("charged", &calibrated)];
+    let predicted: [(&str, Prediction); 3] = [
+        ("map-study", |tried| tried.study_lines),
+        ("map-calibrated", |tried| tried.lines),
+        ("map-exact", |tried| tried.exact),
     ];
     predicted.map(|(by, predicted)| {
         let others = all.iter().filter(|tried| !tried.in_table_3);
@@ -348,20 +278,16 @@ fn compared(all: &[Tried]) -> [Compared; 3] {
         let right = others
             .filter(|tried| predicted(tried) == tried.served())
             .count();
+        let quantity = TEXT.say("map-row", &[("by", &TEXT.say(by, holes))]);
         Compared {
-            quantity: format!(
-                "predicted by {by} as the twin has it, of the reservations that the study did not try"
-            ),
-            paper: None,
-            twin: Some(simulated(Value::Text(format!("{right} of {of}")))),
-            predicted: None,
-            live: None,
-            verdict: Verdict::Alone,
+            twin: Origin::Simulated.cell(format!("{right} of {of}")),
+            ..Compared::new(quantity)
         }
     })
 }
 
-fn checks(all: &[Tried]) -> [Check; 2] {
+/// Whether what is claimed is so, and what was seen: of what is far from the lines, and of all.
+fn claims(all: &[Tried]) -> [(bool, String); 2] {
     let far = || all.iter().filter(|tried| !tried.near);
     let plain =
         |tried: &&Tried| tried.study_lines == tried.served() && tried.exact == tried.served();
@@ -377,32 +303,20 @@ fn checks(all: &[Tried]) -> [Check; 2] {
         false => format!("not accounted for: {}", unexplained.join(", ")),
     };
     [
-        Check {
-            claim: "twin, figure 17: further than 5 % from both lines each reservation does what the study's lines and the exact analysis say".into(),
-            held: right == of && of > 0,
-            seen: format!("{right} of {of}"),
-        },
-        Check {
-            claim: "twin, figure 17: elsewhere too the exact analysis is right, or a counter accounts for the difference".into(),
-            held: unexplained.is_empty() && !all.is_empty(),
-            seen: told,
-        },
+        (right == of && of > 0, format!("{right} of {of}")),
+        (unexplained.is_empty() && !all.is_empty(), told),
     ]
 }
 
 fn remarks(all: &[Tried]) -> Vec<String> {
-    let gap = Hypothesis::STUDY.output_lead;
-    let pieces = Hypothesis::STUDY.pieces;
+    let Hypothesis {
+        output_lead,
+        pieces,
+        ..
+    } = Hypothesis::STUDY;
     let mut remarks = vec![
-        format!(
-            "Of 1/7 and 2/14, which have the same share, lines say the same: the study's that neither works, those at the calibrated cost that both do. The exact analysis does not: a piece of a block whose computing \
-             is cut short by the end of a slot waits for the whole gap and has a {pieces}th of the lead less. At so nearly full a load that comes to pass; \
-             with a gap of 6 ticks it does no harm, with one of 12 it does."
-        ),
-        format!(
-            "The twin's runs last 500 blocks. They suffice because the card's clock is made 0.1 % fast: every phase between slots and interrupts is met \
-             in them, and a gap that exceeds {gap} spoils a block each time. 11/24 and the like complete now and then: few of their phases are bad."
-        ),
+        TEXT.say("map-pieces", &[("pieces", &pieces)]),
+        TEXT.say("map-phases", &[("gap", &output_lead)]),
     ];
     remarks.extend(between(all));
     remarks.extend(disagreements(all));
@@ -414,16 +328,13 @@ fn between(all: &[Tried]) -> Option<String> {
     let others = all.iter().filter(|tried| !tried.in_table_3);
     let wrong = others.filter(|tried| tried.served() && tried.lines && !tried.study_lines);
     let names: Vec<&str> = wrong.map(|tried| tried.name.as_str()).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "The study's lines say of {} that it did not try that they fail, and the twin serves them: {}. They lie between the two lines of shares. The twin serves them because its calls cost \
-             {} and not {}, which was chosen by 1/7 and 2/14: no finding about the study's modem.",
-            names.len(),
-            names.join(", "),
-            Costs::UNLOGGED.data,
-            Costs::STUDY.data
-        )
-    })
+    let holes: Holes<'_> = &[
+        ("count", &names.len()),
+        ("names", &names.join(", ")),
+        ("charged", &Costs::UNLOGGED.data),
+        ("study", &Costs::STUDY.data),
+    ];
+    (!names.is_empty()).then(|| TEXT.say("map-between", holes))
 }
 
 fn disagreements(all: &[Tried]) -> Vec<String> {
@@ -437,99 +348,64 @@ fn disagreements(all: &[Tried]) -> Vec<String> {
 }
 
 fn chart(all: &[Tried]) -> Chart {
-    let points = |class: fn(&Tried) -> bool| {
+    let series = |name: &str, mark, class: fn(&Tried) -> bool| {
         let chosen = all.iter().filter(|tried| class(tried));
-        let mut points: Vec<(i64, i64)> = chosen
-            .map(|tried| {
-                let (x, y) = (tried.reservation.service(), tried.reservation.period());
-                (y.as_nanos() as i64, x.as_nanos() as i64)
-            })
-            .collect();
+        let points = chosen.map(|tried| {
+            let amount = tried.reservation.service().as_dedicated_span();
+            (nanos(tried.reservation.period()), nanos(amount))
+        });
+        let mut points: Vec<(i64, i64)> = points.collect();
         points.sort_unstable();
-        points
+        Series::new(name, mark, points)
     };
-    let series = |name: &str, mark, class| Series {
-        name: name.into(),
-        mark,
-        points: points(class),
-    };
-    let axis = |label: &str| Axis {
-        label: label.into(),
-        unit: Unit::Nanoseconds,
-        logarithmic: false,
-        range: None,
-    };
-    let lead = Hypothesis::STUDY.output_lead.as_nanos() as i64;
+    let lead = nanos(Hypothesis::STUDY.output_lead);
     let longest = 30_000_000_i64;
     let line = |whose: &str, costs: Costs| {
-        let at_longest = longest * costs.data.as_nanos() as i64 / PERIOD.as_nanos() as i64;
+        let at_longest = longest * nanos(costs.data.as_dedicated_span()) / nanos(PERIOD);
         let name = format!("{}, {whose}", share(costs));
         (name, (0, 0), (longest, at_longest))
     };
-    Chart {
-        caption: "sufficient, marginal and insufficient reservations".into(),
-        x: axis("period"),
-        y: axis("amount"),
-        series: vec![
-            series("sufficient", Mark::Filled, Tried::served),
-            series("marginal", Mark::Half, |tried| {
-                !tried.served() && tried.completed > 0
-            }),
-            series("insufficient", Mark::Empty, |tried| tried.completed == 0),
-        ],
-        lines: vec![
-            line("the study's share", Costs::STUDY),
-            line("calibrated", Costs::UNLOGGED),
-            (
-                "gap of one lead".into(),
-                (lead, 0),
-                (longest, longest - lead),
-            ),
-        ],
-    }
+    let series = vec![
+        series("sufficient", Mark::Filled, Tried::served),
+        series("marginal", Mark::Half, |tried| {
+            !tried.served() && tried.completed > 0
+        }),
+        series("insufficient", Mark::Empty, |tried| tried.completed == 0),
+    ];
+    let caption = "sufficient, marginal and insufficient reservations";
+    let mut chart = Chart::new(
+        caption,
+        (Axis::time("period"), Axis::time("amount")),
+        series,
+    );
+    chart.lines = vec![
+        line("the study's share", Costs::STUDY),
+        line("calibrated", Costs::UNLOGGED),
+        (
+            "gap of one lead".into(),
+            (lead, 0),
+            (longest, longest - lead),
+        ),
+    ];
+    chart
 }
 
-fn table(all: &[Tried]) -> Table {
-    let columns = [
-        "reservation",
-        "the study",
-        "the study's lines",
-        "lines, calibrated",
-        "exact",
-        "at full speed",
-        "completed",
-        "begun too late",
-        "samples late",
-        "retrainings",
-        "latest begin",
-    ];
-    let cell = |value, origin| Some(Cell { value, origin });
-    let yes = |predicted: bool| {
-        let word = if predicted { "serves" } else { "does not" };
-        cell(Value::Text(word.into()), Origin::Predicted)
-    };
-    let count = |n: u64| cell(Value::Count(n), Origin::Simulated);
-    let rows = all.iter().map(|tried| {
-        let who = if tried.in_table_3 { "table 3" } else { "" };
-        vec![
-            cell(Value::Text(tried.name.clone()), Origin::Charged),
-            cell(Value::Text(who.into()), Origin::Quoted),
-            yes(tried.study_lines),
-            yes(tried.lines),
-            yes(tried.exact),
-            count(u64::from(tried.at_full_speed)),
-            count(u64::from(tried.completed)),
-            count(tried.abandoned),
-            count(tried.underrun),
-            count(tried.retrainings),
-            cell(Value::Span(tried.latest_begin), Origin::Simulated),
-        ]
-    });
-    Table {
-        caption: "each reservation, predicted and tried".into(),
-        columns: columns.map(String::from).into(),
-        rows: rows.collect(),
-    }
+/// A reservation's row of the table.
+fn row(tried: &Tried) -> Row {
+    let who = if tried.in_table_3 { "table 3" } else { "" };
+    let serves = |predicted| Value::from(if predicted { "serves" } else { "does not" });
+    let mut row = Origin::Charged.row([tried.name.as_str().into()]);
+    row.push(Origin::Quoted.cell(who));
+    row.extend(Origin::Predicted.row([tried.study_lines, tried.lines, tried.exact].map(serves)));
+    row.extend(Origin::Simulated.row([
+        u64::from(tried.at_full_speed).into(),
+        u64::from(tried.completed).into(),
+        tried.abandoned.into(),
+        tried.underrun.into(),
+        tried.retrainings.into(),
+        tried.latest_begin.into(),
+    ]));
+    row
 }
 
 #[cfg(test)]
@@ -543,7 +419,7 @@ mod tests {
     fn right(lead: u64, cost: Service, pieces: u64) -> usize {
         let device = Device::duplex(cost, PERIOD, 200, RING_SAMPLES, lead).unwrap();
         let device = device.in_pieces(pieces).unwrap();
-        let rows = quoted_tables::table_3().rows;
+        let rows = &tables::table_3().rows;
         let right = rows.iter().filter(|row| {
             let supply = Continuous::new(row.place.reservation().unwrap());
             let served = serves(&device, &supply).unwrap().is_served();
@@ -565,14 +441,15 @@ mod tests {
         assert!(best < Some(12), "{best:?}");
     }
 
+    fn place(name: &str) -> Place {
+        Place::try_from(name.to_owned()).unwrap()
+    }
+
     fn tried(near: bool, exact: bool, served: bool, late: [u64; 2]) -> Tried {
         let [abandoned, underrun] = late;
-        let place = Place::Reserved {
-            amount: 2_000,
-            period: 14_000,
-        };
+        let place = place("RES 2/14");
         Tried {
-            name: place.name(),
+            name: place.name().to_owned(),
             reservation: place.reservation().unwrap(),
             study_lines: exact,
             lines: exact,
@@ -607,7 +484,7 @@ mod tests {
 
     #[test]
     fn claims_fail_with_what_nothing_accounts_for() {
-        let held = |all: &[Tried]| checks(all).map(|check| check.held);
+        let held = |all: &[Tried]| claims(all).map(|(held, _)| held);
         let good = tried(false, true, true, [0, 0]);
         assert_eq!(held(std::slice::from_ref(&good)), [true, true]);
         let far = tried(false, true, false, [9, 900]);
@@ -620,29 +497,24 @@ mod tests {
     #[test]
     fn the_studys_line_lies_above_that_of_the_calibrated_cost() {
         let shares = [Costs::STUDY, Costs::UNLOGGED].map(|costs| modem(costs).unwrap());
-        let served = |amount, period| {
-            let reservation = Place::Reserved { amount, period }.reservation().unwrap();
+        let served = |name| {
+            let reservation = place(name).reservation().unwrap();
             shares
                 .each_ref()
                 .map(|modem| lines_serve(modem, reservation))
         };
-        assert_eq!(served(1_460, 10_000), [false, true]);
-        assert_eq!(served(1_480, 10_000), [true, true]);
-        assert_eq!(served(1_420, 10_000), [false, false]);
+        assert_eq!(served("RES 1.46/10"), [false, true]);
+        assert_eq!(served("RES 1.48/10"), [true, true]);
+        assert_eq!(served("RES 1.42/10"), [false, false]);
     }
 
     #[test]
     fn a_dozen_reservations_and_more_lie_near_the_lines() {
-        let reservations = |of: &[(u64, u64)]| -> Vec<Reservation> {
-            let places = of.iter().map(|(amount, period)| Place::Reserved {
-                amount: *amount,
-                period: *period,
-            });
-            places.filter_map(Place::reservation).collect()
-        };
-        assert!(reservations(&NEAR_SHARE).into_iter().all(is_near));
-        assert!(reservations(&NEAR_GAP).into_iter().all(is_near));
-        assert!(NEAR_SHARE.len() + NEAR_GAP.len() >= 12);
-        assert!(CLEAR.len() + NEAR_SHARE.len() + NEAR_GAP.len() >= 40);
+        let others: Others = TEXT.quoted("map");
+        let [shares, gaps] = [&others.near_shares, &others.near_gaps];
+        let near = || shares.iter().chain(gaps).filter_map(Place::reservation);
+        assert!(near().all(is_near));
+        assert!(near().count() >= 12);
+        assert!(near().count() + others.clear.len() >= 40);
     }
 }

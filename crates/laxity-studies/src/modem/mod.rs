@@ -2,124 +2,158 @@
 //! twin and live.
 //!
 //! * `figures`: figures 1 to 16 and the stress run, in the twin and on this machine.
-//! * [`transfers`]: tables 1 to 3; [`map`]: figure 17, and reservations beyond those of the study; `sensitivity`: what they depend on.
-//! * [`calibration`]: every constant that was put in or chosen, with its reason. `verdicts`, `quoted_tables`: what transfers are compared with.
+//! * `transfers`: file transfers; `tables`: tables 1 to 3, as printed and as the twin has them, and what they depend on;
+//!   [`map`]: figure 17, and reservations beyond those of the study.
+//! * `calibration`: every constant that was put in or chosen, with its reason.
 
-pub mod calibration;
+mod calibration;
 mod figures;
 pub mod map;
-mod quoted_tables;
-mod sensitivity;
-pub mod transfers;
+mod tables;
+mod transfers;
 mod verdicts;
 
 use std::sync::LazyLock;
 
-use laxity_lab::bench::{Experiment, Holes, Request, Text};
-use laxity_lab::report::{Check, Compared, Figure, Report, Verdict};
-use laxity_lab::runner::{Progress, RunError};
+use laxity::Twin;
+use laxity::study::Profile;
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
+use laxity_lab::report::Verdict;
+use laxity_lab::runner::RunError;
+use laxity_model::HostError;
+
+pub use figures::{Readings, Run};
+use transfers::Batch;
+pub use transfers::{Attempt, Transfer};
 
 static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../../data/modem.toml")));
 
 /// The experiment.
 pub struct Modem;
 
-impl Experiment for Modem {
+/// What is run.
+#[derive(Clone, Debug)]
+pub enum Case {
+    /// On this machine: what finds the load that makes up the study's share.
+    Load,
+    /// A run that figures are drawn from.
+    Run(Run),
+    /// A transfer.
+    Transfer(Box<Transfer>),
+}
+
+/// What was seen of it.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    /// Receivers besides the first.
+    Load(usize),
+    /// The run's events as series.
+    Run(Box<Readings>),
+    /// What became of the transfer.
+    Transfer(Attempt),
+}
+
+impl Study for Modem {
+    type Case = Case;
+    type Seen = Seen;
+
     fn text(&self) -> &'static Text {
         &TEXT
     }
 
-    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
-        run(request, progress)
+    fn rounds(&self, live: bool) -> usize {
+        if live { 2 } else { 1 }
     }
-}
 
-/// A part that is made by itself, and what is claimed of it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Made {
-    /// What is shown.
-    pub figure: Figure,
-    /// What is claimed.
-    pub checks: Vec<Check>,
-}
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
+        let request = made.request;
+        Ok(match (round.live, round.number) {
+            (true, 0) => figures::loads(request),
+            (true, _) => figures::here(made),
+            (false, _) => {
+                let mut batches = tables::batches(request);
+                if request.wants(map::KEY) {
+                    batches.insert(0, map::batch(request)?);
+                }
+                let transfers = batches.iter().flat_map(Batch::transfers);
+                let transfers = transfers.map(|one| Case::Transfer(Box::new(one)));
+                figures::in_twin(request)
+                    .into_iter()
+                    .chain(transfers)
+                    .collect()
+            }
+        })
+    }
 
-type Part = fn(&Request, &mut dyn Progress) -> Result<Made, RunError>;
-
-/// The parts that are not drawn from the runs of `figures`.
-const PARTS: [(&str, Part); 5] = [
-    ("figure-17", map::figure_17),
-    ("table-1", transfers::table_1),
-    ("table-2", transfers::table_2),
-    ("table-3", transfers::table_3),
-    ("constants", constants),
-];
-
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
-    let mut drawn = figures::figures(request, progress)?;
-    for (key, part) in PARTS {
-        if request.wants(key) {
-            let made = part(request, progress)?;
-            drawn.figures.insert(key, made.figure);
-            drawn.checks.extend(made.checks);
+    fn name(&self, case: &Case) -> String {
+        match case {
+            Case::Load => "load of the modem".into(),
+            Case::Run(run) => run.name(),
+            Case::Transfer(transfer) => transfer.name(),
         }
     }
-    progress.end();
-    let keys = TEXT.figures.iter().map(|figure| figure.key.as_str());
-    let figures: Vec<Figure> = keys.filter_map(|key| drawn.figures.remove(key)).collect();
-    let mut circumstances = vec![
-        (
-            "twin",
-            "win2000-pii450: Windows 2000 on a 450 MHz Pentium II".to_string(),
-        ),
-        ("seed", request.seed.to_string()),
-    ];
-    circumstances.extend(drawn.circumstances);
-    Ok(Report {
-        experiment: &TEXT.name,
-        title: TEXT.title.clone(),
-        summary: summary(&figures),
-        circumstances,
-        figures,
-        checks: drawn.checks,
-    })
+
+    fn twin(&self, case: &Case) -> Twin {
+        match case {
+            Case::Transfer(transfer) => transfer.twin(),
+            Case::Load | Case::Run(_) => Twin::new(Profile::WIN2000_PII450),
+        }
+    }
+
+    fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Seen, HostError> {
+        match case {
+            Case::Load => figures::load(host).map(Seen::Load),
+            Case::Run(run) => run.make(host).map(|seen| Seen::Run(Box::new(seen))),
+            Case::Transfer(transfer) => transfer.make(host).map(Seen::Transfer),
+        }
+    }
+
+    fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
+        figures::draw(made, draft);
+        let attempts = attempts(made);
+        let mut attempts = attempts.as_slice();
+        if made.request.wants(map::KEY) {
+            map::draw(made.request, &mut attempts, draft)?;
+        }
+        tables::draw(made.request, &mut attempts, draft);
+        draft.table("constants", "constants", &[], calibration::rows());
+        tell(draft);
+        Ok(())
+    }
 }
 
-/// The register of constants as a part of the report.
-fn constants(_: &Request, _: &mut dyn Progress) -> Result<Made, RunError> {
-    let figure = Figure {
-        tables: vec![calibration::table()],
-        ..TEXT.blank("constants")
-    };
-    Ok(Made {
-        figure,
-        checks: Vec::new(),
-    })
+/// What became of all transfers, in their order.
+fn attempts(made: &Made<'_, Modem>) -> Vec<Attempt> {
+    let attempts = made.twin.iter().filter_map(|(_, seen)| match seen {
+        Seen::Transfer(attempt) => Some(*attempt),
+        _ => None,
+    });
+    attempts.collect()
 }
 
 /// What came of it, for a reader who reads nothing else.
-fn summary(figures: &[Figure]) -> Vec<String> {
-    let rows = || figures.iter().flat_map(rows_of);
-    let how_many = |of: fn(&Verdict) -> bool| rows().filter(|(_, row)| of(&row.verdict)).count();
-    let agree = how_many(|verdict| matches!(verdict, Verdict::Agrees(_)));
-    let consistent = how_many(|verdict| matches!(verdict, Verdict::Consistent(_)));
-    let disagree: Vec<String> = rows().filter_map(disagreement).collect();
+fn tell(draft: &mut Draft<'_>) {
+    let (mut agree, mut consistent, mut disagree) = (0, 0, Vec::new());
+    for figure in draft.figures() {
+        for row in &figure.compared {
+            match &row.verdict {
+                Verdict::Agrees(_) => agree += 1,
+                Verdict::Consistent(_) => consistent += 1,
+                Verdict::Alone => {}
+                Verdict::Disagrees(how) => {
+                    disagree.push([&figure.key, &row.quantity, how].map(String::clone));
+                }
+            }
+        }
+    }
     let counts: Holes<'_> = &[
         ("agree", &agree),
         ("consistent", &consistent),
         ("disagree", &disagree.len()),
     ];
-    let mut summary = vec![TEXT.say("question", &[]), TEXT.say("counted", counts)];
-    summary.extend(disagree);
-    summary
-}
-
-fn rows_of(figure: &Figure) -> impl Iterator<Item = (&Figure, &Compared)> {
-    figure.compared.iter().map(move |row| (figure, row))
-}
-
-fn disagreement((figure, row): (&Figure, &Compared)) -> Option<String> {
-    match &row.verdict {
-        Verdict::Disagrees(how) => Some(format!("{}, {}: {how}", figure.key, row.quantity)),
-        _ => None,
+    draft.say("counted", counts);
+    for [figure, quantity, how] in &disagree {
+        let holes: Holes<'_> = &[("figure", figure), ("quantity", quantity), ("how", how)];
+        draft.say("disagrees", holes);
     }
 }

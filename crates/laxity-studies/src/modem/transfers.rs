@@ -1,4 +1,4 @@
-//! File transfers in the twin, with real samples: tables 1 to 3.
+//! File transfers in the twin, with real samples.
 
 use laxity::study::Profile;
 use laxity::{Recording, Twin};
@@ -7,17 +7,17 @@ use laxity_devices::modem::{
     Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Outcome, Timing,
 };
 use laxity_devices::pump::LineConfig;
+use laxity_lab::bench::Runner;
+use laxity_lab::bench::bodies::slots;
+use laxity_lab::report::{Attempts, Times};
+use laxity_lab::runner::tasks::Spinner;
+use laxity_lab::scenario::units;
 use laxity_model::base::random::scrambled;
 use laxity_model::{
-    Enforcer, Host, Outside, Placement, Priority, ProcessorId, Program, Reservation,
-    ReservationRequest, Service, Span,
+    HostError, Outside, Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest,
+    Service, Span,
 };
-
-use super::quoted_tables::{self, ATTEMPTS, QuotedTable};
-use super::{Made, sensitivity, verdicts};
-use laxity_lab::bench::{Request, pool};
-use laxity_lab::report::{Attempts, Cell, Figure, Origin, Table, Times, Value};
-use laxity_lab::runner::{Progress, RunError, tasks::Spinner};
+use serde::Deserialize;
 
 /// The clock that drives the study's scheduler interrupts 1024 times a second (§6.3.1). We read its "milliseconds" as ticks of that clock: its
 /// reservations are multiples of a millisecond "since they are driven off the periodic Windows 2000 clock" (§5.4).
@@ -26,149 +26,214 @@ pub(super) const TICK_HZ: u64 = 1_024;
 pub(super) const CARD_FAST_PPB: i32 = 50_000;
 /// The priority of the modem's thread while it is on hook (§5.4).
 const ON_HOOK_PRIORITY: u8 = 24;
+/// Beside the modem runs a spinner of this priority, unless that is the modem's own.
+const SPINNER_PRIORITY: Priority = Priority::NORMAL;
 /// A transfer that takes longer has failed; twice what the longest of the study took, with the call that precedes it.
-pub(super) const LIMIT: Span = Span::from_secs(700);
-/// The study's file.
-pub(super) const FILE_BYTES: u64 = 200_000;
+const LIMIT: Span = Span::from_secs(700);
 
-/// Where the driver is.
+/// A reservation in the study's milliseconds, which are ticks, in real time.
+pub(super) fn in_ticks(asked: Reservation) -> Reservation {
+    let ticks = |nanos: u64| nanos * 1_000 / TICK_HZ;
+    let service = Service::from_nanos(ticks(asked.service().as_nanos()));
+    let period = Span::from_nanos(ticks(asked.period().as_nanos()));
+    Reservation::new(service, period).unwrap_or(asked)
+}
+
+/// Where the driver is, as the study calls it: `INT`, `DPC`, `THR 8`, `RES 2/16`.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Place {
+    name: String,
+    at: At,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+enum At {
     Interrupt,
     Deferred,
-    /// In a thread of this priority.
-    Thread(u8),
-    /// With a reservation, in thousandths of the study's milliseconds.
-    Reserved {
-        amount: u64,
-        period: u64,
-    },
+    Thread(Priority),
+    /// In real time.
+    Reserved(Reservation),
+}
+
+impl TryFrom<String> for Place {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let at = match name.split_once(' ') {
+            None if name == "INT" => Some(At::Interrupt),
+            None if name == "DPC" => Some(At::Deferred),
+            Some(("THR", level)) => {
+                let priority = level.parse().ok().and_then(Priority::new);
+                priority.map(At::Thread)
+            }
+            Some(("RES", of)) => {
+                let reservation = units::reservation(&format!("{}ms", of.replace('/', "ms/")));
+                reservation.ok().map(|asked| At::Reserved(in_ticks(asked)))
+            }
+            _ => None,
+        };
+        match at {
+            Some(at) => Ok(Self { name, at }),
+            None => Err(format!("`{name}` is no place for a driver")),
+        }
+    }
 }
 
 impl Place {
-    /// As the study calls it.
-    pub(super) fn name(self) -> String {
-        let number = |thousandths: u64| match thousandths % 1_000 {
-            0 => format!("{}", thousandths / 1_000),
-            rest => {
-                let decimals = format!("{rest:03}");
-                format!("{}.{}", thousandths / 1_000, decimals.trim_end_matches('0'))
-            }
-        };
-        match self {
-            Self::Interrupt => "INT".into(),
-            Self::Deferred => "DPC".into(),
-            Self::Thread(priority) => format!("THR {priority}"),
-            Self::Reserved { amount, period } => {
-                format!("RES {}/{}", number(amount), number(period))
-            }
+    /// The one that full speed is measured by.
+    pub(super) fn interrupt() -> Self {
+        Self {
+            name: "INT".into(),
+            at: At::Interrupt,
         }
+    }
+
+    /// As the study calls it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The reservation in real time.
-    pub(super) fn reservation(self) -> Option<Reservation> {
-        let Self::Reserved { amount, period } = self else {
-            return None;
-        };
-        // A thousandth of a tick is 1,000,000 / 1,024 ns.
-        let nanos = |thousandths: u64| thousandths * 1_000_000 / TICK_HZ;
-        Reservation::new(
-            Service::from_nanos(nanos(amount)),
-            Span::from_nanos(nanos(period)),
-        )
-        .ok()
+    pub(super) const fn reservation(&self) -> Option<Reservation> {
+        match self.at {
+            At::Reserved(reservation) => Some(reservation),
+            _ => None,
+        }
     }
 
-    fn placement(self, outside: Outside) -> DriverPlacement {
-        let priority = |level| Priority::new(level).unwrap_or(Priority::NORMAL);
-        match (self, self.reservation()) {
-            (Self::Interrupt, _) => DriverPlacement::Interrupt,
-            (Self::Thread(level), _) => DriverPlacement::Thread(priority(level)),
-            (Self::Reserved { .. }, Some(reservation)) => {
+    fn placement(&self, outside: Outside) -> DriverPlacement {
+        match self.at {
+            At::Interrupt => DriverPlacement::Interrupt,
+            At::Deferred => DriverPlacement::Deferred,
+            At::Thread(priority) => DriverPlacement::Thread(priority),
+            At::Reserved(reservation) => {
                 let request = ReservationRequest {
-                    reservation,
-                    enforcer: Enforcer::Slots,
-                    outside,
                     begins_at_start: false,
+                    ..slots(reservation, outside)
                 };
-                DriverPlacement::Reserved(request, priority(ON_HOOK_PRIORITY))
+                let on_hook = Priority::new(ON_HOOK_PRIORITY).unwrap_or(Priority::NORMAL);
+                DriverPlacement::Reserved(request, on_hook)
             }
-            (Self::Deferred | Self::Reserved { .. }, _) => DriverPlacement::Deferred,
         }
+    }
+}
+
+/// What a transfer is made with, wherever its driver is.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub outside: Outside,
+    pub far: FarProfile,
+    pub timing: Timing,
+    pub costs: Costs,
+    /// Of the spinner beside the modem.
+    pub quantum: Span,
+    pub bytes: u64,
+    /// By how much the card's crystal is faster than the host's.
+    pub fast_ppb: i32,
+    pub seed: u64,
+}
+
+impl Setting {
+    /// The study's call to its own server.
+    pub(super) fn study(bytes: u64, outside: Outside, seed: u64) -> Self {
+        Self {
+            outside,
+            far: FarProfile::DATAFIRE,
+            timing: Timing::study(),
+            costs: Costs::UNLOGGED,
+            quantum: Profile::WIN2000_PII450.bands.quantum,
+            bytes,
+            fast_ppb: CARD_FAST_PPB,
+            seed,
+        }
+    }
+
+    /// As often as asked for, each with another seed.
+    pub(super) fn repeated(self, times: u32) -> Vec<Self> {
+        let seed = self.seed.wrapping_mul(1_000);
+        let one = |repeat: u32| Self {
+            seed: seed + u64::from(repeat),
+            ..self.clone()
+        };
+        (0..times).map(one).collect()
     }
 }
 
 /// One transfer.
 #[derive(Clone, Debug)]
-pub(super) struct Transfer {
-    pub place: Place,
-    pub outside: Outside,
-    pub far: FarProfile,
-    pub timing: Timing,
-    pub costs: Costs,
-    pub profile: Profile,
-    pub bytes: u64,
-    pub fast_ppb: i32,
-    pub seed: u64,
+pub struct Transfer {
+    place: Place,
+    setting: Setting,
 }
 
 /// What became of it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Attempt {
+pub struct Attempt {
     /// How long the file took, if it arrived whole.
-    pub took: Option<Span>,
+    pub(super) took: Option<Span>,
     /// Calls of the signal processing.
-    pub calls: u64,
+    pub(super) calls: u64,
     /// Blocks whose call began too late to be of use.
-    pub abandoned: u64,
+    pub(super) abandoned: u64,
     /// Output samples sent as garbage.
-    pub underrun: u64,
+    pub(super) underrun: u64,
     /// Input samples lost to overflow.
-    pub overflown: u64,
+    pub(super) overflown: u64,
     /// Retrainings, as the near end counts them.
-    pub retrainings: u64,
+    pub(super) retrainings: u64,
     /// The longest time from an interrupt to its call, once training began.
-    pub latest_begin: Span,
+    pub(super) latest_begin: Span,
 }
 
 impl Transfer {
+    pub(super) fn name(&self) -> String {
+        self.place.name.clone()
+    }
+
+    pub(super) fn twin(&self) -> Twin {
+        let mut profile = Profile::WIN2000_PII450;
+        profile.bands.quantum = self.setting.quantum;
+        Twin::new(profile).recording(Recording::NONE)
+    }
+
     /// Makes it, from the first moment on hook to the last byte.
-    pub(super) fn make(&self) -> Result<Attempt, RunError> {
+    ///
+    /// # Errors
+    ///
+    /// The host's.
+    pub(super) fn make(&self, host: &mut Runner<'_>) -> Result<Attempt, HostError> {
+        let setting = &self.setting;
         let link = endpoint::Config {
-            file_octets: self.bytes,
-            seed: self.seed,
+            file_octets: setting.bytes,
+            seed: setting.seed,
             ..endpoint::Config::default()
         };
         let call = Call::new(CallConfig {
-            timing: self.timing.clone(),
+            timing: setting.timing.clone(),
             line: LineConfig {
-                seed: self.seed,
+                seed: setting.seed,
                 ..LineConfig::default()
             },
             link,
             further_receivers: 0,
-            costs: self.costs,
+            costs: setting.costs,
             hypothesis: Hypothesis::STUDY,
-            far: self.far,
+            far: setting.far,
             clock: CardClock {
-                begins_after: Span::from_nanos(scrambled(self.seed) % 1_000_000_000),
-                fast_ppb: self.fast_ppb,
+                begins_after: Span::from_nanos(scrambled(setting.seed) % 1_000_000_000),
+                fast_ppb: setting.fast_ppb,
             },
             linger: Span::ZERO,
         });
         let mut program = Program::new(1);
-        let placement = self.place.placement(self.outside);
+        let placement = self.place.placement(setting.outside);
         let installed = call.install(&mut program, ProcessorId(0), placement);
-        if self.place != Place::Thread(8) {
-            let normal = Placement::Thread(Priority::NORMAL);
-            program.add("spinner", ProcessorId(0), normal, Spinner);
+        if self.place.at != At::Thread(SPINNER_PRIORITY) {
+            let spinner = Placement::Thread(SPINNER_PRIORITY);
+            program.add("spinner", ProcessorId(0), spinner, Spinner);
         }
-        let mut twin = Twin::new(self.profile).recording(Recording::NONE);
-        twin.admit_and_run(program, LIMIT)
-            .map_err(|error| RunError::Failed {
-                variant: self.place.name(),
-                reason: error.to_string(),
-            })?;
+        host.run(program, LIMIT)?;
         let report = installed.report;
         let took = match report.outcome() {
             Some(Outcome::Done {
@@ -189,149 +254,36 @@ impl Transfer {
     }
 }
 
-/// Makes all of them, on as many threads as asked for. The order of the results is that of the transfers, whatever the threads.
-pub(super) fn make_all(
-    transfers: &[Transfer],
-    request: &Request,
-    progress: &mut dyn Progress,
-) -> Result<Vec<Attempt>, RunError> {
-    let name = |transfer: &Transfer| transfer.place.name();
-    pool::map(transfers, request.threads, name, Transfer::make, progress)
+/// Transfers that are shown together: from each place, with each setting.
+pub(super) struct Batch {
+    pub(super) places: Vec<Place>,
+    pub(super) settings: Vec<Setting>,
 }
 
-/// Table 1, redone.
-///
-/// # Errors
-///
-/// [`RunError`] if the twin cannot run a transfer, which is a bug.
-pub fn table_1(request: &Request, progress: &mut dyn Progress) -> Result<Made, RunError> {
-    table(&quoted_tables::table_1(), request, progress)
-}
-
-/// Table 2, redone.
-///
-/// # Errors
-///
-/// As [`table_1`].
-pub fn table_2(request: &Request, progress: &mut dyn Progress) -> Result<Made, RunError> {
-    table(&quoted_tables::table_2(), request, progress)
-}
-
-/// Table 3, redone.
-///
-/// # Errors
-///
-/// As [`table_1`].
-pub fn table_3(request: &Request, progress: &mut dyn Progress) -> Result<Made, RunError> {
-    table(&quoted_tables::table_3(), request, progress)
-}
-
-fn table(
-    quoted: &QuotedTable,
-    request: &Request,
-    progress: &mut dyn Progress,
-) -> Result<Made, RunError> {
-    let repeats = request.repeats.unwrap_or(ATTEMPTS).max(1);
-    // INT is what full speed is measured by: tables 1 and 2 begin with it, table 3 has none.
-    let has_int = quoted.rows.iter().any(|row| row.place == Place::Interrupt);
-    let extra = (!has_int).then_some(Place::Interrupt);
-    let transfers = planned(quoted, extra, repeats, request.seed);
-    let attempts = make_all(&transfers, request, progress)?;
-    let by_row: Vec<&[Attempt]> = attempts.chunks(repeats as usize).collect();
-    let undisturbed = match extra {
-        Some(_) => by_row.last(),
-        None => by_row.first(),
-    };
-    let judged = verdicts::judge(quoted, &by_row, undisturbed.copied().unwrap_or_default());
-    let mut tables = vec![account(quoted, &by_row)];
-    match quoted.key {
-        "table-2" => tables.push(sensitivity::by_quantum(request, progress)?),
-        "table-3" => tables.push(sensitivity::by_cost(request, progress)?),
-        _ => {}
+impl Batch {
+    /// Place by place.
+    pub(super) fn transfers(&self) -> impl Iterator<Item = Transfer> {
+        self.places.iter().flat_map(|place| {
+            self.settings.iter().map(|setting| Transfer {
+                place: place.clone(),
+                setting: setting.clone(),
+            })
+        })
     }
-    let each = match repeats {
-        1 => "one transfer".to_owned(),
-        many => format!("{many} transfers"),
-    };
-    let about = format!(
-        "{} The twin: {each} a row, each a whole call from on hook to the last byte, to a {} that agrees to {} bit/s \
-         upstream.",
-        quoted.about, quoted.far.name, quoted.far.fastest_up_bit_s
-    );
-    let figure = Figure {
-        key: quoted.key.into(),
-        title: quoted.title.into(),
-        about,
-        charts: Vec::new(),
-        tables,
-        remarks: verdicts::remarks(quoted),
-        compared: judged.compared(),
-    };
-    Ok(Made {
-        checks: vec![judged.check(&quoted.key.replace('-', " "))],
-        figure,
-    })
-}
 
-/// The transfers of a table, row by row, and then those of one more place.
-fn planned(quoted: &QuotedTable, extra: Option<Place>, repeats: u32, seed: u64) -> Vec<Transfer> {
-    let transfer = |place, repeat: u32| Transfer {
-        place,
-        outside: quoted.outside,
-        far: quoted.far,
-        timing: Timing::study(),
-        costs: Costs::UNLOGGED,
-        profile: Profile::WIN2000_PII450,
-        bytes: FILE_BYTES,
-        fast_ppb: CARD_FAST_PPB,
-        seed: seed.wrapping_mul(1_000) + u64::from(repeat),
-    };
-    let places = quoted.rows.iter().map(|row| row.place).chain(extra);
-    places
-        .flat_map(|place| (0..repeats).map(move |repeat| (place, repeat)))
-        .map(|(place, repeat)| transfer(place, repeat))
-        .collect()
-}
-
-/// Why each row came out as it did: what was late, on average of its transfers.
-fn account(quoted: &QuotedTable, by_row: &[&[Attempt]]) -> Table {
-    let columns = [
-        "row",
-        "blocks",
-        "begun too late",
-        "samples sent as garbage",
-        "samples overflown",
-        "retrainings",
-    ];
-    let rows = quoted.rows.iter().zip(by_row).map(|(row, attempts)| {
-        let mean = |count: fn(&Attempt) -> u64| {
-            let sum: u64 = attempts.iter().map(count).sum();
-            let value = Value::Count(sum / attempts.len() as u64);
-            Some(simulated(value))
-        };
-        vec![
-            Some(Cell {
-                value: Value::Text(row.place.name()),
-                origin: Origin::Quoted,
-            }),
-            mean(|a| a.calls),
-            mean(|a| a.abandoned),
-            mean(|a| a.underrun),
-            mean(|a| a.overflown),
-            mean(|a| a.retrainings),
-        ]
-    });
-    Table {
-        caption: "what was late in the twin, mean of a row's transfers".into(),
-        columns: columns.map(String::from).into(),
-        rows: rows.collect(),
+    /// What became of them, by place, of all that was made; the rest stays.
+    pub(super) fn taken<'a>(&self, made: &mut &'a [Attempt]) -> Vec<&'a [Attempt]> {
+        let (own, rest) = made.split_at(self.places.len() * self.settings.len());
+        *made = rest;
+        own.chunks(self.settings.len()).collect()
     }
 }
 
-pub(super) fn simulated(value: Value) -> Cell {
-    Cell {
-        value,
-        origin: Origin::Simulated,
+/// So many transfers, in words; `what` stands before the word.
+pub(super) fn transfers(count: u32, what: &str) -> String {
+    match count {
+        1 => format!("one {what}transfer"),
+        many => format!("{many} {what}transfers"),
     }
 }
 
@@ -391,13 +343,12 @@ mod tests {
 
     #[test]
     fn reservations_are_in_ticks() {
-        let place = Place::Reserved {
-            amount: 500,
-            period: 16_000,
-        };
+        let place = Place::try_from("RES 0.5/16".to_owned()).unwrap();
         assert_eq!(place.name(), "RES 0.5/16");
         let reservation = place.reservation().unwrap();
         assert_eq!(reservation.period(), Span::from_nanos(15_625_000));
         assert_eq!(reservation.service(), Service::from_nanos(488_281));
+        assert!(Place::try_from("RES 2".to_owned()).is_err());
+        assert!(Place::try_from("THR 32".to_owned()).is_err());
     }
 }

@@ -206,7 +206,7 @@ fn predict_one(
         start: planned.start,
         gaps_only: planned.gaps_only,
     };
-    let wrong = |error| RunError::of(error, variant);
+    let wrong = |error| RunError::of(error, &variant.name);
     let processors = resolved.host.processors;
     let mut composed = compose(variant, processors, &resolved.run, spec).map_err(wrong)?;
     if let Some(modem) = composed.probes.modem() {

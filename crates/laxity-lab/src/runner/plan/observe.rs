@@ -57,7 +57,7 @@ fn one(resolved: &Resolved, ready: Ready) -> Result<Names, RunError> {
     let activities = admitted.program.activities.iter();
     let names: Vec<String> = activities.map(|activity| activity.name.clone()).collect();
     let record = twin::host(resolved).run(admitted, length);
-    let record = record.map_err(|error| RunError::of(error, variant))?;
+    let record = record.map_err(|error| RunError::of(error, &variant.name))?;
     let seen = Reader::new(&probes).read(&record);
     let named = seen.into_iter().filter_map(|((activity, mode), found)| {
         Some(((names.get(activity.index())?.clone(), mode), found))

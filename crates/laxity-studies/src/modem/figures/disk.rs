@@ -5,12 +5,14 @@
 //! and a whole turn; the search works 0.2 to 3 ms on what it has read; the handler 10 to 25 µs, the deferred call that completes the request
 //! 30 to 80 µs. So the search takes about a sixth of the processor, and interrupts about a hundred times a second.
 
+use laxity_lab::workload::Draws;
 use laxity_model::{
-    Body, Context, InterruptLevel, Placement, Priority, Program, SemaphoreId, Service, Span, Step,
+    Body, Context, InterruptLevel, Placement, Priority, ProcessorId, Program, SemaphoreId, Service,
+    Span, Step,
 };
 
-use super::scene::PROCESSOR;
-use laxity_lab::workload::Draws;
+/// The modem's.
+const PROCESSOR: ProcessorId = ProcessorId(0);
 
 /// The SCSI disk's level: above the modem's (§5.1).
 const LEVEL: InterruptLevel = InterruptLevel(6);

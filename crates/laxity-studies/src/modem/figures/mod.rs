@@ -1,168 +1,229 @@
-//! Figures 1 to 16 of the study, and its stress run: which runs each is drawn from, and how.
+//! Figures 1 to 16 of the study, and its stress run. What is drawn and compared in each stands in the study's data.
 //!
-//! * [`scene`]: the runs; [`twin`] and [`live`]: making them; [`readings`]: what is read from one.
-//! * [`interrupts`]: figures 1 to 4; [`pending`]: 5 to 7 and 14; [`elapsed`]: 8, 9 and 15; [`callbacks`]: 10 to 13 and 16; [`stress`].
-//! * [`parts`]: what all of them are made of. [`disk`]: the twin's disk. [`quoted`]: what the study prints.
+//! * [`runs`]: the runs; [`readings`]: what is read from one; [`disk`]: the twin's disk.
+//! * [`reading`]: a number that is read from runs; [`quantity`]: a row that compares it; [`drawing`]: drawings; [`stress`]: the stress run.
 
-mod callbacks;
 mod disk;
-mod elapsed;
-mod interrupts;
-mod live;
-mod parts;
-mod pending;
-mod quoted;
+mod drawing;
+mod quantity;
+mod reading;
 mod readings;
-mod scene;
+mod runs;
 mod stress;
-mod twin;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use super::TEXT;
-use laxity_lab::bench::Request;
-use laxity_lab::report::{Check, Figure};
-use laxity_lab::runner::{Progress, RunError};
-use readings::Readings;
-use scene::{Driver, Scene};
+use laxity_lab::bench::{Draft, Made, Request};
+use laxity_lab::report::{Figure, Origin, Row, Value};
+use laxity_lab::runner::conclude::machine;
+use laxity_model::Span;
 
-/// What was seen of all runs.
-pub(super) struct Evidence {
-    twin: BTreeMap<Scene, Vec<Readings>>,
-    live: BTreeMap<Scene, Vec<Readings>>,
-}
+use super::{Case, Modem, Seen, TEXT};
+use drawing::{Drawing, Look};
+use quantity::Quantity;
+use reading::{Measure, Runs};
+pub use readings::Readings;
+use readings::Series;
+pub use runs::Run;
+use runs::SCENES;
+pub(super) use runs::load;
+use stress::Pair;
 
-impl Evidence {
-    /// The twin's run of a scene that the figure names; the first, where there are several.
-    fn twin(&self, scene: Scene) -> &Readings {
-        &self.twin[&scene][0]
-    }
-
-    /// All of them.
-    fn twin_calls(&self, scene: Scene) -> &[Readings] {
-        &self.twin[&scene]
-    }
-
-    /// The runs on this machine; none if it was not asked for.
-    fn live(&self, scene: Scene) -> &[Readings] {
-        self.live.get(&scene).map_or(&[], Vec::as_slice)
-    }
-
-    /// The first of them.
-    fn live_one(&self, scene: Scene) -> Option<&Readings> {
-        self.live(scene).first()
-    }
-}
-
-/// A figure: how it is called, which runs it needs, and how it is drawn from them.
+/// What is drawn and compared in each figure.
 struct Plan {
-    key: &'static str,
-    scenes: &'static [Scene],
-    draw: fn(&Evidence, Figure) -> Figure,
+    looks: BTreeMap<Series, Look>,
+    drawings: Vec<Drawing>,
+    quantities: Vec<Quantity>,
+    stress: Vec<Pair>,
+    stress_columns: Vec<Measure>,
 }
 
-const INT: Scene = Scene::dial_up(Driver::Interrupt);
-const DPC: Scene = Scene::dial_up(Driver::Deferred);
-const THR_24: Scene = Scene::dial_up(Driver::Thread24);
-const THR_8: Scene = Scene::dial_up(Driver::Thread8);
-const RES: Scene = Scene::dial_up(Driver::Reserved);
+static PLAN: LazyLock<Plan> = LazyLock::new(|| Plan {
+    looks: TEXT.quoted("series"),
+    drawings: TEXT.quoted("drawings"),
+    quantities: TEXT.quoted("quantities"),
+    stress: TEXT.quoted("stress"),
+    stress_columns: TEXT.quoted("stress-columns"),
+});
 
-const PLANS: [Plan; 17] = [
-    plan("figure-1", &[INT], interrupts::rate),
-    plan("figure-2", &[INT], interrupts::handler),
-    plan("figure-3", &[INT], interrupts::utilization),
-    plan("figure-4", &[INT, DPC], interrupts::handler_and_deferred),
-    plan("figure-5", &[INT, DPC], pending::interrupt),
-    plan("figure-6", &[INT, THR_24], pending::thread_24),
-    plan("figure-7", &[THR_8], pending::thread_8),
-    plan("figure-8", &[INT, THR_24], elapsed::thread_24),
-    plan("figure-9", &[THR_8], elapsed::thread_8),
-    plan("figure-10", &[callbacks::ABSENT], callbacks::absent),
-    plan(
-        "figure-11",
-        &[callbacks::ABSENT, callbacks::INTERRUPT],
-        callbacks::interrupt,
-    ),
-    plan(
-        "figure-12",
-        &[callbacks::ABSENT, callbacks::DEFERRED],
-        callbacks::deferred,
-    ),
-    plan(
-        "figure-13",
-        &[callbacks::ABSENT, callbacks::THREAD],
-        callbacks::thread,
-    ),
-    plan("figure-14", &[INT, RES], pending::reserved),
-    plan("figure-15", &[RES], elapsed::reserved),
-    plan(
-        "figure-16",
-        &[callbacks::ABSENT, callbacks::THREAD, callbacks::RESERVED],
-        callbacks::reserved,
-    ),
-    plan("stress", &stress::SCENES, stress::draw),
-];
-
-/// A figure from what it needs.
-const fn plan(
-    key: &'static str,
-    scenes: &'static [Scene],
-    draw: fn(&Evidence, Figure) -> Figure,
-) -> Plan {
-    Plan { key, scenes, draw }
+/// The names of the runs that the figures asked for need.
+fn needed(request: &Request) -> Vec<&'static str> {
+    let drawings = PLAN.drawings.iter().filter(|of| request.wants(&of.figure));
+    let quantities = PLAN.quantities.iter();
+    let quantities = quantities.filter(|of| request.wants(&of.figure));
+    let stress = PLAN.stress.iter().filter(|_| request.wants("stress"));
+    let stress = stress.flat_map(|pair| &pair.runs).map(String::as_str);
+    let drawn = drawings.map(|drawing| drawing.run.as_str());
+    drawn
+        .chain(quantities.flat_map(Quantity::runs))
+        .chain(stress)
+        .collect()
 }
 
-/// What came of the figures.
-pub(super) struct Drawn {
-    /// By key.
-    pub(super) figures: BTreeMap<&'static str, Figure>,
-    /// What is claimed of them.
-    pub(super) checks: Vec<Check>,
-    /// How the live runs were made; none if there were none.
-    pub(super) circumstances: Vec<(&'static str, String)>,
+/// The twin's runs of the figures asked for.
+pub(super) fn in_twin(request: &Request) -> Vec<Case> {
+    let runs = runs::in_twin(&needed(request), request.seed);
+    runs.into_iter().map(Case::Run).collect()
 }
 
-/// Makes all runs that the figures asked for need, and draws them. The twin's runs take seconds; those on this machine up to four minutes.
-pub(super) fn figures(request: &Request, progress: &mut dyn Progress) -> Result<Drawn, RunError> {
-    let wanted = || PLANS.iter().filter(|plan| request.wants(plan.key));
-    let scenes: BTreeSet<Scene> = wanted().flat_map(|plan| plan.scenes).copied().collect();
-    let scenes: Vec<Scene> = scenes.into_iter().collect();
-    let twin = twin::run(&scenes, request, progress)?;
-    let mut evidence = Evidence {
-        twin,
-        live: BTreeMap::new(),
-    };
-    let mut circumstances = Vec::new();
-    if request.live && !scenes.is_empty() {
-        let made = live::run(&scenes, request, progress)?;
-        evidence.live = made.readings;
-        circumstances = made.circumstances;
-    }
-    let draw = |plan: &Plan| (plan.key, (plan.draw)(&evidence, TEXT.blank(plan.key)));
-    Ok(Drawn {
-        figures: wanted().map(draw).collect(),
-        checks: checks(&evidence),
-        circumstances,
-    })
+/// What is run on this machine to find the load that makes up the study's share, if anything is to be measured.
+pub(super) fn loads(request: &Request) -> Vec<Case> {
+    let is_needed = !needed(request).is_empty();
+    is_needed.then_some(Case::Load).into_iter().collect()
 }
 
-/// What must hold of the runs that were made.
-fn checks(evidence: &Evidence) -> Vec<Check> {
-    let mut checks = Vec::new();
-    for (scene, calls) in &evidence.twin {
-        let damage: u64 = calls.iter().map(|run| run.damage().1).sum();
-        let goes_on = calls.iter().all(|run| run.outcome.is_none());
-        if matches!(scene.driver, Driver::Absent | Driver::Thread8) {
-            continue;
+/// The runs on this machine, at the load that was found.
+pub(super) fn here(made: &Made<'_, Modem>) -> Vec<Case> {
+    let request = made.request;
+    let runs = runs::here(&needed(request), request, further_receivers(made));
+    runs.into_iter().map(Case::Run).collect()
+}
+
+fn further_receivers(made: &Made<'_, Modem>) -> usize {
+    let mut loads = made.live.iter().filter_map(|(_, seen)| match seen {
+        Seen::Load(further) => Some(*further),
+        _ => None,
+    });
+    loads.next().unwrap_or(0)
+}
+
+/// What was seen on a host, by run.
+fn seen(trials: &[(Case, Seen)]) -> Runs<'_> {
+    let mut runs = Runs::new();
+    for trial in trials {
+        if let (Case::Run(run), Seen::Run(readings)) = trial {
+            let name = run.scene().name.as_str();
+            runs.entry(name).or_default().push(readings);
         }
-        checks.push(Check {
-            claim: format!("twin, {}: the modem loses no sample", scene.name()),
-            held: damage == 0 && goes_on,
-            seen: format!(
-                "{damage} samples lost or sent as garbage in {}",
-                parts::calls(calls.len())
-            ),
-        });
     }
-    checks
+    runs
+}
+
+/// Draws the figures asked for, and says what is claimed of their runs.
+pub(super) fn draw(made: &Made<'_, Modem>, draft: &mut Draft<'_>) {
+    let (twin, live) = (seen(&made.twin), seen(&made.live));
+    for text in &TEXT.figures {
+        if let Some(figure) = draft.figure(&text.key) {
+            fill(&text.key, [&twin, &live], figure);
+        }
+    }
+    claims(&twin, draft);
+    if !live.is_empty() {
+        circumstances(made, &live, draft);
+    }
+}
+
+fn fill(key: &str, [twin, live]: [&Runs<'_>; 2], figure: &mut Figure) {
+    if key == "stress" {
+        stress::draw(&PLAN, [twin, live], figure);
+    }
+    for (runs, is_live) in [(twin, false), (live, true)] {
+        for drawing in PLAN.drawings.iter().filter(|of| of.figure == key) {
+            if let Some(runs) = runs.get(drawing.run.as_str()) {
+                let look = &PLAN.looks[&drawing.series];
+                figure.charts.push(drawing.chart(look, runs, is_live));
+                if is_live && drawing.series == Series::Gaps {
+                    figure.tables.push(TEXT.table("rounds", &[], rounds(runs)));
+                    figure.remarks.push(TEXT.say("live-gaps", &[]));
+                }
+            }
+        }
+    }
+    for quantity in PLAN.quantities.iter().filter(|of| of.figure == key) {
+        if let Some(row) = quantity.compared(twin, live) {
+            figure.remarks.extend(quantity.remark(&row));
+            figure.compared.push(row);
+        }
+    }
+    if !live.is_empty() && matches!(key, "figure-7" | "stress") {
+        figure.remarks.push(TEXT.say(&format!("live-{key}"), &[]));
+    }
+}
+
+/// The rounds of a callback on this machine, one by one.
+fn rounds(runs: &[&Readings]) -> Vec<Row> {
+    let row = |(index, run): (usize, &&Readings)| {
+        let gaps = run.points(Series::Gaps);
+        let fair = gaps.iter().filter(|gap| !gap.disturbed);
+        let mut fair: Vec<u64> = fair.map(|gap| gap.value).collect();
+        fair.sort_unstable();
+        let at = |ppm: usize| {
+            let rank = (fair.len() * ppm).div_ceil(1_000_000).checked_sub(1)?;
+            fair.get(rank).copied()
+        };
+        let span = |nanos: Option<u64>| Origin::Measured.cell(Span::from_nanos(nanos?));
+        let mut row = Origin::Measured.row([(index + 1).into(), gaps.len().into()]);
+        row.extend([span(at(990_000)), span(at(999_000)), span(at(1_000_000))]);
+        row.push(span(gaps.iter().map(|gap| gap.value).max()));
+        row.push(Origin::Measured.cell(Value::share(run.disturbed_ppm.unwrap_or(0))));
+        row
+    };
+    runs.iter().enumerate().map(row).collect()
+}
+
+/// What must hold of the twin's runs: a thread of priority 8 is there to fail.
+fn claims(twin: &Runs<'_>, draft: &mut Draft<'_>) {
+    let scenes = SCENES.variants.iter();
+    for scene in scenes.filter(|scene| !scene.devices.is_empty() && scene.name != "thr-8") {
+        let Some(runs) = twin.get(scene.name.as_str()) else {
+            continue;
+        };
+        let damage = runs.iter().flat_map(|run| run.points(Series::Damage));
+        let damage: u64 = damage.map(|lost| lost.value).sum();
+        let goes_on = runs.iter().all(|run| run.outcome.is_none());
+        let calls = match runs.len() {
+            1 => "one call".to_owned(),
+            10 => "ten calls".to_owned(),
+            many => format!("{many} calls"),
+        };
+        draft.claim(
+            "whole",
+            damage == 0 && goes_on,
+            &[
+                ("run", &scene.about),
+                ("damage", &damage),
+                ("calls", &calls),
+            ],
+        );
+    }
+}
+
+/// How the live runs were made.
+fn circumstances(made: &Made<'_, Modem>, live: &Runs<'_>, draft: &mut Draft<'_>) {
+    let runs = || live.values().flatten();
+    let machine = machine(runs().map(|run| run.steal.as_nanos()).sum());
+    let late = runs().filter_map(|run| run.disturbed_ppm).max();
+    let receivers = further_receivers(made) + 1;
+    let all = [
+        (
+            "processor",
+            format!("{} × {}", machine.cpus, machine.cpu_model),
+        ),
+        (
+            "hypervisor",
+            machine.hypervisor.unwrap_or_else(|| "none".into()),
+        ),
+        (
+            "frequency governor",
+            machine.governor.unwrap_or_else(|| "not visible".into()),
+        ),
+        ("clock source", machine.clock_source),
+        (
+            "receivers for 14.7 % of a processor",
+            format!("{receivers} (calibrated)"),
+        ),
+        (
+            "rounds of the callback",
+            runs::rounds(made.request).to_string(),
+        ),
+        ("steal time", Span::from_nanos(machine.steal_ns).to_string()),
+        (
+            "witness late, worst run",
+            late.map_or_else(|| "no witness".into(), |ppm| format!("{ppm} ppm")),
+        ),
+    ];
+    for (name, value) in all {
+        draft.circumstance(name, value);
+    }
 }

@@ -1,52 +1,67 @@
 //! What figures are drawn from: one run's events as series over time.
 
-use laxity_devices::modem::{Installed, Outcome, Phase};
-use laxity_model::{Event, EventKind, Instant, Mark, RunRecord, Span};
-
 use laxity::observe::Disturbances;
+use laxity_devices::modem::{Installed, Outcome, Phase};
 use laxity_lab::observe::Probes;
+use laxity_model::{Event, EventKind, Instant, Mark, RunRecord, Span};
+use serde::Deserialize;
 
-/// Something that took time.
+/// Each point of figure 3 covers so much (§6.2.3).
+const WINDOW: Span = Span::from_micros(12_500);
+
+/// What is read from a run over its time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Series {
+    /// From one interrupt of the card to the next.
+    Intervals,
+    /// Each run of the card's interrupt handler.
+    Handler,
+    /// Each run of the driver's deferred call, where it works there.
+    Deferred,
+    /// Each run of the driver's thread, from its first instruction after a wait to its next wait.
+    Thread,
+    /// From one callback to the next.
+    Gaps,
+    /// Each call of the signal processing, from its first to its last instruction.
+    Calls,
+    /// Samples left in the input ring after each call.
+    Pending,
+    /// Samples lost or sent as garbage from one call to the next.
+    Damage,
+    /// Each phase but the last: how long it lasted.
+    Phases,
+    /// When each phase began, after the start of the run.
+    Begins,
+    /// The share of each window that the handler took, in parts per million.
+    Windows,
+}
+
+impl Series {
+    const COUNT: usize = Self::Windows as usize + 1;
+}
+
+/// A value of a series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Timed {
-    /// When it ended, after the start of the run.
+pub(super) struct Point {
+    /// When it began, after the start of the run.
+    pub(super) from: Span,
+    /// When it ended.
     pub(super) at: Span,
-    /// How long it took.
-    pub(super) took: Span,
+    /// How much: nanoseconds where it took time.
+    pub(super) value: u64,
     /// Whether the machine itself stood still meanwhile.
     pub(super) disturbed: bool,
 }
 
-/// A call of the signal processing that has returned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Call {
-    /// When it returned, how long it took from its first to its last instruction.
-    pub(super) timed: Timed,
-    /// Samples left in the input ring.
-    pub(super) pending: u64,
-    /// Samples lost or sent as garbage since the call before.
-    pub(super) damage: u64,
-}
-
 /// One run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Readings {
+pub struct Readings {
     /// How long it was.
     pub(super) length: Span,
+    series: [Vec<Point>; Series::COUNT],
     /// When each phase of the call began.
-    pub(super) phases: Vec<(Span, Phase)>,
-    /// From one interrupt of the card to the next.
-    pub(super) intervals: Vec<Timed>,
-    /// Each run of the card's interrupt handler.
-    pub(super) handler: Vec<Timed>,
-    /// Each run of the driver's deferred call, where it works there.
-    pub(super) deferred: Vec<Timed>,
-    /// Each call of the signal processing.
-    pub(super) calls: Vec<Call>,
-    /// Each run of the driver's thread, from its first instruction after a wait to its next wait.
-    pub(super) thread: Vec<Timed>,
-    /// From one callback to the next.
-    pub(super) gaps: Vec<Timed>,
+    phases: Vec<(Span, Phase)>,
     /// How the call ended, if it did.
     pub(super) outcome: Option<Outcome>,
     /// Share of the witness's wake-ups that were late, parts per million; `None` where no witness served.
@@ -82,7 +97,31 @@ impl Readings {
         let late = record.disturbances.len() as u64 * 1_000_000;
         readings.disturbed_ppm = late.checked_div(record.witness_wakeups);
         readings.steal = record.steal.unwrap_or(Span::ZERO);
+        readings.derive();
         readings
+    }
+
+    /// The series that follow from others.
+    fn derive(&mut self) {
+        let lasting = |from: Span, value: Span| Point {
+            from,
+            at: from,
+            value: value.as_nanos(),
+            disturbed: false,
+        };
+        for (number, (began, _)) in self.phases.iter().enumerate() {
+            self.series[Series::Begins as usize].push(lasting(*began, *began));
+            if let Some((next, _)) = self.phases.get(number + 1) {
+                let lasted = lasting(*began, next.saturating_sub(*began));
+                self.series[Series::Phases as usize].push(lasted);
+            }
+        }
+        self.series[Series::Windows as usize] = windows(self.length, self.points(Series::Handler));
+    }
+
+    /// A series, in the order of time.
+    pub(super) fn points(&self, series: Series) -> &[Point] {
+        &self.series[series as usize]
     }
 
     /// When this phase began; `None` if the call never got there.
@@ -97,13 +136,29 @@ impl Readings {
         let before = entered.checked_sub(1).map(|index| self.phases[index].1);
         before.unwrap_or(Phase::OnHook)
     }
+}
 
-    /// Samples lost or sent as garbage while nothing disturbed, and all.
-    pub(super) fn damage(&self) -> (u64, u64) {
-        let all = self.calls.iter().map(|call| call.damage);
-        let undisturbed = self.calls.iter().filter(|call| !call.timed.disturbed);
-        (undisturbed.map(|call| call.damage).sum(), all.sum())
+/// The handler's share of each window; a run of the handler may lie in two.
+fn windows(length: Span, handler: &[Point]) -> Vec<Point> {
+    let mut used = vec![0_u64; (length / WINDOW) as usize];
+    for run in handler {
+        let mut from = run.from;
+        while from < run.at {
+            let window = from / WINDOW;
+            let to = (WINDOW * (window + 1)).min(run.at);
+            if let Some(used) = used.get_mut(window as usize) {
+                *used += to.saturating_sub(from).as_nanos();
+            }
+            from = to;
+        }
     }
+    let window = |(number, used): (u64, u64)| Point {
+        from: WINDOW * number,
+        at: WINDOW * number,
+        value: used * 1_000_000 / WINDOW.as_nanos(),
+        disturbed: false,
+    };
+    (0..).zip(used).map(window).collect()
 }
 
 struct Reader<'a> {
@@ -122,22 +177,34 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn timed(&self, from: Instant, to: Instant) -> Timed {
-        Timed {
-            at: to.saturating_since(self.start),
-            took: to.saturating_since(from),
-            disturbed: self.disturbances.overlap(from, to),
+    /// Something took from one moment to another, if its beginning was seen.
+    fn took(&mut self, series: Series, from: Option<Instant>, to: Instant) {
+        if let Some(from) = from {
+            let value = to.saturating_since(from).as_nanos();
+            let disturbed = self.disturbances.overlap(from, to);
+            self.push(series, [from, to], value, disturbed);
         }
     }
 
+    fn push(&mut self, series: Series, [from, to]: [Instant; 2], value: u64, disturbed: bool) {
+        self.readings.series[series as usize].push(Point {
+            from: from.saturating_since(self.start),
+            at: to.saturating_since(self.start),
+            value,
+            disturbed,
+        });
+    }
+
     fn take(&mut self, event: &Event) {
-        let is_callback = self.probes.cothread().is_some_and(|task| {
+        let probes = self.probes;
+        let is_callback = probes.cothread().is_some_and(|task| {
             event.activity == task.activity && event.kind == EventKind::Mark(task.runs)
         });
         if is_callback {
-            self.callback(event);
+            let ran = Instant::from_nanos(event.args[1]);
+            let before = self.last_callback.replace(ran);
+            self.took(Series::Gaps, before, ran);
         }
-        let probes = self.probes;
         let Some(modem) = probes.modem() else { return };
         if event.activity == modem.interrupt {
             self.interrupt(event);
@@ -147,29 +214,17 @@ impl Reader<'_> {
         }
     }
 
-    fn callback(&mut self, event: &Event) {
-        let ran = Instant::from_nanos(event.args[1]);
-        if let Some(before) = self.last_callback.replace(ran) {
-            let gap = self.timed(before, ran);
-            self.readings.gaps.push(gap);
-        }
-    }
-
     fn interrupt(&mut self, event: &Event) {
         match event.kind {
             // The first step of all only tells the host what the handler waits for.
             EventKind::InterruptEnter if event.args[0] > self.start.as_nanos() => {
                 self.entered = Some(event.at);
-                if let Some(before) = self.last_interrupt.replace(event.at) {
-                    let interval = self.timed(before, event.at);
-                    self.readings.intervals.push(interval);
-                }
+                let before = self.last_interrupt.replace(event.at);
+                self.took(Series::Intervals, before, event.at);
             }
             EventKind::InterruptExit => {
-                if let Some(entered) = self.entered.take() {
-                    let took = self.timed(entered, event.at);
-                    self.readings.handler.push(took);
-                }
+                let entered = self.entered.take();
+                self.took(Series::Handler, entered, event.at);
             }
             _ => {}
         }
@@ -179,19 +234,15 @@ impl Reader<'_> {
         match event.kind {
             EventKind::DeferredEnter => self.deferred_entered = Some(event.at),
             EventKind::DeferredExit => {
-                if let Some(entered) = self.deferred_entered.take() {
-                    let took = self.timed(entered, event.at);
-                    self.readings.deferred.push(took);
-                }
+                let entered = self.deferred_entered.take();
+                self.took(Series::Deferred, entered, event.at);
             }
             EventKind::Dispatch => {
                 self.dispatched.get_or_insert(event.at);
             }
             EventKind::Block => {
-                if let Some(since) = self.dispatched.take() {
-                    let took = self.timed(since, event.at);
-                    self.readings.thread.push(took);
-                }
+                let since = self.dispatched.take();
+                self.took(Series::Thread, since, event.at);
             }
             EventKind::Mark(mark) => self.mark(modem, mark, event),
             _ => {}
@@ -211,15 +262,41 @@ impl Reader<'_> {
             && let Some((raised, began)) = self.call.take()
         {
             let [pending, damage] = event.args;
-            let mut timed = self.timed(began, event.at);
+            let when = [began, event.at];
+            let took = event.at.saturating_since(began).as_nanos();
             // What came too late may have been held up before it began.
-            timed.disturbed |= self.disturbances.overlap(raised, event.at);
-            self.readings.calls.push(Call {
-                timed,
-                pending,
-                damage: damage - self.damage,
-            });
+            let disturbed = self.disturbances.overlap(raised.min(began), event.at);
+            self.push(Series::Calls, when, took, disturbed);
+            self.push(Series::Pending, when, pending, disturbed);
+            self.push(Series::Damage, when, damage - self.damage, disturbed);
             self.damage = damage;
         }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A run in which only this was seen: when each ended, and its value, in microseconds where it took time.
+    pub(in super::super) fn seen(series: Series, points: &[(u64, u64)]) -> Readings {
+        let mut readings = Readings::default();
+        let points = points.iter().map(|(at_us, took_us)| Point {
+            from: Span::from_micros(at_us.saturating_sub(*took_us)),
+            at: Span::from_micros(*at_us),
+            value: took_us * 1_000,
+            disturbed: false,
+        });
+        readings.series[series as usize] = points.collect();
+        readings
+    }
+
+    #[test]
+    fn windows_share_a_run_that_lies_in_two_and_lose_nothing() {
+        // The second lies 1 ms before and 2 ms after 25 ms.
+        let run = seen(Series::Handler, &[(4_000, 1_000), (27_000, 3_000)]);
+        let windows = windows(Span::from_millis(50), run.points(Series::Handler));
+        let shares: Vec<u64> = windows.iter().map(|window| window.value).collect();
+        assert_eq!(shares, [80_000, 80_000, 160_000, 0]);
     }
 }

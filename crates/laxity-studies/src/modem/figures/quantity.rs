@@ -1,0 +1,234 @@
+//! What a figure compares: what the study prints of a number, what the twin makes of it, and by which criterion they agree.
+
+use laxity_lab::report::{Compared, Origin, Value, Verdict};
+use serde::Deserialize;
+
+use super::reading::{Reading, Runs};
+
+/// As printed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Printed {
+    /// In the unit of what is read.
+    Number(u64),
+    Words(String),
+}
+
+/// When the twin agrees.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Criterion {
+    /// It is within so many percent of what is printed, or of something else that the twin has.
+    Within { percent: u64, of: Option<Reading> },
+    /// Something is so.
+    So(So),
+}
+
+/// It, or `of` in its stead, lies between two numbers; and above the first of the others, if it is to be `more`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct So {
+    words: String,
+    /// What was seen: `{seen}`, and of the others `{first}` and `{second}`.
+    seen: String,
+    of: Option<Reading>,
+    least: Option<u64>,
+    most: Option<u64>,
+    #[serde(default)]
+    more: bool,
+    #[serde(default)]
+    others: Vec<Reading>,
+}
+
+/// A row of a figure.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Quantity {
+    pub(super) figure: String,
+    name: String,
+    of: Reading,
+    paper: Option<Printed>,
+    /// Where the twin's comes from; `None`: it is not told.
+    twin: Option<Origin>,
+    /// What equals this in the twin shows only what was put in.
+    charged_if: Option<Reading>,
+    #[serde(default = "measured")]
+    live: Origin,
+    judged: Option<Criterion>,
+    /// What is remarked if they do not agree.
+    otherwise: Option<String>,
+}
+
+const fn measured() -> Origin {
+    Origin::Measured
+}
+
+impl Quantity {
+    /// The runs that it is read from.
+    pub(super) fn runs(&self) -> Vec<&str> {
+        let others: Vec<&Reading> = match &self.judged {
+            Some(Criterion::Within { of, .. }) => of.iter().collect(),
+            Some(Criterion::So(so)) => so.of.iter().chain(&so.others).collect(),
+            None => Vec::new(),
+        };
+        let all = others.into_iter().chain(&self.charged_if);
+        all.chain([&self.of]).flat_map(Reading::runs).collect()
+    }
+
+    /// The row; `None` where neither host has anything to tell. What was seen on this machine stands beside the twin's and is not judged:
+    /// it is another machine.
+    pub(super) fn compared(&self, twin: &Runs<'_>, live: &Runs<'_>) -> Option<Compared> {
+        let here = self.of.seen(live);
+        if self.twin.is_none() && here.is_none() {
+            return None;
+        }
+        let charged = self.charged_if.as_ref().and_then(|of| of.number(twin));
+        let is_charged = charged.is_some() && charged == self.of.number(twin);
+        let origin = match is_charged {
+            true => Some(Origin::Charged),
+            false => self.twin,
+        };
+        let printed = self.paper.as_ref().map(|paper| match paper {
+            Printed::Number(number) => self.of.value(*number),
+            Printed::Words(words) => words.as_str().into(),
+        });
+        Some(Compared {
+            paper: printed.and_then(|value| Origin::Quoted.cell(value)),
+            twin: origin.and_then(|origin| origin.cell(self.of.seen(twin)?)),
+            live: here.and_then(|value| self.live.cell(value)),
+            verdict: origin.map_or(Verdict::Alone, |origin| self.verdict(twin, origin)),
+            ..Compared::new(&self.name)
+        })
+    }
+
+    /// What is to be said where the twin does not agree.
+    pub(super) fn remark(&self, row: &Compared) -> Option<String> {
+        let seen = row.twin.as_ref().map(|cell| words(&cell.value))?;
+        let disagrees = matches!(row.verdict, Verdict::Disagrees(_));
+        let remark = self.otherwise.as_ref().filter(|_| disagrees)?;
+        Some(remark.replace("{seen}", &seen))
+    }
+
+    fn verdict(&self, twin: &Runs<'_>, origin: Origin) -> Verdict {
+        let Some(criterion) = &self.judged else {
+            return Verdict::Alone;
+        };
+        match criterion {
+            Criterion::So(so) => so.judge(&self.of, twin, origin),
+            Criterion::Within { percent, of } => {
+                let wanted = match (of, &self.paper) {
+                    (Some(other), _) => other.number(twin),
+                    (None, Some(Printed::Number(number))) => Some(*number),
+                    (None, _) => None,
+                };
+                let both = wanted.zip(self.of.number(twin));
+                both.map_or_else(
+                    || Verdict::Disagrees("never".into()),
+                    |both| within(both, *percent, origin),
+                )
+            }
+        }
+    }
+}
+
+impl So {
+    fn judge(&self, reading: &Reading, twin: &Runs<'_>, origin: Origin) -> Verdict {
+        let beyond = self.others.first().filter(|_| self.more);
+        let least = match beyond {
+            Some(other) => other.number(twin).map(|number| number + 1),
+            None => Some(self.least.unwrap_or(0)),
+        };
+        let number = self.of.as_ref().unwrap_or(reading).number(twin);
+        let agrees = number.zip(least).is_some_and(|(number, least)| {
+            (least..=self.most.unwrap_or(u64::MAX)).contains(&number)
+        });
+        let holes = ["{seen}", "{first}", "{second}"];
+        let readings = [reading].into_iter().chain(&self.others);
+        let told = holes.into_iter().zip(readings);
+        let told = told.fold(self.seen.clone(), |told, (hole, reading)| {
+            let seen = reading.seen(twin).map(|value| words(&value));
+            told.replace(hole, seen.as_deref().unwrap_or("nothing"))
+        });
+        judge(agrees, &self.words, &told, origin)
+    }
+}
+
+/// A value in the words of a verdict.
+fn words(value: &Value) -> String {
+    match value {
+        Value::Span(span) => span.to_string(),
+        Value::Text(words) => words.clone(),
+        Value::Count(number) | Value::Ratio(number) | Value::BitRate(number) => number.to_string(),
+        Value::Share(ppm) => ppm.to_string(),
+        Value::Attempts(attempts) => attempts.succeeded.to_string(),
+    }
+}
+
+/// Whether the twin's value is within so many percent of the one that is wanted.
+fn within((wanted, twin): (u64, u64), percent: u64, origin: Origin) -> Verdict {
+    let (wanted, twin) = (i128::from(wanted), i128::from(twin));
+    let permille = (twin - wanted) * 1_000 / wanted.max(1);
+    let sign = if permille < 0 { '-' } else { '+' };
+    let off = permille.unsigned_abs();
+    let difference = format!("{sign}{}.{} %", off / 10, off % 10);
+    let agrees = (twin - wanted).abs() * 100 <= wanted * i128::from(percent);
+    judge(agrees, &format!("within {percent} %"), &difference, origin)
+}
+
+/// A verdict by any criterion, with what was seen. What was put in or chosen is consistent at best.
+pub(super) fn judge(agrees: bool, criterion: &str, seen: &str, origin: Origin) -> Verdict {
+    match (agrees, origin) {
+        (false, _) => Verdict::Disagrees(format!("not {criterion}: {seen}")),
+        (true, Origin::Charged) => Verdict::Consistent(format!("{criterion}: {seen}; put in")),
+        (true, Origin::Calibrated) => Verdict::Consistent(format!("{criterion}: {seen}; chosen")),
+        (true, _) => Verdict::Agrees(format!("{criterion}: {seen}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PLAN;
+    use super::super::readings::Series;
+    use super::super::readings::tests::seen;
+    use super::*;
+
+    #[test]
+    fn a_verdict_knows_what_was_put_in() {
+        let near = |origin| within((1_000, 1_149), 15, origin);
+        assert_eq!(
+            near(Origin::Simulated),
+            Verdict::Agrees("within 15 %: +14.9 %".into())
+        );
+        assert!(matches!(near(Origin::Charged), Verdict::Consistent(_)));
+        assert!(matches!(near(Origin::Calibrated), Verdict::Consistent(_)));
+        let far = within((1_000, 849), 15, Origin::Charged);
+        assert_eq!(far, Verdict::Disagrees("not within 15 %: -15.1 %".into()));
+    }
+
+    /// What the quantity of this name is in a run in which only this was seen.
+    fn read(name: &str, run: &'static str, series: Series, points: &[(u64, u64)]) -> Option<u64> {
+        let mut quantities = PLAN.quantities.iter();
+        let quantity = quantities.find(|quantity| quantity.name.starts_with(name));
+        let readings = seen(series, points);
+        let runs = Runs::from([(run, vec![&readings])]);
+        quantity.expect("it is compared").of.number(&runs)
+    }
+
+    #[test]
+    fn a_point_is_scattered_if_no_block_lasts_so_long() {
+        let scattered = |took| read("scattered", "int", Series::Intervals, &[(20_000, took)]);
+        let usual = [2_500, 12_500, 13_125, 11_250, 12_520];
+        assert_eq!(usual.map(scattered), [Some(0); 5]);
+        assert_eq!([15_900, 19_400, 5_000].map(scattered), [Some(1); 3]);
+    }
+
+    #[test]
+    fn two_ticks_are_near_two_milliseconds() {
+        let near =
+            |gaps: &[(u64, u64)]| read("share near 2 ms", "callback-absent", Series::Gaps, gaps);
+        let mut gaps = vec![(5_000, 976); 99];
+        gaps.push((5_000, 1_953));
+        assert_eq!(near(&gaps), Some(10_000));
+        assert_eq!(near(&[]), None);
+    }
+}

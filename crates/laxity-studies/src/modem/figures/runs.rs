@@ -1,0 +1,218 @@
+//! The runs that figures are drawn from: a scenario of their own, in the twin as the study made them, on this machine shorter.
+//!
+//! On this machine the callback is measured while data flows, 30,000 wake-ups in all, its variants by turns so that none has a quieter time of the
+//! machine than another. Placements are emulations; what they are stands with the live host.
+
+use std::sync::LazyLock;
+
+use laxity_lab::bench::{Request, Runner};
+use laxity_lab::runner::compose::{Composed, RunSpec, compose};
+use laxity_lab::runner::{commands, live};
+use laxity_lab::scenario::{
+    Length, Phases, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start, TaskKind, parse,
+};
+use laxity_model::{HostError, Span};
+
+use super::disk;
+use super::readings::Readings;
+use crate::modem::transfers::in_ticks;
+
+/// The study's traces end five seconds after the connection (§6.2.3).
+const TRACE: Span = Span::from_secs(28);
+/// On this machine: almost half of it with data.
+const LIVE_TRACE: Span = Span::from_secs(8);
+/// A dial-up in which nobody has to wait for 23 s.
+const LIVE_PHASES: Phases = Phases {
+    on_hook: Span::from_secs(1),
+    dialing: Span::from_secs(2),
+    training: Span::from_millis(1_500),
+};
+/// 30,000 wake-ups a millisecond apart (§6.3.1); on this machine those of all rounds together.
+const CALLBACKS: Span = Span::from_secs(30);
+/// Calls beside each callback in the twin.
+const CALLS: u32 = 10;
+/// Each of those calls stays on hook so much longer than the one before: one of the card's blocks, two and a half ticks of the host's
+/// clock and a bit. So they lie in ten different ways to that clock, as the study's card did by chance.
+const SHIFT: Span = Span::from_micros(2_500);
+/// So many rounds of the callback on this machine, unless asked otherwise.
+const ROUNDS: u32 = 3;
+/// Rounds of less than 3 s say little.
+const MOST_ROUNDS: u32 = 10;
+
+/// The scenario.
+pub(super) static SCENES: LazyLock<Resolved> = LazyLock::new(|| {
+    let file = include_str!("../../../data/modem-runs.toml");
+    match parse(file, "data/modem-runs.toml") {
+        Ok(scenario) => scenario.resolve(Length::Full),
+        Err(wrong) => panic!("{wrong:?}"),
+    }
+});
+
+/// A run of a variant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// Its place in [`SCENES`].
+    variant: usize,
+    /// Which call beside the callback, or which round of it, from 0.
+    number: u32,
+    seed: u64,
+    length: Span,
+    /// Receivers besides the first in the modem, as load.
+    further_receivers: usize,
+}
+
+/// A callback is measured in it.
+fn has_callback(variant: &ResolvedVariant) -> bool {
+    let mut tasks = variant.tasks.iter();
+    tasks.any(|task| matches!(task.kind, TaskKind::Periodic { .. }))
+}
+
+/// The variants of these names, in the order of the scenario.
+fn named(names: &[&str]) -> impl Iterator<Item = (usize, &'static ResolvedVariant)> + Clone {
+    let named: Vec<bool> = SCENES
+        .variants
+        .iter()
+        .map(|variant| names.contains(&variant.name.as_str()))
+        .collect();
+    let all = SCENES.variants.iter().enumerate();
+    all.filter(move |(place, _)| named[*place])
+}
+
+/// The twin's runs of these scenes.
+pub(super) fn in_twin(names: &[&str], seed: u64) -> Vec<Run> {
+    let calls = |(variant, scene): (usize, &ResolvedVariant)| {
+        let (calls, length) = match (has_callback(scene), scene.devices.is_empty()) {
+            (true, false) => (CALLS, CALLBACKS),
+            (true, true) => (1, CALLBACKS),
+            (false, _) => (1, TRACE),
+        };
+        (0..calls).map(move |number| Run {
+            variant,
+            number,
+            seed: seed + u64::from(number),
+            length,
+            further_receivers: 0,
+        })
+    };
+    named(names).flat_map(calls).collect()
+}
+
+/// How many rounds of the callback are made on this machine.
+pub(super) fn rounds(request: &Request) -> u32 {
+    request.repeats.unwrap_or(ROUNDS).clamp(1, MOST_ROUNDS)
+}
+
+/// The runs of these scenes on this machine: the dial-ups, and then the callback's variants by turns.
+pub(super) fn here(names: &[&str], request: &Request, further_receivers: usize) -> Vec<Run> {
+    let rounds = rounds(request);
+    let run = |variant, number: u32, length| Run {
+        variant,
+        number,
+        seed: request.seed + u64::from(number),
+        length,
+        further_receivers,
+    };
+    let scenes = named(names);
+    let dial_ups = scenes.clone().filter(|(_, scene)| !has_callback(scene));
+    let dial_ups = dial_ups.map(|(place, _)| run(place, 0, LIVE_TRACE));
+    let callbacks = scenes.filter(|(_, scene)| has_callback(scene));
+    let length = CALLBACKS / u64::from(rounds);
+    let by_turns = (0..rounds).flat_map(|round| {
+        let each = callbacks.clone();
+        each.map(move |(place, _)| run(place, round, length))
+    });
+    dial_ups.chain(by_turns).collect()
+}
+
+/// How many receivers besides the first take the study's share of this machine.
+///
+/// # Errors
+///
+/// The host's.
+pub(in crate::modem) fn load(host: &mut Runner<'_>) -> Result<usize, HostError> {
+    let mut devices = SCENES.variants.iter().flat_map(|scene| &scene.devices);
+    match (host.live(), devices.next()) {
+        (Some(host), Some(device)) => live::calibrate(host, &SCENES, device),
+        _ => Ok(0),
+    }
+}
+
+impl Run {
+    pub(super) fn scene(&self) -> &'static ResolvedVariant {
+        &SCENES.variants[self.variant]
+    }
+
+    /// Its name in progress and messages.
+    pub(in crate::modem) fn name(&self) -> String {
+        self.scene().about.clone()
+    }
+
+    /// Makes it.
+    ///
+    /// # Errors
+    ///
+    /// The host's.
+    pub(in crate::modem) fn make(&self, host: &mut Runner<'_>) -> Result<Readings, HostError> {
+        let mut scene = self.scene().clone();
+        if host.is_live() {
+            let phases = if has_callback(&scene) {
+                Phases::SHORT
+            } else {
+                LIVE_PHASES
+            };
+            scene
+                .devices
+                .iter_mut()
+                .for_each(|device| device.phases = phases);
+        } else {
+            scene
+                .devices
+                .iter_mut()
+                .for_each(|device| self.as_studied(device));
+        }
+        let start = match host.is_live() && has_callback(&scene) {
+            true => Start::Connected,
+            false => Start::OnHook,
+        };
+        let spec = RunSpec {
+            seed: self.seed,
+            mss_bytes: SCENES.mss_bytes,
+            further_receivers: self.further_receivers,
+            start,
+            gaps_only: true,
+        };
+        let Composed {
+            mut program,
+            probes,
+        } = compose(&scene, 1, &SCENES.run, spec)?;
+        // The commands end when the run does.
+        let _commands = match host.live() {
+            Some(host) => commands::start(&scene, host.config())?,
+            None => {
+                let is_search = |kind: &TaskKind| matches!(kind, TaskKind::Command { .. });
+                if scene.tasks.iter().any(|task| is_search(&task.kind)) {
+                    disk::install(&mut program, self.seed);
+                }
+                Vec::new()
+            }
+        };
+        let record = host.run(program, self.length)?;
+        match record.events_lost {
+            0 => Ok(Readings::of(&record, &probes)),
+            lost => Err(HostError::Failed(format!(
+                "{lost} events did not fit the log"
+            ))),
+        }
+    }
+
+    /// The study's milliseconds are ticks of the host's clock, as in its tables; its phases are those of a whole call.
+    fn as_studied(&self, device: &mut ResolvedDevice) {
+        device.phases = Phases {
+            on_hook: Phases::STUDY.on_hook + SHIFT * u64::from(self.number),
+            ..Phases::STUDY
+        };
+        if let Placing::Reserved { request, .. } = &mut device.placing {
+            request.reservation = in_ticks(request.reservation);
+        }
+    }
+}
