@@ -82,6 +82,18 @@ pub struct Observation {
     pub connected: Option<(Service, Span)>,
 }
 
+impl Observation {
+    /// Of a component that has no phases.
+    const fn of(subject: Subject, quantities: Observations) -> Self {
+        Self {
+            subject,
+            quantities,
+            phases: Vec::new(),
+            connected: None,
+        }
+    }
+}
+
 /// Reads the events of one component.
 trait Reader {
     /// Takes the next event of the component's activities; `phase` is the one that a component without phases is in.
@@ -96,37 +108,18 @@ trait Reader {
     fn finish(self: Box<Self>, subject: Subject) -> Observation;
 }
 
-/// Nobody looks.
-struct Blind;
-
-impl Reader for Blind {
-    fn take(&mut self, _: &Event, _: &Phase) {}
-
-    fn finish(self: Box<Self>, subject: Subject) -> Observation {
-        Observation {
-            subject,
-            quantities: Observations::new(),
-            phases: Vec::new(),
-            connected: None,
-        }
-    }
-}
-
 /// Reads a run's events once, in their order: what was seen of each component, in the order of the probes. What a task does is told by
 /// the phases of the only modem beside it; beside none or several, a task knows only the phase [`Phase::RUN`].
 #[must_use]
 pub fn observe(record: &RunRecord, probes: &Probes) -> Vec<Observation> {
-    let mut readers: Vec<Box<dyn Reader + '_>> = probes
-        .0
-        .iter()
-        .map(|probe| -> Box<dyn Reader> {
-            match &probe.watched {
-                Watched::Modem(modem) => Box::new(modem::ModemReader::new(modem, record)),
-                Watched::Periodic(task) => Box::new(periodic::PeriodicReader::new(task, record)),
-                Watched::Nothing => Box::new(Blind),
-            }
-        })
-        .collect();
+    let mut readers: Vec<Option<Box<dyn Reader + '_>>> = Vec::new();
+    for probe in &probes.0 {
+        readers.push(match &probe.watched {
+            Watched::Modem(modem) => Some(Box::new(modem::ModemReader::new(modem, record))),
+            Watched::Periodic(task) => Some(Box::new(periodic::PeriodicReader::new(task, record))),
+            Watched::Nothing => None,
+        });
+    }
     let mut owners = vec![None; record.usage.len()];
     for (reader, probe) in probes.0.iter().enumerate() {
         for activity in &probe.activities {
@@ -135,24 +128,30 @@ pub fn observe(record: &RunRecord, probes: &Probes) -> Vec<Observation> {
             }
         }
     }
-    let with_phases = readers.iter().enumerate();
-    let mut with_phases = with_phases.filter(|(_, r)| r.phase().is_some());
-    let guide = with_phases.next().map(|(index, _)| index);
-    let guide = guide.filter(|_| with_phases.next().is_none());
+    let is_modem = |probe: &Probe| matches!(probe.watched, Watched::Modem(_));
+    let guide = probes.0.iter().position(is_modem);
+    let guide = guide.filter(|_| probes.modems().count() == 1);
     let mut phase = Phase::RUN;
     for event in &record.events {
-        let Some(reader) = owners.get(event.activity.index()).copied().flatten() else {
+        let owner = owners.get(event.activity.index()).copied().flatten();
+        let Some((owner, reader)) = owner.and_then(|n| Some((n, readers[n].as_mut()?))) else {
             continue;
         };
-        readers[reader].take(event, &phase);
-        if guide == Some(reader)
-            && let Some(now) = readers[reader].phase()
+        reader.take(event, &phase);
+        if guide == Some(owner)
+            && let Some(now) = reader.phase()
             && *now != phase
         {
             phase = now.clone();
         }
     }
     let read = readers.into_iter().zip(&probes.0);
-    read.map(|(reader, probe)| reader.finish(probe.subject.clone()))
-        .collect()
+    read.map(|(reader, probe)| {
+        let subject = probe.subject.clone();
+        match reader {
+            Some(reader) => reader.finish(subject),
+            None => Observation::of(subject, Observations::new()),
+        }
+    })
+    .collect()
 }

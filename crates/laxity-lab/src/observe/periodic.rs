@@ -145,12 +145,7 @@ impl Reader for PeriodicReader<'_> {
                 end.as_nanos() - self.probe.period.as_nanos(),
             ));
         }
-        Observation {
-            subject,
-            quantities: self.recorder.quantities,
-            phases: Vec::new(),
-            connected: None,
-        }
+        Observation::of(subject, self.recorder.quantities)
     }
 }
 

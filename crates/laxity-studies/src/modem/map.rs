@@ -309,6 +309,7 @@ pub fn figure_17(request: &Request, progress: &mut dyn Progress) -> Result<Made,
         compared: compared(&all).into(),
         tables: vec![table(&all)],
         remarks: remarks(&all),
+        ..Figure::default()
     };
     Ok(Made {
         checks: checks(&all).into(),

@@ -261,10 +261,10 @@ fn table(
         key: quoted.key.into(),
         title: quoted.title.into(),
         about,
-        charts: Vec::new(),
         tables,
         remarks: verdicts::remarks(quoted),
         compared: judged.compared(),
+        ..Figure::default()
     };
     Ok(Made {
         checks: vec![judged.check(&quoted.key.replace('-', " "))],
