@@ -6,7 +6,7 @@ use laxity::can_run_live;
 use laxity_lab::evidence::results::VariantResults;
 use laxity_lab::evidence::subjects::Figures;
 use laxity_lab::evidence::{perfetto, trace::Trace};
-use laxity_lab::report::{TimelineView, html, table};
+use laxity_lab::report::{Timeline, page, run as shown};
 use laxity_lab::runner::{self, Finished, On as Host, Progress, RunError, Silent};
 use laxity_lab::scenario::{Length, Resolved, Scenario};
 use laxity_model::{ActivityId, EventKind, Span};
@@ -106,8 +106,7 @@ pub(crate) fn failure(error: &RunError) -> Failure {
 
 fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
     let results = &finished.results;
-    let timelines = timelines(finished);
-    let page = html::render(results, &timelines)
+    let page = page::render(&shown::report(results, timelines(finished)))
         .map_err(|error| Failure::new(ERROR, format!("the report: {error}")))?;
     let encoded = perfetto::encode(&finished.traces);
     files::write(&arguments.html, page.as_bytes())?;
@@ -126,7 +125,7 @@ fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
             .as_deref()
             .is_none_or(|path| path.as_os_str() != "-")
     {
-        let mut text = table::render(results);
+        let mut text = shown::table(results);
         let (html, trace) = (arguments.html.display(), arguments.trace.display());
         text.push_str(&format!(
             "\nReport: {html}\nTrace:  {trace} (open it at https://ui.perfetto.dev)\n"
@@ -137,7 +136,7 @@ fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
 }
 
 /// The pictures of the report: one of each kind of placement of modems, with the lanes of all that is neither a spinner nor a far end.
-fn timelines(finished: &Finished) -> Vec<TimelineView<'_>> {
+fn timelines(finished: &Finished) -> Vec<Timeline> {
     let mut shown = Vec::new();
     let mut views = Vec::new();
     for trace in &finished.traces {
@@ -162,11 +161,8 @@ fn timelines(finished: &Finished) -> Vec<TimelineView<'_>> {
         );
         if !shown.contains(&kind) {
             shown.push(kind);
-            views.push(TimelineView::representative(
-                trace,
-                TIMELINE,
-                lanes(trace, variant),
-            ));
+            let lanes = lanes(trace, variant);
+            views.push(Timeline::representative(trace, TIMELINE, &lanes));
         }
     }
     views

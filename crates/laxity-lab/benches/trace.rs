@@ -7,7 +7,10 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use laxity_lab::evidence::{perfetto, trace::samples, write_whole};
+use laxity_lab::evidence::{perfetto, write_whole};
+
+#[path = "../src/evidence/trace/samples.rs"]
+mod samples;
 
 const EVENTS: usize = 1_000_000;
 const ROUNDS: usize = 11;

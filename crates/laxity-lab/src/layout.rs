@@ -1,75 +1,157 @@
-//! Tables and paragraphs of plans: plain text of at most `WIDTH` columns.
+//! Tables and paragraphs of plain text.
 
 use std::borrow::Cow;
 
-/// The widest line, in characters.
+/// The widest line of a paragraph, in characters.
 pub(crate) const WIDTH: usize = 100;
-/// Names are cut to so many characters.
+/// Names in the tables of plans are cut to so many characters.
 const NAME_WIDTH: usize = 22;
-/// Before a table's lines, and between its columns.
+/// No column becomes narrower than this, if it had more.
+const NARROWEST: usize = 6;
+/// Before every line, and between columns.
 const MARGIN: &str = "  ";
-const GAP: &str = "  ";
+
+/// A space at which no line ends; shown as any other.
+pub(crate) const TOGETHER: char = '\u{a0}';
 
 /// Where a column's text stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// A table with headings; a column with nothing in it is left out.
-pub(crate) struct Grid<const N: usize> {
-    heads: [(String, Align); N],
-    rows: Vec<[String; N]>,
+/// How a table is made to fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fit {
+    /// Cells are cut to [`NAME_WIDTH`], and columns with nothing in them are left out.
+    Plan,
+    /// In lines of so many characters, columns of text but for the last are cut, the first one first; no margin.
+    Names(usize),
+    /// In lines of so many characters, the widest columns are broken between words.
+    Words(usize),
 }
 
-impl<const N: usize> Grid<N> {
-    pub(crate) const fn new(heads: [(String, Align); N]) -> Self {
+/// A table with headings; a line feed in a heading or a cell begins another line there.
+pub(crate) struct Grid {
+    heads: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+    fit: Fit,
+}
+
+impl Grid {
+    /// A table of a plan: long names are cut, and columns with nothing in them are left out.
+    pub(crate) fn new(heads: impl Into<Vec<(String, Align)>>) -> Self {
+        let (heads, rows, fit) = (heads.into(), Vec::new(), Fit::Plan);
+        Self { heads, rows, fit }
+    }
+
+    /// A table that is at most so wide: columns of text are cut, but for the last.
+    pub(crate) fn cut(heads: Vec<(String, Align)>, width: usize) -> Self {
+        let fit = Fit::Names(width);
         Self {
-            heads,
-            rows: Vec::new(),
+            fit,
+            ..Self::new(heads)
         }
     }
 
-    pub(crate) fn row(&mut self, row: [String; N]) {
+    /// A table that is at most so wide: cells are broken between words.
+    pub(crate) fn broken(heads: Vec<(String, Align)>, width: usize) -> Self {
+        let fit = Fit::Words(width);
+        Self {
+            fit,
+            ..Self::new(heads)
+        }
+    }
+
+    /// Adds a row; what it lacks is empty, what it has too much is left out.
+    pub(crate) fn row(&mut self, row: impl Into<Vec<String>>) {
+        let mut row = row.into();
+        row.resize(self.heads.len(), String::new());
         self.rows.push(row);
     }
 
+    /// The lines, each ending in a line feed.
     pub(crate) fn render(&self) -> String {
-        let columns: Vec<usize> = (0..N)
-            .filter(|column| self.rows.iter().any(|row| !row[*column].is_empty()))
-            .collect();
-        let width = |column: usize| {
-            let cells = self
-                .rows
-                .iter()
-                .map(|row| cut(&row[column]).chars().count());
-            cells
-                .max()
-                .unwrap_or(0)
-                .max(self.heads[column].0.chars().count())
-        };
-        let widths: Vec<usize> = columns.iter().map(|column| width(*column)).collect();
-        let mut text = String::new();
         let heads: Vec<String> = self.heads.iter().map(|(head, _)| head.clone()).collect();
-        for row in std::iter::once(heads.as_slice()).chain(self.rows.iter().map(<[_; N]>::as_slice))
-        {
-            let mut line = MARGIN.to_owned();
-            for (place, (column, width)) in columns.iter().zip(&widths).enumerate() {
-                if place > 0 {
-                    line.push_str(GAP);
-                }
-                let cell = cut(&row[*column]);
-                let width = *width;
-                line.push_str(&match self.heads[*column].1 {
-                    Align::Left => format!("{cell:<width$}"),
-                    Align::Right => format!("{cell:>width$}"),
+        let rows: Vec<&Vec<String>> = std::iter::once(&heads).chain(&self.rows).collect();
+        let columns = self.columns(&rows);
+        let mut text = String::new();
+        for row in rows {
+            let cells = columns.iter();
+            let cells = cells.map(|(column, width)| self.lines(&row[*column], *width));
+            let cells: Vec<Vec<String>> = cells.collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+            for line in 0..height {
+                let parts = cells.iter().zip(&columns).map(|(cell, (column, width))| {
+                    let part = cell.get(line).map_or("", String::as_str);
+                    match self.heads[*column].1 {
+                        Align::Left => format!("{part:<width$}"),
+                        Align::Right => format!("{part:>width$}"),
+                    }
                 });
+                let line = parts.collect::<Vec<_>>().join(MARGIN);
+                text.push_str(self.margin());
+                text.push_str(&line.replace(TOGETHER, " "));
+                text.truncate(text.trim_end().len());
+                text.push('\n');
             }
-            text.push_str(line.trim_end());
-            text.push('\n');
         }
         text
+    }
+
+    const fn margin(&self) -> &'static str {
+        match self.fit {
+            Fit::Names(_) => "",
+            Fit::Plan | Fit::Words(_) => MARGIN,
+        }
+    }
+
+    /// The columns that are shown, and how wide: as their widest cell, as far as the lines have room.
+    fn columns(&self, rows: &[&Vec<String>]) -> Vec<(usize, usize)> {
+        let is_shown = |column: &usize| {
+            self.fit != Fit::Plan || self.rows.iter().any(|row| !row[*column].is_empty())
+        };
+        let natural = |column: usize| {
+            let lines = rows.iter();
+            let lines = lines.flat_map(|row| self.lines(&row[column], usize::MAX));
+            lines.map(|line| line.chars().count()).max().unwrap_or(0)
+        };
+        let shown = (0..self.heads.len()).filter(is_shown);
+        let mut columns: Vec<_> = shown.map(|column| (column, natural(column))).collect();
+        let (width, gaps) = match self.fit {
+            Fit::Plan => {
+                let widths = columns.iter_mut().map(|(_, width)| width);
+                widths.for_each(|width| *width = NAME_WIDTH.min(*width));
+                return columns;
+            }
+            Fit::Names(width) | Fit::Words(width) => (width, columns.len().saturating_sub(1)),
+        };
+        let room = width.saturating_sub(gaps * MARGIN.len() + self.margin().len());
+        let last = columns.len().saturating_sub(1);
+        while columns.iter().map(|(_, width)| width).sum::<usize>() > room {
+            let is_wide = |column: &&mut (usize, usize)| column.1 > NARROWEST;
+            let is_name = |column: &&mut (usize, usize)| {
+                column.0 != last && self.heads[column.0].1 == Align::Left
+            };
+            let mut wide = columns.iter_mut().filter(is_wide);
+            let next = match self.fit {
+                Fit::Names(_) => wide.find(is_name),
+                _ => wide.max_by_key(|(_, width)| *width),
+            };
+            let Some((_, width)) = next else { break };
+            *width -= 1;
+        }
+        columns
+    }
+
+    /// A cell in lines of at most `width` characters.
+    fn lines(&self, cell: &str, width: usize) -> Vec<String> {
+        match self.fit {
+            Fit::Words(_) => broken(cell, width),
+            Fit::Names(_) => cell.split('\n').map(|line| cut(line, width)).collect(),
+            Fit::Plan => vec![cut(cell, width)],
+        }
     }
 }
 
@@ -82,26 +164,58 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     text.into()
 }
 
-/// A cell that is not too wide.
-fn cut(cell: &str) -> String {
-    let cell = printable(cell);
-    if cell.chars().count() <= NAME_WIDTH {
-        return cell.into_owned();
+/// A text of at most so many characters.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    let text = printable(text);
+    if text.chars().count() <= width {
+        return text.into_owned();
     }
-    let mut short: String = cell.chars().take(NAME_WIDTH - 1).collect();
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
     short.push('…');
     short
 }
 
-/// A paragraph: a head, and the text behind it in lines that begin below its own beginning.
+/// A text in lines of at most so many characters; a longer word goes over several.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        let mut line = String::new();
+        let mut length = 0;
+        for word in paragraph.split(' ').filter(|word| !word.is_empty()) {
+            let word: Vec<char> = printable(word).chars().collect();
+            for part in word.chunks(width) {
+                if length > 0 && length + 1 + part.len() > width {
+                    lines.push(std::mem::take(&mut line));
+                    length = 0;
+                }
+                if length > 0 {
+                    line.push(' ');
+                    length += 1;
+                }
+                line.extend(part);
+                length += part.len();
+            }
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// A paragraph of [`WIDTH`]: a head, and the text behind it in lines that begin below its own beginning.
 pub(crate) fn wrap(head: &str, text: &str, out: &mut String) {
+    wrap_to(WIDTH, head, text, out);
+}
+
+/// A paragraph as [`wrap`] makes it, in lines of at most `width` characters but for longer words.
+pub(crate) fn wrap_to(width: usize, head: &str, text: &str, out: &mut String) {
     let indent = head.chars().count();
     let mut line = head.to_owned();
     let mut length = indent;
     for word in text.split_whitespace() {
         let word = &printable(word);
         let word_length = word.chars().count();
-        if length > indent && length + 1 + word_length > WIDTH {
+        if length > indent && length + 1 + word_length > width {
             out.push_str(line.trim_end());
             out.push('\n');
             line = " ".repeat(indent);
@@ -128,8 +242,33 @@ pub(crate) fn load(ppm: u64) -> String {
 
 /// Parts per million as per cent with one decimal, rounded.
 pub(crate) fn percent(ppm: u64) -> String {
-    let tenths = ppm.saturating_add(500) / 1_000;
-    format!("{}.{}", tenths / 10, tenths % 10)
+    fixed(ppm, 10_000, 1)
+}
+
+/// A number of units, rounded to so many decimals, without zeros at the end.
+pub(crate) fn decimal(value: u64, unit: u64, decimals: u32) -> String {
+    trimmed(&fixed(value, unit, decimals)).to_owned()
+}
+
+/// A number of units, rounded to so many decimals: half up.
+pub(crate) fn fixed(value: u64, unit: u64, decimals: u32) -> String {
+    let scale = 10_u128.pow(decimals);
+    let unit = u128::from(unit);
+    let scaled = (u128::from(value) * scale * 2 + unit) / (unit * 2);
+    let (whole, rest) = (scaled / scale, scaled % scale);
+    if decimals == 0 {
+        return whole.to_string();
+    }
+    format!("{whole}.{rest:0width$}", width = decimals as usize)
+}
+
+/// Without zeros at the end.
+pub(crate) fn trimmed(number: &str) -> &str {
+    if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
+    }
 }
 
 /// The unit of all times of a table.
@@ -169,28 +308,20 @@ impl Unit {
     /// Three decimals at most, rounded up: for what is at most so much.
     pub(crate) fn up(self, nanos: u64) -> String {
         let grain = (self.size() / 1_000).max(1);
-        self.thousandths(nanos.div_ceil(grain), grain)
+        decimal(nanos.div_ceil(grain), self.size() / grain, 3)
     }
 
     /// Three decimals at most, rounded down: for what is at least so much.
     pub(crate) fn down(self, nanos: u64) -> String {
         let grain = (self.size() / 1_000).max(1);
-        self.thousandths(nanos / grain, grain)
-    }
-
-    fn thousandths(self, grains: u64, grain: u64) -> String {
-        let whole = self.size() / grain;
-        let (front, rest) = (grains / whole, grains % whole);
-        if rest == 0 {
-            return front.to_string();
-        }
-        format!("{front}.{}", format!("{rest:03}").trim_end_matches('0'))
+        decimal(nanos / grain, self.size() / grain, 3)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn bounds_are_rounded_up_and_margins_down() {
@@ -207,7 +338,7 @@ mod tests {
         assert_eq!(load(1_000_000), "100.0 %");
         assert_eq!(load(1_000_001), "more than 100 %");
         assert_eq!(load(1_000_500), "100.1 %");
-        assert_eq!(cut("a\u{1b}[2J\nb"), "a\u{fffd}[2J\u{fffd}b");
+        assert_eq!(cut("a\u{1b}[2J\nb", 22), "a\u{fffd}[2J\u{fffd}b");
     }
 
     #[test]
@@ -220,6 +351,39 @@ mod tests {
                 .nth(1)
                 .unwrap_or_default()
                 .starts_with("      words")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn lines_keep_to_the_width_and_no_character_is_lost(
+            rows in prop::collection::vec(prop::collection::vec("[a-z ]{0,90}", 5), 1..6),
+        ) {
+            let mut grid = Grid::broken(vec![(String::new(), Align::Left); 5], 120);
+            rows.iter().for_each(|row| grid.row(row.clone()));
+            let text = grid.render();
+            for line in text.lines() {
+                prop_assert!(line.chars().count() <= 120, "{line}");
+            }
+            let sorted = |text: &str| {
+                let mut letters: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
+                letters.sort_unstable();
+                letters
+            };
+            prop_assert_eq!(sorted(&text), sorted(&rows.concat().concat()));
+        }
+    }
+
+    #[test]
+    fn cells_have_lines_and_control_characters_are_not_obeyed() {
+        let mut grid = Grid::broken(
+            vec![("a".into(), Align::Left), ("b".into(), Align::Right)],
+            120,
+        );
+        grid.row(vec!["x\u{1b}[2J".into(), "1\n22".into()]);
+        assert_eq!(
+            grid.render(),
+            "  a       b\n  x\u{fffd}[2J   1\n         22\n"
         );
     }
 }

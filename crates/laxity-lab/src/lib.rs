@@ -11,10 +11,14 @@
 //! * [`mod@bench`]: what an experiment is, and what runs it.
 #![forbid(unsafe_code)]
 
+// What tests outside the crate share with those inside names it as they do.
+#[cfg(test)]
+extern crate self as laxity_lab;
+
 pub mod bench;
 pub mod evidence;
 pub mod import;
-pub mod layout;
+mod layout;
 pub mod machine_file;
 pub mod observe;
 pub mod plan;

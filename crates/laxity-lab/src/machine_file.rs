@@ -56,23 +56,28 @@ const KEYS: [&str; 6] = [
     "slot_lead",
     "circumstances",
 ];
-const CIRCUMSTANCES: [&str; 13] = [
-    "model",
-    "processors",
-    "hypervisor",
-    "kernel",
-    "preemption",
-    "clock_source",
-    "governor",
-    "processor",
-    "began",
-    "took",
-    "load_thousandths",
-    "steal",
-    "strangers",
+const CIRCUMSTANCES: [(&str, Field); 13] = [
+    ("model", Field::Text(|c| &mut c.model)),
+    ("processors", Field::Number(|c| &mut c.processors)),
+    ("hypervisor", Field::Text(|c| &mut c.hypervisor)),
+    ("kernel", Field::Text(|c| &mut c.kernel)),
+    ("preemption", Field::Text(|c| &mut c.preemption)),
+    ("clock_source", Field::Text(|c| &mut c.clock_source)),
+    ("governor", Field::Text(|c| &mut c.governor)),
+    ("processor", Field::Index(|c| &mut c.processor)),
+    ("began", Field::Text(|c| &mut c.began)),
+    ("took", Field::Span(|c| &mut c.took)),
+    (
+        "load_thousandths",
+        Field::Number(|c| &mut c.load_thousandths),
+    ),
+    ("steal", Field::Span(|c| &mut c.steal)),
+    ("strangers", Field::Number(|c| &mut c.strangers)),
 ];
+/// Keys of a figure: how it was measured, if it was, and what it is.
 const EVIDENCE: [&str; 3] = ["samples", "disturbed", "medians"];
-const FIGURE: [&str; 4] = ["samples", "disturbed", "medians", "quantiles"];
+const QUANTILES: &str = "quantiles";
+const MEDIANS: &str = "[\"2.1us\", \"2.3us\"]";
 const POINT: &str = "[\"50 %\", \"3.2us\"]";
 const MEASURE_AGAIN: &str = "or measure again: laxity calibrate";
 
@@ -139,32 +144,19 @@ pub fn read(path: &Path) -> Result<Calibration, ReadError> {
         path: path.to_owned(),
         cause,
     })?;
-    match text {
-        Some(text) => parse(&text, &file).map_err(ReadError::Wrong),
-        None => Err(ReadError::Wrong(vec![too_large(Source {
-            file: &file,
-            text: "",
-        })])),
-    }
+    parse(&text, &file).map_err(ReadError::Wrong)
 }
 
-/// The text of a file; `None` if it is larger than a machine file may be.
-fn read_at_most(path: &Path) -> io::Result<Option<String>> {
+/// The text of a file, or as much of it as shows that it is too large.
+fn read_at_most(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     let most = LARGEST_FILE as u64 + 1;
     File::open(path)?.take(most).read_to_end(&mut bytes)?;
     if bytes.len() > LARGEST_FILE {
-        return Ok(None);
+        // It may have been cut within a character.
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
-    let text = String::from_utf8(bytes);
-    let text = text.map_err(|wrong| io::Error::new(io::ErrorKind::InvalidData, wrong))?;
-    Ok(Some(text))
-}
-
-fn too_large(source: Source<'_>) -> Diagnostic {
-    let cause = "the file is too large for a machine file";
-    let remedy = format!("a machine file has at most {LARGEST_FILE} bytes");
-    *source.error(0..0, cause, remedy)
+    String::from_utf8(bytes).map_err(|wrong| io::Error::new(io::ErrorKind::InvalidData, wrong))
 }
 
 /// Reads the text of a machine file. `file` is only named in messages. Never panics, whatever the text.
@@ -175,20 +167,16 @@ fn too_large(source: Source<'_>) -> Diagnostic {
 pub fn parse(text: &str, file: &str) -> Result<Calibration, Vec<Diagnostic>> {
     let source = Source { file, text };
     if text.len() > LARGEST_FILE {
-        return Err(vec![too_large(source)]);
+        let cause = "the file is too large for a machine file";
+        let remedy = format!("a machine file has at most {LARGEST_FILE} bytes");
+        return Err(vec![*source.error(0..0, cause, remedy)]);
     }
     let (document, errors) = DeTable::parse_recoverable(text);
-    if let Some(error) = errors
-        .iter()
-        .min_by_key(|error| error.span().map(|s| s.start))
-    {
+    let place = |error: &toml::de::Error| error.span().unwrap_or(0..0);
+    if let Some(error) = errors.iter().min_by_key(|error| place(error).start) {
         let cause = format!("not TOML: {}", error.message());
         let remedy = format!("write `key = value`, spans in quotes, {MEASURE_AGAIN}");
-        return Err(vec![*source.error(
-            error.span().unwrap_or(0..0),
-            cause,
-            remedy,
-        )]);
+        return Err(vec![*source.error(place(error), cause, remedy)]);
     }
     let findings = Findings::new(source);
     let root = Section::new(&findings, "the file", document.get_ref(), 0..0);
@@ -216,25 +204,20 @@ fn whole(root: &Section<'_>) -> Option<Calibration> {
     });
     let slot_lead = span(root, "slot_lead", &COSTS);
     let circumstances = circumstances(root);
+    let mut machine = Machine::without_costs(tick_hz.unwrap_or_default() as u32);
     let mut evidence = BTreeMap::new();
-    let mut figures = Vec::new();
-    for figure in Figure::ALL {
-        if let Some((quantiles, seen)) = self::figure(root, figure) {
-            figures.push((figure, quantiles));
-            evidence.extend(seen.map(|seen| (figure, seen)));
-        }
-    }
-    version?;
-    let mut machine = Machine::without_costs(tick_hz? as u32);
+    let figures = Figure::ALL.map(|figure| {
+        let (quantiles, seen) = self::figure(root, figure)?;
+        *machine.figure_mut(figure) = quantiles;
+        evidence.extend(seen.map(|seen| (figure, seen)));
+        Some(())
+    });
+    // All is read before what is missing ends it.
+    version.and(tick_hz)?;
+    figures.into_iter().collect::<Option<()>>()?;
     machine.description = description?;
     machine.provenance = provenance?;
     machine.slot_lead = slot_lead?;
-    if figures.len() < Figure::ALL.len() {
-        return None;
-    }
-    for (figure, quantiles) in figures {
-        *machine.figure_mut(figure) = quantiles;
-    }
     Some(Calibration {
         machine,
         evidence,
@@ -296,50 +279,59 @@ fn table<'a>(root: &Section<'a>, name: &str) -> Option<Section<'a>> {
 
 fn circumstances(root: &Section<'_>) -> Option<Circumstances> {
     let section = table(root, "circumstances")?;
-    section.allow(&CIRCUMSTANCES);
-    let number = |key| {
-        let all = 0..=u64::from(u32::MAX);
-        required(&section, key, "0", |key| section.integer(key, &all))
-    };
-    let text = |key| text(&section, key);
-    let span = |key| span(&section, key, &SPANS);
+    section.allow(&CIRCUMSTANCES.map(|(key, _)| key));
+    let mut all = Circumstances::default();
     // All are read before the first that is missing ends it, so that all findings are told.
-    let (model, processors, hypervisor) = (text("model"), number("processors"), text("hypervisor"));
-    let (kernel, preemption) = (text("kernel"), text("preemption"));
-    let (clock_source, governor) = (text("clock_source"), text("governor"));
-    let (processor, began, took) = (number("processor"), text("began"), span("took"));
-    let (load, steal, strangers) = (
-        number("load_thousandths"),
-        span("steal"),
-        number("strangers"),
-    );
-    Some(Circumstances {
-        model: model?,
-        processors: processors? as u32,
-        hypervisor: hypervisor?,
-        kernel: kernel?,
-        preemption: preemption?,
-        clock_source: clock_source?,
-        governor: governor?,
-        processor: processor? as usize,
-        began: began?,
-        took: took?,
-        load_thousandths: load? as u32,
-        steal: steal?,
-        strangers: strangers? as u32,
-    })
+    let read = CIRCUMSTANCES.map(|(key, field)| field.read(&section, key, &mut all));
+    read.into_iter().collect::<Option<()>>()?;
+    Some(all)
+}
+
+/// One of the circumstances, by its type.
+#[derive(Clone, Copy)]
+enum Field {
+    Text(fn(&mut Circumstances) -> &mut String),
+    Number(fn(&mut Circumstances) -> &mut u32),
+    Index(fn(&mut Circumstances) -> &mut usize),
+    Span(fn(&mut Circumstances) -> &mut Span),
+}
+
+impl Field {
+    /// Reads it; `None` only where an error has been found.
+    fn read(self, section: &Section<'_>, key: &str, into: &mut Circumstances) -> Option<()> {
+        match self {
+            Self::Text(of) => *of(into) = text(section, key)?,
+            Self::Number(of) => *of(into) = number(section, key, "0")? as u32,
+            Self::Index(of) => *of(into) = number(section, key, "0")? as usize,
+            Self::Span(of) => *of(into) = span(section, key, &SPANS)?,
+        }
+        Some(())
+    }
+
+    /// As the file has it.
+    fn written(self, of: &mut Circumstances) -> String {
+        match self {
+            Self::Text(field) => quoted(field(of)),
+            Self::Number(field) => field(of).to_string(),
+            Self::Index(field) => field(of).to_string(),
+            Self::Span(field) => quoted(&format_span(*field(of))),
+        }
+    }
+}
+
+fn number(section: &Section<'_>, key: &str, example: &str) -> Option<u64> {
+    let all = 0..=u64::from(u32::MAX);
+    required(section, key, example, |key| section.integer(key, &all))
 }
 
 /// One figure, and how it was measured, if it was.
 fn figure(root: &Section<'_>, figure: Figure) -> Option<(Quantiles, Option<Evidence>)> {
     let section = table(root, figure.name())?;
-    section.allow(&FIGURE);
+    let [samples, disturbed, medians] = EVIDENCE;
+    section.allow(&[samples, disturbed, medians, QUANTILES]);
     let measured = EVIDENCE.iter().any(|key| section.has(key));
-    let evidence = if measured {
-        Some(evidence(&section))
-    } else {
-        None
-    };
+    // All is read before what is wrong ends it.
+    let evidence = measured.then(|| evidence(&section));
     let quantiles = quantiles(&section)?;
     match evidence {
         Some(evidence) => Some((quantiles, Some(evidence?))),
@@ -348,53 +340,43 @@ fn figure(root: &Section<'_>, figure: Figure) -> Option<(Quantiles, Option<Evide
 }
 
 fn evidence(section: &Section<'_>) -> Option<Evidence> {
-    let number = |key| {
-        let all = 0..=u64::from(u32::MAX);
-        required(section, key, "1000", |key| section.integer(key, &all))
-    };
-    let (samples, disturbed) = (number("samples"), number("disturbed"));
-    let example = "[\"2.1us\", \"2.3us\"]";
-    if !section.has("medians") {
-        section.missing("medians", example);
-    }
-    let texts = section.texts("medians", example)?;
-    let place = section.place_of("medians");
-    let spans: Vec<Span> = texts
-        .iter()
-        .filter_map(|text| section.parsed(text, units::span))
-        .filter(|found| in_range(section, found, &COSTS))
-        .map(|found| found.value)
-        .collect();
-    let medians = match spans[..] {
-        [least, most] if texts.len() == 2 && least <= most => (least, most),
-        // What is no span has been reported as such.
-        _ if spans.len() < texts.len() => return None,
-        _ => {
-            let cause = "`medians` must be two spans, the lesser one first";
-            let remedy = format!("write for example: medians = {example}");
-            section.findings.error(&place, cause, remedy);
-            return None;
-        }
-    };
+    let [samples, disturbed, medians] = EVIDENCE;
+    let [samples, disturbed] = [samples, disturbed].map(|key| number(section, key, "1000"));
     Some(Evidence {
+        medians: self::medians(section, medians)?,
         samples: samples?,
         disturbed: disturbed?,
-        medians,
     })
+}
+
+fn medians(section: &Section<'_>, key: &str) -> Option<(Span, Span)> {
+    let Some(value) = section.value(key) else {
+        section.missing(key, MEDIANS);
+        return None;
+    };
+    if let Some(texts) = pair(value) {
+        let [least, most] = texts.map(|text| cost(section, &text));
+        let (least, most) = (least?, most?);
+        if least <= most {
+            return Some((least, most));
+        }
+    }
+    let cause = "`medians` must be two spans, the lesser one first";
+    let remedy = format!("write for example: medians = {MEDIANS}");
+    section.findings.error(&value.span(), cause, remedy);
+    None
 }
 
 fn quantiles(section: &Section<'_>) -> Option<Quantiles> {
     let example = format!("[{POINT}]");
-    let Some(value) = section.value("quantiles") else {
-        section.missing("quantiles", &example);
+    let Some(value) = section.value(QUANTILES) else {
+        section.missing(QUANTILES, &example);
         return None;
     };
     let DeValue::Array(list) = value.get_ref() else {
-        let cause = format!(
-            "`quantiles` must be a list, found {}",
-            describe(value.get_ref())
-        );
-        let remedy = format!("write for example: quantiles = {example}");
+        let found = describe(value.get_ref());
+        let cause = format!("`{QUANTILES}` must be a list, found {found}");
+        let remedy = format!("write for example: {QUANTILES} = {example}");
         section.findings.error(&value.span(), cause, remedy);
         return None;
     };
@@ -419,42 +401,42 @@ fn quantiles(section: &Section<'_>) -> Option<Quantiles> {
 }
 
 /// A share and the span that so many do not exceed.
-fn point<'a>(section: &Section<'a>, item: &Spanned<DeValue<'a>>) -> Option<(u32, Span)> {
-    let texts: Vec<Found<&str>> = match item.get_ref() {
-        DeValue::Array(pair) => pair.iter().filter_map(text_of).collect(),
-        _ => Vec::new(),
+fn point(section: &Section<'_>, item: &Spanned<DeValue<'_>>) -> Option<(u32, Span)> {
+    let Some([share, span]) = pair(item) else {
+        let found = describe(item.get_ref());
+        let cause = format!("a point must be a share and a span, both in quotes, found {found}");
+        let remedy = format!("write for example: {POINT}");
+        section.findings.error(&item.span(), cause, remedy);
+        return None;
     };
-    let is_pair = matches!(item.get_ref(), DeValue::Array(pair) if pair.len() == 2);
-    let [share, span] = &texts[..] else {
-        return not_a_point(section, item);
-    };
-    if !is_pair {
-        return not_a_point(section, item);
-    }
-    let share = section.parsed(share, units::share);
-    let span = section.parsed(span, units::span)?;
-    let fits = in_range(section, &span, &COSTS);
-    Some((share?.value.ppm, span.value)).filter(|_| fits)
+    let share = section.parsed(&share, units::share);
+    let span = cost(section, &span)?;
+    Some((share?.value.ppm, span))
 }
 
-fn not_a_point<T>(section: &Section<'_>, item: &Spanned<DeValue<'_>>) -> Option<T> {
-    let cause = format!(
-        "a point must be a share and a span, both in quotes, found {}",
-        describe(item.get_ref())
-    );
-    let remedy = format!("write for example: {POINT}");
-    section.findings.error(&item.span(), cause, remedy);
-    None
+fn cost(section: &Section<'_>, text: &Found<&str>) -> Option<Span> {
+    let found = section.parsed(text, units::span)?;
+    in_range(section, &found, &COSTS).then_some(found.value)
 }
 
-fn text_of<'t>(item: &'t Spanned<DeValue<'_>>) -> Option<Found<&'t str>> {
-    match item.get_ref() {
+/// Two texts in a list.
+fn pair<'t>(item: &'t Spanned<DeValue<'_>>) -> Option<[Found<&'t str>; 2]> {
+    let DeValue::Array(items) = item.get_ref() else {
+        return None;
+    };
+    let texts = items.iter().map(|item| match item.get_ref() {
         DeValue::String(text) => Some(Found {
             value: text.as_ref(),
             place: item.span(),
         }),
         _ => None,
-    }
+    });
+    let texts: Vec<_> = texts.collect::<Option<_>>()?;
+    texts.try_into().ok()
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
 }
 
 /// The text of a machine file; [`parse`] reads it back the same.
@@ -471,7 +453,6 @@ pub fn render(calibration: &Calibration) -> String {
          # budgets 500us) shows that the machine itself stood still: `disturbed` counts that, and it is left out. `medians`: the\n\
          # least and the greatest of eight parts of the samples, one after the other; near each other if the machine was steady.\n",
     );
-    let quoted = |text: &str| toml::Value::from(text).to_string();
     // Writing to a String cannot fail.
     let _ = writeln!(text, "file_version = {VERSION}");
     let _ = writeln!(text, "description = {}", quoted(&machine.description));
@@ -483,23 +464,9 @@ pub fn render(calibration: &Calibration) -> String {
     );
     let _ = writeln!(text, "slot_lead = \"{}\"", format_span(machine.slot_lead));
     let _ = writeln!(text, "\n[circumstances]");
-    let c = circumstances;
-    for (key, value) in [
-        ("model", quoted(&c.model)),
-        ("processors", c.processors.to_string()),
-        ("hypervisor", quoted(&c.hypervisor)),
-        ("kernel", quoted(&c.kernel)),
-        ("preemption", quoted(&c.preemption)),
-        ("clock_source", quoted(&c.clock_source)),
-        ("governor", quoted(&c.governor)),
-        ("processor", c.processor.to_string()),
-        ("began", quoted(&c.began)),
-        ("took", quoted(&format_span(c.took))),
-        ("load_thousandths", c.load_thousandths.to_string()),
-        ("steal", quoted(&format_span(c.steal))),
-        ("strangers", c.strangers.to_string()),
-    ] {
-        let _ = writeln!(text, "{key} = {value}");
+    let mut circumstances = circumstances.clone();
+    for (key, field) in CIRCUMSTANCES {
+        let _ = writeln!(text, "{key} = {}", field.written(&mut circumstances));
     }
     for figure in Figure::ALL {
         let _ = writeln!(text, "\n# {}\n[{}]", meaning(figure), figure.name());

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use laxity_lab::evidence::histogram::*;
 use laxity_lab::evidence::results::*;
 use laxity_lab::evidence::subjects::*;
-use laxity_lab::evidence::trace::samples;
-use laxity_lab::report::{TimelineView, html, table};
+use laxity_lab::report::run::{self, report, table};
+use laxity_lab::report::{Timeline, page};
 use laxity_model::base::histogram::Histogram;
 use laxity_model::verify::contract::{Expectation, Outcome};
 use laxity_model::{ActivityId, Span};
 use serde_json::Value;
+
+#[path = "../src/evidence/trace/samples.rs"]
+mod samples;
 
 /// Numbers that look random and are the same everywhere.
 struct Noise(u64);
@@ -250,11 +253,15 @@ fn results() -> RunResults {
     }
 }
 
+fn rendered(results: &RunResults, timelines: Vec<Timeline>) -> String {
+    page::render(&report(results, timelines)).unwrap()
+}
+
 fn page() -> String {
     let trace = samples::busy(6_500);
-    let shown = [0, 1, 2].map(ActivityId).to_vec();
-    let view = TimelineView::representative(&trace, Span::from_millis(60), shown);
-    html::render(&results(), &[view]).unwrap()
+    let shown = [0, 1, 2].map(ActivityId);
+    let view = Timeline::representative(&trace, Span::from_millis(60), &shown);
+    rendered(&results(), vec![view])
 }
 
 #[test]
@@ -279,7 +286,7 @@ fn the_page_tells_every_variant_and_every_reason() {
     let (page, results) = (page(), results());
     for variant in &results.variants {
         assert!(
-            page.contains(&format!("<h3>{}</h3>", variant.name)),
+            page.contains(&format!("<h2>{}</h2>", variant.name)),
             "{}",
             variant.name
         );
@@ -289,7 +296,7 @@ fn the_page_tells_every_variant_and_every_reason() {
     }
     assert!(page.contains("no bandwidth for SCHED_DEADLINE is left"));
     assert!(page.contains("expected met"));
-    assert!(page.contains("The machine") && page.contains("What “disturbed” means"));
+    assert!(page.contains("AMD EPYC 9R45") && page.contains("What “disturbed” means"));
     // Names come from scenarios and other people's threads.
     assert!(!page.contains("<rogue>") && page.contains("&#60;rogue&#62;"));
     // Three pictures a variant and the timeline.
@@ -300,15 +307,15 @@ fn the_page_tells_every_variant_and_every_reason() {
 fn ten_variants_with_wide_histograms_still_fit() {
     let mut results = results();
     results.variants.extend(variants());
-    let page = html::render(&results, &[]).unwrap();
+    let page = rendered(&results, vec![]);
     assert!(page.len() <= 300_000, "{} bytes", page.len());
 }
 
 #[test]
 fn the_table_is_short_and_narrow() {
-    let text = table::render(&results());
+    let text = table(&results());
     let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-    assert!(widest <= table::WIDTH, "{widest} columns:\n{text}");
+    assert!(widest <= run::WIDTH, "{widest} columns:\n{text}");
     insta::assert_snapshot!(text);
 }
 
@@ -404,10 +411,9 @@ fn several_of_a_kind_each_have_a_line() {
         "slow",
         Figures::Periodic(Box::new(cothread(90_000))),
     ));
-    let text = table::render(&results);
+    let text = table(&results);
     assert!(
-        text.lines()
-            .all(|line| line.chars().count() <= table::WIDTH),
+        text.lines().all(|line| line.chars().count() <= run::WIDTH),
         "{text}"
     );
     for name in ["second", "slow"] {
@@ -416,7 +422,7 @@ fn several_of_a_kind_each_have_a_line() {
             .filter(|line| line.contains(&format!("  {name}  ")));
         assert_eq!(lines.count(), 1, "{name}:\n{text}");
     }
-    let page = html::render(&results, &[]).unwrap();
+    let page = rendered(&results, vec![]);
     assert!(page.contains("second: Processing time") && page.contains("slow: Co-thread gap"));
     let json: Value = serde_json::from_slice(&results.to_json()).unwrap();
     let variant = &json["variants"][0];

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use laxity::Twin;
 use laxity::observe::observe;
 use laxity_lab::evidence::results::RunResults;
-use laxity_lab::report::table;
+use laxity_lab::report::run as shown;
 use laxity_lab::runner::compose::{Composed, RunSpec, compose};
 use laxity_lab::runner::conclude::{Circumstances, conclude};
 use laxity_lab::runner::plan::Depth;
@@ -73,7 +73,7 @@ fn resolved(name: &str, length: Length) -> Resolved {
 }
 
 fn assert_results(name: &str, results: &RunResults) {
-    assert_is(&format!("{name}.table"), &table::render(results));
+    assert_is(&format!("{name}.table"), &shown::table(results));
     let json = serde_json::from_slice(&results.to_json()).expect("JSON");
     assert_is(&format!("{name}.json"), &lines(json));
 }

@@ -118,8 +118,8 @@ fn gaps() -> Figure {
                 verdict: Verdict::Alone,
             },
         ],
-        tables: vec![],
         remarks: vec!["The clock of the study ticks 1024 times a second.".into()],
+        ..Figure::default()
     }
 }
 
@@ -128,7 +128,6 @@ fn transfers() -> Figure {
     Figure {
         key: "table-2".into(),
         title: "Table 2: transfers of 200,000 bytes".into(),
-        about: String::new(),
         charts: vec![map()],
         compared: vec![
             Compared {
@@ -173,7 +172,7 @@ fn transfers() -> Figure {
                 ],
             ],
         }],
-        remarks: vec![],
+        ..Figure::default()
     }
 }
 
@@ -426,11 +425,7 @@ fn drawings_of_their_own_are_whole() {
 fn a_report_with_nothing_in_it_is_a_report() {
     let nothing = Report {
         experiment: "modem",
-        title: String::new(),
-        summary: vec![],
-        circumstances: vec![],
-        figures: vec![],
-        checks: vec![],
+        ..Report::default()
     };
     well_formed(&page::render(&nothing).expect("a page"));
     assert!(text::render(&nothing).contains("nothing was claimed"));

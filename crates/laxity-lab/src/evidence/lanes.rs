@@ -3,6 +3,8 @@
 //! Slices on one lane follow each other and never nest. A processor's lane shows who was on top: an interrupt handler over the thread
 //! it interrupted, then that thread again. Every slice that is begun is ended, by the end of the run at the latest.
 
+use std::borrow::Cow;
+
 use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, ProcessorId};
 
 use super::trace::Trace;
@@ -20,6 +22,38 @@ pub enum Lane {
     Slots(ActivityId),
     /// A level that the application recorded.
     Level(Mark),
+}
+
+impl Lane {
+    /// Its name.
+    #[must_use]
+    pub fn name(self, trace: &Trace) -> Cow<'_, str> {
+        match self {
+            Self::Processor(p) => format!("processor {p}").into(),
+            Self::Disturbed(p) => format!("processor {p} disturbed").into(),
+            Self::Activity(a) => trace.activity_name(a),
+            Self::Slots(a) => format!("{} slots", trace.activity_name(a)).into(),
+            Self::Level(mark) => trace.mark_name(mark),
+        }
+    }
+
+    /// Where it stands among the others: a processor, then what was placed on it, levels last. Fits 31 bits.
+    #[must_use]
+    pub fn rank(self, trace: &Trace) -> u64 {
+        const A_PROCESSOR: u64 = 1 << 18;
+        let of_processor = |processor: u16| u64::from(processor) % 4096 * A_PROCESSOR;
+        let of_activity = |a: ActivityId| {
+            let home = trace.activities.get(a.index()).map_or(0, |a| a.processor);
+            of_processor(home) + 2 * u64::from(a.0)
+        };
+        match self {
+            Self::Processor(p) => of_processor(p.0),
+            Self::Disturbed(p) => of_processor(p.0) + 1,
+            Self::Activity(a) => of_activity(a) + 2,
+            Self::Slots(a) => of_activity(a) + 3,
+            Self::Level(mark) => 4096 * A_PROCESSOR + u64::from(mark.0),
+        }
+    }
 }
 
 /// What a slice or a point is called.
@@ -57,6 +91,31 @@ pub enum Label {
     Refused,
     /// An event of the application's own.
     Mark(Mark),
+}
+
+impl Label {
+    /// Its name.
+    #[must_use]
+    pub fn name(self, trace: &Trace) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
+            Self::Occupant(activity) => return trace.activity_name(activity),
+            Self::Mark(mark) => return trace.mark_name(mark),
+            Self::Running => "running",
+            Self::Interrupt => "interrupt",
+            Self::Deferred => "deferred",
+            Self::Slot => "slot",
+            Self::Disturbed => "disturbed",
+            Self::Wake => "wake",
+            Self::Finish => "finish",
+            Self::Signal => "signal",
+            Self::ReservationBegin => "reservation begins",
+            Self::ReservationEnd => "reservation ends",
+            Self::ReservationChange => "reservation changes",
+            Self::ConstraintBegin => "time constraint begins",
+            Self::ConstraintEnd => "time constraint ends",
+            Self::Refused => "refused",
+        })
+    }
 }
 
 /// What happens on a lane.

@@ -39,7 +39,7 @@ pub enum Figures {
 }
 
 /// What one modem gave.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ModemFigures {
     /// Where the device's processing ran: `interrupt`, `thread 24`, `reserved 2ms/8ms`.
     pub placement: String,
@@ -85,22 +85,9 @@ impl ModemFigures {
         let nothing = Default::default();
         Self {
             placement: "absent".into(),
-            enforcer: None,
-            receivers: 0,
-            receiver_bit_errors: 0,
-            transfer: Transfer::default(),
-            samples_overwritten: 0,
-            samples_underrun: 0,
-            samples_lost_undisturbed: 0,
-            samples_undelivered: 0,
-            samples_pending_max: 0,
             samples_pending: HistogramJson::new("samples", &nothing),
             processing_ns: HistogramJson::new("ns", &nothing),
-            cpu_share: 0.0,
-            context_switches: 0,
-            context_switches_involuntary: 0,
-            page_faults: 0,
-            phases: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -6,10 +6,10 @@
 pub mod modem;
 
 use laxity::PeriodicProbe;
-use laxity::observe::{Observation, Reader};
+use laxity::observe::Reader;
 use laxity_devices::modem::Installed;
-use laxity_model::verify::contract::{Observations, Phase, Subject};
-use laxity_model::{ActivityId, Event, RunRecord};
+use laxity_model::verify::contract::Subject;
+use laxity_model::{ActivityId, RunRecord};
 
 pub use modem::ModemProbe;
 
@@ -76,27 +76,11 @@ impl laxity::observe::Probe for Probe {
         &self.activities
     }
 
-    fn reader<'a>(&'a self, record: &'a RunRecord) -> Box<dyn Reader + 'a> {
+    fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
         match &self.watched {
-            Watched::Modem(modem) => Box::new(modem::ModemReader::new(modem, record)),
+            Watched::Modem(modem) => Some(Box::new(modem::ModemReader::new(modem, record))),
             Watched::Periodic(task) => task.reader(record),
-            Watched::Nothing => Box::new(Blind),
-        }
-    }
-}
-
-/// Nobody looks.
-struct Blind;
-
-impl Reader for Blind {
-    fn take(&mut self, _: &Event, _: &Phase) {}
-
-    fn finish(self: Box<Self>, subject: Subject) -> Observation {
-        Observation {
-            subject,
-            quantities: Observations::new(),
-            phases: Vec::new(),
-            connected: None,
+            Watched::Nothing => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use laxity_model::Span;
 use serde::Serialize;
 use serde::ser::SerializeStruct;
-use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use serde_json::ser::{Formatter, Serializer};
 
 use super::{Check, Figure, Point, Report, Verdict};
 
@@ -16,7 +16,7 @@ pub const FILE_VERSION: u32 = 1;
 #[must_use]
 pub fn render(report: &Report) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut serializer = Serializer::with_formatter(&mut bytes, Lines::new());
+    let mut serializer = Serializer::with_formatter(&mut bytes, Lines::default());
     let circumstances = report.circumstances.iter();
     let file = File {
         file_version: FILE_VERSION,
@@ -95,107 +95,86 @@ pub(super) fn lines<S: serde::Serializer>(
 const DEEPEST_LINES: usize = 5;
 
 /// Line breaks and indents in the outer levels, and in lists one level deeper; everything inside is on one line.
+#[derive(Default)]
 struct Lines {
-    pretty: PrettyFormatter<'static>,
     /// Of everything that is open, outermost first: whether it has lines of its own.
     open: Vec<bool>,
+    /// Whether anything is in what was opened last.
+    is_filled: bool,
 }
 
 impl Lines {
-    fn new() -> Self {
-        Self {
-            pretty: PrettyFormatter::with_indent(b" "),
-            open: Vec::new(),
-        }
-    }
-
     fn in_lines(&self) -> bool {
         self.open.last().copied().unwrap_or(true)
     }
 
-    fn begin(&mut self, deepest: usize) -> bool {
-        let in_lines = self.open.len() < deepest;
-        self.open.push(in_lines);
-        in_lines
+    fn begin<W: ?Sized + Write>(
+        &mut self,
+        to: &mut W,
+        open: &[u8],
+        deepest: usize,
+    ) -> io::Result<()> {
+        self.open.push(self.open.len() < deepest);
+        self.is_filled = false;
+        to.write_all(open)
+    }
+
+    /// Goes on to the next item.
+    fn next<W: ?Sized + Write>(&self, to: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            to.write_all(b",")?;
+        }
+        if self.in_lines() {
+            write!(to, "\n{:1$}", "", self.open.len())?;
+        }
+        Ok(())
+    }
+
+    fn end<W: ?Sized + Write>(&mut self, to: &mut W, close: &[u8]) -> io::Result<()> {
+        let in_lines = self.in_lines();
+        self.open.pop();
+        if in_lines && self.is_filled {
+            write!(to, "\n{:1$}", "", self.open.len())?;
+        }
+        to.write_all(close)
     }
 }
 
 impl Formatter for Lines {
-    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        if self.begin(DEEPEST_LINES + 1) {
-            self.pretty.begin_array(writer)
-        } else {
-            writer.write_all(b"[")
-        }
+    fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.begin(to, b"[", DEEPEST_LINES + 1)
     }
 
-    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        match self.open.pop() {
-            Some(false) => writer.write_all(b"]"),
-            _ => self.pretty.end_array(writer),
-        }
+    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        self.next(to, first)
     }
 
-    fn begin_array_value<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        match (self.in_lines(), first) {
-            (true, _) => self.pretty.begin_array_value(writer, first),
-            (false, true) => Ok(()),
-            (false, false) => writer.write_all(b","),
-        }
+    fn end_array_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        self.is_filled = true;
+        Ok(())
     }
 
-    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        if self.in_lines() {
-            self.pretty.end_array_value(writer)
-        } else {
-            Ok(())
-        }
+    fn end_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.end(to, b"]")
     }
 
-    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        if self.begin(DEEPEST_LINES) {
-            self.pretty.begin_object(writer)
-        } else {
-            writer.write_all(b"{")
-        }
+    fn begin_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.begin(to, b"{", DEEPEST_LINES)
     }
 
-    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        match self.open.pop() {
-            Some(false) => writer.write_all(b"}"),
-            _ => self.pretty.end_object(writer),
-        }
+    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        self.next(to, first)
     }
 
-    fn begin_object_key<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        match (self.in_lines(), first) {
-            (true, _) => self.pretty.begin_object_key(writer, first),
-            (false, true) => Ok(()),
-            (false, false) => writer.write_all(b","),
-        }
+    fn begin_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(if self.in_lines() { b": " } else { b":" })
     }
 
-    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        if self.in_lines() {
-            self.pretty.begin_object_value(writer)
-        } else {
-            writer.write_all(b":")
-        }
+    fn end_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.end_array_value(to)
     }
 
-    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        if self.in_lines() {
-            self.pretty.end_object_value(writer)
-        } else {
-            Ok(())
-        }
+    fn end_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.end(to, b"}")
     }
 }

@@ -1,34 +1,31 @@
 //! What a person and a program get to see of a run or of an experiment.
 //!
-//! Of a scenario, from [`RunResults`](crate::evidence::results::RunResults) alone: [`table`], a short table on the terminal and the verdicts;
-//! [`html`], one page that opens offline and needs no script.
-//!
-//! Of an experiment, from its [`Report`]: [`text`], the terminal; [`json`], programs; [`page`], the page with its drawings; [`svg`], a drawing as a
-//! file of its own. A report has no floating-point number: spans are nanoseconds, shares parts per million. So the same run of the twin
-//! gives the same bytes everywhere.
+//! Both leave a [`Report`], which an experiment makes itself and [`run`] makes of the results of a scenario. From it come [`text`], the terminal;
+//! [`json`], programs; [`page`], one page with its drawings that opens offline and needs no script; [`svg`], a drawing as a file of its own. A report
+//! has no floating-point number: spans are nanoseconds, shares parts per million. So the same run of the twin gives the same bytes everywhere.
+//! On the terminal, the results of a scenario are a shorter table ([`run::table`]), made of the same columns.
 
 mod cells;
-mod chart;
-mod format;
-mod grid;
-pub mod html;
+mod draw;
 pub mod json;
 mod marks;
-mod markup;
 pub mod page;
+pub mod run;
 mod scale;
 pub mod svg;
-pub mod table;
 pub mod text;
 mod thin;
 mod timeline;
 mod value;
+mod view;
+
+use std::collections::BTreeSet;
 
 use laxity_model::Span;
 use serde::{Deserialize, Serialize};
 
 pub use cells::nanos;
-pub use timeline::TimelineView;
+pub use timeline::Timeline;
 
 /// Everything an experiment has to say.
 #[derive(Clone, PartialEq, Default, Debug)]
@@ -52,6 +49,12 @@ impl Report {
     #[must_use]
     pub fn holds(&self) -> bool {
         self.checks.iter().all(|check| check.held)
+    }
+
+    /// Where its values come from.
+    fn origins(&self) -> BTreeSet<Origin> {
+        let cells = self.figures.iter().flat_map(Figure::cells);
+        cells.map(|cell| cell.origin).collect()
     }
 }
 
@@ -83,6 +86,12 @@ pub struct Figure {
     pub remarks: Vec<String>,
     /// Drawings.
     pub charts: Vec<Chart>,
+    /// Whether they are drawn small, beside each other.
+    #[serde(skip)]
+    pub side_by_side: bool,
+    /// Stretches of runs, for the page.
+    #[serde(skip)]
+    pub timelines: Vec<Timeline>,
 }
 
 impl Figure {

@@ -2,6 +2,7 @@
 
 use super::value::{self, TimeUnit};
 use super::{Axis, Unit};
+use crate::layout::decimal;
 
 /// An axis with a range, drawn between two places.
 pub(super) struct Scale {
@@ -129,8 +130,8 @@ impl Scale {
         let sign = if value < 0 { "−" } else { "" };
         let size = value.unsigned_abs();
         let text = match self.unit {
-            Unit::Nanoseconds => value::decimal(size, self.time_unit().size(), 9),
-            Unit::PartsPerMillion => value::decimal(size, 10_000, 4),
+            Unit::Nanoseconds => decimal(size, self.time_unit().size(), 9),
+            Unit::PartsPerMillion => decimal(size, 10_000, 4),
             Unit::Count => value::count(size),
         };
         format!("{sign}{text}")
@@ -187,7 +188,7 @@ fn logarithmic_range(low: i64, high: i64, least: i64, is_given: bool, stands: bo
 }
 
 /// The next larger of 1, 2 and 5 times a power of ten that divides the range into at most `about` parts; at least 1.
-fn step(low: i64, high: i64, about: usize) -> i64 {
+pub(super) fn step(low: i64, high: i64, about: usize) -> i64 {
     let parts = about.max(1) as i128;
     let wanted = (i128::from(high) - i128::from(low) + parts - 1) / parts;
     let powers = (0..18).map(|exponent| 10_i64.pow(exponent));

@@ -1,52 +1,59 @@
 //! Drawings as SVG: inside a page, or as a file of their own. Needs no script; follows the reader's light or dark setting.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-use super::marks;
-use super::markup::escape;
-use super::scale::{self, Scale};
-use super::{Chart, Mark, Report, Series, Unit};
+use super::draw::draw;
+use super::{Chart, Report};
+use crate::layout::printable;
 
-const WIDTH: f64 = 760.0;
-pub(super) const LEFT: f64 = 62.0;
-pub(super) const RIGHT: f64 = 748.0;
-/// Of the plot; titles and legends are above it, the horizontal axis below.
-const HEIGHT: f64 = 220.0;
-const BELOW: f64 = 38.0;
-/// From one line of text to the next.
-const LINE: f64 = 16.0;
-/// What a character of the legend needs, on average and with some room.
-const CHARACTER: f64 = 6.0;
-/// So many ticks look well across, and up.
-const TICKS: (usize, usize) = (9, 5);
-/// Series have so many colours; then they come again.
-const COLOURS: usize = 8;
+/// How wide and high a drawing's plot is, in pixels; titles and legends are above it, the horizontal axis below.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    pub(super) right: f64,
+    pub(super) height: f64,
+    /// So many ticks look well across, and up.
+    pub(super) ticks: (usize, usize),
+}
+
+/// As wide as a page.
+pub(super) const WIDE: Size = Size {
+    right: 748.0,
+    height: 220.0,
+    ticks: (9, 5),
+};
+/// For several beside each other.
+pub(super) const SMALL: Size = Size {
+    right: 340.0,
+    height: 110.0,
+    ticks: (4, 4),
+};
 
 /// Colours and strokes of all drawings, for a `style` element.
 pub const STYLE: &str = "\
 .chart{font:11px system-ui,'DejaVu Sans',sans-serif;font-variant-numeric:tabular-nums}\
-.chart text{fill:#5d656e}.chart .name{fill:#1d2126}.chart .y{text-anchor:end}.chart .x{text-anchor:middle}.chart .right{text-anchor:end}\
+.chart text{fill:#5d656e}.chart .name{fill:#1d2126}.chart .title{font-weight:600}.chart .y,.chart .right{text-anchor:end}.chart .x{text-anchor:middle}\
 .chart .grid{stroke:#e7e4dd;fill:none}.chart .axis{stroke:#5d656e;fill:none}.chart .beyond{fill:#b23a2c}\
 .dots{fill:none;stroke:currentColor;stroke-width:2;stroke-linecap:round}.bars{fill:currentColor}.over{fill-opacity:.55}\
 .line{fill:none;stroke:currentColor;stroke-width:1.6;stroke-linejoin:round}.sign{fill:none;stroke:currentColor;stroke-width:1.4}\
 .solid{fill:currentColor}.model{fill:none;stroke:#1d2126;stroke-width:1.2}\
 .m0{stroke-dasharray:7 4}.m1{stroke-dasharray:2 3}.m2{stroke-dasharray:9 3 2 3}.m3{stroke-dasharray:4 2}\
 .s0{color:#2f6299}.s1{color:#b8443a}.s2{color:#c9852b}.s3{color:#2e8b84}.s4{color:#7a5aa6}.s5{color:#5b7a29}.s6{color:#a4508b}.s7{color:#6f6250}\
+.lanes rect{fill:currentColor}.slot{color:#a9c3df}.crowd{color:#d3d0c9}.disturbed{color:#b8443a;fill-opacity:.55}\
 @media screen and (prefers-color-scheme:dark){\
 .chart text{fill:#98a0a9}.chart .name{fill:#e4e2dd}.chart .grid{stroke:#2b3036}.chart .axis{stroke:#98a0a9}.chart .beyond{fill:#ea8a7b}\
-.model{stroke:#e4e2dd}\
+.model{stroke:#e4e2dd}.slot{color:#32506f}.crowd{color:#3c4248}.disturbed{color:#e07b6f}\
 .s0{color:#6fa3d8}.s1{color:#ea8a7b}.s2{color:#dfa557}.s3{color:#5bbdb4}.s4{color:#ab8fd6}.s5{color:#a6c46a}.s6{color:#dc8fc4}.s7{color:#c4b69f}}";
 
 /// A drawing for a page that has [`STYLE`], with about `most` strokes for each series of dots at most.
-pub(super) fn inline(chart: &Chart, most: usize) -> String {
-    draw(chart, most, false)
+pub(super) fn inline(chart: &Chart, most: usize, size: Size) -> String {
+    draw(chart, most, size, false)
 }
 
 /// A drawing as a file of its own. The same chart gives the same bytes.
 #[must_use]
 pub fn alone(chart: &Chart) -> String {
-    let mut file = draw(chart, 2_500, true);
+    let mut file = draw(chart, 2_500, WIDE, true);
     file.push('\n');
     file
 }
@@ -78,313 +85,76 @@ pub fn files(report: &Report) -> Vec<(String, String)> {
     files.into_iter().collect()
 }
 
-/// What is drawn between the axes, and its scales.
-pub(super) struct Plot {
-    pub(super) x: Scale,
-    pub(super) y: Scale,
-    pub(super) top: f64,
-    pub(super) base: f64,
-}
+/// A drawing under construction.
+#[derive(Default)]
+pub(super) struct Svg(String);
 
-fn draw(chart: &Chart, most: usize, is_alone: bool) -> String {
-    let title = if is_alone {
-        broken(&chart.caption)
-    } else {
-        Vec::new()
-    };
-    let (legend, legend_height) = legend(chart, LINE * title.len() as f64);
-    let top = LINE * title.len() as f64 + legend_height + LINE + 8.0;
-    let plot = plot(chart, top);
-    let height = plot.base + BELOW;
-    let mut svg = String::new();
-    let namespace = if is_alone {
-        r#" xmlns="http://www.w3.org/2000/svg""#
-    } else {
-        ""
-    };
-    push(
-        &mut svg,
-        format_args!(
-            r#"<svg{namespace} class="chart" viewBox="0 0 {WIDTH} {}" role="img"><title>{}</title><desc>{}</desc>"#,
-            number(height),
-            escape(&chart.caption),
-            escape(&described(chart))
-        ),
-    );
-    if is_alone {
-        push(&mut svg, format_args!("<style>{STYLE}</style>"));
-    }
-    for (row, line) in title.iter().enumerate() {
-        let y = number(LINE * (row as f64 + 0.75));
-        push(
-            &mut svg,
-            format_args!(
-                r#"<text class="name" x="4" y="{y}" font-weight="600">{}</text>"#,
-                escape(line)
+impl Svg {
+    /// A whole drawing: what is in it, and the same in words for who does not see it. A drawing that is alone has a title and its style.
+    pub(super) fn whole(
+        (width, height): (f64, f64),
+        words: &str,
+        alone: Option<&str>,
+        inside: &Self,
+    ) -> String {
+        let (namespace, head) = match alone {
+            Some(title) => (
+                r#" xmlns="http://www.w3.org/2000/svg""#,
+                format!("<style>{STYLE}</style><title>{}</title>", escape(title)),
             ),
-        );
-    }
-    svg.push_str(&legend);
-    axes(&mut svg, chart, &plot);
-    let several = chart
-        .series
-        .iter()
-        .filter(|s| matches!(s.mark, Mark::Bars { .. }))
-        .count()
-        > 1;
-    for (index, series) in chart.series.iter().enumerate() {
-        push(
-            &mut svg,
-            format_args!(r#"<g class="s{}">"#, index % COLOURS),
-        );
-        if !series.name.is_empty() {
-            push(
-                &mut svg,
-                format_args!("<title>{}</title>", escape(&series.name)),
-            );
-        }
-        marks::series(&mut svg, &plot, series, most, several);
-        svg.push_str("</g>");
-    }
-    for (index, (name, from, to)) in chart.lines.iter().enumerate() {
-        marks::model(&mut svg, &plot, index, name, [*from, *to]);
-    }
-    beyond(&mut svg, chart, &plot);
-    svg.push_str("</svg>");
-    svg
-}
-
-fn plot(chart: &Chart, top: f64) -> Plot {
-    let base = top + HEIGHT;
-    let (mut xs, mut ys) = (Vec::new(), Vec::new());
-    let mut stands = false;
-    for series in &chart.series {
-        let width = match series.mark {
-            Mark::Bars { width } => {
-                stands = true;
-                width.max(0)
-            }
-            _ => 0,
+            None => ("", String::new()),
         };
-        for (x, y) in &series.points {
-            xs.extend([*x, x.saturating_add(width)]);
-            ys.push(*y);
-        }
+        let (height, words) = (number(height), escape(words));
+        format!(
+            r#"<svg{namespace} class="chart" viewBox="0 0 {width} {height}" role="img">{head}<desc>{words}</desc>{}</svg>"#,
+            inside.0
+        )
     }
-    let is_map = chart.series.iter().any(|series| {
-        let is_sign = matches!(series.mark, Mark::Filled | Mark::Half | Mark::Empty);
-        is_sign && !series.points.is_empty()
-    });
-    let ends = (xs.iter().min().copied(), xs.iter().max().copied());
-    if let (true, (Some(low), Some(high))) = (is_map, ends) {
-        // A sign on an axis would hide what is written there.
-        let room = high.saturating_sub(low) / 20;
-        let highest = ys.iter().max().copied().unwrap_or(0);
-        ys.push(highest.saturating_add(highest / 20));
-        xs.extend([low.saturating_sub(room), high.saturating_add(room)]);
-    }
-    // A limit that no point comes near must be seen all the same; how far right it goes says nothing.
-    for (_, from, to) in &chart.lines {
-        if xs.is_empty() {
-            xs.extend([from.0, to.0]);
-        }
-        ys.extend([from.1, to.1]);
-    }
-    Plot {
-        x: Scale::new(&chart.x, &xs, false, TICKS.0, (LEFT, RIGHT)),
-        y: Scale::new(&chart.y, &ys, stands, TICKS.1, (base, top)),
-        top,
-        base,
-    }
-}
 
-fn axes(svg: &mut String, chart: &Chart, plot: &Plot) {
-    let (across, up) = (plot.x.ticks(TICKS.0), plot.y.ticks(TICKS.1));
-    let mut grid = String::new();
-    for (y, _) in &up {
-        push(&mut grid, format_args!("M{LEFT} {}H{RIGHT}", number(*y)));
+    /// Appends markup, or what is drawn in a path.
+    pub(super) fn push(&mut self, markup: fmt::Arguments<'_>) {
+        self.0.write_fmt(markup).expect("a string takes all");
     }
-    for (x, _) in &across {
-        push(
-            &mut grid,
-            format_args!("M{} {}V{}", number(*x), number(plot.top), number(plot.base)),
-        );
-    }
-    let floor = number(plot.y.floor());
-    push(
-        svg,
-        format_args!(
-            r#"<path class="grid" d="{grid}"/><path class="axis" d="M{LEFT} {floor}H{RIGHT}"/><g class="y">"#
-        ),
-    );
-    for (y, text) in &up {
-        let (x, y) = (LEFT - 5.0, number(y + 4.0));
-        push(svg, format_args!(r#"<text x="{x}" y="{y}">{text}</text>"#));
-    }
-    svg.push_str(r#"</g><g class="x">"#);
-    for (x, text) in &across {
-        let (x, y) = (number(*x), number(plot.base + 14.0));
-        push(svg, format_args!(r#"<text x="{x}" y="{y}">{text}</text>"#));
-    }
-    svg.push_str("</g>");
-    let named = |label: &str, scale: &Scale| match scale.unit_name() {
-        "" => escape(label),
-        unit if label.is_empty() => unit.to_owned(),
-        unit => format!("{}, {unit}", escape(label)),
-    };
-    push(
-        svg,
-        format_args!(
-            r#"<text class="name" x="4" y="{}">{}</text><text class="name right" x="{RIGHT}" y="{}">{}</text>"#,
-            number(plot.top - 7.0),
-            named(&chart.y.label, &plot.y),
-            number(plot.base + 31.0),
-            named(&chart.x.label, &plot.x),
-        ),
-    );
-}
 
-/// What stands for a series or a line in the legend.
-enum Sample<'a> {
-    Series(usize, &'a Series),
-    Model(usize),
-}
+    /// A path. Its class begins or is all of its attributes: `line`, `line" style="…`.
+    pub(super) fn path(&mut self, class: &str, path: impl fmt::Display) {
+        self.push(format_args!(r#"<path class="{class}" d="{path}"/>"#));
+    }
 
-/// Names beside samples, in rows from the left; and how high they are together.
-fn legend(chart: &Chart, top: f64) -> (String, f64) {
-    let series = chart.series.iter().enumerate();
-    let series =
-        series.map(|(index, series)| (series.name.as_str(), Sample::Series(index, series)));
-    let lines = chart.lines.iter().enumerate();
-    let lines = lines.map(|(index, (name, ..))| (name.as_str(), Sample::Model(index)));
-    let mut svg = String::new();
-    let (mut x, mut row) = (4.0, 0.0);
-    for (name, sample) in series.chain(lines).filter(|(name, _)| !name.is_empty()) {
-        let room = (WIDTH - 40.0) / CHARACTER;
-        let name = cut(name, room as usize);
-        let width = 34.0 + CHARACTER * name.chars().count() as f64;
-        if x > 4.0 && x + width > WIDTH {
-            (x, row) = (4.0, row + 1.0);
+    /// A text from or around a place, as its class says.
+    pub(super) fn text(&mut self, class: &str, (x, y): (f64, f64), text: &str) {
+        if text.is_empty() {
+            return;
         }
-        let y = top + LINE * row + LINE / 2.0;
-        match sample {
-            Sample::Series(index, series) => {
-                push(
-                    &mut svg,
-                    format_args!(r#"<g class="s{}">"#, index % COLOURS),
-                );
-                marks::sample(&mut svg, series.mark, x, y);
-                svg.push_str("</g>");
-            }
-            Sample::Model(index) => marks::model_sample(&mut svg, index, x, y),
-        }
-        push(
-            &mut svg,
-            format_args!(
-                r#"<text x="{}" y="{}">{}</text>"#,
-                number(x + 24.0),
-                number(y + 4.0),
-                escape(&name)
-            ),
-        );
-        x += width;
-    }
-    let height = if svg.is_empty() {
-        0.0
-    } else {
-        LINE * (row + 1.0)
-    };
-    (svg, height)
-}
-
-/// What lies above the range, or right of it for a histogram, is told: a picture must not hide its worst case.
-fn beyond(svg: &mut String, chart: &Chart, plot: &Plot) {
-    let (mut count, mut largest) = (0_u64, None);
-    let mut unit = chart.y.unit;
-    for series in &chart.series {
-        for &(x, y) in &series.points {
-            let (is_out, value, times) = match series.mark {
-                Mark::Bars { .. } => {
-                    let times = if chart.y.unit == Unit::Count {
-                        y.max(0) as u64
-                    } else {
-                        1
-                    };
-                    (!plot.x.holds(x) && plot.x.at(x) > RIGHT, x, times)
-                }
-                _ => (!plot.y.holds(y) && plot.y.at(y) < plot.top, y, 1),
-            };
-            if is_out && times > 0 {
-                if let Mark::Bars { .. } = series.mark {
-                    unit = chart.x.unit;
-                }
-                count = count.saturating_add(times);
-                largest = largest.max(Some(value));
-            }
-        }
-    }
-    if let Some(largest) = largest {
-        let count = scale::alone(Unit::Count, i64::try_from(count).unwrap_or(i64::MAX));
-        push(
-            svg,
-            format_args!(
-                r#"<text class="beyond right" x="{RIGHT}" y="{}">{count} beyond, up to {}</text>"#,
-                number(plot.top - 7.0),
-                scale::alone(unit, largest)
-            ),
-        );
-    }
-}
-
-/// The drawing in words, for who does not see it.
-fn described(chart: &Chart) -> String {
-    let mut text = format!("{} over {}.", chart.y.label, chart.x.label);
-    for series in &chart.series {
-        let ys = series.points.iter().map(|(_, y)| *y);
-        let (Some(low), Some(high)) = (ys.clone().min(), ys.max()) else {
-            push(&mut text, format_args!(" {}: nothing.", series.name));
-            continue;
+        let (x, y, text) = (number(x), number(y), escape(text));
+        let class = match class {
+            "" => String::new(),
+            class => format!(r#" class="{class}""#),
         };
-        push(
-            &mut text,
-            format_args!(
-                " {}: {} points, {} to {}.",
-                series.name,
-                series.points.len(),
-                scale::alone(chart.y.unit, low),
-                scale::alone(chart.y.unit, high)
-            ),
-        );
+        self.push(format_args!(
+            r#"<text{class} x="{x}" y="{y}">{text}</text>"#
+        ));
     }
-    for (name, ..) in &chart.lines {
-        push(&mut text, format_args!(" Line: {name}."));
-    }
-    text
-}
 
-/// A text in lines that fit the width.
-fn broken(text: &str) -> Vec<String> {
-    let room = (WIDTH / (CHARACTER + 0.6)) as usize;
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(cut(word, room)),
+    /// What belongs together; a reader who points at it sees its name. Its class begins or is all of its attributes.
+    pub(super) fn group(&mut self, class: &str, name: &str, fill: impl FnOnce(&mut Self)) {
+        self.push(format_args!(r#"<g class="{class}">"#));
+        if !name.is_empty() {
+            self.push(format_args!("<title>{}</title>", escape(name)));
         }
+        fill(self);
+        self.push(format_args!("</g>"));
     }
-    lines
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
-fn cut(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.into();
+impl fmt::Display for Svg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
-    let mut short: String = text.chars().take(room.saturating_sub(1)).collect();
-    short.push('…');
-    short
 }
 
 /// A coordinate: a tenth of a pixel is enough.
@@ -398,14 +168,28 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-pub(super) fn push(svg: &mut String, text: std::fmt::Arguments<'_>) {
-    svg.write_fmt(text).expect("a string takes all");
+/// Text for between tags and quotes: what markup would obey is escaped, and what XML forbids is replaced.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in printable(text).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // Neither is a character of XML.
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Axis, Figure};
+    use crate::report::{Axis, Figure, Mark, Series, Unit};
 
     fn chart(mark: Mark, points: Vec<(i64, i64)>, range: Option<(i64, i64)>) -> Chart {
         let axis = |unit, range| Axis {
@@ -427,11 +211,17 @@ mod tests {
     #[test]
     fn what_a_histogram_cannot_show_is_counted() {
         let mark = Mark::Bars { width: 50_000 };
-        let points = vec![(950_000, 100), (5_300_000, 3), (7_000_000, 2)];
-        let all = inline(&chart(mark, points.clone(), None), 100);
+        // What begins where the range ends is beyond it.
+        let points = vec![
+            (950_000, 100),
+            (3_000_000, 4),
+            (5_300_000, 3),
+            (7_000_000, 2),
+        ];
+        let all = inline(&chart(mark, points.clone(), None), 100, WIDE);
         assert!(!all.contains("beyond"), "{all}");
-        let cropped = inline(&chart(mark, points, Some((0, 3_000_000))), 100);
-        assert!(cropped.contains("5 beyond, up to 7 ms"), "{cropped}");
+        let cropped = inline(&chart(mark, points, Some((0, 3_000_000))), 100, WIDE);
+        assert!(cropped.contains("9 beyond, up to 7 ms"), "{cropped}");
     }
 
     #[test]
@@ -452,19 +242,13 @@ mod tests {
         let figure = |key: &str| Figure {
             key: key.into(),
             title: "Figure 3".into(),
-            about: String::new(),
             charts: vec![chart(Mark::Dots, vec![(0, 1)], None); 2],
-            compared: vec![],
-            tables: vec![],
-            remarks: vec![],
+            ..Figure::default()
         };
         let report = Report {
             experiment: "modem",
-            title: String::new(),
-            summary: vec![],
-            circumstances: vec![],
             figures: vec![figure("figure-3"), figure("../figure-3")],
-            checks: vec![],
+            ..Report::default()
         };
         let files = files(&report);
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
@@ -489,7 +273,7 @@ mod tests {
             empty.lines.clear();
             for logarithmic in [false, true] {
                 empty.y.logarithmic = logarithmic;
-                let svg = inline(&empty, 10);
+                let svg = inline(&empty, 10, WIDE);
                 assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
             }
         }
@@ -499,5 +283,14 @@ mod tests {
     fn coordinates_are_short() {
         let texts = [12.0, -0.04, 3.25, -3.26].map(number);
         assert_eq!(texts, ["12", "0", "3.3", "-3.3"]);
+    }
+
+    #[test]
+    fn nothing_is_obeyed() {
+        let hostile = "</title><script>\"'&\u{0}\u{1b}\u{ffff}";
+        assert_eq!(
+            escape(hostile),
+            "&lt;/title&gt;&lt;script&gt;&quot;&#39;&amp;\u{fffd}\u{fffd}\u{fffd}"
+        );
     }
 }

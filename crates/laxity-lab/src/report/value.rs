@@ -3,54 +3,48 @@
 use laxity_model::Span;
 
 use super::{Attempts, Origin, Times, Value, Verdict};
-
-/// All origins, in the order of the legend.
-pub(super) const ORIGINS: [Origin; 6] = [
-    Origin::Charged,
-    Origin::Simulated,
-    Origin::Measured,
-    Origin::Calibrated,
-    Origin::Predicted,
-    Origin::Quoted,
-];
+use crate::layout::{decimal, fixed, trimmed};
 
 impl Origin {
-    /// Its name, as JSON has it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    /// The letter that marks it in a table; its name, as JSON has it; and what it means.
+    const fn described(self) -> (char, &'static str, &'static str) {
         match self {
-            Self::Charged => "charged",
-            Self::Simulated => "simulated",
-            Self::Measured => "measured",
-            Self::Calibrated => "calibrated",
-            Self::Predicted => "predicted",
-            Self::Quoted => "quoted",
+            Self::Charged => ('C', "charged", "the twin was told"),
+            Self::Simulated => ('S', "simulated", "came out of the twin"),
+            Self::Measured => ('M', "measured", "on this machine"),
+            Self::Calibrated => ('K', "calibrated", "chosen so that something else agrees"),
+            Self::Predicted => ('P', "predicted", "said before it was measured"),
+            Self::Quoted => ('Q', "quoted", "from a publication"),
         }
     }
 
     /// The letter that marks it in a table.
     #[must_use]
     pub const fn letter(self) -> char {
-        match self {
-            Self::Charged => 'C',
-            Self::Simulated => 'S',
-            Self::Measured => 'M',
-            Self::Calibrated => 'K',
-            Self::Predicted => 'P',
-            Self::Quoted => 'Q',
-        }
+        self.described().0
+    }
+
+    /// Its name, as JSON has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.described().1
     }
 
     /// What it means.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
+        self.described().2
+    }
+}
+
+impl Value {
+    /// How much, in the unit that the kind of value says; none for words and attempts.
+    pub(super) fn number(&self) -> Option<u64> {
         match self {
-            Self::Charged => "the twin was told",
-            Self::Simulated => "came out of the twin",
-            Self::Measured => "on this machine",
-            Self::Calibrated => "chosen so that something else agrees",
-            Self::Predicted => "said before it was measured",
-            Self::Quoted => "from a publication",
+            Self::Span(span) => Some(span.as_nanos()),
+            Self::Count(number) | Self::Ratio(number) | Self::BitRate(number) => Some(*number),
+            Self::Share(ppm) => Some(u64::from(*ppm)),
+            Self::Attempts(_) | Self::Text(_) => None,
         }
     }
 }
@@ -189,31 +183,6 @@ pub(super) fn count(count: u64) -> String {
         grouped.push(digit);
     }
     grouped
-}
-
-/// A number of units, rounded to so many decimals, without zeros at the end.
-pub(super) fn decimal(value: u64, unit: u64, decimals: u32) -> String {
-    trimmed(&fixed(value, unit, decimals)).to_owned()
-}
-
-/// A number of units, rounded to so many decimals: half up.
-fn fixed(value: u64, unit: u64, decimals: u32) -> String {
-    let scale = 10_u128.pow(decimals);
-    let unit = u128::from(unit);
-    let scaled = (u128::from(value) * scale * 2 + unit) / (unit * 2);
-    let (whole, rest) = (scaled / scale, scaled % scale);
-    if decimals == 0 {
-        return whole.to_string();
-    }
-    format!("{whole}.{rest:0width$}", width = decimals as usize)
-}
-
-fn trimmed(number: &str) -> &str {
-    if number.contains('.') {
-        number.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        number
-    }
 }
 
 #[cfg(test)]

@@ -285,10 +285,9 @@ fn figure(name: &str, about: &str, rows: Vec<Row>, live: Option<&Account>) -> Fi
         key: name.into(),
         title: about.into(),
         about: "Predicted by the twin, measured on this machine.".into(),
-        charts: Vec::new(),
         compared: rows.into_iter().map(|row| row.compared).collect(),
-        tables: Vec::new(),
         remarks: remarks.into_iter().collect(),
+        ..Figure::default()
     }
 }
 

@@ -18,8 +18,8 @@ pub trait Probe {
     /// Its activities in the program.
     fn activities(&self) -> &[ActivityId];
 
-    /// Who reads its events.
-    fn reader<'a>(&'a self, record: &'a RunRecord) -> Box<dyn Reader + 'a>;
+    /// Who reads its events; `None` if nothing is to be seen of it.
+    fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>>;
 }
 
 /// Reads the events of one component.
@@ -49,12 +49,25 @@ pub struct Observation {
     pub connected: Option<(Service, Span)>,
 }
 
+impl Observation {
+    /// Of a component that has no phases.
+    #[must_use]
+    pub const fn of(subject: Subject, quantities: Observations) -> Self {
+        Self {
+            subject,
+            quantities,
+            phases: Vec::new(),
+            connected: None,
+        }
+    }
+}
+
 /// Reads a run's events once, in their order: what was seen of each component, in the order of the probes. What a task does is told by
 /// the phases of the only component beside it that has some; beside none or several, a task knows only the phase [`Phase::RUN`].
 #[must_use]
 pub fn observe<P: Probe>(record: &RunRecord, probes: &[P]) -> Vec<Observation> {
     let readers = probes.iter().map(|probe| probe.reader(record));
-    let mut readers: Vec<Box<dyn Reader + '_>> = readers.collect();
+    let mut readers: Vec<Option<Box<dyn Reader + '_>>> = readers.collect();
     let mut owners = vec![None; record.usage.len()];
     for (reader, probe) in probes.iter().enumerate() {
         for activity in probe.activities() {
@@ -64,25 +77,33 @@ pub fn observe<P: Probe>(record: &RunRecord, probes: &[P]) -> Vec<Observation> {
         }
     }
     let with_phases = readers.iter().enumerate();
-    let mut with_phases = with_phases.filter(|(_, r)| r.phase().is_some());
+    let has_phases = |reader: &dyn Reader| reader.phase().is_some();
+    let mut with_phases = with_phases.filter(|(_, r)| r.as_deref().is_some_and(has_phases));
     let guide = with_phases.next().map(|(index, _)| index);
     let guide = guide.filter(|_| with_phases.next().is_none());
     let mut phase = Phase::RUN;
     for event in &record.events {
-        let Some(reader) = owners.get(event.activity.index()).copied().flatten() else {
+        let owner = owners.get(event.activity.index()).copied().flatten();
+        let Some((owner, reader)) = owner.and_then(|n| Some((n, readers[n].as_mut()?))) else {
             continue;
         };
-        readers[reader].take(event, &phase);
-        if guide == Some(reader)
-            && let Some(now) = readers[reader].phase()
+        reader.take(event, &phase);
+        if guide == Some(owner)
+            && let Some(now) = reader.phase()
             && *now != phase
         {
             phase = now.clone();
         }
     }
     let read = readers.into_iter().zip(probes);
-    read.map(|(reader, probe)| reader.finish(probe.subject().clone()))
-        .collect()
+    read.map(|(reader, probe)| {
+        let subject = probe.subject().clone();
+        match reader {
+            Some(reader) => reader.finish(subject),
+            None => Observation::of(subject, Observations::new()),
+        }
+    })
+    .collect()
 }
 
 /// The grants that these activities had in a run, each with what was granted: `2ms/8ms by slots`.

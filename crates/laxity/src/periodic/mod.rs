@@ -106,8 +106,8 @@ impl Probe for PeriodicProbe {
         std::slice::from_ref(&self.activity)
     }
 
-    fn reader<'a>(&'a self, record: &'a RunRecord) -> Box<dyn Reader + 'a> {
-        Box::new(PeriodicReader::new(self, record))
+    fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
+        Some(Box::new(PeriodicReader::new(self, record)))
     }
 }
 

@@ -133,12 +133,7 @@ impl Reader for PeriodicReader<'_> {
                 end.as_nanos() - self.probe.period.as_nanos(),
             ));
         }
-        Observation {
-            subject,
-            quantities: self.recorder.finish(),
-            phases: Vec::new(),
-            connected: None,
-        }
+        Observation::of(subject, self.recorder.finish())
     }
 }
 

@@ -10,42 +10,32 @@ use super::{Contents, SliceTotal};
 /// Field numbers of `perfetto.protos.Trace` and what is in it.
 mod field {
     pub(super) const TRACE_PACKET: u32 = 1;
-    pub(super) mod packet {
-        pub(in super::super) const TIMESTAMP: u32 = 8;
-        pub(in super::super) const SEQUENCE_ID: u32 = 10;
-        pub(in super::super) const TRACK_EVENT: u32 = 11;
-        pub(in super::super) const INTERNED_DATA: u32 = 12;
-        pub(in super::super) const SEQUENCE_FLAGS: u32 = 13;
-        pub(in super::super) const TRACK_DESCRIPTOR: u32 = 60;
-    }
-    pub(super) mod event {
-        pub(in super::super) const DEBUG_ANNOTATION: u32 = 4;
-        pub(in super::super) const TYPE: u32 = 9;
-        pub(in super::super) const NAME_IID: u32 = 10;
-        pub(in super::super) const TRACK_UUID: u32 = 11;
-        pub(in super::super) const COUNTER_VALUE: u32 = 30;
-    }
-    pub(super) mod annotation {
-        pub(in super::super) const NAME_IID: u32 = 1;
-        pub(in super::super) const UINT_VALUE: u32 = 3;
-    }
-    pub(super) mod interned {
-        pub(in super::super) const EVENT_NAMES: u32 = 2;
-        pub(in super::super) const ANNOTATION_NAMES: u32 = 3;
-        pub(in super::super) const IID: u32 = 1;
-        pub(in super::super) const NAME: u32 = 2;
-    }
-    pub(super) mod descriptor {
-        pub(in super::super) const UUID: u32 = 1;
-        pub(in super::super) const NAME: u32 = 2;
-        pub(in super::super) const PROCESS: u32 = 3;
-        pub(in super::super) const PARENT_UUID: u32 = 5;
-        pub(in super::super) const COUNTER: u32 = 8;
-        pub(in super::super) const CHILD_ORDERING: u32 = 11;
-        pub(in super::super) const SIBLING_ORDER_RANK: u32 = 12;
-        pub(in super::super) const PROCESS_PID: u32 = 1;
-        pub(in super::super) const PROCESS_NAME: u32 = 6;
-    }
+    pub(super) const PACKET_TIMESTAMP: u32 = 8;
+    pub(super) const PACKET_SEQUENCE_ID: u32 = 10;
+    pub(super) const PACKET_TRACK_EVENT: u32 = 11;
+    pub(super) const PACKET_INTERNED_DATA: u32 = 12;
+    pub(super) const PACKET_SEQUENCE_FLAGS: u32 = 13;
+    pub(super) const PACKET_TRACK_DESCRIPTOR: u32 = 60;
+    pub(super) const EVENT_DEBUG_ANNOTATION: u32 = 4;
+    pub(super) const EVENT_TYPE: u32 = 9;
+    pub(super) const EVENT_NAME_IID: u32 = 10;
+    pub(super) const EVENT_TRACK_UUID: u32 = 11;
+    pub(super) const EVENT_COUNTER_VALUE: u32 = 30;
+    pub(super) const ANNOTATION_NAME_IID: u32 = 1;
+    pub(super) const ANNOTATION_UINT_VALUE: u32 = 3;
+    pub(super) const INTERNED_EVENT_NAMES: u32 = 2;
+    pub(super) const INTERNED_ANNOTATION_NAMES: u32 = 3;
+    pub(super) const INTERNED_IID: u32 = 1;
+    pub(super) const INTERNED_NAME: u32 = 2;
+    pub(super) const DESCRIPTOR_UUID: u32 = 1;
+    pub(super) const DESCRIPTOR_NAME: u32 = 2;
+    pub(super) const DESCRIPTOR_PROCESS: u32 = 3;
+    pub(super) const DESCRIPTOR_PARENT_UUID: u32 = 5;
+    pub(super) const DESCRIPTOR_COUNTER: u32 = 8;
+    pub(super) const DESCRIPTOR_CHILD_ORDERING: u32 = 11;
+    pub(super) const DESCRIPTOR_SIBLING_ORDER_RANK: u32 = 12;
+    pub(super) const DESCRIPTOR_PROCESS_PID: u32 = 1;
+    pub(super) const DESCRIPTOR_PROCESS_NAME: u32 = 6;
 }
 
 /// `TrackEvent.Type`.
@@ -151,22 +141,22 @@ impl<'a> Run<'a> {
             counter_values: 0,
         };
         run.packet(STATE_CLEARED, |packet| {
-            packet.nested(field::packet::INTERNED_DATA, |interned| {
+            packet.nested(field::PACKET_INTERNED_DATA, |interned| {
                 for (iid, name) in (1..).zip(ANNOTATIONS) {
-                    interned.nested(field::interned::ANNOTATION_NAMES, |annotation| {
-                        annotation.number(field::interned::IID, iid);
-                        annotation.text(field::interned::NAME, name);
+                    interned.nested(field::INTERNED_ANNOTATION_NAMES, |annotation| {
+                        annotation.number(field::INTERNED_IID, iid);
+                        annotation.text(field::INTERNED_NAME, name);
                     });
                 }
             });
         });
         run.packet(NEEDS_STATE, |packet| {
-            packet.nested(field::packet::TRACK_DESCRIPTOR, |track| {
-                track.number(field::descriptor::UUID, uuid);
-                track.number(field::descriptor::CHILD_ORDERING, EXPLICIT);
-                track.nested(field::descriptor::PROCESS, |process| {
-                    process.number(field::descriptor::PROCESS_PID, sequence);
-                    process.text(field::descriptor::PROCESS_NAME, &trace.name);
+            packet.nested(field::PACKET_TRACK_DESCRIPTOR, |track| {
+                track.number(field::DESCRIPTOR_UUID, uuid);
+                track.number(field::DESCRIPTOR_CHILD_ORDERING, EXPLICIT);
+                track.nested(field::DESCRIPTOR_PROCESS, |process| {
+                    process.number(field::DESCRIPTOR_PROCESS_PID, sequence);
+                    process.text(field::DESCRIPTOR_PROCESS_NAME, &trace.name);
                 });
             });
         });
@@ -197,9 +187,9 @@ impl<'a> Run<'a> {
     fn packet(&mut self, flags: u64, fill: impl FnOnce(&mut Message)) {
         let sequence = self.sequence;
         self.out.nested(field::TRACE_PACKET, |packet| {
-            packet.number(field::packet::SEQUENCE_ID, sequence);
+            packet.number(field::PACKET_SEQUENCE_ID, sequence);
             if flags != 0 {
-                packet.number(field::packet::SEQUENCE_FLAGS, flags);
+                packet.number(field::PACKET_SEQUENCE_FLAGS, flags);
             }
             fill(packet);
         });
@@ -210,10 +200,10 @@ impl<'a> Run<'a> {
         // Only names refer to what was sent before.
         let named = kind == SLICE_BEGIN || kind == INSTANT;
         self.packet(if named { NEEDS_STATE } else { 0 }, |packet| {
-            packet.number(field::packet::TIMESTAMP, at);
-            packet.nested(field::packet::TRACK_EVENT, |event| {
-                event.number(field::event::TYPE, kind);
-                event.number(field::event::TRACK_UUID, track);
+            packet.number(field::PACKET_TIMESTAMP, at);
+            packet.nested(field::PACKET_TRACK_EVENT, |event| {
+                event.number(field::EVENT_TYPE, kind);
+                event.number(field::EVENT_TRACK_UUID, track);
                 fill(event);
             });
         });
@@ -229,7 +219,7 @@ impl<'a> Run<'a> {
                 track.open = Some((iid, at));
                 let uuid = track.uuid;
                 self.event(at, uuid, SLICE_BEGIN, |event| {
-                    event.number(field::event::NAME_IID, iid);
+                    event.number(field::EVENT_NAME_IID, iid);
                     if let Some(latency) = latency {
                         annotate(event, LATENCY, latency);
                     }
@@ -249,7 +239,7 @@ impl<'a> Run<'a> {
                 track.count(iid, 0);
                 let uuid = track.uuid;
                 self.event(at, uuid, INSTANT, |event| {
-                    event.number(field::event::NAME_IID, iid);
+                    event.number(field::EVENT_NAME_IID, iid);
                     for (name, arg) in [FIRST, SECOND].into_iter().zip(args) {
                         if arg != 0 {
                             annotate(event, name, arg);
@@ -261,7 +251,7 @@ impl<'a> Run<'a> {
                 let uuid = self.track(drawn.lane).uuid;
                 self.counter_values += 1;
                 self.event(at, uuid, COUNTER, |event| {
-                    event.number(field::event::COUNTER_VALUE, value);
+                    event.number(field::EVENT_COUNTER_VALUE, value);
                 });
             }
         }
@@ -279,39 +269,18 @@ impl<'a> Run<'a> {
             self.names.resize(index + 1, None);
         }
         if self.names[index].is_none() {
-            let name = self.text(label);
+            let name = label.name(self.trace).into_owned();
             self.packet(NEEDS_STATE, |packet| {
-                packet.nested(field::packet::INTERNED_DATA, |interned| {
-                    interned.nested(field::interned::EVENT_NAMES, |event| {
-                        event.number(field::interned::IID, iid);
-                        event.text(field::interned::NAME, &name);
+                packet.nested(field::PACKET_INTERNED_DATA, |interned| {
+                    interned.nested(field::INTERNED_EVENT_NAMES, |event| {
+                        event.number(field::INTERNED_IID, iid);
+                        event.text(field::INTERNED_NAME, &name);
                     });
                 });
             });
             self.names[index] = Some(name);
         }
         iid
-    }
-
-    fn text(&self, label: Label) -> String {
-        match label {
-            Label::Occupant(activity) => self.trace.activity_name(activity).into_owned(),
-            Label::Mark(mark) => self.trace.mark_name(mark).into_owned(),
-            Label::Running => "running".into(),
-            Label::Interrupt => "interrupt".into(),
-            Label::Deferred => "deferred".into(),
-            Label::Slot => "slot".into(),
-            Label::Disturbed => "disturbed".into(),
-            Label::Wake => "wake".into(),
-            Label::Finish => "finish".into(),
-            Label::Signal => "signal".into(),
-            Label::ReservationBegin => "reservation begins".into(),
-            Label::ReservationEnd => "reservation ends".into(),
-            Label::ReservationChange => "reservation changes".into(),
-            Label::ConstraintBegin => "time constraint begins".into(),
-            Label::ConstraintEnd => "time constraint ends".into(),
-            Label::Refused => "refused".into(),
-        }
     }
 
     /// The lane's track, which is described when it is first used.
@@ -331,22 +300,15 @@ impl<'a> Run<'a> {
     fn describe(&mut self, lane: Lane) -> Track {
         let (uuid, parent) = (self.next_uuid, self.process_uuid);
         self.next_uuid += 1;
-        let name = match lane {
-            Lane::Processor(p) => format!("processor {p}"),
-            Lane::Disturbed(p) => format!("processor {p} disturbed"),
-            Lane::Activity(a) => self.trace.activity_name(a).into_owned(),
-            Lane::Slots(a) => format!("{} slots", self.trace.activity_name(a)),
-            Lane::Level(mark) => self.trace.mark_name(mark).into_owned(),
-        };
-        let rank = self.rank(lane);
+        let (name, rank) = (lane.name(self.trace).into_owned(), lane.rank(self.trace));
         self.packet(NEEDS_STATE, |packet| {
-            packet.nested(field::packet::TRACK_DESCRIPTOR, |track| {
-                track.number(field::descriptor::UUID, uuid);
-                track.number(field::descriptor::PARENT_UUID, parent);
-                track.text(field::descriptor::NAME, &name);
-                track.number(field::descriptor::SIBLING_ORDER_RANK, rank);
+            packet.nested(field::PACKET_TRACK_DESCRIPTOR, |track| {
+                track.number(field::DESCRIPTOR_UUID, uuid);
+                track.number(field::DESCRIPTOR_PARENT_UUID, parent);
+                track.text(field::DESCRIPTOR_NAME, &name);
+                track.number(field::DESCRIPTOR_SIBLING_ORDER_RANK, rank);
                 if let Lane::Level(_) = lane {
-                    track.nested(field::descriptor::COUNTER, |_| ());
+                    track.nested(field::DESCRIPTOR_COUNTER, |_| ());
                 }
             });
         });
@@ -357,27 +319,11 @@ impl<'a> Run<'a> {
             totals: Vec::new(),
         }
     }
-
-    /// Where the lane stands among the others: a processor, then what was placed on it, levels last.
-    fn rank(&self, lane: Lane) -> u64 {
-        const A_PROCESSOR: u64 = 1 << 18;
-        let of_activity = |a: laxity_model::ActivityId| {
-            let home = self.trace.activities.get(a.index());
-            home.map_or(0, |h| u64::from(h.processor)) % 4096 * A_PROCESSOR + 2 * u64::from(a.0)
-        };
-        match lane {
-            Lane::Processor(p) => u64::from(p.0) % 4096 * A_PROCESSOR,
-            Lane::Disturbed(p) => u64::from(p.0) % 4096 * A_PROCESSOR + 1,
-            Lane::Activity(a) => of_activity(a) + 2,
-            Lane::Slots(a) => of_activity(a) + 3,
-            Lane::Level(mark) => 4096 * A_PROCESSOR + u64::from(mark.0),
-        }
-    }
 }
 
 fn annotate(event: &mut Message, name: u64, value: u64) {
-    event.nested(field::event::DEBUG_ANNOTATION, |annotation| {
-        annotation.number(field::annotation::NAME_IID, name);
-        annotation.number(field::annotation::UINT_VALUE, value);
+    event.nested(field::EVENT_DEBUG_ANNOTATION, |annotation| {
+        annotation.number(field::ANNOTATION_NAME_IID, name);
+        annotation.number(field::ANNOTATION_UINT_VALUE, value);
     });
 }

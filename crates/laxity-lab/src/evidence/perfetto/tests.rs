@@ -67,74 +67,95 @@ fn text(bytes: &[u8], field: u64) -> Option<String> {
     Some(std::str::from_utf8(found).expect("text is UTF-8").into())
 }
 
+/// What has been read of a trace so far.
+#[derive(Default)]
+struct Reader {
+    /// The run and the name of each track.
+    tracks: BTreeMap<u64, (String, String)>,
+    /// Names, by their sequences and numbers.
+    names: BTreeMap<(u64, u64), String>,
+    /// When the open slice of a track began, and its name.
+    open: BTreeMap<u64, (u64, String)>,
+    totals: BTreeMap<(u64, String), (u64, u64)>,
+    counter_values: u64,
+}
+
+impl Reader {
+    fn track(&mut self, track: &[u8]) {
+        let process = messages(track, 3).first().map(|p| text(p, 6));
+        let uuid = number(track, 1).expect("a track has an id");
+        let parent = number(track, 5).and_then(|p| self.tracks.get(&p));
+        let run = parent.map(|(run, _)| run.clone()).or(process.flatten());
+        let run = run.expect("a process, or a child of one");
+        let name = text(track, 2).unwrap_or_default();
+        let before = self.tracks.insert(uuid, (run, name));
+        assert_eq!(before, None, "track {uuid} is described twice");
+    }
+
+    fn event(&mut self, event: &[u8], sequence: u64, at: u64) {
+        let track = number(event, 11).expect("an event has a track");
+        assert!(self.tracks.contains_key(&track));
+        let name = number(event, 10).map(|iid| self.names[&(sequence, iid)].clone());
+        let (name, time) = match number(event, 9) {
+            Some(1) => {
+                let begun = (at, name.expect("a slice has a name"));
+                let before = self.open.insert(track, begun);
+                assert_eq!(before, None, "slices do not nest");
+                return;
+            }
+            Some(2) => {
+                let (since, name) = self.open.remove(&track).expect("a slice is open");
+                (name, at - since)
+            }
+            Some(3) => (name.expect("a point has a name"), 0),
+            Some(4) => {
+                self.counter_values += 1;
+                return;
+            }
+            other => panic!("event of type {other:?}"),
+        };
+        let (count, total) = self.totals.entry((track, name)).or_default();
+        *count += 1;
+        *total += time;
+    }
+}
+
 /// Reads the whole trace, and fails where a track nests, a name or a track was not announced, or a slice stays open.
 fn read(bytes: &[u8]) -> Contents {
-    let (mut tracks, mut names) = (BTreeMap::new(), BTreeMap::new());
-    let mut open = BTreeMap::new();
-    let mut totals: BTreeMap<_, (u64, u64)> = BTreeMap::new();
-    let mut counter_values = 0;
+    let mut reader = Reader::default();
     for packet in messages(bytes, 1) {
         let sequence = number(packet, 10).expect("every packet is of a sequence");
         for track in messages(packet, 60) {
-            let name = text(track, 2);
-            let process = messages(track, 3).first().map(|p| text(p, 6));
-            let uuid = number(track, 1).expect("a track has an id");
-            let parent = number(track, 5).and_then(|p| tracks.get(&p));
-            let run = parent.map(|(run, _): &(String, _)| run.clone());
-            let run = run
-                .or(process.flatten())
-                .expect("a process, or a child of one");
-            let before = tracks.insert(uuid, (run, name.unwrap_or_default()));
-            assert_eq!(before, None, "track {uuid} is described twice");
+            reader.track(track);
         }
         for interned in messages(packet, 12) {
             for event in messages(interned, 2) {
                 let iid = number(event, 1).expect("a name has a number");
-                names.insert((sequence, iid), text(event, 2).expect("and a text"));
+                let name = text(event, 2).expect("and a text");
+                reader.names.insert((sequence, iid), name);
             }
         }
         for event in messages(packet, 11) {
             let at = number(packet, 8).expect("an event has a time");
-            let track = number(event, 11).expect("and a track");
-            assert!(tracks.contains_key(&track));
-            let name = number(event, 10).map(|iid| names[&(sequence, iid)].clone());
-            let closed = match number(event, 9) {
-                Some(1) => {
-                    let before = open.insert(track, (at, name.expect("a slice has a name")));
-                    assert_eq!(before, None, "slices do not nest");
-                    continue;
-                }
-                Some(2) => {
-                    let (since, name) = open.remove(&track).expect("a slice is open");
-                    (name, at - since)
-                }
-                Some(3) => (name.expect("a point has a name"), 0),
-                Some(4) => {
-                    counter_values += 1;
-                    continue;
-                }
-                other => panic!("event of type {other:?}"),
-            };
-            let total = totals.entry((track, closed.0)).or_default();
-            *total = (total.0 + 1, total.1 + closed.1);
+            reader.event(event, sequence, at);
         }
     }
+    let Reader { open, tracks, .. } = &reader;
     assert!(open.is_empty(), "open at the end: {open:?}");
-    let slices = totals
-        .into_iter()
-        .map(|((track, name), (count, total_duration_ns))| {
-            let (run, track) = tracks[&track].clone();
-            SliceTotal {
-                run,
-                track,
-                name,
-                count,
-                total_duration_ns,
-            }
-        });
+    let totals = reader.totals.iter();
+    let slices = totals.map(|((track, name), (count, total_duration_ns))| {
+        let (run, track) = tracks[track].clone();
+        SliceTotal {
+            run,
+            track,
+            name: name.clone(),
+            count: *count,
+            total_duration_ns: *total_duration_ns,
+        }
+    });
     Contents {
         slices: slices.collect(),
-        counter_values,
+        counter_values: reader.counter_values,
     }
 }
 

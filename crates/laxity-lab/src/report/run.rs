@@ -1,0 +1,259 @@
+//! What a run of a scenario leaves: a table for the terminal, and a report for the page, both made of the same columns.
+
+mod columns;
+mod facts;
+mod histograms;
+
+use std::collections::BTreeSet;
+
+use laxity_model::verify::contract::{Expectation, Outcome};
+
+use self::columns::{Column, Line, columns};
+use self::facts::{facts, placed, provenance};
+use self::histograms::Limits;
+use super::{Check, Figure, Origin, Report, Row, Table, Timeline, Value, value};
+use crate::evidence::results::{RunResults, VariantResults};
+use crate::layout::{Grid, wrap_to};
+
+/// The widest line of the table, in characters.
+pub const WIDTH: usize = 110;
+
+/// The table on the terminal: a line a variant, then the verdicts. Plain text, ending in a newline.
+#[must_use]
+pub fn table(results: &RunResults) -> String {
+    let columns = columns(&results.variants);
+    let mut grid = Grid::cut(columns.iter().map(Column::head).collect(), WIDTH);
+    for line in results.variants.iter().flat_map(Line::of) {
+        let cells = columns.iter().map(|column| column.text(&line));
+        grid.row(cells.collect::<Vec<_>>());
+    }
+    let mut text = format!("{}\n\n{}", heading(results), grid.render());
+    if let Some(legend) = legend(&results.variants) {
+        text.push_str(&format!("\n{legend}\n"));
+    }
+    for variant in results
+        .variants
+        .iter()
+        .filter(|variant| needs_words(variant))
+    {
+        text.push_str(&format!("\n{}: {}\n", variant.name, outcome(variant)));
+        items(reasons(variant), &mut text);
+    }
+    for skipped in &results.skipped {
+        text.push('\n');
+        let head = format!("{}: not run: ", skipped.name);
+        wrap_to(WIDTH, &head, &skipped.reason, &mut text);
+    }
+    for notice in &results.notices {
+        wrap_to(WIDTH, "note: ", notice, &mut text);
+    }
+    text.push_str(&format!("\nverdict: {}\n", overall(results)));
+    items(results.verdict.reasons.clone(), &mut text);
+    text
+}
+
+fn items(items: Vec<String>, text: &mut String) {
+    for item in items {
+        wrap_to(WIDTH, "  - ", &item, text);
+    }
+}
+
+fn heading(results: &RunResults) -> String {
+    let (scenario, host) = (&results.scenario, &results.host);
+    let (contract, seed) = (&results.contract, results.seed);
+    format!("{scenario} on {host}, contract {contract}, seed {seed}")
+}
+
+/// What the gaps are of, if any are shown.
+fn legend(variants: &[VariantResults]) -> Option<String> {
+    let tasks = variants.iter().flat_map(VariantResults::periodic);
+    let periods: BTreeSet<_> = tasks.map(|(_, task)| task.task_period_ns).collect();
+    let whose = match Vec::from_iter(&periods)[..] {
+        [] => return None,
+        [Some(period)] if period % 1_000_000 == 0 => {
+            format!("the {} ms co-thread", period / 1_000_000)
+        }
+        _ => "a periodic task".to_owned(),
+    };
+    Some(format!(
+        "gap: between wake-ups of {whose}; max*: undisturbed; x control: the worst of the three"
+    ))
+}
+
+/// Whether there is more to say of a variant than its line does.
+fn needs_words(variant: &VariantResults) -> bool {
+    let is_met = variant.verdict.result == Outcome::Met && variant.as_expected;
+    !(is_met && variant.verdict.reasons.is_empty())
+}
+
+/// What became of a variant, and whether that was expected.
+fn outcome(variant: &VariantResults) -> String {
+    let result = variant.verdict.result;
+    match (variant.as_expected, variant.expected) {
+        (_, Expectation::Any) => result.to_string(),
+        (true, _) => format!("{result}, as expected"),
+        (false, expected) => format!("{result}, expected {expected}"),
+    }
+}
+
+/// Why a variant is not met, and what is not enforced.
+fn reasons(variant: &VariantResults) -> Vec<String> {
+    let unenforced = variant.grade_reason.iter();
+    let unenforced = unenforced.map(|reason| format!("unenforced: {reason}"));
+    variant
+        .verdict
+        .reasons
+        .iter()
+        .cloned()
+        .chain(unenforced)
+        .collect()
+}
+
+fn overall(results: &RunResults) -> String {
+    let words = match results.verdict.result {
+        Outcome::Met => "every variant came as expected",
+        Outcome::Violated => "not as expected",
+        Outcome::Inconclusive => "the evidence does not tell",
+    };
+    let (result, exit_code) = (results.verdict.result, results.exit_code);
+    format!("{result} ({words}), exit code {exit_code}")
+}
+
+/// The report for the page. Timelines come in the order given; some 60 ms of one run is a good length.
+#[must_use]
+pub fn report(results: &RunResults, timelines: Vec<Timeline>) -> Report {
+    let origin = match results.machine {
+        Some(_) => Origin::Measured,
+        None => Origin::Simulated,
+    };
+    let limits = Limits::of(results);
+    let mut figures = vec![side_by_side(results, origin)];
+    if !timelines.is_empty() {
+        figures.push(stretches(timelines));
+    }
+    let variants = results.variants.iter();
+    figures.extend(variants.map(|variant| Figure {
+        key: variant.name.clone(),
+        title: variant.name.clone(),
+        about: format!("{}; {}", outcome(variant), placed(variant)),
+        remarks: reasons(variant),
+        charts: histograms::of(variant, &limits),
+        side_by_side: true,
+        tables: vec![facts(variant, origin)],
+        ..Figure::default()
+    }));
+    figures.extend(skipped(results));
+    figures.push(Figure {
+        key: "disturbed".into(),
+        title: "What “disturbed” means".into(),
+        about: DISTURBED.into(),
+        ..Figure::default()
+    });
+    figures.push(provenance(results));
+    let mut summary = vec![format!("{}: {}", heading(results), overall(results))];
+    summary.extend(results.verdict.reasons.iter().cloned());
+    summary.extend(results.notices.iter().cloned());
+    Report {
+        experiment: "",
+        title: results.scenario.clone(),
+        summary,
+        circumstances: circumstances(results),
+        figures,
+        checks: results.variants.iter().map(check).collect(),
+    }
+}
+
+const DISTURBED: &str = "A virtual machine, or firmware, stops a whole processor for milliseconds at times, and no account of the kernel \
+    shows it. So on the live host a witness thread of the highest real-time priority wakes at the same instants as the co-thread, on the same \
+    processor. Where it wakes more than 100 µs late, nobody on that processor could have run: what overlaps is disturbed. It is counted and \
+    shown, and judged apart. If more than 1 % of the wake-ups are disturbed, the verdict is inconclusive. The twin has no disturbances.";
+
+fn check(variant: &VariantResults) -> Check {
+    let seen = if variant.as_expected {
+        variant.verdict.result.to_string()
+    } else {
+        variant.unexpected().collect::<Vec<_>>().join("; ")
+    };
+    Check {
+        claim: format!("{}: expected {}", variant.name, variant.expected),
+        held: variant.as_expected,
+        seen,
+    }
+}
+
+fn circumstances(results: &RunResults) -> Vec<(&'static str, String)> {
+    let mut told = vec![("scenario", results.file.clone())];
+    if let Some(machine) = &results.machine {
+        let none = |what: &Option<String>, none: &str| what.clone().unwrap_or_else(|| none.into());
+        told.extend([
+            (
+                "processors",
+                format!("{} × {}", machine.cpus, machine.cpu_model),
+            ),
+            ("kernel", machine.kernel.clone()),
+            ("clock source", machine.clock_source.clone()),
+            ("frequency governor", none(&machine.governor, "none")),
+            ("hypervisor", none(&machine.hypervisor, "none seen")),
+            ("steal time during the run", value::nanos(machine.steal_ns)),
+        ]);
+    }
+    told
+}
+
+fn side_by_side(results: &RunResults, origin: Origin) -> Figure {
+    let columns = columns(&results.variants);
+    let row = |line: Line<'_>| -> Row {
+        let cells = columns.iter().map(|column| (column.cell)(&line));
+        cells.map(|cell| origin.cell(cell?)).collect()
+    };
+    let explained = "The gap is the time between wake-ups of the periodic task; its maximum is the largest that no disturbance overlaps. × control is \
+        the worst of p99, p99.9 and that maximum, divided by the same figure of runs without the device: medians of the repeats.";
+    Figure {
+        key: "variants".into(),
+        title: "Variants side by side".into(),
+        tables: vec![Table {
+            caption: String::new(),
+            columns: columns.iter().map(|column| column.name.into()).collect(),
+            rows: results
+                .variants
+                .iter()
+                .flat_map(Line::of)
+                .map(row)
+                .collect(),
+        }],
+        remarks: vec![explained.into()],
+        ..Figure::default()
+    }
+}
+
+fn stretches(timelines: Vec<Timeline>) -> Figure {
+    Figure {
+        key: "timelines".into(),
+        title: "A stretch of a run".into(),
+        about:
+            "Ticks above a lane are events of the application’s own. Hover for names and durations."
+                .into(),
+        timelines,
+        ..Figure::default()
+    }
+}
+
+/// The variants that did not run.
+fn skipped(results: &RunResults) -> Option<Figure> {
+    let rows = results.skipped.iter();
+    let rows = rows.map(|skipped| {
+        let words = [&skipped.name, &skipped.reason].map(|words| Value::Text(words.clone()));
+        Origin::Measured.row(words)
+    });
+    let table = Table {
+        caption: String::new(),
+        columns: ["variant", "why not"].map(Into::into).into(),
+        rows: rows.collect(),
+    };
+    (!results.skipped.is_empty()).then(|| Figure {
+        key: "not-run".into(),
+        title: "What did not run".into(),
+        tables: vec![table],
+        ..Figure::default()
+    })
+}

@@ -1,0 +1,211 @@
+//! The histograms of a variant: linear values, logarithmic counts, so that the one worst case shows beside ten thousand good ones
+//! (the way OSADL draws wake-up latencies).
+
+use std::collections::BTreeMap;
+
+use crate::evidence::histogram::HistogramJson;
+use crate::evidence::results::{RunResults, VariantResults};
+use crate::evidence::subjects::ModemFigures;
+use crate::report::scale::{alone, step};
+use crate::report::{Axis, Chart, Mark, Point, Series, Unit};
+
+use super::facts::{label, modems_or_absent};
+
+/// Bars in a picture.
+const BARS: u64 = 73;
+
+/// The scales that all variants share, so that their pictures compare.
+pub(super) struct Limits {
+    gap: u64,
+    processing: u64,
+    pending: u64,
+}
+
+impl Limits {
+    pub(super) fn of(results: &RunResults) -> Self {
+        let variants = results.variants.iter();
+        let modem = |of: fn(&ModemFigures) -> Option<u64>| {
+            let modems = variants.clone().flat_map(VariantResults::modems);
+            shared_limit(modems.filter_map(|(_, modem)| of(modem)))
+        };
+        let tasks = variants.clone().flat_map(VariantResults::periodic);
+        let gaps = tasks.filter_map(|(_, task)| task.cothread_gap_ns.as_ref()?.all.max);
+        Self {
+            gap: shared_limit(gaps),
+            processing: modem(|modem| modem.processing_ns.max),
+            pending: modem(|modem| modem.samples_pending.max),
+        }
+    }
+}
+
+/// The scale that several histograms share: their largest value, unless that is more than twice the median of the largest.
+/// At least 1.
+fn shared_limit(maxima: impl Iterator<Item = u64>) -> u64 {
+    let mut maxima: Vec<_> = maxima.collect();
+    maxima.sort_unstable();
+    let largest = maxima.last().copied().unwrap_or(1);
+    let median = maxima.get(maxima.len() / 2).copied().unwrap_or(1);
+    let enough = coordinate(largest.min(median.saturating_mul(2))).saturating_add(1);
+    step(0, enough, 1).unsigned_abs()
+}
+
+/// The pictures of all that was seen in a variant.
+pub(super) fn of(variant: &VariantResults, limits: &Limits) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    let several = variant.periodic().count();
+    for (name, task) in variant.periodic() {
+        if let Some(gap) = &task.cothread_gap_ns {
+            let control = task.control_gap_ns.as_ref().map(|control| &control.all);
+            let title = format!("{}Co-thread gap", label(name, several));
+            charts.push(chart(&title, (&gap.all, control), limits.gap));
+        }
+    }
+    let several = variant.modems().count();
+    for (name, modem) in modems_or_absent(variant) {
+        let whose = label(name, several);
+        let (processing, pending) = (&modem.processing_ns, &modem.samples_pending);
+        let title = format!("{whose}Processing time");
+        charts.push(chart(&title, (processing, None), limits.processing));
+        let title = format!("{whose}Samples pending");
+        charts.push(chart(&title, (pending, None), limits.pending));
+    }
+    charts
+}
+
+/// A histogram up to `shared`, with the outline of its control. What is beyond that scale is told in the picture.
+fn chart(
+    title: &str,
+    (histogram, control): (&HistogramJson, Option<&HistogramJson>),
+    shared: u64,
+) -> Chart {
+    // Where most values are beyond the shared scale, the picture would show nothing.
+    let (limit, note) = match (histogram.p50, histogram.max) {
+        (Some(p50), Some(max)) if p50 >= shared => {
+            (shared_limit([max].into_iter()), " (scale of its own)")
+        }
+        _ => (shared, ""),
+    };
+    let unit = match histogram.unit.as_str() {
+        "ns" => Unit::Nanoseconds,
+        _ => Unit::Count,
+    };
+    let width = limit.div_ceil(BARS);
+    let bars = binned(histogram, width);
+    let tallest = bars.iter().map(|(_, count)| *count).max().unwrap_or(1);
+    let outline = control.map(|control| outline(&binned(control, width), coordinate(width)));
+    let mut series = vec![Series::new(
+        "",
+        Mark::Bars {
+            width: coordinate(width),
+        },
+        bars,
+    )];
+    series.extend(outline.map(|points| Series::new("control", Mark::Line, points)));
+    let mut y = Axis::count("");
+    y.logarithmic = true;
+    let name = match unit {
+        Unit::Nanoseconds => "",
+        _ => &histogram.unit,
+    };
+    let mut x = Axis::new(name, unit);
+    x.range = Some((0, coordinate(limit)));
+    let mut chart = Chart::new(caption(title, note, histogram, unit), (x, y), series);
+    if let Some(p99) = histogram.p99.filter(|p99| *p99 < limit) {
+        let p99 = coordinate(p99);
+        chart.lines = vec![("p99".into(), (p99, 1), (p99, tallest))];
+    }
+    chart
+}
+
+fn coordinate(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// The counts in bins of this width, each at its begin.
+fn binned(histogram: &HistogramJson, width: u64) -> Vec<Point> {
+    let mut bins = BTreeMap::new();
+    for (from, count) in &histogram.buckets {
+        *bins.entry(coordinate(from / width * width)).or_insert(0) += coordinate(*count);
+    }
+    bins.into_iter().collect()
+}
+
+/// The corners of bars of this width.
+fn outline(bars: &[Point], width: i64) -> Vec<Point> {
+    let mut corners: Vec<Point> = Vec::new();
+    for (from, count) in bars.iter().copied() {
+        // From one bar to its neighbour the outline goes straight.
+        if corners.last() == Some(&(from, 0)) {
+            corners.pop();
+        } else {
+            corners.push((from, 0));
+        }
+        corners.extend([(from, count), (from + width, count), (from + width, 0)]);
+    }
+    corners
+}
+
+fn caption(title: &str, note: &str, histogram: &HistogramJson, unit: Unit) -> String {
+    let named = [
+        ("p50", histogram.p50),
+        ("p99", histogram.p99),
+        ("p99.9", histogram.p999),
+        ("max", histogram.max),
+    ];
+    let count = alone(Unit::Count, coordinate(histogram.count));
+    let mut caption = format!("{title}{note}: n = {count}");
+    for (name, value) in named {
+        if let Some(value) = value {
+            caption.push_str(&format!(" · {name} {}", alone(unit, coordinate(value))));
+        }
+    }
+    caption
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::svg::{WIDE, inline};
+    use laxity_model::base::histogram::Histogram;
+
+    fn drawn(values: &[u64]) -> String {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|value| histogram.record(*value));
+        let histogram = HistogramJson::new("ns", &histogram);
+        let sum: i64 = binned(&histogram, 10).iter().map(|(_, count)| count).sum();
+        assert_eq!(sum, values.len() as i64, "no value is left out");
+        inline(&chart("gap", (&histogram, None), 100), 100, WIDE)
+    }
+
+    #[test]
+    fn one_outlier_does_not_squeeze_the_others() {
+        assert_eq!(shared_limit([90, 100, 110].into_iter()), 200);
+        assert_eq!(shared_limit([90, 100, 9_000].into_iter()), 500);
+        assert_eq!(shared_limit([].into_iter()), 2);
+    }
+
+    #[test]
+    fn what_is_beyond_the_scale_is_told() {
+        let svg = drawn(&[10, 20, 30, 900]);
+        assert!(svg.contains("1 beyond, up to 900 ns"), "{svg}");
+        assert!(drawn(&[]).contains("nothing"));
+    }
+
+    #[test]
+    fn the_outline_of_a_control_goes_round_its_bars() {
+        let bars = [(0, 5), (10, 7), (30, 1)];
+        let corners = [
+            (0, 0),
+            (0, 5),
+            (10, 5),
+            (10, 7),
+            (20, 7),
+            (20, 0),
+            (30, 0),
+            (30, 1),
+            (40, 1),
+            (40, 0),
+        ];
+        assert_eq!(outline(&bars, 10), corners);
+    }
+}
