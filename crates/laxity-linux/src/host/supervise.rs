@@ -149,11 +149,8 @@ pub(super) fn run(
 fn used((outcome, granted): (Outcome, Option<Granted>)) -> Usage {
     let held = granted.zip(outcome.reservation);
     Usage {
-        service: outcome.usage.service,
-        voluntary_switches: outcome.usage.voluntary_switches,
-        involuntary_switches: outcome.usage.involuntary_switches,
-        page_faults: outcome.usage.page_faults,
         grant: held.map(|(granted, held)| granted.of_reservation(held)),
+        ..outcome.usage
     }
 }
 

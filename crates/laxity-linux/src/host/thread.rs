@@ -7,15 +7,16 @@ use laxity_model::base::ring::Producer;
 use laxity_model::enforce::ranks;
 use laxity_model::{
     Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, PortId, Reservation,
-    Service, Span, Step, TimeConstraint,
+    Service, Span, Step, TimeConstraint, Usage,
 };
 
 use super::context::{LiveContext, Log};
-use crate::enforce::holding::{HoldError, Holding, Place};
+use crate::enforce::deadline::DeadlineError;
+use crate::enforce::holding::{Holding, Place};
 use crate::os::clock;
 use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, Tid};
-use crate::os::usage::ThreadUsage;
+use crate::os::usage;
 use crate::run::semaphore::Taken;
 use crate::run::{self, Run, Thread};
 
@@ -36,7 +37,7 @@ pub(crate) struct Start {
 /// What it hands back.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    pub(crate) usage: ThreadUsage,
+    pub(crate) usage: Usage,
     /// The reservation it was granted last, if it asked for one.
     pub(crate) reservation: Option<Reservation>,
 }
@@ -77,7 +78,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn live(start: Start, run: &Arc<Run>) -> Result<Outcome, HoldError> {
+    fn live(start: Start, run: &Arc<Run>) -> Result<Outcome, DeadlineError> {
         let Start {
             id,
             activity,
@@ -123,7 +124,7 @@ impl Worker {
             inside: None,
             recorded: false,
         };
-        let before = ThreadUsage::now();
+        let before = usage::now();
         if worker.context.run.sleep_until(begin) {
             worker.begin(begins)?;
             let mut body = activity.body;
@@ -132,13 +133,13 @@ impl Worker {
         worker.holding.end();
         let asked = activity.reservation.map(|request| request.reservation);
         Ok(Outcome {
-            usage: ThreadUsage::now().since(before),
+            usage: usage::since(&before),
             reservation: worker.holding.reservation().or(asked),
         })
     }
 
     /// The first dispatch: it was never asleep, so nothing wakes it.
-    fn begin(&mut self, with_reservation: bool) -> Result<(), HoldError> {
+    fn begin(&mut self, with_reservation: bool) -> Result<(), DeadlineError> {
         match self.placement {
             Placement::Interrupt(_) | Placement::Deferred => {
                 let start = self.context.run.start();
@@ -155,7 +156,7 @@ impl Worker {
         Ok(())
     }
 
-    fn steps(&mut self, body: &mut dyn Body) -> Result<(), HoldError> {
+    fn steps(&mut self, body: &mut dyn Body) -> Result<(), DeadlineError> {
         while !self.context.run.ended() {
             let step = body.step(&mut self.context);
             if let Flow::Stop = self.carry_out(step)? {
@@ -165,7 +166,7 @@ impl Worker {
         Ok(())
     }
 
-    fn carry_out(&mut self, step: Step) -> Result<Flow, HoldError> {
+    fn carry_out(&mut self, step: Step) -> Result<Flow, DeadlineError> {
         match step {
             Step::Charge(_) => {}
             Step::Burn(service) => self.burn(service),
@@ -330,7 +331,7 @@ impl Worker {
         }
     }
 
-    fn change_reservation(&mut self, asked: Reservation) -> Result<Flow, HoldError> {
+    fn change_reservation(&mut self, asked: Reservation) -> Result<Flow, DeadlineError> {
         if !self.reserves {
             return Ok(self.mistake("an activity changed a reservation that it does not declare"));
         }
@@ -384,7 +385,7 @@ impl Worker {
         Flow::Continue
     }
 
-    fn begin_reservation(&mut self) -> Result<Flow, HoldError> {
+    fn begin_reservation(&mut self) -> Result<Flow, DeadlineError> {
         if !self.reserves {
             return Ok(self.mistake("an activity began a reservation that it does not declare"));
         }

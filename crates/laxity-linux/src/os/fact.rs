@@ -13,8 +13,8 @@ pub type Fact<T> = Result<T, Unknown>;
 pub struct Unknown(pub String);
 
 /// What is not known makes nothing known that follows from it.
-impl From<&Unknown> for Unknown {
-    fn from(why: &Unknown) -> Self {
+impl From<&Self> for Unknown {
+    fn from(why: &Self) -> Self {
         why.clone()
     }
 }
