@@ -40,6 +40,11 @@ pub(crate) fn read_as<T>(path: impl AsRef<Path>, parse: impl FnOnce(&str) -> Opt
         .ok_or_else(|| Unknown(format!("{}: not understood: {text:.80?}", path.display())))
 }
 
+/// The number in a file, or why there is none.
+pub(crate) fn number(path: impl AsRef<Path>) -> Fact<u64> {
+    read_as(path, |text| text.parse().ok())
+}
+
 /// The names in a directory that are numbers, in order.
 pub(crate) fn numbers_in(directory: impl AsRef<Path>) -> Fact<Vec<u32>> {
     let directory = directory.as_ref();

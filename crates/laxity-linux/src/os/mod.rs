@@ -10,5 +10,6 @@ pub(crate) mod futex;
 pub mod memory;
 pub mod proc;
 pub mod sched;
+pub(crate) mod shared;
 pub mod signals;
 pub(crate) mod usage;
