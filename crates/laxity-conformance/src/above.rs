@@ -3,18 +3,11 @@
 use crate::meter::{expect_kept, expect_undisturbed, meter, readings, received_by_period};
 use crate::reservations::{holder, run};
 use crate::stage::{CPU, DEVICE, NORMAL, counted, marked, spinner};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::request::Work;
 use laxity_model::{
     Context, Host, Instant, Mark, Outside, Program, Reservation, RunRecord, Service, Span, Step,
 };
-
-pub(crate) const CASES: &[Case] = &[
-    Case::new("work-above-slots-is-made-up-for", made_up)
-        .shows("a device takes a bit of every slot, and its holder has X, or a known bit less"),
-    Case::new("two-devices-have-two-holders", two_devices)
-        .shows("two devices each wake a holder, which is done within its own period"),
-];
 
 /// A handler that works at every multiple of the period.
 fn works_every(work: Work) -> impl FnMut(u64, &mut dyn Context) -> Step + Send + 'static {
@@ -29,7 +22,7 @@ fn works_every(work: Work) -> impl FnMut(u64, &mut dyn Context) -> Step + Send +
     }
 }
 
-fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     const NUMBERS: [u64; 2] = [2_000, 8_000];
     const PIECE: Service = Service::from_micros(20);
     const PERIODS: u64 = 60;
@@ -99,7 +92,7 @@ fn device_and_holder(
     Ok((reservation, told))
 }
 
-fn two_devices(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn two_devices(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let first = device_and_holder(&mut program, [2_000, 10_000])?;
     let second = device_and_holder(&mut program, [1_000, 4_000])?;

@@ -5,27 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::reservations::{asker, by_slots, expect_enforced, holder};
 use crate::stage::{CPU, DEVICE, NORMAL, ORDINARY, counted, run_to};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::request::Work;
 use laxity_model::{
     Body, Context, Enforcer, Host, HostError, Outside, Program, Reservation, ReservationRequest,
     RunEnd, Service, Span, Step,
 };
-
-pub(crate) const CASES: &[Case] = &[
-    Case::new("more-than-a-processor-is-refused", too_much)
-        .shows("what is too much together is refused with a reason, and no body is called"),
-    Case::new("what-fits-exactly-is-accepted", exactly)
-        .shows("two reservations that leave nothing are granted; a microsecond more is refused"),
-    Case::new("work-above-slots-is-charged", charged)
-        .shows("what a device takes is not left for slots, to the microsecond"),
-    Case::new("the-kernels-bandwidth-is-not-exceeded", bandwidth)
-        .shows("more SCHED_DEADLINE than there is is refused, and all of it where there is none"),
-    Case::new("a-refusal-leaves-nothing-behind", nothing_behind)
-        .shows("after a refusal, and after a run, the whole capacity is there again"),
-    Case::new("grants-are-reported", grants)
-        .shows("who asked finds in the record the grant, by whom, and enforced; nobody else does"),
-];
 
 const PERIOD: Span = Span::from_millis(20);
 const FIRST: Service = Service::from_millis(5);
@@ -89,7 +74,7 @@ fn accepted(host: &mut dyn Host, program: Program) -> Result<(), Failure> {
     run_to(RunEnd::AllFinished, host, program).map(drop)
 }
 
-fn too_much(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn too_much(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let calls = Arc::new(AtomicU32::new(0));
     let mut program = Program::new(1);
     for numbers in [[6_000, 10_000], [10_000, 20_000]] {
@@ -99,7 +84,7 @@ fn too_much(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     refused(host, program, &calls)
 }
 
-fn exactly(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn exactly(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let calls = Arc::new(AtomicU32::new(0));
     let whole = pair(host, Service::ZERO, &calls)?;
     accepted(host, whole)?;
@@ -107,7 +92,7 @@ fn exactly(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     refused(host, more, &calls)
 }
 
-fn charged(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn charged(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let work = Work {
         service: Service::from_millis(1),
         period: PERIOD,
@@ -125,7 +110,7 @@ fn charged(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     refused(host, more, &calls)
 }
 
-fn bandwidth(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn bandwidth(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let deadline = host.supply(1)?.deadline;
     let calls = Arc::new(AtomicU32::new(0));
     let holders = |count: u16, service| {
@@ -161,7 +146,7 @@ fn bandwidth(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     refused(host, holders(processors + 1, almost_all)?, &calls)
 }
 
-fn nothing_behind(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn nothing_behind(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let calls = Arc::new(AtomicU32::new(0));
     for _ in 0..3 {
         let more = pair(host, Service::from_millis(1), &calls)?;
@@ -174,7 +159,7 @@ fn nothing_behind(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn grants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn grants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let finish = || counted(|_, _| Step::Finish);
     let numbers = [2_000, 8_000];

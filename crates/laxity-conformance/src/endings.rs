@@ -1,20 +1,10 @@
 //! How a run ends.
 
 use crate::stage::{CPU, DEVICE, LOW, NORMAL, counted, done_or, expect_end, of, run_to, spinner};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::{ActivityId, EventKind, Host, Placement, Program, RunEnd, Span, Step};
 
-pub(crate) const CASES: &[Case] = &[
-    Case::new("a-run-ends-with-its-length", length)
-        .shows("a program that would go on is ended when its time is over, not before, and soon"),
-    Case::new("a-run-ends-when-a-body-says-so", end_run)
-        .shows("whoever works, sleeps, waits or is outside the machine is ended, and soon"),
-    Case::new("a-run-ends-when-all-have-finished", all_finished)
-        .shows("a run is no longer than its last activity, and each finishes once"),
-    Case::new("a-program-without-activities-ends", empty).shows("nobody is left at once"),
-];
-
-fn length(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn length(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     const LENGTH: Span = Span::from_millis(40);
     let mut program = Program::new(1);
     program.add("spinner", CPU, NORMAL, spinner());
@@ -31,7 +21,7 @@ fn length(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn end_run(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn end_run(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     const HOURS: Span = Span::from_secs(100_000);
     let mut program = Program::new(1);
     let never = program.semaphore(0);
@@ -71,7 +61,7 @@ fn end_run(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn all_finished(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn all_finished(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let places = [
         Placement::Deferred,
@@ -103,7 +93,7 @@ fn all_finished(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn empty(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn empty(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let record = run_to(RunEnd::AllFinished, host, Program::new(1))?;
     ensure!(record.usage.is_empty(), "{} usages", record.usage.len());
     Ok(())

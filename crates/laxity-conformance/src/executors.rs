@@ -1,7 +1,7 @@
 //! Executors: turns among handlers inside one thread.
 
 use crate::stage::{CPU, DEVICE, LOW, Stage, Story, counted, done_or, micros, of, run_to};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::analysis::Task;
 use laxity_model::executor::ExecutorPolicy;
 use laxity_model::executor::edf::Edf;
@@ -10,53 +10,6 @@ use laxity_model::{
     Context, EventKind, ExecutorId, Host, HostError, Instant, Placement, PortId, Program, RunEnd,
     SemaphoreId, Service, Span, Step,
 };
-
-pub(crate) const CASES: &[Case] = &[
-    Case::new(
-        "an-executor-serves-first-come-first",
-        first_come_first_served,
-    )
-    .shows("handlers run in the order in which something arrived for them, each to its end"),
-    Case::new(
-        "an-executor-serves-the-earliest-deadline",
-        earliest_deadline_first,
-    )
-    .shows("of those for whom something arrived, the one that is due first runs first"),
-    Case::new(
-        "a-job-yields-to-a-more-urgent-release",
-        yields_to_an_instant,
-    )
-    .shows("a job yields when a more urgent handler's instant has come, and resumes after it"),
-    Case::new(
-        "a-job-yields-to-a-more-urgent-arrival",
-        yields_to_an_arrival,
-    )
-    .shows("the same when something arrives at the port that a more urgent handler waits for"),
-    Case::new(
-        "a-job-is-not-told-to-yield-to-the-less-urgent",
-        does_not_yield,
-    )
-    .shows("nobody is told to yield first come, first served, nor for a later deadline"),
-    Case::new(
-        "a-job-that-does-not-look-is-not-interrupted",
-        is_not_interrupted,
-    )
-    .shows("a more urgent handler waits until the running job is over"),
-    Case::new(
-        "handlers-are-made-and-ended-while-others-run",
-        made_and_ended,
-    )
-    .shows("a handler makes another, which runs when something arrives for it, and ends it"),
-    Case::new("a-handler-waits-for-a-port-or-an-instant", port_or_instant)
-        .shows("whichever comes first releases its job, and it can tell which"),
-    Case::new(
-        "what-an-executor-s-policy-does-not-admit-is-refused",
-        refused,
-    )
-    .shows("tasks that may miss a deadline are refused by the bottleneck's name; others run"),
-    Case::new("handlers-are-recorded-as-activities", recorded)
-        .shows("releases, beginnings and ends are events of the handler's own activity"),
-];
 
 /// An executor in a thread of real-time priority.
 fn executor(program: &mut Program, policy: impl ExecutorPolicy + 'static) -> ExecutorId {
@@ -120,11 +73,11 @@ fn in_order(
     stage.play(host, &order)?.expect(expected)
 }
 
-fn first_come_first_served(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn first_come_first_served(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     in_order(host, Fcfs::new(), [500, 400, 300], &[2, 2, 0, 0, 1, 1])
 }
 
-fn earliest_deadline_first(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn earliest_deadline_first(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     in_order(host, Edf::new(), [500, 100, 300], &[1, 1, 2, 2, 0, 0])
 }
 
@@ -196,15 +149,15 @@ fn beside_a_long_job(
 const YIELDS: &[u64] = &[BEGAN, ASKED, URGENT, RESUMED, OVER];
 const DOES_NOT: &[u64] = &[BEGAN, OVER, URGENT];
 
-fn yields_to_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn yields_to_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     beside_a_long_job(host, Edf::new(), (20, true, false), YIELDS)
 }
 
-fn yields_to_an_arrival(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn yields_to_an_arrival(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     beside_a_long_job(host, Edf::new(), (20, true, true), YIELDS)
 }
 
-fn does_not_yield(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn does_not_yield(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     for by_port in [false, true] {
         beside_a_long_job(host, Fcfs::new(), (20, true, by_port), DOES_NOT)?;
         beside_a_long_job(host, Edf::new(), (900, true, by_port), DOES_NOT)?;
@@ -212,12 +165,12 @@ fn does_not_yield(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn is_not_interrupted(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn is_not_interrupted(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     beside_a_long_job(host, Edf::new(), (20, false, false), DOES_NOT)?;
     beside_a_long_job(host, Edf::new(), (20, false, true), DOES_NOT)
 }
 
-fn made_and_ended(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn made_and_ended(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, maker, giver) = (stage.story(), stage.cue(), stage.cue());
     let executor = executor(&mut stage.program, Edf::new());
@@ -281,7 +234,7 @@ fn made_and_ended(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn port_or_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn port_or_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, cue) = (stage.story(), stage.cue());
     let executor = executor(&mut stage.program, Fcfs::new());
@@ -299,7 +252,7 @@ fn port_or_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     stage.play(host, &[cue])?.expect(&[1, 70, 1])
 }
 
-fn refused(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn refused(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let with_deadline = |deadline_ms| {
         let mut program = Program::new(1);
         let executor = executor(&mut program, Edf::new());
@@ -323,7 +276,7 @@ fn refused(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     }
 }
 
-fn recorded(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn recorded(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     const PERIOD: Span = Span::from_millis(2);
     let mut program = Program::new(1);
     let executor = executor(&mut program, Edf::new());

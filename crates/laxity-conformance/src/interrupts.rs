@@ -1,42 +1,8 @@
 //! Interrupt handlers and deferred calls, above every thread.
 
 use crate::stage::{DEVICE, LOW, Stage, Story, TOP, done_or, micros};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::{Context, EventKind, Host, Placement, SemaphoreId, Service, Span, Step};
-
-pub(crate) const CASES: &[Case] = &[
-    Case::new(
-        "an-interrupt-comes-before-every-thread",
-        interrupt_above_thread,
-    )
-    .shows("a handler does not wait for a thread of the highest priority"),
-    Case::new(
-        "an-interrupt-interrupts-a-deferred-call",
-        interrupt_above_deferred,
-    )
-    .shows("a handler does not wait for a deferred call"),
-    Case::new("nothing-below-interrupts-a-handler", handler_to_completion)
-        .shows("a handler is over before deferred calls, threads and handlers of its level go on"),
-    Case::new("a-deferred-call-runs-to-its-end", deferred_to_completion)
-        .shows("a deferred call is over before another one, or any thread, begins"),
-    Case::new(
-        "deferred-calls-come-before-every-thread",
-        deferred_above_thread,
-    )
-    .shows("a deferred call queued after a thread became ready runs first"),
-    Case::new(
-        "deferred-calls-run-in-the-order-they-were-queued",
-        deferred_in_order,
-    )
-    .shows("the queue of deferred calls is first in, first out, round after round"),
-    Case::new(
-        "a-deferred-call-serves-all-that-was-counted",
-        deferred_counts,
-    )
-    .shows("signals to a deferred call that cannot run are counted, and each is served once"),
-    Case::new("a-device-raises-its-line-at-its-instants", device_instants)
-        .shows("a handler is entered once for each instant, never early, and knows the instant"),
-];
 
 /// Told by what is interrupted, and between them by what interrupts.
 const BEGIN: u64 = 1;
@@ -78,11 +44,11 @@ fn interrupts(host: &mut dyn Host, below: Placement) -> Result<(), Failure> {
     stage.play(host, &[work])?.expect(&[BEGIN, BETWEEN, END])
 }
 
-fn interrupt_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn interrupt_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     interrupts(host, TOP)
 }
 
-fn interrupt_above_deferred(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn interrupt_above_deferred(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     interrupts(host, Placement::Deferred)
 }
 
@@ -114,15 +80,15 @@ fn completes(host: &mut dyn Host, who: Placement, others: &[Placement]) -> Resul
     stage.play(host, &[first])?.expect(&expected)
 }
 
-fn handler_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn handler_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     completes(host, DEVICE, &[DEVICE, Placement::Deferred, TOP, LOW])
 }
 
-fn deferred_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn deferred_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     completes(host, Placement::Deferred, &[Placement::Deferred, TOP, LOW])
 }
 
-fn deferred_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn deferred_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (thread, deferred) = (stage.cue(), stage.cue());
     for (what, placement, cue) in [(2, TOP, thread), (1, Placement::Deferred, deferred)] {
@@ -131,7 +97,7 @@ fn deferred_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failu
     stage.play(host, &[thread, deferred])?.expect(&[1, 2])
 }
 
-fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     const ROUNDS: u64 = 10;
     let mut stage = Stage::new(1);
     let (story, device) = (stage.story(), stage.cue());
@@ -161,7 +127,7 @@ fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
     stage.play(host, &[device])?.expect(&expected)
 }
 
-fn deferred_counts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn deferred_counts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     const SIGNALS: u64 = 7;
     let mut stage = Stage::new(1);
     let (story, device, count) = (stage.story(), stage.cue(), stage.cue());
@@ -185,7 +151,7 @@ fn deferred_counts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     play.expect(&expected)
 }
 
-fn device_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn device_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     const INSTANTS: u64 = 25;
     const PERIOD: Span = Span::from_millis(2);
     let mut stage = Stage::new(1);

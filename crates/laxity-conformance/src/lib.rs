@@ -30,6 +30,7 @@ mod reservations;
 mod semaphores;
 mod service;
 mod stage;
+mod suite;
 mod threads;
 mod timers;
 
@@ -141,30 +142,12 @@ impl Case {
     }
 }
 
-/// The whole suite, by subject.
-const SUBJECTS: [&[Case]; 13] = [
-    threads::CASES,
-    interrupts::CASES,
-    semaphores::CASES,
-    ports::CASES,
-    executors::CASES,
-    timers::CASES,
-    service::CASES,
-    reservations::CASES,
-    above::CASES,
-    requests::CASES,
-    admission::CASES,
-    endings::CASES,
-    records::CASES,
-];
-
 /// All cases that a host with so many processors can run.
 #[must_use]
 pub fn cases(processors: u16) -> Vec<Case> {
-    let all = SUBJECTS.into_iter().flatten().chain(mistakes::CASES);
-    all.filter(|case| case.processors <= processors)
-        .copied()
-        .collect()
+    let all = suite::CASES.iter();
+    let possible = all.filter(|case| case.processors <= processors);
+    possible.copied().collect()
 }
 
 /// Returns from a case with what is wrong, unless the condition holds.

@@ -2,48 +2,12 @@
 
 use crate::reservations::{asker, by_slots, reservation};
 use crate::stage::{CPU, DEVICE, LOW, NEVER, counted, done_or};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::{
     Context, ExecutorId, Host, HostError, Instant, InterruptLevel, Mark, Placement, ProcessorId,
     Program, SemaphoreId, Service, Span, Step, TimeConstraint,
 };
-
-pub(crate) const CASES: &[Case] = &[
-    Case::new("mistake-a-processor-that-is-not-there", no_such_processor)
-        .shows("an activity on a processor beyond the program's own is a bad program"),
-    Case::new(
-        "mistake-an-interrupt-level-beyond-the-highest",
-        no_such_level,
-    )
-    .shows("there are 32 interrupt levels"),
-    Case::new(
-        "mistake-a-reservation-outside-a-thread",
-        reservation_of_no_thread,
-    )
-    .shows("interrupt handlers, deferred calls and external activities hold no reservations"),
-    Case::new("mistake-a-place-on-no-executor", no_such_executor)
-        .shows("an executor that is absent, elsewhere, or takes a reservation is a bad program"),
-    Case::new("mistake-a-semaphore-that-is-not-there", no_such_semaphore)
-        .shows("waiting for it, with and without a time-out, and signalling it end the run"),
-    Case::new("mistake-a-mark-without-a-name", no_such_mark)
-        .shows("recording a mark that the program does not name ends the run"),
-    Case::new(
-        "mistake-a-deferred-call-that-waits-for-time",
-        deferred_sleeps,
-    )
-    .shows("a deferred call that sleeps, or waits with a time-out, ends the run"),
-    Case::new(
-        "mistake-a-reservation-that-was-not-declared",
-        undeclared_reservation,
-    )
-    .shows("beginning or ending a reservation that an activity does not declare ends the run"),
-    Case::new(
-        "mistake-a-time-constraint-that-was-not-declared",
-        undeclared_constraint,
-    )
-    .shows("asking for a time constraint without a reservation or a declaration ends the run"),
-];
 
 fn is_bad(host: &mut dyn Host, what: &str, program: Program) -> Result<(), Failure> {
     match host.admit_and_run(program, NEVER) {
@@ -75,7 +39,7 @@ fn one(
     is_bad(host, what, program)
 }
 
-fn no_such_processor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn no_such_processor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let elsewhere = counted(|_, _| Step::Finish);
     program.add("elsewhere", ProcessorId(1), LOW, elsewhere);
@@ -85,12 +49,12 @@ fn no_such_processor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
     is_bad(host, "processor 0 of 0", program)
 }
 
-fn no_such_level(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn no_such_level(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let placement = Placement::Interrupt(InterruptLevel(32));
     one(host, "interrupt level 32", placement, |_| Step::Finish)
 }
 
-fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     for placement in [DEVICE, Placement::Deferred, Placement::External] {
         let mut program = Program::new(1);
         let request = by_slots(reservation([1_000, 10_000])?);
@@ -100,7 +64,7 @@ fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fa
     Ok(())
 }
 
-fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let on = |executor| Placement::On {
         executor,
         task: None,
@@ -121,7 +85,7 @@ fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     is_bad(host, "a reservation on an executor", program)
 }
 
-fn no_such_semaphore(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn no_such_semaphore(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     const NONE: SemaphoreId = SemaphoreId(7);
     one(host, "a wait for semaphore 7 of 0", LOW, |_| {
         Step::Wait(NONE)
@@ -135,14 +99,14 @@ fn no_such_semaphore(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
     })
 }
 
-fn no_such_mark(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn no_such_mark(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     one(host, "mark 3 of 0", LOW, |context| {
         context.mark(Mark(3), [0; 2]);
         Step::Burn(Service::from_millis(5))
     })
 }
 
-fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let later = |context: &mut dyn Context| context.now() + Span::from_millis(1);
     let deferred = Placement::Deferred;
     one(host, "a sleeping deferred call", deferred, move |context| {
@@ -160,7 +124,7 @@ fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     is_bad(host, "a deferred call with a time-out", program)
 }
 
-fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     one(host, "a beginning", LOW, |_| Step::BeginReservation)?;
     one(host, "an end", LOW, |_| Step::EndReservation)?;
     let tenth = reservation([1_000, 10_000])?;
@@ -169,7 +133,7 @@ fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fail
     })
 }
 
-fn undeclared_constraint(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn undeclared_constraint(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     one(host, "a time constraint", LOW, |context| {
         let deadline = context.now() + Span::from_millis(10);
         TimeConstraint::new(context.now(), deadline, Service::from_millis(1))

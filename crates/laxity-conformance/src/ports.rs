@@ -1,25 +1,9 @@
 //! Ports: queues of arrivals with payloads.
 
 use crate::stage::{CPU, DEVICE, HIGH, LOW, Stage, counted, done_or, marks, micros, run_to};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::base::port::PortUsage;
 use laxity_model::{Host, Placement, PortId, ProcessorId, Program, RunEnd, Span, Step};
-
-pub(crate) const CASES: &[Case] = &[
-    Case::new("a-port-keeps-order-payload-and-instant", order)
-        .shows("what was put is taken in order, with its payload and the instant of the put"),
-    Case::new("a-full-port-drops-and-counts", overflow)
-        .shows("what finds no room is dropped, the putter is told, and the record counts it"),
-    Case::new("a-port-is-fed-from-outside-the-machine", from_outside)
-        .shows("an external activity and an interrupt handler feed the same port"),
-    Case::new("what-several-put-is-taken-once", several)
-        .shows("three activities put on two processors: each arrival is taken once, in its order")
-        .on(2),
-    Case::new("a-time-out-brings-no-arrival", time_out)
-        .shows("a wait whose time is up has taken nothing, and one that took is no time-out"),
-    Case::new("a-bell-rings-for-any-port", bell)
-        .shows("one waiter is woken by arrivals at either of two ports, and finds them at once"),
-];
 
 fn usage(record: &laxity_model::RunRecord, port: PortId) -> Result<PortUsage, Failure> {
     let usage = record.ports.get(port.index()).copied();
@@ -28,7 +12,7 @@ fn usage(record: &laxity_model::RunRecord, port: PortId) -> Result<PortUsage, Fa
     Ok(usage)
 }
 
-fn order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     const PUTS: u64 = 50;
     let mut stage = Stage::new(1);
     let (story, putter, taker) = (stage.story(), stage.cue(), stage.cue());
@@ -69,7 +53,7 @@ fn order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn overflow(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn overflow(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, putter, taker) = (stage.story(), stage.cue(), stage.cue());
     let port = stage.program.port(4);
@@ -103,12 +87,12 @@ fn overflow(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn from_outside(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn from_outside(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let feeders = [(0, Placement::External), (0, DEVICE)];
     all_is_taken(host, &feeders, LOW, (20, 1))
 }
 
-fn several(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn several(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     all_is_taken(host, &[(0, LOW), (1, LOW), (1, HIGH)], HIGH, (30, 10))
 }
 
@@ -153,7 +137,7 @@ fn all_is_taken(
     Ok(())
 }
 
-fn time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, taker) = (stage.story(), stage.cue());
     let port = stage.program.port(1);
@@ -170,7 +154,7 @@ fn time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     stage.play(host, &[taker])?.expect(&[1, 70, 1])
 }
 
-fn bell(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn bell(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, waiter, giver) = (stage.story(), stage.cue(), stage.cue());
     let ports = [stage.program.port(8), stage.program.port(8)];

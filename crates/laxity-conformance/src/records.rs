@@ -1,26 +1,13 @@
 //! What is recorded: complete, in order, and consistent with itself.
 
 use crate::stage::{CPU, DEVICE, HIGH, LOW, NORMAL, counted, done_or, marks, run_to};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::{
     ActivityId, Event, EventKind, Host, Instant, Placement, Program, RunEnd, RunRecord, Service,
     Span, Step,
 };
 
-pub(crate) const CASES: &[Case] = &[
-    Case::new("marks-keep-their-order-and-numbers", marks_arrive)
-        .shows("a burst of marks arrives whole, in order, with both arguments"),
-    Case::new("events-are-sorted-and-within-the-run", sorted)
-        .shows("all events by time, none before the start or after the end"),
-    Case::new("threads-follow-their-states", thread_states)
-        .shows("who blocks was running, is woken once, not early, and runs; a finish is the end"),
-    Case::new("handlers-and-calls-enter-and-exit-in-turn", handler_states)
-        .shows("entries and exits of each handler and deferred call alternate"),
-    Case::new("signals-are-recorded", signals)
-        .shows("every signal is an event with its semaphore's number"),
-];
-
-fn marks_arrive(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn marks_arrive(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     const MARKS: u64 = 2_000;
     let mut program = Program::new(1);
     let (odd, even) = (program.mark("odd"), program.mark("even"));
@@ -86,7 +73,7 @@ fn busy(host: &mut dyn Host) -> Result<(RunRecord, [ActivityId; 5]), Failure> {
     Ok((record, who))
 }
 
-fn sorted(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn sorted(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let (record, _) = busy(host)?;
     for pair in record.events.windows(2) {
         ensure!(pair[0].at <= pair[1].at, "out of order: {pair:?}");
@@ -129,7 +116,7 @@ fn next(state: State, event: &Event) -> Option<State> {
     }
 }
 
-fn thread_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn thread_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let (record, [_, _, threads @ ..]) = busy(host)?;
     for who in threads {
         let mut state = State::Ready;
@@ -150,7 +137,7 @@ fn thread_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn handler_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn handler_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let (record, [device, deferred, ..]) = busy(host)?;
     let ranks = [
         (device, EventKind::InterruptEnter, EventKind::InterruptExit),
@@ -179,7 +166,7 @@ fn handler_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn signals(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn signals(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let (record, [device, deferred, ..]) = busy(host)?;
     for (who, semaphore) in [(device, 0), (deferred, 1)] {
         let recorded = super::stage::of(&record, who, EventKind::Signal);

@@ -3,52 +3,18 @@
 use crate::meter::{Reading, expect_every_window, expect_kept, readings, stretches};
 use crate::reservations::{expect_enforced, holder, kept, metered, piece_of, reservation, run};
 use crate::stage::{CPU, NEVER, NORMAL, ORDINARY, at, counted, marks, of, run_to, spinner};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::{
     ActivityId, Body, Context, EventKind, Host, Instant, Mark, Outside, Program, Refused,
     Reservation, RunEnd, RunRecord, Service, Span, Step, TimeConstraint,
 };
-
-pub(crate) const CASES: &[Case] = &[
-    Case::new("a-reservation-changes-while-it-runs", |host, tolerance| {
-        changes(host, tolerance, [[1_000, 10_000], [2_000, 8_000]])
-    })
-    .shows("1 ms of 10 becomes 2 of 8: each is kept in its time, and another's across it"),
-    Case::new("a-sub-millisecond-reservation-grows", |host, tolerance| {
-        changes(host, tolerance, [[100, 2_500], [2_000, 8_000]])
-    })
-    .shows("0.1 ms of 2.5 becomes 2 of 8"),
-    Case::new("a-change-that-does-not-fit-changes-nothing", refused_change)
-        .shows("it is refused with the reason, and what was held is held"),
-    Case::new("every-window-across-a-mode-change-is-kept", across_changes)
-        .shows("across changes a holder has the lesser service in the longer window"),
-    Case::new("a-time-constraint-is-met", |host, tolerance| {
-        constrained(host, tolerance, None, [3_000, 12_000])
-    })
-    .shows("a thread beside spinners and a reservation has 3 ms within 12 whenever granted"),
-    Case::new(
-        "a-time-constraint-inside-a-reservation-is-met",
-        |host, tolerance| constrained(host, tolerance, Some([2_000, 8_000]), [4_000, 8_000]),
-    )
-    .shows("the confined holder of 2 ms in 8 has 4 ms within 8: its slots, and nobody's time"),
-    Case::new(
-        "a-time-constraint-that-does-not-fit-changes-nothing",
-        refused_constraints,
-    )
-    .shows("more than reservations leave is refused, and a second one; what fits is granted"),
-    Case::new(
-        "what-a-time-constraint-does-not-need-is-given-back",
-        given_back,
-    )
-    .shows("after the end of a constraint no slot of it begins"),
-];
 
 /// From when it holds, or nothing; the first number of a mark.
 fn answered(context: &dyn Context) -> u64 {
     context.answer().map_or(0, Instant::as_nanos)
 }
 
-fn changes(
+pub(crate) fn changes(
     host: &mut dyn Host,
     tolerance: &Tolerance,
     [before, after]: [[u64; 2]; 2],
@@ -136,7 +102,7 @@ fn changes_to_and_fro(
     }
 }
 
-fn across_changes(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn across_changes(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let (service, answer) = (program.mark("service"), program.mark("answer"));
     let numbers = [[4_000, 20_000], [2_000, 10_000]];
@@ -225,7 +191,7 @@ fn expect_across(
     expect_kept(record, &observed, window, is_kept, tolerance, what)
 }
 
-fn refused_change(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn refused_change(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let (service, answer) = (program.mark("service"), program.mark("answer"));
     let (held, asked) = (reservation([1_000, 10_000])?, reservation([9_000, 10_000])?);
@@ -294,7 +260,7 @@ fn constrained_work(done: Mark, length: Span, work: Service, slack: Service) -> 
     })
 }
 
-fn constrained(
+pub(crate) fn constrained(
     host: &mut dyn Host,
     tolerance: &Tolerance,
     held: Option<[u64; 2]>,
@@ -330,7 +296,7 @@ fn constrained(
     expect_kept(&record, &calls, window, is_met, tolerance, what)
 }
 
-fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     const LENGTH: Span = Span::from_millis(20);
     let mut program = Program::new(1);
     let answer = program.mark("answer");
@@ -377,7 +343,7 @@ fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure
     Ok(())
 }
 
-fn given_back(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn given_back(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let body = counted(move |calls, context: &mut dyn Context| match calls {
         0 => ask(context, Span::from_millis(50), Service::from_millis(25)),

@@ -2,64 +2,13 @@
 
 use crate::meter::{expect_every_window, meter, readings, stretches};
 use crate::stage::{
-    CPU, HIGH, LOW, NORMAL, ORDINARY, counted, expect_end, is_disturbed, of, run_to, spinner,
+    CPU, LOW, NORMAL, ORDINARY, counted, expect_end, is_disturbed, of, run_to, spinner,
 };
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::{
     Activity, ActivityId, Body, Enforcer, EventKind, Grade, Host, Mark, Outside, Placement,
     Program, Reservation, ReservationRequest, RunEnd, RunRecord, Service, Span, Step,
 };
-
-pub(crate) const CASES: &[Case] = &[
-    Case::new("reservation-2-of-8-timesharing", |host, tolerance| {
-        alone(host, tolerance, [2_000, 8_000], ORDINARY)
-    })
-    .shows("2 ms in every window of 8 ms beside four spinners, and a share outside"),
-    Case::new("reservation-2-of-8-confined", |host, tolerance| {
-        alone(host, tolerance, [2_000, 8_000], Outside::Confined)
-    })
-    .shows("2 ms in every window of 8 ms beside four spinners, and nothing outside"),
-    Case::new("reservation-1-of-10-confined", |host, tolerance| {
-        alone(host, tolerance, [1_000, 10_000], Outside::Confined)
-    })
-    .shows("1 ms in every window of 10 ms"),
-    Case::new("reservation-2-of-13-timesharing", |host, tolerance| {
-        alone(host, tolerance, [2_000, 13_000], ORDINARY)
-    })
-    .shows("a period that no power of two divides"),
-    Case::new(
-        "reservation-of-a-tenth-of-a-millisecond",
-        |host, tolerance| alone(host, tolerance, [100, 2_500], ORDINARY),
-    )
-    .shows("0.1 ms in every window of 2.5 ms: slots far below a clock tick"),
-    Case::new("reservation-above-a-rogue", |host, tolerance| {
-        beside_a_rogue(host, tolerance, NORMAL)
-    })
-    .shows("a spinner of a real-time priority takes nothing from a slot"),
-    Case::new(
-        "a-holder-has-its-priority-outside-its-slots",
-        |host, tolerance| beside_a_rogue(host, tolerance, HIGH),
-    )
-    .shows("a real-time holder is an ordinary thread outside its slots, if it asked for that"),
-    Case::new("two-reservations-at-once", two_at_once)
-        .shows("two holders whose periods do not divide each other both get theirs"),
-    Case::new(
-        "a-confined-holder-has-its-slots-and-nothing-else",
-        confined_is_confined,
-    )
-    .shows("on an idle processor too, a confined holder works inside its slots only"),
-    Case::new(
-        "a-timesharing-holder-may-use-an-idle-processor",
-        timesharing_shares,
-    )
-    .shows("outside its slots it is an ordinary thread"),
-    Case::new("unused-time-is-returned", unused_is_returned)
-        .shows("slots whose holder waits belong to whoever is ready"),
-    Case::new("a-reservation-begins-and-ends-on-request", on_request)
-        .shows("slots are given from the holder's begin to its end, and neither before nor after"),
-    Case::new("slots-keep-the-tables-grid", grid)
-        .shows("the slots of a reservation begin exactly a period apart, none too early"),
-];
 
 /// So many microseconds in every so many.
 pub(crate) fn reservation([service_us, period_us]: [u64; 2]) -> Result<Reservation, Failure> {
@@ -171,7 +120,7 @@ pub(crate) fn kept(
 /// Periods that a case observes.
 const PERIODS: u64 = 60;
 
-fn alone(
+pub(crate) fn alone(
     host: &mut dyn Host,
     tolerance: &Tolerance,
     numbers: [u64; 2],
@@ -217,7 +166,7 @@ fn inside_only(
 }
 
 /// The holder, of this placement without its reservation, has its slots, and a rogue of a lower real-time priority all the rest.
-fn beside_a_rogue(
+pub(crate) fn beside_a_rogue(
     host: &mut dyn Host,
     tolerance: &Tolerance,
     placement: Placement,
@@ -241,7 +190,7 @@ fn beside_a_rogue(
     Ok(())
 }
 
-fn two_at_once(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn two_at_once(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let first = metered(&mut program, [2_000, 13_000], ORDINARY)?;
     let second = metered(&mut program, [400, 2_500], Outside::Confined)?;
@@ -253,7 +202,10 @@ fn two_at_once(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure
     kept(&record, second, tolerance)
 }
 
-fn confined_is_confined(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn confined_is_confined(
+    host: &mut dyn Host,
+    tolerance: &Tolerance,
+) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let own = metered(&mut program, [2_000, 8_000], Outside::Confined)?;
     let record = run(host, program, Span::from_millis(320))?;
@@ -261,7 +213,7 @@ fn confined_is_confined(host: &mut dyn Host, tolerance: &Tolerance) -> Result<()
     inside_only(&record, own, tolerance)
 }
 
-fn timesharing_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn timesharing_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let own = metered(&mut program, [1_000, 10_000], ORDINARY)?;
     let record = run(host, program, Span::from_millis(320))?;
@@ -275,7 +227,10 @@ fn timesharing_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure>
     Ok(())
 }
 
-fn unused_is_returned(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn unused_is_returned(
+    host: &mut dyn Host,
+    tolerance: &Tolerance,
+) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let never = program.semaphore(0);
     let idle = counted(move |_, _| Step::Wait(never));
@@ -292,7 +247,7 @@ fn unused_is_returned(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), 
     Ok(())
 }
 
-fn on_request(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn on_request(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let body = counted(|calls, context| match calls {
         0 => Step::SleepUntil(context.now() + Span::from_millis(30)),
@@ -339,7 +294,7 @@ fn on_request(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn grid(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn grid(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     const PERIODS: usize = 30;
     let mut program = Program::new(1);
     let (who, reservation, _) = metered(&mut program, [700, 7_000], Outside::Confined)?;

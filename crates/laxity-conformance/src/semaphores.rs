@@ -1,27 +1,8 @@
 //! Blocking, waking and counting.
 
 use crate::stage::{CPU, DEVICE, HIGH, LOW, MIDDLE, Stage, done_or};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::{Host, ProcessorId, RunEnd, Span, Step};
-
-pub(crate) const CASES: &[Case] = &[
-    Case::new("block-and-wake-alternate", ping_pong)
-        .shows("two threads that wake each other lose no wake-up in a thousand rounds"),
-    Case::new(
-        "block-and-wake-alternate-across-processors",
-        ping_pong_across,
-    )
-    .shows("the same, from one processor to another")
-    .on(2),
-    Case::new("a-semaphore-begins-with-its-count", initial_count)
-        .shows("as many waits as the initial count go on at once, and the next one blocks"),
-    Case::new("signals-without-a-waiter-are-kept", counts_are_kept)
-        .shows("what was signalled while nobody waited is taken later, each once"),
-    Case::new("each-signal-wakes-one-waiter", one_signal_one_waiter)
-        .shows("three signals wake three of five equal waiters, first come, first served"),
-    Case::new("a-time-out-takes-nothing", timeout_takes_nothing)
-        .shows("a waiter that has gone leaves the next signal to the others"),
-];
 
 const ROUNDS: u64 = 1_000;
 
@@ -56,15 +37,15 @@ fn in_order(told: &[u64]) -> usize {
     wrong.unwrap_or(told.len())
 }
 
-fn ping_pong(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn ping_pong(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     rally(host, [CPU, CPU])
 }
 
-fn ping_pong_across(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn ping_pong_across(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     rally(host, [CPU, ProcessorId(1)])
 }
 
-fn initial_count(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn initial_count(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, taker, giver) = (stage.story(), stage.cue(), stage.cue());
     let three = stage.program.semaphore(3);
@@ -81,7 +62,7 @@ fn initial_count(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     play.expect(&[0, 1, 2, 3, 100, 4])
 }
 
-fn counts_are_kept(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn counts_are_kept(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, giver, count) = (stage.story(), stage.cue(), stage.cue());
     let end = stage.cue();
@@ -102,7 +83,7 @@ fn counts_are_kept(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     play.expect(&[0, 1, 2, 3, 4])
 }
 
-fn one_signal_one_waiter(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn one_signal_one_waiter(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, bell, giver) = (stage.story(), stage.cue(), stage.cue());
     let cues = [(); 5].map(|()| stage.cue());
@@ -129,7 +110,7 @@ fn one_signal_one_waiter(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failu
     play.expect(&[3, 1, 4])
 }
 
-fn timeout_takes_nothing(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn timeout_takes_nothing(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, gone, stays, device) = (stage.story(), stage.cue(), stage.cue(), stage.cue());
     let bell = stage.cue();

@@ -1,26 +1,10 @@
 //! Processor time: who receives it, and that it is counted.
 
 use crate::stage::{CPU, LOW, NORMAL, Stage, TOP, done_or, of, run_to, spinner};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::{EventKind, Host, Placement, ProcessorId, Program, RunEnd, Service, Span, Step};
 
-pub(crate) const CASES: &[Case] = &[
-    Case::new("a-burn-receives-what-it-asks-for", burn)
-        .shows("work takes its service, however long a competitor makes it wait"),
-    Case::new("a-body-is-told-its-service", told_service)
-        .shows("what a body is told grows by what it burns, and ends as what the record says"),
-    Case::new("equals-share-alike", equal_shares)
-        .shows("spinners of one ordinary priority receive the same, within a quarter"),
-    Case::new("nobody-receives-more-than-there-is", totals)
-        .shows("the service of all activities fits into the run's length"),
-    Case::new("what-is-external-takes-no-processor", external)
-        .shows("an external activity works while the highest priority has the processor"),
-    Case::new("processors-are-independent", independent)
-        .shows("a spinner of the highest priority on one processor delays nobody on another")
-        .on(2),
-];
-
-fn burn(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn burn(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     let asked = Service::from_millis(30);
     let burner = super::stage::counted(move |calls, _| {
@@ -42,7 +26,7 @@ fn burn(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn told_service(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn told_service(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     const PIECE: Service = Service::from_millis(1);
     const PIECES: u64 = 20;
     let mut program = Program::new(1);
@@ -73,7 +57,7 @@ fn told_service(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failur
     Ok(())
 }
 
-fn equal_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn equal_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     for _ in 0..3 {
         program.add("spinner", CPU, NORMAL, spinner());
@@ -89,7 +73,7 @@ fn equal_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-fn totals(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn totals(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
     let mut program = Program::new(1);
     for level in [7, 8, 8, 9, 20] {
         let placement = Placement::Thread(super::stage::level(level));
@@ -144,10 +128,10 @@ fn beside_a_spinner(
     Ok(())
 }
 
-fn external(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn external(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     beside_a_spinner(host, 1, CPU, Placement::External)
 }
 
-fn independent(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn independent(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     beside_a_spinner(host, 2, ProcessorId(1), LOW)
 }

@@ -1,32 +1,10 @@
 //! Who runs among threads of real-time priorities.
 
 use crate::stage::{HIGH, LOW, MIDDLE, Stage, TOP, done_or, level, micros};
-use crate::{Case, Failure, Tolerance};
+use crate::{Failure, Tolerance};
 use laxity_model::{Host, Placement, Service, Span, Step};
 
-pub(crate) const CASES: &[Case] = &[
-    Case::new("a-woken-higher-priority-preempts-at-once", higher_preempts)
-        .shows("a signal to a higher priority takes the processor before the signaller goes on"),
-    Case::new("a-timer-preempts-a-lower-priority", timer_preempts)
-        .shows("a sleeper of higher priority does not wait until a lower one has done its work"),
-    Case::new("a-lower-priority-waits", lower_waits)
-        .shows("a signal to a lower priority takes effect when the higher one gives way"),
-    Case::new("all-real-time-priorities-in-order", all_in_order)
-        .shows("sixteen threads woken from the lowest up run from the highest down"),
-    Case::new("equals-run-in-the-order-they-were-woken", equals_in_order)
-        .shows("equal real-time priorities run first come, first served, each until it is done"),
-    Case::new("yield-lets-every-equal-go-once", yield_takes_turns)
-        .shows("yielding equals take turns"),
-    Case::new("yield-does-not-help-a-lower-priority", yield_alone)
-        .shows("a thread that yields with no equal ready goes on"),
-    Case::new(
-        "a-preempted-thread-resumes-before-its-equals",
-        preempted_resumes,
-    )
-    .shows("preemption costs no turn"),
-];
-
-fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(LOW, low, move |calls, context| {
@@ -45,7 +23,7 @@ fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     play.expect(&[10, 20, 11, 21, 12, 22, 13])
 }
 
-fn timer_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn timer_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(LOW, low, move |calls, context| {
@@ -67,7 +45,7 @@ fn timer_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     stage.play(host, &[low])?.expect(&[1, 2, 3])
 }
 
-fn lower_waits(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn lower_waits(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(HIGH, high, move |calls, context| {
@@ -83,7 +61,7 @@ fn lower_waits(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     play.expect(&[0, 1, 2, 3, 4, 5, 100])
 }
 
-fn all_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn all_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let cues: Vec<_> = (16..32)
@@ -104,7 +82,7 @@ fn all_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     stage.play(host, &cues)?.expect(&expected)
 }
 
-fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let cues = [(); 4].map(|()| stage.cue());
@@ -118,7 +96,7 @@ fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     play.expect(&[20, 21, 22, 0, 1, 2, 30, 31, 32, 10, 11, 12])
 }
 
-fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let cues = [(); 3].map(|()| stage.cue());
@@ -132,7 +110,7 @@ fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
     play.expect(&[0, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32])
 }
 
-fn yield_alone(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn yield_alone(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.teller(LOW, low, 2);
@@ -146,7 +124,7 @@ fn yield_alone(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     stage.play(host, &[low, high])?.expect(&[1, 2])
 }
 
-fn preempted_resumes(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn preempted_resumes(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let (first, second, top) = (stage.cue(), stage.cue(), stage.cue());

@@ -4,30 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::stage::{HIGH, LOW, MIDDLE, Stage, TOP, at, done_or, of};
-use crate::{Case, Failure, Tolerance, ensure};
+use crate::{Failure, Tolerance, ensure};
 use laxity_model::{EventKind, Host, Instant, Placement, Service, Span, Step};
-
-pub(crate) const CASES: &[Case] = &[
-    Case::new("periodic-releases-keep-their-grid", periodic)
-        .shows("a periodic thread wakes once for each release, never early, and does not drift"),
-    Case::new("an-overrun-loses-no-release", overrun)
-        .shows("a job that takes several periods delays the following releases and drops none"),
-    Case::new("sleeping-into-the-past-returns-at-once", past)
-        .shows("a sleep until an instant that is over leaves nothing to a lower priority"),
-    Case::new(
-        "sleepers-wake-in-the-order-of-their-instants",
-        order_of_instants,
-    )
-    .shows("who sleeps until an earlier instant wakes earlier, whoever asked first"),
-    Case::new("sleepers-of-one-instant-run-by-priority", same_instant)
-        .shows("of threads that wake together the highest priority runs first"),
-    Case::new("a-wait-ends-when-time-is-up", times_out)
-        .shows("a wait without a signal ends at its instant, not before, and says so"),
-    Case::new("a-signal-ends-a-timed-wait", does_not_time_out)
-        .shows("a wait that was signalled in time says so, and its timer does not come back"),
-    Case::new("a-count-beats-a-time-that-is-over", past_time_out)
-        .shows("a timed wait whose instant is past takes a count if there is one, or times out"),
-];
 
 const PERIOD: Span = Span::from_millis(4);
 const RELEASES: u64 = 40;
@@ -69,15 +47,15 @@ fn releases(host: &mut dyn Host, long: u64, work: Service) -> Result<(), Failure
     Ok(())
 }
 
-fn periodic(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn periodic(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     releases(host, 0, Service::from_micros(10))
 }
 
-fn overrun(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn overrun(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     releases(host, 10, Service::from_millis(14))
 }
 
-fn past(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn past(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.teller(LOW, low, 2);
@@ -122,7 +100,7 @@ fn sleepers(
     stage.play(host, &[begin])?.expect(expected)
 }
 
-fn order_of_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn order_of_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     // The latest asks first.
     let lengths_ms = [20, 17, 14, 11, 8];
     sleepers(
@@ -132,11 +110,11 @@ fn order_of_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
     )
 }
 
-fn same_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn same_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     sleepers(host, &[(LOW, 8), (HIGH, 8), (MIDDLE, 8)], &[1, 2, 0])
 }
 
-fn times_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn times_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, cue, never) = (stage.story(), stage.cue(), stage.cue());
     let mut until = Instant::ZERO;
@@ -152,7 +130,7 @@ fn times_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     stage.play(host, &[cue])?.expect(&[1; 10])
 }
 
-fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, waiter, bell, ringer) = (stage.story(), stage.cue(), stage.cue(), stage.cue());
     let mut due = Instant::ZERO;
@@ -180,7 +158,7 @@ fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> 
     stage.play(host, &[waiter])?.expect(&[0, 1])
 }
 
-fn past_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+pub(crate) fn past_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     let mut stage = Stage::new(1);
     let (story, high, low) = (stage.story(), stage.cue(), stage.cue());
     let two = stage.program.semaphore(2);

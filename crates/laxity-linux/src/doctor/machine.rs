@@ -25,15 +25,21 @@ pub enum Preemption {
     RealTime,
 }
 
+impl Preemption {
+    /// Each with its name, and the option that a kernel is built with for it.
+    pub(super) const ALL: [(Self, &str, &str); 5] = [
+        (Self::RealTime, "PREEMPT_RT", "PREEMPT_RT"),
+        (Self::None, "none", "PREEMPT_NONE"),
+        (Self::Voluntary, "voluntary", "PREEMPT_VOLUNTARY"),
+        (Self::Lazy, "lazy", "PREEMPT_LAZY"),
+        (Self::Full, "full", "PREEMPT"),
+    ];
+}
+
 impl fmt::Display for Preemption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Voluntary => "voluntary",
-            Self::Lazy => "lazy",
-            Self::Full => "full",
-            Self::RealTime => "PREEMPT_RT",
-        })
+        let own = Self::ALL.iter().find(|(model, ..)| model == self);
+        f.write_str(own.map_or("", |(_, name, _)| name))
     }
 }
 

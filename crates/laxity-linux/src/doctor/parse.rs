@@ -116,26 +116,17 @@ pub fn preemption(
     config.and_then(built_preemption)
 }
 
+/// One that can be chosen at the start.
 fn preemption_named(name: &str) -> Option<Preemption> {
-    match name {
-        "none" => Some(Preemption::None),
-        "voluntary" => Some(Preemption::Voluntary),
-        "full" => Some(Preemption::Full),
-        "lazy" => Some(Preemption::Lazy),
-        _ => None,
-    }
+    let mut all = Preemption::ALL.into_iter();
+    let named = all.find(|(_, own, _)| *own == name)?.0;
+    (named != Preemption::RealTime).then_some(named)
 }
 
 fn built_preemption(config: &str) -> Option<Preemption> {
-    [
-        ("PREEMPT_RT", Preemption::RealTime),
-        ("PREEMPT_NONE", Preemption::None),
-        ("PREEMPT_VOLUNTARY", Preemption::Voluntary),
-        ("PREEMPT_LAZY", Preemption::Lazy),
-        ("PREEMPT", Preemption::Full),
-    ]
-    .into_iter()
-    .find_map(|(name, model)| (build_option(config, name) == Some("y")).then_some(model))
+    let mut all = Preemption::ALL.into_iter();
+    let is_built = |option| build_option(config, option) == Some("y");
+    all.find_map(|(model, _, option)| is_built(option).then_some(model))
 }
 
 /// The numbered lines of `/proc/interrupts`: those of devices.

@@ -20,7 +20,7 @@ use super::parse;
 use crate::os::cgroup::{self, Mount};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
-use crate::os::fact::{read, read_as};
+use crate::os::fact::{number, read, read_as};
 use crate::os::proc::{self, RealTimeThread};
 use crate::os::sched::{self, Attributes, Tid};
 
@@ -162,11 +162,7 @@ fn interrupts() -> Fact<Vec<CpuSet>> {
 }
 
 fn throttling() -> Throttling {
-    let micros = |name: &str| {
-        read_as(format!("/proc/sys/kernel/{name}"), |text| {
-            text.parse::<u64>().ok()
-        })
-    };
+    let micros = |name: &str| number(format!("/proc/sys/kernel/{name}"));
     Throttling {
         runtime_us: read_as("/proc/sys/kernel/sched_rt_runtime_us", |text| {
             let runtime: i64 = text.parse().ok()?;
@@ -182,32 +178,33 @@ fn span_of_micros(micros: u64) -> Span {
     Span::from_nanos(micros.saturating_mul(1_000))
 }
 
+const STATUS: &str = "/proc/thread-self/status";
+
+/// What the thread's status says under a name.
+fn of<T>(status: &Fact<String>, name: &str, parse: fn(&str, &str) -> Option<T>) -> Fact<T> {
+    let value = parse(status.as_ref()?, name);
+    value.ok_or_else(|| Unknown(format!("{STATUS} has no {name}")))
+}
+
 fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
-    let status = read("/proc/thread-self/status");
-    let field = |name: &str| Unknown(format!("/proc/thread-self/status has no {name}"));
+    let status = read(STATUS);
+    let is_filtered = |status: &str, name: &str| Some(parse::status_field(status, name)? != "0");
     let own = Attributes::of(Tid::current()).map_err(|error| Unknown(error.to_string()));
     let limit = |resource| getrlimit(resource).current;
     Rights {
-        capabilities: status.clone().and_then(|status| {
-            parse::status_capabilities(&status, "CapEff").ok_or_else(|| field("CapEff"))
-        }),
+        capabilities: of(&status, "CapEff", parse::status_capabilities),
         initial_user_namespace: read_as("/proc/thread-self/uid_map", |text| {
             Some(parse::is_initial_user_namespace(text))
         }),
         rtprio: limit(Resource::Rtprio),
         rttime_us: limit(Resource::Rttime),
         memlock_bytes: limit(Resource::Memlock),
-        memory_bytes: status.clone().and_then(|status| {
-            parse::status_bytes(&status, "VmSize").ok_or_else(|| field("VmSize"))
-        }),
-        filtered: status.and_then(|status| {
-            let mode = parse::status_field(&status, "Seccomp");
-            mode.map(|mode| mode != "0").ok_or_else(|| field("Seccomp"))
-        }),
+        memory_bytes: of(&status, "VmSize", parse::status_bytes),
+        filtered: of(&status, "Seccomp", is_filtered),
         reset_on_fork: own
             .as_ref()
             .map(Attributes::resets_on_fork)
-            .map_err(Clone::clone),
+            .map_err(Unknown::from),
         policy: own.map(|own| own.policy()),
         group: mounts
             .as_ref()
@@ -223,12 +220,9 @@ fn sees_all_processes(mounts: &Fact<Vec<Mount>>) -> Fact<bool> {
     let path = Path::new("/proc/self/ns/pid");
     let namespace = fs::read_link(path).map_err(|error| Unknown::cannot_read(path, &error))?;
     let hides = |mount: &Mount| {
-        mount.file_system == "proc"
-            && mount.options.iter().any(|option| {
-                option
-                    .strip_prefix("hidepid=")
-                    .is_some_and(|how| how != "0" && how != "off")
-            })
+        let how = mount.options.iter();
+        let mut how = how.filter_map(|option| option.strip_prefix("hidepid="));
+        mount.file_system == "proc" && how.any(|how| how != "0" && how != "off")
     };
     let mounts = mounts.as_ref()?;
     Ok(namespace.as_os_str() == INITIAL_PID_NAMESPACE && !mounts.iter().any(hides))
@@ -236,10 +230,8 @@ fn sees_all_processes(mounts: &Fact<Vec<Mount>>) -> Fact<bool> {
 
 /// The runtime and period of the fair server of each processor (`Linux 6.12`, `kernel/sched/debug.c`: 50 ms in every second).
 fn fair_server(cpu: usize, version: (u32, u32)) -> (Bandwidth, Source) {
-    let nanos = |name: &str| {
-        let path = format!("/sys/kernel/debug/sched/fair_server/cpu{cpu}/{name}");
-        read_as(path, |text| text.parse::<u64>().ok())
-    };
+    let directory = format!("/sys/kernel/debug/sched/fair_server/cpu{cpu}");
+    let nanos = |name: &str| number(format!("{directory}/{name}"));
     if let (Ok(runtime), Ok(period)) = (nanos("runtime"), nanos("period")) {
         let share = Bandwidth::of(Service::from_nanos(runtime), Span::from_nanos(period));
         return (share, Source::Read);
@@ -265,10 +257,8 @@ fn bandwidth(
     let limit = Bandwidth::of(runtime, period);
     let domains = processors.root_domains.as_ref()?;
     let threads = threads.as_ref()?;
-    let domains = domains
-        .iter()
-        .map(|domain| domain_bandwidth(domain, limit, version, threads));
-    Ok(Some(domains.collect()))
+    let of = |domain| domain_bandwidth(domain, limit, version, threads);
+    Ok(Some(domains.iter().map(of).collect()))
 }
 
 fn domain_bandwidth(
@@ -278,10 +268,7 @@ fn domain_bandwidth(
     threads: &[RealTimeThread],
 ) -> DomainBandwidth {
     // Absent where all processors are alike: each then has the full capacity.
-    let capacity = |cpu: usize| {
-        let path = format!("{CPU_DIRECTORY}/cpu{cpu}/cpu_capacity");
-        read_as(path, |text| text.parse::<u64>().ok()).unwrap_or(1024)
-    };
+    let capacity = |cpu| number(format!("{CPU_DIRECTORY}/cpu{cpu}/cpu_capacity")).unwrap_or(1024);
     let total = limit.of_capacity(domain.iter().map(capacity).sum());
     let servers: Vec<_> = domain.iter().map(|cpu| fair_server(cpu, version)).collect();
     let fair_servers = servers.iter().map(|(share, _)| *share).sum();

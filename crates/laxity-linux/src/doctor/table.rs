@@ -18,25 +18,22 @@ pub fn render(machine: &Machine, findings: &[Finding]) -> String {
     let _ = writeln!(text, "Linux {release}, {processors}\n");
     let width = findings.iter().map(|f| f.name.len()).max().unwrap_or(0);
     for finding in findings {
-        let Finding {
-            name,
-            status,
-            cause,
-            remedy,
-        } = finding;
-        let _ = writeln!(text, "{name:width$}  {:7}  {cause}", status.as_str());
-        if let Some(remedy) = remedy {
+        let (name, status) = (finding.name, finding.status.as_str());
+        let _ = writeln!(text, "{name:width$}  {status:7}  {}", finding.cause);
+        if let Some(remedy) = &finding.remedy {
             let _ = writeln!(text, "{:width$}  {:7}  → {remedy}", "", "");
         }
     }
-    let count = |status| findings.iter().filter(|f| f.status == status).count();
-    let _ = writeln!(
-        text,
-        "\n{} ok, {} limited, {} missing, {} unknown",
-        count(Status::Ok),
-        count(Status::Limited),
-        count(Status::Missing),
-        count(Status::Unknown)
-    );
+    let all = [
+        Status::Ok,
+        Status::Limited,
+        Status::Missing,
+        Status::Unknown,
+    ];
+    let counts = all.map(|status| {
+        let count = findings.iter().filter(|f| f.status == status).count();
+        format!("{count} {status}")
+    });
+    let _ = writeln!(text, "\n{}", counts.join(", "));
     text
 }

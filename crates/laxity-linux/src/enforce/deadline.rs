@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use laxity_model::{Instant, Reservation, Span};
+use laxity_model::{HostError, Instant, Reservation, Span};
 
 use crate::os::clock;
 use crate::os::sched::{self, Attributes, Policy, Restore, SchedError, Tid};
@@ -34,6 +34,23 @@ pub enum DeadlineError {
     /// Another reason.
     #[error(transparent)]
     Sched(#[from] SchedError),
+}
+
+impl DeadlineError {
+    /// Whether the kernel agreed, and somebody else decided otherwise at once.
+    pub(crate) fn is_without_effect(&self) -> bool {
+        matches!(self, Self::Sched(SchedError::NoEffect { .. }))
+    }
+
+    /// As the error of a run, naming the activity.
+    pub(crate) fn about(&self, activity: &str) -> HostError {
+        let text = format!("activity {activity}: {self}");
+        match self {
+            Self::NoBandwidth { .. } => HostError::Refused(text),
+            Self::Sched(error) if error.errno() == Some(libc::EPERM) => HostError::CannotRun(text),
+            Self::Sched(_) => HostError::Failed(text),
+        }
+    }
 }
 
 /// Puts a thread under `SCHED_DEADLINE`, on all processors. What it forks starts as an ordinary thread.

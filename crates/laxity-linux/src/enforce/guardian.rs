@@ -37,6 +37,7 @@ const CHILD: u8 = 2;
 
 /// What goes through the pipe: 1 to put an entry on the list or 0 to strike it, and the entry. So short that a write is atomic.
 const MESSAGE_BYTES: usize = 1 + size_of::<Entry>();
+const _: () = assert!(MESSAGE_BYTES <= libc::PIPE_BUF);
 
 /// What is to be undone if we die.
 #[derive(Clone, Copy, Debug)]
@@ -257,11 +258,6 @@ mod tests {
         let mut message = [keep; MESSAGE_BYTES];
         message[1..].copy_from_slice(&undo.entry().unwrap());
         message
-    }
-
-    #[test]
-    fn a_message_fits_an_atomic_write() {
-        assert!(MESSAGE_BYTES <= libc::PIPE_BUF);
     }
 
     #[test]

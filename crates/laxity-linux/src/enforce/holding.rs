@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use laxity_model::{HostError, Instant, Refused, Reservation, TimeConstraint};
+use laxity_model::{Instant, Refused, Reservation, TimeConstraint};
 
 use crate::enforce::deadline::{self, DeadlineError};
 use crate::enforce::slots::{ChangeQueue, SlotBinding};
-use crate::os::sched::{self, Policy, SchedError, Tid};
+use crate::os::sched::{self, Policy, Tid};
 
 /// A place in a slot table, and where to ask for another.
 #[derive(Clone)]
@@ -37,39 +37,6 @@ impl Place {
     }
 }
 
-/// Why a reservation did not begin, or a thread did not get its policy.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub(crate) enum HoldError {
-    #[error(transparent)]
-    Sched(#[from] SchedError),
-    #[error(transparent)]
-    Deadline(#[from] DeadlineError),
-}
-
-impl HoldError {
-    /// Whether the kernel agreed, and somebody else decided otherwise at once.
-    pub(crate) fn is_without_effect(&self) -> bool {
-        let (Self::Sched(error) | Self::Deadline(DeadlineError::Sched(error))) = self else {
-            return false;
-        };
-        matches!(error, SchedError::NoEffect { .. })
-    }
-
-    /// As the error of a run, naming the activity.
-    pub(crate) fn about(&self, activity: &str) -> HostError {
-        let text = format!("activity {activity}: {self}");
-        match self {
-            Self::Deadline(DeadlineError::NoBandwidth { .. }) => HostError::Refused(text),
-            Self::Sched(error) | Self::Deadline(DeadlineError::Sched(error))
-                if error.errno() == Some(libc::EPERM) =>
-            {
-                HostError::CannotRun(text)
-            }
-            _ => HostError::Failed(text),
-        }
-    }
-}
-
 /// The calling thread's reservation, held or not. All methods are for that thread only.
 pub(crate) struct Holding {
     place: Place,
@@ -93,7 +60,7 @@ impl Holding {
     }
 
     /// Begins what can be refused before the common start.
-    pub(crate) fn prepare(&mut self) -> Result<(), HoldError> {
+    pub(crate) fn prepare(&mut self) -> Result<(), DeadlineError> {
         match &self.place {
             Place::Deadline(_) => self.begin(),
             Place::Free | Place::Slots(_) | Place::Guest(_) => Ok(()),
@@ -114,7 +81,7 @@ impl Holding {
     }
 
     /// Has the reservation enforced from now on.
-    pub(crate) fn begin(&mut self) -> Result<(), HoldError> {
+    pub(crate) fn begin(&mut self) -> Result<(), DeadlineError> {
         if self.held {
             return Ok(());
         }
@@ -147,7 +114,7 @@ impl Holding {
     pub(crate) fn change(
         &mut self,
         asked: Reservation,
-    ) -> Result<Result<Instant, Refused>, HoldError> {
+    ) -> Result<Result<Instant, Refused>, DeadlineError> {
         match &mut self.place {
             Place::Free | Place::Guest(_) => Ok(Err(Refused::NotInForce)),
             Place::Slots(at) => Ok(at.changes.change(at.owner, asked)),
@@ -163,7 +130,7 @@ impl Holding {
                     Err(DeadlineError::NoBandwidth { .. }) => Ok(Err(Refused::DeadlineBandwidth {
                         needed_ppm: asked.share_ppm(),
                     })),
-                    Err(error) => Err(error.into()),
+                    Err(error) => Err(error),
                 }
             }
         }

@@ -3,7 +3,9 @@
 use std::io;
 use std::marker::PhantomData;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use laxity_model::{HostError, Reservation, Scheduling};
 
@@ -20,7 +22,6 @@ use crate::os::sched::{self, Tid};
 #[derive(Debug)]
 pub struct RunningCommand {
     child: Child,
-    reaped: Option<ExitStatus>,
     _not_send: PhantomData<*const ()>,
 }
 
@@ -45,7 +46,6 @@ impl RunningCommand {
         let child = command.spawn()?;
         let running = Self {
             child,
-            reaped: None,
             _not_send: PhantomData,
         };
         // From here on the whole group is looked after; until here its leader was, by the kernel.
@@ -90,46 +90,16 @@ impl RunningCommand {
     pub fn id(&self) -> Tid {
         Tid(self.child.id() as i32)
     }
+}
 
-    /// The running program itself, for its pipes.
-    pub fn child(&mut self) -> &mut Child {
-        &mut self.child
-    }
-
-    /// How it ended, if it has.
-    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        if self.reaped.is_none()
-            && let Some(status) = self.child.try_wait()?
-        {
-            self.note_reaped(status);
+impl Drop for RunningCommand {
+    fn drop(&mut self) {
+        // The whole group: its number is the child's own, which nobody else has before the child is waited for. What has gone needs no
+        // signal, and nothing more can be done about a child that cannot be waited for.
+        if let Some(group) = Pid::from_raw(self.id().0) {
+            let _ = kill_process_group(group, Signal::KILL);
         }
-        Ok(self.reaped)
-    }
-
-    /// Waits until it ends.
-    pub fn wait(&mut self) -> io::Result<ExitStatus> {
-        if let Some(status) = self.reaped {
-            return Ok(status);
-        }
-        let status = self.child.wait()?;
-        self.note_reaped(status);
-        Ok(status)
-    }
-
-    /// Kills it and all of its group, and waits for it.
-    pub fn kill(&mut self) -> io::Result<ExitStatus> {
-        // The group first: the number of a reaped leader may already belong to somebody else.
-        if self.reaped.is_none() {
-            // SAFETY: a signal to the group of our own unreaped child.
-            unsafe {
-                libc::kill(-self.id().0, libc::SIGKILL);
-            }
-        }
-        self.wait()
-    }
-
-    fn note_reaped(&mut self, status: ExitStatus) {
-        self.reaped = Some(status);
+        let _ = self.child.wait();
         if let Ok(guardian) = guardian::start() {
             // Without a guardian there is no list to strike from.
             let _ = guardian.forget(Undo::Child(self.id()));
@@ -137,18 +107,10 @@ impl RunningCommand {
     }
 }
 
-impl Drop for RunningCommand {
-    fn drop(&mut self) {
-        // Nothing more can be done about a child that cannot be waited for.
-        let _ = self.kill();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::{BufRead, BufReader};
-    use std::os::unix::process::ExitStatusExt;
     use std::process::Stdio;
 
     #[test]
@@ -158,7 +120,7 @@ mod tests {
             .args(["-c", "sleep 1000 & echo $!; wait"])
             .stdout(Stdio::piped());
         let mut running = RunningCommand::start(&mut command).unwrap();
-        let stdout = running.child().stdout.take().unwrap();
+        let stdout = running.child.stdout.take().unwrap();
         let mut reader = BufReader::new(stdout);
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
@@ -168,15 +130,5 @@ mod tests {
         // The pipe ends when nobody holds its other end: when the grandchild is gone too.
         line.clear();
         assert_eq!(reader.read_line(&mut line).unwrap(), 0);
-    }
-
-    #[test]
-    fn an_end_is_reported_once_and_for_all() {
-        let mut running = RunningCommand::start(Command::new("sh").args(["-c", "exit 7"])).unwrap();
-        assert_eq!(running.wait().unwrap().code(), Some(7));
-        assert_eq!(running.kill().unwrap().code(), Some(7));
-        let mut killed = RunningCommand::start(Command::new("sleep").arg("1000")).unwrap();
-        assert_eq!(killed.try_wait().unwrap(), None);
-        assert_eq!(killed.kill().unwrap().signal(), Some(libc::SIGKILL));
     }
 }

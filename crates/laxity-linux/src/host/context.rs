@@ -65,9 +65,7 @@ impl LiveContext {
     pub(crate) fn mistake(&self, what: String) {
         self.run.fail(HostError::BadProgram(what));
     }
-}
 
-impl LiveContext {
     /// The activity is about to begin, on the calling thread.
     pub(crate) fn new(run: Arc<Run>, log: Log, marks: usize, activity: &Activity) -> Self {
         Self {

@@ -113,12 +113,12 @@ impl LiveHost {
     }
 
     /// What switching costs on a processor; measured the first time (0.1 s).
-    pub fn timing(&mut self, cpu: usize, outside: Outside) -> Result<Timing, HostError> {
+    fn timing(&mut self, cpu: usize, outside: Outside) -> Result<Timing, HostError> {
         let key = (cpu, outside == Outside::Confined);
         if let Some(timing) = self.timings.get(&key) {
             return Ok(*timing);
         }
-        let timing = calibrate::calibrate(cpu, outside)?.timing;
+        let timing = calibrate::calibrate(cpu, outside)?;
         self.timings.insert(key, timing);
         Ok(timing)
     }

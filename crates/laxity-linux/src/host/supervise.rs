@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use laxity_model::base::ring::{self, Consumer, Producer};
-use laxity_model::enforce::{Witness, ranks};
+use laxity_model::base::ring;
+use laxity_model::enforce::ranks;
 use laxity_model::{
     Activity, ActivityId, Enforcer, Grade, HostError, Instant, Placement, PortId, Program, RunEnd,
     RunRecord, Span, Usage,
@@ -23,7 +23,7 @@ use crate::enforce::witness::{self, Observed};
 use crate::os::clock;
 use crate::os::memory::MemoryLock;
 use crate::os::proc;
-use crate::os::sched::{self, Policy, Restore, Tid};
+use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::os::signals::{self, Watch};
 use crate::run::port::Ports;
 use crate::run::{self, Run, Thread};
@@ -46,27 +46,6 @@ struct Threads {
     collector: Option<Thread<Collection>>,
 }
 
-/// Hands out rings and keeps their reading ends.
-struct Rings {
-    capacity: usize,
-    consumers: Vec<Consumer>,
-}
-
-impl Rings {
-    fn of(capacity: usize) -> Self {
-        Self {
-            capacity,
-            consumers: Vec::new(),
-        }
-    }
-
-    fn next(&mut self) -> Producer {
-        let (producer, consumer) = ring::channel(self.capacity);
-        self.consumers.push(consumer);
-        producer
-    }
-}
-
 /// Everything that a run begins with.
 pub(super) struct Prepared {
     pub(super) program: Program,
@@ -85,17 +64,17 @@ pub(super) fn run(
     mut prepared: Prepared,
     length: Span,
 ) -> Result<(RunRecord, Vec<SlotReport>), HostError> {
-    let cannot = |error: &dyn std::fmt::Display| HostError::CannotRun(error.to_string());
+    let cannot = |error: SchedError| HostError::CannotRun(error.to_string());
     let own = Tid::current();
     // Dropped in reverse order, on every way out: the policy last, when all threads have gone.
     let watch = Watch::begin();
-    let _restore = Restore::of(own).map_err(|error| cannot(&error))?;
+    let _restore = Restore::of(own).map_err(cannot)?;
     let _memory = config.lock_memory.then(MemoryLock::all);
     let _park = ParkSignal::install();
 
     // The policy before the processor: pinned first, it might starve there. The threads inherit both.
-    sched::set_policy_inherited(own, thread::STARTER).map_err(|error| cannot(&error))?;
-    sched::pin(config.external).map_err(|error| cannot(&error))?;
+    sched::set_policy_inherited(own, thread::STARTER).map_err(cannot)?;
+    sched::pin(config.external).map_err(cannot)?;
 
     let program = &prepared.program;
     let ports = Ports::new(&program.ports, std::mem::take(&mut prepared.feeds))?;
@@ -149,11 +128,8 @@ pub(super) fn run(
 fn used((outcome, granted): (Outcome, Option<Granted>)) -> Usage {
     let held = granted.zip(outcome.reservation);
     Usage {
-        service: outcome.usage.service,
-        voluntary_switches: outcome.usage.voluntary_switches,
-        involuntary_switches: outcome.usage.involuntary_switches,
-        page_faults: outcome.usage.page_faults,
         grant: held.map(|(granted, held)| granted.of_reservation(held)),
+        ..outcome.usage
     }
 }
 
@@ -164,9 +140,7 @@ fn gather(dispatched: Vec<Dispatched>, observed: &mut Observed) -> Vec<SlotRepor
         observed.disturbances.append(&mut done.disturbances);
         reports.push(done.report);
     }
-    observed
-        .disturbances
-        .sort_by_key(|disturbance| disturbance.from);
+    observed.disturbances.sort_by_key(|halt| halt.from);
     reports
 }
 
@@ -177,7 +151,13 @@ fn spawn_all(
     run: &Arc<Run>,
     threads: &mut Threads,
 ) -> Result<usize, HostError> {
-    let mut rings = Rings::of(config.ring_capacity);
+    // Their reading ends are the collector's.
+    let mut consumers = Vec::new();
+    let mut ring = || {
+        let (producer, consumer) = ring::channel(config.ring_capacity);
+        consumers.push(consumer);
+        producer
+    };
     let Prepared {
         program,
         places,
@@ -201,14 +181,16 @@ fn spawn_all(
             timing,
             makes_up: true,
             witness,
-            ring: rings.next(),
+            ring: ring(),
         };
         let dispatcher = slots::spawn(start, Arc::clone(run))?;
         threads.dispatchers.push(dispatcher);
     }
     if let Some(witness) = witness {
-        let watcher = spawn_witness(witness, config, rings.next(), run)?;
-        threads.witness = Some(watcher);
+        let cpu = config.processors.get(witness.processor.index());
+        let nowhere = || HostError::CannotRun("the witness's processor does not exist".into());
+        let cpu = *cpu.ok_or_else(nowhere)?;
+        threads.witness = Some(witness::spawn(witness, cpu, ring(), Arc::clone(run))?);
     }
     for (index, (activity, place)) in program.activities.into_iter().zip(places).enumerate() {
         let cpu = match activity.placement {
@@ -223,32 +205,17 @@ fn spawn_all(
             id: ActivityId(index as u16),
             activity,
             cpu,
-            ring: rings.next(),
+            ring: ring(),
             place,
             marks,
         };
         let thread = thread::spawn(start, Arc::clone(run))?;
         threads.activities.push(Some(thread));
     }
-    threads.collector = Some(collector::spawn(
-        rings.consumers,
-        config.external,
-        Arc::clone(run),
-    )?);
+    let collector = collector::spawn(consumers, config.external, Arc::clone(run))?;
+    threads.collector = Some(collector);
     let others = threads.dispatchers.len() + usize::from(threads.witness.is_some());
     Ok(threads.activities.iter().flatten().count() + others)
-}
-
-fn spawn_witness(
-    witness: Witness,
-    config: &LiveConfig,
-    ring: Producer,
-    run: &Arc<Run>,
-) -> Result<Thread<Observed>, HostError> {
-    let cpu = config.processors.get(witness.processor.index());
-    let cpu = cpu
-        .ok_or_else(|| HostError::CannotRun("the witness's processor does not exist".to_owned()))?;
-    witness::spawn(witness, *cpu, ring, Arc::clone(run))
 }
 
 /// Waits until all are ready, lets them go, and waits for a reason to end.

@@ -7,15 +7,16 @@ use laxity_model::base::ring::Producer;
 use laxity_model::enforce::ranks;
 use laxity_model::{
     Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, PortId, Reservation,
-    Service, Span, Step, TimeConstraint,
+    Service, Span, Step, TimeConstraint, Usage,
 };
 
 use super::context::{LiveContext, Log};
-use crate::enforce::holding::{HoldError, Holding, Place};
+use crate::enforce::deadline::DeadlineError;
+use crate::enforce::holding::{Holding, Place};
 use crate::os::clock;
 use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, Tid};
-use crate::os::usage::ThreadUsage;
+use crate::os::usage;
 use crate::run::semaphore::Taken;
 use crate::run::{self, Run, Thread};
 
@@ -36,7 +37,7 @@ pub(crate) struct Start {
 /// What it hands back.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    pub(crate) usage: ThreadUsage,
+    pub(crate) usage: Usage,
     /// The reservation it was granted last, if it asked for one.
     pub(crate) reservation: Option<Reservation>,
 }
@@ -58,10 +59,24 @@ pub(crate) fn spawn(start: Start, run: Arc<Run>) -> Result<Thread<Outcome>, Host
     })
 }
 
-/// What ended a stretch of stepping.
-enum Flow {
-    Continue,
-    Stop,
+/// Why an activity takes no further step.
+enum Stop {
+    /// It has finished, or the run has ended.
+    Ended,
+    /// It is wrong, or the host could not do what it asked for: the run is over.
+    Failed(HostError),
+    Reservation(DeadlineError),
+}
+
+impl From<DeadlineError> for Stop {
+    fn from(error: DeadlineError) -> Self {
+        Self::Reservation(error)
+    }
+}
+
+/// The program is wrong, and the run over.
+fn mistake(what: impl Into<String>) -> Stop {
+    Stop::Failed(HostError::BadProgram(what.into()))
 }
 
 struct Worker {
@@ -77,7 +92,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn live(start: Start, run: &Arc<Run>) -> Result<Outcome, HoldError> {
+    fn live(start: Start, run: &Arc<Run>) -> Result<Outcome, DeadlineError> {
         let Start {
             id,
             activity,
@@ -123,22 +138,25 @@ impl Worker {
             inside: None,
             recorded: false,
         };
-        let before = ThreadUsage::now();
+        let before = usage::now();
         if worker.context.run.sleep_until(begin) {
-            worker.begin(begins)?;
             let mut body = activity.body;
-            worker.steps(&mut *body)?;
+            match worker.steps(begins, &mut *body) {
+                Ok(()) | Err(Stop::Ended) => {}
+                Err(Stop::Failed(error)) => run.fail(error),
+                Err(Stop::Reservation(error)) => return Err(error),
+            }
         }
         worker.holding.end();
         let asked = activity.reservation.map(|request| request.reservation);
         Ok(Outcome {
-            usage: ThreadUsage::now().since(before),
+            usage: usage::since(&before),
             reservation: worker.holding.reservation().or(asked),
         })
     }
 
-    /// The first dispatch: it was never asleep, so nothing wakes it.
-    fn begin(&mut self, with_reservation: bool) -> Result<(), HoldError> {
+    fn steps(&mut self, with_reservation: bool, body: &mut dyn Body) -> Result<(), Stop> {
+        // The first dispatch: it was never asleep, so nothing wakes it.
         match self.placement {
             Placement::Interrupt(_) | Placement::Deferred => {
                 let start = self.context.run.start();
@@ -152,42 +170,44 @@ impl Worker {
         if with_reservation {
             self.begin_reservation()?;
         }
-        Ok(())
-    }
-
-    fn steps(&mut self, body: &mut dyn Body) -> Result<(), HoldError> {
         while !self.context.run.ended() {
             let step = body.step(&mut self.context);
-            if let Flow::Stop = self.carry_out(step)? {
-                break;
-            }
+            self.carry_out(step)?;
         }
         Ok(())
     }
 
-    fn carry_out(&mut self, step: Step) -> Result<Flow, HoldError> {
+    fn carry_out(&mut self, step: Step) -> Result<(), Stop> {
         match step {
-            Step::Charge(_) => {}
-            Step::Burn(service) => self.burn(service),
-            Step::SleepUntil(until) => return Ok(self.sleep(until)),
-            Step::Wait(port) => return Ok(self.wait(port, None)),
-            Step::WaitUntil(port, until) => return Ok(self.wait(port, Some(until))),
-            Step::Yield => thread::yield_now(),
-            Step::BeginReservation => return self.begin_reservation(),
-            Step::EndReservation => return Ok(self.end_reservation()),
-            Step::ChangeReservation(asked) => return self.change_reservation(asked),
-            Step::BeginConstraint(asked) => return Ok(self.begin_constraint(asked)),
-            Step::EndConstraint => self.end_constraint(),
+            Step::Charge(_) => Ok(()),
+            Step::Burn(service) => {
+                self.burn(service);
+                Ok(())
+            }
+            Step::SleepUntil(until) => self.sleep(until),
+            Step::Wait(port) => self.wait(port, None),
+            Step::WaitUntil(port, until) => self.wait(port, Some(until)),
+            Step::Yield => {
+                thread::yield_now();
+                Ok(())
+            }
+            Step::BeginReservation => self.begin_reservation(),
+            Step::EndReservation => self.end_reservation(),
+            Step::ChangeReservation(asked) => self.change_reservation(asked),
+            Step::BeginConstraint(asked) => self.begin_constraint(asked),
+            Step::EndConstraint => {
+                self.end_constraint();
+                Ok(())
+            }
             Step::Finish => {
                 self.finish();
-                return Ok(Flow::Stop);
+                Err(Stop::Ended)
             }
             Step::EndRun => {
                 self.context.run.want_end();
-                return Ok(Flow::Stop);
+                Err(Stop::Ended)
             }
         }
-        Ok(Flow::Continue)
     }
 
     /// Uses exactly this much processor time, however long that takes on the wall.
@@ -203,10 +223,8 @@ impl Worker {
         }
     }
 
-    fn sleep(&mut self, until: Instant) -> Flow {
-        if matches!(self.placement, Placement::Deferred) {
-            return self.mistake("a deferred call waits for semaphores only, not for time");
-        }
+    fn sleep(&mut self, until: Instant) -> Result<(), Stop> {
+        self.may_wait_for_time()?;
         if clock::now() < until {
             self.left();
             self.holding.enter_wait();
@@ -215,10 +233,10 @@ impl Worker {
             }
             self.holding.leave_wait();
             if self.context.run.ended() {
-                return Flow::Stop;
+                return Err(Stop::Ended);
             }
             self.woke(until);
-            return Flow::Continue;
+            return Ok(());
         }
         match self.placement {
             Placement::Interrupt(_) => {
@@ -233,17 +251,24 @@ impl Worker {
             }
             Placement::Deferred | Placement::External | Placement::On { .. } => {}
         }
-        Flow::Continue
+        Ok(())
     }
 
-    fn wait(&mut self, id: PortId, until: Option<Instant>) -> Flow {
-        if until.is_some() && matches!(self.placement, Placement::Deferred) {
-            return self.mistake("a deferred call waits for semaphores only, not for time");
+    fn may_wait_for_time(&self) -> Result<(), Stop> {
+        if self.placement == Placement::Deferred {
+            let what = "a deferred call waits for semaphores only, not for time";
+            return Err(mistake(what));
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, id: PortId, until: Option<Instant>) -> Result<(), Stop> {
+        if until.is_some() {
+            self.may_wait_for_time()?;
         }
         let run = Arc::clone(&self.context.run);
-        let Some(port) = run.ports.get(id) else {
-            return self.mistake(&format!("port {id} does not exist"));
-        };
+        let port = run.ports.get(id);
+        let port = port.ok_or_else(|| mistake(format!("port {id} does not exist")))?;
         let at_once = port.permits.try_take();
         let is_past = until.is_some_and(|until| until <= clock::now());
         let waits = at_once.is_none() && !is_past;
@@ -259,32 +284,18 @@ impl Worker {
         if waits {
             self.holding.leave_wait();
         }
-        let taken = match taken {
-            Ok(taken) => taken,
-            Err(error) => {
-                run.fail(error);
-                return Flow::Stop;
-            }
-        };
+        let taken = taken.map_err(Stop::Failed)?;
         self.context.timed_out = taken == Taken::TimedOut;
         self.context.arrival = (taken == Taken::One).then(|| port.arrival());
-        match (self.context.arrival, until) {
-            (Some(arrival), _) if waits => self.woke(arrival.at),
-            (None, Some(until)) if waits && taken == Taken::TimedOut => self.woke(until),
-            _ => {}
+        let meant = match taken {
+            Taken::One => self.context.arrival.map(|arrival| arrival.at),
+            Taken::TimedOut => until,
+            Taken::Closed => return Err(Stop::Ended),
+        };
+        if let (true, Some(meant)) = (waits, meant) {
+            self.woke(meant);
         }
-        if taken == Taken::Closed {
-            Flow::Stop
-        } else {
-            Flow::Continue
-        }
-    }
-    /// The program is wrong, and the run over.
-    fn mistake(&self, what: &str) -> Flow {
-        self.context
-            .run
-            .fail(HostError::BadProgram(what.to_owned()));
-        Flow::Stop
+        Ok(())
     }
 
     /// Records that the activity has the processor again after a wait; `meant` is when it was to have it.
@@ -328,10 +339,17 @@ impl Worker {
         }
     }
 
-    fn change_reservation(&mut self, asked: Reservation) -> Result<Flow, HoldError> {
-        if !self.reserves {
-            return Ok(self.mistake("an activity changed a reservation that it does not declare"));
+    /// Whether it declares a reservation, of which it did something.
+    fn may(&self, did: &str) -> Result<(), Stop> {
+        if self.reserves {
+            return Ok(());
         }
+        let what = format!("an activity {did} a reservation that it does not declare");
+        Err(mistake(what))
+    }
+
+    fn change_reservation(&mut self, asked: Reservation) -> Result<(), Stop> {
+        self.may("changed")?;
         self.context.answer = self.holding.change(asked)?;
         let args = [asked.service().as_nanos(), asked.period().as_nanos()];
         self.record_answer(EventKind::ReservationChange, args);
@@ -339,19 +357,19 @@ impl Worker {
             let args = [from.as_nanos(), 0];
             self.context.log.now(EventKind::ReservationFrom, args);
         }
-        Ok(Flow::Continue)
+        Ok(())
     }
 
-    fn begin_constraint(&mut self, asked: TimeConstraint) -> Flow {
+    fn begin_constraint(&mut self, asked: TimeConstraint) -> Result<(), Stop> {
         if !self.holding.may_be_constrained() {
-            return self.mistake(
+            return Err(mistake(
                 "an activity asked for a time constraint that has no reservation by slots and is not declared to ask",
-            );
+            ));
         }
         self.context.answer = self.holding.constrain(asked);
         let args = [asked.start().as_nanos(), asked.deadline().as_nanos()];
         self.record_answer(EventKind::ConstraintBegin, args);
-        Flow::Continue
+        Ok(())
     }
 
     fn end_constraint(&mut self) {
@@ -369,38 +387,31 @@ impl Worker {
         }
     }
 
-    fn end_reservation(&mut self) -> Flow {
-        if !self.reserves {
-            return self.mistake("an activity ended a reservation that it does not declare");
-        }
+    fn end_reservation(&mut self) -> Result<(), Stop> {
+        self.may("ended")?;
         if self.holding.holds() {
             self.end_constraint();
             self.holding.end();
             self.recorded = false;
             self.context.log.now(EventKind::ReservationEnd, [0, 0]);
         }
-        Flow::Continue
+        Ok(())
     }
 
-    fn begin_reservation(&mut self) -> Result<Flow, HoldError> {
-        if !self.reserves {
-            return Ok(self.mistake("an activity began a reservation that it does not declare"));
-        }
+    fn begin_reservation(&mut self) -> Result<(), Stop> {
+        self.may("began")?;
         if self.recorded {
-            return Ok(Flow::Continue);
+            return Ok(());
         }
         // A confined thread comes back in its slot only; enforcement began before.
         let from = clock::now();
         self.holding.begin()?;
         self.recorded = true;
-        if let Some(reservation) = self.holding.reservation() {
-            let args = [
-                reservation.service().as_nanos(),
-                reservation.period().as_nanos(),
-            ];
+        if let Some(held) = self.holding.reservation() {
+            let args = [held.service().as_nanos(), held.period().as_nanos()];
             self.context.log.at(from, EventKind::ReservationBegin, args);
         }
-        Ok(Flow::Continue)
+        Ok(())
     }
 }
 

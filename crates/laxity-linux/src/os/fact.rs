@@ -13,8 +13,8 @@ pub type Fact<T> = Result<T, Unknown>;
 pub struct Unknown(pub String);
 
 /// What is not known makes nothing known that follows from it.
-impl From<&Unknown> for Unknown {
-    fn from(why: &Unknown) -> Self {
+impl From<&Self> for Unknown {
+    fn from(why: &Self) -> Self {
         why.clone()
     }
 }
@@ -38,6 +38,11 @@ pub(crate) fn read_as<T>(path: impl AsRef<Path>, parse: impl FnOnce(&str) -> Opt
     let text = read(path)?;
     parse(text.trim_end())
         .ok_or_else(|| Unknown(format!("{}: not understood: {text:.80?}", path.display())))
+}
+
+/// The number in a file, or why there is none.
+pub(crate) fn number(path: impl AsRef<Path>) -> Fact<u64> {
+    read_as(path, |text| text.parse().ok())
 }
 
 /// The names in a directory that are numbers, in order.

@@ -1,48 +1,35 @@
 //! Locked memory: while a run is under way no page of the process is taken away, and new ones come at once.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 
 use crate::os::proc;
+use crate::os::shared::{Needed, Shared};
 
-struct Locks {
-    count: usize,
-    /// The process had locked memory of its own before: unlocking everything would take that too.
-    foreign: bool,
-}
-
-static LOCKS: Mutex<Locks> = Mutex::new(Locks {
-    count: 0,
-    foreign: false,
+/// Whether the process had locked memory of its own before: unlocking everything would take that too.
+static LOCK: Shared<bool> = Shared::new(|foreign| {
+    if !foreign {
+        // It never fails.
+        let _ = munlockall();
+    }
 });
 
 /// All memory of the process locked, now and in future, until the last of these is dropped.
 #[derive(Debug)]
-pub struct MemoryLock(());
+pub struct MemoryLock {
+    _needed: Needed<bool>,
+}
 
 impl MemoryLock {
     /// Locks. Fails without `CAP_IPC_LOCK` where `RLIMIT_MEMLOCK` is less than what the process has.
     pub fn all() -> io::Result<Self> {
-        let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
-        if locks.count == 0 {
-            locks.foreign = proc::locked_memory_kib().is_some_and(|kib| kib > 0);
+        let needed = LOCK.need(|| {
+            let foreign = proc::locked_memory_kib().is_some_and(|kib| kib > 0);
             mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?;
-        }
-        locks.count += 1;
-        Ok(Self(()))
-    }
-}
-
-impl Drop for MemoryLock {
-    fn drop(&mut self) {
-        let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
-        locks.count -= 1;
-        if locks.count == 0 && !locks.foreign {
-            // It never fails.
-            let _ = munlockall();
-        }
+            Ok::<_, io::Error>(foreign)
+        });
+        Ok(Self { _needed: needed? })
     }
 }
 

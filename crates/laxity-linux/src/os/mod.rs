@@ -3,12 +3,13 @@
 pub mod cgroup;
 pub mod clock;
 pub mod cpuset;
-pub mod descriptor;
+pub(crate) mod descriptor;
 pub mod event_log;
 pub mod fact;
-pub mod futex;
+pub(crate) mod futex;
 pub mod memory;
 pub mod proc;
 pub mod sched;
+pub(crate) mod shared;
 pub mod signals;
-pub mod usage;
+pub(crate) mod usage;

@@ -154,6 +154,24 @@ impl SchedError {
         }
     }
 
+    /// Whether what was read back is what was asked for.
+    fn unless_same<T: PartialEq + fmt::Display>(
+        call: &'static str,
+        tid: Tid,
+        request: &T,
+        found: &T,
+    ) -> Result<(), Self> {
+        if request == found {
+            return Ok(());
+        }
+        Err(Self::NoEffect {
+            call,
+            tid,
+            request: request.to_string(),
+            found: found.to_string(),
+        })
+    }
+
     /// The kernel's answer, if it said no.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
@@ -164,7 +182,7 @@ impl SchedError {
     }
 }
 
-const SCHED_DEADLINE: u32 = 6;
+const SCHED_DEADLINE: i32 = 6;
 const FLAG_RESET_ON_FORK: u64 = 1;
 
 /// A thread's policy as the kernel keeps it, flags included.
@@ -174,12 +192,6 @@ pub struct Attributes(libc::sched_attr);
 impl fmt::Debug for Attributes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (flags {})", self.policy(), self.0.sched_flags)
-    }
-}
-
-impl PartialEq for Attributes {
-    fn eq(&self, other: &Self) -> bool {
-        self.policy() == other.policy() && self.0.sched_flags == other.0.sched_flags
     }
 }
 
@@ -205,18 +217,12 @@ impl Attributes {
         let mut raw: libc::sched_attr = unsafe { mem::zeroed() };
         raw.size = size_of::<libc::sched_attr>() as u32;
         raw.sched_flags = if reset_on_fork { FLAG_RESET_ON_FORK } else { 0 };
-        let (number, priority) = match policy {
-            Policy::Other { nice } => {
-                raw.sched_nice = nice;
-                (libc::SCHED_OTHER as u32, 0)
-            }
-            Policy::Batch { nice } => {
-                raw.sched_nice = nice;
-                (libc::SCHED_BATCH as u32, 0)
-            }
-            Policy::Idle => (libc::SCHED_IDLE as u32, 0),
-            Policy::Fifo(priority) => (libc::SCHED_FIFO as u32, priority),
-            Policy::RoundRobin(priority) => (libc::SCHED_RR as u32, priority),
+        let (number, nice, priority) = match policy {
+            Policy::Other { nice } => (libc::SCHED_OTHER, nice, 0),
+            Policy::Batch { nice } => (libc::SCHED_BATCH, nice, 0),
+            Policy::Idle => (libc::SCHED_IDLE, 0, 0),
+            Policy::Fifo(priority) => (libc::SCHED_FIFO, 0, priority),
+            Policy::RoundRobin(priority) => (libc::SCHED_RR, 0, priority),
             Policy::Deadline {
                 runtime,
                 deadline,
@@ -225,11 +231,12 @@ impl Attributes {
                 raw.sched_runtime = runtime.as_nanos();
                 raw.sched_deadline = deadline.as_nanos();
                 raw.sched_period = period.as_nanos();
-                (SCHED_DEADLINE, 0)
+                (SCHED_DEADLINE, 0, 0)
             }
-            Policy::Unknown(number) => (number, 0),
+            Policy::Unknown(number) => (number.cast_signed(), 0, 0),
         };
-        raw.sched_policy = number;
+        raw.sched_policy = number.cast_unsigned();
+        raw.sched_nice = nice;
         raw.sched_priority = u32::from(priority);
         Self(raw)
     }
@@ -249,7 +256,7 @@ impl Attributes {
             libc::SCHED_IDLE => Policy::Idle,
             libc::SCHED_FIFO => Policy::Fifo(priority),
             libc::SCHED_RR => Policy::RoundRobin(priority),
-            6 => Policy::Deadline {
+            SCHED_DEADLINE => Policy::Deadline {
                 runtime: Service::from_nanos(raw.sched_runtime),
                 deadline: Span::from_nanos(raw.sched_deadline),
                 // The kernel leaves the period out where it is the deadline.
@@ -272,16 +279,7 @@ impl Attributes {
     pub fn apply(&self, tid: Tid) -> Result<(), SchedError> {
         self.apply_unchecked(tid)?;
         let found = Self::of(tid)?.policy();
-        if found == self.policy() {
-            Ok(())
-        } else {
-            Err(SchedError::NoEffect {
-                call: "sched_setattr",
-                tid,
-                request: self.policy().to_string(),
-                found: found.to_string(),
-            })
-        }
+        SchedError::unless_same("sched_setattr", tid, &self.policy(), &found)
     }
 
     /// Gives them to a thread: one system call (about 1 µs), for the edges of time slots.
@@ -344,17 +342,7 @@ pub fn set_affinity(tid: Tid, set: &CpuSet) -> Result<(), SchedError> {
         }
     }
     set_mask(tid, &mask, set)?;
-    let found = affinity(tid)?;
-    if found == *set {
-        Ok(())
-    } else {
-        Err(SchedError::NoEffect {
-            call: "sched_setaffinity",
-            tid,
-            request: set.to_string(),
-            found: found.to_string(),
-        })
-    }
+    SchedError::unless_same("sched_setaffinity", tid, set, &affinity(tid)?)
 }
 
 /// Keeps the calling thread to one processor.
@@ -400,36 +388,19 @@ impl Restore {
             affinity: affinity(tid)?,
         })
     }
-
-    /// What will be restored.
-    #[must_use]
-    pub fn policy(&self) -> Policy {
-        self.attributes.policy()
-    }
-
-    /// Where it will be allowed to run again.
-    #[must_use]
-    pub fn affinity(&self) -> &CpuSet {
-        &self.affinity
-    }
 }
 
 impl Drop for Restore {
     fn drop(&mut self) {
         // A deadline thread refuses a narrower affinity, and asks for the whole one: leave that policy first, enter it last.
-        let real = self.attributes.policy();
-        if policy(self.tid).is_ok_and(|now| matches!(now, Policy::Deadline { .. }))
-            && now_differs(self.tid, real)
-        {
+        let restored = self.attributes.policy();
+        let leaves = |now| matches!(now, Policy::Deadline { .. }) && now != restored;
+        if policy(self.tid).is_ok_and(leaves) {
             let _ = set_policy(self.tid, Policy::Other { nice: 0 });
         }
         let _ = set_affinity(self.tid, &self.affinity);
         let _ = self.attributes.apply(self.tid);
     }
-}
-
-fn now_differs(tid: Tid, wanted: Policy) -> bool {
-    policy(tid).is_ok_and(|now| now != wanted)
 }
 
 #[cfg(test)]

@@ -1,30 +1,29 @@
 //! SIGINT and SIGTERM while a run is under way: noted and announced, so that everything can be restored before the program ends.
 
+use std::convert::Infallible;
 use std::mem::{self, MaybeUninit};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use laxity_model::Instant;
 
 use crate::os::futex;
+use crate::os::shared::{Needed, Shared};
 
 /// Rung whenever something happened that a supervising thread should look at. One for the process: a ring too many is harmless.
 static DOORBELL: AtomicU32 = AtomicU32::new(0);
 /// The signal that came, 0 for none.
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
-/// The handlers from before, while at least one [`Watch`] lives.
-static WATCHES: Mutex<Watches> = Mutex::new(Watches {
-    count: 0,
-    before: None,
-});
-
 const SIGNALS: [(libc::c_int, &str); 2] = [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM")];
 
-struct Watches {
-    count: usize,
-    before: Option<[libc::sigaction; 2]>,
-}
+/// The handlers from before, where they could be replaced.
+type Before = [Option<libc::sigaction>; 2];
+
+static WATCHES: Shared<Before> = Shared::new(|before| {
+    for ((signal, _), before) in SIGNALS.iter().zip(&before) {
+        reinstall(*signal, before.as_ref());
+    }
+});
 
 /// Wakes every supervising thread. May be called in a signal handler.
 pub fn ring() {
@@ -64,8 +63,9 @@ pub(crate) fn install(
     (result == 0).then(|| unsafe { before.assume_init() })
 }
 
-/// Puts an earlier handler back.
-pub(crate) fn reinstall(signal: libc::c_int, before: &libc::sigaction) {
+/// Puts an earlier handler back, if it was replaced.
+pub(crate) fn reinstall(signal: libc::c_int, before: Option<&libc::sigaction>) {
+    let Some(before) = before else { return };
     // SAFETY: `before` came from the kernel.
     unsafe {
         libc::sigaction(signal, before, ptr::null_mut());
@@ -74,20 +74,19 @@ pub(crate) fn reinstall(signal: libc::c_int, before: &libc::sigaction) {
 
 /// While it lives, SIGINT and SIGTERM are noted instead of ending the process. The handlers from before come back with the last.
 #[derive(Debug)]
-pub struct Watch(());
+pub struct Watch {
+    _needed: Needed<Before>,
+}
 
 impl Watch {
     /// Begins to watch.
     #[must_use]
     pub fn begin() -> Self {
-        let mut watches = WATCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        if watches.count == 0 {
+        let Ok(needed) = WATCHES.need(|| {
             CAUGHT.store(0, Ordering::SeqCst);
-            let [first, second] = SIGNALS.map(|(signal, _)| install(signal, note));
-            watches.before = first.zip(second).map(|(first, second)| [first, second]);
-        }
-        watches.count += 1;
-        Self(())
+            Ok::<_, Infallible>(SIGNALS.map(|(signal, _)| install(signal, note)))
+        });
+        Self { _needed: needed }
     }
 
     /// The signal that came since the first watch began, by name.
@@ -98,19 +97,5 @@ impl Watch {
             .iter()
             .find(|(signal, _)| *signal == caught)
             .map(|(_, name)| *name)
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        let mut watches = WATCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        watches.count -= 1;
-        if watches.count == 0
-            && let Some(before) = watches.before.take()
-        {
-            for ((signal, _), action) in SIGNALS.iter().zip(&before) {
-                reinstall(*signal, action);
-            }
-        }
     }
 }

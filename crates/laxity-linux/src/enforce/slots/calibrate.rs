@@ -30,28 +30,18 @@ const GAP: Span = Span::from_micros(20);
 /// A switch that took longer was disturbed, and says nothing about the machine's costs.
 const LONGEST: Span = Span::from_micros(100);
 
-/// What was measured, and from how many switches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Calibration {
-    /// Of beginnings the upper quartile, of ends the median.
-    pub timing: Timing,
-    /// Slots begun and ended that were counted.
-    pub entered: usize,
-    /// The same for ends.
-    pub left: usize,
-}
-
-/// Measures on one processor, in about 0.1 s, for a kind of confinement. Needs `SCHED_FIFO`.
+/// Measures on one processor, in about 0.1 s, what switching costs for a kind of confinement: of beginnings the upper quartile, of ends the
+/// median. Needs `SCHED_FIFO`.
 ///
 /// Where others disturb the processor so much that edges are missing, it measures again, up to a second in all, and then fails:
 /// slots begun by a wrong figure would not be what was granted. Everything the calling thread had is restored.
-pub fn calibrate(cpu: usize, outside: Outside) -> Result<Calibration, HostError> {
+pub(crate) fn calibrate(cpu: usize, outside: Outside) -> Result<Timing, HostError> {
     let mut most = 0;
     for _ in 0..ATTEMPTS {
-        let found = attempt(cpu, outside)?;
-        let edges = found.entered.min(found.left);
+        let observed = watch(cpu, outside, GAP)?;
+        let (timing, edges) = evaluate(observed.first_edge, &observed.gaps);
         if edges >= ENOUGH {
-            return Ok(found);
+            return Ok(timing);
         }
         most = most.max(edges);
     }
@@ -68,16 +58,10 @@ pub(crate) struct Observed {
     pub(crate) gaps: Vec<(Instant, Instant)>,
 }
 
-/// One measurement, however good.
-fn attempt(cpu: usize, outside: Outside) -> Result<Calibration, HostError> {
-    let observed = watch(cpu, outside, GAP)?;
-    Ok(evaluate(observed.first_edge, &observed.gaps))
-}
-
 /// Gives slots for 0.1 s to a thread that notes all gaps longer than this between its clock readings.
 pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed, HostError> {
-    let failed = |error: &dyn std::fmt::Display| HostError::Failed(format!("calibration: {error}"));
-    let _restore = Restore::of(Tid::current()).map_err(|error| failed(&error))?;
+    let failed = |error| HostError::Failed(format!("calibration: {error}"));
+    let _restore = Restore::of(Tid::current()).map_err(failed)?;
     let _park = ParkSignal::install();
     // The threads inherit this rank until they have their own.
     sched::set_policy_inherited(Tid::current(), Policy::Fifo(ranks::WITNESS))
@@ -163,7 +147,8 @@ fn observe(cpu: usize, gap: Span, run: &Run, binding: &SlotBinding) -> Vec<(Inst
     gaps
 }
 
-fn evaluate(origin: Instant, gaps: &[(Instant, Instant)]) -> Calibration {
+/// What switches cost, and how many slots were begun and ended at least that could be measured.
+fn evaluate(origin: Instant, gaps: &[(Instant, Instant)]) -> (Timing, usize) {
     let mut entering = Vec::new();
     let mut leaving = Vec::new();
     for (from, to) in gaps {
@@ -174,14 +159,11 @@ fn evaluate(origin: Instant, gaps: &[(Instant, Instant)]) -> Calibration {
     // A hypervisor may raise the timer early and wait for its instant itself. What the slot loses so is given at its beginning.
     // The upper quartile: a slot that begins a microsecond early harms nobody, one that begins late breaks its promise.
     let entered_ns = quartile(&mut entering, 3) - left_ns.min(0);
-    Calibration {
-        timing: Timing {
-            entering: Span::from_nanos(entered_ns.max(0).unsigned_abs()),
-            leaving: Span::from_nanos(left_ns.max(0).unsigned_abs()),
-        },
-        entered: entering.len(),
-        left: leaving.len(),
-    }
+    let timing = Timing {
+        entering: Span::from_nanos(entered_ns.max(0).unsigned_abs()),
+        leaving: Span::from_nanos(left_ns.max(0).unsigned_abs()),
+    };
+    (timing, entering.len().min(leaving.len()))
 }
 
 /// How long after the nearest edge of the cycle this was, negative before it; `None` if it has nothing to do with that edge.
@@ -216,10 +198,9 @@ mod tests {
             // A disturbance in the middle of a slot is neither edge.
             (origin + CYCLE * 2 + us(120), origin + CYCLE * 2 + us(170)),
         ];
-        let found = evaluate(origin, &gaps);
-        assert_eq!((found.entered, found.left), (2, 2));
-        assert_eq!(found.timing.entering, us(11));
-        assert_eq!(found.timing.leaving, us(5));
+        let (timing, edges) = evaluate(origin, &gaps);
+        assert_eq!(edges, 2);
+        assert_eq!((timing.entering, timing.leaving), (us(11), us(5)));
     }
 
     #[test]
@@ -227,7 +208,7 @@ mod tests {
         let origin = Instant::from_millis(5);
         let us = Span::from_micros;
         let gap = (origin + LENGTH - us(2), origin + CYCLE + us(9));
-        let found = evaluate(origin, &[gap]).timing;
+        let (found, _) = evaluate(origin, &[gap]);
         assert_eq!((found.entering, found.leaving), (us(11), Span::ZERO));
     }
 }

@@ -20,7 +20,6 @@ use crate::os::futex;
 use crate::os::futex::Woken;
 use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, SchedError, Tid};
-use crate::os::usage::ThreadUsage;
 use crate::run::{self, Run, Thread};
 
 /// What a dispatcher needs to begin. The bindings are in the order of the table's owners.
@@ -105,12 +104,12 @@ impl Worker<'_> {
             witness: start.witness,
             disturbances: Vec::with_capacity(1_024),
         };
-        let before = ThreadUsage::now();
+        let before = clock::thread_service();
         worker.work(start.table, plan)?;
         let report = SlotReport {
             cpu: worker.cpu,
             slots: worker.slots,
-            spent: ThreadUsage::now().since(before).service,
+            spent: clock::thread_service().saturating_sub(before),
             timing: worker.timing,
         };
         let disturbances = mem::take(&mut worker.disturbances);

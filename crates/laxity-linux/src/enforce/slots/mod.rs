@@ -5,7 +5,7 @@
 //! [`laxity_model::enforce::Dispatcher`]'s business.
 
 mod binding;
-pub mod calibrate;
+pub(crate) mod calibrate;
 mod change_queue;
 mod dispatcher;
 mod doorbell;

@@ -6,12 +6,13 @@
 //! system call that the thread was in returns `EINTR` where it cannot be restarted.
 
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use crate::os::futex;
 use crate::os::sched::{SchedError, Tid};
+use crate::os::shared::{Needed, Shared};
 use crate::os::signals;
 
 const RUNNING: u32 = 0;
@@ -129,40 +130,21 @@ pub(crate) fn unparked<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
+/// The handler from before, where it could be replaced.
+static HANDLER: Shared<Option<libc::sigaction>> =
+    Shared::new(|before| signals::reinstall(park_signal(), before.as_ref()));
+
 /// While one lives, the parking signal has its handler; the handler from before comes back with the last.
 #[derive(Debug)]
-pub(crate) struct ParkSignal(());
-
-struct Installed {
-    count: usize,
-    before: Option<libc::sigaction>,
+pub(crate) struct ParkSignal {
+    _needed: Needed<Option<libc::sigaction>>,
 }
-
-static INSTALLED: Mutex<Installed> = Mutex::new(Installed {
-    count: 0,
-    before: None,
-});
 
 impl ParkSignal {
     pub(crate) fn install() -> Self {
-        let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
-        if installed.count == 0 {
-            installed.before = signals::install(park_signal(), on_park_signal);
-        }
-        installed.count += 1;
-        Self(())
-    }
-}
-
-impl Drop for ParkSignal {
-    fn drop(&mut self) {
-        let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
-        installed.count -= 1;
-        if installed.count == 0
-            && let Some(before) = installed.before.take()
-        {
-            signals::reinstall(park_signal(), &before);
-        }
+        let install = || signals::install(park_signal(), on_park_signal);
+        let Ok(needed) = HANDLER.need(|| Ok::<_, Infallible>(install()));
+        Self { _needed: needed }
     }
 }
 
