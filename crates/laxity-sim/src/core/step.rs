@@ -84,7 +84,7 @@ where
     }
 
     /// Calls the activity's body once and does what it asks for.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn step(&mut self, who: u32, bodies: &mut Bodies) {
         let Some(steps_left) = self.steps_left.checked_sub(1) else {
             let (steps, at_ns) = (MAX_STEPS_AT_AN_INSTANT + 1, self.now.as_nanos());

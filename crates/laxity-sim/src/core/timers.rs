@@ -1,5 +1,6 @@
 //! At most one timer for each activity, in one sorted list: the earliest is known at once, and nothing stale ever lies about. Setting one
-//! searches by halves and moves what is earlier, which beats trees and heaps for as many activities as programs have.
+//! moves what is earlier, of which there are few; where there are more, its place is searched by halves. That beats trees and heaps for as
+//! many activities as programs have.
 
 use laxity_model::Instant;
 
@@ -9,7 +10,7 @@ struct Timer {
     who: u32,
 }
 
-/// As many as are looked at one by one.
+/// So many of the earliest are looked at one by one.
 const NEAR: usize = 16;
 
 #[derive(Debug)]
@@ -78,7 +79,10 @@ impl Timers {
         if self.next > now {
             return None;
         }
-        let who = self.sorted.pop()?.who;
+        let Some(Timer { who, .. }) = self.sorted.pop() else {
+            std::hint::cold_path();
+            return None;
+        };
         self.look();
         Some(who)
     }

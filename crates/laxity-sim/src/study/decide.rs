@@ -10,7 +10,7 @@ impl Machine {
     #[inline(always)]
     pub(super) fn decide_here(&mut self, processor: usize) {
         let place = &mut self.processors[processor];
-        let urgent = if place.slots.is_some() || place.own.is_urgent() {
+        let urgent = if place.slots.is_some() || place.own.is_urgent {
             self.above_threads(processor)
         } else {
             None
@@ -71,11 +71,12 @@ impl Machine {
     #[inline]
     fn above_threads(&mut self, processor: usize) -> Option<u32> {
         self.pass_slot_edges(processor);
-        if self.processors[processor].own.is_urgent() {
-            self.urgent(processor)
-        } else {
-            None
+        if !self.processors[processor].own.is_urgent {
+            return None;
         }
+        let urgent = self.urgent(processor);
+        self.processors[processor].own.is_urgent = urgent.is_some();
+        urgent
     }
 
     /// The interrupt handler or deferred call that is to execute, if there is one.

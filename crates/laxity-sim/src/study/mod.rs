@@ -52,6 +52,8 @@ pub(crate) struct Stack {
     yielded: bool,
     /// The thread that runs by its reservation and not by the bands.
     reserved: Option<u32>,
+    /// Whether there is a handler or deferred call to run.
+    is_urgent: bool,
     /// The deferred call that is executing or interrupted.
     deferred: Option<u32>,
     deferred_queue: Queue,
@@ -69,21 +71,13 @@ impl Stack {
             thread: None,
             yielded: false,
             reserved: None,
+            is_urgent: false,
             deferred: None,
             deferred_queue: Queue::EMPTY,
             handlers: Vec::new(),
             bands,
             raised: Levels::new(activities),
         }
-    }
-
-    /// Whether there is a handler or deferred call to run.
-    #[inline]
-    const fn is_urgent(&self) -> bool {
-        self.raised.any(u32::MAX)
-            || !self.handlers.is_empty()
-            || self.deferred.is_some()
-            || !self.deferred_queue.is_empty()
     }
 
     /// Takes the interrupt that is to be accepted now: of the highest level raised, if that is above what executes.
@@ -363,6 +357,7 @@ impl Machine {
         let activity = &mut self.activities[who as usize];
         let place = &mut self.processors[usize::from(activity.processor)];
         place.undecided = true;
+        place.own.is_urgent = true;
         activity.meant_at = meant_at;
         if let Class::Interrupt(level) = activity.class {
             place.own.raised.push(level, who);
