@@ -26,9 +26,13 @@ impl<'a> Draft<'a> {
         let mut circumstances: Vec<(&'static str, String)> = circumstances
             .map(|(name, value)| (name.as_str(), value.clone()))
             .collect();
-        let seed = circumstances.iter().position(|(name, _)| *name == "twin");
-        let seed = seed.map_or(0, |twin| twin + 1);
-        circumstances.insert(seed, ("seed", request.seed.to_string()));
+        let place = |of: &str| circumstances.iter().position(|(name, _)| *name == of);
+        let (own, after) = (place("seed"), place("twin"));
+        let seed = ("seed", request.seed.to_string());
+        match own {
+            Some(own) => circumstances[own] = seed,
+            None => circumstances.insert(after.map_or(0, |twin| twin + 1), seed),
+        }
         circumstances.extend(measured_on.map(|host| ("measured on", host)));
         Self {
             text,
@@ -76,8 +80,13 @@ impl<'a> Draft<'a> {
         self.report.summary.push(self.text.say(key, holes));
     }
 
-    /// Adds a circumstance, after those of all runs.
+    /// Says what a circumstance is, in the place that the study's words leave to it, or after those of all runs.
     pub fn circumstance(&mut self, name: &'static str, value: impl Into<String>) {
+        let mut all = self.report.circumstances.iter_mut();
+        if let Some((_, left)) = all.find(|(of, _)| *of == name) {
+            *left = value.into();
+            return;
+        }
         let last = self.report.circumstances.last();
         let at = usize::from(last.is_some_and(|(name, _)| *name == "measured on"));
         let at = self.report.circumstances.len() - at;

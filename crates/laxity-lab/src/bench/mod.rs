@@ -22,6 +22,7 @@
 pub mod bodies;
 mod draft;
 pub mod host;
+pub mod scene;
 mod text;
 
 use std::collections::BTreeMap;
@@ -137,6 +138,11 @@ pub trait Study: Sync {
     /// Its words.
     fn text(&self) -> &'static Text;
 
+    /// Whether this machine is measured before the twin is run, because the twin is told of what was measured.
+    fn is_live_first(&self) -> bool {
+        false
+    }
+
     /// How often cases are asked for: more than once where some depend on what others showed.
     fn rounds(&self, _live: bool) -> usize {
         1
@@ -202,7 +208,7 @@ pub fn judge<S: Study>(study: &S, made: &Made<'_, S>) -> Result<Report, RunError
     Ok(draft.finish())
 }
 
-/// Runs all cases of a study: those of the twin, and then those on this machine if they are asked for.
+/// Runs all cases of a study: those of the twin, and then those on this machine if they are asked for; or the other way round.
 ///
 /// # Errors
 ///
@@ -218,14 +224,14 @@ pub fn make<'a, S: Study>(
         live: Vec::new(),
         measured_on: None,
     };
-    for number in 0..study.rounds(false) {
-        let live = false;
-        let cases = study.cases(Round { live, number }, &made)?;
-        let trials = in_twin(study, cases, request, progress)?;
-        made.twin.extend(trials);
-    }
-    if request.live {
-        made.measured_on = on_this_machine(study, &mut made, progress)?;
+    for live in [study.is_live_first(), !study.is_live_first()] {
+        match live {
+            true if request.live => {
+                made.measured_on = on_this_machine(study, &mut made, progress)?;
+            }
+            true => {}
+            false => in_twin(study, &mut made, progress)?,
+        }
     }
     progress.end();
     Ok(made)
@@ -233,18 +239,22 @@ pub fn make<'a, S: Study>(
 
 fn in_twin<S: Study>(
     study: &S,
-    cases: Vec<S::Case>,
-    request: &Request,
+    made: &mut Made<'_, S>,
     progress: &mut dyn Progress,
-) -> Result<Vec<Trial<S>>, RunError> {
+) -> Result<(), RunError> {
     let name = |case: &S::Case| study.name(case);
     let one = |case: &S::Case| {
         let mut twin = study.twin(case);
         let seen = study.run(case, &mut Runner::twin(&mut twin));
         seen.map_err(|error| RunError::of(error, &study.name(case)))
     };
-    let seen = pool::map(&cases, request.threads, name, one, progress)?;
-    Ok(cases.into_iter().zip(seen).collect())
+    for number in 0..study.rounds(false) {
+        let live = false;
+        let cases = study.cases(Round { live, number }, made)?;
+        let seen = pool::map(&cases, made.request.threads, name, one, progress)?;
+        made.twin.extend(cases.into_iter().zip(seen));
+    }
+    Ok(())
 }
 
 /// The live runs, one after the other; what the host calls itself, if there were any.

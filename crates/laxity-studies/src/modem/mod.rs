@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 
 use laxity::Twin;
 use laxity::study::Profile;
-use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text, scene};
 use laxity_lab::report::Verdict;
 use laxity_lab::runner::RunError;
 use laxity_model::HostError;
@@ -102,7 +102,7 @@ impl Study for Modem {
 
     fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Seen, HostError> {
         match case {
-            Case::Load => figures::load(host).map(Seen::Load),
+            Case::Load => scene::load(host, &figures::SCENES).map(Seen::Load),
             Case::Run(run) => run.make(host).map(|seen| Seen::Run(Box::new(seen))),
             Case::Transfer(transfer) => transfer.make(host).map(Seen::Transfer),
         }

@@ -1,17 +1,14 @@
 //! Predicted beside measured.
 
+use laxity_lab::report::{Compared, Origin, Value, Verdict};
 use laxity_model::Span;
-use laxity_model::base::histogram::Histogram;
 
 use super::seen::Account;
-use laxity_lab::report::{Cell, Compared, Origin, Value, Verdict};
 
 /// A median agrees within so many thousandths.
 const MEDIAN: u64 = 100;
 /// A 99th percentile agrees within so many.
 const TAIL: u64 = 250;
-/// Of what is not counted one by one nothing is too little to matter.
-const NONE: (u64, &str) = (0, "");
 const P99: u32 = 990_000;
 const P50: u32 = 500_000;
 
@@ -53,129 +50,120 @@ pub(super) struct Row {
     pub(super) kind: Kind,
 }
 
-/// How two numbers of a row are shown and judged.
+/// A number of both, how it is shown, and how it is judged.
 #[derive(Clone, Copy)]
 struct Measure {
+    quantity: &'static str,
+    of: fn(&Account) -> Option<u64>,
     value: fn(u64) -> Value,
     kind: Kind,
     /// In thousandths.
     within: u64,
-    /// So little does not matter, and what it is called.
+    /// So little does not matter, and what it is called. Of what is not counted one by one nothing is too little to matter.
     slack: (u64, &'static str),
 }
 
-const SPAN: Measure = Measure {
-    value: span,
-    kind: Kind::Usual,
-    within: MEDIAN,
-    slack: NONE,
-};
-const SAMPLES: Measure = Measure {
-    value: Value::Count,
-    slack: (2, "2 samples"),
-    ..SPAN
-};
+impl Measure {
+    const fn new(quantity: &'static str, of: fn(&Account) -> Option<u64>) -> Self {
+        Self {
+            quantity,
+            of,
+            value: |nanos| Span::from_nanos(nanos).into(),
+            kind: Kind::Usual,
+            within: MEDIAN,
+            slack: (0, ""),
+        }
+    }
+
+    const fn tail(self) -> Self {
+        Self {
+            kind: Kind::Tail,
+            within: TAIL,
+            ..self
+        }
+    }
+
+    fn counted(self, slack: u64, called: &'static str) -> Self {
+        Self {
+            value: Value::Count,
+            slack: (slack, called),
+            ..self
+        }
+    }
+
+    const fn put_in(self, is_put_in: bool) -> Self {
+        let kind = if is_put_in { Kind::PutIn } else { self.kind };
+        Self { kind, ..self }
+    }
+
+    /// Of samples.
+    fn samples(self) -> Self {
+        self.counted(2, "2 samples")
+    }
+
+    /// Of switches.
+    fn rate(self) -> Self {
+        self.counted(1, "1 a second")
+    }
+}
 
 /// All rows of one program.
 pub(super) fn rows(predicted: &Account, live: Option<&Account>, put_in: PutIn) -> Vec<Row> {
-    let mut rows = distributions(predicted, live, put_in);
-    let measured = live.map(Account::modem_ppm);
+    let response = put_in.calls && put_in.unhindered;
+    let new = Measure::new;
     let share = Measure {
-        value: |ppm| Value::Share(u32::try_from(ppm).unwrap_or(u32::MAX)),
-        kind: if put_in.calls {
-            Kind::PutIn
-        } else {
-            Kind::Usual
-        },
-        within: MEDIAN,
-        slack: NONE,
+        value: Value::share,
+        ..new("modem's share of the processor", Account::modem_ppm)
     };
-    let quantity = "modem's share of the processor";
-    rows.extend(row(quantity.into(), predicted.modem_ppm(), measured, share));
-    let rate = Measure {
-        value: Value::Count,
-        kind: Kind::Usual,
-        within: MEDIAN,
-        slack: (1, "1 a second"),
-    };
-    let measured = live.map(Account::switches);
-    for (index, (name, count)) in predicted.switches().into_iter().enumerate() {
-        let measured = measured.map(|counts| counts[index].1);
-        rows.extend(row(name.to_owned(), count, measured, rate));
-    }
-    rows
-}
-
-/// A quantity of which both have a distribution: its name, where it is found, and how its median is judged.
-type Distribution = (&'static str, fn(&Account) -> &Histogram, Measure);
-
-/// Median and 99th percentile of what is a distribution.
-fn distributions(predicted: &Account, live: Option<&Account>, put_in: PutIn) -> Vec<Row> {
-    let response = if put_in.calls && put_in.unhindered {
-        Kind::PutIn
-    } else {
-        Kind::Usual
-    };
-    let response = Measure {
-        kind: response,
-        ..SPAN
-    };
-    let histograms: [Distribution; 3] = [
-        ("callback's gap", |a| &a.gaps, SPAN),
-        ("modem's response time", |a| &a.responses, response),
-        ("samples pending", |a| &a.pending, SAMPLES),
+    let preemptions = "preemptions a second of processor time";
+    let measures = [
+        new("callback's gap, median", |a| a.gaps.percentile(P50)),
+        new("callback's gap, p99", |a| a.gaps.percentile(P99)).tail(),
+        new("modem's response time, median", |a| {
+            a.responses.percentile(P50)
+        })
+        .put_in(response),
+        new("modem's response time, p99", |a| {
+            a.responses.percentile(P99)
+        })
+        .tail()
+        .put_in(response),
+        new("samples pending, median", |a| a.pending.percentile(P50)).samples(),
+        new("samples pending, p99", |a| a.pending.percentile(P99))
+            .tail()
+            .samples(),
+        share.put_in(put_in.calls),
+        new("switches a second, driver", Account::driver_switches).rate(),
+        new("switches a second, callback", Account::callback_switches).rate(),
+        new(preemptions, Account::preemptions).rate(),
     ];
-    let mut rows = Vec::new();
-    for (name, of, median) in histograms {
-        let tail = Measure {
-            kind: match median.kind {
-                Kind::PutIn => Kind::PutIn,
-                Kind::Usual | Kind::Tail => Kind::Tail,
-            },
-            within: TAIL,
-            ..median
-        };
-        for (statistic, ppm, measure) in [("median", P50, median), ("p99", P99, tail)] {
-            let at = |account: &Account| of(account).percentile(ppm);
-            let quantity = format!("{name}, {statistic}");
-            rows.extend(row(quantity, at(predicted), live.map(at), measure));
-        }
-    }
-    rows
-}
-
-fn span(nanos: u64) -> Value {
-    Value::Span(Span::from_nanos(nanos))
+    let rows = measures.into_iter();
+    rows.filter_map(|measure| {
+        let of = measure.of;
+        row(of(predicted), live.map(of), measure)
+    })
+    .collect()
 }
 
 /// One row; `None` if neither has it. `live` is `None` if nothing was measured, and `Some(None)` if this was not seen.
-fn row(
-    quantity: String,
-    predicted: Option<u64>,
-    live: Option<Option<u64>>,
-    measure: Measure,
-) -> Option<Row> {
-    let cell = |number: Option<u64>, origin| {
-        number.map(|number| Cell {
-            value: (measure.value)(number),
-            origin,
-        })
-    };
+fn row(predicted: Option<u64>, live: Option<Option<u64>>, measure: Measure) -> Option<Row> {
     let seen = live.flatten();
     predicted.or(seen)?;
-    let judged = live.map(|live| judge(predicted, live, measure));
+    let (verdict, outcome) = match live {
+        Some(live) => {
+            let (verdict, outcome) = judge(predicted, live, measure);
+            (verdict, Some(outcome))
+        }
+        None => (Verdict::Alone, None),
+    };
     Some(Row {
         compared: Compared {
-            quantity,
-            paper: None,
-            twin: None,
-            predicted: cell(predicted, Origin::Predicted),
-            live: cell(seen, Origin::Measured),
-            verdict: judged
-                .as_ref()
-                .map_or(Verdict::Alone, |(verdict, _)| verdict.clone()),
+            predicted: predicted.and_then(|number| Origin::Predicted.cell((measure.value)(number))),
+            live: seen.and_then(|number| Origin::Measured.cell((measure.value)(number))),
+            verdict,
+            ..Compared::new(measure.quantity)
         },
-        outcome: judged.map(|(_, outcome)| outcome),
+        outcome,
         kind: measure.kind,
     })
 }
@@ -217,6 +205,10 @@ fn off(words: String) -> (Verdict, Outcome) {
 mod tests {
     use super::*;
 
+    fn samples() -> Measure {
+        Measure::new("calls", |_| None).samples()
+    }
+
     #[test]
     fn agreement_is_relative_to_what_was_measured() {
         use Outcome::{Few, Off, Within};
@@ -230,35 +222,32 @@ mod tests {
             (5, 0, Off),
             (0, 0, Within),
         ] {
-            let (verdict, so) = judge(Some(predicted), Some(live), SAMPLES);
+            let (verdict, so) = judge(Some(predicted), Some(live), samples());
             assert_eq!(so, outcome, "{predicted} of {live}: {verdict:?}");
         }
-        let few = judge(Some(3), Some(1), SAMPLES).0;
+        let few = judge(Some(3), Some(1), samples()).0;
         assert_eq!(few, Verdict::Agrees("within 2 samples".into()));
     }
 
     #[test]
     fn what_one_of_both_lacks_disagrees() {
         for (predicted, live) in [(Some(200), None), (None, Some(200))] {
-            let row = row("calls".into(), predicted, Some(live), SAMPLES).expect("one has it");
+            let row = row(predicted, Some(live), samples()).expect("one has it");
             assert_eq!(row.outcome, Some(Outcome::Off));
             assert!(matches!(row.compared.verdict, Verdict::Disagrees(_)));
         }
         // Nothing was measured at all: nothing to compare with.
-        let alone = row("calls".into(), Some(200), None, SAMPLES).expect("one has it");
+        let alone = row(Some(200), None, samples()).expect("one has it");
         assert_eq!(
             (alone.outcome, alone.compared.verdict),
             (None, Verdict::Alone)
         );
-        assert!(row("calls".into(), None, Some(None), SAMPLES).is_none());
+        assert!(row(None, Some(None), samples()).is_none());
     }
 
     #[test]
     fn what_was_put_in_agrees_with_nothing() {
-        let put_in = Measure {
-            kind: Kind::PutIn,
-            ..SAMPLES
-        };
+        let put_in = samples().put_in(true);
         let (verdict, outcome) = judge(Some(100), Some(100), put_in);
         assert_eq!(outcome, Outcome::Within);
         assert!(matches!(verdict, Verdict::Consistent(_)));

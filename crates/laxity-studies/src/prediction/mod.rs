@@ -11,360 +11,319 @@ mod seen;
 
 use std::sync::LazyLock;
 
-use laxity::LiveConfig;
 use laxity::Twin;
+use laxity::study::Profile;
+use laxity_lab::bench::{Draft, Made, Request, Round, Runner, Study, Text, Trial, scene};
+use laxity_lab::runner::RunError;
+use laxity_lab::runner::compose::RunSpec;
+use laxity_lab::runner::schedule::{PlannedRun, schedule};
+use laxity_lab::scenario::{Resolved, ResolvedDevice, ResolvedVariant, Start};
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Machine, Quantiles};
-use laxity_model::{Host, ProcessorId, Span};
+use laxity_model::{HostError, ProcessorId, Span};
 
-use compare::{Kind, Outcome, PutIn, Row, rows};
-use laxity_lab::bench::{Experiment, Request, Text, pool};
-use laxity_lab::report::{Check, Figure, Report};
-use laxity_lab::runner::compose::{RunSpec, compose};
-use laxity_lab::runner::live;
-use laxity_lab::runner::schedule::{PlannedRun, schedule};
-use laxity_lab::runner::{Progress, RunError, Silent};
-use laxity_lab::scenario::{Length, Resolved, ResolvedDevice, ResolvedVariant, Start, parse};
-use seen::Account;
+use compare::{Kind, Outcome, PutIn, rows};
+pub use seen::Account;
 
 static TEXT: LazyLock<Text> =
     LazyLock::new(|| Text::parse(include_str!("../../data/prediction.toml")));
 
-/// The experiment.
-pub struct Prediction;
+/// The programs. Data flows from the beginning, so that every call costs the same, and none is about the telephone.
+static PROGRAMS: LazyLock<Resolved> = LazyLock::new(|| {
+    let mut programs = scene::scenario(include_str!("../../data/prediction-programs.toml"));
+    let variants = programs.variants.iter_mut();
+    variants.for_each(|variant| variant.start = Start::Connected);
+    programs
+});
 
-impl Experiment for Prediction {
-    fn text(&self) -> &'static Text {
-        &TEXT
-    }
-
-    fn perform(&self, request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
-        run(request, progress)
-    }
-}
-
-/// The programs, as a scenario.
-const PROGRAMS: &str = include_str!("programs.toml");
-/// Its name in messages.
-const FILE: &str = "prediction/programs.toml";
 /// The variant from which the cost of a call is taken.
 const CALIBRATION: &str = "calibration";
 /// What a call takes where nothing was measured: the share that the scenario asks for, of a block of 12.5 ms.
 const ASSUMED_CALL: Span = Span::from_nanos(1_837_500);
 
-fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, RunError> {
-    let Some(machine) = &request.machine else {
-        return Err(RunError::CannotRun(unknown(request.live).into()));
-    };
-    let resolved = programs(request)?;
-    let measured = request
-        .live
-        .then(|| measure(&resolved, progress))
-        .transpose()?;
-    let calls = measured
-        .as_ref()
-        .and_then(|accounts| recharge::distribution(&calibration(&resolved, accounts)?.calls));
-    let charged = calls.is_some();
-    let calls = match calls {
-        Some(measured) => alone(request, &resolved, machine, &measured)?,
-        None => Quantiles::constant(ASSUMED_CALL),
-    };
-    let here = Here {
-        machine,
-        calls: &calls,
-        processors: processors(&resolved, request.live)?,
-    };
-    let asked = |variant: &ResolvedVariant| variant.name != CALIBRATION;
-    let predicted = predict(&resolved, asked, here, request.threads)?;
-    Ok(report(
-        request,
-        &resolved,
-        &predicted,
-        measured.as_deref(),
-        (here, charged),
-    ))
+/// The experiment.
+pub struct Prediction;
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub enum Case {
+    /// On this machine: what finds the load of the modem.
+    Load,
+    /// A program, with this seed.
+    Run(PlannedRun, u64, On),
+}
+
+/// Where a program is run.
+#[derive(Clone, Debug)]
+pub enum On {
+    /// On this machine, with so many receivers besides the first.
+    Here(usize),
+    /// In a twin that is told of it.
+    Twin(Box<Told>),
 }
 
 /// What the twin is told of a machine.
-#[derive(Clone, Copy)]
-struct Here<'a> {
-    machine: &'a Machine,
+#[derive(Clone, Debug)]
+pub struct Told {
+    machine: Machine,
     /// What a call of the signal processing takes.
-    calls: &'a Quantiles,
+    calls: Quantiles,
     processors: u16,
 }
 
-/// What is said where no machine is named.
-const fn unknown(live: bool) -> &'static str {
-    if live {
-        "this machine is not known: measure it first, with `laxity calibrate`"
-    } else {
-        "no machine is named: the twin predicts for a machine file that `laxity calibrate` wrote, with --machine=FILE"
+/// What was seen.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    /// Receivers besides the first, and the processors of this machine: those of the programs, and another one for what is outside them, if there
+    /// is another one.
+    Load(usize, u16),
+    /// Of a program.
+    Run(Box<Account>),
+}
+
+impl Study for Prediction {
+    type Case = Case;
+    type Seen = Seen;
+
+    fn text(&self) -> &'static Text {
+        &TEXT
     }
-}
 
-/// The processors of the machine: those of the programs, and another one for what is outside them. Beside live runs this machine's own say
-/// whether there is another one; a prediction by itself is the same wherever it is made.
-fn processors(resolved: &Resolved, live: bool) -> Result<u16, RunError> {
-    let of_programs = resolved.host.processors;
-    if !live {
-        return Ok(of_programs + 1);
+    fn is_live_first(&self) -> bool {
+        true
     }
-    let config = LiveConfig::detect(of_programs);
-    let config = config.map_err(|error| RunError::CannotRun(error.to_string()))?;
-    let shared = config.processors.contains(&config.external);
-    Ok(of_programs + u16::from(!shared))
-}
 
-fn programs(request: &Request) -> Result<Resolved, RunError> {
-    let scenario = parse(PROGRAMS, FILE).map_err(|wrong| {
-        let text: Vec<String> = wrong.iter().map(ToString::to_string).collect();
-        RunError::CannotRun(text.join("; "))
-    })?;
-    let mut resolved = scenario.resolve(Length::Full);
-    resolved.seed = request.seed;
-    if let Some(repeats) = request.repeats {
-        resolved.run.repeats = repeats.max(1);
+    fn rounds(&self, _live: bool) -> usize {
+        2
     }
-    // Data flows from the beginning: every call costs the same, and none is about the telephone.
-    for variant in &mut resolved.variants {
-        variant.start = Start::Connected;
-    }
-    resolved.keep(|variant| variant.name == CALIBRATION || request.wants(&variant.name));
-    Ok(resolved)
-}
 
-fn calibration<'a>(resolved: &Resolved, accounts: &'a [Account]) -> Option<&'a Account> {
-    let variants = resolved.variants.iter();
-    let mut named = variants.zip(accounts);
-    named
-        .find(|(variant, _)| variant.name == CALIBRATION)
-        .map(|(_, account)| account)
-}
-
-/// What a call takes apart from what the machine takes from it meanwhile, by a run of the calibration in the twin.
-fn alone(
-    request: &Request,
-    resolved: &Resolved,
-    machine: &Machine,
-    measured: &Quantiles,
-) -> Result<Quantiles, RunError> {
-    let here = Here {
-        machine,
-        calls: measured,
-        processors: processors(resolved, request.live)?,
-    };
-    let only = |variant: &ResolvedVariant| variant.name == CALIBRATION;
-    let accounts = predict(resolved, only, here, request.threads)?;
-    let with_machine =
-        calibration(resolved, &accounts).and_then(|a| recharge::distribution(&a.calls));
-    Ok(with_machine.map_or_else(
-        || measured.clone(),
-        |with_machine| recharge::without_machine(measured, &with_machine),
-    ))
-}
-
-/// What this machine does, by variant.
-fn measure(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Vec<Account>, RunError> {
-    let made = live::run(resolved, progress)?;
-    let mut accounts = vec![Account::default(); resolved.variants.len()];
-    for run in &made.runs {
-        accounts[run.planned.variant].add(&run.record, &run.probes, &run.observations);
-    }
-    Ok(accounts)
-}
-
-/// What the twin says of the variants that are asked for, by variant: as many runs as are made live, each as long, with draws of its own.
-fn predict(
-    resolved: &Resolved,
-    asked: impl Fn(&ResolvedVariant) -> bool,
-    here: Here<'_>,
-    threads: usize,
-) -> Result<Vec<Account>, RunError> {
-    let planned = schedule(resolved, asked, true);
-    let name = |planned: &PlannedRun| resolved.variants[planned.variant].name.clone();
-    let one = |planned: &PlannedRun| predict_one(resolved, here, *planned);
-    let made = pool::map(&planned, threads, name, one, &mut Silent)?;
-    let mut accounts = vec![Account::default(); resolved.variants.len()];
-    for (variant, account) in made {
-        accounts[variant].merge(&account);
-    }
-    Ok(accounts)
-}
-
-fn predict_one(
-    resolved: &Resolved,
-    here: Here<'_>,
-    planned: PlannedRun,
-) -> Result<(usize, Account), RunError> {
-    let variant = &resolved.variants[planned.variant];
-    let seed = resolved.seed + u64::from(planned.repeat);
-    let spec = RunSpec {
-        seed,
-        mss_bytes: resolved.mss_bytes,
-        further_receivers: 0,
-        start: planned.start,
-        gaps_only: planned.gaps_only,
-    };
-    let wrong = |error| RunError::of(error, &variant.name);
-    let processors = resolved.host.processors;
-    let mut composed = compose(variant, processors, &resolved.run, spec).map_err(wrong)?;
-    if let Some(modem) = composed.probes.modem() {
-        recharge::recharge(&mut composed.program, modem, here.calls, seed);
-    }
-    let mut twin = Twin::linux(here.machine, seed)
-        .on_processors(here.processors)
-        .watched_by(Witness::new(ProcessorId(0)));
-    let record = twin
-        .admit_and_run(composed.program, planned.length)
-        .map_err(wrong)?;
-    let mut account = Account::default();
-    account.read(&record, &composed.probes);
-    Ok((planned.variant, account))
-}
-
-fn report(
-    request: &Request,
-    resolved: &Resolved,
-    predicted: &[Account],
-    measured: Option<&[Account]>,
-    (here, charged): (Here<'_>, bool),
-) -> Report {
-    let mut figures = Vec::new();
-    let mut judged: Vec<(Kind, Outcome)> = Vec::new();
-    for (index, variant) in resolved.variants.iter().enumerate() {
-        if variant.name == CALIBRATION {
-            continue;
-        }
-        let live = measured.map(|measured| &measured[index]);
-        let reserved = |device: &ResolvedDevice| device.placing.reservation().is_some();
-        let put_in = PutIn {
-            calls: charged,
-            unhindered: !variant.devices.iter().any(reserved),
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
+        let request = made.request;
+        let machine = machine(request)?;
+        let (further, processors) = load(made);
+        let machine = machine.clone();
+        let told = |calls| {
+            On::Twin(Box::new(Told {
+                machine,
+                calls,
+                processors,
+            }))
         };
-        let rows = rows(&predicted[index], live, put_in);
-        judged.extend(rows.iter().filter_map(|row| Some((row.kind, row.outcome?))));
-        figures.push(figure(&variant.name, &variant.about, rows, live));
+        Ok(match (round.live, round.number) {
+            (true, 0) => vec![Case::Load],
+            (true, _) => planned(request, |_| true, &On::Here(further)),
+            // The calibration, as if calls took what they were measured to take: what the machine takes from them comes on top.
+            (false, 0) => match measured_calls(&made.live) {
+                Some(calls) => planned(request, is_calibration, &told(calls)),
+                None => Vec::new(),
+            },
+            (false, _) => {
+                let calls = calls(made);
+                let calls = calls.unwrap_or_else(|| Quantiles::constant(ASSUMED_CALL));
+                planned(request, |variant| !is_calibration(variant), &told(calls))
+            }
+        })
     }
-    let call = if charged {
-        format!(
-            "median {}, measured beside spinners alone, less what the machine takes meanwhile",
-            here.calls.median()
-        )
-    } else {
-        format!("{}, assumed", here.calls.median())
-    };
-    Report {
-        experiment: &TEXT.name,
-        title: "A twin of this machine, and this machine".into(),
-        summary: summary(&judged, measured.is_some()),
-        circumstances: vec![
-            ("machine", here.machine.description.clone()),
-            ("machine file", here.machine.provenance.clone()),
-            ("its processors", here.processors.to_string()),
-            ("seed", request.seed.to_string()),
-            ("runs of each program", resolved.run.repeats.to_string()),
-            ("a call of the signal processing", call),
-        ],
-        figures,
-        checks: if measured.is_some() {
-            checks(&judged)
-        } else {
-            Vec::new()
-        },
+
+    fn name(&self, case: &Case) -> String {
+        match case {
+            Case::Load => "load of the modem".into(),
+            Case::Run(planned, ..) => PROGRAMS.variants[planned.variant].name.clone(),
+        }
     }
-}
 
-fn figure(name: &str, about: &str, rows: Vec<Row>, live: Option<&Account>) -> Figure {
-    let disturbed = live.and_then(Account::disturbed_ppm);
-    let remarks = disturbed.map(|ppm| {
-        let (percent, thousandths) = (ppm / 10_000, ppm % 10_000 / 10);
-        format!("Live, {percent}.{thousandths:03} % of the witness's wake-ups were late: what overlaps one is left out.")
-    });
-    Figure {
-        key: name.into(),
-        title: about.into(),
-        about: "Predicted by the twin, measured on this machine.".into(),
-        compared: rows.into_iter().map(|row| row.compared).collect(),
-        remarks: remarks.into_iter().collect(),
-        ..Figure::default()
+    fn twin(&self, case: &Case) -> Twin {
+        match case {
+            Case::Run(_, seed, On::Twin(told)) => Twin::linux(&told.machine, *seed)
+                .on_processors(told.processors)
+                .watched_by(Witness::new(ProcessorId(0))),
+            _ => Twin::new(Profile::WIN2000_PII450),
+        }
     }
-}
 
-/// The rows of one kind.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    within: usize,
-    few: usize,
-    off: usize,
-}
+    fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Seen, HostError> {
+        let Case::Run(planned, seed, on) = case else {
+            let further = scene::load(host, &PROGRAMS)?;
+            let config = host.live().map(|host| host.config());
+            let is_shared = config.is_some_and(|on| on.processors.contains(&on.external));
+            let processors = PROGRAMS.host.processors + u16::from(!is_shared);
+            return Ok(Seen::Load(further, processors));
+        };
+        let (further_receivers, calls) = match on {
+            On::Here(further) => (*further, None),
+            On::Twin(told) => (0, Some(&told.calls)),
+        };
+        let spec = RunSpec {
+            seed: *seed,
+            mss_bytes: PROGRAMS.mss_bytes,
+            further_receivers,
+            start: planned.start,
+            gaps_only: planned.gaps_only,
+        };
+        let variant = (&*PROGRAMS, &PROGRAMS.variants[planned.variant]);
+        let (record, probes) =
+            scene::run(host, variant, spec, planned.length, |program, probes| {
+                if let (Some(calls), Some(modem)) = (calls, probes.modem()) {
+                    recharge::recharge(program, modem, calls, *seed);
+                }
+            })?;
+        Ok(Seen::Run(Box::new(Account::of(&record, &probes))))
+    }
 
-impl Tally {
-    fn of(judged: &[(Kind, Outcome)], kind: Kind) -> Self {
-        let mut tally = Self::default();
-        for (_, outcome) in judged.iter().filter(|(of, _)| *of == kind) {
-            match outcome {
-                Outcome::Within => tally.within += 1,
-                Outcome::Few => tally.few += 1,
-                Outcome::Off => tally.off += 1,
+    fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
+        circumstances(made, draft)?;
+        let charged = calls(made).is_some();
+        let mut judged: Vec<(Kind, Outcome)> = Vec::new();
+        for (index, variant) in PROGRAMS.variants.iter().enumerate() {
+            let Some(predicted) = account(&made.twin, index).filter(|_| !is_calibration(variant))
+            else {
+                continue;
+            };
+            let live = account(&made.live, index);
+            let reserved = |device: &ResolvedDevice| device.placing.reservation().is_some();
+            let put_in = PutIn {
+                calls: charged,
+                unhindered: !variant.devices.iter().any(reserved),
+            };
+            let rows = rows(&predicted, live.as_ref(), put_in);
+            judged.extend(rows.iter().filter_map(|row| Some((row.kind, row.outcome?))));
+            if let Some(figure) = draft.figure(&variant.name) {
+                figure.compared = rows.into_iter().map(|row| row.compared).collect();
+                let disturbed = live.as_ref().and_then(Account::disturbed_ppm);
+                figure.remarks.extend(disturbed.map(|ppm| {
+                    let percent = format!("{}.{:03}", ppm / 10_000, ppm % 10_000 / 10);
+                    TEXT.say("disturbed", &[("percent", &percent)])
+                }));
             }
         }
-        tally
-    }
-
-    const fn all(self) -> usize {
-        self.within + self.few + self.off
-    }
-
-    /// How many of how many are within the limit, and how many more nearly so.
-    fn words(self, limit: &str) -> String {
-        let mut words = format!("{} of {} within {limit}", self.within, self.all());
-        if self.few > 0 {
-            let more = format!(", {} more within 2 samples or 1 a second", self.few);
-            words.push_str(&more);
-        }
-        words
+        tell(&judged, made.request.live, draft);
+        Ok(())
     }
 }
 
-const PUT_IN: &str = "what follows directly from the cost of a call, which was measured";
-const KINDS: [(Kind, &str, &str); 3] = [
-    (Kind::Usual, "medians, shares and rates", "10 %"),
-    (Kind::Tail, "99th percentiles", "25 %"),
-    (Kind::PutIn, PUT_IN, "10 or 25 %"),
-];
-
-fn summary(judged: &[(Kind, Outcome)], measured: bool) -> Vec<String> {
-    if !measured {
-        return vec!["Predicted only: nothing was measured on this machine.".into()];
-    }
-    let kinds = KINDS.map(|(kind, name, limit)| {
-        let words = Tally::of(judged, kind).words(limit);
-        match kind {
-            Kind::PutIn => format!("Not counted as predicted: {name}: {words}."),
-            Kind::Usual | Kind::Tail => format!("Predicted {name}: {words}."),
-        }
-    });
-    kinds.to_vec()
-}
-
-/// What was measured is compared with something, and agrees.
-fn checks(judged: &[(Kind, Outcome)]) -> Vec<Check> {
-    let claims = [
-        "every median, share and rate is predicted within 10 %, or within 2 samples or 1 a second",
-        "every 99th percentile is predicted within 25 %, or within 2 samples",
-        "what follows directly from the measured cost of a call is consistent with it: medians and shares within 10 %, 99th percentiles within 25 %",
-    ];
-    let check = |((kind, _, limit), claim): ((Kind, &str, &str), &str)| {
-        let tally = Tally::of(judged, kind);
-        // Nothing is put in where no modem takes part.
-        (kind != Kind::PutIn || tally.all() > 0).then(|| Check {
-            claim: claim.into(),
-            held: tally.off == 0 && tally.all() > 0,
-            seen: tally.words(limit),
-        })
+/// The machine that is predicted for.
+fn machine(request: &Request) -> Result<&Machine, RunError> {
+    let unknown = match request.live {
+        true => "unknown-here",
+        false => "unknown",
     };
-    KINDS.into_iter().zip(claims).filter_map(check).collect()
+    let machine = request.machine.as_ref();
+    machine.ok_or_else(|| RunError::CannotRun(TEXT.say(unknown, &[])))
+}
+
+fn is_calibration(variant: &ResolvedVariant) -> bool {
+    variant.name == CALIBRATION
+}
+
+/// The runs of the programs asked for, and of the calibration: in the twin as many as are made live, each as long, with draws of its own.
+fn planned(request: &Request, asked: impl Fn(&ResolvedVariant) -> bool, on: &On) -> Vec<Case> {
+    let mut programs = PROGRAMS.clone();
+    programs.run.repeats = repeats(request);
+    let wanted = |variant: &ResolvedVariant| {
+        asked(variant) && (is_calibration(variant) || request.wants(&variant.name))
+    };
+    let run = |planned: PlannedRun| {
+        let seed = request.seed + u64::from(planned.repeat);
+        Case::Run(planned, seed, on.clone())
+    };
+    schedule(&programs, wanted, true)
+        .into_iter()
+        .map(run)
+        .collect()
+}
+
+fn repeats(request: &Request) -> u32 {
+    request.repeats.unwrap_or(PROGRAMS.run.repeats).max(1)
+}
+
+/// What was found of this machine: receivers besides the first, and its processors. A prediction by itself is the same wherever it is made:
+/// there is another processor for what is outside the programs.
+fn load(made: &Made<'_, Prediction>) -> (usize, u16) {
+    let mut found = made.live.iter().filter_map(|(_, seen)| match seen {
+        Seen::Load(further, processors) => Some((*further, *processors)),
+        Seen::Run(_) => None,
+    });
+    found.next().unwrap_or((0, PROGRAMS.host.processors + 1))
+}
+
+/// All runs of a program together; `None` if there was none.
+fn account(trials: &[Trial<Prediction>], variant: usize) -> Option<Account> {
+    let mut runs = trials.iter().filter_map(|trial| match trial {
+        (Case::Run(planned, ..), Seen::Run(account)) if planned.variant == variant => Some(account),
+        _ => None,
+    });
+    let mut all = Account::clone(runs.next()?);
+    runs.for_each(|account| all.merge(account));
+    Some(all)
+}
+
+/// What calls took in the calibration on this machine, or in its twin.
+fn measured_calls(trials: &[Trial<Prediction>]) -> Option<Quantiles> {
+    let calibration = PROGRAMS.variants.iter().position(is_calibration)?;
+    recharge::distribution(&account(trials, calibration)?.calls)
+}
+
+/// What a call takes apart from what the machine takes from it meanwhile, by a run of the calibration in the twin; `None` if nothing was measured.
+fn calls(made: &Made<'_, Prediction>) -> Option<Quantiles> {
+    let measured = measured_calls(&made.live)?;
+    Some(match measured_calls(&made.twin) {
+        Some(with_machine) => recharge::without_machine(&measured, &with_machine),
+        None => measured,
+    })
+}
+
+fn circumstances(made: &Made<'_, Prediction>, draft: &mut Draft<'_>) -> Result<(), RunError> {
+    let machine = machine(made.request)?;
+    let (_, processors) = load(made);
+    let call = match calls(made) {
+        Some(calls) => TEXT.say("measured", &[("median", &calls.median())]),
+        None => TEXT.say("assumed", &[("median", &ASSUMED_CALL)]),
+    };
+    for (name, value) in [
+        ("machine", machine.description.clone()),
+        ("machine file", machine.provenance.clone()),
+        ("its processors", processors.to_string()),
+        ("runs of each program", repeats(made.request).to_string()),
+        ("a call of the signal processing", call),
+    ] {
+        draft.circumstance(name, value);
+    }
+    Ok(())
+}
+
+/// What came of the rows of each kind: its name among the sentences, in words, and whether what is claimed of it is so: what was measured is
+/// compared with something, and agrees.
+fn tallied(judged: &[(Kind, Outcome)]) -> [(&'static str, String, Option<bool>); 3] {
+    let kinds = [
+        (Kind::Usual, "usual", "10 %"),
+        (Kind::Tail, "tail", "25 %"),
+        (Kind::PutIn, "put-in", "10 or 25 %"),
+    ];
+    kinds.map(|(kind, key, limit)| {
+        let outcomes = [Outcome::Within, Outcome::Few, Outcome::Off];
+        let rows = |outcome| judged.iter().filter(|row| **row == (kind, outcome)).count();
+        let [within, few, off] = outcomes.map(rows);
+        let all = within + few + off;
+        let mut words = format!("{within} of {all} within {limit}");
+        if few > 0 {
+            words += &format!(", {few} more within 2 samples or 1 a second");
+        }
+        // Nothing is put in where no modem takes part.
+        let is_claimed = kind != Kind::PutIn || all > 0;
+        (key, words, is_claimed.then_some(off == 0 && all > 0))
+    })
+}
+
+fn tell(judged: &[(Kind, Outcome)], is_measured: bool, draft: &mut Draft<'_>) {
+    if !is_measured {
+        return draft.say("alone", &[]);
+    }
+    for (key, words, held) in tallied(judged) {
+        draft.say(key, &[("seen", &words)]);
+        if let Some(held) = held {
+            draft.claim(key, held, &[("seen", &words)]);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -373,16 +332,17 @@ mod tests {
 
     #[test]
     fn a_claim_about_nothing_does_not_hold_and_what_is_put_in_is_counted_apart() {
-        assert!(checks(&[]).iter().all(|check| !check.held));
         let held = |judged: &[(Kind, Outcome)]| -> Vec<bool> {
-            checks(judged).iter().map(|check| check.held).collect()
+            let tallied = tallied(judged).into_iter();
+            tallied.filter_map(|(_, _, held)| held).collect()
         };
+        assert_eq!(held(&[]), [false, false]);
         let (usual, tail) = ((Kind::Usual, Outcome::Few), (Kind::Tail, Outcome::Within));
         assert_eq!(held(&[usual, tail]), [true, true]);
         let put_in = [usual, tail, (Kind::PutIn, Outcome::Off)];
         assert_eq!(held(&put_in), [true, true, false]);
         assert_eq!(held(&[usual, (Kind::Tail, Outcome::Off)]), [true, false]);
-        let words = checks(&put_in)[0].seen.clone();
+        let [(_, words, _), ..] = tallied(&put_in);
         assert_eq!(
             words,
             "0 of 1 within 10 %, 1 more within 2 samples or 1 a second"

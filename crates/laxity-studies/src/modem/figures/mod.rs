@@ -26,8 +26,7 @@ use reading::{Measure, Runs};
 pub use readings::Readings;
 use readings::Series;
 pub use runs::Run;
-use runs::SCENES;
-pub(super) use runs::load;
+pub(super) use runs::SCENES;
 use stress::Pair;
 
 /// What is drawn and compared in each figure.

@@ -5,11 +5,10 @@
 
 use std::sync::LazyLock;
 
-use laxity_lab::bench::{Request, Runner};
-use laxity_lab::runner::compose::{Composed, RunSpec, compose};
-use laxity_lab::runner::{commands, live};
+use laxity_lab::bench::{Request, Runner, scene};
+use laxity_lab::runner::compose::RunSpec;
 use laxity_lab::scenario::{
-    Length, Phases, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start, TaskKind, parse,
+    Phases, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start, TaskKind,
 };
 use laxity_model::{HostError, Span};
 
@@ -40,13 +39,8 @@ const ROUNDS: u32 = 3;
 const MOST_ROUNDS: u32 = 10;
 
 /// The scenario.
-pub(super) static SCENES: LazyLock<Resolved> = LazyLock::new(|| {
-    let file = include_str!("../../../data/modem-runs.toml");
-    match parse(file, "data/modem-runs.toml") {
-        Ok(scenario) => scenario.resolve(Length::Full),
-        Err(wrong) => panic!("{wrong:?}"),
-    }
-});
+pub(in crate::modem) static SCENES: LazyLock<Resolved> =
+    LazyLock::new(|| scene::scenario(include_str!("../../../data/modem-runs.toml")));
 
 /// A run of a variant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,19 +118,6 @@ pub(super) fn here(names: &[&str], request: &Request, further_receivers: usize) 
     dial_ups.chain(by_turns).collect()
 }
 
-/// How many receivers besides the first take the study's share of this machine.
-///
-/// # Errors
-///
-/// The host's.
-pub(in crate::modem) fn load(host: &mut Runner<'_>) -> Result<usize, HostError> {
-    let mut devices = SCENES.variants.iter().flat_map(|scene| &scene.devices);
-    match (host.live(), devices.next()) {
-        (Some(host), Some(device)) => live::calibrate(host, &SCENES, device),
-        _ => Ok(0),
-    }
-}
-
 impl Run {
     pub(super) fn scene(&self) -> &'static ResolvedVariant {
         &SCENES.variants[self.variant]
@@ -181,28 +162,15 @@ impl Run {
             start,
             gaps_only: true,
         };
-        let Composed {
-            mut program,
-            probes,
-        } = compose(&scene, 1, &SCENES.run, spec)?;
-        // The commands end when the run does.
-        let _commands = match host.live() {
-            Some(host) => commands::start(&scene, host.config())?,
-            None => {
-                let is_search = |kind: &TaskKind| matches!(kind, TaskKind::Command { .. });
-                if scene.tasks.iter().any(|task| is_search(&task.kind)) {
-                    disk::install(&mut program, self.seed);
+        let is_search = |kind: &TaskKind| matches!(kind, TaskKind::Command { .. });
+        let has_disk = !host.is_live() && scene.tasks.iter().any(|task| is_search(&task.kind));
+        let (record, probes) =
+            scene::run(host, (&SCENES, &scene), spec, self.length, |program, _| {
+                if has_disk {
+                    disk::install(program, self.seed);
                 }
-                Vec::new()
-            }
-        };
-        let record = host.run(program, self.length)?;
-        match record.events_lost {
-            0 => Ok(Readings::of(&record, &probes)),
-            lost => Err(HostError::Failed(format!(
-                "{lost} events did not fit the log"
-            ))),
-        }
+            })?;
+        Ok(Readings::of(&record, &probes))
     }
 
     /// The study's milliseconds are ticks of the host's clock, as in its tables; its phases are those of a whole call.

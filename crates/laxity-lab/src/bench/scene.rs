@@ -1,0 +1,71 @@
+//! Runs of a scenario that a study brings along.
+
+use laxity_model::{HostError, Program, RunRecord, Span};
+
+use super::Runner;
+use crate::observe::Probes;
+use crate::runner::compose::{Composed, RunSpec, compose};
+use crate::runner::{commands, live};
+use crate::scenario::{Length, Resolved, ResolvedVariant, parse};
+
+/// A study's scenario, at full length.
+///
+/// # Panics
+///
+/// If it is none: it is part of the program.
+#[must_use]
+pub fn scenario(file: &str) -> Resolved {
+    match parse(file, "the scenario of a study") {
+        Ok(scenario) => scenario.resolve(Length::Full),
+        Err(wrong) => panic!("{wrong:?}"),
+    }
+}
+
+/// Runs a variant for so long, with the commands that take part in it if that is on this machine. `change` is what the study makes of the
+/// program before.
+///
+/// # Errors
+///
+/// The host's, and [`HostError::Failed`] if its log was too short for the run.
+pub fn run(
+    host: &mut Runner<'_>,
+    (scenario, variant): (&Resolved, &ResolvedVariant),
+    spec: RunSpec,
+    length: Span,
+    change: impl FnOnce(&mut Program, &Probes),
+) -> Result<(RunRecord, Probes), HostError> {
+    let composed = compose(variant, scenario.host.processors, &scenario.run, spec)?;
+    let Composed {
+        mut program,
+        probes,
+    } = composed;
+    change(&mut program, &probes);
+    // They end when the run does.
+    let _commands = match host.live() {
+        Some(live) => commands::start(variant, live.config())?,
+        None => Vec::new(),
+    };
+    let record = host.run(program, length)?;
+    match record.events_lost {
+        0 => Ok((record, probes)),
+        lost => Err(HostError::Failed(format!(
+            "{lost} events did not fit the log"
+        ))),
+    }
+}
+
+/// How many receivers besides the first take the share of this machine that the scenario's first device asks for; none in the twin.
+///
+/// # Errors
+///
+/// The host's.
+pub fn load(host: &mut Runner<'_>, scenario: &Resolved) -> Result<usize, HostError> {
+    let mut devices = scenario
+        .variants
+        .iter()
+        .flat_map(|variant| &variant.devices);
+    match (host.live(), devices.next()) {
+        (Some(host), Some(device)) => live::calibrate(host, scenario, device),
+        _ => Ok(0),
+    }
+}
