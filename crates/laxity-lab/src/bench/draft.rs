@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::text::Holes;
 use super::{Request, Text};
-use crate::report::{Check, Figure, Report, Row};
+use crate::report::{Chart, Check, Figure, Report, Row};
 
 /// What a study has to say so far, in the words of its [`Text`].
 pub struct Draft<'a> {
@@ -13,6 +13,7 @@ pub struct Draft<'a> {
     request: &'a Request,
     report: Report,
     figures: BTreeMap<String, Figure>,
+    measured_on: Option<String>,
 }
 
 impl<'a> Draft<'a> {
@@ -29,7 +30,6 @@ impl<'a> Draft<'a> {
         let seed = circumstances.iter().position(|(name, _)| *name == "twin");
         let seed = seed.map_or(0, |twin| twin + 1);
         circumstances.insert(seed, ("seed", request.seed.to_string()));
-        circumstances.extend(measured_on.map(|host| ("measured on", host)));
         Self {
             text,
             request,
@@ -41,6 +41,7 @@ impl<'a> Draft<'a> {
                 ..Report::default()
             },
             figures: BTreeMap::new(),
+            measured_on,
         }
     }
 
@@ -58,10 +59,30 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a table to a figure, if that is asked for and there are rows.
-    pub fn table(&mut self, figure: &str, key: &str, holes: Holes<'_>, rows: Vec<Row>) {
-        let table = self.text.table(key, holes, rows);
+    pub fn table(
+        &mut self,
+        figure: &str,
+        key: &str,
+        holes: Holes<'_>,
+        rows: impl IntoIterator<Item = Row>,
+    ) {
+        let table = self.text.table(key, holes, rows.into_iter().collect());
         if let Some(figure) = self.figure(figure).filter(|_| !table.rows.is_empty()) {
             figure.tables.push(table);
+        }
+    }
+
+    /// Adds a drawing to a figure, if that is asked for.
+    pub fn chart(&mut self, figure: &str, chart: Chart) {
+        if let Some(figure) = self.figure(figure) {
+            figure.charts.push(chart);
+        }
+    }
+
+    /// Adds a remark to a figure, if that is asked for.
+    pub fn remark(&mut self, figure: &str, remark: String) {
+        if let Some(figure) = self.figure(figure) {
+            figure.remarks.push(remark);
         }
     }
 
@@ -72,10 +93,7 @@ impl<'a> Draft<'a> {
 
     /// Adds a circumstance, after those of all runs.
     pub fn circumstance(&mut self, name: &'static str, value: impl Into<String>) {
-        let last = self.report.circumstances.last();
-        let at = usize::from(last.is_some_and(|(name, _)| *name == "measured on"));
-        let at = self.report.circumstances.len() - at;
-        self.report.circumstances.insert(at, (name, value.into()));
+        self.report.circumstances.push((name, value.into()));
     }
 
     /// Claims something, with what was seen.
@@ -89,6 +107,8 @@ impl<'a> Draft<'a> {
         let keys = self.text.figures.iter().map(|figure| &figure.key);
         let drawn = keys.filter_map(|key| self.figures.remove(key));
         self.report.figures = drawn.filter(|figure| !figure.is_empty()).collect();
+        let host = self.measured_on.map(|host| ("measured on", host));
+        self.report.circumstances.extend(host);
         self.report
     }
 }

@@ -239,7 +239,7 @@ fn in_twin<S: Study>(
     let name = |case: &S::Case| study.name(case);
     let one = |case: &S::Case| {
         let mut twin = study.twin(case);
-        let seen = study.run(case, &mut Runner::twin(&mut twin));
+        let seen = study.run(case, &mut Runner::Twin(&mut twin));
         seen.map_err(|error| host::failed(&study.name(case), error))
     };
     let seen = pool::map(&cases, request.threads, name, one, progress)?;
