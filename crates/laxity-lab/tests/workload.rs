@@ -3,12 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use laxity_lab::workload::{
-    BoundedSimplex, Deadlines, Draws, Jitter, Periods, Recipe, RecipeError, Regions, Shares,
-    automotive, uunifast, uunifast_discard,
-};
+use laxity_lab::workload::{BoundedSimplex, Draws, Periods, Recipe, Shares, automotive, uunifast};
 use laxity_model::Span;
-use laxity_model::analysis::{Preemption, Task};
+use laxity_model::analysis::Task;
 use proptest::prelude::*;
 
 /// The Kolmogorov-Smirnov distance times √N is below this in 999 of 1000 cases.
@@ -90,21 +87,6 @@ fn scaled_uniform_numbers_would_be_found_out() {
     assert!(far > 5.0 * KOLMOGOROV, "{far}");
 }
 
-/// Two ways to the uniform distribution under one bound for all: discard, and count.
-#[test]
-fn discarding_and_counting_agree() {
-    let (n, total, limit) = (4, 1.5, 0.6);
-    let discarded = vectors(2, |draws| {
-        uunifast_discard(n, total, limit, draws).expect("possible")
-    });
-    let simplex = BoundedSimplex::new(total, &[limit; 4], 10_000).expect("possible");
-    let counted = vectors(3, |draws| simplex.draw(draws));
-    for index in 0..n {
-        let far = distance_of_two(component(&discarded, index), component(&counted, index));
-        assert!(far < KOLMOGOROV, "component {index}: {far}");
-    }
-}
-
 /// Different bounds, against the slow and obvious way: draw without bounds, and draw again if one is not kept.
 #[test]
 fn a_bound_for_each_is_the_uniform_distribution_under_these_bounds() {
@@ -137,14 +119,6 @@ fn a_bound_for_each_is_the_uniform_distribution_under_these_bounds() {
     assert!(far > 3.0 * KOLMOGOROV, "{far}");
 }
 
-#[test]
-fn what_is_nearly_always_discarded_is_given_up() {
-    let drawn = uunifast_discard(12, 11.5, 1.0, &mut Draws::new(1, 0));
-    assert_eq!(drawn, Err(RecipeError::TooRare));
-    let drawn = uunifast_discard(3, 2.0, 0.5, &mut Draws::new(1, 0));
-    assert_eq!(drawn, Err(RecipeError::Impossible));
-}
-
 fn millis(ms: u64) -> Span {
     Span::from_millis(ms)
 }
@@ -167,24 +141,16 @@ fn logarithms_of_periods_are_uniform() {
     let (low, high) = (1e7_f64.ln(), 1e9_f64.ln());
     let far = distance(logarithms, |x| (x - low) / (high - low));
     assert!(far < KOLMOGOROV, "{far}");
-    let uniform = Periods::Uniform { least, most, grain };
-    let drawn = (0..VECTORS).map(|_| uniform.draw(&mut draws).as_nanos() as f64);
-    let far = distance(drawn.collect(), |x| (x - 1e7) / (1e9 - 1e7));
-    assert!(far < KOLMOGOROV, "{far}");
 }
 
 /// A coarse grain: the last multiple is as reachable as the first.
 #[test]
 fn all_multiples_of_the_grain_come() {
     let (least, most, grain) = (millis(1), millis(5), millis(1));
-    for periods in [
-        Periods::LogUniform { least, most, grain },
-        Periods::Uniform { least, most, grain },
-    ] {
-        let mut draws = Draws::new(8, 0);
-        let drawn: BTreeSet<_> = (0..1_000).map(|_| periods.draw(&mut draws)).collect();
-        assert_eq!(drawn, (1..=5).map(millis).collect(), "{periods:?}");
-    }
+    let periods = Periods::LogUniform { least, most, grain };
+    let mut draws = Draws::new(8, 0);
+    let drawn: BTreeSet<_> = (0..1_000).map(|_| periods.draw(&mut draws)).collect();
+    assert_eq!(drawn, (1..=5).map(millis).collect(), "{periods:?}");
 }
 
 #[test]
@@ -245,28 +211,21 @@ fn recipe() -> Recipe {
             most: millis(100),
             grain: Span::from_micros(1),
         },
-        deadlines: Deadlines::Implicit,
-        jitter: Jitter::None,
-        regions: Regions::None,
     }
 }
 
 #[test]
 fn a_recipe_that_makes_no_sense_is_refused() {
-    let wrong: [fn(&mut Recipe); 10] = [
+    let wrong: [fn(&mut Recipe); 6] = [
         |r| r.tasks = 0,
         |r| r.utilization = 0.0,
         |r| r.utilization = f64::INFINITY,
-        |r| r.shares = Shares::UpTo(0.05),
         |r| r.shares = Shares::Within(vec![1.0; 9]),
         |r| r.shares = Shares::Within(vec![0.01; 10]),
         |r| {
             let (least, most, grain) = (millis(100), millis(10), millis(1));
             r.periods = Periods::LogUniform { least, most, grain };
         },
-        |r| r.deadlines = Deadlines::Constrained { part: 1.5 },
-        |r| r.jitter = Jitter::UpTo(-0.1),
-        |r| r.regions = Regions::Floating(f64::NAN),
     ];
     assert!(recipe().generator().is_ok());
     for (index, change) in wrong.iter().enumerate() {
@@ -276,23 +235,21 @@ fn a_recipe_that_makes_no_sense_is_refused() {
     }
 }
 
-/// Curves over the utilization or the regions compare sets that differ in nothing else.
+/// Curves over the utilization compare sets that differ in nothing else.
 #[test]
 fn sets_of_one_seed_belong_together() {
-    let draw = |change: fn(&mut Recipe)| {
-        let mut recipe = recipe();
-        change(&mut recipe);
+    let draw = |utilization| {
+        let recipe = Recipe {
+            utilization,
+            ..recipe()
+        };
         let generator = recipe.generator().expect("a recipe");
         generator.draw(&mut Draws::new(1, 2)).expect("a set")
     };
-    let base = draw(|_| {});
-    let fuller = draw(|r| r.utilization = 0.9);
-    let cut = draw(|r| r.regions = Regions::Cut(0.25));
-    for ((base, fuller), cut) in base.iter().zip(&fuller).zip(&cut) {
+    for (base, fuller) in draw(0.8).iter().zip(&draw(0.9)) {
         assert_eq!(base.period(), fuller.period());
         let ratio = fuller.cost().as_nanos() as f64 / base.cost().as_nanos() as f64;
         assert!((ratio - 1.125).abs() < 1e-3, "{ratio}");
-        assert_eq!((base.cost(), base.period()), (cut.cost(), cut.period()));
     }
 }
 
@@ -301,7 +258,7 @@ fn sets_of_one_seed_belong_together() {
 fn no_execution_time_is_rounded_to_nothing() {
     let mut recipe = recipe();
     let (least, most, grain) = [10, 20, 1].map(Span::from_nanos).into();
-    recipe.periods = Periods::Uniform { least, most, grain };
+    recipe.periods = Periods::LogUniform { least, most, grain };
     recipe.utilization = 0.2;
     let generator = recipe.generator().expect("a recipe");
     let tasks = generator.draw(&mut Draws::new(1, 0)).expect("a set");
@@ -318,22 +275,17 @@ proptest! {
     fn a_set_keeps_what_its_recipe_says(
         tasks in 1_usize..15,
         utilization_asked in 0.05_f64..1.0,
-        part in 0.0_f64..=1.0,
-        kind in 0..3,
+        bounded in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let mut recipe = recipe();
         (recipe.tasks, recipe.utilization) = (tasks, utilization_asked);
-        recipe.shares = match kind {
-            0 => Shares::Any,
-            1 => Shares::UpTo(1.0),
-            _ => Shares::Within(vec![(2.0 * utilization_asked / tasks as f64).max(0.5); tasks]),
-        };
-        recipe.deadlines = Deadlines::Constrained { part };
-        recipe.jitter = Jitter::UpTo(part);
-        recipe.regions = Regions::Floating(part);
+        if bounded {
+            let bound = (2.0 * utilization_asked / tasks as f64).max(0.5);
+            recipe.shares = Shares::Within(vec![bound; tasks]);
+        }
         // One task may need more than its bound of one half.
-        prop_assume!(kind != 2 || tasks > 1);
+        prop_assume!(!bounded || tasks > 1);
         let generator = recipe.generator().expect("a recipe");
         let set = generator.draw(&mut Draws::new(seed, 0)).expect("a set");
         prop_assert_eq!(set.len(), tasks);
@@ -344,15 +296,7 @@ proptest! {
             let (cost, period) = (task.cost().as_nanos(), task.period().as_nanos());
             prop_assert!((10_000_000..=100_000_000).contains(&period));
             prop_assert!(cost >= 1 && cost <= period);
-            let deadline = task.deadline().as_nanos();
-            let least = cost as f64 + part * (period - cost) as f64;
-            prop_assert!(deadline <= period && deadline as f64 >= least - 1e-3);
-            prop_assert!(task.jitter().as_nanos() as f64 <= part * period as f64);
-            let Preemption::Floating { longest } = task.preemption() else {
-                return Err(TestCaseError::fail("a floating region"));
-            };
-            let longest = longest.as_nanos();
-            prop_assert!(longest >= 1 && longest as f64 <= (part * cost as f64).max(1.0));
+            prop_assert_eq!(task.deadline(), task.period());
         }
     }
 }

@@ -8,7 +8,7 @@ use laxity_devices::modem::{
 use laxity_devices::pump::LineConfig;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::slots;
-use laxity_lab::runner::tasks::{Rogue, Spinner};
+use laxity_lab::runner::tasks::{Spinner, rogue};
 use laxity_model::{
     Event, EventKind, HostError, Instant, Outside, Placement, Priority, ProcessorId, Program,
     Reservation, ReservationRequest, RunRecord, Service, Span,
@@ -157,9 +157,9 @@ pub fn run(host: &mut Runner<'_>, setup: &Setup) -> Result<Seen, HostError> {
     }
     if setup.rogue {
         let every = Span::from_millis(50);
-        let rogue = Rogue::new(Service::from_millis(15), every, every);
+        let body = rogue(Service::from_millis(15), every, every);
         let placement = Placement::Thread(priority(ROGUE_PRIORITY));
-        program.add("rogue", PROCESSOR, placement, rogue);
+        program.add("rogue", PROCESSOR, placement, body);
     }
     let record = host.run(program, setup.length)?;
     Ok(observe(&record, &installed))

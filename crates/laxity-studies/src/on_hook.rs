@@ -65,7 +65,7 @@ impl Study for OnHook {
             ("On this machine", live, Origin::Measured),
         ] {
             let rows = kinds(trials).map(|calls| row(calls, origin));
-            draft.table("calls", "calls", &[("place", &place)], rows.collect());
+            draft.table("calls", "calls", &[("place", &place)], rows);
             tell(draft, place, trials);
         }
         claim_of_twin(draft, twin);
@@ -149,49 +149,39 @@ fn tell(draft: &mut Draft<'_>, place: &str, calls: &[Call]) {
 fn claim_of_twin(draft: &mut Draft<'_>, calls: &[Call]) {
     let changed = growing(calls);
     let count = changed.len();
-    let is_whole = changed
-        .iter()
-        .all(|seen| seen.is_whole() && seen.file_arrived);
+    let all = |holds: fn(&Seen) -> bool| count > 0 && changed.iter().all(|seen| holds(seen));
+    let is_whole = all(|seen| seen.is_whole() && seen.file_arrived);
     let whole = if is_whole {
         "all whole"
     } else {
         "not all whole"
     };
-    draft.claim(
-        "whole",
-        is_whole && count > 0,
-        &[("calls", &count), ("whole", &whole)],
-    );
-    let granted = changed.iter().all(|seen| seen.answers == [1, 0]);
-    draft.claim("granted", granted && count > 0, &[("calls", &count)]);
     let on_hook: usize = changed.iter().map(|seen| seen.on_hook.len()).sum();
     let latest = longest(changed.iter().map(|seen| &seen.on_hook));
-    let is_prompt = latest <= ON_HOOK_PERIOD * 2 && on_hook > 0;
-    draft.claim(
-        "prompt",
-        is_prompt,
-        &[("longest", &latest), ("on-hook", &on_hook)],
-    );
     let outranked = calls
         .iter()
         .filter(|(setup, _)| setup.way == Way::Thread && setup.rogue);
     let hindered = longest(outranked.map(|(_, seen)| &seen.on_hook));
-    draft.claim(
-        "outranked",
-        hindered > ON_HOOK_PERIOD * 2,
-        &[("longest", &hindered)],
-    );
+    let seen: Holes<'_> = &[
+        ("calls", &count),
+        ("whole", &whole),
+        ("longest", &latest),
+        ("on-hook", &on_hook),
+        ("longest-outranked", &hindered),
+    ];
+    draft.claim("whole", is_whole, seen);
+    draft.claim("granted", all(|seen| seen.answers == [1, 0]), seen);
+    let within = ON_HOOK_PERIOD * 2;
+    draft.claim("prompt", latest <= within && on_hook > 0, seen);
+    draft.claim("outranked", hindered > within, seen);
 }
 
 /// A call that lost something while the machine stood still says nothing; one that lost nothing all the same does.
 fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call]) {
     let changed = growing(calls);
     let is_quiet = |seen: &&&Seen| seen.disturbances == 0;
-    let broken: Vec<&Seen> = changed
-        .iter()
-        .copied()
-        .filter(|seen| !seen.is_whole())
-        .collect();
+    let broken = changed.iter().copied().filter(|seen| !seen.is_whole());
+    let broken: Vec<&Seen> = broken.collect();
     let broken_quiet = broken.iter().filter(is_quiet).count();
     let granted = changed.iter().filter(|seen| seen.answers[0] == 1).count();
     let telling = changed.len() - (broken.len() - broken_quiet);

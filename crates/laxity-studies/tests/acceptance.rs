@@ -5,7 +5,7 @@
 use laxity_lab::bench::{Experiment, Made, Request, make};
 use laxity_lab::report::{Report, Verdict, json, page, text};
 use laxity_lab::runner::Silent;
-use laxity_studies::acceptance::compared::{COUNT, index};
+use laxity_studies::acceptance::compared::{COUNT, Test};
 use laxity_studies::acceptance::{Acceptance, Case, Tally, compared_with_quoted};
 
 fn request(figures: &[&str], sets: u64, tasks: u64) -> Request {
@@ -40,21 +40,22 @@ fn cases() -> u64 {
 fn exact_tests_accept_what_the_bounds_give_away() {
     let request = request(&["quoted"], cases(), 10);
     let made = study(&request);
-    let is_row = |(case, _): &&(Case, Tally)| (case.region, case.utilization) == (0.25, 0.9);
+    let is_row =
+        |(case, _): &&(Case, Tally)| (case.point.region, case.point.utilization) == (0.25, 0.9);
     let (_, tally) = made.twin.iter().find(is_row).expect("a row of the table");
-    let share = |key| tally.accepted[index(key)] as f64 / cases() as f64;
-    assert_eq!(share("rmdp"), 0.0);
-    for (key, least) in [
-        ("fp_floating", 1.0 / 3.0),
-        ("fp_last_region", 0.5),
-        ("fp_final_regions", 0.98),
-        ("edf_floating", 0.99),
+    let share = |test: Test| tally.accepted[test as usize] as f64 / cases() as f64;
+    assert_eq!(share(Test::Rmdp), 0.0);
+    for (test, least) in [
+        (Test::FpFloating, 1.0 / 3.0),
+        (Test::FpLastRegion, 0.5),
+        (Test::FpFinalRegions, 0.98),
+        (Test::EdfFloating, 0.99),
     ] {
-        let share = share(key);
+        let share = share(test);
         let error = (share * (1.0 - share) / cases() as f64).sqrt();
-        assert!(share >= least - 3.3 * error, "{key}: {share} ± {error}");
+        assert!(share >= least - 3.3 * error, "{test:?}: {share} ± {error}");
     }
-    assert!(share("fp_final_regions") > share("fp_last_region_best_order"));
+    assert!(share(Test::FpFinalRegions) > share(Test::FpLastRegionBestOrder));
 }
 
 /// Every quoted figure is met within what chance allows: of 24 that are right, one is farther off than 3.6 standard errors in a hundred
@@ -70,7 +71,7 @@ fn the_quoted_table_comes_out_again() {
         assert!(matches!(row.verdict, Verdict::Agrees(_)), "{row:?}");
     }
     // Half as many, which uniform periods would give, are found out.
-    made.twin[2].1.accepted[index("fp_floating")] /= 2;
+    made.twin[2].1.accepted[Test::FpFloating as usize] /= 2;
     let compared = compared_with_quoted(&made, cases(), 10);
     let wrong = |(row, _): &&(_, f64)| -> bool {
         let row: &laxity_lab::report::Compared = row;
@@ -106,7 +107,7 @@ fn no_test_accepts_what_a_stronger_one_rejects() {
 #[test]
 fn a_fuller_set_is_not_easier() {
     // A longer last region may help.
-    let exempt = ["fp_last_region", "fp_last_region_best_order"].map(index);
+    let exempt = [Test::FpLastRegion, Test::FpLastRegionBestOrder].map(|test| test as usize);
     for (figure, exempt) in [
         ("utilization", &[][..]),
         ("region-at-0.85", &exempt),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::text::Holes;
 use super::{Request, Text};
-use crate::report::{Check, Figure, Report, Row};
+use crate::report::{Chart, Check, Figure, Report, Row};
 
 /// What a study has to say so far, in the words of its [`Text`].
 pub struct Draft<'a> {
@@ -13,6 +13,7 @@ pub struct Draft<'a> {
     request: &'a Request,
     report: Report,
     figures: BTreeMap<String, Figure>,
+    measured_on: Option<String>,
 }
 
 impl<'a> Draft<'a> {
@@ -33,7 +34,6 @@ impl<'a> Draft<'a> {
             Some(own) => circumstances[own] = seed,
             None => circumstances.insert(after.map_or(0, |twin| twin + 1), seed),
         }
-        circumstances.extend(measured_on.map(|host| ("measured on", host)));
         Self {
             text,
             request,
@@ -45,6 +45,7 @@ impl<'a> Draft<'a> {
                 ..Report::default()
             },
             figures: BTreeMap::new(),
+            measured_on,
         }
     }
 
@@ -68,10 +69,30 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a table to a figure, if that is asked for and there are rows.
-    pub fn table(&mut self, figure: &str, key: &str, holes: Holes<'_>, rows: Vec<Row>) {
-        let table = self.text.table(key, holes, rows);
+    pub fn table(
+        &mut self,
+        figure: &str,
+        key: &str,
+        holes: Holes<'_>,
+        rows: impl IntoIterator<Item = Row>,
+    ) {
+        let table = self.text.table(key, holes, rows.into_iter().collect());
         if let Some(figure) = self.figure(figure).filter(|_| !table.rows.is_empty()) {
             figure.tables.push(table);
+        }
+    }
+
+    /// Adds a drawing to a figure, if that is asked for.
+    pub fn chart(&mut self, figure: &str, chart: Chart) {
+        if let Some(figure) = self.figure(figure) {
+            figure.charts.push(chart);
+        }
+    }
+
+    /// Adds a remark to a figure, if that is asked for.
+    pub fn remark(&mut self, figure: &str, remark: String) {
+        if let Some(figure) = self.figure(figure) {
+            figure.remarks.push(remark);
         }
     }
 
@@ -87,10 +108,7 @@ impl<'a> Draft<'a> {
             *left = value.into();
             return;
         }
-        let last = self.report.circumstances.last();
-        let at = usize::from(last.is_some_and(|(name, _)| *name == "measured on"));
-        let at = self.report.circumstances.len() - at;
-        self.report.circumstances.insert(at, (name, value.into()));
+        self.report.circumstances.push((name, value.into()));
     }
 
     /// Claims something, with what was seen.
@@ -104,6 +122,8 @@ impl<'a> Draft<'a> {
         let keys = self.text.figures.iter().map(|figure| &figure.key);
         let drawn = keys.filter_map(|key| self.figures.remove(key));
         self.report.figures = drawn.filter(|figure| !figure.is_empty()).collect();
+        let host = self.measured_on.map(|host| ("measured on", host));
+        self.report.circumstances.extend(host);
         self.report
     }
 }

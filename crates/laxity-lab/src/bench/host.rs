@@ -1,51 +1,38 @@
 //! The hosts of a study: a twin, or this machine with a witness.
 
-use laxity::Twin;
-use laxity::{LiveConfig, LiveHost, Watch};
+use laxity::{LiveConfig, LiveHost, Twin, Watch};
 use laxity_model::enforce::Witness;
-use laxity_model::{Host, HostError, Instant, ProcessorId, Program, RunRecord, Span};
+use laxity_model::{
+    Event, EventKind, Host, HostError, Instant, Mark, ProcessorId, Program, RunRecord, Span,
+};
 
 use crate::runner::RunError;
 
 /// The host that a case runs on.
-pub struct Runner<'a>(Kind<'a>);
-
-enum Kind<'a> {
+pub enum Runner<'a> {
+    /// A twin.
     Twin(&'a mut Twin),
+    /// This machine.
     Live(&'a mut LiveHost),
 }
 
-impl<'a> Runner<'a> {
-    /// A twin.
-    #[must_use]
-    pub const fn twin(twin: &'a mut Twin) -> Self {
-        Self(Kind::Twin(twin))
-    }
-
+impl Runner<'_> {
     /// Admits a program and runs it for so long, unless it ends before.
     ///
     /// # Errors
     ///
     /// The host's; everything is restored.
     pub fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
-        match &mut self.0 {
-            Kind::Twin(twin) => twin.admit_and_run(program, length),
-            Kind::Live(host) => host.admit_and_run(program, length),
+        match self {
+            Self::Twin(twin) => twin.admit_and_run(program, length),
+            Self::Live(host) => host.admit_and_run(program, length),
         }
     }
 
     /// Whether it is this machine.
     #[must_use]
     pub const fn is_live(&self) -> bool {
-        matches!(self.0, Kind::Live(_))
-    }
-
-    /// This machine, if it is that.
-    pub const fn live(&mut self) -> Option<&mut LiveHost> {
-        match &mut self.0 {
-            Kind::Twin(_) => None,
-            Kind::Live(host) => Some(host),
-        }
+        matches!(self, Self::Live(_))
     }
 }
 
@@ -89,9 +76,15 @@ impl Live {
         if let Some(signal) = self.watch.caught() {
             return Err(RunError::Interrupted(signal));
         }
-        let made = run(&mut Runner(Kind::Live(&mut self.host)));
+        let made = run(&mut Runner::Live(&mut self.host));
         made.map_err(|error| RunError::of(error, name))
     }
+}
+
+/// What a program recorded under a mark, in order.
+pub fn marked(record: &RunRecord, mark: Mark) -> impl Iterator<Item = &Event> {
+    let events = record.events.iter();
+    events.filter(move |event| event.kind == EventKind::Mark(mark))
 }
 
 /// Whether the machine stood still at some time between two instants, as its witness saw it.

@@ -245,7 +245,7 @@ fn in_twin<S: Study>(
     let name = |case: &S::Case| study.name(case);
     let one = |case: &S::Case| {
         let mut twin = study.twin(case);
-        let seen = study.run(case, &mut Runner::twin(&mut twin));
+        let seen = study.run(case, &mut Runner::Twin(&mut twin));
         seen.map_err(|error| RunError::of(error, &study.name(case)))
     };
     for number in 0..study.rounds(false) {

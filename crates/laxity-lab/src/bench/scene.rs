@@ -41,9 +41,9 @@ pub fn run(
     } = composed;
     change(&mut program, &probes);
     // They end when the run does.
-    let _commands = match host.live() {
-        Some(live) => commands::start(variant, live.config())?,
-        None => Vec::new(),
+    let _commands = match host {
+        Runner::Live(live) => commands::start(variant, live.config())?,
+        Runner::Twin(_) => Vec::new(),
     };
     let record = host.run(program, length)?;
     match record.events_lost {
@@ -64,8 +64,8 @@ pub fn load(host: &mut Runner<'_>, scenario: &Resolved) -> Result<usize, HostErr
         .variants
         .iter()
         .flat_map(|variant| &variant.devices);
-    match (host.live(), devices.next()) {
-        (Some(host), Some(device)) => live::calibrate(host, scenario, device),
+    match (host, devices.next()) {
+        (Runner::Live(host), Some(device)) => live::calibrate(host, scenario, device),
         _ => Ok(0),
     }
 }

@@ -94,19 +94,6 @@ struct ClaimText {
     seen: String,
 }
 
-impl FigureText {
-    /// The figure without anything drawn.
-    fn figure(&self) -> Figure {
-        Figure {
-            key: self.key.clone(),
-            title: self.title.as_ref().unwrap_or(&self.shows).clone(),
-            about: self.about.clone(),
-            remarks: self.remarks.clone(),
-            ..Figure::default()
-        }
-    }
-}
-
 impl Text {
     /// Reads a study's file.
     ///
@@ -121,10 +108,9 @@ impl Text {
         }
     }
 
-    /// The figure of this key.
-    #[must_use]
-    pub fn figure(&self, key: &str) -> Option<&FigureText> {
-        self.figures.iter().find(|figure| figure.key == key)
+    /// What is there under a key.
+    fn there<T>(&self, found: Option<T>, what: &str, key: &str) -> T {
+        found.unwrap_or_else(|| panic!("{}: no {what} {key}", self.name))
     }
 
     /// What publications print, or what is tried, under this name.
@@ -134,8 +120,7 @@ impl Text {
     /// If there is nothing of this name, or it is of another kind.
     #[must_use]
     pub fn quoted<T: DeserializeOwned>(&self, name: &str) -> T {
-        let found = self.quoted.get(name).cloned();
-        let found = found.unwrap_or_else(|| panic!("{}: no {name}", self.name));
+        let found = self.there(self.quoted.get(name), "quoted", name).clone();
         match found.try_into() {
             Ok(quoted) => quoted,
             Err(error) => panic!("{}: {name}: {error}", self.name),
@@ -149,9 +134,15 @@ impl Text {
     /// If there is no such figure.
     #[must_use]
     pub fn blank(&self, key: &str) -> Figure {
-        let figure = self.figure(key);
-        let figure = figure.unwrap_or_else(|| panic!("{}: no figure {key}", self.name));
-        figure.figure()
+        let found = self.figures.iter().find(|figure| figure.key == key);
+        let text = self.there(found, "figure", key);
+        Figure {
+            key: text.key.clone(),
+            title: text.title.as_ref().unwrap_or(&text.shows).clone(),
+            about: text.about.clone(),
+            remarks: text.remarks.clone(),
+            ..Figure::default()
+        }
     }
 
     /// A sentence with its holes filled.
@@ -161,8 +152,7 @@ impl Text {
     /// If there is no such sentence, or it has other holes.
     #[must_use]
     pub fn say(&self, key: &str, holes: Holes<'_>) -> String {
-        let sentence = self.says.get(key);
-        let sentence = sentence.unwrap_or_else(|| panic!("{}: no sentence {key}", self.name));
+        let sentence: &String = self.there(self.says.get(key), "sentence", key);
         filled(sentence, holes)
     }
 
@@ -173,14 +163,10 @@ impl Text {
     /// If there is no such table, or a row has another length.
     #[must_use]
     pub fn table(&self, key: &str, holes: Holes<'_>, rows: Vec<Row>) -> Table {
-        let text = self.tables.get(key);
-        let text = text.unwrap_or_else(|| panic!("{}: no table {key}", self.name));
+        let text = self.there(self.tables.get(key), "table", key);
         let columns = text.columns.clone();
-        assert!(
-            rows.iter().all(|row| row.len() == columns.len()),
-            "{}: rows of {key}",
-            self.name
-        );
+        let fits = rows.iter().all(|row| row.len() == columns.len());
+        assert!(fits, "{}: rows of {key}", self.name);
         Table {
             caption: filled(&text.caption, holes),
             columns,
@@ -190,8 +176,7 @@ impl Text {
 
     /// A claim, and what was seen.
     pub(super) fn claim(&self, key: &str, holes: Holes<'_>) -> (String, String) {
-        let text = self.claims.get(key);
-        let text = text.unwrap_or_else(|| panic!("{}: no claim {key}", self.name));
+        let text = self.there(self.claims.get(key), "claim", key);
         (filled(&text.claim, holes), filled(&text.seen, holes))
     }
 }

@@ -8,7 +8,7 @@ use laxity_devices::pump::LineConfig;
 use laxity_model::verify::contract::{Kind, Subject};
 use laxity_model::{ActivityId, HostError, Placement, Program, Scheduling, Span, Step};
 
-use super::tasks::{Rogue, Spinner};
+use super::tasks::{Spinner, rogue};
 use super::work;
 use crate::observe::{ModemProbe, Probe, Probes, Watched};
 use crate::scenario::kinds;
@@ -244,8 +244,8 @@ impl Component for ResolvedTask {
                     Rank::Priority(priority) => Placement::Thread(*priority),
                     Rank::Foreign { fifo } => Placement::Linux(Scheduling::Fifo(*fifo)),
                 };
-                let rogue = Rogue::new(*burst, *every, *after);
-                program.add(&self.name, on, placement, rogue);
+                let body = rogue(*burst, *every, *after);
+                program.add(&self.name, on, placement, body);
             }
             // It is no activity of the program: the runner starts it beside.
             TaskKind::Command { .. } => {}

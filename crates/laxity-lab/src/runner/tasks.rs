@@ -1,6 +1,8 @@
-//! The tasks that run beside a device: spinners, the periodic co-thread, and the rogue.
+//! The tasks that run beside a device: spinners, devices, and the rogue.
 
-use laxity_model::{Body, Context, Instant, Service, Span, Step};
+use std::sync::{Arc, OnceLock};
+
+use laxity_model::{Body, Context, Instant, SemaphoreId, Service, Span, Step};
 
 /// A thread that always wants the processor: the study's competitor.
 pub struct Spinner;
@@ -11,40 +13,65 @@ impl Body for Spinner {
     }
 }
 
-/// A thread that takes the processor for long bursts, as a component does that breaks the rules (Jones, Saroiu §8.1).
-pub struct Rogue {
-    burst: Service,
-    every: Span,
-    after: Span,
-    origin: Option<Instant>,
-    bursts: u64,
-    bursting: bool,
+/// Instants in bursts: `in_burst` of them `apart`, and so again every `every`, from `first` after the start on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Times {
+    /// The first, after the run's start.
+    pub first: Span,
+    /// From burst to burst; more than zero.
+    pub every: Span,
+    /// How many in a burst; at least 1.
+    pub in_burst: u64,
+    /// From one to the next in a burst.
+    pub apart: Span,
 }
 
-impl Rogue {
-    /// A burst of `burst` every `every`, the first one `after` so long.
+impl Times {
+    /// One every so often.
     #[must_use]
-    pub fn new(burst: Service, every: Span, after: Span) -> Self {
+    pub const fn steady(first: Span, every: Span) -> Self {
         Self {
-            burst,
+            first,
             every,
-            after,
-            origin: None,
-            bursts: 0,
-            bursting: true,
+            in_burst: 1,
+            apart: Span::ZERO,
         }
+    }
+
+    /// The one of this number, counted from 0, of a run that began at `origin`.
+    #[must_use]
+    pub fn at(&self, origin: Instant, number: u64) -> Instant {
+        let (burst, place) = (number / self.in_burst, number % self.in_burst);
+        origin + self.first + self.every * burst + self.apart * place
     }
 }
 
-impl Body for Rogue {
-    fn step(&mut self, context: &mut dyn Context) -> Step {
-        let origin = *self.origin.get_or_insert_with(|| context.now());
-        self.bursting = !self.bursting;
-        if self.bursting {
-            return Step::Burn(self.burst);
+/// When a device began, for its driver to know.
+pub type Began = Arc<OnceLock<Instant>>;
+
+/// Works so long at these times, counted from its first step, at which it leaves when that was: a thread that takes the processor for long
+/// bursts, as a component does that breaks the rules (Jones, Saroiu §8.1), or a device's handler, which then queues its deferred call.
+pub fn at_times(
+    times: Times,
+    work: Service,
+    queues: Option<SemaphoreId>,
+    began: Began,
+) -> impl Body + 'static {
+    let mut steps = 0;
+    move |context: &mut dyn Context| {
+        let origin = *began.get_or_init(|| context.now());
+        steps += 1;
+        if steps % 2 == 0 {
+            return Step::Burn(work);
         }
-        let due = origin + self.after + self.every * self.bursts;
-        self.bursts += 1;
-        Step::SleepUntil(due)
+        if let Some(queue) = queues.filter(|_| steps > 1) {
+            context.signal(queue);
+        }
+        Step::SleepUntil(times.at(origin, steps / 2))
     }
+}
+
+/// A thread that takes the processor for so long every so often, the first time `after` so long.
+pub fn rogue(burst: Service, every: Span, after: Span) -> impl Body + 'static {
+    at_times(Times::steady(after, every), burst, None, Began::default())
 }

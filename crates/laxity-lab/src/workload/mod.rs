@@ -1,17 +1,16 @@
 //! Random task sets: from a recipe and a seed to [`Task`]s in whole nanoseconds, the same on every machine.
 //!
-//! * [`uunifast`], [`uunifast_discard`], [`BoundedSimplex`]: utilizations with a given sum, uniform over all such vectors, without bounds,
-//!   with one for all, with one each.
-//! * [`Periods`]: log-uniform, uniform, or as in engine control.
+//! * [`uunifast`], [`BoundedSimplex`]: utilizations with a given sum, uniform over all such vectors, without bounds or with one each.
+//! * [`Periods`]: log-uniform, or as in engine control.
 //! * [`automotive`]: whole sets as in engine control.
-//! * [`Recipe`]: all of it together, with deadlines, jitter and non-preemptive regions.
+//! * [`Recipe`]: all of it together.
 //! * [`Draws`]: the random numbers.
 //!
 //! Here, unlike in the analysis, are floats: a set is drawn with them and then rounded to ticks, and what is analysed is the rounded set.
 //! Functions that libraries differ in (powers, logarithms) come from the `libm` crate, so a seed gives the same set on x86-64 and aarch64.
 //!
 //! ```
-//! use laxity_lab::workload::{Deadlines, Draws, Jitter, Periods, Recipe, Regions, Shares};
+//! use laxity_lab::workload::{Draws, Periods, Recipe, Shares};
 //! use laxity_model::Span;
 //!
 //! let recipe = Recipe {
@@ -23,9 +22,6 @@
 //!         most: Span::from_millis(1000),
 //!         grain: Span::from_micros(1),
 //!     },
-//!     deadlines: Deadlines::Constrained { part: 0.5 },
-//!     jitter: Jitter::None,
-//!     regions: Regions::Floating(0.25),
 //! };
 //! // Set 7 of seed 1; any other can be drawn without those before it.
 //! let tasks = recipe.generator()?.draw(&mut Draws::new(1, 7))?;
@@ -45,5 +41,5 @@ mod uunifast;
 pub use bounded::BoundedSimplex;
 pub use draws::Draws;
 pub use periods::Periods;
-pub use recipe::{Deadlines, Generator, Jitter, Recipe, RecipeError, Regions, Shares};
-pub use uunifast::{uunifast, uunifast_discard};
+pub use recipe::{Generator, Recipe, RecipeError, Shares};
+pub use uunifast::uunifast;

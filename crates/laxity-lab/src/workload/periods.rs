@@ -18,15 +18,6 @@ pub enum Periods {
         /// All are multiples of this.
         grain: Span,
     },
-    /// Uniform over the multiples of `grain` from `least` to `most`.
-    Uniform {
-        /// The shortest.
-        least: Span,
-        /// The longest.
-        most: Span,
-        /// All are multiples of this.
-        grain: Span,
-    },
     /// From 1 ms to 1 s, with the shares that the functions of engine control have: [`automotive::CLASSES`].
     Automotive,
 }
@@ -44,10 +35,6 @@ impl Periods {
                 // Rounding in `exp` may leave the range by a tick.
                 Span::from_nanos((drawn / grain * grain).clamp(least, most))
             }
-            Self::Uniform { least, most, grain } => {
-                let [least, most, grain] = [least, most, grain].map(Span::as_nanos);
-                Span::from_nanos(draws.between(least / grain, most / grain) * grain)
-            }
             Self::Automotive => automotive::class(draws).period(),
         }
     }
@@ -55,7 +42,7 @@ impl Periods {
     /// Whether there is anything to be drawn.
     pub(super) fn check(&self) -> Result<(), RecipeError> {
         match *self {
-            Self::LogUniform { least, most, grain } | Self::Uniform { least, most, grain } => {
+            Self::LogUniform { least, most, grain } => {
                 let [least, most, grain] = [least, most, grain].map(Span::as_nanos);
                 let multiples = grain > 0 && least % grain == 0 && most % grain == 0;
                 // Beyond 2⁵³ a float is not exact to the tick any more.

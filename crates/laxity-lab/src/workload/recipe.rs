@@ -1,14 +1,15 @@
 //! What kind of sets is drawn.
 
-use laxity_model::analysis::{Preemption, Task, TaskError};
-use laxity_model::{Service, Span};
+use laxity_model::Service;
+use laxity_model::analysis::{Task, TaskError};
 
-use super::{BoundedSimplex, Draws, Periods, uunifast, uunifast_discard};
+use super::{BoundedSimplex, Draws, Periods, uunifast};
 
 /// Into so many steps the sum of utilizations is divided where each has a bound of its own.
 const STEPS: usize = 10_000;
 
-/// What kind of sets is drawn.
+/// What kind of sets is drawn: preemptible tasks, due when their period ends. Deadlines, jitter and regions are the tasks' own affair
+/// ([`Task::with_deadline`] and its like).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recipe {
     /// How many tasks a set has.
@@ -20,12 +21,6 @@ pub struct Recipe {
     pub shares: Shares,
     /// Their periods.
     pub periods: Periods,
-    /// Their deadlines.
-    pub deadlines: Deadlines,
-    /// How late they are released.
-    pub jitter: Jitter,
-    /// Where they cannot be preempted.
-    pub regions: Regions,
 }
 
 /// How a sum of utilizations is divided among tasks: uniform over all ways there are.
@@ -33,44 +28,8 @@ pub struct Recipe {
 pub enum Shares {
     /// Without bounds: [`uunifast()`].
     Any,
-    /// None above this: [`uunifast_discard()`].
-    UpTo(f64),
     /// A bound for each task: [`BoundedSimplex`], in 10,000 steps.
     Within(Vec<f64>),
-}
-
-/// When jobs are due.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Deadlines {
-    /// When their period ends.
-    Implicit,
-    /// Uniform over the whole ticks from C + part · (T − C) to T.
-    Constrained {
-        /// From 0 to 1.
-        part: f64,
-    },
-}
-
-/// How long after its arrival a job may be released.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Jitter {
-    /// Not at all.
-    None,
-    /// The bound of each task is uniform over the whole ticks from 0 to this part of its period.
-    UpTo(f64),
-}
-
-/// Where tasks cannot be preempted. Regions are rounded down to ticks, and at least one tick.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Regions {
-    /// Nowhere: preemptible anywhere.
-    None,
-    /// In regions of up to this part of C, wherever.
-    Floating(f64),
-    /// Cut into regions of this part of C, also the last.
-    Cut(f64),
-    /// Everywhere.
-    All,
 }
 
 /// Why no set can be drawn.
@@ -106,9 +65,6 @@ pub enum RecipeError {
     /// The bounds are too low for the sum.
     #[error("the bounds of the utilizations do not add up to their sum")]
     Impossible,
-    /// Nearly everything is discarded.
-    #[error("100,000 vectors of utilizations in a row had one above its bound")]
-    TooRare,
     /// The numbers are no task.
     #[error(transparent)]
     Task(#[from] TaskError),
@@ -119,7 +75,7 @@ impl Recipe {
     ///
     /// # Errors
     ///
-    /// What cannot be drawn: all but [`RecipeError::TooRare`].
+    /// What cannot be drawn.
     pub fn generator(self) -> Result<Generator, RecipeError> {
         let positive = self.utilization.is_finite() && self.utilization > 0.0;
         if !positive || self.tasks == 0 {
@@ -129,22 +85,8 @@ impl Recipe {
             ));
         }
         self.periods.check()?;
-        if let Deadlines::Constrained { part } = self.deadlines {
-            within("the least deadline's part of T - C", part)?;
-        }
-        if let Jitter::UpTo(part) = self.jitter {
-            within("the jitter's part of the period", part)?;
-        }
-        self.regions.check()?;
         let simplex = match &self.shares {
             Shares::Any => None,
-            Shares::UpTo(limit) => {
-                if limit * self.tasks as f64 >= self.utilization {
-                    None
-                } else {
-                    return Err(RecipeError::Impossible);
-                }
-            }
             Shares::Within(bounds) if bounds.len() == self.tasks => {
                 Some(BoundedSimplex::new(self.utilization, bounds, STEPS)?)
             }
@@ -160,14 +102,6 @@ impl Recipe {
     }
 }
 
-fn within(what: &'static str, part: f64) -> Result<(), RecipeError> {
-    if (0.0..=1.0).contains(&part) {
-        Ok(())
-    } else {
-        Err(RecipeError::Number(what, part))
-    }
-}
-
 /// Draws sets by a recipe.
 #[derive(Clone, Debug)]
 pub struct Generator {
@@ -177,99 +111,23 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// One set, its tasks in the order in which they were drawn. First all utilizations are drawn, then all periods, deadlines and
-    /// jitters, so recipes that differ in the utilization, the range of the periods or the regions only draw sets that belong together.
+    /// One set, its tasks in the order in which they were drawn. First all utilizations are drawn, then all periods, so recipes that differ
+    /// in the utilization or the range of the periods only draw sets that belong together.
     ///
     /// # Errors
     ///
-    /// [`RecipeError::TooRare`], with [`Shares::UpTo`] a limit that hardly any vector keeps.
+    /// [`RecipeError::Task`], never for periods that were checked.
     pub fn draw(&self, draws: &mut Draws) -> Result<Vec<Task>, RecipeError> {
         let recipe = &self.recipe;
-        let (count, total) = (recipe.tasks, recipe.utilization);
-        let utilizations = match (&self.simplex, &recipe.shares) {
-            (Some(simplex), _) => simplex.draw(draws),
-            (None, Shares::UpTo(limit)) => uunifast_discard(count, total, *limit, draws)?,
-            (None, _) => uunifast(count, total, draws),
+        let utilizations = match &self.simplex {
+            Some(simplex) => simplex.draw(draws),
+            None => uunifast(recipe.tasks, recipe.utilization, draws),
         };
-        let periods: Vec<Span> = (0..count).map(|_| recipe.periods.draw(draws)).collect();
-        let mut tasks = Vec::with_capacity(count);
-        for (utilization, period) in utilizations.into_iter().zip(periods) {
+        let tasks = utilizations.into_iter().map(|utilization| {
+            let period = recipe.periods.draw(draws);
             let cost = libm::floor(utilization * period.as_nanos() as f64) as u64;
-            let task = Task::new(Service::from_nanos(cost.max(1)), period)?;
-            tasks.push(task);
-        }
-        for task in &mut tasks {
-            *task = recipe.deadlines.apply(*task, draws)?;
-        }
-        for task in &mut tasks {
-            *task = recipe.jitter.apply(*task, draws);
-        }
-        recipe.regions.apply(&tasks)
-    }
-}
-
-impl Deadlines {
-    fn apply(self, task: Task, draws: &mut Draws) -> Result<Task, RecipeError> {
-        let Self::Constrained { part } = self else {
-            return Ok(task);
-        };
-        let (cost, period) = (task.cost().as_nanos(), task.period().as_nanos());
-        let slack = period.saturating_sub(cost);
-        // Rounded up, so never below the bound.
-        let least = (cost + libm::ceil(part * slack as f64) as u64).min(period);
-        let deadline = Span::from_nanos(draws.between(least, period));
-        Ok(task.with_deadline(deadline)?)
-    }
-}
-
-impl Jitter {
-    fn apply(self, task: Task, draws: &mut Draws) -> Task {
-        match self {
-            Self::None => task,
-            Self::UpTo(part) => {
-                let most = libm::floor(part * task.period().as_nanos() as f64) as u64;
-                task.with_jitter(Span::from_nanos(draws.between(0, most)))
-            }
-        }
-    }
-}
-
-impl Regions {
-    fn check(self) -> Result<(), RecipeError> {
-        match self {
-            Self::Floating(part) | Self::Cut(part) => {
-                within("a non-preemptive region's part of C", part)
-            }
-            Self::None | Self::All => Ok(()),
-        }
-    }
-
-    /// The same tasks with these regions.
-    ///
-    /// # Errors
-    ///
-    /// [`RecipeError::Number`] for a part that is not in [0, 1].
-    pub fn apply(self, tasks: &[Task]) -> Result<Vec<Task>, RecipeError> {
-        self.check()?;
-        let region = |task: &Task, part: f64| {
-            let cost = task.cost().as_nanos();
-            let region = libm::floor(part * cost as f64) as u64;
-            Service::from_nanos(region.clamp(1, cost))
-        };
-        let apply = |task: &Task| {
-            let preemption = match self {
-                Self::None => Preemption::Anywhere,
-                Self::Floating(part) => Preemption::Floating {
-                    longest: region(task, part),
-                },
-                Self::Cut(part) => Preemption::Fixed {
-                    longest: region(task, part),
-                    last: region(task, part),
-                },
-                Self::All => Preemption::Never,
-            };
-            Ok(task.with_preemption(preemption)?)
-        };
-        tasks.iter().map(apply).collect()
+            Ok(Task::new(Service::from_nanos(cost.max(1)), period)?)
+        });
+        tasks.collect()
     }
 }

@@ -1,9 +1,6 @@
 //! Utilizations that are uniform over all that have a given sum.
 
-use super::{Draws, RecipeError};
-
-/// So often a vector is drawn again before it is given up: more than that, and less than one in 10⁵ is what was asked for.
-const TRIES_MAX: u32 = 100_000;
+use super::Draws;
 
 /// `count` utilizations with this sum, every such vector of non-negative numbers as likely as any other: UUniFast (Bini, Buttazzo,
 /// "Measuring the performance of schedulability tests", Real-Time Systems 30, 2005). O(n).
@@ -22,29 +19,4 @@ pub fn uunifast(count: usize, total: f64, draws: &mut Draws) -> Vec<f64> {
         utilizations.push(left);
     }
     utilizations
-}
-
-/// The same with none above `limit`: vectors with a larger one are drawn again (Davis, Burns, "Priority assignment for global fixed
-/// priority pre-emptive scheduling in multiprocessor real-time systems", RTSS 2009, with 1 as the limit). Uniform over what is left.
-///
-/// # Errors
-///
-/// [`RecipeError::Impossible`] if the limit is too low for the sum, [`RecipeError::TooRare`] if 100,000 vectors in a row were discarded: then
-/// [`BoundedSimplex`](super::BoundedSimplex) does it without discarding any.
-pub fn uunifast_discard(
-    count: usize,
-    total: f64,
-    limit: f64,
-    draws: &mut Draws,
-) -> Result<Vec<f64>, RecipeError> {
-    if limit * (count as f64) < total {
-        return Err(RecipeError::Impossible);
-    }
-    for _ in 0..TRIES_MAX {
-        let utilizations = uunifast(count, total, draws);
-        if utilizations.iter().all(|u| *u <= limit) {
-            return Ok(utilizations);
-        }
-    }
-    Err(RecipeError::TooRare)
 }

@@ -1,11 +1,11 @@
 //! The tests that are compared.
 
+use laxity_model::Service;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{
-    Doubt, Overflow, Search, Task, Verdict, edf, fixed_priority, utilization,
+    Doubt, Overflow, Preemption, Search, Task, TaskError, Verdict, edf, fixed_priority, utilization,
 };
-
-use laxity_lab::workload::{RecipeError, Regions};
+use serde::Deserialize;
 
 /// One task set by rate, the shortest period first, in each of the ways that a test may take its regions.
 #[derive(Clone, Debug)]
@@ -19,22 +19,33 @@ pub struct Variants {
 }
 
 impl Variants {
-    /// A set with regions of this part of each execution time; none for a part of zero.
+    /// A set with regions of this part (0 to 1) of each execution time, rounded down to ticks, and at least one tick; none for a part of
+    /// zero.
     ///
     /// # Errors
     ///
-    /// [`RecipeError::Number`] for a part outside [0, 1].
-    pub fn new(mut tasks: Vec<Task>, part: f64) -> Result<Self, RecipeError> {
+    /// [`TaskError`], never for such a part.
+    pub fn new(mut tasks: Vec<Task>, part: f64) -> Result<Self, TaskError> {
         tasks.sort_by_key(Task::period);
-        let [floating, cut] = if part > 0.0 {
-            [Regions::Floating(part), Regions::Cut(part)]
-        } else {
-            [Regions::None; 2]
+        let with = |preemption: fn(Service) -> Preemption| -> Result<Vec<Task>, TaskError> {
+            let regions = tasks.iter().map(|task| {
+                let cost = task.cost().as_nanos();
+                let region = (part * cost as f64) as u64;
+                let region = Service::from_nanos(region.clamp(1, cost));
+                task.with_preemption(match part > 0.0 {
+                    true => preemption(region),
+                    false => Preemption::Anywhere,
+                })
+            });
+            regions.collect()
         };
         Ok(Self {
-            floating: floating.apply(&tasks)?,
-            cut: cut.apply(&tasks)?,
-            preemptive: Regions::None.apply(&tasks)?,
+            floating: with(|longest| Preemption::Floating { longest })?,
+            cut: with(|longest| Preemption::Fixed {
+                longest,
+                last: longest,
+            })?,
+            preemptive: tasks,
         })
     }
 }
@@ -50,55 +61,70 @@ pub enum Answer {
     Undecided,
 }
 
-/// How a test is asked of a set.
-pub type Ask = fn(&Variants) -> Answer;
+/// The tests, in the order of columns.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// Liu, Layland.
+    LiuLayland,
+    /// The hyperbolic bound.
+    Hyperbolic,
+    /// Sha, Rajkumar, Lehoczky, with one sum for all.
+    BlockingSummed,
+    /// Gopalakrishnan, Parulkar.
+    Rmdp,
+    /// Sha, Rajkumar, Lehoczky, task by task.
+    BlockingPerTask,
+    /// The hyperbolic bound, with blocking.
+    HyperbolicWithBlocking,
+    /// Response times, with regions wherever they are.
+    FpFloating,
+    /// Response times, with the last region fixed.
+    FpLastRegion,
+    /// The same with the best priorities.
+    FpLastRegionBestOrder,
+    /// Response times, preemptive.
+    FpPreemptive,
+    /// Response times, with the best final regions and priorities.
+    FpFinalRegions,
+    /// Demand, with regions wherever they are.
+    EdfFloating,
+    /// Demand, preemptive.
+    EdfPreemptive,
+}
 
 /// So many tests are compared.
-pub const COUNT: usize = 13;
+pub const COUNT: usize = Test::EdfPreemptive as usize + 1;
 
-/// The keys of the tests, in the order of columns, and how each is asked.
-pub const TESTS: [(&str, Ask); COUNT] = [
-    ("liu_layland", |set| {
-        verdict(utilization::liu_layland(&set.preemptive))
-    }),
-    ("hyperbolic", |set| {
-        verdict(utilization::hyperbolic(&set.preemptive))
-    }),
-    ("blocking_summed", |set| {
-        verdict(utilization::blocking_summed(&set.floating))
-    }),
-    ("rmdp", |set| verdict(utilization::rmdp(&set.floating))),
-    ("blocking_per_task", |set| {
-        verdict(utilization::blocking_per_task(&set.floating))
-    }),
-    ("hyperbolic_with_blocking", |set| {
-        verdict(utilization::hyperbolic_with_blocking(&set.floating))
-    }),
-    ("fp_floating", |set| {
-        verdict(fixed_priority::test(&set.floating, &Dedicated))
-    }),
-    ("fp_last_region", |set| {
-        verdict(fixed_priority::test(&set.cut, &Dedicated))
-    }),
-    ("fp_last_region_best_order", |set| {
-        exists(&fixed_priority::best_order(&set.cut, &Dedicated))
-    }),
-    ("fp_preemptive", |set| {
-        verdict(fixed_priority::test(&set.preemptive, &Dedicated))
-    }),
-    ("fp_final_regions", |set| {
-        let tasks = &set.preemptive;
-        exists(&fixed_priority::best_order_with_final_regions(
-            tasks, &Dedicated,
-        ))
-    }),
-    ("edf_floating", |set| {
-        verdict(edf::test(&set.floating, &Dedicated))
-    }),
-    ("edf_preemptive", |set| {
-        verdict(edf::test(&set.preemptive, &Dedicated))
-    }),
-];
+impl Test {
+    /// Asks it of a set.
+    #[must_use]
+    pub fn ask(self, set: &Variants) -> Answer {
+        let Variants {
+            preemptive,
+            floating,
+            cut,
+        } = set;
+        let best = fixed_priority::best_order_with_final_regions;
+        match self {
+            Self::LiuLayland => verdict(utilization::liu_layland(preemptive)),
+            Self::Hyperbolic => verdict(utilization::hyperbolic(preemptive)),
+            Self::BlockingSummed => verdict(utilization::blocking_summed(floating)),
+            Self::Rmdp => verdict(utilization::rmdp(floating)),
+            Self::BlockingPerTask => verdict(utilization::blocking_per_task(floating)),
+            Self::HyperbolicWithBlocking => {
+                verdict(utilization::hyperbolic_with_blocking(floating))
+            }
+            Self::FpFloating => verdict(fixed_priority::test(floating, &Dedicated)),
+            Self::FpLastRegion => verdict(fixed_priority::test(cut, &Dedicated)),
+            Self::FpLastRegionBestOrder => exists(&fixed_priority::best_order(cut, &Dedicated)),
+            Self::FpPreemptive => verdict(fixed_priority::test(preemptive, &Dedicated)),
+            Self::FpFinalRegions => exists(&best(preemptive, &Dedicated)),
+            Self::EdfFloating => verdict(edf::test(floating, &Dedicated)),
+            Self::EdfPreemptive => verdict(edf::test(preemptive, &Dedicated)),
+        }
+    }
+}
 
 fn verdict(answer: Result<Verdict, Overflow>) -> Answer {
     match answer {
@@ -114,15 +140,4 @@ fn exists<T>(answer: &Result<Search<T>, Overflow>) -> Answer {
         Ok(Search::None) => Answer::Rejects,
         Ok(Search::Unknown(_)) | Err(_) => Answer::Undecided,
     }
-}
-
-/// The place of a test in [`TESTS`].
-///
-/// # Panics
-///
-/// If no test has this key, which is a mistake in a table here.
-#[must_use]
-pub fn index(key: &str) -> usize {
-    let found = TESTS.iter().position(|(of, _)| *of == key);
-    found.unwrap_or_else(|| panic!("no test is called {key}"))
 }

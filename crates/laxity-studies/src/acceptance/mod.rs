@@ -7,7 +7,6 @@
 
 pub mod compared;
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use laxity_lab::bench::{Draft, Holes, Made, Request, Round, Runner, Study, Text};
@@ -15,13 +14,11 @@ use laxity_lab::report::{
     Axis, Chart, Compared, Mark, Origin, Row, Series, Table, Unit, Value, Verdict,
 };
 use laxity_lab::runner::RunError;
-use laxity_lab::workload::{
-    Deadlines, Draws, Jitter, Periods, Recipe, RecipeError, Regions, Shares,
-};
+use laxity_lab::workload::{Draws, Periods, Recipe, RecipeError, Shares};
 use laxity_model::{HostError, Span};
 use serde::Deserialize;
 
-use compared::{Answer, COUNT, TESTS, Variants, index};
+use compared::{Answer, COUNT, Test, Variants};
 
 static TEXT: LazyLock<Text> =
     LazyLock::new(|| Text::parse(include_str!("../../data/acceptance.toml")));
@@ -34,8 +31,6 @@ static ORDERS: LazyLock<Vec<Order>> = LazyLock::new(|| TEXT.quoted("orders"));
 const PERIOD_MIN: Span = Span::from_millis(10);
 /// All periods are multiples of this.
 const GRAIN: Span = Span::from_micros(1);
-/// Tmax/Tmin of the quoted rows.
-const DECADE: f64 = 10.0;
 /// A quoted figure agrees that is no further from ours than so many standard errors.
 const FARTHEST: f64 = 3.6;
 
@@ -45,11 +40,10 @@ pub struct Acceptance;
 /// A row of the quoted table.
 #[derive(Clone, Debug, Deserialize)]
 struct QuotedRow {
-    /// q/C.
-    region: f64,
-    utilization: f64,
+    #[serde(flatten)]
+    point: Point,
     /// Percent of sets accepted, by test.
-    percent: BTreeMap<String, f64>,
+    percent: Vec<(Test, f64)>,
 }
 
 /// A parameter that varies, the others fixed.
@@ -58,9 +52,8 @@ struct Course {
     figure: String,
     axis: String,
     varies: Parameter,
-    utilization: f64,
-    region: f64,
-    ratio: f64,
+    #[serde(flatten)]
+    point: Point,
     values: Vec<f64>,
 }
 
@@ -75,7 +68,7 @@ enum Parameter {
 /// What a test is called.
 #[derive(Clone, Debug, Deserialize)]
 struct Label {
-    key: String,
+    key: Test,
     /// Over its column.
     heading: String,
     label: String,
@@ -88,9 +81,30 @@ struct Label {
 /// What one test accepts, another accepts too.
 #[derive(Clone, Debug, Deserialize)]
 struct Order {
-    weaker: String,
-    stronger: String,
+    weaker: Test,
+    stronger: Test,
     reason: String,
+}
+
+/// What the sets of a point have in common.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+pub struct Point {
+    /// Of each set.
+    pub utilization: f64,
+    /// q/C.
+    pub region: f64,
+    /// Tmax/Tmin, a whole number.
+    pub ratio: f64,
+}
+
+impl Point {
+    const fn of(&mut self, parameter: Parameter) -> &mut f64 {
+        match parameter {
+            Parameter::Utilization => &mut self.utilization,
+            Parameter::Region => &mut self.region,
+            Parameter::Ratio => &mut self.ratio,
+        }
+    }
 }
 
 /// Where a point lies, and how many sets are drawn there.
@@ -98,12 +112,8 @@ struct Order {
 pub struct Case {
     /// The figure that it belongs to, by its number: 0 is the quoted one, then come the courses.
     pub figure: usize,
-    /// Of each set.
-    pub utilization: f64,
-    /// q/C.
-    pub region: f64,
-    /// Tmax/Tmin, a whole number.
-    pub ratio: f64,
+    /// What its sets have in common.
+    pub point: Point,
     /// Sets drawn.
     pub sets: u64,
     /// Tasks of each.
@@ -136,40 +146,23 @@ impl Study for Acceptance {
             return Ok(Vec::new());
         }
         let [sets, tasks] = settings(made.request)?;
-        let seed = made.request.seed;
-        let case = |figure, utilization, region, ratio| Case {
-            figure,
-            utilization,
-            region,
-            ratio,
-            sets,
-            tasks: tasks as usize,
-            seed,
-        };
-        let quoted = QUOTED
-            .iter()
-            .map(|row| case(0, row.utilization, row.region, DECADE));
+        let quoted = QUOTED.iter().map(|row| (0, row.point));
         let courses = (1..).zip(COURSES.iter()).flat_map(|(figure, course)| {
             course.values.iter().map(move |value| {
-                let or = |parameter, fixed| {
-                    if course.varies == parameter {
-                        *value
-                    } else {
-                        fixed
-                    }
-                };
-                let utilization = or(Parameter::Utilization, course.utilization);
-                let region = or(Parameter::Region, course.region);
-                case(
-                    figure,
-                    utilization,
-                    region,
-                    or(Parameter::Ratio, course.ratio),
-                )
+                let mut point = course.point;
+                *point.of(course.varies) = *value;
+                (figure, point)
             })
         });
+        let cases = quoted.chain(courses).map(|(figure, point)| Case {
+            figure,
+            point,
+            sets,
+            tasks: tasks as usize,
+            seed: made.request.seed,
+        });
         let wanted = |case: &Case| made.request.wants(key(case.figure));
-        Ok(quoted.chain(courses).filter(wanted).collect())
+        Ok(cases.filter(wanted).collect())
     }
 
     fn name(&self, case: &Case) -> String {
@@ -202,27 +195,19 @@ impl Study for Acceptance {
             figure.compared = compared.into_iter().map(|(row, _)| row).collect();
             figure.remarks = LABELS.iter().map(Label::told).collect();
         }
-        let undecided = made
-            .twin
-            .iter()
-            .flat_map(|(_, tally)| tally.undecided)
-            .sum::<u64>();
+        let tallies = || made.twin.iter().map(|(_, tally)| tally);
+        let undecided: u64 = tallies().flat_map(|tally| tally.undecided).sum();
         if undecided > 0 {
             draft.say("undecided", &[("undecided", &undecided)]);
         }
         for (number, order) in ORDERS.iter().enumerate() {
-            let against: u64 = made
-                .twin
-                .iter()
-                .map(|(_, tally)| tally.against[number])
-                .sum();
-            let all = sets * made.twin.len() as u64;
+            let against: u64 = tallies().map(|tally| tally.against[number]).sum();
             let seen: Holes<'_> = &[
-                ("weaker", &label(&order.weaker)),
-                ("stronger", &label(&order.stronger)),
+                ("weaker", &label(order.weaker)),
+                ("stronger", &label(order.stronger)),
                 ("reason", &order.reason),
                 ("against", &against),
-                ("sets", &all),
+                ("sets", &(sets * made.twin.len() as u64)),
             ];
             draft.claim("order", against == 0, seen);
         }
@@ -249,9 +234,8 @@ impl Label {
     }
 }
 
-fn label(key: &str) -> &'static str {
-    let label = LABELS.iter().find(|label| label.key == key);
-    label.map_or("", |label| &label.label)
+fn label(test: Test) -> &'static str {
+    &LABELS[test as usize].label
 }
 
 /// The key of a figure by its number: the quoted one, and then the courses.
@@ -262,40 +246,33 @@ fn key(figure: usize) -> &'static str {
 
 /// Asks all tests for all sets of a point. Set i is drawn with the same random numbers at every point.
 fn tally(case: &Case) -> Result<Tally, RecipeError> {
-    let most = PERIOD_MIN.as_nanos() * case.ratio as u64;
+    let most = PERIOD_MIN.as_nanos() * case.point.ratio as u64;
     let recipe = Recipe {
         tasks: case.tasks,
-        utilization: case.utilization,
+        utilization: case.point.utilization,
         shares: Shares::Any,
         periods: Periods::LogUniform {
             least: PERIOD_MIN,
             most: Span::from_nanos(most),
             grain: GRAIN,
         },
-        deadlines: Deadlines::Implicit,
-        jitter: Jitter::None,
-        regions: Regions::None,
     };
     let generator = recipe.generator()?;
-    let orders = ORDERS
-        .iter()
-        .map(|order| (index(&order.weaker), index(&order.stronger)));
-    let orders: Vec<(usize, usize)> = orders.collect();
     let mut tally = Tally {
-        against: vec![0; orders.len()],
+        against: vec![0; ORDERS.len()],
         ..Tally::default()
     };
     for set in 0..case.sets {
         let tasks = generator.draw(&mut Draws::new(case.seed, set))?;
-        let set = Variants::new(tasks, case.region)?;
-        let answers = TESTS.map(|(_, ask)| ask(&set));
+        let set = Variants::new(tasks, case.point.region)?;
+        let answers: Vec<Answer> = LABELS.iter().map(|test| test.key.ask(&set)).collect();
         for (test, answer) in answers.iter().enumerate() {
             tally.accepted[test] += u64::from(*answer == Answer::Accepts);
             tally.undecided[test] += u64::from(*answer == Answer::Undecided);
         }
-        for (against, (weaker, stronger)) in tally.against.iter_mut().zip(&orders) {
-            let accepts = |test: usize| answers[test] == Answer::Accepts;
-            *against += u64::from(accepts(*weaker) && !accepts(*stronger));
+        let accepts = |test: Test| answers[test as usize] == Answer::Accepts;
+        for (against, order) in tally.against.iter_mut().zip(ORDERS.iter()) {
+            *against += u64::from(accepts(order.weaker) && !accepts(order.stronger));
         }
     }
     Ok(tally)
@@ -315,7 +292,7 @@ pub fn compared_with_quoted(
     let points = made.twin.iter().filter(|(case, _)| case.figure == 0);
     let rows = points.zip(QUOTED.iter()).flat_map(|((_, tally), row)| {
         row.percent.iter().map(move |(test, percent)| {
-            let accepted = tally.accepted[index(test)];
+            let accepted = tally.accepted[*test as usize];
             let (counted, quoted) = (accepted as f64 / here, percent / 100.0);
             let joint = (counted * here + quoted * there) / (here + there);
             let error = (joint * (1.0 - joint) * (1.0 / here + 1.0 / there)).sqrt();
@@ -328,9 +305,9 @@ pub fn compared_with_quoted(
             let words = format!("{apart:.1} standard errors apart");
             let name = format!(
                 "{}, q = {} C, U = {:.2}",
-                label(test),
-                row.region,
-                row.utilization
+                label(*test),
+                row.point.region,
+                row.point.utilization
             );
             let compared = Compared {
                 paper: Origin::Quoted.cell(Value::share((percent * 10_000.0).round() as u64)),
@@ -359,14 +336,12 @@ fn draw(draft: &mut Draft<'_>, number: usize, made: &Made<'_, Acceptance>, sets:
     let Some(figure) = draft.figure(key(number)) else {
         return;
     };
-    let place = |case: &Case| match course.map(|course| course.varies) {
-        Some(Parameter::Utilization) => case.utilization.to_string(),
-        Some(Parameter::Region) => case.region.to_string(),
-        Some(Parameter::Ratio) => case.ratio.to_string(),
-        None => format!("{} C, {:.2}", case.region, case.utilization),
+    let place = |mut point: Point| match course.map(|course| course.varies) {
+        Some(parameter) => point.of(parameter).to_string(),
+        None => format!("{} C, {:.2}", point.region, point.utilization),
     };
     let row = |(case, tally): &&(Case, Tally)| -> Row {
-        let mut row = Origin::Charged.row([place(case).into()]);
+        let mut row = Origin::Charged.row([place(case.point).into()]);
         row.extend(Origin::Predicted.row(tally.accepted.map(|accepted| share(accepted, sets))));
         row
     };
@@ -408,21 +383,18 @@ fn curves(course: &Course, points: &[&(Case, Tally)], sets: u64) -> Chart {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
     fn keys_and_orders_fit() {
-        let keys: Vec<&str> = TESTS.iter().map(|(key, _)| *key).collect();
-        let labelled: Vec<&str> = LABELS.iter().map(|label| label.key.as_str()).collect();
-        assert_eq!(keys, labelled);
-        assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), COUNT);
+        // A test is the index of its label, of its column and of what is counted of it.
+        let keys: Vec<usize> = LABELS.iter().map(|label| label.key as usize).collect();
+        assert!(keys.into_iter().eq(0..COUNT));
         for order in ORDERS.iter() {
-            assert_ne!(index(&order.weaker), index(&order.stronger));
+            assert_ne!(order.weaker, order.stronger);
         }
-        let dominated = ORDERS.iter().filter(|o| o.stronger == "fp_final_regions");
-        let fixed_priority = keys.iter().filter(|key| !key.starts_with("edf_"));
+        let dominated = ORDERS.iter().filter(|o| o.stronger == Test::FpFinalRegions);
+        let fixed_priority = LABELS.iter().filter(|label| label.key < Test::EdfFloating);
         assert_eq!(dominated.count() + 1, fixed_priority.count());
         let declared = TEXT.figures.iter().map(|figure| figure.key.as_str());
         assert!(declared.eq((0..=COURSES.len()).map(key)));

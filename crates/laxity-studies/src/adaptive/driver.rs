@@ -1,9 +1,11 @@
 //! A device's thread that adapts its reservation, or keeps it.
 
 use laxity_model::adaptive::{Adapter, Observation};
-use laxity_model::{Body, Context, Instant, Mark, SemaphoreId, Service, Span, Step};
+use laxity_model::{Body, Context, Mark, Service, Span, Step};
 
-use laxity_lab::bench::bodies::{Began, Times};
+use super::trial::PERIOD;
+use laxity_lab::bench::bodies::HandsOn;
+use laxity_lab::runner::tasks::Times;
 use laxity_lab::workload::Draws;
 
 /// Jobs this old are lost: what the study's card buffers, 512 samples, is 64 ms at 8 kHz.
@@ -45,6 +47,7 @@ pub struct Marks {
     pub lost: Mark,
 }
 
+/// Where the thread is in its work.
 #[derive(Clone, Copy)]
 enum State {
     New,
@@ -55,108 +58,52 @@ enum State {
     Asked,
 }
 
-/// The thread.
-pub struct Driver {
-    /// Signalled once an interrupt.
-    pub signal: SemaphoreId,
-    /// What it records.
-    pub marks: Marks,
+/// The thread of a device that interrupts at these times, with its load and what the noise in that is drawn from. Without an adapter its
+/// reservation stays.
+pub fn driver(
+    device: HandsOn,
+    marks: Marks,
     times: Times,
-    deadline: Span,
-    load: Load,
-    draws: Draws,
-    adapter: Option<Adapter>,
-    began: Began,
-    number: u64,
-    state: State,
-}
-
-impl Driver {
-    /// For a device that interrupts at these times after it began; jobs are due after `deadline`. Without an adapter the reservation stays.
-    #[must_use]
-    pub fn new(
-        (signal, marks): (SemaphoreId, Marks),
-        (times, began, deadline): (Times, Began, Span),
-        (load, seed): (Load, u64),
-        adapter: Option<Adapter>,
-    ) -> Self {
-        Self {
-            signal,
-            marks,
-            times,
-            deadline,
-            load,
-            draws: Draws::new(seed, 0),
-            adapter,
-            began,
-            number: 0,
-            state: State::New,
-        }
-    }
-
-    /// A job is complete: what to ask for, if anything.
-    fn complete(&mut self, context: &mut dyn Context, origin: Instant, before: Service) -> Step {
+    (load, mut draws): (Load, Draws),
+    mut adapter: Option<Adapter>,
+) -> impl Body + 'static {
+    let (mut number, mut state) = (0, State::New);
+    move |context: &mut dyn Context| {
         let now = context.now();
-        let release = self.times.at(origin, self.number);
-        let run = context.service().saturating_sub(before);
-        context.mark(self.marks.done, [release.as_nanos(), run.as_nanos()]);
-        self.number += 1;
-        let job = Observation {
-            run,
-            in_time: now <= release + self.deadline,
-        };
-        let wanted = self
-            .adapter
-            .as_mut()
-            .and_then(|adapter| adapter.observe(now, job));
-        match wanted {
-            Some(reservation) => {
-                self.state = State::Asked;
-                Step::ChangeReservation(reservation)
-            }
-            None => self.wait(),
-        }
-    }
-
-    fn wait(&mut self) -> Step {
-        self.state = State::Signalled;
-        Step::Wait(self.signal)
-    }
-
-    fn begin(&mut self, context: &mut dyn Context, origin: Instant) -> Step {
-        let now = context.now();
-        let release = self.times.at(origin, self.number);
-        let work = self
-            .load
-            .draw(release.saturating_since(origin), &mut self.draws);
-        if now > release + BUFFERED {
-            context.mark(self.marks.lost, [release.as_nanos(), 0]);
-            self.number += 1;
-            return self.wait();
-        }
-        self.state = State::Worked(context.service());
-        Step::Burn(work)
-    }
-}
-
-impl Body for Driver {
-    fn step(&mut self, context: &mut dyn Context) -> Step {
-        let origin = *self.began.get_or_init(|| context.now());
-        match self.state {
-            State::New => self.wait(),
-            State::Signalled => self.begin(context, origin),
-            State::Worked(before) => self.complete(context, origin, before),
-            State::Asked => {
-                let (now, granted) = (context.now(), context.granted());
-                if let Some(adapter) = &mut self.adapter {
-                    if granted {
-                        adapter.granted(now);
-                    } else {
-                        adapter.refused(now);
-                    }
+        let origin = *device.began.get_or_init(|| now);
+        let release = times.at(origin, number);
+        match state {
+            State::New => {}
+            State::Signalled => {
+                let work = load.draw(release.saturating_since(origin), &mut draws);
+                if now <= release + BUFFERED {
+                    state = State::Worked(context.service());
+                    return Step::Burn(work);
                 }
-                self.wait()
+                context.mark(marks.lost, [release.as_nanos(), 0]);
+                number += 1;
             }
+            State::Worked(before) => {
+                let run = context.service().saturating_sub(before);
+                context.mark(marks.done, [release.as_nanos(), run.as_nanos()]);
+                number += 1;
+                let in_time = now <= release + PERIOD;
+                let job = Observation { run, in_time };
+                let wanted = adapter
+                    .as_mut()
+                    .and_then(|adapter| adapter.observe(now, job));
+                if let Some(reservation) = wanted {
+                    state = State::Asked;
+                    return Step::ChangeReservation(reservation);
+                }
+            }
+            State::Asked => match &mut adapter {
+                Some(adapter) if context.granted() => adapter.granted(now),
+                Some(adapter) => adapter.refused(now),
+                None => {}
+            },
         }
+        state = State::Signalled;
+        Step::Wait(device.signal)
     }
 }

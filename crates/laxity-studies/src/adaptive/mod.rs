@@ -10,14 +10,14 @@ pub mod trial;
 
 use std::sync::LazyLock;
 
-use laxity_lab::bench::{Draft, Holes, Made, Request, Round, Runner, Study, Text};
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
 use laxity_lab::report::{Axis, Chart, Mark, Origin, Point, Row, Series, Value, nanos};
 use laxity_lab::runner::RunError;
 use laxity_model::adaptive::Policy;
 use laxity_model::{HostError, Service, Span};
 
 use driver::Load;
-use trial::{GRAIN, MOST, Outcome, Setup, WINDOW, Way, settings};
+use trial::{GRAIN, MOST, Outcome, Settled, Setup, WINDOW, Way, settings};
 
 static TEXT: LazyLock<Text> =
     LazyLock::new(|| Text::parse(include_str!("../../data/adaptive.toml")));
@@ -60,11 +60,14 @@ impl Study for Adaptive {
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
         let request = made.request;
         let mut cases = Vec::new();
+        let mut add = |figure, ways: Vec<Way>| {
+            let of = ways.into_iter().map(|way| case(figure, way, request.seed));
+            cases.extend(of);
+        };
         if round.live {
             if request.wants("live") {
-                let best = Way::Fixed(best_fixed(made) + GRAIN);
-                let ways = std::iter::once(best).chain(policies());
-                cases.extend(ways.map(|way| case("live", way, request)));
+                add("live", vec![Way::Fixed(best_fixed(made) + GRAIN)]);
+                add("live", policies());
             }
             return Ok(cases);
         }
@@ -72,11 +75,11 @@ impl Study for Adaptive {
             // All that there are, for the best of them; what the policies begin with is among them.
             let grains = 1..=MOST.as_nanos() / GRAIN.as_nanos();
             let fixed = grains.map(|grains| Way::Fixed(GRAIN * grains));
-            cases.extend(fixed.map(|way| case("search", way, request)));
+            add("search", fixed.collect());
         }
         for figure in ["steps", "constant", "admission"] {
             if request.wants(figure) {
-                cases.extend(policies().map(|way| case(figure, way, request)));
+                add(figure, policies());
             }
         }
         Ok(cases)
@@ -105,16 +108,16 @@ impl Study for Adaptive {
         steps.iter().for_each(|trial| tell(draft, trial));
         draft.say("in-time", &[]);
         stepped(draft, "steps", &steps, STRETCH);
-        step_checks(draft, &steps);
         let rows = of("constant").map(|trial| common(trial, Origin::Simulated));
-        draft.table("constant", "constant", &[], rows.collect());
-        of("constant").for_each(|trial| constant_check(draft, trial));
+        draft.table("constant", "constant", &[], rows);
         let rows = of("admission").map(beside_another);
-        draft.table("admission", "admission", &[], rows.collect());
-        of("admission").for_each(|trial| admission_check(draft, trial));
+        draft.table("admission", "admission", &[], rows);
         let live: Vec<&Trial> = made.live.iter().collect();
         stepped(draft, "live", &live, LIVE_STRETCH);
-        live.iter().for_each(|trial| live_check(draft, trial));
+        let best = steps.first().map_or(0, |(_, best)| best.mean_share_ppm);
+        for trial in made.twin.iter().chain(&made.live) {
+            check(draft, trial, best);
+        }
         Ok(())
     }
 }
@@ -136,31 +139,32 @@ fn at_start() -> Service {
 }
 
 /// Each policy, from what is enough at first.
-fn policies() -> impl Iterator<Item = Way> {
+fn policies() -> Vec<Way> {
     let policies = Policy::ALL.into_iter();
-    policies.map(|policy| Way::Adaptive(policy, at_start()))
+    let ways = policies.map(|policy| Way::Adaptive(policy, at_start()));
+    ways.collect()
 }
 
-fn case(figure: &'static str, way: Way, request: &Request) -> Case {
-    let (load, length, seed) = match figure {
-        "live" => (steps(LIVE_STRETCH), LIVE_STRETCH * 3, request.seed),
-        "constant" => {
-            let means = vec![WORK];
-            let load = steps(STRETCH);
-            (Load { means, ..load }, CONSTANT_FOR, request.seed + 1)
-        }
-        _ => (steps(STRETCH), STRETCH * 3, request.seed),
+fn case(figure: &'static str, way: Way, seed: u64) -> Case {
+    let stretch = match figure {
+        "live" => LIVE_STRETCH,
+        _ => STRETCH,
     };
-    let other = match figure {
-        "admission" => OTHER,
-        _ => Service::ZERO,
-    };
-    let setup = Setup {
+    let mut setup = Setup {
         way,
-        load,
-        other,
+        load: steps(stretch),
+        other: Service::ZERO,
         seed,
     };
+    let mut length = stretch * 3;
+    match figure {
+        "constant" => {
+            (setup.load.means, length) = (vec![WORK], CONSTANT_FOR);
+            setup.seed += 1;
+        }
+        "admission" => setup.other = OTHER,
+        _ => {}
+    }
     Case {
         figure,
         setup,
@@ -244,9 +248,9 @@ fn stepped(draft: &mut Draft<'_>, figure: &str, trials: &[&Trial], stretch: Span
         });
         row
     };
-    draft.table(figure, "steps", &[], trials.iter().map(row).collect());
-    if let Some(figure) = draft.figure(figure).filter(|_| !trials.is_empty()) {
-        figure.charts.push(chart(trials, stretch));
+    draft.table(figure, "steps", &[], trials.iter().map(row));
+    if !trials.is_empty() {
+        draft.chart(figure, chart(trials, stretch));
     }
 }
 
@@ -281,85 +285,68 @@ fn held(mut service: Service, outcome: &Outcome, end: Span) -> Vec<Point> {
     points
 }
 
-fn step_checks(draft: &mut Draft<'_>, trials: &[&Trial]) {
-    let best = trials.first().map_or(0, |(_, best)| best.mean_share_ppm);
-    for (case, outcome) in trials {
-        let Way::Adaptive(policy, _) = case.setup.way else {
-            continue;
-        };
-        let name = policy.name();
-        let up = outcome.settled(STRETCH, STRETCH * 2);
-        let down = outcome.settled(STRETCH * 2, STRETCH * 3);
-        let soon = |after: Span| after <= SOON && after > Span::ZERO;
-        draft.claim(
-            "up",
-            soon(up.after),
-            &[("policy", &name), ("after", &up.after)],
-        );
-        if policy == Policy::InTime {
-            continue;
-        }
-        let later = up.later_changes.max(down.later_changes);
-        let seen: Holes<'_> = &[("policy", &name), ("after", &down.after), ("later", &later)];
-        draft.claim("down", soon(down.after) && later <= 1, seen);
-        let mean = outcome.mean_share_ppm;
-        let seen: Holes<'_> = &[("policy", &name), ("mean", &mean), ("best", &best)];
-        draft.claim("less", mean < best, seen);
-    }
-}
-
-fn constant_check(draft: &mut Draft<'_>, (case, outcome): &Trial) {
-    let (claim, limit) = match case.setup.way {
-        Way::Adaptive(Policy::InTime, _) => ("calm-in-time", 3),
-        _ => ("calm", 1),
-    };
-    let most = outcome.most_changes(Span::ZERO, CONSTANT_FOR);
-    let all = outcome.changes.len() as u64;
-    let held = most <= limit && all <= CONSTANT_FOR / Span::from_secs(10) && outcome.jobs > 0;
-    let way = case.setup.way.name();
-    let seen: Holes<'_> = &[
-        ("way", &way),
-        ("most", &most),
-        ("all", &all),
-        ("span", &CONSTANT_FOR),
-    ];
-    draft.claim(claim, held, seen);
-}
-
-fn admission_check(draft: &mut Draft<'_>, (case, outcome): &Trial) {
-    let most = outcome.changes.iter().map(|(_, service)| *service).max();
-    let most = most.unwrap_or_else(at_start);
-    let other = outcome.other_ppm.unwrap_or(0);
-    let seen: Holes<'_> = &[
-        ("way", &case.setup.way.name()),
-        ("most", &most),
-        ("refused", &outcome.refused),
-        ("other", &other),
-    ];
-    let held = most + OTHER <= WINDOW.as_full_service() && other >= 990_000;
-    draft.claim("admitted", held, seen);
-}
-
-/// On this machine: the load is followed up, and down by those who can tell.
-fn live_check(draft: &mut Draft<'_>, (case, outcome): &Trial) {
+/// What is claimed of a policy in one of the figures; `best` is the mean share of the best fixed reservation.
+fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64) {
     let Way::Adaptive(policy, _) = case.setup.way else {
         return;
     };
-    let after = |from: Span, up| outcome.followed(from, from + LIVE_STRETCH, up);
-    let soon = |after: Option<Span>| after.is_some_and(|after| after <= SOON);
+    let (stretch, is_in_time) = (case.setup.load.stretch, policy == Policy::InTime);
+    let up = outcome.settled(stretch, stretch * 2);
+    let down = outcome.settled(stretch * 2, stretch * 3);
+    let later = up.later_changes.max(down.later_changes);
+    let followed = |from: Span, up| outcome.followed(from, from + stretch, up);
+    let (more, less) = (followed(stretch, true), followed(stretch * 2, false));
     let words = |after: Option<Span>| after.map_or("never".into(), |after| after.to_string());
-    let (up, down) = (after(LIVE_STRETCH, true), after(LIVE_STRETCH * 2, false));
-    let (claim, held) = match policy {
-        Policy::InTime => ("live-in-time", soon(up)),
-        _ => ("live", soon(up) && soon(down)),
-    };
+    let changes = outcome.changes.len() as u64;
+    let most_changes = outcome.most_changes(Span::ZERO, CONSTANT_FOR);
+    let held = outcome.changes.iter().map(|(_, service)| *service);
+    let most_held = held.max().unwrap_or_else(at_start);
+    let other = outcome.other_ppm.unwrap_or(0);
     let seen: Holes<'_> = &[
         ("policy", &policy.name()),
-        ("up", &words(up)),
-        ("down", &words(down)),
+        ("way", &case.setup.way.name()),
+        ("up", &up.after),
+        ("down", &down.after),
+        ("later", &later),
+        ("mean", &outcome.mean_share_ppm),
+        ("best", &best),
+        ("most-changes", &most_changes),
+        ("changes", &changes),
+        ("span", &CONSTANT_FOR),
+        ("most-held", &most_held),
+        ("refused", &outcome.refused),
+        ("other", &other),
+        ("more", &words(more)),
+        ("less", &words(less)),
         ("jobs", &outcome.jobs),
         ("late", &outcome.late),
         ("lost", &outcome.lost),
     ];
-    draft.claim(claim, held, seen);
+    let soon = |after: Option<Span>| after.is_some_and(|after| after <= SOON);
+    let settled = |settled: Settled| soon(Some(settled.after)) && !settled.after.is_zero();
+    match case.figure {
+        "steps" => {
+            draft.claim("up", settled(up), seen);
+            if !is_in_time {
+                draft.claim("down", settled(down) && later <= 1, seen);
+                draft.claim("less", outcome.mean_share_ppm < best, seen);
+            }
+        }
+        "constant" => {
+            let (claim, limit) = if is_in_time {
+                ("calm-in-time", 3)
+            } else {
+                ("calm", 1)
+            };
+            let is_calm = most_changes <= limit && changes <= CONSTANT_FOR / Span::from_secs(10);
+            draft.claim(claim, is_calm && outcome.jobs > 0, seen);
+        }
+        "admission" => {
+            let is_within = most_held + OTHER <= WINDOW.as_full_service();
+            draft.claim("admitted", is_within && other >= 990_000, seen);
+        }
+        // On this machine the load is followed up, and down by those who can tell.
+        _ if is_in_time => draft.claim("live-in-time", soon(more), seen),
+        _ => draft.claim("live", soon(more) && soon(less), seen),
+    }
 }

@@ -1,6 +1,6 @@
 //! The policies in the twin.
 
-use laxity_lab::bench::make;
+use laxity_lab::bench::{Request, make};
 use laxity_lab::runner::Silent;
 
 use super::*;

@@ -2,22 +2,21 @@
 
 use laxity_model::adaptive::{Adapter, Policy, Settings};
 use laxity_model::{
-    ActivityId, EventKind, HostError, Instant, InterruptLevel, Placement, Priority, ProcessorId,
-    Program, Reservation, RunRecord, Service, Span,
+    ActivityId, EventKind, HostError, Instant, Placement, Priority, ProcessorId, Program,
+    Reservation, RunRecord, Service, Span,
 };
 
-use super::driver::{Driver, Load, Marks};
+use super::driver::{Load, Marks, driver};
 use laxity_lab::bench::Runner;
-use laxity_lab::bench::bodies::{Device, OnSignal, Times, confined};
-use laxity_lab::runner::tasks::Spinner;
+use laxity_lab::bench::bodies::{HandsOn, confined};
+use laxity_lab::runner::tasks::{Spinner, Times};
+use laxity_lab::workload::Draws;
 
 const CPU: ProcessorId = ProcessorId(0);
 /// The device's period and deadline: the study's modem.
 pub const PERIOD: Span = Span::from_micros(12_500);
 /// The window of its reservation.
 pub const WINDOW: Span = Span::from_millis(8);
-/// What handler and deferred call take (Jones, Saroiu §6.2.4).
-const SHORT: Service = Service::from_nanos(5_400);
 /// Reservations are a multiple of this.
 pub const GRAIN: Service = Service::from_micros(100);
 
@@ -81,8 +80,6 @@ pub struct Outcome {
     pub refused: u64,
     /// What the other holder received of what it reserved, in parts per million; `None` without one.
     pub other_ppm: Option<u64>,
-    /// When jobs were late, after the start.
-    pub late_at: Vec<Span>,
 }
 
 /// What the adaptation goes by.
@@ -115,28 +112,21 @@ pub fn run(host: &mut Runner<'_>, setup: &Setup, length: Span) -> Result<Outcome
         done: program.mark("job done"),
         lost: program.mark("job lost"),
     };
-    let (queue, woken) = (program.semaphore(0), program.semaphore(0));
     let times = Times::steady(Span::from_millis(1), PERIOD);
-    let level = Placement::Interrupt(InterruptLevel(5));
-    let device = Device::new(times, SHORT, Some(queue));
-    let began = device.began();
-    program.add("interrupt", CPU, level, device);
-    let hand_on = OnSignal::new(queue, SHORT, Some(woken));
-    program.add("deferred call", CPU, Placement::Deferred, hand_on);
+    let device = HandsOn::install(&mut program, times);
     let held = setup.way.held();
     let adapter = match setup.way {
         Way::Fixed(_) => None,
         Way::Adaptive(policy, _) => Some(Adapter::new(policy, settings(MOST), held)),
     };
-    let load = (setup.load.clone(), setup.seed);
-    let body = Driver::new((woken, marks), (times, began, PERIOD), load, adapter);
+    let load = (setup.load.clone(), Draws::new(setup.seed, 0));
+    let body = driver(device, marks, times, load, adapter);
     let driver = program.push(confined("device", reservation(held)?, body));
-    let other = if setup.other.is_zero() {
-        None
-    } else {
+    let mut other = None;
+    if !setup.other.is_zero() {
         let reservation = reservation(setup.other)?;
-        Some(program.push(confined("other", reservation, Spinner)))
-    };
+        other = Some(program.push(confined("other", reservation, Spinner)));
+    }
     let normal = Placement::Thread(Priority::NORMAL);
     program.add("spinner", CPU, normal, Spinner);
     let record = host.run(program, length)?;
@@ -155,24 +145,15 @@ fn observe(record: &RunRecord, driver: ActivityId, marks: Marks, held: Service) 
         held_first: Some(held),
         ..Outcome::default()
     };
-    let mut reserved = Reserved {
-        since: record.start,
-        service: held,
-        sum: 0,
-    };
-    for event in record
-        .events
-        .iter()
-        .filter(|event| event.activity == driver)
-    {
+    // From when on how much is held.
+    let mut holds = vec![(record.start, held)];
+    let events = record.events.iter();
+    for event in events.filter(|event| event.activity == driver) {
         let release = Instant::from_nanos(event.args[0]);
         match event.kind {
             EventKind::Mark(mark) if mark == marks.done => {
                 outcome.jobs += 1;
-                if event.at > release + PERIOD {
-                    outcome.late += 1;
-                    outcome.late_at.push(event.at - record.start);
-                }
+                outcome.late += u64::from(event.at > release + PERIOD);
             }
             EventKind::Mark(mark) if mark == marks.lost => {
                 outcome.jobs += 1;
@@ -184,42 +165,25 @@ fn observe(record: &RunRecord, driver: ActivityId, marks: Marks, held: Service) 
             }
             EventKind::ReservationFrom => {
                 if let Some((_, service)) = outcome.changes.last() {
-                    let from = Instant::from_nanos(event.args[0]);
-                    reserved.change(from.min(record.end), *service);
+                    let from = Instant::from_nanos(event.args[0]).min(record.end);
+                    let since = holds.last().map_or(record.start, |(since, _)| *since);
+                    holds.push((from.max(since), *service));
                 }
             }
             EventKind::Refused => outcome.refused += 1,
             _ => {}
         }
     }
-    outcome.mean_share_ppm = reserved.mean_ppm(record);
+    holds.push((record.end, Service::ZERO));
+    // Nanoseconds of service a window, times nanoseconds.
+    let held = holds.windows(2).map(|pair| {
+        let [(from, service), (to, _)] = [pair[0], pair[1]];
+        u128::from((to - from).as_nanos()) * u128::from(service.as_nanos())
+    });
+    let ran = u128::from((record.end - record.start).as_nanos());
+    let whole = ran * u128::from(WINDOW.as_nanos());
+    outcome.mean_share_ppm = (held.sum::<u128>() * 1_000_000 / whole.max(1)) as u64;
     outcome
-}
-
-/// What is reserved, over time.
-struct Reserved {
-    since: Instant,
-    service: Service,
-    /// Nanoseconds of service a window, times nanoseconds.
-    sum: u128,
-}
-
-impl Reserved {
-    /// From `at` on another service is held.
-    fn change(&mut self, at: Instant, service: Service) {
-        let at = at.max(self.since);
-        let held = at.saturating_since(self.since).as_nanos();
-        self.sum += u128::from(held) * u128::from(self.service.as_nanos());
-        self.since = at;
-        self.service = service;
-    }
-
-    fn mean_ppm(mut self, record: &RunRecord) -> u64 {
-        self.change(record.end, self.service);
-        let whole = u128::from((record.end - record.start).as_nanos());
-        let whole = whole * u128::from(WINDOW.as_nanos());
-        (self.sum * 1_000_000 / whole.max(1)) as u64
-    }
 }
 
 /// A reservation that settled after a step.
@@ -227,8 +191,6 @@ impl Reserved {
 pub struct Settled {
     /// From the step to the last change before ten seconds without one; zero if there was none.
     pub after: Span,
-    /// Late jobs from the step to then and one second more, and lost ones are not among them.
-    pub late: u64,
     /// The most changes in any ten seconds after that.
     pub later_changes: u64,
 }
@@ -237,25 +199,25 @@ pub struct Settled {
 const CALM: Span = Span::from_secs(10);
 
 impl Outcome {
+    /// When it was changed, from `from` to before `to`, and to how much service in each window.
+    fn changes(&self, from: Span, to: Span) -> impl Iterator<Item = &(Span, Service)> {
+        let within = from..to;
+        self.changes
+            .iter()
+            .filter(move |(at, _)| within.contains(at))
+    }
+
     /// How the reservation settled after a step at `from`, with a constant load until `to`.
     #[must_use]
     pub fn settled(&self, from: Span, to: Span) -> Settled {
-        let changes = self.changes.iter().map(|(at, _)| *at);
-        let changes: Vec<Span> = changes.filter(|at| *at >= from && *at < to).collect();
         let mut settled = from;
-        for at in changes.iter().filter(|at| **at < from + CALM) {
+        for (at, _) in self.changes(from, to.min(from + CALM)) {
             if *at < settled + CALM {
                 settled = *at;
             }
         }
-        let until = settled + Span::from_secs(1);
         Settled {
             after: settled.saturating_sub(from),
-            late: self
-                .late_at
-                .iter()
-                .filter(|at| **at >= from && **at < until)
-                .count() as u64,
             later_changes: self.most_changes(settled + Span::from_nanos(1), to),
         }
     }
@@ -263,25 +225,18 @@ impl Outcome {
     /// The most changes in any ten seconds from `from` to before `to`.
     #[must_use]
     pub fn most_changes(&self, from: Span, to: Span) -> u64 {
-        let changes = self.changes.iter().map(|(at, _)| *at);
-        let changes: Vec<Span> = changes.filter(|at| *at >= from && *at < to).collect();
-        let within = |at: &Span| {
-            let after = changes.iter().filter(|other| *other >= at);
-            after.filter(|other| **other < *at + CALM).count()
-        };
-        changes.iter().map(within).max().unwrap_or(0) as u64
+        let after = |at: Span| self.changes(at, to.min(at + CALM)).count() as u64;
+        let changes = self.changes(from, to).map(|(at, _)| after(*at));
+        changes.max().unwrap_or(0)
     }
 
     /// How long after `from` and before `to` more was granted than was held then, or less: its first change that way.
     #[must_use]
     pub fn followed(&self, from: Span, to: Span, up: bool) -> Option<Span> {
-        let before = self.changes.iter().rev().find(|(at, _)| *at < from);
+        let before = self.changes(Span::ZERO, from).last();
         let held = before.map(|(_, service)| *service).or(self.held_first)?;
-        let mut after = self
-            .changes
-            .iter()
-            .filter(|(at, _)| *at >= from && *at < to);
         let that_way = |service: Service| if up { service > held } else { service < held };
+        let mut after = self.changes(from, to);
         let first = after.find(|(_, service)| that_way(*service));
         first.map(|(at, _)| *at - from)
     }

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::confined;
-use laxity_lab::bench::host::is_disturbed;
+use laxity_lab::bench::host::{is_disturbed, marked};
 use laxity_lab::runner::tasks::Spinner;
 use laxity_model::{
-    Context, EventKind, HostError, Instant, Mark, Placement, Priority, ProcessorId, Program,
-    Reservation, RunRecord, Service, Span, Step, TimeConstraint,
+    Context, HostError, Instant, Mark, Placement, Priority, ProcessorId, Program, Reservation,
+    RunRecord, Service, Span, Step, TimeConstraint,
 };
 
 /// What the burst takes: the study's longest call while connecting.
@@ -36,9 +36,7 @@ pub const PROCESSOR: ProcessorId = ProcessorId(0);
 /// What came of one burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Burst {
-    /// When it was released.
-    pub release: Instant,
-    /// From then until it was done.
+    /// From its release until it was done.
     pub response: Span,
     /// Whether it had a time constraint.
     pub granted: bool,
@@ -173,25 +171,21 @@ pub fn every((service, period): (Service, Span)) -> Reservation {
 }
 
 fn bursts_of(record: &RunRecord, done: Mark) -> Vec<Burst> {
-    let events = record.events.iter();
-    let own = events.filter(|event| event.kind == EventKind::Mark(done));
-    own.map(|event| {
+    let done = marked(record, done).map(|event| {
         let release = Instant::from_nanos(event.args[0]);
         Burst {
-            release,
             response: event.at.saturating_since(release),
             granted: event.args[1] == 1,
             disturbed: is_disturbed(record, release, event.at),
         }
-    })
-    .collect()
+    });
+    done.collect()
 }
 
 /// The service between two marks that are a window apart, for each that is undisturbed, in nanoseconds.
 fn services(record: &RunRecord, received: Mark, window: Span) -> Vec<u64> {
-    let events = record.events.iter();
-    let own = events.filter(|event| event.kind == EventKind::Mark(received));
-    let readings: Vec<(Instant, u64)> = own.map(|event| (event.at, event.args[0])).collect();
+    let received = marked(record, received);
+    let readings: Vec<(Instant, u64)> = received.map(|event| (event.at, event.args[0])).collect();
     let mut last = 0;
     let mut services = Vec::with_capacity(readings.len());
     for (begin, before) in &readings {

@@ -12,7 +12,7 @@ use laxity::{Recording, Twin};
 use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text, Trial};
 use laxity_lab::report::{Axis, Chart, Origin, Row, Series, Value, nanos};
 use laxity_lab::runner::RunError;
-use laxity_model::{HostError, Instant, Span};
+use laxity_model::{HostError, Span};
 
 use crate::call::{self, Served, Setup, Way};
 use burst::Bursts;
@@ -25,6 +25,8 @@ static TEXT: LazyLock<Text> =
 const MODEM_CALLS: u64 = 7;
 /// The time constraint of the modem's call, from its interrupt; the next one comes 12.5 ms after it.
 const MODEM_WITHIN: Span = Span::from_millis(10);
+/// What the bursts that ask are called.
+const WITH: &str = "with a time constraint";
 /// The width of a histogram's bar.
 const BAR: Span = Span::from_micros(250);
 
@@ -126,12 +128,11 @@ impl Study for Constraints {
     }
 
     fn name(&self, case: &Case) -> String {
-        let name = match case {
-            Case::Bursts(..) => "bursts",
-            Case::Modem(_) => "modem",
-            Case::Sweep(..) => "sweep",
-        };
-        name.into()
+        match case {
+            Case::Bursts(..) => "bursts".into(),
+            Case::Modem(_) => "modem".into(),
+            Case::Sweep(..) => "sweep".into(),
+        }
     }
 
     fn twin(&self, case: &Case) -> Twin {
@@ -159,21 +160,20 @@ impl Study for Constraints {
         for (place, runs) in [(TWIN, &twin), (HERE, &live)] {
             if let [without, with] = runs.bursts[..] {
                 bursts.extend([burst_row(without, "without", &place)]);
-                bursts.extend([burst_row(with, "with a time constraint", &place)]);
+                bursts.extend([burst_row(with, WITH, &place)]);
                 draw(draft, [without, with], &place);
                 claim_of_bursts(draft, [without, with], &place);
             }
-            if let Some(swept) = &runs.swept {
-                sweeps.push(sweep_row(swept, &place));
+            sweeps.extend(runs.swept.as_ref().map(|swept| {
                 claim_of_sweep(draft, swept, &place);
-            }
+                sweep_row(swept, &place)
+            }));
         }
         draft.table("burst", "burst", &[], bursts);
         draft.table("sweep", "sweep", &[], sweeps);
-        let answers = answers::answers().into_iter().map(answered);
-        draft.table("answers", "answers", &[], answers.collect());
+        draft.table("answers", "answers", &[], answers::answers());
         let calls = (1_usize..).zip(&twin.calls).filter_map(call_row);
-        draft.table("modem", "modem", &[], calls.collect());
+        draft.table("modem", "modem", &[], calls);
         claim_of_modem(draft, &twin.calls);
         Ok(())
     }
@@ -201,10 +201,8 @@ impl<'a> Runs<'a> {
                 Seen::Sweep(swept) => runs.swept = Some(runs.swept.unwrap_or_default().and(swept)),
             }
         }
-        runs.calls = calls
-            .chunks_exact(2)
-            .map(|both| [both[0], both[1]])
-            .collect();
+        let both = calls.chunks_exact(2).map(|both| [both[0], both[1]]);
+        runs.calls = both.collect();
         runs
     }
 }
@@ -228,58 +226,43 @@ fn burst_row(seen: &Bursts, variant: &str, place: &Place) -> Row {
 
 /// Histograms of the responses.
 fn draw(draft: &mut Draft<'_>, [without, with]: [&Bursts; 2], place: &Place) {
-    let series = |name, seen: &Bursts| {
+    let series = [("without", without), (WITH, with)].map(|(name, seen)| {
         let responses = seen.bursts.iter().map(|burst| burst.response);
         Series::histogram(name, (Span::ZERO, BAR), responses)
-    };
-    let both = vec![
-        series("without", without),
-        series("with a time constraint", with),
-    ];
+    });
     let caption = TEXT.say("chart", &[("place", &place.name)]);
-    let mut chart = Chart::new(
-        caption,
-        (Axis::time("response"), Axis::count("bursts")),
-        both,
-    );
+    let axes = (Axis::time("response"), Axis::count("bursts"));
+    let mut chart = Chart::new(caption, axes, series.into());
     let deadline = nanos(burst::WITHIN);
     let top = (deadline, with.bursts.len() as i64);
     chart.lines.push(("deadline".into(), (deadline, 0), top));
-    if let Some(figure) = draft.figure("burst") {
-        figure.charts.push(chart);
-    }
+    draft.chart("burst", chart);
 }
 
 fn claim_of_bursts(draft: &mut Draft<'_>, [without, with]: [&Bursts; 2], place: &Place) {
     let quiet = |seen: &Bursts| seen.quiet().count();
-    let told: Holes<'_> = &[
-        ("place", &place.name),
-        ("late", &with.late()),
-        ("all", &quiet(with)),
-        ("late-without", &without.late()),
-        ("all-without", &quiet(without)),
-    ];
-    draft.say("bursts", told);
-    let granted = with.bursts.iter().all(|burst| burst.granted);
-    let is_done = granted && with.late() == 0 && quiet(with) > 0;
-    let is_late = without.late() == quiet(without) && quiet(without) > 0;
-    for (claim, held, seen) in [("done", is_done, with), ("late", is_late, without)] {
-        let holes: Holes<'_> = &[
-            ("place", &place.name),
-            ("bursts", &seen.bursts.len()),
-            ("late", &seen.late()),
-            ("longest", &seen.longest()),
-        ];
-        draft.claim(claim, held, holes);
-    }
     let seen: Holes<'_> = &[
         ("place", &place.name),
+        ("bursts", &with.bursts.len()),
+        ("bursts-without", &without.bursts.len()),
+        ("late", &with.late()),
+        ("late-without", &without.late()),
+        ("all", &quiet(with)),
+        ("all-without", &quiet(without)),
+        ("longest", &with.longest()),
+        ("longest-without", &without.longest()),
         ("percent", &(place.kept_ppm / 10_000)),
         ("kept", &with.kept_ppm_of_other),
         ("kept-without", &without.kept_ppm_of_other),
         ("least", &with.least_of_other),
         ("least-without", &without.least_of_other),
     ];
+    draft.say("bursts", seen);
+    let granted = with.bursts.iter().all(|burst| burst.granted);
+    let is_done = granted && with.late() == 0 && quiet(with) > 0;
+    draft.claim("done", is_done, seen);
+    let is_late = without.late() == quiet(without) && quiet(without) > 0;
+    draft.claim("late", is_late, seen);
     draft.claim("kept", with.kept_ppm_of_other >= place.kept_ppm, seen);
 }
 
@@ -308,17 +291,6 @@ fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place) {
     draft.claim("sweep", held, told);
 }
 
-fn answered(answered: answers::Answered) -> Row {
-    let answer = match answered.answer {
-        Ok(from) => format!("granted, from {} on", from.saturating_since(Instant::ZERO)),
-        Err(why) => format!("refused: {why}"),
-    };
-    vec![
-        Origin::Charged.cell(answered.asked),
-        Origin::Predicted.cell(answer),
-    ]
-}
-
 /// The call that had a time constraint, and the same one of the run without.
 fn recognition([without, with]: &[&call::Seen; 2]) -> Option<[Served; 2]> {
     let place = with.off_hook.iter().position(|call| call.constrained)?;
@@ -344,11 +316,12 @@ fn claim_of_modem(draft: &mut Draft<'_>, calls: &[[&call::Seen; 2]]) {
         return;
     }
     let granted: Vec<[Served; 2]> = calls.iter().filter_map(recognition).collect();
-    let late = |which: usize| {
-        let late = |both: &&[Served; 2]| response(both[which]) > MODEM_WITHIN;
-        granted.iter().filter(late).count()
-    };
-    let (without, with) = (late(0), late(1));
+    let [without, with] = [0, 1].map(|which| {
+        let late = granted
+            .iter()
+            .filter(|both| response(both[which]) > MODEM_WITHIN);
+        late.count()
+    });
     let seen: Holes<'_> = &[
         ("granted", &granted.len()),
         ("calls", &calls.len()),

@@ -2,10 +2,10 @@
 
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::confined;
-use laxity_lab::bench::host::is_disturbed;
+use laxity_lab::bench::host::{is_disturbed, marked};
 use laxity_model::base::random::SplitMix64;
 use laxity_model::{
-    Context, EventKind, HostError, Instant, Mark, Placement, Priority, Program, Refused, RunRecord,
+    Body, Context, HostError, Instant, Mark, Placement, Priority, Program, Refused, RunRecord,
     Service, Span, Step, TimeConstraint,
 };
 
@@ -103,11 +103,11 @@ fn program(random: &mut SplitMix64) -> (Program, Mark) {
             Span::from_micros(period_us),
         );
         // A holder that asks too: its own slots count.
-        let asker = Asker::new(random.draw(), told);
+        let asker = asker(SplitMix64::new(random.draw()), told);
         program.push(confined("holder", every(held), asker));
     }
     for _ in 0..GUESTS {
-        let asker = Asker::new(random.draw(), told);
+        let asker = asker(SplitMix64::new(random.draw()), told);
         let normal = Placement::Thread(Priority::NORMAL);
         let guest = program.add("guest", PROCESSOR, normal, asker);
         program.constrained.push(guest);
@@ -115,91 +115,56 @@ fn program(random: &mut SplitMix64) -> (Program, Mark) {
     (program, told)
 }
 
-/// Asks, and counts what it receives until the deadline.
-struct Asker {
-    random: SplitMix64,
-    told: Mark,
-    open: Option<Open>,
-    has_asked: bool,
-}
-
-struct Open {
-    asked: TimeConstraint,
-    before: Option<Service>,
-    received: Service,
-}
-
-impl Asker {
-    fn new(seed: u64, told: Mark) -> Self {
-        Self {
-            random: SplitMix64::new(seed),
-            told,
-            open: None,
-            has_asked: false,
-        }
-    }
-
-    fn draw(&mut self, now: Instant) -> Option<TimeConstraint> {
-        let start = now + Span::from_micros(below(&mut self.random, 4_000));
-        let length_us = 2_000 + below(&mut self.random, 18_000);
-        let service_us = (length_us * (20 + below(&mut self.random, 500)) / 1_000).max(100);
-        let deadline = start + Span::from_micros(length_us);
-        TimeConstraint::new(start, deadline, Service::from_micros(service_us)).ok()
-    }
-}
-
 /// What a mark tells beside the service received: the service asked for of one that was granted, or why it was refused.
 const NO_TIME: u64 = 0;
 const OTHERWISE: u64 = 1;
 
-impl laxity_model::Body for Asker {
-    fn step(&mut self, context: &mut dyn Context) -> Step {
+/// Asks, and counts what it receives until the deadline.
+fn asker(mut random: SplitMix64, told: Mark) -> impl Body + 'static {
+    let (mut asked, mut has_asked) = (None::<TimeConstraint>, false);
+    let (mut before, mut received) = (None, Service::ZERO);
+    move |context: &mut dyn Context| {
         let now = context.now();
-        if std::mem::take(&mut self.has_asked) {
-            let why = match context.answer() {
-                Ok(_) => None,
-                Err(Refused::Time { .. }) => Some(NO_TIME),
-                Err(_) => Some(OTHERWISE),
-            };
-            if let Some(why) = why {
-                context.mark(self.told, [0, why]);
-                self.open = None;
-                // It tries again later, not at once.
-                return Step::Burn(Service::from_millis(1));
-            }
+        if std::mem::take(&mut has_asked)
+            && let Err(why) = context.answer()
+        {
+            let is_time = matches!(why, Refused::Time { .. });
+            context.mark(told, [0, if is_time { NO_TIME } else { OTHERWISE }]);
+            asked = None;
+            // It tries again later, not at once.
+            return Step::Burn(Service::from_millis(1));
         }
-        let Some(open) = &mut self.open else {
-            let Some(asked) = self.draw(now) else {
-                return Step::Finish;
-            };
-            self.has_asked = true;
-            self.open = Some(Open {
-                asked,
-                before: None,
-                received: Service::ZERO,
-            });
-            return Step::BeginConstraint(asked);
+        let Some(open) = asked else {
+            asked = draw(&mut random, now);
+            (has_asked, before, received) = (true, None, Service::ZERO);
+            return asked.map_or(Step::Finish, Step::BeginConstraint);
         };
-        if now < open.asked.deadline() {
-            if now >= open.asked.start() {
-                let before = *open.before.get_or_insert(context.service());
-                open.received = context.service().saturating_sub(before);
+        if now < open.deadline() {
+            if now >= open.start() {
+                let before = *before.get_or_insert(context.service());
+                received = context.service().saturating_sub(before);
             }
             return Step::Burn(PIECE);
         }
-        let (received, asked) = (open.received.as_nanos(), open.asked.service().as_nanos());
         // Beside what is asked for: from the deadline back to the start, so that both are known.
-        context.mark(self.told, [received, asked]);
-        self.open = None;
+        context.mark(told, [received.as_nanos(), open.service().as_nanos()]);
+        asked = None;
         Step::EndConstraint
     }
+}
+
+fn draw(random: &mut SplitMix64, now: Instant) -> Option<TimeConstraint> {
+    let start = now + Span::from_micros(below(random, 4_000));
+    let length_us = 2_000 + below(random, 18_000);
+    let service_us = (length_us * (20 + below(random, 500)) / 1_000).max(100);
+    let deadline = start + Span::from_micros(length_us);
+    TimeConstraint::new(start, deadline, Service::from_micros(service_us)).ok()
 }
 
 fn judge(record: &RunRecord, told: Mark) -> Swept {
     let mut swept = Swept::default();
     let longest = Span::from_millis(48);
-    let events = record.events.iter();
-    for event in events.filter(|event| event.kind == EventKind::Mark(told)) {
+    for event in marked(record, told) {
         match event.args {
             [0, NO_TIME] => swept.no_time += 1,
             [0, OTHERWISE] => swept.otherwise += 1,

@@ -1,69 +1,73 @@
 //! The cases: who is in each, drawn from a seed.
 
-use laxity_model::verify::attribution::Declared;
-use laxity_model::{Priority, Service, Span};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use laxity_lab::bench::bodies::Times;
-use laxity_lab::report::Value;
+use laxity_lab::runner::tasks::Times;
 use laxity_lab::workload::Draws;
+use laxity_model::verify::attribution::Declared;
+use laxity_model::{InterruptLevel, Placement, Priority, Service, Span};
+use serde::Deserialize;
+
+use super::TEXT;
+
+static KINDS: LazyLock<BTreeMap<Kind, String>> = LazyLock::new(|| TEXT.quoted("kinds"));
 
 /// The device's period, and its deadline: the 12.5 ms of the study.
 pub const PERIOD: Span = Span::from_micros(12_500);
 /// The work of each job: the study's 14.7 % (§6.6).
 pub const WORK: Service = Service::from_micros(1_840);
 
-/// Where the victim's long work is done.
+/// Somebody besides the victim: a device or a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Served {
-    /// In a thread of priority 24, as the study's THR 24.
-    Thread,
-    /// In a thread with a reservation of this much every 8 ms, and priority 8 outside it.
-    Reserved(Service),
+pub struct Part {
+    /// The level of its interrupt, which is not the victim's, or its thread's priority.
+    pub placement: Placement,
+    /// When it works; `None`: it always wants the processor.
+    pub times: Option<Times>,
+    /// What its handler or its thread takes.
+    pub work: Service,
+    /// What its deferred call takes.
+    pub deferred: Option<Service>,
+    /// What it declares.
+    pub declared: Declared,
 }
 
-impl From<Served> for Value {
-    fn from(served: Served) -> Self {
-        match served {
-            Served::Thread => "thread 24".into(),
-            Served::Reserved(service) => format!("reserved {service}/8ms").into(),
+impl Part {
+    fn device(level: u8, times: Times, handler: Service, deferred: Option<Service>) -> Self {
+        Self {
+            placement: Placement::Interrupt(InterruptLevel(level)),
+            times: Some(times),
+            work: handler,
+            deferred,
+            declared: Declared::default(),
+        }
+    }
+
+    const fn thread(priority: Priority, times: Times, work: Service, declared: Declared) -> Self {
+        Self {
+            placement: Placement::Thread(priority),
+            times: Some(times),
+            work,
+            deferred: None,
+            declared,
+        }
+    }
+
+    const fn spinner(priority: Priority) -> Self {
+        Self {
+            placement: Placement::Thread(priority),
+            times: None,
+            work: Service::ZERO,
+            deferred: None,
+            declared: Declared::rank(priority),
         }
     }
 }
 
-/// Somebody besides the victim.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// A device: interrupt level, times, the handler's work, the deferred call's work if it queues one.
-    Device {
-        /// The level of its interrupt; the victim's is 5.
-        level: u8,
-        /// When it interrupts.
-        times: Times,
-        /// What its handler takes.
-        handler: Service,
-        /// What its deferred call takes.
-        deferred: Option<Service>,
-    },
-    /// A thread.
-    Thread {
-        /// Its priority.
-        priority: Priority,
-        /// When it works.
-        times: Times,
-        /// What that takes.
-        work: Service,
-        /// What it declares.
-        declared: Declared,
-    },
-    /// A thread that always wants the processor.
-    Spinner {
-        /// Its priority.
-        priority: Priority,
-    },
-}
-
 /// What is wrong in a case.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A device keeps interrupts off for 30 to 50 ms, as the study heard of a USB scanner (§8.1).
     InterruptsOff,
@@ -86,17 +90,8 @@ pub enum Kind {
 impl Kind {
     /// In words.
     #[must_use]
-    pub const fn about(self) -> &'static str {
-        match self {
-            Self::InterruptsOff => "a device keeps interrupts off",
-            Self::LongDeferred => "a driver's long deferred calls",
-            Self::TwoNeeded => "two drivers, harmless alone",
-            Self::TwoSufficient => "a device and a thread, each enough",
-            Self::Rogue => "a thread above all",
-            Self::Overrun => "the victim overruns",
-            Self::TooLittle => "too small a reservation",
-            Self::Nothing => "nothing",
-        }
+    pub fn about(self) -> &'static str {
+        KINDS.get(&self).map_or("", String::as_str)
     }
 }
 
@@ -105,8 +100,8 @@ impl Kind {
 pub struct Case {
     /// What is wrong.
     pub kind: Kind,
-    /// How the victim is served.
-    pub served: Served,
+    /// What the victim's thread has reserved of every 8 ms, and runs in alone; without it, it is of priority 24 as the study's THR 24.
+    pub reserved: Option<Service>,
     /// Those that keep the rules.
     pub innocents: Vec<Part>,
     /// Those that do not.
@@ -116,30 +111,6 @@ pub struct Case {
     /// When the victim's device interrupts.
     pub victim: Times,
 }
-
-/// The twenty of the experiment: what is wrong, and whether the victim has a reservation.
-pub const TWENTY: [(Kind, bool); 20] = [
-    (Kind::InterruptsOff, false),
-    (Kind::InterruptsOff, true),
-    (Kind::InterruptsOff, false),
-    (Kind::InterruptsOff, true),
-    (Kind::InterruptsOff, false),
-    (Kind::InterruptsOff, true),
-    (Kind::LongDeferred, false),
-    (Kind::LongDeferred, true),
-    (Kind::LongDeferred, false),
-    (Kind::LongDeferred, true),
-    (Kind::LongDeferred, false),
-    (Kind::TwoNeeded, false),
-    (Kind::TwoNeeded, false),
-    (Kind::TwoNeeded, false),
-    (Kind::TwoSufficient, false),
-    (Kind::TwoSufficient, true),
-    (Kind::Rogue, false),
-    (Kind::Rogue, true),
-    (Kind::Overrun, false),
-    (Kind::TooLittle, true),
-];
 
 /// Draws one thing after another.
 pub struct Draw(Draws);
@@ -178,100 +149,77 @@ impl Draw {
     fn innocents(&mut self) -> Vec<Part> {
         let mut parts = Vec::new();
         for _ in 0..self.us(1, 3) {
-            let first = self.span(0, 5_000);
-            parts.push(Part::Device {
-                level: self.level(),
-                times: Times::steady(first, self.span(1_500, 6_000)),
-                handler: self.service(5, 90),
-                deferred: None,
-            });
+            let (first, level) = (self.span(0, 5_000), self.level());
+            let times = Times::steady(first, self.span(1_500, 6_000));
+            parts.push(Part::device(level, times, self.service(5, 90), None));
         }
-        let first = self.span(0, 20_000);
-        parts.push(Part::Device {
-            level: self.level(),
-            times: Times::steady(first, self.span(15_000, 40_000)),
-            handler: self.service(5, 50),
-            deferred: Some(self.service(50, 300)),
-        });
+        let (first, level) = (self.span(0, 20_000), self.level());
+        let times = Times::steady(first, self.span(15_000, 40_000));
+        let (handler, deferred) = (self.service(5, 50), self.service(50, 300));
+        parts.push(Part::device(level, times, handler, Some(deferred)));
         for _ in 0..self.us(0, 2) {
             let (work, first) = (self.service(200, 1_000), self.span(0, 10_000));
             let (priority, every) = (self.priority(16, 30), self.span(12_000, 40_000));
-            parts.push(Part::Thread {
+            let declared = Declared::thread(priority, work, every);
+            parts.push(Part::thread(
                 priority,
-                times: Times::steady(first, every),
+                Times::steady(first, every),
                 work,
-                declared: Declared::thread(priority, work, every),
-            });
+                declared,
+            ));
         }
         // The callback of the study's §6.3.
         let (callback, every) = (self.service(5, 20), Span::from_millis(1));
-        parts.push(Part::Thread {
-            priority: Priority::HIGHEST,
-            times: Times::steady(Span::ZERO, every),
-            work: callback,
-            declared: Declared::thread(Priority::HIGHEST, callback, every),
-        });
+        let declared = Declared::thread(Priority::HIGHEST, callback, every);
+        let times = Times::steady(Span::ZERO, every);
+        parts.push(Part::thread(Priority::HIGHEST, times, callback, declared));
         for _ in 0..self.us(1, 3) {
-            let priority = self.priority(6, 10);
-            parts.push(Part::Spinner { priority });
+            parts.push(Part::spinner(self.priority(6, 10)));
         }
         parts
     }
 
     fn interrupts_off(&mut self) -> Part {
-        let first = self.span(100_000, 300_000);
-        Part::Device {
-            level: self.level(),
-            times: Times::steady(first, self.span(400_000, 900_000)),
-            handler: self.service(30_000, 50_000),
-            deferred: None,
-        }
+        let (first, level) = (self.span(100_000, 300_000), self.level());
+        let times = Times::steady(first, self.span(400_000, 900_000));
+        Part::device(level, times, self.service(30_000, 50_000), None)
     }
 
+    /// A thread above all, which may declare less than it takes.
     fn rogue(&mut self, declares: bool) -> Part {
-        let priority = Priority::HIGHEST;
+        let highest = Priority::HIGHEST;
         let (first, every) = (self.span(100_000, 300_000), self.span(300_000, 600_000));
-        Part::Thread {
-            priority,
-            times: Times::steady(first, every),
-            work: self.service(20_000, 45_000),
-            declared: if declares {
-                Declared::thread(priority, Service::from_millis(1), every)
-            } else {
-                Declared::rank(priority)
-            },
-        }
+        let declared = if declares {
+            Declared::thread(highest, Service::from_millis(1), every)
+        } else {
+            Declared::rank(highest)
+        };
+        let work = self.service(20_000, 45_000);
+        Part::thread(highest, Times::steady(first, every), work, declared)
     }
 
     /// Some deferred calls in a row, of which each leaves little time to the next.
     fn long_deferred(&mut self) -> Part {
         let deferred = self.us(4_500, 5_500);
         let (first, every) = (self.span(100_000, 200_000), self.span(150_000, 400_000));
-        Part::Device {
-            level: self.level(),
-            times: Times {
-                first,
-                every,
-                in_burst: self.us(4, 6),
-                apart: Span::from_micros(deferred + self.us(100, 300)),
-            },
-            handler: self.service(5, 50),
-            deferred: Some(Service::from_micros(deferred)),
-        }
+        let level = self.level();
+        let times = Times {
+            first,
+            every,
+            in_burst: self.us(4, 6),
+            apart: Span::from_micros(deferred + self.us(100, 300)),
+        };
+        let deferred = Service::from_micros(deferred);
+        Part::device(level, times, self.service(5, 50), Some(deferred))
     }
 
     /// A driver whose deferred call comes once in a while, right after one of the victim's interrupts.
     fn beside(&mut self, victim: Times, every: u64) -> Part {
-        let offset = self.us(50, 900);
-        Part::Device {
-            level: self.level(),
-            times: Times::steady(
-                victim.first + PERIOD * 8 + Span::from_micros(offset),
-                PERIOD * every,
-            ),
-            handler: self.service(5, 50),
-            deferred: Some(self.service(6_000, 8_500)),
-        }
+        let (offset, level) = (self.span(50, 900), self.level());
+        let first = victim.first + PERIOD * 8 + offset;
+        let times = Times::steady(first, PERIOD * every);
+        let (handler, deferred) = (self.service(5, 50), self.service(6_000, 8_500));
+        Part::device(level, times, handler, Some(deferred))
     }
 
     /// A case of this kind.
@@ -305,11 +253,7 @@ impl Draw {
         };
         Case {
             kind,
-            served: if reserved {
-                Served::Reserved(service)
-            } else {
-                Served::Thread
-            },
+            reserved: reserved.then_some(service),
             innocents: self.innocents(),
             culprits,
             overrun,
@@ -322,34 +266,22 @@ impl Draw {
 /// or nobody.
 #[must_use]
 pub fn set(kind: Kind) -> Case {
-    let priority = Priority::new(28).unwrap_or(Priority::HIGHEST);
+    let above = Priority::new(28).unwrap_or(Priority::HIGHEST);
     let rare = Times::steady(Span::from_millis(211), Span::from_millis(450));
     let culprit = match kind {
-        Kind::Rogue => Some(Part::Thread {
-            priority,
-            times: rare,
-            work: Service::from_millis(25),
-            declared: Declared::rank(priority),
-        }),
-        Kind::InterruptsOff => Some(Part::Device {
-            level: 9,
-            times: rare,
-            handler: Service::from_millis(35),
-            deferred: None,
-        }),
+        Kind::Rogue => {
+            let work = Service::from_millis(25);
+            Some(Part::thread(above, rare, work, Declared::rank(above)))
+        }
+        Kind::InterruptsOff => Some(Part::device(9, rare, Service::from_millis(35), None)),
         _ => None,
     };
-    let device = Part::Device {
-        level: 7,
-        times: Times::steady(Span::from_millis(3), Span::from_micros(3_700)),
-        handler: Service::from_micros(30),
-        deferred: None,
-    };
-    let priority = Priority::NORMAL;
+    let often = Times::steady(Span::from_millis(3), Span::from_micros(3_700));
+    let device = Part::device(7, often, Service::from_micros(30), None);
     Case {
         kind,
-        served: Served::Thread,
-        innocents: vec![device, Part::Spinner { priority }],
+        reserved: None,
+        innocents: vec![device, Part::spinner(Priority::NORMAL)],
         culprits: culprit.into_iter().collect(),
         overrun: None,
         victim: Times::steady(Span::from_millis(5), PERIOD),

@@ -1,10 +1,9 @@
 //! Whose fault: who made a device late, from the trace alone. The "systematic latency timing verification of all components" that Jones and
 //! Saroiu ask for (§8.1), tried on cases in which it is known who is to blame.
 //!
-//! * [`case`]: who is in a case, drawn from a seed; [`bodies`]: what they do.
+//! * [`case`]: who is in a case, drawn from a seed.
 //! * [`mod@trial`]: a case as a program, its run, its verdict ([`laxity_model::verify::attribution`]), and the truth: runs without each of them.
 
-pub mod bodies;
 pub mod case;
 #[cfg(test)]
 mod tests;
@@ -18,8 +17,8 @@ use laxity_lab::runner::RunError;
 use laxity_model::verify::attribution::{Culprit, Fault, LateJob, Rules};
 use laxity_model::{HostError, Span};
 
-use case::{Case, Draw, Kind, TWENTY, set};
-use trial::{Truth, Verdict, everybody, name, run, truth};
+use case::{Case, Draw, Kind, set};
+use trial::{Truth, Verdict, everybody, listed, name, run, truth};
 
 static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../../data/fault.toml")));
 
@@ -65,12 +64,7 @@ impl Trial {
     /// Whether exactly those are named that are to blame.
     #[must_use]
     pub fn is_right(&self) -> bool {
-        let (verdict, truth) = (&self.verdict, &self.truth);
-        verdict.culprits == truth.culprits
-            && verdict.victim == truth.victim
-            && verdict.others.is_empty()
-            && verdict.unexplained == 0
-            && verdict.blames_reservation() == truth.reservation
+        self.verdict.named == self.truth.to_blame && self.verdict.unexplained == 0
     }
 }
 
@@ -85,10 +79,8 @@ impl Study for Whose {
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Asked>, RunError> {
         let request = made.request;
         let kinds: Vec<(Kind, bool)> = match round.live {
-            false if request.wants("cases") || request.wants("evidence") => TWENTY.to_vec(),
-            true if request.wants("live") => [Kind::Rogue, Kind::InterruptsOff, Kind::Nothing]
-                .map(|kind| (kind, false))
-                .into(),
+            false if request.wants("cases") || request.wants("evidence") => TEXT.quoted("cases"),
+            true if request.wants("live") => TEXT.quoted("live"),
             _ => Vec::new(),
         };
         let asked = |(number, kind)| Asked {
@@ -126,18 +118,13 @@ impl Study for Whose {
         let numbered = || (1_usize..).zip(&trials);
         let again: u64 = trials.iter().map(|trial| trial.attempts - 1).sum();
         draft.circumstance("drawn again", TEXT.say("drawn-again", &[("times", &again)]));
-        draft.table("cases", "cases", &[], numbered().map(told).collect());
-        draft.table(
-            "evidence",
-            "evidence",
-            &[],
-            numbered().filter_map(evidence).collect(),
-        );
+        draft.table("cases", "cases", &[], numbered().map(told));
+        draft.table("evidence", "evidence", &[], numbered().filter_map(evidence));
         if !trials.is_empty() {
             judge_twin(draft, &trials);
         }
         let live = || made.live.iter().map(|(_, trial)| trial);
-        draft.table("live", "live", &[], live().map(measured).collect());
+        draft.table("live", "live", &[], live().map(measured));
         live().for_each(|trial| judge_live(draft, trial));
         Ok(())
     }
@@ -150,11 +137,12 @@ fn draw(host: &mut Runner<'_>, asked: &Asked) -> Result<Trial, HostError> {
         let case = Draw::new(asked.seed, asked.number, attempt).case(kind, reserved);
         let (verdict, truth) = truth(host, &case, LENGTH)?;
         let is_right_kind = match kind {
-            Kind::TooLittle => truth.reservation,
-            Kind::Overrun => truth.late_without == 0 && truth.victim,
+            Kind::TooLittle => truth.to_blame.reservation,
+            Kind::Overrun => truth.late_without == 0 && truth.to_blame.victim,
             _ => truth.late_without == 0,
         };
-        if is_right_kind && (!asked.all_matter || truth.culprits.len() == case.culprits.len()) {
+        let matter = truth.to_blame.culprits.len();
+        if is_right_kind && (!asked.all_matter || matter == case.culprits.len()) {
             return Ok(Trial {
                 case,
                 verdict,
@@ -167,51 +155,26 @@ fn draw(host: &mut Runner<'_>, asked: &Asked) -> Result<Trial, HostError> {
     Err(HostError::Failed(reason))
 }
 
-/// Who is to blame, in words.
-fn blame(culprits: &[usize], victim: bool, reservation: bool, others: &[String]) -> String {
-    let letter = |number: &usize| char::from(b'A' + *number as u8).to_string();
-    let letters: Vec<String> = culprits.iter().map(letter).collect();
-    let named = [
-        (!letters.is_empty(), letters.join(" and ")),
-        (victim, "the victim".into()),
-        (reservation, "the reservation".into()),
-    ];
-    let named = named.into_iter().filter_map(|(is, who)| is.then_some(who));
-    let all: Vec<String> = named.chain(others.iter().cloned()).collect();
-    match all.is_empty() {
-        true => "nobody".into(),
-        false => all.join(", "),
-    }
-}
-
-fn named(verdict: &Verdict) -> String {
-    let reservation = verdict.blames_reservation();
-    blame(
-        &verdict.culprits,
-        verdict.victim,
-        reservation,
-        &verdict.others,
-    )
-}
-
 /// A row of the twenty cases.
 fn told((number, trial): (usize, &&Trial)) -> Row {
-    let (findings, truth) = (&trial.verdict.findings, &trial.truth);
+    let Trial { case, verdict, .. } = trial;
     let mut rules: Vec<String> = Vec::new();
-    for named in &findings.named {
+    for named in &verdict.findings.named {
         let rule = named.rule.to_string();
         if !rules.contains(&rule) {
             rules.push(rule);
         }
     }
-    let about = trial.case.kind.about();
-    let to_blame = blame(&truth.culprits, truth.victim, truth.reservation, &[]);
-    let mut row = Origin::Charged.row([number.into(), about.into(), trial.case.served.into()]);
+    let served = match case.reserved {
+        Some(service) => format!("reserved {service}/8ms"),
+        None => "thread 24".into(),
+    };
+    let mut row = Origin::Charged.row([number.into(), case.kind.about().into(), served.into()]);
     row.extend(Origin::Simulated.row([
-        findings.jobs.into(),
-        findings.late.len().into(),
-        to_blame.into(),
-        named(&trial.verdict).into(),
+        verdict.findings.jobs.into(),
+        verdict.findings.late.len().into(),
+        trial.truth.to_blame.to_string().into(),
+        verdict.named.to_string().into(),
         rules.join("; ").into(),
     ]));
     row
@@ -284,7 +247,7 @@ fn measured(trial: &Trial) -> Row {
     row.extend(Origin::Measured.row([
         findings.jobs.into(),
         findings.late.len().into(),
-        named(verdict).into(),
+        verdict.named.to_string().into(),
     ]));
     row.extend(match findings.late.first() {
         Some(job) => Origin::Measured.row(explained(job, &verdict.names).map(Into::into)),
@@ -298,34 +261,32 @@ fn judge_twin(draft: &mut Draft<'_>, trials: &[&Trial]) {
     let counts: Holes<'_> = &[("right", &right), ("cases", &trials.len())];
     draft.say("right", counts);
     draft.claim("exact", right == trials.len(), counts);
-    let innocents = trials.iter().flat_map(|trial| trial.verdict.others.clone());
-    let innocents: Vec<String> = innocents.collect();
-    let named = match innocents.is_empty() {
-        true => "nobody".into(),
-        false => innocents.join(", "),
-    };
+    let innocents = trials.iter().flat_map(|trial| &trial.verdict.named.others);
+    let innocents: Vec<String> = innocents.cloned().collect();
+    let named = listed(&innocents);
     draft.claim("innocent", innocents.is_empty(), &[("named", &named)]);
 }
 
 /// Live: whoever is to blame is named, and of the program's others nobody; the machine and what is not of the program may be named besides.
 fn judge_live(draft: &mut Draft<'_>, trial: &Trial) {
-    let verdict = &trial.verdict;
+    let Verdict {
+        named, findings, ..
+    } = &trial.verdict;
     let foreign = ["the machine", "something unseen"];
     let innocent = |other: &String| !foreign.contains(&other.as_str());
-    let held = verdict.culprits == everybody(&trial.case)
-        && !verdict.others.iter().any(innocent)
-        && !verdict.victim
-        && verdict.findings.jobs > 0;
-    let named = blame(&verdict.culprits, verdict.victim, false, &verdict.others);
+    let held = named.culprits == everybody(&trial.case)
+        && !named.others.iter().any(innocent)
+        && !named.victim
+        && findings.jobs > 0;
     let claim = match trial.case.kind {
         Kind::Nothing => "live-nothing",
         _ => "live",
     };
     let seen: Holes<'_> = &[
         ("about", &trial.case.kind.about()),
-        ("late", &verdict.findings.late.len()),
-        ("jobs", &verdict.findings.jobs),
-        ("named", &named),
+        ("late", &findings.late.len()),
+        ("jobs", &findings.jobs),
+        ("named", named),
     ];
     draft.claim(claim, held, seen);
 }

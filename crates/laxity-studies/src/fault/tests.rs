@@ -36,7 +36,7 @@ fn sweep(seed: u64, cases: u64) -> Vec<Trial> {
     let asked: Vec<Asked> = (0..cases).map(asked).collect();
     let one = |asked: &Asked| {
         let mut twin = Twin::new(Profile::WIN2000_PII450);
-        let trial = Whose.run(asked, &mut Runner::twin(&mut twin));
+        let trial = Whose.run(asked, &mut Runner::Twin(&mut twin));
         Ok(trial.expect("the twin runs it"))
     };
     let trials = pool::map(&asked, 0, |asked| Whose.name(asked), one, &mut Silent);
@@ -64,8 +64,8 @@ fn twenty_of_twenty() {
             trial.is_right(),
             "case {number}, {:?}: named {:?} {:?}, to blame {:?}; nobody's fault: {:?}",
             trial.case,
-            trial.verdict.culprits,
-            trial.verdict.others,
+            trial.verdict.named.culprits,
+            trial.verdict.named.others,
             trial.truth,
             findings.late.iter().find(|job| nobody(&job.fault))
         );
@@ -78,16 +78,16 @@ fn many_cases_by_precision_and_recall() {
     let trials = sweep(7, cases());
     let (mut named, mut to_blame, mut both, mut innocents, mut right) = (0, 0, 0, 0, 0);
     for trial in &trials {
-        let (verdict, truth) = (&trial.verdict, &trial.truth);
-        named += verdict.culprits.len() + usize::from(verdict.victim);
+        let (blame, truth) = (&trial.verdict.named, &trial.truth.to_blame);
+        named += blame.culprits.len() + usize::from(blame.victim);
         to_blame += truth.culprits.len() + usize::from(truth.victim);
         let named_rightly = |culprit: &&usize| truth.culprits.contains(culprit);
-        both += verdict.culprits.iter().filter(named_rightly).count();
-        both += usize::from(verdict.victim && truth.victim);
-        innocents += verdict.others.len();
+        both += blame.culprits.iter().filter(named_rightly).count();
+        both += usize::from(blame.victim && truth.victim);
+        innocents += blame.others.len();
         right += usize::from(trial.is_right());
         if trial.case.kind == Kind::Nothing {
-            assert_eq!(verdict.findings.late, []);
+            assert_eq!(trial.verdict.findings.late, []);
         }
     }
     println!(

@@ -1,147 +1,109 @@
 //! A case as a program, its runs, and what the trace says of them.
 
+use std::fmt;
+
 use laxity_lab::bench::Runner;
-use laxity_lab::bench::bodies::{Device, OnSignal, slots};
-use laxity_lab::runner::tasks::Spinner;
+use laxity_lab::bench::bodies::{HandsOn, on_signal, slots};
+use laxity_lab::runner::tasks::{Began, Spinner, at_times};
 use laxity_model::verify::attribution::{
     Declared, Fault, Findings, Holder, Jobs, Question, Rules, Victim, attribute,
 };
 use laxity_model::{
-    Activity, ActivityId, HostError, InterruptLevel, Outside, Placement, Priority, ProcessorId,
-    Program, Reservation, ReservationRequest, RunRecord, Service, Span,
+    Activity, ActivityId, Body, HostError, Outside, Placement, Priority, ProcessorId, Program,
+    Reservation, RunRecord, Span,
 };
 
-use super::bodies::{Driver, DriverMarks, Worker};
-use super::case::{Case, PERIOD, Part, Served, WORK};
+use super::case::{Case, PERIOD, Part, WORK};
 
 const CPU: ProcessorId = ProcessorId(0);
-/// The level of the victim's interrupt: the study's modem (§5.1).
-const LEVEL: InterruptLevel = InterruptLevel(5);
-/// What its handler and its deferred call take (§6.2.4).
-const SHORT: Service = Service::from_nanos(5_400);
-/// The window of its reservation.
+/// The window of the victim's reservation.
 const WINDOW: Span = Span::from_millis(8);
 
-/// Who is who in a program.
-struct Cast {
-    /// What is asked of its trace.
-    victim: Victim,
-    /// What everybody declares.
-    declared: Vec<Declared>,
-    /// The activities of each culprit.
-    culprits: Vec<Vec<ActivityId>>,
-    /// By activity.
-    names: Vec<String>,
-}
-
+/// A case as a program in the making.
 struct Stage {
     program: Program,
+    /// What the activities declare, by their ids.
     declared: Vec<Declared>,
 }
 
 impl Stage {
-    fn push(&mut self, activity: Activity, declared: Declared) -> ActivityId {
-        self.declared.push(declared);
-        self.program.push(activity)
+    fn declare(&mut self, who: ActivityId, declared: Declared) -> ActivityId {
+        self.declared.resize(who.index() + 1, Declared::default());
+        self.declared[who.index()] = declared;
+        who
     }
 
-    fn add(
-        &mut self,
-        name: &str,
-        placement: Placement,
-        declared: Declared,
-        body: impl laxity_model::Body + 'static,
-    ) -> ActivityId {
-        let activity = Activity {
-            name: name.into(),
-            processor: CPU,
-            placement,
-            reservation: None,
-            body: Box::new(body),
+    fn part(&mut self, part: &Part, name: &str) -> Vec<ActivityId> {
+        let deferred = part.deferred.map(|work| (self.program.semaphore(0), work));
+        let what = match (part.placement, part.times) {
+            (Placement::Interrupt(_), _) => "interrupt",
+            (_, Some(_)) => "thread",
+            (_, None) => "spinner",
         };
-        self.push(activity, declared)
-    }
-
-    fn part(&mut self, part: Part, name: &str) -> Vec<ActivityId> {
-        match part {
-            Part::Device {
-                level,
-                times,
-                handler,
-                deferred,
-            } => {
-                let queue = deferred.map(|_| self.program.semaphore(0));
-                let placement = Placement::Interrupt(InterruptLevel(level));
-                let device = Device::new(times, handler, queue);
-                let mut ids = vec![self.add(
-                    &format!("{name} interrupt"),
-                    placement,
-                    Declared::default(),
-                    device,
-                )];
-                if let Some((work, queue)) = deferred.zip(queue) {
-                    ids.push(self.add(
-                        &format!("{name} deferred call"),
-                        Placement::Deferred,
-                        Declared::default(),
-                        OnSignal::new(queue, work, None),
-                    ));
-                }
-                ids
-            }
-            Part::Thread {
-                priority,
-                times,
-                work,
-                declared,
-            } => {
-                let body = Worker::new(times, work);
-                vec![self.add(
-                    &format!("{name} thread"),
-                    Placement::Thread(priority),
-                    declared,
-                    body,
-                )]
-            }
-            Part::Spinner { priority } => vec![self.add(
-                &format!("{name} spinner"),
-                Placement::Thread(priority),
-                Declared::rank(priority),
-                Spinner,
-            )],
+        let queue = deferred.map(|(queue, _)| queue);
+        let body: Box<dyn Body> = match part.times {
+            Some(times) => Box::new(at_times(times, part.work, queue, Began::default())),
+            None => Box::new(Spinner),
+        };
+        let activity = Activity {
+            name: format!("{name} {what}"),
+            processor: CPU,
+            placement: part.placement,
+            reservation: None,
+            body,
+        };
+        let activity = self.program.push(activity);
+        let mut ids = vec![self.declare(activity, part.declared)];
+        if let Some((queue, work)) = deferred {
+            let call = on_signal(queue, move |_, _| work, |_, _| {});
+            let name = format!("{name} deferred call");
+            ids.push(self.program.add(&name, CPU, Placement::Deferred, call));
         }
+        ids
     }
 
     fn victim(&mut self, case: &Case) -> Victim {
-        let marks = DriverMarks {
-            begin: self.program.mark("job begins"),
-            end: self.program.mark("job complete"),
-            service: self.program.mark("service"),
-        };
-        let (queue, woken) = (self.program.semaphore(0), self.program.semaphore(0));
-        let device = Device::new(case.victim, SHORT, Some(queue));
-        let began = device.began();
-        let none = Declared::default();
-        let device = self.add("modem interrupt", Placement::Interrupt(LEVEL), none, device);
-        let hand_on = OnSignal::new(queue, SHORT, Some(woken));
-        self.add("modem deferred call", Placement::Deferred, none, hand_on);
+        let marks = ["job begins", "job complete", "service"];
+        let [begin, end, service] = marks.map(|name| self.program.mark(name));
+        let device = HandsOn::install(&mut self.program, case.victim);
+        let (times, overrun) = (case.victim, case.overrun);
+        let body = on_signal(
+            device.signal,
+            move |context, number| {
+                let origin = *device.began.get_or_init(|| context.now());
+                let raised = times.at(origin, number).as_nanos();
+                context.mark(begin, [number, raised]);
+                match overrun {
+                    Some((every, work)) if number % every == every / 2 => work,
+                    _ => WORK,
+                }
+            },
+            move |context, number| {
+                context.mark(end, [number, 0]);
+                let received = context.service().as_nanos();
+                context.mark(service, [received, 0]);
+            },
+        );
         let priority = Priority::new(24).unwrap_or(Priority::HIGHEST);
-        let body = Driver::new(woken, marks, (case.victim, began), WORK, case.overrun);
-        let activity = Activity {
+        let reservation = case.reserved.and_then(|reserved| {
+            let reservation = Reservation::new(reserved, WINDOW).ok()?;
+            Some(slots(reservation, Outside::Confined))
+        });
+        let thread = self.program.push(Activity {
             name: "modem thread".into(),
             processor: CPU,
             placement: Placement::Thread(priority),
-            reservation: reservation(case.served),
+            reservation,
             body: Box::new(body),
-        };
+        });
         Victim {
-            activity: self.push(activity, Declared::rank(priority)),
-            device: Some(device),
+            activity: self.declare(thread, Declared::rank(priority)),
+            device: Some(device.interrupt),
             jobs: Jobs::Marks {
-                begin: marks.begin,
+                begin,
                 release: 1,
-                end: marks.end,
-                service: Some(marks.service),
+                end,
+                service: Some(service),
             },
             deadline: PERIOD,
             work: WORK,
@@ -149,42 +111,44 @@ impl Stage {
     }
 }
 
-fn reservation(served: Served) -> Option<ReservationRequest> {
-    let Served::Reserved(service) = served else {
-        return None;
-    };
-    let reservation = Reservation::new(service, WINDOW).ok()?;
-    Some(slots(reservation, Outside::Confined))
+/// Who is to blame.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Blame {
+    /// Culprits, by number.
+    pub culprits: Vec<usize>,
+    /// The victim's own overrun.
+    pub victim: bool,
+    /// Too small a reservation.
+    pub reservation: bool,
+    /// Others, by name.
+    pub others: Vec<String>,
 }
 
-/// The case with these of its culprits, by number.
-fn stage(case: &Case, with: &[usize]) -> (Program, Cast) {
-    let mut stage = Stage {
-        program: Program::new(1),
-        declared: Vec::new(),
-    };
-    let victim = stage.victim(case);
-    for (number, part) in case.innocents.iter().enumerate() {
-        stage.part(*part, &format!("innocent {}", number + 1));
+impl fmt::Display for Blame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letters: Vec<String> = self.culprits.iter().map(letter).collect();
+        let named = [
+            (!letters.is_empty(), letters.join(" and ")),
+            (self.victim, "the victim".into()),
+            (self.reservation, "the reservation".into()),
+        ];
+        let named = named.into_iter().filter_map(|(is, who)| is.then_some(who));
+        let all: Vec<String> = named.chain(self.others.iter().cloned()).collect();
+        f.write_str(&listed(&all))
     }
-    let culprits = case.culprits.iter().enumerate();
-    let culprits = culprits.map(|(number, part)| {
-        if with.contains(&number) {
-            let letter = char::from(b'A' + number as u8);
-            stage.part(*part, &format!("culprit {letter}"))
-        } else {
-            Vec::new()
-        }
-    });
-    let culprits = culprits.collect();
-    let names = stage.program.activities.iter();
-    let cast = Cast {
-        victim,
-        culprits,
-        names: names.map(|activity| activity.name.clone()).collect(),
-        declared: stage.declared,
-    };
-    (stage.program, cast)
+}
+
+/// Names in a row, or nobody.
+#[must_use]
+pub fn listed(names: &[String]) -> String {
+    match names.is_empty() {
+        true => "nobody".into(),
+        false => names.join(", "),
+    }
+}
+
+fn letter(culprit: &usize) -> String {
+    char::from(b'A' + *culprit as u8).to_string()
 }
 
 /// What a trace says of a case.
@@ -192,27 +156,13 @@ fn stage(case: &Case, with: &[usize]) -> (Program, Cast) {
 pub struct Verdict {
     /// Everything.
     pub findings: Findings,
-    /// Culprits named, by number.
-    pub culprits: Vec<usize>,
-    /// Whether the victim is named.
-    pub victim: bool,
-    /// Others that are named, by name.
-    pub others: Vec<String>,
-    /// Late jobs for which too small a reservation is told.
-    pub too_little: usize,
+    /// Who is named: the reservation if it explains most of the late jobs. A few are put to it wrongly: a replay leaves threads in a slot
+    /// where they were.
+    pub named: Blame,
     /// Late jobs that nobody explains.
     pub unexplained: usize,
     /// What the activities are called.
     pub names: Vec<String>,
-}
-
-impl Verdict {
-    /// Whether too small a reservation explains most of the late jobs. A few are put to it wrongly: a replay leaves threads in a slot where
-    /// they were.
-    #[must_use]
-    pub fn blames_reservation(&self) -> bool {
-        2 * self.too_little > self.findings.late.len()
-    }
 }
 
 /// What of a case is so: found by running it again without somebody.
@@ -220,54 +170,14 @@ impl Verdict {
 pub struct Truth {
     /// Late jobs if all keep the rules.
     pub late_without: usize,
-    /// Those culprits whose absence makes fewer jobs late, whoever else is absent.
-    pub culprits: Vec<usize>,
-    /// Whether it is the victim's own overrun.
-    pub victim: bool,
-    /// Whether it is the reservation.
-    pub reservation: bool,
+    /// Who is to blame: of the culprits those whose absence makes fewer jobs late, whoever else is absent.
+    pub to_blame: Blame,
 }
 
 /// All culprits of a case, by number.
 #[must_use]
 pub fn everybody(case: &Case) -> Vec<usize> {
     (0..case.culprits.len()).collect()
-}
-
-/// Reads the verdict off a record.
-fn judge(record: &RunRecord, cast: Cast, rules: Rules) -> Verdict {
-    let findings = attribute(
-        &record.events,
-        &Question {
-            victim: cast.victim,
-            declared: &cast.declared,
-            rules,
-        },
-    );
-    let (mut culprits, mut others, mut victim) = (Vec::new(), Vec::new(), false);
-    for named in &findings.named {
-        let number = named.who.activity().and_then(|id| {
-            let mut all = cast.culprits.iter();
-            all.position(|ids| ids.contains(&id))
-        });
-        match (named.who, number) {
-            (Holder::Victim, _) => victim = true,
-            (_, Some(number)) if !culprits.contains(&number) => culprits.push(number),
-            (_, Some(_)) => {}
-            (who, None) => others.push(name(who, &cast.names)),
-        }
-    }
-    culprits.sort_unstable();
-    let count = |is: fn(&Fault) -> bool| findings.late.iter().filter(|job| is(&job.fault)).count();
-    Verdict {
-        culprits,
-        victim,
-        others,
-        too_little: count(|fault| matches!(fault, Fault::Reservation { .. })),
-        unexplained: count(|fault| matches!(fault, Fault::Rank | Fault::Overload)),
-        findings,
-        names: cast.names,
-    }
 }
 
 /// What somebody is called.
@@ -294,9 +204,59 @@ pub fn run(
     rules: Rules,
     length: Span,
 ) -> Result<Verdict, HostError> {
-    let (program, cast) = stage(case, with);
-    let record = host.run(program, length)?;
-    Ok(judge(&record, cast, rules))
+    let mut stage = Stage {
+        program: Program::new(1),
+        declared: Vec::new(),
+    };
+    let victim = stage.victim(case);
+    for (number, part) in (1..).zip(&case.innocents) {
+        stage.part(part, &format!("innocent {number}"));
+    }
+    let mut culprits = vec![Vec::new(); case.culprits.len()];
+    for culprit in with {
+        let name = format!("culprit {}", letter(culprit));
+        culprits[*culprit] = stage.part(&case.culprits[*culprit], &name);
+    }
+    let activities = stage.program.activities.iter();
+    let names: Vec<String> = activities.map(|activity| activity.name.clone()).collect();
+    stage.declared.resize(names.len(), Declared::default());
+    let record = host.run(stage.program, length)?;
+    let question = Question {
+        victim,
+        declared: &stage.declared,
+        rules,
+    };
+    Ok(judge(&record, &question, &culprits, names))
+}
+
+/// Reads the verdict off a record; `culprits` are the activities of each.
+fn judge(
+    record: &RunRecord,
+    question: &Question<'_>,
+    culprits: &[Vec<ActivityId>],
+    names: Vec<String>,
+) -> Verdict {
+    let findings = attribute(&record.events, question);
+    let mut blame = Blame::default();
+    for who in findings.named.iter().map(|named| named.who) {
+        let is_of = |id| culprits.iter().position(|ids| ids.contains(&id));
+        match (who, who.activity().and_then(is_of)) {
+            (Holder::Victim, _) => blame.victim = true,
+            (_, Some(number)) => blame.culprits.push(number),
+            (who, None) => blame.others.push(name(who, &names)),
+        }
+    }
+    blame.culprits.sort_unstable();
+    blame.culprits.dedup();
+    let count = |is: fn(&Fault) -> bool| findings.late.iter().filter(|job| is(&job.fault)).count();
+    let too_little = count(|fault| matches!(fault, Fault::Reservation { .. }));
+    blame.reservation = 2 * too_little > findings.late.len();
+    Verdict {
+        named: blame,
+        unexplained: count(|fault| matches!(fault, Fault::Rank | Fault::Overload)),
+        findings,
+        names,
+    }
 }
 
 /// Runs the case with all its culprits, judges its trace, and finds the truth by running it without each set of them.
@@ -310,18 +270,16 @@ pub fn truth(
     length: Span,
 ) -> Result<(Verdict, Truth), HostError> {
     let everybody = everybody(case);
-    let mut late_with = |case: &Case, with: &[usize]| {
-        let verdict = run(host, case, with, Rules::PC99, length)?;
-        Ok::<_, HostError>((verdict.findings.late.len(), verdict))
-    };
-    let (late_with_all, verdict) = late_with(case, &everybody)?;
+    let mut with = |case: &Case, with: &[usize]| run(host, case, with, Rules::PC99, length);
+    let verdict = with(case, &everybody)?;
     let sets = 1_usize << everybody.len();
-    let mut late = vec![late_with_all; sets];
-    for (set, late) in late.iter_mut().enumerate().take(sets - 1) {
-        let with = everybody.iter().copied();
-        let with: Vec<usize> = with.filter(|number| set >> number & 1 == 1).collect();
-        *late = late_with(case, &with)?.0;
+    let mut late = Vec::with_capacity(sets);
+    for set in 0..sets - 1 {
+        let there = everybody.iter().copied();
+        let there: Vec<usize> = there.filter(|number| set >> number & 1 == 1).collect();
+        late.push(with(case, &there)?.findings.late.len());
     }
+    late.push(verdict.findings.late.len());
     let late_without = match case.overrun {
         Some(_) => {
             let overrun = None;
@@ -329,7 +287,7 @@ pub fn truth(
                 overrun,
                 ..case.clone()
             };
-            late_with(&innocent, &[])?.0
+            with(&innocent, &[])?.findings.late.len()
         }
         None => late[0],
     };
@@ -337,11 +295,15 @@ pub fn truth(
         let bit = 1 << number;
         (0..sets).any(|set| set & bit == 0 && late[set | bit] > late[set])
     };
-    let truth = Truth {
-        late_without,
+    let to_blame = Blame {
         culprits: everybody.into_iter().filter(makes_a_difference).collect(),
         victim: case.overrun.is_some() && late[0] > late_without,
         reservation: late_without > 0,
+        others: Vec::new(),
+    };
+    let truth = Truth {
+        late_without,
+        to_blame,
     };
     Ok((verdict, truth))
 }

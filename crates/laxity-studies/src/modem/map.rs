@@ -246,7 +246,7 @@ pub(super) fn draw(
         figure.compared = compared(&all).into();
         figure.remarks = remarks(&all);
     }
-    draft.table(KEY, "map", &[], all.iter().map(row).collect());
+    draft.table(KEY, "map", &[], all.iter().map(row));
     for (key, (held, seen)) in ["far", "near"].into_iter().zip(claims(&all)) {
         draft.claim(key, held, &[("seen", &seen)]);
     }

@@ -191,11 +191,11 @@ pub(super) fn draw(request: &Request, attempts: &mut &[Attempt], draft: &mut Dra
         }
         let late = table.rows.iter().zip(&by_place);
         let late = late.map(|(row, attempts)| late_of(&row.place, attempts));
-        draft.table(&table.key, "late", &[], late.collect());
+        draft.table(&table.key, "late", &[], late);
         if let Some((key, sweep)) = table.sweep(request) {
             let rows = sweep.places.iter().zip(sweep.taken(attempts));
             let rows = rows.map(|(place, attempts)| times(place, attempts));
-            draft.table(&table.key, key, &[], rows.collect());
+            draft.table(&table.key, key, &[], rows);
         }
         let (held, seen) = agreement(&judged);
         let name = table.key.replace('-', " ");

@@ -144,8 +144,10 @@ impl Study for Prediction {
     fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Seen, HostError> {
         let Case::Run(planned, seed, on) = case else {
             let further = scene::load(host, &PROGRAMS)?;
-            let config = host.live().map(|host| host.config());
-            let is_shared = config.is_some_and(|on| on.processors.contains(&on.external));
+            let is_shared = match host {
+                Runner::Twin(_) => false,
+                Runner::Live(host) => host.config().processors.contains(&host.config().external),
+            };
             let processors = PROGRAMS.host.processors + u16::from(!is_shared);
             return Ok(Seen::Load(further, processors));
         };

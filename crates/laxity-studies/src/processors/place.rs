@@ -1,65 +1,15 @@
 //! Which processor each device gets, and why.
 
-use std::fmt;
 use std::num::NonZeroU16;
 
+use laxity_model::ProcessorId;
 use laxity_model::analysis::multiprocessor::{Fit, Misfit, Order, Partitioning, partition};
 use laxity_model::analysis::{Doubt, Overflow, Task, Verdict};
-use laxity_model::{ProcessorId, Reservation};
 
 use crate::sets::demand::Ground;
 use crate::sets::kind::Kind;
-
-/// All kinds of one card.
-const KINDS: [Kind; 5] = [
-    Kind::Modem,
-    Kind::GLite,
-    Kind::FullRate,
-    Kind::Radio,
-    Kind::Audio,
-];
-
-/// A device with its place.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Placed {
-    /// What it is.
-    pub kind: Kind,
-    /// Where.
-    pub processor: ProcessorId,
-    /// Its reservation there.
-    pub reservation: Reservation,
-    /// Why there.
-    pub why: String,
-}
-
-/// The answer to a set.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Placing {
-    /// In the order of the set.
-    Found(Vec<Placed>),
-    /// This device fits on no processor; how the others were placed when that was seen.
-    NoRoom(Kind, Vec<Option<u16>>),
-}
-
-impl Default for Placing {
-    fn default() -> Self {
-        Self::Found(Vec::new())
-    }
-}
-
-impl fmt::Display for Placing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Found(placed) => {
-                let each = placed
-                    .iter()
-                    .map(|placed| format!("{} on {}", placed.kind.name(), placed.processor));
-                f.write_str(&each.collect::<Vec<_>>().join(", "))
-            }
-            Self::NoRoom(kind, _) => write!(f, "no room for the {}", kind.name()),
-        }
-    }
-}
+use crate::sets::run::Member;
+use crate::sets::system::Placing;
 
 /// Distributes devices over processors, a device fitting where the analysis names reservations for all that are there, with a slot
 /// table that keeps them.
@@ -73,12 +23,13 @@ pub fn place(
     processors: NonZeroU16,
     (fit, order): (Fit, Order),
 ) -> Result<Placing, Overflow> {
-    let tasks: Vec<Task> = kinds
-        .iter()
-        .filter_map(|kind| task(ground, *kind))
-        .collect();
+    let tasks: Vec<Task> = kinds.iter().map(|kind| task(ground, *kind)).collect();
+    let kind_of = |wanted: &Task| {
+        let place = tasks.iter().position(|task| task == wanted)?;
+        Some(kinds[place])
+    };
     let test = |tasks: &[Task]| {
-        let kinds: Option<Vec<Kind>> = tasks.iter().map(|task| kind_of(ground, task)).collect();
+        let kinds: Option<Vec<Kind>> = tasks.iter().map(kind_of).collect();
         let fits = kinds.is_some_and(|kinds| ground.fit(&kinds).is_ok());
         Ok(if fits {
             Verdict::Schedulable
@@ -87,23 +38,16 @@ pub fn place(
         })
     };
     Ok(match partition(&tasks, processors, fit, order, test)? {
-        Partitioning::Fits(places) => Placing::Found(explain(ground, kinds, &places, (fit, order))),
-        Partitioning::DoesNotFit(Misfit { task, placed, .. }) => {
-            Placing::NoRoom(kinds[task], placed)
+        Partitioning::Fits(places) => Ok(explain(ground, kinds, &places, (fit, order))),
+        Partitioning::DoesNotFit(Misfit { task, .. }) => {
+            Err(format!("no room for the {}", kinds[task].name()))
         }
     })
 }
 
 /// A device as a task: its work and its period, which tell the kinds apart.
-fn task(ground: &Ground, kind: Kind) -> Option<Task> {
-    Task::new(ground.work_of(kind), kind.period()).ok()
-}
-
-fn kind_of(ground: &Ground, wanted: &Task) -> Option<Kind> {
-    KINDS.into_iter().find(|kind| {
-        let same = |task: Task| task.cost() == wanted.cost() && task.period() == wanted.period();
-        task(ground, *kind).is_some_and(same)
-    })
+fn task(ground: &Ground, kind: Kind) -> Task {
+    Task::new(ground.work_of(kind), kind.period()).expect("devices have work to do")
 }
 
 /// The order in which devices were placed.
@@ -125,44 +69,51 @@ fn explain(
     kinds: &[Kind],
     places: &[u16],
     (fit, order): (Fit, Order),
-) -> Vec<Placed> {
-    let count = places.iter().max().map_or(0, |most| usize::from(*most) + 1);
-    let mut members: Vec<Vec<usize>> = vec![Vec::new(); count];
+) -> Vec<Member> {
+    let all_on = |devices: &[usize], processor: u16| -> Vec<Kind> {
+        let there = devices
+            .iter()
+            .filter(|device| places[**device] == processor);
+        there.map(|device| kinds[*device]).collect()
+    };
     let mut whys = vec![String::new(); kinds.len()];
-    for device in placing_order(ground, kinds, order) {
-        let chosen = usize::from(places[device]);
-        let mut words = Vec::new();
-        for (passed, there) in members.iter().enumerate().take(chosen) {
-            let mut together: Vec<Kind> = there.iter().map(|member| kinds[*member]).collect();
-            together.push(kinds[device]);
-            if let Err(unfit) = ground.fit(&together) {
-                words.push(format!("not on {passed}: {unfit}"));
-            }
-        }
-        words.push(match (members[chosen].len(), fit) {
+    let order = placing_order(ground, kinds, order);
+    for (number, device) in order.iter().enumerate() {
+        let chosen = places[*device];
+        let passed = (0..chosen).filter_map(|passed| {
+            let mut together = all_on(&order[..number], passed);
+            together.push(kinds[*device]);
+            let unfit = ground.fit(&together).err()?;
+            Some(format!("not on {passed}: {unfit}"))
+        });
+        let mut words: Vec<String> = passed.collect();
+        words.push(match (all_on(&order[..number], chosen).len(), fit) {
             (0, _) => format!("{chosen} is empty"),
             (_, Fit::Worst) => format!("{chosen} is the emptiest"),
             (1, _) => format!("{chosen} has room beside one device"),
             (others, _) => format!("{chosen} has room beside {others} devices"),
         });
-        whys[device] = words.join("; ");
-        members[chosen].push(device);
+        whys[*device] = words.join("; ");
     }
-    let mut placed: Vec<Option<Placed>> = vec![None; kinds.len()];
-    for (processor, mut there) in members.into_iter().enumerate() {
-        there.sort_unstable();
-        let together: Vec<Kind> = there.iter().map(|member| kinds[*member]).collect();
-        let reservations = ground.fit(&together).unwrap_or_default();
-        for (device, reservation) in there.into_iter().zip(reservations) {
-            placed[device] = Some(Placed {
-                kind: kinds[device],
-                processor: ProcessorId(u16::try_from(processor).unwrap_or(u16::MAX)),
-                reservation,
-                why: std::mem::take(&mut whys[device]),
-            });
-        }
-    }
-    placed.into_iter().flatten().collect()
+    let all: Vec<usize> = (0..kinds.len()).collect();
+    let processors = 0..=places.iter().copied().max().unwrap_or(0);
+    let mut reservations = processors
+        .map(|processor| {
+            let there = ground.fit(&all_on(&all, processor));
+            there.unwrap_or_default().into_iter()
+        })
+        .collect::<Vec<_>>();
+    let members = kinds
+        .iter()
+        .zip(places)
+        .zip(whys)
+        .map(|((kind, processor), why)| Member {
+            processor: ProcessorId(*processor),
+            reservation: reservations[usize::from(*processor)].next(),
+            why,
+            ..Member::new(*kind)
+        });
+    members.collect()
 }
 
 #[cfg(test)]
@@ -173,11 +124,10 @@ mod tests {
     #[test]
     fn each_device_is_known_by_its_task() {
         let ground = Ground::twin();
-        for kind in KINDS {
-            assert_eq!(
-                task(&ground, kind).and_then(|task| kind_of(&ground, &task)),
-                Some(kind)
-            );
+        let kinds = [Modem, Kind::GLite, FullRate, Kind::Radio, Audio];
+        let tasks = kinds.map(|kind| task(&ground, kind));
+        for (number, task) in tasks.iter().enumerate() {
+            assert!(!tasks[..number].contains(task), "{:?}", kinds[number]);
         }
     }
 
@@ -187,11 +137,11 @@ mod tests {
         let two = NonZeroU16::new(2).unwrap();
         let set = [Audio, Modem, Modem, FullRate, FullRate];
         let given = place(&ground, &set, two, (Fit::First, Order::Given)).unwrap();
-        assert!(matches!(given, Placing::NoRoom(FullRate, _)), "{given:?}");
+        let no_room = format!("no room for the {}", FullRate.name());
+        assert_eq!(given, Err(no_room));
         let decreasing = (Fit::First, Order::Decreasing);
-        let Placing::Found(placed) = place(&ground, &set, two, decreasing).unwrap() else {
-            panic!("two DSL lines first, the rest beside them");
-        };
+        let placed = place(&ground, &set, two, decreasing).unwrap();
+        let placed = placed.expect("two DSL lines first, the rest beside them");
         let processors: Vec<u16> = placed.iter().map(|placed| placed.processor.0).collect();
         assert_ne!(processors[3], processors[4]);
         assert!(placed[4].why.starts_with("not on 0: "), "{}", placed[4].why);

@@ -97,32 +97,18 @@ impl Ground {
         Ok(found.reservations)
     }
 
-    /// What each device of a set would ask for if it could choose.
+    /// Why the devices of a set, each asking for the cheapest reservation that serves it, cannot have these together, and what would fit;
+    /// `None` if they can.
     #[must_use]
-    pub fn wishes(&self, kinds: &[Kind]) -> Vec<Option<Reservation>> {
+    pub fn refusal(&self, kinds: &[Kind]) -> Option<String> {
         let supply = |reservation| Some(Continuous::new(reservation));
-        let devices = self.devices(kinds);
         let wish = |device: &Device| {
             let offers = least_reservations(device, &periods(), GRAIN, supply).ok()?;
             cheapest(offers.into_iter().flatten())
         };
-        devices.iter().map(wish).collect()
-    }
-
-    /// Why the wishes of a set cannot be had together, and what would fit; `None` if they can.
-    #[must_use]
-    pub fn refusal(&self, kinds: &[Kind]) -> Option<String> {
-        let wishes: Option<Vec<Reservation>> = self.wishes(kinds).into_iter().collect();
-        let costs = self.costs_beside(kinds);
-        plan(&wishes?, &costs)
-            .err()
-            .map(|refusal| refusal.to_string())
-    }
-
-    /// Whether some reservations can be had on a processor beside the interrupts of these devices.
-    #[must_use]
-    pub fn grants(&self, kinds: &[Kind], reservations: &[Reservation]) -> bool {
-        plan(reservations, &self.costs_beside(kinds)).is_ok()
+        let wishes: Option<Vec<Reservation>> = self.devices(kinds).iter().map(wish).collect();
+        let refused = plan(&wishes?, &self.costs_beside(kinds)).err()?;
+        Some(refused.to_string())
     }
 }
 
@@ -146,7 +132,8 @@ mod tests {
             vec![Kind::GLite, Kind::Radio],
         ] {
             let reservations = ground.fit(&set).unwrap();
-            assert!(ground.grants(&set, &reservations), "{set:?}");
+            let planned = plan(&reservations, &ground.costs_beside(&set));
+            assert!(planned.is_ok(), "{set:?}");
             for (kind, reservation) in set.iter().zip(&reservations) {
                 assert!(reservation.share_ppm() >= kind.share_ppm(), "{kind:?}");
             }

@@ -1,5 +1,6 @@
 //! The devices, and what is known of each before it runs.
 
+use laxity_devices::card::Format;
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{Costs, Phase};
 use laxity_devices::{audio, dsl, radio};
@@ -33,41 +34,54 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Its name, what a call costs on the twin's machine (the modem's 14.7 % of 450 MHz, DSL's and the radio's shares of 600 MHz, the player's
+    /// assumed), and how its samples move; `None` for modems, whose blocks differ.
+    const fn known(self) -> (&'static str, Service, Option<Format>) {
+        use dsl::Rate::{Full, GLite};
+        let modem_cost = Costs::STUDY.call(Phase::Connected, false);
+        match self {
+            Self::Modem | Self::Modems(_) => ("modem", modem_cost, None),
+            Self::GLite => (
+                GLite.name(),
+                dsl::quoted_cost(GLite),
+                Some(dsl::format(GLite)),
+            ),
+            Self::FullRate => (Full.name(), dsl::quoted_cost(Full), Some(dsl::format(Full))),
+            Self::Radio => ("radio", radio::QUOTED_COST, Some(radio::FORMAT)),
+            Self::Audio => ("audio player", audio::ASSUMED_COST, Some(audio::FORMAT)),
+        }
+    }
+
     /// Its name in tables.
     #[must_use]
     pub fn name(self) -> String {
         match self {
-            Self::Modem => "modem".into(),
             Self::Modems(count) => format!("{count} modems on one driver"),
-            Self::GLite => dsl::Rate::GLite.name().into(),
-            Self::FullRate => dsl::Rate::Full.name().into(),
-            Self::Radio => "radio".into(),
-            Self::Audio => "audio player".into(),
+            kind => kind.known().0.into(),
         }
     }
 
-    /// What a call costs on the twin's machine: the modem's 14.7 % of 450 MHz, DSL's and the radio's shares of 600 MHz, the player's assumed.
+    /// Whether it is a modem, or several.
+    #[must_use]
+    pub const fn is_modem(self) -> bool {
+        matches!(self, Self::Modem | Self::Modems(_))
+    }
+
+    /// What a call costs on the twin's machine.
     #[must_use]
     pub const fn charged(self) -> Service {
-        match self {
-            Self::Modem | Self::Modems(_) => Costs::STUDY.call(Phase::Connected, false),
-            Self::GLite => dsl::quoted_cost(dsl::Rate::GLite),
-            Self::FullRate => dsl::quoted_cost(dsl::Rate::Full),
-            Self::Radio => radio::QUOTED_COST,
-            Self::Audio => audio::ASSUMED_COST,
-        }
+        self.known().1
+    }
+
+    /// How its samples move; `None` for modems, whose blocks differ.
+    const fn format(self) -> Option<Format> {
+        self.known().2
     }
 
     /// From interrupt to interrupt of one card.
     #[must_use]
     pub fn period(self) -> Span {
-        match self {
-            Self::Modem | Self::Modems(_) => MODEM_PERIOD,
-            Self::GLite => dsl::format(dsl::Rate::GLite).period(),
-            Self::FullRate => dsl::format(dsl::Rate::Full).period(),
-            Self::Radio => radio::FORMAT.period(),
-            Self::Audio => audio::FORMAT.period(),
-        }
+        self.format().map_or(MODEM_PERIOD, |format| format.period())
     }
 
     /// How many cards there are.
@@ -101,24 +115,17 @@ impl Kind {
     /// Never for a work of more than zero.
     pub fn device(self, work: Service) -> Result<Device, DeviceError> {
         let period = self.period();
+        let Some(format) = self.format() else {
+            debug_assert_eq!(Setting::CONNECTED.samples_in(3), 3 * MODEM_BLOCK);
+            let all = work * self.cards();
+            return Device::duplex(all, period, MODEM_BLOCK, RING_SAMPLES, MODEM_LEAD);
+        };
         match self {
-            Self::Modem | Self::Modems(_) => {
-                debug_assert_eq!(Setting::CONNECTED.samples_in(3), 3 * MODEM_BLOCK);
-                let all = work * self.cards();
-                Device::duplex(all, period, MODEM_BLOCK, RING_SAMPLES, MODEM_LEAD)
-            }
             Self::Audio => {
-                let format = audio::FORMAT;
                 let lead = format.lead_blocks * format.block;
                 Device::playback(work, period, format.block, lead)
             }
-            Self::GLite => capture(work, dsl::format(dsl::Rate::GLite)),
-            Self::FullRate => capture(work, dsl::format(dsl::Rate::Full)),
-            Self::Radio => capture(work, radio::FORMAT),
+            _ => Device::capture(work, period, format.block, format.ring()),
         }
     }
-}
-
-fn capture(work: Service, format: laxity_devices::card::Format) -> Result<Device, DeviceError> {
-    Device::capture(work, format.period(), format.block, format.ring())
 }

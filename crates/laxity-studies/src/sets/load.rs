@@ -1,9 +1,11 @@
 //! The loads of devices on this machine: every device's work repeated until it takes the share that it is said to take.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use laxity_lab::bench::load::repeats;
 use laxity_model::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use laxity_model::policy::slots::PlanCosts;
-use laxity_model::{ProcessorId, Service, Span};
+use laxity_model::{Service, Span};
 
 use super::demand::Ground;
 use super::kind::Kind;
@@ -23,11 +25,9 @@ const MARGIN_PERCENT: u64 = 115;
 /// Rounds of live runs that find the loads; the sets come after them.
 pub const ROUNDS: usize = 2;
 
-/// A device with its load on this machine.
+/// What a device's load is on this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loaded {
-    /// What it is.
-    pub kind: Kind,
     /// How often its work is repeated.
     pub further: usize,
     /// The share of a processor that it then takes, in parts per million.
@@ -36,45 +36,56 @@ pub struct Loaded {
     pub call_p99: Span,
 }
 
+/// The loads of single devices, by kind.
+#[derive(Clone, Default, Debug)]
+pub struct Loads(pub BTreeMap<Kind, Loaded>);
+
 /// The runs of a round that finds the loads of these devices, several modems on a driver as one: in the first few and many repeats of each,
 /// in the second as many as take its share.
-#[must_use]
-pub fn cases(
+pub fn cases<'a>(
     round: usize,
-    kinds: &[Kind],
+    kinds: impl Iterator<Item = &'a Kind>,
     trials: &[Trial],
     processors: u16,
     seed: u64,
 ) -> Vec<Case> {
-    let mut kinds: Vec<Kind> = kinds.iter().map(|kind| kind.single()).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    let further = |kind: Kind| match round {
-        0 => tried(kind).to_vec(),
-        _ => {
-            let (few, many) = (0, 1);
-            let tried = [few, many].map(|run| {
-                let loaded = loaded(trials, kind).nth(run);
-                loaded.map_or((0, 0), |loaded| (loaded.further, loaded.share_ppm))
-            });
-            vec![repeats(kind.share_ppm(), tried, MOST_FURTHER)]
+    let kinds: BTreeSet<Kind> = kinds.map(|kind| kind.single()).collect();
+    let further = |kind: Kind| {
+        let mut tried = loaded(trials).filter(|(of, _)| *of == kind);
+        let mut tried = || {
+            tried
+                .next()
+                .map_or((0, 0), |(_, l)| (l.further, l.share_ppm))
+        };
+        match round {
+            0 => few_and_many(kind).to_vec(),
+            _ => vec![repeats(kind.share_ppm(), [tried(), tried()], MOST_FURTHER)],
         }
     };
-    let case = |kind: Kind, further| Case {
-        name: format!("load of the {}", kind.name()),
-        purpose: Purpose::Load(kind),
-        setup: alone(kind, further, processors, seed),
-    };
-    let of = |kind| {
-        further(kind)
-            .into_iter()
-            .map(move |further| case(kind, further))
-    };
-    kinds.into_iter().flat_map(of).collect()
+    let cases = kinds.into_iter().flat_map(|kind| {
+        let case = move |further| Case {
+            purpose: Purpose::Load(kind),
+            setup: Setup {
+                members: vec![Member {
+                    further,
+                    ..Member::new(kind)
+                }],
+                variant: Variant::of(Way::RealTime, false),
+                processors,
+                seed,
+                length: CALIBRATION,
+                drifts: false,
+                rogues: 0,
+                watched: false,
+            },
+        };
+        further(kind).into_iter().map(case)
+    });
+    cases.collect()
 }
 
 /// So few and so many repeats are tried.
-const fn tried(kind: Kind) -> [usize; 2] {
+const fn few_and_many(kind: Kind) -> [usize; 2] {
     match kind {
         Kind::Modem | Kind::Modems(_) => [20, 70],
         Kind::GLite | Kind::FullRate => [2, 10],
@@ -83,79 +94,54 @@ const fn tried(kind: Kind) -> [usize; 2] {
     }
 }
 
-/// The device alone in a real-time thread.
-fn alone(kind: Kind, further: usize, processors: u16, seed: u64) -> Setup {
-    Setup {
-        members: vec![Member {
-            kind,
-            processor: ProcessorId(0),
-            reservation: None,
-            further,
-        }],
-        variant: Variant::of(Way::RealTime, false),
-        processors,
-        seed,
-        length: CALIBRATION,
-        drifts: false,
-        rogues: 0,
-        watched: false,
-    }
-}
-
-/// What was seen of a device's loads, in the order of the runs.
-fn loaded(trials: &[Trial], kind: Kind) -> impl Iterator<Item = Loaded> {
-    let of = trials
-        .iter()
-        .filter(move |(case, _)| case.purpose == Purpose::Load(kind));
-    of.map(move |(case, outcome)| Loaded {
-        kind,
-        further: case.setup.members[0].further,
-        share_ppm: outcome.devices[0].service.as_nanos() * 1_000_000 / CALIBRATION.as_nanos(),
-        call_p99: outcome.devices[0].call_p99,
+/// What was seen of loads, in the order of the runs.
+fn loaded(trials: &[Trial]) -> impl Iterator<Item = (Kind, Loaded)> {
+    trials.iter().filter_map(|(case, outcome)| {
+        let Purpose::Load(kind) = case.purpose else {
+            return None;
+        };
+        let seen = &outcome.devices[0];
+        let loaded = Loaded {
+            further: case.setup.members[0].further,
+            share_ppm: seen.service.as_nanos() * 1_000_000 / CALIBRATION.as_nanos(),
+            call_p99: seen.call_p99,
+        };
+        Some((kind, loaded))
     })
 }
 
-/// The loads that were found, by kind.
-#[must_use]
-pub fn loads(trials: &[Trial]) -> Vec<Loaded> {
-    let mut loads: Vec<Loaded> = Vec::new();
-    for (case, _) in trials {
-        if let Purpose::Load(kind) = case.purpose
-            && loads.iter().all(|loaded| loaded.kind != kind)
-        {
-            loads.extend(loaded(trials, kind).last());
-        }
+impl Loads {
+    /// Those that were found: the last run of each kind tells.
+    #[must_use]
+    pub fn of(trials: &[Trial]) -> Self {
+        Self(loaded(trials).collect())
     }
-    loads
-}
 
-fn load(loads: &[Loaded], kind: Kind) -> Option<&Loaded> {
-    loads.iter().find(|loaded| loaded.kind == kind.single())
-}
+    /// How often the work of a kind is repeated.
+    #[must_use]
+    pub fn further(&self, kind: Kind) -> usize {
+        let loaded = self.0.get(&kind.single());
+        loaded.map_or(0, |loaded| loaded.further)
+    }
 
-/// How often the work of a kind is repeated.
-#[must_use]
-pub fn further(loads: &[Loaded], kind: Kind) -> usize {
-    load(loads, kind).map_or(0, |loaded| loaded.further)
-}
-
-/// What planning needs to know of this machine, for these kinds.
-#[must_use]
-pub fn ground(loads: &[Loaded], kinds: &[Kind]) -> Ground {
-    let work = |kind: &Kind| {
-        let call = load(loads, *kind)?.call_p99.as_nanos();
-        let most = Service::from_nanos(call * MARGIN_PERCENT / 100);
-        Some((*kind, most.max(Service::from_micros(1))))
-    };
-    Ground {
-        work: kinds.iter().filter_map(work).collect(),
-        interrupt: INTERRUPT,
-        host_ppm: 0,
-        costs: PlanCosts {
-            per_slot: CHARGE_PER_SLOT.as_full_service(),
-            max_share_ppm: MOST_SHARE_PPM,
-            other_ppm: 0,
-            granularity: SHORTEST_SLOT,
-        },
+    /// What planning needs to know of this machine, for these kinds.
+    #[must_use]
+    pub fn ground(&self, kinds: &[Kind]) -> Ground {
+        let work = |kind: &Kind| {
+            let call = self.0.get(&kind.single())?.call_p99.as_nanos();
+            let most = Service::from_nanos(call * MARGIN_PERCENT / 100);
+            Some((*kind, most.max(Service::from_micros(1))))
+        };
+        Ground {
+            work: kinds.iter().filter_map(work).collect(),
+            interrupt: INTERRUPT,
+            host_ppm: 0,
+            costs: PlanCosts {
+                per_slot: CHARGE_PER_SLOT.as_full_service(),
+                max_share_ppm: MOST_SHARE_PPM,
+                other_ppm: 0,
+                granularity: SHORTEST_SLOT,
+            },
+        }
     }
 }

@@ -1,24 +1,23 @@
 //! Sets of soft devices, served together: what the studies of several devices and of several processors run.
 //!
 //! * [`kind`]: the devices. [`demand`]: which reservations a set needs, from the analysis, and whether they can be had.
-//! * [`serving`], [`place`], [`run`]: a run, and what was seen of each device.
+//! * [`system`]: the sets that a study declares, placed on processors, with what was seen of them.
+//! * [`serving`], [`install`], [`run`]: a run, and what was seen of each device.
 //! * [`load`]: every device's work repeated until it takes the share that it is said to take, on this machine.
-//! * [`tables`]: what is shown of a set.
 
 pub mod demand;
+pub mod install;
 pub mod kind;
 pub mod load;
-pub mod place;
 pub mod run;
 pub mod serving;
-pub mod tables;
+pub mod system;
 
 use laxity_lab::bench::Request;
 use laxity_model::Span;
 
 use kind::Kind;
 use run::{Outcome, Seen, Setup};
-use serving::Variant;
 
 /// How long a run is, for each repeat.
 const LENGTH: Span = Span::from_secs(3);
@@ -36,15 +35,13 @@ pub fn length(request: &Request) -> Span {
 pub enum Purpose {
     /// To find the load of a device on this machine.
     Load(Kind),
-    /// To see what becomes of the devices of the set of this number.
-    Set(usize),
+    /// To see what becomes of the devices of the system of this number.
+    System(usize),
 }
 
 /// A run of a study.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// For progress and errors.
-    pub name: String,
     /// What it is made for.
     pub purpose: Purpose,
     /// What is run.
@@ -54,37 +51,11 @@ pub struct Case {
 /// A run and what was seen of it.
 pub type Trial = (Case, Outcome);
 
-/// The runs of a setup in each of these ways.
-pub fn served<'a>(
-    setup: &'a Setup,
-    set: usize,
-    name: &'a str,
-    variants: &'a [Variant],
-) -> impl Iterator<Item = Case> + 'a {
-    variants.iter().map(move |variant| Case {
-        name: format!("{name}: {}", variant.name()),
-        purpose: Purpose::Set(set),
-        setup: setup.served(*variant),
-    })
-}
-
-/// What was seen of a set, by variant.
-pub fn outcomes(trials: &[Trial], set: usize) -> impl Iterator<Item = (Variant, &Outcome)> {
-    let of = trials
-        .iter()
-        .filter(move |(case, _)| case.purpose == Purpose::Set(set));
-    of.map(|(case, outcome)| (case.setup.variant, outcome))
-}
-
 /// Whether something holds of all devices, and what was seen: nothing holds of none.
-pub fn so_for_all<'a>(
-    devices: impl IntoIterator<Item = (String, &'a Seen)>,
-    holds: impl Fn(&Seen) -> bool,
-) -> (bool, String) {
-    let devices: Vec<(String, &Seen)> = devices.into_iter().collect();
+pub fn so_for_all(devices: &[(String, &Seen)], holds: impl Fn(&Seen) -> bool) -> (bool, String) {
     let wrong = devices.iter().filter(|(_, seen)| !holds(seen));
     let wrong = wrong.map(|(name, seen)| {
-        let (samples, frames) = (seen.damage(), seen.frames_lost);
+        let (samples, frames) = (seen.counts.damage(), seen.counts.frames_lost);
         format!("{name}: {samples} samples, {frames} frames")
     });
     let wrong: Vec<String> = wrong.collect();
@@ -97,20 +68,34 @@ pub fn so_for_all<'a>(
     }
 }
 
+/// What belongs to each kind, in the order of their first.
+fn by_kind<T>(all: impl IntoIterator<Item = T>, kind: impl Fn(&T) -> Kind) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for one in all {
+        match groups
+            .iter_mut()
+            .find(|group| kind(&group[0]) == kind(&one))
+        {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+/// So many devices of a kind in words: `2 × modem`.
+fn counted(count: usize, kind: Kind) -> String {
+    match count {
+        1 => kind.name(),
+        _ => format!("{count} × {}", kind.name()),
+    }
+}
+
 /// A set in words: `2 × modem, audio player`.
 #[must_use]
 pub fn name_of(kinds: &[Kind]) -> String {
-    let mut counted: Vec<(Kind, usize)> = Vec::new();
-    for kind in kinds {
-        match counted.iter_mut().find(|(of, _)| of == kind) {
-            Some((_, count)) => *count += 1,
-            None => counted.push((*kind, 1)),
-        }
-    }
-    let words = counted.iter().map(|(kind, count)| match count {
-        1 => kind.name(),
-        _ => format!("{count} × {}", kind.name()),
-    });
+    let groups = by_kind(kinds, |kind| **kind).into_iter();
+    let words = groups.map(|group| counted(group.len(), *group[0]));
     words.collect::<Vec<_>>().join(", ")
 }
 
@@ -128,6 +113,6 @@ mod tests {
 
     #[test]
     fn a_claim_about_no_device_does_not_hold() {
-        assert!(!so_for_all([], |_| true).0);
+        assert!(!so_for_all(&[], |_| true).0);
     }
 }

@@ -2,28 +2,44 @@
 
 use laxity_model::base::histogram::Histogram;
 use laxity_model::{
-    ActivityId, Event, EventKind, HostError, Instant, Mark, Placement, Priority, ProcessorId,
-    Program, Reservation, RunRecord, Service, Span, Step,
+    Event, EventKind, HostError, Instant, Mark, Placement, Priority, ProcessorId, Program,
+    Reservation, RunRecord, Service, Span, Step,
 };
 
+use super::install::{Account, Making, Probe};
 use super::kind::Kind;
-use super::place::{Account, Making, Probe};
 use super::serving::Variant;
 use laxity::periodic;
 use laxity_lab::bench::Runner;
-use laxity_lab::bench::host::is_disturbed;
+use laxity_lab::bench::host::{is_disturbed, marked};
 
-/// A device of a set: what, where, and with which reservation if the way of serving has any.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A device of a set.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Member {
     /// What it is.
     pub kind: Kind,
     /// Where its driver runs.
     pub processor: ProcessorId,
-    /// What it was granted.
+    /// What it was granted, for the ways of serving that have reservations.
     pub reservation: Option<Reservation>,
     /// How often its work is repeated as load; 0 in the twin.
     pub further: usize,
+    /// Why it is on this processor.
+    pub why: String,
+}
+
+impl Member {
+    /// A device on the first processor, without a reservation or load.
+    #[must_use]
+    pub const fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            processor: ProcessorId(0),
+            reservation: None,
+            further: 0,
+            why: String::new(),
+        }
+    }
 }
 
 /// A run.
@@ -51,46 +67,16 @@ pub struct Setup {
 const WATCH: Span = Span::from_millis(1);
 
 impl Setup {
-    /// The same, served in another way.
-    #[must_use]
-    pub fn served(&self, variant: Variant) -> Self {
-        Self {
-            variant,
-            ..self.clone()
-        }
-    }
-
     /// Makes the run, and says what was seen of it.
     ///
     /// # Errors
     ///
     /// Those of [`Making::install`], and the host's.
     pub fn run(&self, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
-        let (program, probes) = self.compose()?;
-        let record = host.run(program, self.length)?;
-        Ok(probes.observe(&record))
-    }
-
-    /// The run as a program, and where its evidence will be.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Making::install`].
-    fn compose(&self) -> Result<(Program, Probes), HostError> {
         let mut program = Program::new(self.processors);
-        let mut probes = Vec::new();
-        for (number, member) in self.members.iter().enumerate() {
-            let making = Making {
-                number,
-                processor: member.processor,
-                placement: self.variant.placement(member.reservation),
-                seed: self.seed + 16 * number as u64,
-                further: member.further,
-                length: self.length,
-                drifts: self.drifts,
-            };
-            probes.push(making.install(member.kind, &mut program)?);
-        }
+        let probes = (0..self.members.len())
+            .map(|number| Making::new(self, number).install(&mut program))
+            .collect::<Result<Vec<Probe>, HostError>>()?;
         let mut watchers = Vec::new();
         for number in 0..self.processors {
             let processor = ProcessorId(number);
@@ -100,14 +86,16 @@ impl Setup {
                 let mark = program.mark("callback runs");
                 let body = periodic::body(WATCH, mark, |_| Step::Burn(Service::ZERO));
                 let highest = Placement::Thread(Priority::HIGHEST);
-                watchers.push((program.add("callback", processor, highest, body), mark));
+                program.add("callback", processor, highest, body);
+                watchers.push(mark);
             }
         }
-        let probes = Probes {
-            devices: probes,
-            watchers,
-        };
-        Ok((program, probes))
+        let record = host.run(program, self.length)?;
+        let gaps = watchers.into_iter().map(|mark| largest_gap(&record, mark));
+        Ok(Outcome {
+            gaps: gaps.collect(),
+            devices: probes.iter().map(|probe| of(&record, probe)).collect(),
+        })
     }
 }
 
@@ -126,22 +114,27 @@ pub struct Seen {
     pub call_p99: Span,
     /// Processor time that the driver received.
     pub service: Service,
+    /// Samples lost or late in calls that the machine's own halts had no part in.
+    pub undisturbed_damage: u64,
+    /// What its driver and its far end counted.
+    pub counts: Counts,
+}
+
+/// The account of a device.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
     /// Input samples lost.
     pub samples_lost: u64,
     /// Output samples too late.
     pub samples_underrun: u64,
-    /// Of both, those in calls that the machine's own halts had no part in.
-    pub undisturbed_damage: u64,
     /// Blocks of which samples were lost, those passed over included.
     pub blocks_lost: u64,
     /// Of them, those that lost more than their frames can spare.
     pub blocks_broken: u64,
-    /// Frames that arrived: their CRC was right. `None` for modems, which count octets.
-    pub frames_good: Option<u64>,
+    /// Frames that arrived: their CRC was right. For modems: octets that their transfers brought.
+    pub delivered: u64,
     /// Frames whose CRC was wrong, or of which nothing arrived. For modems: V.42 frames sent again.
     pub frames_lost: u64,
-    /// Octets that the modems' transfers brought.
-    pub octets: Option<u64>,
     /// Retrainings, and calls that were lost.
     pub retrained: u64,
     /// Samples that the far end did not deliver in time: more than none makes a modem's run worthless.
@@ -150,48 +143,12 @@ pub struct Seen {
     pub load_differs: u64,
 }
 
-impl Seen {
+impl Counts {
     /// Samples lost and underrun.
     #[must_use]
-    pub fn damage(&self) -> u64 {
+    pub const fn damage(&self) -> u64 {
         self.samples_lost + self.samples_underrun
     }
-
-    /// Adds another of the same kind.
-    fn add(&mut self, other: &Self) {
-        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
-        self.calls += other.calls;
-        self.longest_response = self.longest_response.max(other.longest_response);
-        self.call_p99 = self.call_p99.max(other.call_p99);
-        self.service += other.service;
-        self.samples_lost += other.samples_lost;
-        self.samples_underrun += other.samples_underrun;
-        self.undisturbed_damage += other.undisturbed_damage;
-        self.blocks_lost += other.blocks_lost;
-        self.blocks_broken += other.blocks_broken;
-        self.frames_good = sum(self.frames_good, other.frames_good);
-        self.frames_lost += other.frames_lost;
-        self.octets = sum(self.octets, other.octets);
-        self.retrained += other.retrained;
-        self.undelivered += other.undelivered;
-        self.load_differs += other.load_differs;
-    }
-}
-
-/// What was seen of all devices of a kind together, each with how many there are; in the order of their first.
-#[must_use]
-pub fn by_kind(seen: &[Seen]) -> Vec<(usize, Seen)> {
-    let mut kinds: Vec<(usize, Seen)> = Vec::new();
-    for one in seen {
-        match kinds.iter_mut().find(|(_, sum)| sum.kind == one.kind) {
-            Some((count, sum)) => {
-                *count += 1;
-                sum.add(one);
-            }
-            None => kinds.push((1, one.clone())),
-        }
-    }
-    kinds
 }
 
 /// What was seen of a run.
@@ -203,98 +160,64 @@ pub struct Outcome {
     pub gaps: Vec<Span>,
 }
 
-/// Where the evidence of a run will be.
-struct Probes {
-    /// By device.
-    devices: Vec<Probe>,
-    /// By processor, if it is watched: the callback, and what it records.
-    watchers: Vec<(ActivityId, Mark)>,
-}
-
-impl Probes {
-    /// Reads a run's record.
-    fn observe(&self, record: &RunRecord) -> Outcome {
-        let gap = |watcher: &(ActivityId, Mark)| largest_gap(record, *watcher);
-        Outcome {
-            devices: self.devices.iter().map(|probe| of(record, probe)).collect(),
-            gaps: self.watchers.iter().map(gap).collect(),
-        }
-    }
-}
-
-fn largest_gap(record: &RunRecord, (callback, mark): (ActivityId, Mark)) -> Span {
-    let own = record
-        .events
-        .iter()
-        .filter(|event| event.activity == callback);
-    let runs = own
-        .filter(|event| event.kind == EventKind::Mark(mark))
-        .map(|event| event.at);
-    let runs: Vec<Instant> = runs.collect();
+fn largest_gap(record: &RunRecord, mark: Mark) -> Span {
+    let runs: Vec<Instant> = marked(record, mark).map(|event| event.at).collect();
     let pairs = runs.windows(2).map(|pair| (pair[0], pair[1]));
     let quiet = pairs.filter(|(from, to)| !is_disturbed(record, *from, *to));
-    quiet
-        .map(|(from, to)| to.saturating_since(from))
-        .max()
-        .unwrap_or(Span::ZERO)
+    let gaps = quiet.map(|(from, to)| to.saturating_since(from));
+    gaps.max().unwrap_or(Span::ZERO)
 }
 
 fn of(record: &RunRecord, probe: &Probe) -> Seen {
     let mut calls = Calls::default();
-    let own = record
-        .events
-        .iter()
-        .filter(|event| event.activity == probe.driver);
-    for event in own {
+    let events = record.events.iter();
+    for event in events.filter(|event| event.activity == probe.driver) {
         calls.take(event, probe, record);
     }
-    let usage = &record.usage[probe.driver.index()];
-    let mut seen = Seen {
+    Seen {
         kind: probe.kind,
         processor: probe.processor,
         calls: calls.ended,
         longest_response: calls.longest_response,
         call_p99: Span::from_nanos(calls.lengths.percentile(990_000).unwrap_or(0)),
-        service: usage.service,
-        samples_lost: 0,
-        samples_underrun: 0,
+        service: record.usage[probe.driver.index()].service,
         undisturbed_damage: calls.undisturbed_damage,
-        blocks_lost: 0,
-        blocks_broken: 0,
-        frames_good: None,
-        frames_lost: 0,
-        octets: None,
-        retrained: 0,
-        undelivered: 0,
-        load_differs: 0,
-    };
-    match &probe.account {
+        counts: counts(&probe.account),
+    }
+}
+
+fn counts(account: &Account) -> Counts {
+    let mut counts = Counts::default();
+    match account {
         Account::Stream(report) => {
-            seen.samples_lost = report.samples_lost.get();
-            seen.samples_underrun = report.samples_underrun.get();
             let damaged = report.blocks_damaged.get() + report.blocks_underrun.get();
             let skipped = report.blocks_skipped.get();
-            seen.blocks_lost = damaged + skipped;
-            seen.blocks_broken = report.blocks_broken.get() + skipped;
-            seen.frames_good = Some(report.frames_good.get());
-            seen.frames_lost = report.frames_lost();
-            seen.load_differs = report.load_differs.get();
+            counts = Counts {
+                samples_lost: report.samples_lost.get(),
+                samples_underrun: report.samples_underrun.get(),
+                blocks_lost: damaged + skipped,
+                blocks_broken: report.blocks_broken.get() + skipped,
+                delivered: report.frames_good.get(),
+                frames_lost: report.frames_lost(),
+                load_differs: report.load_differs.get(),
+                ..counts
+            };
         }
         Account::Modems(reports) => {
             for report in reports {
-                seen.samples_lost += report.samples_lost.get();
-                seen.samples_underrun += report.samples_underrun.get();
-                seen.frames_lost +=
-                    report.retransmissions_near.get() + report.retransmissions_far.get();
-                seen.octets = Some(seen.octets.unwrap_or(0) + report.octets.get());
-                let lost_call = u64::from(report.outcome().is_some());
-                seen.retrained += report.retrainings.get() + lost_call;
-                seen.undelivered += report.samples_undelivered.get();
-                seen.load_differs += report.receiver_bit_errors.get();
+                counts.samples_lost += report.samples_lost.get();
+                counts.samples_underrun += report.samples_underrun.get();
+                counts.frames_lost += report.retransmissions_near.get();
+                counts.frames_lost += report.retransmissions_far.get();
+                counts.delivered += report.octets.get();
+                counts.retrained += report.retrainings.get();
+                counts.retrained += u64::from(report.outcome().is_some());
+                counts.undelivered += report.samples_undelivered.get();
+                counts.load_differs += report.receiver_bit_errors.get();
             }
         }
     }
-    seen
+    counts
 }
 
 /// The calls of a driver, from its marks.
@@ -315,9 +238,9 @@ impl Calls {
         let EventKind::Mark(mark) = event.kind else {
             return;
         };
-        if mark == probe.begin {
+        if mark == probe.marks.call_begin {
             self.began = Some((Instant::from_nanos(event.args[1]), event.at));
-        } else if mark == probe.end
+        } else if mark == probe.marks.call_end
             && let Some((raised, began)) = self.began.take()
         {
             self.ended += 1;

@@ -6,7 +6,7 @@ use laxity_model::{
 };
 
 use laxity_lab::bench::bodies::slots;
-use laxity_lab::runner::tasks::{Rogue, Spinner};
+use laxity_lab::runner::tasks::{Spinner, rogue};
 
 /// Threads that never stop, on each processor.
 const SPINNERS: usize = 2;
@@ -69,19 +69,15 @@ impl Variant {
 
     /// Its name in tables.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match (self.way, self.rogue) {
-            (Way::Interrupt, true) => "INT, rogue",
-            (Way::Interrupt, false) => "INT",
-            (Way::Deferred, true) => "DPC, rogue",
-            (Way::Deferred, false) => "DPC",
-            (Way::RealTime, true) => "THR 24, rogue",
-            (Way::RealTime, false) => "THR 24",
-            (Way::Normal, true) => "THR 8, rogue",
-            (Way::Normal, false) => "THR 8",
-            (Way::Reserved, true) => "reserved, rogue",
-            (Way::Reserved, false) => "reserved",
-        }
+    pub fn name(self) -> String {
+        let way = match self.way {
+            Way::Interrupt => "INT",
+            Way::Deferred => "DPC",
+            Way::RealTime => "THR 24",
+            Way::Normal => "THR 8",
+            Way::Reserved => "reserved",
+        };
+        format!("{way}{}", if self.rogue { ", rogue" } else { "" })
     }
 
     /// The placement of a driver that could have this reservation.
@@ -108,8 +104,8 @@ impl Variant {
         }
         if self.rogue && may_rogue {
             let above = Placement::Thread(Priority::new(ROGUE).unwrap_or(Priority::HIGHEST));
-            let rogue = Rogue::new(BURST, EVERY, Span::from_millis(100));
-            program.add("rogue", processor, above, rogue);
+            let body = rogue(BURST, EVERY, Span::from_millis(100));
+            program.add("rogue", processor, above, body);
         }
     }
 }
