@@ -1,12 +1,14 @@
 //! What this process may do, found by trying it; and how a live test says that it cannot run here.
 
+use std::error::Error;
 use std::fs::{File, OpenOptions};
 use std::io;
 
 use laxity_model::{Service, Span};
 
 use crate::doctor::{self, DeadlineParameters, Machine, Operation};
-use crate::os::sched::{self, Policy, Restore, Tid};
+use crate::enforce::confine::{FairQuota, Freezer};
+use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 
 /// Something a live run needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,44 +28,42 @@ pub enum Right {
 /// Why the right is missing; `None` where it is there. Tries it on the calling thread, and restores that.
 #[must_use]
 pub fn missing(right: Right) -> Option<String> {
-    let own = Tid::current();
-    match right {
-        Right::RealTime => try_policy(own, Policy::Fifo(99)),
-        Right::Deadline => foreseen_refusal(),
-        Right::Freezer => crate::enforce::confine::Freezer::create("probe")
-            .err()
-            .map(|error| error.to_string()),
-        Right::FairQuota => crate::enforce::confine::FairQuota::create("probe", 10_000)
-            .err()
-            .map(|error| error.to_string()),
+    let refused: Result<(), Box<dyn Error>> = match right {
+        Right::RealTime => try_fifo().map_err(Into::into),
+        Right::Deadline => may_reserve().map_err(Into::into),
+        Right::Freezer => Freezer::create("probe").map(drop).map_err(Into::into),
+        Right::FairQuota => FairQuota::create("probe", 10_000)
+            .map(drop)
+            .map_err(Into::into),
         Right::Processors(wanted) => {
-            let found = sched::affinity(own).map_or(0, |set| set.iter().count());
-            (found < wanted).then(|| format!("{wanted} processors are needed, {found} may be used"))
+            let found = sched::affinity(Tid::current()).map_or(0, |set| set.len());
+            let enough = (found >= wanted).then_some(());
+            enough.ok_or_else(|| {
+                format!("{wanted} processors are needed, {found} may be used").into()
+            })
         }
-    }
+    };
+    refused.err().map(|error| error.to_string())
 }
 
 /// What would stand against any reservation by `SCHED_DEADLINE`, however small. Not tried: a trial would hold bandwidth until its
 /// zero-lag time.
-fn foreseen_refusal() -> Option<String> {
+fn may_reserve() -> Result<(), String> {
     let smallest = Operation::SetDeadline(DeadlineParameters {
         runtime: Service::from_micros(10),
         deadline: Span::from_millis(10),
         period: Span::from_millis(10),
     });
-    let diagnosis = doctor::foresee(&smallest, &Machine::probe())?;
-    // That others hold all bandwidth now is no missing right.
-    (diagnosis.errno() != Some(libc::EBUSY)).then_some(diagnosis.what)
+    match doctor::foresee(&smallest, &Machine::probe()) {
+        // That others hold all bandwidth now is no missing right.
+        Some(why) if why.errno() != Some(libc::EBUSY) => Err(why.what),
+        _ => Ok(()),
+    }
 }
 
-fn try_policy(own: Tid, policy: Policy) -> Option<String> {
-    let _restore = match Restore::of(own) {
-        Ok(restore) => restore,
-        Err(error) => return Some(error.to_string()),
-    };
-    sched::set_policy(own, policy)
-        .err()
-        .map(|error| error.to_string())
+fn try_fifo() -> Result<(), SchedError> {
+    let _restore = Restore::of(Tid::current())?;
+    sched::set_policy(Tid::current(), Policy::Fifo(99))
 }
 
 /// Held by a live test: no other live test of any process runs meanwhile, since each would disturb what the other counts on

@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use laxity_model::base::ring;
-use laxity_model::enforce::ranks;
+use laxity_model::base::ring::{self, Producer};
+use laxity_model::enforce::{Witness, ranks};
 use laxity_model::{
     Activity, ActivityId, Enforcer, Grade, HostError, Instant, Placement, PortId, Program, RunEnd,
     RunRecord, Span, Usage,
@@ -144,6 +144,26 @@ fn gather(dispatched: Vec<Dispatched>, observed: &mut Observed) -> Vec<SlotRepor
     reports
 }
 
+fn dispatcher(
+    slots: ProcessorSlots,
+    timing: Timing,
+    witness: Option<Witness>,
+    ring: Producer,
+) -> DispatcherStart {
+    DispatcherStart {
+        cpu: slots.cpu,
+        processor: slots.plan.processor,
+        table: slots.plan.table.clone(),
+        changes: Some((slots.changes, slots.plan)),
+        bindings: slots.bindings,
+        doorbell: slots.doorbell,
+        timing,
+        makes_up: true,
+        witness,
+        ring,
+    }
+}
+
 /// Starts everything; returns how many threads will report ready.
 fn spawn_all(
     config: &LiveConfig,
@@ -171,18 +191,7 @@ fn spawn_all(
     });
     for (slots, timing) in slots {
         threads.doorbells.push(Arc::clone(&slots.doorbell));
-        let start = DispatcherStart {
-            cpu: slots.cpu,
-            processor: slots.plan.processor,
-            table: slots.plan.table.clone(),
-            changes: Some((slots.changes, slots.plan)),
-            bindings: slots.bindings,
-            doorbell: slots.doorbell,
-            timing,
-            makes_up: true,
-            witness,
-            ring: ring(),
-        };
+        let start = dispatcher(slots, timing, witness, ring());
         let dispatcher = slots::spawn(start, Arc::clone(run))?;
         threads.dispatchers.push(dispatcher);
     }

@@ -228,11 +228,9 @@ impl Worker {
         if clock::now() < until {
             self.left();
             self.holding.enter_wait();
-            while clock::now() < until && !self.context.run.ended() {
-                self.context.run.doze_until(until);
-            }
+            let has_slept = self.context.run.sleep_until(until);
             self.holding.leave_wait();
-            if self.context.run.ended() {
+            if !has_slept || self.context.run.ended() {
                 return Err(Stop::Ended);
             }
             self.woke(until);

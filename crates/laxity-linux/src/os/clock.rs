@@ -13,7 +13,6 @@ use rustix::io::Errno;
 use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec, clock_getres};
 
-use crate::os::futex;
 use crate::os::sched::Tid;
 
 pub(crate) fn timespec(instant: Instant) -> Timespec {
@@ -196,22 +195,6 @@ impl Anchor {
         } else {
             let before = nanos(self.ticks - ticks).min(self.at.as_nanos());
             self.at - Span::from_nanos(before)
-        }
-    }
-}
-
-/// Waits on a word that never changes but at a run's end; `true` when the instant came, `false` when the word changed.
-pub(crate) fn sleep_unless_changed(
-    word: &std::sync::atomic::AtomicU32,
-    expected: u32,
-    until: Instant,
-) -> bool {
-    loop {
-        if word.load(std::sync::atomic::Ordering::Acquire) != expected {
-            return false;
-        }
-        if now() >= until || futex::wait(word, expected, Some(until)) == futex::Woken::TimedOut {
-            return true;
         }
     }
 }

@@ -13,7 +13,7 @@ use laxity_model::{ActivityId, HostError, Instant, RunEnd};
 use port::Ports;
 
 use crate::os::clock;
-use crate::os::futex;
+use crate::os::futex::{self, Woken};
 use crate::os::memory::STACK_BYTES;
 use crate::os::sched::Tid;
 use crate::os::signals;
@@ -88,12 +88,16 @@ impl Run {
 
     /// Sleeps until the instant; `false` if the run ended first.
     pub(crate) fn sleep_until(&self, until: Instant) -> bool {
-        clock::sleep_unless_changed(&self.end, RUNNING, until)
-    }
-
-    /// One turn of a sleep: returns at the instant, at the run's end, or after a signal.
-    pub(crate) fn doze_until(&self, until: Instant) -> futex::Woken {
-        futex::wait(&self.end, RUNNING, Some(until))
+        loop {
+            if self.end.load(Ordering::Acquire) == ENDED {
+                return false;
+            }
+            // Looked at first: the futex is not asked for an instant that is past.
+            let is_over = clock::now() >= until;
+            if is_over || futex::wait(&self.end, RUNNING, Some(until)) == Woken::TimedOut {
+                return true;
+            }
+        }
     }
 
     /// A body wants the run to end.
