@@ -232,11 +232,8 @@ fn whole(root: &Section<'_>) -> Option<Calibration> {
     if figures.len() < Figure::ALL.len() {
         return None;
     }
-    for (figure, quantiles) in figures {
-        *machine.figure_mut(figure) = quantiles;
-    }
     Some(Calibration {
-        machine,
+        machine: machine.with(figures),
         evidence,
         circumstances: circumstances?,
     })
