@@ -2,6 +2,8 @@
 
 use core::f64::consts::{FRAC_1_SQRT_2, PI};
 
+use crc::{CRC_16_IBM_SDLC, Crc};
+
 pub(crate) use rustfft::num_complex::Complex32 as Complex;
 
 /// e^(j·`radians`), the same bits on every machine.
@@ -37,6 +39,15 @@ pub(crate) fn nearest_step(step: Complex) -> u8 {
 /// By how many right angles two bits step the phase on.
 pub(crate) const fn right_angles(bits: u8) -> u8 {
     bits ^ bits >> 1
+}
+
+/// The CRC of the frame or burst of this number, which both ends count and nobody sends.
+pub(crate) fn numbered_crc(number: u32, payload: &[u8]) -> u16 {
+    static CRC: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_SDLC);
+    let mut digest = CRC.digest();
+    digest.update(&number.to_le_bytes());
+    digest.update(payload);
+    digest.finalize()
 }
 
 #[cfg(test)]

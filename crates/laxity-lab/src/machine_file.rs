@@ -204,22 +204,21 @@ fn whole(root: &Section<'_>) -> Option<Calibration> {
     });
     let slot_lead = span(root, "slot_lead", &COSTS);
     let circumstances = circumstances(root);
-    let mut machine = Machine::without_costs(tick_hz.unwrap_or_default() as u32);
     let mut evidence = BTreeMap::new();
     let figures = Figure::ALL.map(|figure| {
         let (quantiles, seen) = self::figure(root, figure)?;
-        *machine.figure_mut(figure) = quantiles;
         evidence.extend(seen.map(|seen| (figure, seen)));
-        Some(())
+        Some((figure, quantiles))
     });
     // All is read before what is missing ends it.
-    version.and(tick_hz)?;
-    figures.into_iter().collect::<Option<()>>()?;
+    let figures: Vec<_> = figures.into_iter().collect::<Option<_>>()?;
+    version?;
+    let mut machine = Machine::without_costs(tick_hz? as u32);
     machine.description = description?;
     machine.provenance = provenance?;
     machine.slot_lead = slot_lead?;
     Some(Calibration {
-        machine,
+        machine: machine.with(figures),
         evidence,
         circumstances: circumstances?,
     })

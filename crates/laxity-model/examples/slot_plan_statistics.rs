@@ -11,7 +11,7 @@ use laxity_model::{Reservation, Service, Span};
 #[path = "../tests/slot_sets/mod.rs"]
 mod slot_sets;
 
-use slot_sets::Random;
+use slot_sets::{Random, edges_per_1000_s};
 
 /// Switches cost nothing.
 const FREE: PlanCosts = PlanCosts {
@@ -70,7 +70,7 @@ impl Statistics {
             .map(|r| 2e12 / r.period().as_nanos() as f64)
             .sum();
         self.edges_permille
-            .push((1e3 * table.edges_per_1000_s() as f64 / exact) as u64);
+            .push((1e3 * edges_per_1000_s(&table) as f64 / exact) as u64);
         self.entries = self.entries.max(table.slots().len());
     }
 

@@ -7,7 +7,7 @@ mod edf_support;
 
 use edf_support::rival::Rival;
 use edf_support::sets::{Deadlines, r20, with_quarters};
-use edf_support::{Pause, cases, plain, schedule};
+use edf_support::{Pause, cases, oracle, plain, schedule};
 use laxity_model::analysis::supply::{Dedicated, SupplyBound};
 use laxity_model::analysis::{
     Doubt, Fraction, Overflow, Preemption, Response, Search, Task, Verdict, edf,
@@ -118,19 +118,11 @@ proptest! {
     #![proptest_config(config(600))]
 
     #[test]
-    fn demand_is_counted_job_by_job(tasks in tasks(12), window in 0_u64..60) {
-        // A job that is released after it is due is in no window.
-        prop_assume!(!released_late(&tasks));
-        let window = ticks(window);
-        prop_assert_eq!(edf::demand(&tasks, window), Ok(edf::oracle::demand(&tasks, window)));
-    }
-
-    #[test]
     fn the_test_is_as_if_every_tick_were_tried(tasks in tasks(8), supply in supply()) {
         let verdict = edf::test(&tasks, &supply).expect("small numbers");
         let bad = released_late(&tasks)
             || exceeds_rate(&tasks, supply)
-            || edf::oracle::first_overload(&tasks, &supply, far_enough(&tasks, supply)).is_some();
+            || oracle::first_overload(&tasks, &supply, far_enough(&tasks, supply)).is_some();
         match verdict {
             Verdict::Schedulable => prop_assert!(!bad),
             Verdict::NotSchedulable(_) => prop_assert!(bad),
@@ -158,12 +150,12 @@ proptest! {
             prop_assert_eq!(edf::response_time(&tasks, index, &supply), Ok(*response));
             match response {
                 Response::Bounded(bound) => {
-                    let slow = edf::oracle::response_time(&tasks, index, &supply, ticks(100_000));
+                    let slow = oracle::response_time(&tasks, index, &supply, ticks(100_000));
                     prop_assert_eq!(Some(*bound), slow);
                 }
                 Response::Unbounded => prop_assert!(exceeds_rate(&tasks, supply)),
                 Response::Unknown(_) => {
-                    prop_assert_eq!(edf::oracle::response_time(&tasks, index, &supply, far), None);
+                    prop_assert_eq!(oracle::response_time(&tasks, index, &supply, far), None);
                 }
             }
         }
@@ -259,7 +251,6 @@ fn what_does_not_fit_is_an_error() {
         .expect("a task");
     let late = half.with_jitter(ticks(u64::MAX));
     assert!(edf::test(&[half, half], &Dedicated).is_err());
-    assert!(edf::demand(&[half, half, half], ticks(u64::MAX)).is_err());
     assert!(edf::response_times(&[late, half], &Dedicated).is_err());
     assert!(edf::longest_regions(&[half, half], &Dedicated).is_err());
     // More than there is until it is due: on any supply, and beside whatever else.
@@ -356,7 +347,6 @@ fn nothing_is_schedulable() {
         edf::longest_regions(&[], &Dedicated),
         Ok(Search::Found(vec![]))
     );
-    assert_eq!(edf::demand(&[], ticks(9)), Ok(Service::ZERO));
 }
 
 #[test]

@@ -28,6 +28,17 @@ struct Member {
 }
 
 impl Oracle {
+    fn yielded(&mut self, running: HandlerId, now: u64) {
+        self.order += 1;
+        let (by_deadline, order) = (self.by_deadline, self.order);
+        if let Some((_, rank, entered)) = &mut self.of(running).job {
+            *entered = order;
+            if !by_deadline {
+                *rank = now;
+            }
+        }
+    }
+
     fn rank(&self, member: &Member, release: u64) -> u64 {
         match (self.by_deadline, member.relative) {
             (true, Some(relative)) => release + relative.as_nanos(),
@@ -154,14 +165,7 @@ fn apply<P: ExecutorPolicy>(
         Op::Yield => {
             if let Some(running) = oracle.running.take() {
                 prop_assert_eq!(handlers.yield_now(running, at(*now)), Ok(()));
-                oracle.order += 1;
-                let (by_deadline, order) = (oracle.by_deadline, oracle.order);
-                if let Some((_, rank, entered)) = &mut oracle.of(running).job {
-                    *entered = order;
-                    if !by_deadline {
-                        *rank = *now;
-                    }
-                }
+                oracle.yielded(running, *now);
             }
         }
         Op::Arrive(which) => {
@@ -173,21 +177,29 @@ fn apply<P: ExecutorPolicy>(
         }
         Op::Pass(span) => {
             *now += span;
-            let mut released = Vec::new();
-            prop_assert_eq!(
-                handlers.release_due(at(*now), |release| released.push(release)),
-                Ok(())
-            );
-            for release in released {
-                let wait = oracle.of(release.handler).wait.unwrap();
-                prop_assert_eq!(release.release, wait.until);
-                prop_assert_eq!(release.timed_out, wait.port.is_some());
-                oracle.release(release.handler, release.release);
-            }
-            let late = |m: &&Member| m.wait.is_some_and(|wait| wait.until <= at(*now));
-            prop_assert_eq!(oracle.members.iter().filter(late).count(), 0);
+            pass(handlers, oracle, at(*now))?;
         }
     }
+    Ok(())
+}
+
+/// It is later: whoever waited until then is released.
+fn pass<P: ExecutorPolicy>(
+    handlers: &mut Handlers<P, 6>,
+    oracle: &mut Oracle,
+    now: Instant,
+) -> Result<(), TestCaseError> {
+    let mut released = Vec::new();
+    let answer = handlers.release_due(now, |release| released.push(release));
+    prop_assert_eq!(answer, Ok(()));
+    for release in released {
+        let wait = oracle.of(release.handler).wait.unwrap();
+        prop_assert_eq!(release.release, wait.until);
+        prop_assert_eq!(release.timed_out, wait.port.is_some());
+        oracle.release(release.handler, release.release);
+    }
+    let late = |m: &&Member| m.wait.is_some_and(|wait| wait.until <= now);
+    prop_assert_eq!(oracle.members.iter().filter(late).count(), 0);
     Ok(())
 }
 

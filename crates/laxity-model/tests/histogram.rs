@@ -69,8 +69,7 @@ fn small_values_are_exact() {
 
 #[test]
 fn one_of_a_thousand_is_beyond_p999() {
-    let mut seen = Histogram::preallocated();
-    seen.record_n(1_000, 999);
+    let mut seen = histogram(&[1_000; 999]);
     seen.record(5_000);
     assert_eq!(seen.percentile(999_000).map(|v| v / 8), Some(1_000 / 8));
     assert_eq!(seen.percentile(999_001), Some(5_000));

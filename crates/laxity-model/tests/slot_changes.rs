@@ -163,73 +163,87 @@ impl Played {
         let (holders, tick) = (case.held.len(), asked.tick);
         let answer = match asked.ask {
             Ask::Change { service, period } => {
-                let who = asked.who % holders;
-                let wanted = every(service, period);
-                let answer = (self.admission.propose(who, wanted))
-                    .and_then(|proposal| self.admission.change(proposal, at(tick)));
-                let history = &mut self.history[who];
-                // What is held already is granted as it is: no table takes over then, and another change may follow at once.
-                let holds_it = history.last().is_some_and(|(_, held)| *held == wanted);
-                if let (Ok(from), false) = (answer, holds_it) {
-                    history.push((from.as_nanos(), wanted));
-                }
-                answer
+                Some(self.change(asked.who % holders, every(service, period), tick))
             }
             Ask::Constrain {
                 wait,
                 length,
                 service,
             } => {
-                let who = asked.who % (holders + case.others);
                 let start = tick + wait;
-                let wanted = TimeConstraint::new(
-                    at(start),
-                    at(start + length),
-                    Service::from_nanos(service),
-                );
-                let wanted = wanted.unwrap();
-                if self.admission.is_constrained(who, at(tick)) {
-                    let answer = self.admission.constrain(who, wanted, at(tick));
-                    assert_eq!(answer, Err(Refused::HasConstraint));
-                    return;
-                }
-                let feasible = self.feasible(case, who, wanted, tick);
-                let answer = self.admission.constrain(who, wanted, at(tick));
-                // A switch costs time only where somebody must be switched: a search that knows of switches is another problem.
-                if case.per_slot == 0 && answer.is_ok() != feasible {
-                    let text = format!("tick {tick}, {who}: {wanted:?} {answer:?}");
-                    self.mistaken.push(text);
-                }
-                if answer.is_ok() {
-                    self.constraints.push(Constraint {
-                        who,
-                        from: start.max(tick),
-                        deadline: start + length,
-                        service,
-                        until: start + length,
-                    });
-                }
-                answer
+                let deadline = at(start + length);
+                let wanted = TimeConstraint::new(at(start), deadline, Service::from_nanos(service));
+                let who = asked.who % (holders + case.others);
+                self.constrain(case, who, wanted.unwrap(), tick)
             }
             Ask::Release => {
-                let who = asked.who % (holders + case.others);
-                let released = self.admission.release(who, at(tick));
-                let own = self.constraints.iter_mut().rev();
-                let mut open = own.filter(|c| c.who == who && c.deadline > tick && c.until > tick);
-                assert_eq!(
-                    released.is_some(),
-                    open.next().map(|c| c.until = tick).is_some()
-                );
-                return;
+                self.release(asked.who % (holders + case.others), tick);
+                None
             }
         };
         match answer {
-            Ok(from) => {
+            Some(Ok(from)) => {
                 assert!(from >= at(tick));
                 self.granted += 1;
             }
-            Err(why) => self.refused.push(why),
+            Some(Err(why)) => self.refused.push(why),
+            None => {}
         }
+    }
+
+    fn change(&mut self, who: usize, wanted: Reservation, tick: u64) -> Result<Instant, Refused> {
+        let answer = (self.admission.propose(who, wanted))
+            .and_then(|proposal| self.admission.change(proposal, at(tick)));
+        let history = &mut self.history[who];
+        // What is held already is granted as it is: no table takes over then, and another change may follow at once.
+        let holds_it = history.last().is_some_and(|(_, held)| *held == wanted);
+        if let (Ok(from), false) = (answer, holds_it) {
+            history.push((from.as_nanos(), wanted));
+        }
+        answer
+    }
+
+    /// `None` if it has one already, which is refused whatever is asked for.
+    fn constrain(
+        &mut self,
+        case: &Case,
+        who: usize,
+        wanted: TimeConstraint,
+        tick: u64,
+    ) -> Option<Result<Instant, Refused>> {
+        if self.admission.is_constrained(who, at(tick)) {
+            let answer = self.admission.constrain(who, wanted, at(tick));
+            assert_eq!(answer, Err(Refused::HasConstraint));
+            return None;
+        }
+        let feasible = self.feasible(case, who, wanted, tick);
+        let answer = self.admission.constrain(who, wanted, at(tick));
+        // A switch costs time only where somebody must be switched: a search that knows of switches is another problem.
+        if case.per_slot == 0 && answer.is_ok() != feasible {
+            let text = format!("tick {tick}, {who}: {wanted:?} {answer:?}");
+            self.mistaken.push(text);
+        }
+        if answer.is_ok() {
+            let deadline = wanted.deadline().as_nanos();
+            self.constraints.push(Constraint {
+                who,
+                from: wanted.start().as_nanos().max(tick),
+                deadline,
+                service: wanted.service().as_nanos(),
+                until: deadline,
+            });
+        }
+        Some(answer)
+    }
+
+    fn release(&mut self, who: usize, tick: u64) {
+        let released = self.admission.release(who, at(tick));
+        let own = self.constraints.iter_mut().rev();
+        let mut open = own.filter(|c| c.who == who && c.deadline > tick && c.until > tick);
+        assert_eq!(
+            released.is_some(),
+            open.next().map(|c| c.until = tick).is_some()
+        );
     }
 
     /// Whether one more constraint and all that are open can be met from now on: a maximal matching of what each lacks to the ticks

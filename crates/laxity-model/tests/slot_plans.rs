@@ -1,16 +1,17 @@
 //! Every table the planner makes, held against the slow oracle; and the oracle against a slower one.
 
 use laxity_model::policy::slots::{
-    Change, MAX_ENTRIES, Objective, PlanCosts, Slot, SlotTable, least_service, oracle, plan,
+    Change, MAX_ENTRIES, Objective, PlanCosts, Slot, SlotTable, largest_gap, least_service, plan,
     plan_with,
 };
 use laxity_model::request::Shortage;
 use laxity_model::{Instant, Reservation, Service, Span};
 use proptest::prelude::*;
 
+mod slot_oracle;
 mod slot_sets;
 
-use slot_sets::Random;
+use slot_sets::{Random, edges_per_1000_s};
 
 /// What the live dispatcher is charged.
 const LIVE: PlanCosts = PlanCosts {
@@ -27,6 +28,12 @@ const FREE: PlanCosts = PlanCosts {
     other_ppm: 0,
     granularity: Span::from_micros(1),
 };
+
+/// The service that `owner` gets in a cycle.
+fn service_in_a_cycle(table: &SlotTable, owner: usize) -> Service {
+    let own = table.slots().iter().filter(|slot| slot.owner == owner);
+    own.map(|slot| slot.length.as_full_service()).sum()
+}
 
 fn every(service_us: u64, period_us: u64) -> Reservation {
     Reservation::new(
@@ -81,7 +88,7 @@ fn a_single_reservation_gets_exactly_what_it_asks_for() {
                 owner: 0,
             };
             assert_eq!(table.slots(), [exact]);
-            assert_eq!(oracle::largest_gap(&table, 0), Some(request.longest_gap()));
+            assert_eq!(largest_gap(&table, 0), Some(request.longest_gap()));
         }
     }
 }
@@ -97,8 +104,11 @@ fn harmonic_requests_fill_the_processor_without_waste() {
     assert_eq!(table.cycle(), Span::from_millis(16));
     for (owner, request) in requests.iter().enumerate() {
         let cycles = table.cycle() / request.period();
-        assert_eq!(table.service_in_a_cycle(owner), request.service() * cycles);
-        let least = oracle::least_service_in_any_window(&table, owner, request.period());
+        assert_eq!(
+            service_in_a_cycle(&table, owner),
+            request.service() * cycles
+        );
+        let least = slot_oracle::least_service_in_any_window(&table, owner, request.period());
         assert_eq!(least, request.service());
     }
 }
@@ -119,7 +129,7 @@ fn periods_four_orders_of_magnitude_apart_fit_a_table() {
     let table = plan(&requests, &LIVE).unwrap();
     assert!(table.slots().len() <= MAX_ENTRIES);
     for (owner, request) in requests.iter().enumerate() {
-        let least = oracle::least_service_in_any_window(&table, owner, request.period());
+        let least = slot_oracle::least_service_in_any_window(&table, owner, request.period());
         assert!(least >= request.service(), "{request}: {least}");
     }
 }
@@ -252,7 +262,7 @@ proptest! {
     fn the_oracle_agrees_with_counting_ticks(table in small_tables(), window in 0_u64..60, owner in 0_usize..3) {
         let count = |start: u64| (start..start + window).filter(|t| owner_of_tick(&table, *t) == Some(owner)).count();
         let least = (0..table.cycle().as_nanos()).map(count).min().unwrap();
-        let said = oracle::least_service_in_any_window(&table, owner, Span::from_nanos(window));
+        let said = slot_oracle::least_service_in_any_window(&table, owner, Span::from_nanos(window));
         prop_assert_eq!(said.as_nanos(), least as u64);
     }
 
@@ -261,15 +271,15 @@ proptest! {
         let window = Span::from_nanos(window);
         prop_assert_eq!(
             least_service(&table, owner, window),
-            oracle::least_service_in_any_window(&table, owner, window)
+            slot_oracle::least_service_in_any_window(&table, owner, window)
         );
     }
 
     #[test]
     fn a_window_just_longer_than_the_largest_gap_is_the_first_with_service(table in small_tables(), owner in 0_usize..3) {
-        let least = |window| oracle::least_service_in_any_window(&table, owner, window);
-        match oracle::largest_gap(&table, owner) {
-            None => prop_assert_eq!(table.service_in_a_cycle(owner), Service::ZERO),
+        let least = |window| slot_oracle::least_service_in_any_window(&table, owner, window);
+        match largest_gap(&table, owner) {
+            None => prop_assert_eq!(service_in_a_cycle(&table, owner), Service::ZERO),
             Some(gap) => {
                 prop_assert_eq!(least(gap), Service::ZERO);
                 prop_assert!(least(gap + Span::from_nanos(1)) > Service::ZERO);
@@ -302,9 +312,9 @@ proptest! {
         prop_assert!(table.slots().len() <= MAX_ENTRIES);
         prop_assert!(least_pause(&table) >= costs.per_slot.as_dedicated_span());
         for (owner, request) in requests.iter().enumerate() {
-            let least = oracle::least_service_in_any_window(&table, owner, request.period());
+            let least = slot_oracle::least_service_in_any_window(&table, owner, request.period());
             prop_assert!(least >= request.service(), "{}: only {}", request, least);
-            prop_assert!(oracle::largest_gap(&table, owner).unwrap() <= request.longest_gap());
+            prop_assert!(largest_gap(&table, owner).unwrap() <= request.longest_gap());
         }
         let slots = table.slots().iter();
         prop_assert!(slots.clone().all(|slot| slot.length >= costs.granularity));
@@ -354,7 +364,8 @@ fn of_sets_with_any_periods_nearly_all_are_planned_within_the_limit() {
         // The slow oracle takes the square of the entries.
         if table.slots().len() <= 200 {
             for (owner, request) in requests.iter().enumerate() {
-                let least = oracle::least_service_in_any_window(&table, owner, request.period());
+                let least =
+                    slot_oracle::least_service_in_any_window(&table, owner, request.period());
                 assert!(least >= request.service(), "{requests:?}");
             }
         }
@@ -378,7 +389,7 @@ fn fewer_edges_are_bought_with_over_allocation_up_to_the_limit() {
     assert_eq!(shape(10_000), (20_000, 3));
     // At none: slots come more often.
     let table = plan_with(&requests, &FREE, Objective { most_over_ppm: 0 }).unwrap();
-    assert!(table.edges_per_1000_s() > 300_000);
+    assert!(edges_per_1000_s(&table) > 300_000);
 }
 
 #[test]
@@ -394,7 +405,7 @@ fn periods_that_share_a_divisor_need_no_chain() {
     assert_eq!(table.over_allocation_ppm(&requests), 0);
     // One slot in every window of each: no table has fewer.
     assert_eq!(table.slots().len(), 15 + 10 + 6);
-    assert_eq!(table.edges_per_1000_s(), 413_334);
+    assert_eq!(edges_per_1000_s(&table), 413_334);
 }
 
 #[test]
@@ -408,7 +419,7 @@ fn over_allocation_and_edges_are_what_they_are_called() {
         }],
     )
     .unwrap();
-    assert_eq!(table.edges_per_1000_s(), 200_000);
+    assert_eq!(edges_per_1000_s(&table), 200_000);
     assert_eq!(table.over_allocation_ppm(&[every(2_000, 10_000)]), 500_000);
     assert_eq!(table.over_allocation_ppm(&[every(3_000, 10_000)]), 0);
     assert!(table.keeps(&[every(3_000, 10_000)]));

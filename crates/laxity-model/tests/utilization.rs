@@ -7,8 +7,8 @@ mod random;
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::utilization::{
-    blocking_per_task, blocking_summed, earliest_deadline_first, given_away_ppm, hyperbolic,
-    hyperbolic_with_blocking, implicit, liu_layland, liu_layland_bound, longest_quantum, rmdp,
+    blocking_per_task, blocking_summed, earliest_deadline_first, hyperbolic,
+    hyperbolic_with_blocking, implicit, liu_layland, liu_layland_bound, rmdp,
 };
 use laxity_model::analysis::{Doubt, Overflow, Preemption, Task, Verdict, edf, fixed_priority};
 use laxity_model::{Service, Span};
@@ -166,36 +166,6 @@ proptest! {
         }
     }
 
-    /// The longest quantum is accepted, and one tick more is not.
-    #[test]
-    fn the_longest_quantum_is_the_longest(tasks in tasks(false)) {
-        let with = |quantum: u64| -> Vec<Task> {
-            // A quantum longer than some jobs: those have theirs whole.
-            tasks.iter().map(|task| floating(*task, quantum.min(task.cost().as_nanos()))).collect()
-        };
-        let longest_job = tasks.iter().map(|task| task.cost().as_nanos()).max().expect("some");
-        match longest_quantum(&tasks).map(Service::as_nanos) {
-            None => prop_assert!(!accepts(rmdp, &tasks)),
-            Some(quantum) => {
-                prop_assert!(quantum == 0 || accepts(rmdp, &with(quantum)));
-                prop_assert!(quantum <= longest_job);
-                prop_assert!(quantum == longest_job || !accepts(rmdp, &with(quantum + 1)));
-            }
-        }
-    }
-
-    /// What the quantum costs is what the sum grows by.
-    #[test]
-    fn what_is_given_away_is_the_papers_term(tasks in tasks(true)) {
-        let quantum = tasks.iter().map(|task| match task.preemption() {
-            Preemption::Floating { longest } | Preemption::Fixed { longest, .. } => longest,
-            Preemption::Never | Preemption::Anywhere => task.cost(),
-        }).max().expect("some").as_nanos();
-        let [first, last] = [tasks[0], tasks[tasks.len() - 1]].map(|task| task.period().as_nanos());
-        let expected = (quantum * (last - first) * 1_000_000).div_ceil(first * last);
-        prop_assert_eq!(given_away_ppm(&tasks), expected);
-    }
-
     /// Jitter and short deadlines, made implicit.
     #[test]
     fn what_is_accepted_as_implicit_is_in_time(
@@ -244,8 +214,6 @@ proptest! {
             let verdict = test(&tasks);
             prop_assert!(!full || verdict != Ok(Verdict::Schedulable), "{}", name);
         }
-        let _ = longest_quantum(&tasks);
-        let _ = given_away_ppm(&tasks);
     }
 }
 
@@ -278,7 +246,6 @@ fn what_the_tests_are_not_made_for_is_out_of_scope() {
         for (name, test) in TESTS {
             assert_eq!(test(&set), out, "{name}");
         }
-        assert_eq!(longest_quantum(&set), None);
     }
     // These two know of no blocking.
     let blocked = [task(1, 10), floating(task(2, 20), 2)];
@@ -312,8 +279,6 @@ fn no_task_is_schedulable() {
         assert_eq!(test(&[]), Ok(Verdict::Schedulable), "{name}");
     }
     assert_eq!(earliest_deadline_first(&[]), Ok(Verdict::Schedulable));
-    assert_eq!(longest_quantum(&[]), None);
-    assert_eq!(given_away_ppm(&[]), 0);
 }
 
 /// One task may take the whole processor; n equal ones just what the bound allows, not a tick more.
@@ -369,7 +334,6 @@ fn the_tests_on_one_set() {
     assert_eq!(longest(rmdp), Some(8));
     assert_eq!(longest(blocking_per_task), Some(19));
     assert_eq!(longest(hyperbolic_with_blocking), Some(20));
-    assert_eq!(longest_quantum(&set(1)), Some(Service::from_nanos(8)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use laxity_lab::machine_file;
 use laxity_lab::report::{self, Report, Value, Verdict};
 use laxity_lab::runner::Silent;
 use laxity_model::Span;
-use laxity_model::enforce::machine::{Machine, Quantiles};
+use laxity_model::enforce::machine::{Figure, Machine, Quantiles};
 use laxity_studies::prediction::Prediction;
 
 fn micros(points: &[(u32, u64)]) -> Quantiles {
@@ -17,22 +17,31 @@ fn micros(points: &[(u32, u64)]) -> Quantiles {
 
 /// A virtual machine with a tick of 4 ms.
 fn machine() -> Machine {
-    Machine {
-        tick: micros(&[(0, 2), (1_000_000, 8)]),
-        context_switch: micros(&[(0, 1), (1_000_000, 2)]),
-        wakeup: micros(&[(0, 6), (500_000, 10), (1_000_000, 40)]),
-        wakeup_idle: micros(&[(0, 15), (1_000_000, 60)]),
-        preemption: micros(&[(0, 4)]),
-        handover: micros(&[(0, 2), (1_000_000, 5)]),
-        timer: micros(&[(0, 1)]),
-        deadline_overrun: micros(&[(0, 0), (1_000_000, 4_000)]),
-        deadline_replenish: micros(&[(0, 10), (1_000_000, 40)]),
-        slot_lead: Span::from_micros(40),
-        slot_edge: micros(&[(0, 6)]),
-        slot_entering: micros(&[(0, 6), (1_000_000, 9)]),
-        slot_leaving: micros(&[(0, 6)]),
-        ..Machine::without_costs(250)
-    }
+    let mut machine = Machine::without_costs(250).with([
+        (Figure::Tick, micros(&[(0, 2), (1_000_000, 8)])),
+        (Figure::ContextSwitch, micros(&[(0, 1), (1_000_000, 2)])),
+        (
+            Figure::Wakeup,
+            micros(&[(0, 6), (500_000, 10), (1_000_000, 40)]),
+        ),
+        (Figure::WakeupIdle, micros(&[(0, 15), (1_000_000, 60)])),
+        (Figure::Preemption, micros(&[(0, 4)])),
+        (Figure::Handover, micros(&[(0, 2), (1_000_000, 5)])),
+        (Figure::Timer, micros(&[(0, 1)])),
+        (
+            Figure::DeadlineOverrun,
+            micros(&[(0, 0), (1_000_000, 4_000)]),
+        ),
+        (
+            Figure::DeadlineReplenish,
+            micros(&[(0, 10), (1_000_000, 40)]),
+        ),
+        (Figure::SlotEdge, micros(&[(0, 6)])),
+        (Figure::SlotEntering, micros(&[(0, 6), (1_000_000, 9)])),
+        (Figure::SlotLeaving, micros(&[(0, 6)])),
+    ]);
+    machine.slot_lead = Span::from_micros(40);
+    machine
 }
 
 /// Of all programs without figures.

@@ -1,10 +1,9 @@
 //! A sound that carries frames: a tone of 4 kHz whose phase steps every half millisecond.
 
-use crc::{CRC_16_IBM_SDLC, Crc};
+use laxity_model::base::random::SplitMix64;
 
 use crate::card::Listener;
-use crate::pump::noise::SplitMix64;
-use crate::signal::{Complex, nearest_step, right_angles, unit};
+use crate::signal::{Complex, nearest_step, numbered_crc, right_angles, unit};
 
 /// Samples of a frame in the sound's file: 10 ms at 44.1 kHz.
 const FRAME_SAMPLES: usize = 441;
@@ -29,16 +28,6 @@ const FROM: usize = 6;
 /// How many of them are listened to: a whole period of the tone.
 const LISTENED: usize = 12;
 
-static CRC: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_SDLC);
-
-/// The CRC of frame `number`, which both ends count and nobody sends.
-fn frame_crc(number: u32, payload: u32) -> u16 {
-    let mut digest = CRC.digest();
-    digest.update(&number.to_le_bytes());
-    digest.update(&payload.to_le_bytes());
-    digest.finalize()
-}
-
 /// The file that is played.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sound(Vec<f32>);
@@ -50,8 +39,8 @@ impl Sound {
         let mut random = SplitMix64::new(seed);
         let mut samples = Vec::with_capacity(FRAMES * FRAME_SAMPLES);
         for number in 0..FRAMES {
-            let payload = (random.next() >> (64 - PAYLOAD_BITS)) as u32;
-            let crc = u64::from(frame_crc(number as u32, payload));
+            let payload = (random.draw() >> (64 - PAYLOAD_BITS)) as u32;
+            let crc = u64::from(numbered_crc(number as u32, &payload.to_le_bytes()));
             let bits = u64::from(payload) | crc << PAYLOAD_BITS;
             let mut turns = [0_u8; SYMBOLS];
             for symbol in 1..SYMBOLS {
@@ -121,6 +110,6 @@ impl Listener for Ear {
         }
         let payload = (bits & ((1 << PAYLOAD_BITS) - 1)) as u32;
         let number = (number % FRAMES as u64) as u32;
-        frame_crc(number, payload) == (bits >> PAYLOAD_BITS) as u16
+        numbered_crc(number, &payload.to_le_bytes()) == (bits >> PAYLOAD_BITS) as u16
     }
 }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use laxity_model::base::random::SplitMix64;
+
 use super::FRAME_SYMBOLS;
 use super::dmt::{Modulation, Rate};
 use super::receiver::{CRC_OCTETS, Receiver, frame_crc};
-use crate::pump::noise::{Noise, SplitMix64};
+use crate::pump::noise::Noise;
 
 /// Symbols that the receiver is trained on.
 const TRAINING_SYMBOLS: usize = 64;
@@ -49,7 +51,7 @@ pub struct Recording {
 pub fn record(rate: Rate, line: &LineConfig) -> Recording {
     let mut random = SplitMix64::new(line.seed);
     let mut octets =
-        |count: usize| -> Vec<u8> { (0..count).map(|_| (random.next() >> 56) as u8).collect() };
+        |count: usize| -> Vec<u8> { (0..count).map(|_| (random.draw() >> 56) as u8).collect() };
     let training = octets(TRAINING_SYMBOLS * rate.symbol_octets());
     let mut sent = training.clone();
     let payload = FRAME_SYMBOLS * rate.symbol_octets() - CRC_OCTETS;

@@ -76,10 +76,14 @@ pub trait Pump<S>: Send {
     fn state(&self) -> PumpState;
 
     /// How often data mode was left for training.
-    fn retrainings(&self) -> u32;
+    fn retrainings(&self) -> u32 {
+        0
+    }
 
     /// The receiver, for further ones to be cloned from, where there can be further ones.
-    fn receiver(&self) -> Option<&PamReceiver>;
+    fn receiver(&self) -> Option<&PamReceiver> {
+        None
+    }
 }
 
 /// The analog end, behind a card at 16 kHz: sends QAM, receives PAM.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use laxity_model::base::random::{GAMMA, scrambled};
+use laxity_model::base::random::SplitMix64;
 
 const QUANTILES: usize = 4096;
 
@@ -17,24 +17,6 @@ static TABLE: LazyLock<Arc<[f32]>> = LazyLock::new(|| {
         .map(|q| (q / libm::sqrt(2.0 * power)) as f32)
         .collect()
 });
-
-/// A counter hashed by SplitMix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number
-/// generators*, 2014): small state, any seed is good.
-#[derive(Debug, Clone)]
-pub(crate) struct SplitMix64(u64);
-
-impl SplitMix64 {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    #[inline]
-    pub(crate) fn next(&mut self) -> u64 {
-        let drawn = scrambled(self.0);
-        self.0 = self.0.wrapping_add(GAMMA);
-        drawn
-    }
-}
 
 /// White Gaussian noise of variance one.
 #[derive(Debug, Clone)]
@@ -55,7 +37,7 @@ impl Noise {
     /// look-up would end at 3.7.
     #[inline]
     pub(crate) fn next(&mut self) -> f32 {
-        let random = self.random.next();
+        let random = self.random.draw();
         self.table[(random >> 52) as usize] + self.table[(random >> 20) as usize % QUANTILES]
     }
 }

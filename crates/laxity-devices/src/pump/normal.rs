@@ -115,13 +115,13 @@ fn substitute(factor: &[f64], x: &mut [f64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::noise::SplitMix64;
     use super::*;
+    use laxity_model::base::random::SplitMix64;
 
     #[test]
     fn finds_the_weights_that_made_the_targets() {
         let mut random = SplitMix64::new(3);
-        let mut uniform = || (random.next() >> 40) as f32 / (1 << 23) as f32 - 1.0;
+        let mut uniform = || (random.draw() >> 40) as f32 / (1 << 23) as f32 - 1.0;
         let weights: Vec<[f32; 2]> = (0..20).map(|_| [uniform(), uniform()]).collect();
         let mut equations = NormalEquations::default();
         equations.begin(20);

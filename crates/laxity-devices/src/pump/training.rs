@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::noise::SplitMix64;
+use laxity_model::base::random::SplitMix64;
 
 /// One transmitted symbol: two coordinates for QAM, one (the first) for PAM.
 pub(super) type Symbol = [f32; 2];
@@ -66,7 +66,7 @@ impl Superframe {
     /// A superframe of `period` symbols, of which the last carry the frame.
     pub(crate) fn new(period: usize, dimensions: usize, seed: u64) -> Self {
         let mut random = SplitMix64::new(seed);
-        let mut level = || if random.next() >> 63 == 1 { 1.0 } else { -1.0 };
+        let mut level = || if random.draw() >> 63 == 1 { 1.0 } else { -1.0 };
         let known = (0..period - FRAME_BITS / dimensions)
             .map(|_| [level(), if dimensions == 2 { level() } else { 0.0 }])
             .collect();

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use laxity_model::base::random::SplitMix64;
+
 use super::SLOT_VALUES;
-use super::burst::{CRC_OCTETS, GUARD, OCTETS, OVERSAMPLING, burst_crc, pulse, steps};
-use crate::pump::noise::{Noise, SplitMix64};
-use crate::signal::{Complex, unit};
+use super::burst::{CRC_OCTETS, GUARD, OCTETS, OVERSAMPLING, pulse, steps};
+use crate::pump::noise::Noise;
+use crate::signal::{Complex, numbered_crc, unit};
 
 /// The amplitude of a lone symbol at the card.
 const LEVEL: f32 = 6_000.0;
@@ -47,8 +49,8 @@ pub fn record(air: &AirConfig) -> Arc<[i16]> {
     for number in 0..air.slots {
         let mut octets = [0; OCTETS];
         let (payload, crc) = octets.split_at_mut(OCTETS - CRC_OCTETS);
-        payload.fill_with(|| (random.next() >> 56) as u8);
-        crc.copy_from_slice(&burst_crc(number as u32, payload).to_le_bytes());
+        payload.fill_with(|| (random.draw() >> 56) as u8);
+        crc.copy_from_slice(&numbered_crc(number as u32, payload).to_le_bytes());
         let clean = burst(&octets, &pulse);
         impair(&clean, air, &mut noise, &mut values);
     }

@@ -1,10 +1,10 @@
 //! Bursts: octets to phase steps and back.
 
-use crc::{CRC_16_IBM_SDLC, CRC_32_ISO_HDLC, Crc};
+use crc::{CRC_32_ISO_HDLC, Crc};
 
 use super::SLOT_VALUES;
 use crate::card::{Block, Checked};
-use crate::signal::{Complex, nearest_step, right_angles, root_raised_cosine};
+use crate::signal::{Complex, nearest_step, numbered_crc, right_angles, root_raised_cosine};
 
 /// Samples a symbol.
 pub(super) const OVERSAMPLING: usize = 4;
@@ -19,16 +19,7 @@ const HALF: usize = 3 * OVERSAMPLING;
 /// How much wider than half the symbol rate the pulse's band is.
 const ROLL_OFF: f64 = 0.5;
 
-static CRC: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_SDLC);
 static DIGEST: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
-
-/// The CRC of burst `number`, which both ends count and nobody sends.
-pub(super) fn burst_crc(number: u32, payload: &[u8]) -> u16 {
-    let mut digest = CRC.digest();
-    digest.update(&number.to_le_bytes());
-    digest.update(payload);
-    digest.finalize()
-}
 
 /// The root-raised-cosine pulse, its power 1: the filter of either end.
 pub(super) fn pulse() -> Vec<f32> {
@@ -100,7 +91,7 @@ impl Block for Receiver {
         }
         let (payload, crc) = self.octets.split_at(OCTETS - CRC_OCTETS);
         let number = (number % self.slots) as u32;
-        let good = burst_crc(number, payload).to_le_bytes() == *crc;
+        let good = numbered_crc(number, payload).to_le_bytes() == *crc;
         Checked {
             good: u32::from(good),
             damaged: u32::from(!good),

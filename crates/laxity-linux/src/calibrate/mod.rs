@@ -147,7 +147,7 @@ const MEASUREMENTS: [Measurement; 10] = [
         report.found(Figure::ContextSwitch, switch::switches(bench)?)
     }),
     ("waiting for a semaphore", |bench, report| {
-        let switch = report.machine.context_switch.median();
+        let switch = report.machine.figure(Figure::ContextSwitch).median();
         report.found(Figure::Block, switch::blocking(bench)?.less(switch))
     }),
     ("semaphore hand-over", |bench, report| {
@@ -169,7 +169,7 @@ const MEASUREMENTS: [Measurement; 10] = [
         report.found(Figure::Tick, ticks.lost)
     }),
     ("wake-up on a busy processor", |bench, report| {
-        let switch = report.machine.context_switch.median();
+        let switch = report.machine.figure(Figure::ContextSwitch).median();
         let seen = wakeup::busy(bench)?;
         report.found(Figure::Wakeup, seen.late)?;
         report.found(Figure::Preemption, seen.preemption)?;
@@ -229,8 +229,9 @@ impl Report {
     fn assume_deadline(&mut self) {
         let tick = clock::tick();
         let even = Quantiles::new(vec![(0, Span::ZERO), (1_000_000, tick)]);
-        self.machine.deadline_overrun = even.unwrap_or_default();
-        self.machine.deadline_replenish = self.machine.wakeup.clone();
+        *self.machine.figure_mut(Figure::DeadlineOverrun) = even.unwrap_or_default();
+        let wakeup = self.machine.figure(Figure::Wakeup).clone();
+        *self.machine.figure_mut(Figure::DeadlineReplenish) = wakeup;
     }
 }
 

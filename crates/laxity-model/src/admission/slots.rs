@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::above::Above;
 use super::{Advice, Denial, Prediction, ProcessorSupply, SlotPlan, SlotSupply, Why};
-use crate::policy::slots::{PlanCosts, Refusal, SlotTable, oracle, plan};
+use crate::policy::slots::{PlanCosts, Refusal, SlotTable, largest_gap, plan};
 use crate::{ActivityId, Program, Reservation, Span};
 
 /// A request for slots.
@@ -90,7 +90,7 @@ impl<'a> Processor<'a> {
         owner: usize,
         (activity, asked): Claim,
     ) -> Prediction {
-        let theory_gap = oracle::largest_gap(table, owner).unwrap_or(asked.longest_gap());
+        let theory_gap = largest_gap(table, owner).unwrap_or(asked.longest_gap());
         let longest_gap = self.above.longest_gap(theory_gap, asked);
         let grade = self.above.grade(activity);
         Prediction {

@@ -1,14 +1,25 @@
 //! What needs no analysis: tasks that are too much for a processor even if they have it to themselves.
 
-use super::{Task, Witness};
+use super::{Overflow, Task, Verdict, Witness};
 use crate::Span;
+
+/// What was judged; of a set whose numbers are too large for that, the job that is late whatever else there is.
+pub(super) fn or_late_alone(
+    tasks: &[Task],
+    judged: Result<Verdict, Overflow>,
+) -> Result<Verdict, Overflow> {
+    judged.or_else(|overflow| {
+        let late = late_alone(tasks).map(Verdict::NotSchedulable);
+        late.ok_or(overflow)
+    })
+}
 
 /// A job that misses its deadline on any supply, whoever else is there, because jobs of its own task need too much: C > D − J, or C > T.
 /// Of the first such task the first such job, if its numbers fit.
 ///
 /// That is all a test need know of a set whose numbers do not fit its sums. Time 0 is when the task's first job is released, J after it
 /// arrived; jobs run in the order of arrival, so the k-th after it is complete (k + 1)·C later at the earliest, and is due at k·T + D − J.
-pub(super) fn late_alone(tasks: &[Task]) -> Option<Witness> {
+fn late_alone(tasks: &[Task]) -> Option<Witness> {
     tasks.iter().enumerate().find_map(|(index, task)| {
         let [period, deadline, jitter] =
             [task.period(), task.deadline(), task.jitter()].map(Span::as_nanos);

@@ -21,7 +21,7 @@ mod exact;
 pub mod fixed_priority;
 mod fraction;
 pub mod multiprocessor;
-mod number;
+pub(crate) mod number;
 pub mod supply;
 mod task;
 pub mod utilization;

@@ -15,6 +15,24 @@ pub(super) fn lcm(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
     })
 }
 
+/// The last number of which something holds: of `yes` it does, of `no` it does not, and of no number after one of which it does not. By
+/// bisection.
+pub(crate) fn last_of<E>(
+    mut yes: u64,
+    mut no: u64,
+    mut holds: impl FnMut(u64) -> Result<bool, E>,
+) -> Result<u64, E> {
+    while no - yes > 1 {
+        let middle = yes + (no - yes) / 2;
+        if holds(middle)? {
+            yes = middle;
+        } else {
+            no = middle;
+        }
+    }
+    Ok(yes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

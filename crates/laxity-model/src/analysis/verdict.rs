@@ -100,12 +100,6 @@ impl<T> Search<T> {
         }
     }
 
-    /// Whether something was found.
-    #[must_use]
-    pub const fn is_found(&self) -> bool {
-        matches!(self, Self::Found(_))
-    }
-
     /// That nothing was found by a search to its end: there is nothing if the supply is attained, and else nobody knows.
     pub(super) const fn nothing(is_attained: bool) -> Self {
         if is_attained {

@@ -9,18 +9,9 @@
 
 use alloc::boxed::Box;
 
+use super::atomic::{AtomicU64, Ordering};
 use super::port::Arrival;
 use crate::Instant;
-use atomic::{AtomicU64, Ordering};
-
-/// The atomics of the machine, or those of the model checker that tries every interleaving of them.
-#[allow(unexpected_cfgs)]
-mod atomic {
-    #[cfg(not(loom))]
-    pub(super) use core::sync::atomic::{AtomicU64, Ordering};
-    #[cfg(loom)]
-    pub(super) use loom::sync::atomic::{AtomicU64, Ordering};
-}
 
 /// Stages of a slot, which its owner alone changes, or whoever makes itself the owner: free → filling → shown → taking → free.
 const FREE: u64 = 0;

@@ -9,8 +9,6 @@ use alloc::vec::Vec;
 const BITS: u32 = 7;
 /// Buckets an octave.
 const OCTAVE: usize = 1 << BITS;
-/// Enough for every `u64`: the exact ones, then an octave for each leading bit from `BITS` to 63.
-const BUCKETS: usize = OCTAVE * (65 - BITS as usize);
 
 /// How often which values were seen. Up to 58 KiB, usually a quarter of that.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -33,7 +31,7 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// The bucket of a value. Monotone, and without gaps: every index below `BUCKETS` is some value's.
+/// The bucket of a value. Monotone, and without gaps: every index up to that of the largest is some value's.
 const fn index_of(value: u64) -> usize {
     if value < OCTAVE as u64 {
         return value as usize;
@@ -65,38 +63,21 @@ impl Histogram {
         }
     }
 
-    /// An empty histogram that has all its memory (58 KiB), so that recording never allocates.
-    #[must_use]
-    pub fn preallocated() -> Self {
-        Self {
-            counts: Vec::with_capacity(BUCKETS),
-            ..Self::new()
-        }
-    }
-
     /// Adds a value.
     pub fn record(&mut self, value: u64) {
-        self.record_n(value, 1);
-    }
-
-    /// Adds a value `n` times.
-    pub fn record_n(&mut self, value: u64, n: u64) {
-        if n == 0 {
-            return;
-        }
         let index = index_of(value);
         if index >= self.counts.len() {
             self.counts.resize(index + 1, 0);
         }
-        self.counts[index] += n;
+        self.counts[index] += 1;
         self.min = if self.count == 0 {
             value
         } else {
             self.min.min(value)
         };
         self.max = self.max.max(value);
-        self.count += n;
-        self.sum += u128::from(value) * u128::from(n);
+        self.count += 1;
+        self.sum += u128::from(value);
     }
 
     /// Adds all that another histogram has seen.
@@ -194,6 +175,9 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Enough for every `u64`: the exact ones, then an octave for each leading bit from `BITS` to 63.
+    const BUCKETS: usize = OCTAVE * (65 - BITS as usize);
 
     #[test]
     fn buckets_tile_all_integers() {

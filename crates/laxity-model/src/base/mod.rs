@@ -2,6 +2,7 @@
 //! the queue that threads share, histograms, numbers from a seed.
 
 pub mod arrivals;
+mod atomic;
 pub mod event;
 pub mod histogram;
 pub mod ids;

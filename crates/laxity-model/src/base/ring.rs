@@ -25,17 +25,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::atomic::{AtomicU64, Ordering};
 use crate::Event;
-use atomic::{AtomicU64, Ordering};
-
-/// The atomics of the machine, or those of the model checker that tries every interleaving of them.
-#[allow(unexpected_cfgs)]
-mod atomic {
-    #[cfg(not(loom))]
-    pub(super) use core::sync::atomic::{AtomicU64, Ordering};
-    #[cfg(loom)]
-    pub(super) use loom::sync::atomic::{AtomicU64, Ordering};
-}
 
 /// The smallest page that Linux uses on the supported machines, in bytes.
 const SMALLEST_PAGE_BYTES: usize = 4096;

@@ -86,11 +86,8 @@ macro_rules! additive {
         impl $name {
             /// The sum, or `None` on overflow.
             #[must_use]
-            pub const fn checked_add(self, other: Self) -> Option<Self> {
-                match self.0.checked_add(other.0) {
-                    Some(sum) => Some(Self(sum)),
-                    None => None,
-                }
+            pub fn checked_add(self, other: Self) -> Option<Self> {
+                self.0.checked_add(other.0).map(Self)
             }
 
             /// The difference, or zero where it would be negative.
@@ -101,11 +98,8 @@ macro_rules! additive {
 
             /// `n` times this, or `None` on overflow.
             #[must_use]
-            pub const fn checked_mul(self, n: u64) -> Option<Self> {
-                match self.0.checked_mul(n) {
-                    Some(product) => Some(Self(product)),
-                    None => None,
-                }
+            pub fn checked_mul(self, n: u64) -> Option<Self> {
+                self.0.checked_mul(n).map(Self)
             }
         }
 
@@ -186,11 +180,8 @@ additive!(Service);
 impl Instant {
     /// This instant moved later, or `None` past the end of time.
     #[must_use]
-    pub const fn checked_add(self, span: Span) -> Option<Self> {
-        match self.0.checked_add(span.0) {
-            Some(nanos) => Some(Self(nanos)),
-            None => None,
-        }
+    pub fn checked_add(self, span: Span) -> Option<Self> {
+        self.0.checked_add(span.0).map(Self)
     }
 
     /// This instant moved earlier, or the epoch if that is later.

@@ -115,7 +115,7 @@ impl Quantiles {
 
 /// A machine as it was measured. Every span is what is lost on the processor where it happens, unless it says otherwise.
 ///
-/// The figures add up to what a thread sees: one that sleeps until an instant takes `timer` and a `context_switch` before the next runs;
+/// The figures add up to what a thread sees: one that sleeps until an instant takes [`Figure::Timer`] and a [`Figure::ContextSwitch`] before the next runs;
 /// one that waits for a semaphore `block` and a `context_switch`; one that is woken by a timer runs `wakeup` after its instant, and the
 /// thread below loses `preemption`, which ends then; one that is woken by a signal runs `handover` after it, all of which its processor loses.
 /// Threads are of one process, so that no switch changes the address space.
@@ -127,131 +127,91 @@ pub struct Machine {
     pub provenance: String,
     /// How often a second the kernel's tick interrupts.
     pub tick_hz: u32,
-    /// What a tick takes from a thread that computes.
-    pub tick: Quantiles,
-    /// From one real-time thread to another on the same processor: the switch alone, without the call that led to it.
-    pub context_switch: Quantiles,
-    /// From the instant a sleeping real-time thread asked for to its first instruction, on a processor that ordinary threads keep busy.
-    pub wakeup: Quantiles,
-    /// The same on a processor that is idle and has to be roused.
-    pub wakeup_idle: Quantiles,
-    /// What a wake-up takes from the thread that computed: from its last instruction to the first of the one woken. More than `wakeup` where a
-    /// hypervisor takes the processor before the timer is due, and waits for the instant itself.
-    pub preemption: Quantiles,
-    /// From a semaphore's signal to the first instruction of the real-time thread that waited, on the same processor.
-    pub handover: Quantiles,
-    /// The system call by which a thread waits for a semaphore, until the next thread's first instruction, less the switch.
-    pub block: Quantiles,
-    /// The system call that gives another thread a policy.
-    pub policy_change: Quantiles,
-    /// The system call that sleeps until an instant, without the sleep: until the next thread's first instruction, less the switch.
-    pub timer: Quantiles,
-    /// What a thread loses after another one of some size has run: the time it takes to load its working set again.
-    pub cache_reload: Quantiles,
-    /// How much longer than its budget `SCHED_DEADLINE` lets a thread run. It owes that: the next budgets are less, or come later.
-    pub deadline_overrun: Quantiles,
-    /// From the instant at which `SCHED_DEADLINE` gives a thread a new budget to the thread's first instruction. Where there are several
-    /// processors, Linux 6.18 pushes the thread to another one with nearly every new budget, if an ordinary thread runs where it was.
-    pub deadline_replenish: Quantiles,
     /// How early the dispatcher of time slots wakes before a slot. The rest of the time it spins.
     pub slot_lead: Span,
-    /// What the beginning of a slot takes from a thread that computes, the lead included: from the dispatcher's wake-up until it sleeps.
-    pub slot_begin: Quantiles,
-    /// What a slot's edge takes without the lead, as its end does: the dispatcher wakes, changes a policy and sleeps.
-    pub slot_edge: Quantiles,
-    /// From the dispatcher's decision that a slot begins until its holder runs. It decides the upper quartile of this before the edge.
-    pub slot_entering: Quantiles,
-    /// From the instant for which the dispatcher set its timer to end a slot, until the holder has lost the processor. It sets the timer
-    /// the median of this before the edge. Zero where the timer is early.
-    pub slot_leaving: Quantiles,
-    /// The reverse: from the holder's last instruction to that instant, where a hypervisor takes the processor before the timer is due. What
-    /// a slot loses so the dispatcher gives it at its beginning: it decides the median of this earlier. Zero where the timer is late.
-    pub slot_cut: Quantiles,
+    figures: [Quantiles; Figure::NAMED.len()],
 }
 
-/// One of a machine's distributions, by the name of its field.
+/// One of a machine's distributions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Figure {
-    /// [`Machine::tick`].
+    /// What a tick takes from a thread that computes.
     Tick,
-    /// [`Machine::context_switch`].
+    /// From one real-time thread to another on the same processor: the switch alone, without the call that led to it.
     ContextSwitch,
-    /// [`Machine::wakeup`].
+    /// From the instant a sleeping real-time thread asked for to its first instruction, on a processor that ordinary threads keep busy.
     Wakeup,
-    /// [`Machine::wakeup_idle`].
+    /// The same on a processor that is idle and has to be roused.
     WakeupIdle,
-    /// [`Machine::preemption`].
+    /// What a wake-up takes from the thread that computed: from its last instruction to the first of the one woken. More than [`Self::Wakeup`] where a
+    /// hypervisor takes the processor before the timer is due, and waits for the instant itself.
     Preemption,
-    /// [`Machine::handover`].
+    /// From a semaphore's signal to the first instruction of the real-time thread that waited, on the same processor.
     Handover,
-    /// [`Machine::block`].
+    /// The system call by which a thread waits for a semaphore, until the next thread's first instruction, less the switch.
     Block,
-    /// [`Machine::policy_change`].
+    /// The system call that gives another thread a policy.
     PolicyChange,
-    /// [`Machine::timer`].
+    /// The system call that sleeps until an instant, without the sleep: until the next thread's first instruction, less the switch.
     Timer,
-    /// [`Machine::cache_reload`].
+    /// What a thread loses after another one of some size has run: the time it takes to load its working set again.
     CacheReload,
-    /// [`Machine::deadline_overrun`].
+    /// How much longer than its budget `SCHED_DEADLINE` lets a thread run. It owes that: the next budgets are less, or come later.
     DeadlineOverrun,
-    /// [`Machine::deadline_replenish`].
+    /// From the instant at which `SCHED_DEADLINE` gives a thread a new budget to the thread's first instruction. Where there are several
+    /// processors, Linux 6.18 pushes the thread to another one with nearly every new budget, if an ordinary thread runs where it was.
     DeadlineReplenish,
-    /// [`Machine::slot_begin`].
+    /// What the beginning of a slot takes from a thread that computes, the lead included: from the dispatcher's wake-up until it sleeps.
     SlotBegin,
-    /// [`Machine::slot_edge`].
+    /// What a slot's edge takes without the lead, as its end does: the dispatcher wakes, changes a policy and sleeps.
     SlotEdge,
-    /// [`Machine::slot_entering`].
+    /// From the dispatcher's decision that a slot begins until its holder runs. It decides the upper quartile of this before the edge.
     SlotEntering,
-    /// [`Machine::slot_leaving`].
+    /// From the instant for which the dispatcher set its timer to end a slot, until the holder has lost the processor. It sets the timer
+    /// the median of this before the edge. Zero where the timer is early.
     SlotLeaving,
-    /// [`Machine::slot_cut`].
+    /// The reverse: from the holder's last instruction to that instant, where a hypervisor takes the processor before the timer is due. What
+    /// a slot loses so the dispatcher gives it at its beginning: it decides the median of this earlier. Zero where the timer is late.
     SlotCut,
 }
 
 impl Figure {
-    /// All, in the order of the fields.
-    pub const ALL: [Self; 17] = [
-        Self::Tick,
-        Self::ContextSwitch,
-        Self::Wakeup,
-        Self::WakeupIdle,
-        Self::Preemption,
-        Self::Handover,
-        Self::Block,
-        Self::PolicyChange,
-        Self::Timer,
-        Self::CacheReload,
-        Self::DeadlineOverrun,
-        Self::DeadlineReplenish,
-        Self::SlotBegin,
-        Self::SlotEdge,
-        Self::SlotEntering,
-        Self::SlotLeaving,
-        Self::SlotCut,
+    /// Each at its place, with its name.
+    const NAMED: [(Self, &'static str); 17] = [
+        (Self::Tick, "tick"),
+        (Self::ContextSwitch, "context_switch"),
+        (Self::Wakeup, "wakeup"),
+        (Self::WakeupIdle, "wakeup_idle"),
+        (Self::Preemption, "preemption"),
+        (Self::Handover, "handover"),
+        (Self::Block, "block"),
+        (Self::PolicyChange, "policy_change"),
+        (Self::Timer, "timer"),
+        (Self::CacheReload, "cache_reload"),
+        (Self::DeadlineOverrun, "deadline_overrun"),
+        (Self::DeadlineReplenish, "deadline_replenish"),
+        (Self::SlotBegin, "slot_begin"),
+        (Self::SlotEdge, "slot_edge"),
+        (Self::SlotEntering, "slot_entering"),
+        (Self::SlotLeaving, "slot_leaving"),
+        (Self::SlotCut, "slot_cut"),
     ];
 
-    /// The name of the field.
+    /// All, in the order in which they are told.
+    pub const ALL: [Self; Self::NAMED.len()] = {
+        let mut all = [Self::Tick; Self::NAMED.len()];
+        let mut place = 0;
+        while place < all.len() {
+            all[place] = Self::NAMED[place].0;
+            place += 1;
+        }
+        all
+    };
+
+    /// What it is called in a file: `context_switch`.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tick => "tick",
-            Self::ContextSwitch => "context_switch",
-            Self::Wakeup => "wakeup",
-            Self::WakeupIdle => "wakeup_idle",
-            Self::Preemption => "preemption",
-            Self::Handover => "handover",
-            Self::Block => "block",
-            Self::PolicyChange => "policy_change",
-            Self::Timer => "timer",
-            Self::CacheReload => "cache_reload",
-            Self::DeadlineOverrun => "deadline_overrun",
-            Self::DeadlineReplenish => "deadline_replenish",
-            Self::SlotBegin => "slot_begin",
-            Self::SlotEdge => "slot_edge",
-            Self::SlotEntering => "slot_entering",
-            Self::SlotLeaving => "slot_leaving",
-            Self::SlotCut => "slot_cut",
-        }
+        Self::NAMED[self as usize].1
     }
 }
 
@@ -259,78 +219,35 @@ impl Machine {
     /// A machine without any cost, whose tick comes this often: to be filled.
     #[must_use]
     pub fn without_costs(tick_hz: u32) -> Self {
-        let nothing = || Quantiles::constant(Span::ZERO);
         Self {
             description: String::new(),
             provenance: String::new(),
             tick_hz,
-            tick: nothing(),
-            context_switch: nothing(),
-            wakeup: nothing(),
-            wakeup_idle: nothing(),
-            preemption: nothing(),
-            handover: nothing(),
-            block: nothing(),
-            policy_change: nothing(),
-            timer: nothing(),
-            cache_reload: nothing(),
-            deadline_overrun: nothing(),
-            deadline_replenish: nothing(),
             slot_lead: Span::ZERO,
-            slot_begin: nothing(),
-            slot_edge: nothing(),
-            slot_entering: nothing(),
-            slot_leaving: nothing(),
-            slot_cut: nothing(),
+            figures: Figure::ALL.map(|_| Quantiles::constant(Span::ZERO)),
         }
     }
 
     /// One of the distributions.
+    #[inline]
     #[must_use]
     pub const fn figure(&self, figure: Figure) -> &Quantiles {
-        match figure {
-            Figure::Tick => &self.tick,
-            Figure::ContextSwitch => &self.context_switch,
-            Figure::Wakeup => &self.wakeup,
-            Figure::WakeupIdle => &self.wakeup_idle,
-            Figure::Preemption => &self.preemption,
-            Figure::Handover => &self.handover,
-            Figure::Block => &self.block,
-            Figure::PolicyChange => &self.policy_change,
-            Figure::Timer => &self.timer,
-            Figure::CacheReload => &self.cache_reload,
-            Figure::DeadlineOverrun => &self.deadline_overrun,
-            Figure::DeadlineReplenish => &self.deadline_replenish,
-            Figure::SlotBegin => &self.slot_begin,
-            Figure::SlotEdge => &self.slot_edge,
-            Figure::SlotEntering => &self.slot_entering,
-            Figure::SlotLeaving => &self.slot_leaving,
-            Figure::SlotCut => &self.slot_cut,
+        &self.figures[figure as usize]
+    }
+
+    /// The same machine, but for these distributions.
+    #[must_use]
+    pub fn with(mut self, figures: impl IntoIterator<Item = (Figure, Quantiles)>) -> Self {
+        for (figure, quantiles) in figures {
+            *self.figure_mut(figure) = quantiles;
         }
+        self
     }
 
     /// One of the distributions, to be replaced.
     #[must_use]
     pub const fn figure_mut(&mut self, figure: Figure) -> &mut Quantiles {
-        match figure {
-            Figure::Tick => &mut self.tick,
-            Figure::ContextSwitch => &mut self.context_switch,
-            Figure::Wakeup => &mut self.wakeup,
-            Figure::WakeupIdle => &mut self.wakeup_idle,
-            Figure::Preemption => &mut self.preemption,
-            Figure::Handover => &mut self.handover,
-            Figure::Block => &mut self.block,
-            Figure::PolicyChange => &mut self.policy_change,
-            Figure::Timer => &mut self.timer,
-            Figure::CacheReload => &mut self.cache_reload,
-            Figure::DeadlineOverrun => &mut self.deadline_overrun,
-            Figure::DeadlineReplenish => &mut self.deadline_replenish,
-            Figure::SlotBegin => &mut self.slot_begin,
-            Figure::SlotEdge => &mut self.slot_edge,
-            Figure::SlotEntering => &mut self.slot_entering,
-            Figure::SlotLeaving => &mut self.slot_leaving,
-            Figure::SlotCut => &mut self.slot_cut,
-        }
+        &mut self.figures[figure as usize]
     }
 }
 

@@ -46,26 +46,20 @@ pub struct Released {
     pub timed_out: bool,
 }
 
-/// What a place of the table is.
+/// What a place of the table is, stored so that memory full of zeros, or of anything else, is damage and no state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    Free,
-    Waiting,
+    Free = 0x4c58_0001,
+    Waiting = 0x4c58_0002,
     /// Its job is released.
-    Ready,
+    Ready = 0x4c58_0003,
     /// Its job runs.
-    Running,
+    Running = 0x4c58_0004,
 }
 
 impl State {
-    /// Stored so that memory full of zeros, or of anything else, is damage and no state.
     const fn tag(self) -> u32 {
-        match self {
-            Self::Free => 0x4c58_0001,
-            Self::Waiting => 0x4c58_0002,
-            Self::Ready => 0x4c58_0003,
-            Self::Running => 0x4c58_0004,
-        }
+        self as u32
     }
 
     const fn name(self) -> &'static str {

@@ -5,7 +5,7 @@
 //! * [`classes`]: the run queue of a Linux processor, real-time classes above the fair class.
 //! * [`fair`]: earliest eligible virtual deadline first, the fair class of Linux.
 //! * [`deadline`]: constant bandwidth servers, and who of their holders has a processor.
-//! * [`slots`]: tables of time slots, their planner and its oracle.
+//! * [`slots`]: tables of time slots, and their planner.
 //! * [`queue`]: the queues that policies and machines are made of.
 
 pub mod bands;

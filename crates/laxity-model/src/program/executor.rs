@@ -209,30 +209,14 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         handler: HandlerId,
         step: Step,
     ) -> Result<Option<Step>, ExecutorError> {
-        let at = |until| Wait { port: None, until };
+        let on = |port, until| Wait {
+            port: Some(port),
+            until,
+        };
         match step {
-            Step::SleepUntil(until) => self.wait(context, handler, at(until))?,
-            Step::Wait(port) => {
-                let until = Instant::MAX;
-                self.wait(
-                    context,
-                    handler,
-                    Wait {
-                        port: Some(port),
-                        until,
-                    },
-                )?;
-            }
-            Step::WaitUntil(port, until) => {
-                self.wait(
-                    context,
-                    handler,
-                    Wait {
-                        port: Some(port),
-                        until,
-                    },
-                )?;
-            }
+            Step::SleepUntil(until) => self.wait(context, handler, Wait { port: None, until })?,
+            Step::Wait(port) => self.wait(context, handler, on(port, Instant::MAX))?,
+            Step::WaitUntil(port, until) => self.wait(context, handler, on(port, until))?,
             Step::Yield => {
                 self.handlers.yield_now(handler, context.now())?;
                 let guest = self.guest(handler)?;

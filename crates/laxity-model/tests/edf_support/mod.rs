@@ -1,5 +1,6 @@
 //! What the tests of earliest deadline first share.
 
+pub(crate) mod oracle;
 pub(crate) mod rival;
 pub(crate) mod schedule;
 pub(crate) mod sets;

@@ -5,6 +5,7 @@
 mod courses;
 mod definition;
 mod edges;
+mod oracle;
 mod orders;
 mod overheads;
 mod parity;
@@ -13,7 +14,7 @@ mod regions;
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
-use laxity_model::analysis::fixed_priority::{self as fp, Overheads, oracle};
+use laxity_model::analysis::fixed_priority::{self as fp, Overheads};
 use laxity_model::analysis::supply::{
     BoundedDelay, Continuous, Dedicated, ExplicitDeadline, KernelDeadline, PeriodicResource,
     Residual, SupplyBound,

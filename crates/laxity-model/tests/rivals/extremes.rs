@@ -151,7 +151,6 @@ fn what_does_not_fit_is_an_error() {
     let half = u64::MAX / 2;
     let wide = [task(half, u64::MAX), task(half, u64::MAX)];
     assert!(fixed_priority::response_times(&wide, &Dedicated).is_err());
-    assert!(edf::demand(&[task(half, 1)], Span::MAX).is_err());
     let supply = Continuous::new(
         Reservation::new(Service::from_nanos(1), Span::from_nanos(1 << 40)).expect("it fits"),
     );
@@ -187,7 +186,6 @@ proptest! {
             }
             let _ = (supply.rate().ppm(), supply.delay());
         }
-        let _ = edf::demand(&tasks, Span::from_nanos(number));
         for tasks in [&tasks, &modest(&tasks)] {
             if let Ok(left) = Residual::new(Continuous::new(reservation), tasks.clone()) {
                 ask(&[task(1, number.max(1))], &left);
@@ -217,7 +215,6 @@ proptest! {
             let _ = (utilization::liu_layland(tasks), utilization::hyperbolic(tasks));
             let _ = (utilization::blocking_per_task(tasks), utilization::blocking_summed(tasks));
             let _ = (utilization::hyperbolic_with_blocking(tasks), utilization::rmdp(tasks));
-            let _ = (utilization::longest_quantum(tasks), utilization::given_away_ppm(tasks));
             let _ = utilization::earliest_deadline_first(tasks);
             let _ = tasks.iter().map(utilization::implicit).count();
         }

@@ -142,21 +142,14 @@ proptest! {
         same_on(&set, by, &Dedicated, &Dedicated)?;
         let tasks: Vec<Task> = set.iter().map(|task| scaled(*task, 1)).collect();
         let long: Vec<Task> = set.iter().map(|task| scaled(*task, by)).collect();
-        for window in [0, 1, 5, 17, 100, 777] {
-            let demand = edf::demand(&tasks, Span::from_nanos(window));
-            prop_assert_eq!(
-                demand.map(|demand| demand.as_nanos() * by),
-                edf::demand(&long, Span::from_nanos(window * by)).map(Service::as_nanos)
-            );
-        }
         let regions = [
             (fixed_priority::longest_regions(&tasks, &Dedicated), fixed_priority::longest_regions(&long, &Dedicated)),
             (edf::longest_regions(&tasks, &Dedicated), edf::longest_regions(&long, &Dedicated)),
         ];
         for (short, long) in regions {
             let (short, long) = (short.expect("small"), long.expect("small"));
-            prop_assert_eq!(short.is_found(), long.is_found());
             let (short, long) = (short.found(), long.found());
+            prop_assert_eq!(short.is_some(), long.is_some());
             for ((short, long), task) in short.iter().flatten().zip(long.iter().flatten()).zip(&tasks) {
                 prop_assert!(same_region(*short, *long, task.cost(), by), "{short} {long}");
             }

@@ -1,5 +1,6 @@
 //! Random sets of reservations, the same everywhere for the same seed.
 
+use laxity_model::policy::slots::SlotTable;
 use laxity_model::{Reservation, Service, Span};
 
 /// SplitMix64.
@@ -70,4 +71,11 @@ impl Random {
     pub(crate) fn four_fifths(&mut self, shortest: Service) -> Vec<Reservation> {
         self.requests(WHOLE / 5 * 4, shortest)
     }
+}
+
+/// How often the processor is given or taken by a table: two edges a slot, per 1,000 seconds, rounded up.
+pub(crate) fn edges_per_1000_s(table: &SlotTable) -> u64 {
+    let edges = 2 * table.slots().len() as u128 * 1_000_000_000_000;
+    let rate = edges.div_ceil(u128::from(table.cycle().as_nanos()));
+    u64::try_from(rate).unwrap_or(u64::MAX)
 }

@@ -4,16 +4,18 @@
 
 mod kernel;
 mod residual;
+#[path = "../slot_oracle/mod.rs"]
+mod slot_oracle;
 
 use laxity_model::analysis::supply::{
     BoundedDelay, Continuous, Dedicated, ExplicitDeadline, KernelDeadline, PeriodicResource,
     Residual, SupplyBound, SupplyError, TableSupply,
 };
 use laxity_model::analysis::{Fraction, Overflow, Task};
-use laxity_model::policy::slots::{Slot, SlotTable, oracle};
+use laxity_model::policy::slots::{Slot, SlotTable, largest_gap};
 use laxity_model::{Reservation, Service, Span};
 use proptest::prelude::*;
-use response_time_analysis::supply::{Constrained, Periodic, SupplyBound as _};
+use response_time_analysis::supply::{Constrained, Periodic, SupplyBound as Rival};
 use response_time_analysis::time as rival;
 
 fn cases() -> u32 {
@@ -260,7 +262,19 @@ fn numbers_at_the_edge_are_right_or_an_error() {
     assert!(matches!(error, Err(Overflow(_))), "{error:?}");
 }
 
-/// The rival's supplies, to the tick, on all small models.
+/// The rival's supply gives what ours gives, to the tick: for five periods, and for four times the service.
+fn supplies_the_same(theirs: &impl Rival, ours: &impl SupplyBound, of: Reservation) {
+    for t in 0..=5 * of.period().as_nanos() {
+        let provided = theirs.provided_service(rival::Duration::from(t));
+        assert_eq!(provided, rival::Service::from(sbf(ours, t)));
+    }
+    for s in 0..=4 * of.service().as_nanos() {
+        let time = theirs.service_time(rival::Service::from(s));
+        assert_eq!(time, rival::Duration::from(window_for(ours, s)));
+    }
+}
+
+/// The rival's supplies, on all small models.
 #[test]
 fn the_rival_supplies_the_same() {
     for period in 1..=12_u64 {
@@ -271,26 +285,10 @@ fn the_rival_supplies_the_same() {
                     rival::Duration::from(period),
                     rival::Duration::from(deadline),
                 );
-                let theirs = Constrained::new(x, by, y);
-                let reservation = every(service, period);
-                let ours = ExplicitDeadline::new(reservation, Span::from_nanos(deadline)).unwrap();
-                for t in 0..=5 * period {
-                    let provided = theirs.provided_service(rival::Duration::from(t));
-                    assert_eq!(provided, rival::Service::from(sbf(&ours, t)));
-                }
-                for s in 0..=4 * service {
-                    let time = theirs.service_time(rival::Service::from(s));
-                    assert_eq!(time, rival::Duration::from(window_for(&ours, s)));
-                }
-                let (theirs, ours) = (Periodic::new(x, y), PeriodicResource::new(reservation));
-                for t in 0..=5 * period {
-                    let provided = theirs.provided_service(rival::Duration::from(t));
-                    assert_eq!(provided, rival::Service::from(sbf(&ours, t)));
-                }
-                for s in 0..=4 * service {
-                    let time = theirs.service_time(rival::Service::from(s));
-                    assert_eq!(time, rival::Duration::from(window_for(&ours, s)));
-                }
+                let of = every(service, period);
+                let ours = ExplicitDeadline::new(of, Span::from_nanos(deadline)).unwrap();
+                supplies_the_same(&Constrained::new(x, by, y), &ours, of);
+                supplies_the_same(&Periodic::new(x, y), &PeriodicResource::new(of), of);
             }
         }
     }
@@ -348,13 +346,13 @@ proptest! {
                 let found = sbf(&supply, t as u64);
                 prop_assert_eq!(Some(found), (0..cycle).map(|from| in_window(from, t)).min());
                 let window = Span::from_nanos(t as u64);
-                let least = oracle::least_service_in_any_window(&table, owner, window);
+                let least = slot_oracle::least_service_in_any_window(&table, owner, window);
                 prop_assert_eq!(found, least.as_nanos());
             }
             let is_worst = |from: &usize| (0..=cycle).all(|t| in_window(*from, t) == sbf(&supply, t as u64));
             prop_assert_eq!(supply.is_attained(), (0..cycle).any(|from| is_worst(&from)));
             keeps_the_laws(&supply, 3 * cycle as u64);
-            let gap = oracle::largest_gap(&table, owner).unwrap();
+            let gap = largest_gap(&table, owner).unwrap();
             prop_assert_eq!(window_for(&supply, 1), gap.as_nanos() + 1);
         }
     }

@@ -4,6 +4,7 @@ use std::num::NonZeroU16;
 
 use laxity_model::admission::{DeadlineSupply, Launch, SlotPlan, SlotSupply, Supply};
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
+use laxity_model::enforce::machine::Figure;
 use laxity_model::enforce::slots::{self, CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
 use laxity_model::enforce::{Dispatcher, ranks};
 use laxity_model::policy::classes::{RunQueue, Scheduling, Slices};
@@ -153,9 +154,10 @@ impl Linux {
 
     /// The dispatcher of a table, with the timing that the live one calibrates: the upper quartile of beginnings, the median of ends.
     fn slots(&self, plan: SlotPlan, thread: u32, start: Instant) -> Slots<Timing> {
-        let ahead = self.machine.slot_leaving.median();
+        let ahead = self.machine.figure(Figure::SlotLeaving).median();
         // What slots lose at their ends is given at their beginnings.
-        let entering = self.machine.slot_entering.at(750_000) + self.machine.slot_cut.median();
+        let entering = self.machine.figure(Figure::SlotEntering).at(750_000)
+            + self.machine.figure(Figure::SlotCut).median();
         let compensation = entering.saturating_sub(ahead);
         let lead = self.machine.slot_lead.saturating_sub(ahead);
         let origin = slots::origin(start, &plan.table);

@@ -1,5 +1,6 @@
 //! Who has a processor: `SCHED_DEADLINE` by earliest deadline over all processors, then what the processor's own queue says.
 
+use laxity_model::enforce::machine::Figure;
 use laxity_model::policy::Policy;
 use laxity_model::policy::deadline::{Contender, assign};
 use laxity_model::{EventKind, Instant, Service};
@@ -67,7 +68,7 @@ impl System {
         let machine = &self.parts.machine;
         let task = &mut self.activities[next as usize];
         let coming = task.own.coming.take();
-        let switch = task.own.draws.span(&machine.context_switch);
+        let switch = task.own.draws.span(machine.figure(Figure::ContextSwitch));
         let cost = match (leaving, coming) {
             (Some(Leaving::By(call)), _) => call + switch,
             (Some(Leaving::Taking(all)), _) => all,
@@ -75,7 +76,11 @@ impl System {
             (None, None) => switch,
         };
         if std::mem::take(&mut task.own.preempted) && task.charging && !task.work.is_zero() {
-            task.work += task.own.draws.span(&machine.cache_reload).as_full_service();
+            task.work += task
+                .own
+                .draws
+                .span(machine.figure(Figure::CacheReload))
+                .as_full_service();
         }
         let shown = task.is_seen_running();
         if let (Some(former), None, Some(_)) = (former, leaving, coming) {
@@ -179,12 +184,15 @@ impl System {
 
     /// A thread waits for its next budget.
     pub(super) fn throttle(&mut self, task: u32) {
-        let switch = self.parts.machine.context_switch.median();
+        let switch = self.parts.machine.figure(Figure::ContextSwitch).median();
         let entry = &mut self.activities[task as usize];
         let Some(server) = entry.own.server else {
             return;
         };
-        let late = entry.own.draws.span(&self.parts.machine.deadline_replenish);
+        let late = entry
+            .own
+            .draws
+            .span(self.parts.machine.figure(Figure::DeadlineReplenish));
         let at = later(server.deadline(), late.saturating_sub(switch));
         self.parts.budgets.clear(task);
         self.parts.budgets.set(task, at);
@@ -211,7 +219,10 @@ impl System {
         };
         let task = &mut self.activities[running as usize];
         if let (Role::Activity, Some(server)) = (task.own.role, task.own.server) {
-            let over = task.own.draws.span(&self.parts.machine.deadline_overrun);
+            let over = task
+                .own
+                .draws
+                .span(self.parts.machine.figure(Figure::DeadlineOverrun));
             let left = server.left().as_dedicated_span();
             place.own.budget_ends = later(later(place.working_since, left), over);
             place.set_due();

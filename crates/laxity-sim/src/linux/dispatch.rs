@@ -1,5 +1,6 @@
 //! The host's own threads: the dispatcher of time slots, which does what [`laxity_model::enforce::Dispatcher`] says, and the witness.
 
+use laxity_model::enforce::machine::Figure;
 use laxity_model::enforce::{Command, MakingUp, Witness};
 use laxity_model::{EventKind, Instant, Span};
 
@@ -100,12 +101,12 @@ impl System {
         entry.meant_at = until;
         let leaving = match edge_cost {
             Some(all) => Leaving::Taking(all),
-            None => Leaving::By(entry.own.draws.span(&machine.timer)),
+            None => Leaving::By(entry.own.draws.span(machine.figure(Figure::Timer))),
         };
         // Where a hypervisor takes the processor before the timer that ends a slot is due.
         let ends_slot = slots.carried.making_up.is_under_way() && slots.carried.due == Some(until);
         let cut = if ends_slot {
-            entry.own.draws.span(&machine.slot_cut)
+            entry.own.draws.span(machine.figure(Figure::SlotCut))
         } else {
             Span::ZERO
         };
@@ -142,13 +143,13 @@ impl System {
         let (from, to) = (owner(pending.from), owner(pending.to));
         let thread = &mut self.activities[slots.carried.thread as usize];
         slots.carried.edge_cost = Some(if to.is_some() {
-            thread.own.draws.span(&machine.slot_entering)
+            thread.own.draws.span(machine.figure(Figure::SlotEntering))
         } else {
-            let taken = machine.preemption.median();
+            let taken = machine.figure(Figure::Preemption).median();
             thread
                 .own
                 .draws
-                .span(&machine.slot_edge)
+                .span(machine.figure(Figure::SlotEdge))
                 .saturating_sub(taken)
         });
         slots.carried.making_up.end();
@@ -225,7 +226,7 @@ impl System {
         let entry = &mut self.activities[thread as usize];
         entry.waiting = Waiting::ForTime;
         entry.meant_at = next;
-        let call = entry.own.draws.span(&machine.timer);
+        let call = entry.own.draws.span(machine.figure(Figure::Timer));
         self.set_timer(thread, next);
         self.leave_by(thread, Some(Leaving::By(call)));
     }

@@ -1,7 +1,7 @@
 //! The machine under Linux: its state, and what the core calls it for.
 
 use laxity_model::enforce::Witness;
-use laxity_model::enforce::machine::Machine;
+use laxity_model::enforce::machine::{Figure, Machine};
 use laxity_model::policy::Policy;
 use laxity_model::policy::classes::RunQueue;
 use laxity_model::{EventKind, Instant, Refused, Reservation, Service, Span};
@@ -199,7 +199,7 @@ impl Machinery for System {
         let machine = &self.parts.machine;
         let task = &mut self.activities[waiter as usize];
         if near {
-            task.own.coming = Some(task.own.draws.span(&machine.handover));
+            task.own.coming = Some(task.own.draws.span(machine.figure(Figure::Handover)));
             task.own.woken = Some(super::task::Woken::Meant(now));
             self.ready(waiter);
         } else {
@@ -216,8 +216,10 @@ impl Machinery for System {
         activity.waiting = waiting;
         let draws = &mut activity.own.draws;
         let call = match waiting {
-            Waiting::ForSignal(_) | Waiting::ForEither(_) => Some(draws.span(&machine.block)),
-            Waiting::No | Waiting::ForTime => Some(draws.span(&machine.timer)),
+            Waiting::ForSignal(_) | Waiting::ForEither(_) => {
+                Some(draws.span(machine.figure(Figure::Block)))
+            }
+            Waiting::No | Waiting::ForTime => Some(draws.span(machine.figure(Figure::Timer))),
             Waiting::ForEver => None,
         };
         self.leave_by(task, call.map(Leaving::By));
@@ -259,7 +261,7 @@ impl Machinery for System {
 
     /// The activity goes on once the system call that changes its policy is done.
     fn pay_for_reservation(&mut self, task: u32) {
-        let cost = &self.parts.machine.policy_change;
+        let cost = self.parts.machine.figure(Figure::PolicyChange);
         let call = self.activities[task as usize].own.draws.span(cost);
         self.work(task, call.as_full_service(), false);
     }
@@ -303,7 +305,7 @@ impl System {
         self.settle(processor);
         let (now, tick) = (self.now, self.parts.tick);
         let mut draws = Draws::at(self.parts.seed, TICK, processor, now);
-        let cost = draws.span(&self.parts.machine.tick);
+        let cost = draws.span(self.parts.machine.figure(Figure::Tick));
         let place = &mut self.processors[processor];
         place.own.tick_at = later(place.own.tick_at, tick);
         place.own.queue.tick(now);
@@ -328,14 +330,18 @@ impl System {
         let slots = place.slots.as_ref();
         let ends_slot = slots.is_some_and(|slots| slots.carried.end_timer == Some(self.now));
         let latency = match place.executing {
-            Some(_) if ends_slot => draws.span(&machine.slot_leaving),
+            Some(_) if ends_slot => draws.span(machine.figure(Figure::SlotLeaving)),
             Some(_) => {
-                let taken = machine.preemption.median();
-                draws.span(&machine.wakeup).saturating_sub(taken)
+                let taken = machine.figure(Figure::Preemption).median();
+                draws
+                    .span(machine.figure(Figure::Wakeup))
+                    .saturating_sub(taken)
             }
             None => {
-                let taken = machine.context_switch.median();
-                draws.span(&machine.wakeup_idle).saturating_sub(taken)
+                let taken = machine.figure(Figure::ContextSwitch).median();
+                draws
+                    .span(machine.figure(Figure::WakeupIdle))
+                    .saturating_sub(taken)
             }
         };
         place.own.interrupt_at = later(self.now, latency);

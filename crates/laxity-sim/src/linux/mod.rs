@@ -45,7 +45,7 @@ mod wake;
 
 use laxity_model::Span;
 use laxity_model::enforce::Witness;
-use laxity_model::enforce::machine::Machine;
+use laxity_model::enforce::machine::{Figure, Machine};
 
 pub(crate) use build::slot_supply;
 
@@ -99,7 +99,7 @@ impl Linux {
 
     /// A timer's overruns are microseconds; a tick's are anything up to a tick.
     fn enforcement(&self) -> Enforcement {
-        if self.machine.deadline_overrun.at(900_000) * 4 < self.tick() {
+        if self.machine.figure(Figure::DeadlineOverrun).at(900_000) * 4 < self.tick() {
             Enforcement::Timer
         } else {
             Enforcement::Tick

@@ -1,6 +1,7 @@
 //! How waits end under Linux: threads become ready, and execute their first instruction after.
 
 use laxity_model::EventKind;
+use laxity_model::enforce::machine::Figure;
 use laxity_model::policy::Policy;
 
 use super::kernel::System;
@@ -20,9 +21,9 @@ impl System {
             .is_some();
         // As in the latency that was drawn: what came before the interrupt and what comes after it are the figure together.
         activity.own.coming = Some(if busy {
-            machine.preemption.median()
+            machine.figure(Figure::Preemption).median()
         } else {
-            machine.context_switch.median()
+            machine.figure(Figure::ContextSwitch).median()
         });
         if activity.own.role == Role::Activity && activity.own.woken != Some(Woken::First) {
             activity.own.woken = Some(Woken::Meant(activity.meant_at));

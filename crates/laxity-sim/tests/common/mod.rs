@@ -1,7 +1,7 @@
 //! Bodies and readings that the tests share.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
-use laxity_model::enforce::machine::{Machine, Quantiles};
+use laxity_model::enforce::machine::{Figure, Machine, Quantiles};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, Event, EventKind, Host, Instant, Mark, Outside,
     Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest, RunRecord, Service,
@@ -130,25 +130,49 @@ fn micros(points: &[(u32, u64)]) -> Quantiles {
 
 /// A machine of the order of a virtual one with two processors and a tick of 4 ms, its tails cut off.
 pub(crate) fn linux_machine() -> Machine {
-    Machine {
-        tick: micros(&[(0, 2), (500_000, 5), (1_000_000, 20)]),
-        context_switch: micros(&[(0, 1), (1_000_000, 2)]),
-        wakeup: micros(&[(0, 6), (500_000, 12), (990_000, 40), (1_000_000, 90)]),
-        wakeup_idle: micros(&[(0, 10), (500_000, 30), (1_000_000, 90)]),
-        preemption: Quantiles::constant(Span::from_micros(4)),
-        handover: micros(&[(0, 2), (1_000_000, 5)]),
-        block: Quantiles::constant(Span::from_micros(1)),
-        policy_change: Quantiles::constant(Span::from_micros(1)),
-        timer: Quantiles::constant(Span::from_micros(1)),
-        cache_reload: micros(&[(0, 0), (1_000_000, 3)]),
-        deadline_overrun: micros(&[(0, 0), (1_000_000, 4_000)]),
-        deadline_replenish: micros(&[(0, 10), (1_000_000, 40)]),
-        slot_lead: Span::from_micros(40),
-        slot_begin: Quantiles::constant(Span::from_micros(40)),
-        slot_edge: micros(&[(0, 6), (1_000_000, 9)]),
-        slot_entering: micros(&[(0, 5), (1_000_000, 9)]),
-        slot_leaving: micros(&[(0, 4), (1_000_000, 12)]),
-        slot_cut: Quantiles::constant(Span::ZERO),
-        ..Machine::without_costs(250)
-    }
+    let mut machine = Machine::without_costs(250).with([
+        (
+            Figure::Tick,
+            micros(&[(0, 2), (500_000, 5), (1_000_000, 20)]),
+        ),
+        (Figure::ContextSwitch, micros(&[(0, 1), (1_000_000, 2)])),
+        (
+            Figure::Wakeup,
+            micros(&[(0, 6), (500_000, 12), (990_000, 40), (1_000_000, 90)]),
+        ),
+        (
+            Figure::WakeupIdle,
+            micros(&[(0, 10), (500_000, 30), (1_000_000, 90)]),
+        ),
+        (
+            Figure::Preemption,
+            Quantiles::constant(Span::from_micros(4)),
+        ),
+        (Figure::Handover, micros(&[(0, 2), (1_000_000, 5)])),
+        (Figure::Block, Quantiles::constant(Span::from_micros(1))),
+        (
+            Figure::PolicyChange,
+            Quantiles::constant(Span::from_micros(1)),
+        ),
+        (Figure::Timer, Quantiles::constant(Span::from_micros(1))),
+        (Figure::CacheReload, micros(&[(0, 0), (1_000_000, 3)])),
+        (
+            Figure::DeadlineOverrun,
+            micros(&[(0, 0), (1_000_000, 4_000)]),
+        ),
+        (
+            Figure::DeadlineReplenish,
+            micros(&[(0, 10), (1_000_000, 40)]),
+        ),
+        (
+            Figure::SlotBegin,
+            Quantiles::constant(Span::from_micros(40)),
+        ),
+        (Figure::SlotEdge, micros(&[(0, 6), (1_000_000, 9)])),
+        (Figure::SlotEntering, micros(&[(0, 5), (1_000_000, 9)])),
+        (Figure::SlotLeaving, micros(&[(0, 4), (1_000_000, 12)])),
+        (Figure::SlotCut, Quantiles::constant(Span::ZERO)),
+    ]);
+    machine.slot_lead = Span::from_micros(40);
+    machine
 }

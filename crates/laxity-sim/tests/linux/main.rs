@@ -6,7 +6,7 @@ mod deadline;
 
 use common::*;
 use laxity_model::enforce::Witness;
-use laxity_model::enforce::machine::{Machine, Quantiles};
+use laxity_model::enforce::machine::{Figure, Machine, Quantiles};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, EventKind, Grade, Host, Instant, InterruptLevel, Mark,
     Outside, Placement, Priority, Program, Reservation, ReservationRequest, RunRecord, Scheduling,
@@ -22,10 +22,10 @@ fn us(micros: u64) -> Span {
 
 /// A machine that costs nothing, whose kernel notices used budgets at its tick of 4 ms.
 fn free() -> Machine {
-    Machine {
-        deadline_overrun: spread(&[(0, 0), (1_000_000, 4_000)]),
-        ..Machine::without_costs(250)
-    }
+    Machine::without_costs(250).with([(
+        Figure::DeadlineOverrun,
+        spread(&[(0, 0), (1_000_000, 4_000)]),
+    )])
 }
 
 fn spread(points: &[(u32, u64)]) -> Quantiles {
@@ -183,15 +183,12 @@ fn wake_ups_have_the_distribution_that_was_measured() {
     let mut program = Program::new(1);
     let done = waking(&mut program);
     // The tick comes at one place of some milliseconds, and would always meet the same wake-ups.
-    let machine = Machine {
-        tick: Quantiles::constant(Span::ZERO),
-        ..linux_machine()
-    };
+    let machine = linux_machine().with([(Figure::Tick, Quantiles::constant(Span::ZERO))]);
     let record = run_on(&machine, 9, program, 20_000);
     let late = responses(&record, done);
     assert!(late.len() > 19_000);
     for ppm in [10_000, 100_000, 250_000, 500_000, 750_000, 900_000, 990_000] {
-        let most = machine.wakeup.at(ppm);
+        let most = machine.figure(Figure::Wakeup).at(ppm);
         let within = late.iter().filter(|late| **late <= most).count() as u64;
         let share = within * 1_000_000 / late.len() as u64;
         // Four standard deviations of a share of 20,000 are 1.4 % at most.
@@ -260,10 +257,10 @@ fn sleepers_until_one_instant_run_by_priority_however_late_the_clock() {
 
 #[test]
 fn a_witness_takes_its_moment_and_says_when_it_was_late() {
-    let machine = Machine {
-        wakeup: spread(&[(0, 10), (980_000, 20), (1_000_000, 400)]),
-        ..linux_machine()
-    };
+    let machine = linux_machine().with([(
+        Figure::Wakeup,
+        spread(&[(0, 10), (980_000, 20), (1_000_000, 400)]),
+    )]);
     let mut program = Program::new(1);
     let spinner = program.add("spinner", CPU, thread(8), spinner());
     let twin = Twin::linux(&machine, 1).watched_by(Witness::new(CPU));

@@ -74,6 +74,11 @@ pub struct Ppp {
     counters: Counters,
 }
 
+/// Writes each packet that it is given as a frame of this protocol.
+fn framed(protocol: u16, accm: u32, output: &mut Vec<u8>) -> impl FnMut(&[u8]) {
+    move |packet| encode(protocol, packet, accm, output)
+}
+
 impl Ppp {
     /// A side that waits for [`open`](Self::open).
     #[must_use]
@@ -91,9 +96,7 @@ impl Ppp {
     /// Begins to negotiate.
     pub fn open(&mut self, now: Instant) {
         let Self { lcp, output, .. } = self;
-        lcp.open(now, &mut |packet| {
-            encode(PROTOCOL_LCP, packet, DEFAULT_ACCM, output);
-        });
+        lcp.open(now, &mut framed(PROTOCOL_LCP, DEFAULT_ACCM, output));
     }
 
     /// Lets the restart timers run out.
@@ -102,12 +105,8 @@ impl Ppp {
         let Self {
             lcp, ipcp, output, ..
         } = self;
-        lcp.poll(now, &mut |packet| {
-            encode(PROTOCOL_LCP, packet, DEFAULT_ACCM, output);
-        });
-        ipcp.poll(now, &mut |packet| {
-            encode(PROTOCOL_IPCP, packet, accm, output);
-        });
+        lcp.poll(now, &mut framed(PROTOCOL_LCP, DEFAULT_ACCM, output));
+        ipcp.poll(now, &mut framed(PROTOCOL_IPCP, accm, output));
     }
 
     /// How far the agreement is.
@@ -216,23 +215,17 @@ impl Ppp {
         let Self {
             lcp, ipcp, output, ..
         } = self;
-        lcp.receive(octets, now, &mut |packet| {
-            encode(PROTOCOL_LCP, packet, DEFAULT_ACCM, output);
-        });
+        lcp.receive(octets, now, &mut framed(PROTOCOL_LCP, DEFAULT_ACCM, output));
         if lcp.state() == State::Opened && !was_opened {
             let accm = lcp.options.peer_accm;
-            ipcp.open(now, &mut |packet| {
-                encode(PROTOCOL_IPCP, packet, accm, output);
-            });
+            ipcp.open(now, &mut framed(PROTOCOL_IPCP, accm, output));
         }
     }
 
     fn on_ipcp(&mut self, octets: &[u8], now: Instant) {
         let accm = self.lcp.options.peer_accm;
         let Self { ipcp, output, .. } = self;
-        ipcp.receive(octets, now, &mut |packet| {
-            encode(PROTOCOL_IPCP, packet, accm, output);
-        });
+        ipcp.receive(octets, now, &mut framed(PROTOCOL_IPCP, accm, output));
     }
 }
 

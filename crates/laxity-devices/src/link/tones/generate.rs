@@ -91,25 +91,13 @@ impl Generator {
     /// The other side's telephone rings: 440 and 480 Hz of −19 dBm0 each, 2 s in 6.
     #[must_use]
     pub(crate) fn ringback(rate_hz: u32) -> Self {
-        Self::cadence(
-            rate_hz,
-            &RINGBACK_HZ,
-            -19.0,
-            Span::from_secs(2),
-            Span::from_secs(4),
-        )
+        Self::cadence(rate_hz, &RINGBACK_HZ, -19.0, [2_000, 4_000])
     }
 
     /// The other side is engaged: 480 and 620 Hz of −24 dBm0 each, 0.5 s in 1.
     #[must_use]
     pub(crate) fn busy(rate_hz: u32) -> Self {
-        Self::cadence(
-            rate_hz,
-            &BUSY_HZ,
-            -24.0,
-            Span::from_millis(500),
-            Span::from_millis(500),
-        )
+        Self::cadence(rate_hz, &BUSY_HZ, -24.0, [500; 2])
     }
 
     /// The called modem answers: 2100 Hz of −12 dBm0 (ITU-T V.25), without end.
@@ -134,7 +122,8 @@ impl Generator {
             )
     }
 
-    fn cadence(rate_hz: u32, frequencies_hz: &[f64], level_dbm0: f64, on: Span, off: Span) -> Self {
+    fn cadence(rate_hz: u32, frequencies_hz: &[f64], level_dbm0: f64, on_off_ms: [u64; 2]) -> Self {
+        let [on, off] = on_off_ms.map(Span::from_millis);
         Self::sequence(rate_hz, true)
             .then(frequencies_hz, level_dbm0, on)
             .then(&[], 0.0, off)

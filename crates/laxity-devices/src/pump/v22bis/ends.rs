@@ -3,7 +3,7 @@
 use super::{Role, V22bis, V22bisState};
 use crate::bits::{BitSink, BitSource};
 use crate::pump::line::{CARD_RMS, round};
-use crate::pump::{PamReceiver, Pump, PumpState};
+use crate::pump::{Pump, PumpState};
 
 /// A modem that is silent until it is started.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl End {
 ///
 /// It hears every second sample and sends every second one: what lies between is above 4 kHz, which the line does not carry.
 #[derive(Debug, Clone)]
-pub struct NearV22bis {
+pub(crate) struct NearV22bis {
     end: End,
     /// Whether the next sample of the card is one between two of the modem's.
     is_between: bool,
@@ -51,19 +51,12 @@ pub struct NearV22bis {
 
 impl NearV22bis {
     /// A modem that has not been started.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let role = Role::Calling;
         Self {
             end: End { role, modem: None },
             is_between: false,
         }
-    }
-}
-
-impl Default for NearV22bis {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -94,33 +87,17 @@ impl Pump<i16> for NearV22bis {
     fn state(&self) -> PumpState {
         self.end.state()
     }
-
-    /// It never trains again: a connection that is lost is lost.
-    fn retrainings(&self) -> u32 {
-        0
-    }
-
-    fn receiver(&self) -> Option<&PamReceiver> {
-        None
-    }
 }
 
 /// The answering modem, in the network at 8 kHz.
 #[derive(Debug, Clone)]
-pub struct FarV22bis(End);
+pub(crate) struct FarV22bis(End);
 
 impl FarV22bis {
     /// A modem that has not been started.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let role = Role::Answering;
         Self(End { role, modem: None })
-    }
-}
-
-impl Default for FarV22bis {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -145,14 +122,5 @@ impl Pump<f32> for FarV22bis {
 
     fn state(&self) -> PumpState {
         self.0.state()
-    }
-
-    /// It never trains again: a connection that is lost is lost.
-    fn retrainings(&self) -> u32 {
-        0
-    }
-
-    fn receiver(&self) -> Option<&PamReceiver> {
-        None
     }
 }

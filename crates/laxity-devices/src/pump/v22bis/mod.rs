@@ -24,7 +24,7 @@ mod startup;
 mod transmitter;
 
 use self::constellation::Points;
-pub use self::ends::{FarV22bis, NearV22bis};
+pub(crate) use self::ends::{FarV22bis, NearV22bis};
 use self::receiver::{Receiver, Symbol};
 use self::startup::{Decide, Startup};
 use self::transmitter::Transmitter;

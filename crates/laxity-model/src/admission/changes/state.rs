@@ -3,9 +3,11 @@
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 
 use super::mode_change::{self, Missed, Promise, promises};
 use super::slack::{Need, Terms, allocate};
+use crate::analysis::number::last_of;
 use crate::policy::slots::{Calendar, Extra, Objective, PlanCosts, SlotTable, find_table};
 use crate::{Instant, Refused, Reservation, Service, Span, TimeConstraint};
 
@@ -262,9 +264,11 @@ impl AdmissionState {
             self.with_constraints(calendar, now, Some(more))
         };
         let Some(calendar) = fits(asked.service()) else {
+            let fits = |nanos| Ok::<_, Infallible>(fits(Service::from_nanos(nanos)).is_some());
+            let Ok(most) = last_of(0, asked.service().as_nanos(), fits);
             return Err(Refused::Time {
                 needed: asked.service(),
-                available: largest(asked.service(), |service| fits(service).is_some()),
+                available: Service::from_nanos(most),
             });
         };
         self.calendar = calendar;
@@ -403,18 +407,4 @@ impl AdmissionState {
             Service::ZERO
         }
     }
-}
-
-/// The largest service less than `most` that fits, if what fits is all below some amount; zero if none does.
-fn largest(most: Service, fits: impl Fn(Service) -> bool) -> Service {
-    let (mut least, mut most) = (0, most.as_nanos());
-    while most - least > 1 {
-        let middle = least + (most - least) / 2;
-        if fits(Service::from_nanos(middle)) {
-            least = middle;
-        } else {
-            most = middle;
-        }
-    }
-    Service::from_nanos(least)
 }

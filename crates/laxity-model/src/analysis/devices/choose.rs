@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 
 use super::{Device, serves};
+use crate::analysis::number::last_of;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Fraction, Overflow};
 use crate::{Reservation, Service, Span};
@@ -42,20 +43,14 @@ pub fn least_reservation<S: SupplyBound>(
         };
         Ok(serves(device, &supply)?.is_served())
     };
-    let (mut short, mut enough) = (0, period.as_nanos() / grain);
-    if enough == 0 || !is_served(enough)? {
+    let all = period.as_nanos() / grain;
+    if all == 0 || !is_served(all)? {
         return Ok(None);
     }
-    while enough - short > 1 {
-        let middle = short + (enough - short) / 2;
-        // What is so little that its windows do not fit serves nobody.
-        if is_served(middle).unwrap_or(false) {
-            enough = middle;
-        } else {
-            short = middle;
-        }
-    }
-    Ok(of(enough))
+    // What is so little that its windows do not fit serves nobody.
+    let is_short = |grains| Ok::<_, Overflow>(!is_served(grains).unwrap_or(false));
+    let short = last_of(0, all, is_short)?;
+    Ok(of(short + 1))
 }
 
 /// The least reservation for each of these periods, in their order.

@@ -1,23 +1,19 @@
 //! Earliest deadline first: of all jobs that are released, the one that is due first runs. Ties are broken anyhow; a task's
 //! own jobs run in the order of arrival.
 //!
-//! * [`test()`] says whether all deadlines are met, from the demand alone ([`demand`]).
+//! * [`test()`] says whether all deadlines are met, from the demand alone.
 //! * [`response_times`] bounds how long each task's jobs take, deadlines met or not.
 //! * [`longest_regions`] says for how long each task may keep others waiting.
-//! * [`oracle`] has the same answers by trying every tick.
 //!
 //! All work on any supply, with jitter, deadlines before or after the end of the period, and regions that are not preemptible.
 
-mod demand;
 mod horizon;
-pub mod oracle;
 mod qpa;
 mod regions;
 mod response;
 mod set;
 mod witness;
 
-pub use demand::demand;
 pub use qpa::test;
 pub use regions::longest_regions;
 pub use response::{response_time, response_times};

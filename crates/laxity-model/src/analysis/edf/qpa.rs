@@ -6,7 +6,7 @@ use super::horizon::{Horizon, horizon};
 use super::set::{Set, least_service, window_for};
 use super::witness;
 use crate::Span;
-use crate::analysis::alone::late_alone;
+use crate::analysis::alone::or_late_alone;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Overflow, Task, Verdict, Witness};
 
@@ -77,12 +77,7 @@ pub(super) enum Latest {
 /// assert_eq!((witness.task, witness.due), (0, Span::from_micros(150)));
 /// ```
 pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {
-    let late = |overflow| {
-        late_alone(tasks)
-            .map(Verdict::NotSchedulable)
-            .ok_or(overflow)
-    };
-    judge(tasks, supply).or_else(late)
+    or_late_alone(tasks, judge(tasks, supply))
 }
 
 fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {

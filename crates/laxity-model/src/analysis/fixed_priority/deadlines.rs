@@ -3,7 +3,7 @@
 use super::requests::{compare_load, requests_of};
 use super::response::{least_demand, load_of};
 use super::window::{Arrival, Budget, Outcome, Window, blocking_of_each};
-use crate::analysis::alone::late_alone;
+use crate::analysis::alone::or_late_alone;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Overflow, Task, Verdict, Witness};
 use crate::{Service, Span};
@@ -32,12 +32,7 @@ use crate::{Service, Span};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {
-    let late = |overflow| {
-        late_alone(tasks)
-            .map(Verdict::NotSchedulable)
-            .ok_or(overflow)
-    };
-    judge(tasks, supply).or_else(late)
+    or_late_alone(tasks, judge(tasks, supply))
 }
 
 fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {

@@ -6,13 +6,11 @@
 //! * [`best_order`], [`best_order_with_final_regions`], [`rate_monotonic`], [`deadline_monotonic`]: who should be how urgent.
 //! * [`Overheads`]: what switches, interrupts, caches and timers cost.
 //! * [`fifo`]: no priorities at all.
-//! * [`oracle`]: the slow, obvious answers that all of these are tested against.
 //!
 //! Everything works on any [supply](super::supply).
 
 mod deadlines;
 mod fifo;
-pub mod oracle;
 mod order;
 mod overheads;
 mod regions;

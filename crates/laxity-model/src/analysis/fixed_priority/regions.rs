@@ -6,6 +6,7 @@ use super::deadlines::{Fate, fate};
 use super::requests::{compare_load, requests_of};
 use super::response::load_of;
 use super::window::{Budget, Window};
+use crate::analysis::number::last_of;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Overflow, Search, Task};
 use crate::{Service, Span};
@@ -118,16 +119,9 @@ fn greatest(
     if without != Deadlines::Met {
         return Ok(Err(without));
     }
-    let (mut yes, mut no) = (Service::ZERO, most);
-    while one_more(yes) < no {
-        let middle = yes + (no - yes) / 2;
-        if with(middle)? == Deadlines::Met {
-            yes = middle;
-        } else {
-            no = middle;
-        }
-    }
-    Ok(Ok(yes))
+    let met = |blocking| Ok(with(Service::from_nanos(blocking))? == Deadlines::Met);
+    let greatest = last_of(0, most.as_nanos(), met)?;
+    Ok(Ok(Service::from_nanos(greatest)))
 }
 
 /// The least number from `least` to `most`, which is so, that is so, if all more than one that is so are so too. Bisection.
@@ -139,16 +133,9 @@ pub(super) fn least(
     if least == most || is_so(least)? {
         return Ok(least);
     }
-    let (mut no, mut yes) = (least, most);
-    while one_more(no) < yes {
-        let middle = no + (yes - no) / 2;
-        if is_so(middle)? {
-            yes = middle;
-        } else {
-            no = middle;
-        }
-    }
-    Ok(yes)
+    let is_not = |service| Ok(!is_so(Service::from_nanos(service))?);
+    let last_not = last_of(least.as_nanos(), most.as_nanos(), is_not)?;
+    Ok(Service::from_nanos(last_not + 1))
 }
 
 /// One tick more, if that is a number.

@@ -159,11 +159,8 @@ impl Bandwidth {
 
     /// The difference, or `None` if `other` is more.
     #[must_use]
-    pub const fn checked_sub(self, other: Self) -> Option<Self> {
-        match self.0.checked_sub(other.0) {
-            Some(rest) => Some(Self(rest)),
-            None => None,
-        }
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
     }
 
     /// The difference, or nothing if `other` is more.

@@ -7,6 +7,7 @@ use core::num::NonZeroU16;
 
 use crate::Service;
 use crate::analysis::exact::compare_sums;
+use crate::analysis::number::last_of;
 use crate::analysis::utilization::utilizations;
 use crate::analysis::{Fraction, Overflow, Task, Verdict};
 
@@ -215,20 +216,12 @@ impl<F: Fn(&[Task]) -> Result<Verdict, Overflow>> Shelves<'_, F> {
     /// The largest C below a task's own with which it fits; zero if none.
     fn largest_cost(&self, processor: usize, index: usize) -> Result<Service, Overflow> {
         let task = self.tasks[index];
-        let (mut within, mut beyond) = (0, task.cost().as_nanos());
-        while beyond - within > 1 {
-            let middle = within + (beyond - within) / 2;
-            let accepted = match task.with_cost(Service::from_nanos(middle)) {
-                Ok(less) => self.accepts(processor, index, less)?,
-                Err(_) => false,
-            };
-            if accepted {
-                within = middle;
-            } else {
-                beyond = middle;
-            }
-        }
-        Ok(Service::from_nanos(within))
+        let accepts = |cost| match task.with_cost(Service::from_nanos(cost)) {
+            Ok(less) => self.accepts(processor, index, less),
+            Err(_) => Ok(false),
+        };
+        let largest = last_of(0, task.cost().as_nanos(), accepts)?;
+        Ok(Service::from_nanos(largest))
     }
 
     /// The processor of each task that has one.

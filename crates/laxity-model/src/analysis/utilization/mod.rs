@@ -23,14 +23,12 @@
 //! | [`hyperbolic_with_blocking`] | [`blocking_per_task`] |
 
 mod bound;
-mod quantum;
 
 use alloc::vec::Vec;
 use core::iter;
 
 pub(super) use bound::SQRT_2_LESS_ONE;
 pub use bound::liu_layland_bound;
-pub use quantum::{given_away_ppm, longest_quantum};
 
 use super::exact::{self, Product};
 use super::{Doubt, Fraction, Overflow, Preemption, Task, Verdict};
@@ -199,8 +197,11 @@ pub fn rmdp(tasks: &[Task]) -> Result<Verdict, Overflow> {
     if !is_in_scope(tasks) {
         return Ok(OUT_OF_SCOPE);
     }
-    let bound = liu_layland_bound(tasks.len());
-    Ok(verdict(rmdp_accepts(tasks, longest_region(tasks), bound)))
+    let (bound, quantum) = (liu_layland_bound(tasks.len()), longest_region(tasks));
+    let share = |task: &Task| fraction(quantum.as_nanos(), task.period());
+    let asked = utilizations(tasks).chain(tasks.first().map(share));
+    let allowed = iter::once(bound).chain(tasks.last().map(share));
+    Ok(verdict(exact::compare_sums(asked, allowed).is_le()))
 }
 
 /// Σ C/T ≤ 1 under earliest deadline first, for tasks that can be preempted anywhere. In any order; D ≥ T, no jitter.
@@ -312,15 +313,6 @@ fn longest_region(tasks: &[Task]) -> Service {
         Preemption::Never => task.cost(),
     });
     regions.max().unwrap_or(Service::ZERO)
-}
-
-/// Σ C/T + c/T₁ ≤ bound + c/Tₙ?
-fn rmdp_accepts(tasks: &[Task], quantum: Service, bound: Fraction) -> bool {
-    let (first, last) = (tasks.first(), tasks.last());
-    let added = first.map(|task| quantum::share(quantum, task));
-    let taken = last.map(|task| quantum::share(quantum, task));
-    let left = utilizations(tasks).chain(added);
-    exact::compare_sums(left, iter::once(bound).chain(taken)).is_le()
 }
 
 /// Whether for every i (1 + (Cᵢ + Bᵢ)/Tᵢ) · Π over j < i of (1 + Cⱼ/Tⱼ) ≤ 2; blocking missing at the end is none.

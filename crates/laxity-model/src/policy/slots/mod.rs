@@ -6,7 +6,7 @@
 //!   [`Objective`].
 //! * [`Calendar`]: tables one after the other, and unreserved time that is given away once; [`crate::enforce::Dispatcher`] carries it out,
 //!   and [`crate::admission::changes`] grants what changes it.
-//! * [`least_service`]: what a table gives in every window of a length; [`oracle`]: the same by brute force.
+//! * [`least_service`]: what a table gives in every window of a length.
 //!
 //! # The problem
 //!
@@ -36,7 +36,7 @@
 //! # The objective
 //!
 //! *Over-allocation* is what the table gives ÷ what was asked for (the sum of X/Y), less one ([`SlotTable::over_allocation_ppm`]).
-//! *Slot edges* are the beginnings and ends of slots, two a slot ([`SlotTable::edges_per_1000_s`]): each is a wake-up of the dispatcher
+//! *Slot edges* are the beginnings and ends of slots, two a slot: each is a wake-up of the dispatcher
 //! and a switch. Of the tables that fit and whose over-allocation is within [`Objective::most_over_ppm`], 5 % unless said otherwise, the
 //! one with the fewest edges a second is taken. One slot of X every Y each, with the sum of 2/Y edges a second, is the mark; a slot at
 //! a period over Y may go below it. If nothing is within the limit, the table with the least over-allocation is taken that is found.
@@ -57,7 +57,6 @@ mod calendar;
 mod item;
 mod nearest;
 mod objective;
-pub mod oracle;
 mod place;
 mod plan;
 mod refusal;
@@ -72,9 +71,9 @@ pub use objective::Objective;
 pub(crate) use plan::find_table;
 pub use plan::{MAX_ENTRIES, PlanCosts, plan, plan_with};
 pub use refusal::{Change, Nearest, Refusal};
-pub use window::least_service;
+pub use window::{largest_gap, least_service};
 
-use crate::{Instant, Service, Span};
+use crate::{Instant, Span};
 
 /// A stretch of the cycle that belongs to one reservation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -175,13 +174,6 @@ impl SlotTable {
             Some(end) if base > origin => base - self.cycle + end,
             _ => origin,
         }
-    }
-
-    /// The service that `owner` gets in a cycle.
-    #[must_use]
-    pub fn service_in_a_cycle(&self, owner: usize) -> Service {
-        let own = self.slots.iter().filter(|slot| slot.owner == owner);
-        own.map(|slot| slot.length.as_full_service()).sum()
     }
 }
 

@@ -100,15 +100,7 @@ impl Search<'_> {
             refused = n;
             n = n.saturating_mul(2);
         }
-        let (mut granted_at, mut best) = best?;
-        while granted_at - refused > 1 {
-            let middle = refused + (granted_at - refused) / 2;
-            match with(middle) {
-                Some(granted) => (granted_at, best) = (middle, granted),
-                None => refused = middle,
-            }
-        }
-        Some(best)
+        Some(between(best?, refused, with))
     }
 
     /// All services shrunk by the same ratio, none below the shortest slot.
@@ -139,16 +131,23 @@ fn last_granted(least: u64, end: u64, with: impl Fn(u64) -> Option<Nearest>) -> 
     if least >= end {
         return None;
     }
-    let (mut granted_at, mut best) = (least, with(least)?);
-    let mut refused = end;
-    while refused - granted_at > 1 {
-        let middle = granted_at + (refused - granted_at) / 2;
+    Some(between((least, with(least)?), end, with))
+}
+
+/// The last that is granted on the way from one that is to one that is not, of which all before some place are granted. By bisection.
+fn between(
+    (mut granted_at, mut best): (u64, Nearest),
+    mut refused: u64,
+    with: impl Fn(u64) -> Option<Nearest>,
+) -> Nearest {
+    while granted_at.abs_diff(refused) > 1 {
+        let middle = granted_at.min(refused) + granted_at.abs_diff(refused) / 2;
         match with(middle) {
             Some(granted) => (granted_at, best) = (middle, granted),
             None => refused = middle,
         }
     }
-    Some(best)
+    best
 }
 
 /// The power of ten that leaves a number three digits or four: advice is for people.

@@ -26,14 +26,6 @@ impl Default for Objective {
 }
 
 impl SlotTable {
-    /// How often the processor is given or taken by this table: two edges a slot, per 1,000 seconds, rounded up.
-    #[must_use]
-    pub fn edges_per_1000_s(&self) -> u64 {
-        let edges = 2 * self.slots.len() as u128 * 1_000_000_000_000;
-        let rate = edges.div_ceil(u128::from(self.cycle.as_nanos()));
-        u64::try_from(rate).unwrap_or(u64::MAX)
-    }
-
     /// (what the table gives ÷ what `requests` ask for: the sum of their X/Y) − 1, in parts per million rounded up: the
     /// *over-allocation*. To some 10⁻¹² of the processor; zero if nothing is asked for.
     #[must_use]

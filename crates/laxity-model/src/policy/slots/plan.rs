@@ -63,7 +63,7 @@ impl PlanCosts {
 /// Cost: less than a millisecond, mostly, for five requests; a refusal plans up to some hundred sets near by, which may take 50 ms.
 ///
 /// ```
-/// use laxity_model::policy::slots::{PlanCosts, oracle, plan};
+/// use laxity_model::policy::slots::{PlanCosts, least_service, plan};
 /// use laxity_model::{Reservation, Service, Span};
 ///
 /// let costs = PlanCosts {
@@ -75,7 +75,7 @@ impl PlanCosts {
 /// let modem = Reservation::new(Service::from_millis(2), Span::from_millis(13)).unwrap();
 /// let audio = Reservation::new(Service::from_millis(1), Span::from_millis(10)).unwrap();
 /// let table = plan(&[modem, audio], &costs).unwrap();
-/// let least = oracle::least_service_in_any_window(&table, 0, modem.period());
+/// let least = least_service(&table, 0, modem.period());
 /// assert!(least >= modem.service());
 ///
 /// let greedy = Reservation::new(Service::from_millis(8), Span::from_millis(10)).unwrap();

@@ -10,8 +10,7 @@ use crate::{Service, Span};
 ///
 /// The service in a window changes with the window's start at the rate *inside a slot at its end* less *inside a slot at its start*.
 /// So it is least where it stops falling: where the window begins at the end of a slot, or ends at the start of one. Both kinds are
-/// visited in order, each with two pointers: O(entries), where [`super::oracle::least_service_in_any_window`], the same by brute
-/// force, is O(entries²).
+/// visited in order, each with two pointers: O(entries).
 #[must_use]
 pub fn least_service(table: &SlotTable, owner: usize, window: Span) -> Service {
     let cycle = table.cycle().as_nanos();
@@ -29,6 +28,18 @@ pub fn least_service(table: &SlotTable, owner: usize, window: Span) -> Service {
     let least = supply.least(rest);
     // No overflow: it is no more than the window.
     Service::from_nanos(cycles * a_cycle + least)
+}
+
+/// The longest stretch in the endlessly repeated table without a slot of `owner`; `None` if it has none at all.
+#[must_use]
+pub fn largest_gap(table: &SlotTable, owner: usize) -> Option<Span> {
+    let own: Vec<_> = table.slots().iter().filter(|s| s.owner == owner).collect();
+    let (first, last) = (own.first()?, own.last()?);
+    let around = table.cycle() - (last.start + last.length) + first.start;
+    let inner = own
+        .windows(2)
+        .map(|w| w[1].start - (w[0].start + w[0].length));
+    Some(inner.fold(around, Ord::max))
 }
 
 /// The slots of one owner, by time.

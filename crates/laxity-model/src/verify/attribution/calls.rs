@@ -5,14 +5,6 @@ use alloc::vec::Vec;
 use super::{Allowance, Breach, Declared, Holder, Rule, Rules};
 use crate::{Instant, Service, Span};
 
-/// What kind of activity it is, as its events show.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Class {
-    Handler,
-    Deferred,
-    Thread,
-}
-
 /// One activity's account.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Account {
@@ -32,7 +24,7 @@ pub(super) struct Account {
 /// The budget of one call of an activity.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
-    class: Class,
+    who: Holder,
     limit: Span,
     /// The limit of its class, `None` for threads.
     rule: Option<Service>,
@@ -41,11 +33,11 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn of(class: Class, declared: Declared, rules: &Rules) -> Self {
-        let rule = match class {
-            Class::Handler => Some(rules.handler),
-            Class::Deferred => Some(rules.deferred),
-            Class::Thread => None,
+    pub(super) fn of(who: Holder, declared: Declared, rules: &Rules) -> Self {
+        let rule = match who {
+            Holder::Handler(_) => Some(rules.handler),
+            Holder::Deferred(_) => Some(rules.deferred),
+            _ => None,
         };
         let allowance = declared.allowance;
         let per_job = allowance.map(|allowance: Allowance| allowance.per_job);
@@ -56,7 +48,7 @@ impl Budget {
             (None, None) => Span::ZERO,
         };
         Self {
-            class,
+            who,
             limit,
             rule,
             apart: allowance.and_then(|allowance| allowance.apart),
@@ -69,16 +61,16 @@ impl Budget {
         if undue {
             return Some(Rule::Rate);
         }
-        if self.class == Class::Thread && !self.declared {
+        if self.rule.is_none() && !self.declared {
             return in_the_way.then_some(Rule::Undeclared);
         }
         if took <= self.limit {
             return None;
         }
         let class_rule = self.rule.filter(|rule| took > rule.as_dedicated_span());
-        Some(match (self.class, class_rule) {
-            (Class::Handler, Some(_)) => Rule::LongHandler,
-            (Class::Deferred, Some(_)) => Rule::LongDeferred,
+        Some(match (self.who, class_rule) {
+            (Holder::Handler(_), Some(_)) => Rule::LongHandler,
+            (Holder::Deferred(_), Some(_)) => Rule::LongDeferred,
             _ => Rule::Budget,
         })
     }
@@ -122,7 +114,7 @@ impl Account {
 
     /// The call or job is over; it says itself what it took, or is taken at what it held. Returns whether it kept to the rules after all, so
     /// that what seemed excess was not.
-    pub(super) fn end(&mut self, exact: Option<Service>, budget: &Budget, who: Holder) -> bool {
+    pub(super) fn end(&mut self, exact: Option<Service>, budget: &Budget) -> bool {
         self.open = false;
         let took = exact.map_or(self.used, Service::as_dedicated_span);
         let in_the_way = !self.in_excess.is_empty();
@@ -130,7 +122,7 @@ impl Account {
             return true;
         };
         let first = Breach {
-            who,
+            who: budget.who,
             rule,
             times: 0,
             longest: Span::ZERO,

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::calls::{Account, Budget, Class};
+use super::calls::{Account, Budget};
 use super::{Breach, Holder, Question};
 use crate::{ActivityId, Event, EventKind, Instant, ProcessorId, Reservation, Service, Span};
 
@@ -119,10 +119,10 @@ impl<'a> Reader<'a> {
         activity == self.question.victim.activity
     }
 
-    fn budget(&self, class: Class, activity: ActivityId) -> Budget {
-        let declared = self.question.declared.get(activity.index());
-        let declared = declared.copied().unwrap_or_default();
-        Budget::of(class, declared, &self.question.rules)
+    fn budget(&self, holder: Holder) -> Budget {
+        let declared = |id: ActivityId| self.question.declared.get(id.index()).copied();
+        let declared = holder.activity().and_then(declared).unwrap_or_default();
+        Budget::of(holder, declared, &self.question.rules)
     }
 
     /// Whether the thread ranks no higher than the victim, as far as both ranks are declared.
@@ -185,24 +185,25 @@ impl<'a> Reader<'a> {
         };
         if holder == Holder::Machine {
             piece.excess_from = from;
-        } else if let Some((class, who)) = class_of(holder) {
-            self.account(&mut piece, class, who);
+        } else if let Some(who) = holder.activity() {
+            self.account(&mut piece, who);
         }
         self.pieces.push(piece);
     }
 
     /// Whose piece it is has held the processor for so much longer.
-    fn account(&mut self, piece: &mut Piece, class: Class, who: ActivityId) {
+    fn account(&mut self, piece: &mut Piece, who: ActivityId) {
+        let is_thread = matches!(piece.holder, Holder::Thread(_));
         let contended = self.victim_is_thread && self.ready && piece.claim;
-        piece.before_victim = class != Class::Thread || contended;
-        piece.ranks_no_higher = class == Class::Thread && self.ranks_no_higher(who);
+        piece.before_victim = !is_thread || contended;
+        piece.ranks_no_higher = is_thread && self.ranks_no_higher(who);
         piece.shared = contended && piece.ranks_no_higher;
-        let budget = self.budget(class, who);
+        let budget = self.budget(piece.holder);
         let account = &mut self.accounts[who.index()];
         // Threads that come before the holder of a slot run outside it too, where nothing tells who would have come first.
         let pinned = self.has_slots && self.reserved.is_some();
         let excess_from = account.hold(piece.from, piece.to, &budget);
-        if !(pinned && class == Class::Thread) {
+        if !(pinned && is_thread) {
             piece.ready = account.ready().min(piece.from);
         }
         piece.over_from = excess_from;
@@ -217,38 +218,38 @@ impl<'a> Reader<'a> {
         match event.kind {
             EventKind::InterruptEnter => {
                 self.handlers.push(who);
-                self.begin(Class::Handler, who, event, true);
+                self.begin(Holder::Handler(who), event, true);
                 self.held_off(event);
             }
             EventKind::InterruptExit => {
                 self.handlers.retain(|handler| *handler != who);
-                self.end(Class::Handler, who, event.args[0]);
+                self.end(Holder::Handler(who), event.args[0]);
             }
             EventKind::DeferredEnter => {
                 self.deferred.push(who);
-                self.begin(Class::Deferred, who, event, true);
+                self.begin(Holder::Deferred(who), event, true);
             }
             EventKind::DeferredExit => {
                 self.deferred.retain(|deferred| *deferred != who);
-                self.end(Class::Deferred, who, event.args[0]);
+                self.end(Holder::Deferred(who), event.args[0]);
             }
             EventKind::Wake => {
                 let late = self.accounts[who.index()].is_open();
-                self.end(Class::Thread, who, 0);
-                self.begin(Class::Thread, who, event, late);
+                self.end(Holder::Thread(who), 0);
+                self.begin(Holder::Thread(who), event, late);
                 self.ready |= self.is_victim(who);
             }
             EventKind::Dispatch => {
                 self.threads.retain(|thread| *thread != who);
                 self.threads.push(who);
                 if !self.accounts[who.index()].is_open() {
-                    self.begin(Class::Thread, who, event, false);
+                    self.begin(Holder::Thread(who), event, false);
                 }
             }
             EventKind::Preempt => self.threads.retain(|thread| *thread != who),
             EventKind::Block | EventKind::Finish => {
                 self.threads.retain(|thread| *thread != who);
-                self.end(Class::Thread, who, 0);
+                self.end(Holder::Thread(who), 0);
                 self.ready &= !self.is_victim(who);
             }
             EventKind::SlotBegin | EventKind::SlotEnd => self.slot(event),
@@ -266,31 +267,27 @@ impl<'a> Reader<'a> {
 
     /// A call or job begins. If it is `late`, it could have run since it was meant to: a handler or deferred call since it was raised or
     /// queued, a thread that was still at its last job since its next release. Else a thread could not before it woke.
-    fn begin(&mut self, class: Class, who: ActivityId, event: &Event, late: bool) {
-        let budget = self.budget(class, who);
+    fn begin(&mut self, holder: Holder, event: &Event, late: bool) {
+        let budget = self.budget(holder);
         let release = match event.kind {
             EventKind::Dispatch => event.at,
             _ => Instant::from_nanos(event.args[0]).min(event.at),
         };
         let ready = if late { release } else { event.at };
         // Its rate is that of its releases: what was held up comes in a heap, and nobody can help that.
-        self.accounts[who.index()].begin(release, ready, &budget);
+        self.accounts[event.activity.index()].begin(release, ready, &budget);
     }
 
     /// A call or job is over, which took `exact` nanoseconds (0: not known).
-    fn end(&mut self, class: Class, who: ActivityId, exact: u64) {
-        if self.is_victim(who) || !self.accounts[who.index()].is_open() {
+    fn end(&mut self, holder: Holder, exact: u64) {
+        let open = |who: &ActivityId| !self.is_victim(*who) && self.accounts[who.index()].is_open();
+        let Some(who) = holder.activity().filter(open) else {
             return;
-        }
-        let budget = self.budget(class, who);
+        };
+        let budget = self.budget(holder);
         let account = &mut self.accounts[who.index()];
         let exact = (exact > 0).then(|| Service::from_nanos(exact));
-        let holder = match class {
-            Class::Handler => Holder::Handler(who),
-            Class::Deferred => Holder::Deferred(who),
-            Class::Thread => Holder::Thread(who),
-        };
-        let kept = account.end(exact, &budget, holder);
+        let kept = account.end(exact, &budget);
         for piece in account.in_excess.drain(..) {
             if kept && let Some(piece) = self.pieces.get_mut(piece) {
                 piece.excess_from = piece.to;
@@ -349,17 +346,15 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(mut self, end: Instant) -> Timeline {
-        for (class, open) in [
-            (Class::Handler, self.handlers.clone()),
-            (Class::Deferred, self.deferred.clone()),
-        ] {
-            for who in open {
-                self.end(class, who, 0);
-            }
+        for who in self.handlers.clone() {
+            self.end(Holder::Handler(who), 0);
+        }
+        for who in self.deferred.clone() {
+            self.end(Holder::Deferred(who), 0);
         }
         // What is still open is a thread's.
         for who in 0..self.accounts.len() {
-            self.end(Class::Thread, ActivityId(who as u16), 0);
+            self.end(Holder::Thread(ActivityId(who as u16)), 0);
         }
         if let Some((from, reservation)) = self.reserved.take() {
             self.reservations.push((from, end, reservation));
@@ -371,15 +366,6 @@ impl<'a> Reader<'a> {
             longest_held_off: self.longest_held_off,
             end,
         }
-    }
-}
-
-fn class_of(holder: Holder) -> Option<(Class, ActivityId)> {
-    match holder {
-        Holder::Handler(id) => Some((Class::Handler, id)),
-        Holder::Deferred(id) => Some((Class::Deferred, id)),
-        Holder::Thread(id) => Some((Class::Thread, id)),
-        Holder::Victim | Holder::Machine | Holder::Unseen | Holder::Nobody => None,
     }
 }
 

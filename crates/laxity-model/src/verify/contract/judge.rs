@@ -19,8 +19,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::{
-    Absence, Bound, Cause, Contract, Limit, Observations, Observed, Phase, Phases, Quantity,
-    Reason, Severity, Statistic, Subject, Subjects,
+    Absence, Bound, Cause, Contract, Finding, Limit, Observations, Observed, Phase, Phases,
+    Quantity, Reason, Severity, Statistic, Subject, Subjects,
 };
 use crate::base::histogram::Histogram;
 use crate::{Grade, RunRecord};
@@ -169,20 +169,14 @@ impl Court<'_> {
     fn judge_limit(&self, limit: &Limit, reasons: &mut Vec<Reason>) {
         let subjects = self.subjects_of(limit);
         if subjects.is_empty() && limit.severity == Severity::Required {
-            let (quantity, phase) = (limit.quantity, None);
-            reasons.push(Reason {
-                subject: None,
-                cause: Cause::NotObserved { quantity, phase },
-            });
+            reasons.push(limit.found(None, None, Finding::NotObserved));
         }
         let is_named = subjects.len() > 1 || self.contract.subjects != Subjects::All;
         for evidence in subjects {
             for phase in evidence.phases_to_judge(limit) {
-                let cause = evidence.judge_in_phase(limit, phase, self.all);
-                reasons.extend(cause.map(|cause| Reason {
-                    subject: is_named.then(|| evidence.subject.name.clone()),
-                    cause,
-                }));
+                let finding = evidence.judge_in_phase(limit, phase.as_ref(), self.all);
+                let subject = is_named.then(|| evidence.subject.name.clone());
+                reasons.extend(finding.map(|finding| limit.found(subject, phase, finding)));
             }
         }
     }
@@ -257,33 +251,36 @@ impl Evidence {
         phases.into_iter().cloned().map(Some).collect()
     }
 
-    fn judge_in_phase(&self, limit: &Limit, phase: Option<Phase>, all: &[Self]) -> Option<Cause> {
-        let (quantity, statistic) = (limit.quantity, limit.statistic);
+    fn judge_in_phase(
+        &self,
+        limit: &Limit,
+        phase: Option<&Phase>,
+        all: &[Self],
+    ) -> Option<Finding> {
+        let statistic = limit.statistic;
         let required = limit.severity == Severity::Required;
-        let observed = self.together(quantity, phase.as_ref());
+        let observed = self.together(limit.quantity, phase);
         let judged = match limit.bound {
-            Bound::AtMostTimesControl { .. } => median(&self.runs, limit, phase.as_ref()),
+            Bound::AtMostTimesControl { .. } => median(&self.runs, limit, phase),
             Bound::AtMost(_) | Bound::AtLeast(_) => limit.value_of(&observed.undisturbed),
         };
         let Some(measured) = judged else {
-            let decides = required && !self.holds_unseen(limit, &observed, phase.as_ref(), all);
-            return decides.then_some(Cause::NotObserved { quantity, phase });
+            let decides = required && !self.holds_unseen(limit, &observed, phase, all);
+            return decides.then_some(Finding::NotObserved);
         };
         let bound_value = match limit.bound {
             Bound::AtMost(value) | Bound::AtLeast(value) => value,
             Bound::AtMostTimesControl { ratio_ppm } => {
-                let Some(value) = median(&self.control, limit, phase.as_ref()) else {
-                    return required.then_some(Cause::NoControl { quantity, phase });
+                let Some(value) = median(&self.control, limit, phase) else {
+                    return required.then_some(Finding::NoControl);
                 };
                 let bound = u128::from(value) * u128::from(ratio_ppm) / 1_000_000;
                 u64::try_from(bound).unwrap_or(u64::MAX)
             }
         };
         if !limit.holds(measured, bound_value) {
-            return Some(Cause::Exceeded {
-                quantity,
+            return Some(Finding::Exceeded {
                 statistic,
-                phase,
                 measured,
                 bound: limit.bound,
                 bound_value,
@@ -291,10 +288,8 @@ impl Evidence {
             });
         }
         let measured = limit.value_of(&observed.disturbed)?;
-        (!limit.holds(measured, bound_value)).then_some(Cause::DisturbedExceeded {
-            quantity,
+        (!limit.holds(measured, bound_value)).then_some(Finding::DisturbedExceeded {
             statistic,
-            phase,
             measured,
         })
     }
@@ -335,6 +330,15 @@ impl Evidence {
 }
 
 impl Limit {
+    fn found(&self, subject: Option<String>, phase: Option<Phase>, finding: Finding) -> Reason {
+        let cause = Cause::Values {
+            quantity: self.quantity,
+            phase,
+            finding,
+        };
+        Reason { subject, cause }
+    }
+
     /// The limited statistic of these values; percentiles on the side that is worse for the limit (of a ratio, both sides are rounded
     /// up alike).
     fn value_of(&self, values: &Histogram) -> Option<u64> {

@@ -23,7 +23,7 @@ pub use judge::{DISTURBED_LIMIT_PPM, Evidence, Outcome, RunFacts, Verdict, judge
 pub use observe::{Observations, Observed};
 pub use pc99::pc99;
 pub use quantity::{Quantity, Unit};
-pub use reason::{Cause, Reason};
+pub use reason::{Cause, Finding, Reason};
 pub use subject::{Kind, Subject, Subjects};
 
 /// A stretch of a run in which the device is in one state, by name.

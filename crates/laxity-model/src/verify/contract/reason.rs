@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use super::{Bound, Outcome, Phase, Quantity, Severity, Statistic};
+use super::{Bound, Outcome, Phase, Quantity, Severity, Statistic, Unit};
 
 /// Why a verdict is what it is, and because of whom.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,47 +17,14 @@ pub struct Reason {
 /// What was found of a component or of the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// A limit does not hold in undisturbed evidence.
-    Exceeded {
-        /// Of what.
-        quantity: Quantity,
-        /// Which statistic.
-        statistic: Statistic,
-        /// In which phase; `None`: the whole run.
-        phase: Option<Phase>,
-        /// The statistic's value; against a control, its median over the runs.
-        measured: u64,
-        /// The bound it broke; that of the control run is already multiplied out.
-        bound: Bound,
-        /// The bound as a value.
-        bound_value: u64,
-        /// Whether it decides.
-        severity: Severity,
-    },
-    /// A limit holds in undisturbed evidence, but not in disturbed evidence. Decides nothing.
-    DisturbedExceeded {
-        /// Of what.
-        quantity: Quantity,
-        /// Which statistic.
-        statistic: Statistic,
-        /// In which phase; `None`: the whole run.
-        phase: Option<Phase>,
-        /// The statistic's value over the disturbed values.
-        measured: u64,
-    },
-    /// Nothing undisturbed was seen that a required limit could be judged by.
-    NotObserved {
+    /// What the values of a quantity are, beside a limit.
+    Values {
         /// Of what.
         quantity: Quantity,
         /// In which phase; `None`: in all the run.
         phase: Option<Phase>,
-    },
-    /// A limit compares with a control run, and there is none, or it has no such observation.
-    NoControl {
-        /// Of what.
-        quantity: Quantity,
-        /// In which phase; `None`: in all the run.
-        phase: Option<Phase>,
+        /// What they are.
+        finding: Finding,
     },
     /// Events were lost.
     EventsLost(u64),
@@ -72,71 +39,120 @@ pub enum Cause {
     },
 }
 
-impl Cause {
-    const fn implies(&self) -> Option<Outcome> {
-        match self {
-            Self::Exceeded {
-                severity: Severity::Required,
-                ..
-            }
-            | Self::Unenforced { .. } => Some(Outcome::Violated),
-            Self::Exceeded {
-                severity: Severity::Advisory,
-                ..
-            }
-            | Self::DisturbedExceeded { .. } => None,
-            Self::NotObserved { .. }
-            | Self::NoControl { .. }
-            | Self::EventsLost(_)
-            | Self::Disturbed(_) => Some(Outcome::Inconclusive),
-        }
-    }
-}
-
-/// Writes " in phase p" or nothing.
-struct In<'a>(&'a Option<Phase>);
-
-impl fmt::Display for In<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .as_ref()
-            .map_or(Ok(()), |phase| write!(f, " in phase {phase}"))
-    }
+/// What was found of the values of a quantity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finding {
+    /// A limit does not hold in undisturbed evidence.
+    Exceeded {
+        /// Which statistic.
+        statistic: Statistic,
+        /// The statistic's value; against a control, its median over the runs.
+        measured: u64,
+        /// The bound it broke; that of the control run is already multiplied out.
+        bound: Bound,
+        /// The bound as a value.
+        bound_value: u64,
+        /// Whether it decides.
+        severity: Severity,
+    },
+    /// A limit holds in undisturbed evidence, but not in disturbed evidence. Decides nothing.
+    DisturbedExceeded {
+        /// Which statistic.
+        statistic: Statistic,
+        /// The statistic's value over the disturbed values.
+        measured: u64,
+    },
+    /// Nothing undisturbed was seen that a required limit could be judged by.
+    NotObserved,
+    /// A limit compares with a control run, and there is none, or it has no such observation.
+    NoControl,
 }
 
 impl Reason {
     /// What this reason alone would make of a verdict; `None` if it decides nothing.
     #[must_use]
     pub const fn implies(&self) -> Option<Outcome> {
-        self.cause.implies()
+        match &self.cause {
+            Cause::Values { finding, .. } => finding.implies(),
+            Cause::Unenforced { .. } => Some(Outcome::Violated),
+            Cause::EventsLost(_) | Cause::Disturbed(_) => Some(Outcome::Inconclusive),
+        }
+    }
+}
+
+impl Finding {
+    const fn implies(self) -> Option<Outcome> {
+        match self {
+            Self::Exceeded {
+                severity: Severity::Required,
+                ..
+            } => Some(Outcome::Violated),
+            Self::Exceeded { .. } | Self::DisturbedExceeded { .. } => None,
+            Self::NotObserved | Self::NoControl => Some(Outcome::Inconclusive),
+        }
+    }
+
+    /// What comes before the quantity.
+    const fn lead(self) -> &'static str {
+        match self {
+            Self::Exceeded {
+                severity: Severity::Advisory,
+                ..
+            } => "advisory: ",
+            Self::DisturbedExceeded { .. } => "not judged: ",
+            Self::Exceeded { .. } | Self::NotObserved | Self::NoControl => "",
+        }
+    }
+
+    /// Writes it of values in this unit.
+    fn write(self, unit: Unit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exceeded {
+                statistic,
+                measured,
+                bound,
+                bound_value,
+                ..
+            } => {
+                write!(f, "{statistic} {} ", unit.show(measured))?;
+                write_breach(f, bound, measured, &unit.show(bound_value))
+            }
+            Self::DisturbedExceeded {
+                statistic,
+                measured,
+            } => {
+                let measured = unit.show(measured);
+                write!(
+                    f,
+                    "{statistic} {measured} where the machine itself stood still"
+                )
+            }
+            Self::NotObserved => f.write_str("nothing undisturbed was observed"),
+            Self::NoControl => f.write_str("nothing undisturbed was observed in a control run"),
+        }
     }
 }
 
 /// Writes how a measured value breaks a bound.
-struct Breach {
-    quantity: Quantity,
-    measured: u64,
+fn write_breach(
+    f: &mut fmt::Formatter<'_>,
     bound: Bound,
-    bound_value: u64,
-}
-
-impl fmt::Display for Breach {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound = self.quantity.unit().show(self.bound_value);
-        match self.bound {
-            Bound::AtLeast(_) => write!(f, "is below {bound}"),
-            Bound::AtMost(0) => f.write_str("where none is allowed"),
-            Bound::AtMost(limit) => {
-                let tenths = u128::from(self.measured) * 10 / u128::from(limit);
-                write!(f, "exceeds {bound} ({}.{} times)", tenths / 10, tenths % 10)
-            }
-            Bound::AtMostTimesControl { ratio_ppm } => {
-                let (whole, thousandths) = (ratio_ppm / 1_000_000, ratio_ppm % 1_000_000 / 1_000);
-                write!(
-                    f,
-                    "exceeds {bound}, {whole}.{thousandths:03} times the control's"
-                )
-            }
+    measured: u64,
+    value: &impl fmt::Display,
+) -> fmt::Result {
+    match bound {
+        Bound::AtLeast(_) => write!(f, "is below {value}"),
+        Bound::AtMost(0) => f.write_str("where none is allowed"),
+        Bound::AtMost(limit) => {
+            let tenths = u128::from(measured) * 10 / u128::from(limit);
+            write!(f, "exceeds {value} ({}.{} times)", tenths / 10, tenths % 10)
+        }
+        Bound::AtMostTimesControl { ratio_ppm } => {
+            let (whole, thousandths) = (ratio_ppm / 1_000_000, ratio_ppm % 1_000_000 / 1_000);
+            write!(
+                f,
+                "exceeds {value}, {whole}.{thousandths:03} times the control's"
+            )
         }
     }
 }
@@ -153,56 +169,18 @@ impl fmt::Display for Reason {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exceeded {
+            Self::Values {
                 quantity,
-                statistic,
                 phase,
-                measured,
-                bound,
-                bound_value,
-                severity,
+                finding,
             } => {
-                let advisory = if *severity == Severity::Advisory {
-                    "advisory: "
-                } else {
-                    ""
-                };
-                let breach = Breach {
-                    quantity: *quantity,
-                    measured: *measured,
-                    bound: *bound,
-                    bound_value: *bound_value,
-                };
-                let measured = quantity.unit().show(*measured);
-                write!(
-                    f,
-                    "{advisory}{quantity}{}: {statistic} {measured} {breach}",
-                    In(phase)
-                )
+                write!(f, "{}{quantity}", finding.lead())?;
+                if let Some(phase) = phase {
+                    write!(f, " in phase {phase}")?;
+                }
+                f.write_str(": ")?;
+                finding.write(quantity.unit(), f)
             }
-            Self::DisturbedExceeded {
-                quantity,
-                statistic,
-                phase,
-                measured,
-            } => write!(
-                f,
-                "not judged: {quantity}{}: {statistic} {} where the machine itself stood still",
-                In(phase),
-                quantity.unit().show(*measured)
-            ),
-            Self::NotObserved { quantity, phase } => {
-                write!(
-                    f,
-                    "{quantity}{}: nothing undisturbed was observed",
-                    In(phase)
-                )
-            }
-            Self::NoControl { quantity, phase } => write!(
-                f,
-                "{quantity}{}: nothing undisturbed was observed in a control run",
-                In(phase)
-            ),
             Self::EventsLost(1) => f.write_str("1 event was lost"),
             Self::EventsLost(count) => write!(f, "{count} events were lost"),
             Self::Disturbed(ppm) => {

@@ -1,16 +1,17 @@
 //! The slow, obvious answers that the planner is tested against.
 
-use alloc::vec::Vec;
-
-use super::SlotTable;
-use crate::{Service, Span};
+use laxity_model::policy::slots::SlotTable;
+use laxity_model::{Service, Span};
 
 /// The least service that `owner` gets in any window of this length, wherever it begins in the endlessly repeated table.
 ///
 /// The service in a window, as a function of where it begins, is piecewise linear and bends only where one of its ends meets an edge
 /// of a slot; so its minimum is at such a place, and all of them are tried. O(entries²).
-#[must_use]
-pub fn least_service_in_any_window(table: &SlotTable, owner: usize, window: Span) -> Service {
+pub(crate) fn least_service_in_any_window(
+    table: &SlotTable,
+    owner: usize,
+    window: Span,
+) -> Service {
     let (cycle, length) = (table.cycle().as_nanos(), window.as_nanos());
     let edges = table
         .slots()
@@ -40,16 +41,4 @@ fn served_before(table: &SlotTable, owner: usize, nanos: u128) -> u128 {
         })
         .sum();
     cycles * a_cycle + begun
-}
-
-/// The longest stretch in the endlessly repeated table without a slot of `owner`; `None` if it has none at all.
-#[must_use]
-pub fn largest_gap(table: &SlotTable, owner: usize) -> Option<Span> {
-    let own: Vec<_> = table.slots().iter().filter(|s| s.owner == owner).collect();
-    let (first, last) = (own.first()?, own.last()?);
-    let around = table.cycle() - (last.start + last.length) + first.start;
-    let inner = own
-        .windows(2)
-        .map(|w| w[1].start - (w[0].start + w[0].length));
-    Some(inner.fold(around, Ord::max))
 }

@@ -1,16 +1,12 @@
 //! The slow, obvious answers that fixed-priority analysis is tested against: for small numbers only.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
-use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Bound, Preemption, Task};
-use crate::{Service, Span};
+use laxity_model::analysis::supply::SupplyBound;
+use laxity_model::analysis::{Bound, Preemption, Task};
+use laxity_model::{Service, Span};
 
 /// The service that these ask for in a window of this length, if they all release what arrived within their jitter as it begins, and then
 /// go on as early as they may: job n arrives at nT − J, so Σ ⌈(t + J)/T⌉ C, and nothing in no time.
-#[must_use]
-pub fn requested(tasks: &[Task], window: Span) -> Service {
+pub(crate) fn requested(tasks: &[Task], window: Span) -> Service {
     if window.is_zero() {
         return Service::ZERO;
     }
@@ -25,8 +21,7 @@ pub fn requested(tasks: &[Task], window: Span) -> Service {
 /// computes. `None` if the busy window does not close within the horizon.
 ///
 /// The busy window is looked for first; then each job that is released in it; for each the least F, and then the least R.
-#[must_use]
-pub fn response_time(
+pub(crate) fn response_time(
     task: &Task,
     interferers: &[Task],
     blocking: Service,
@@ -62,8 +57,7 @@ pub fn response_time(
 
 /// The longest response from release where all jobs run in the order of release: what [`fifo`](super::fifo) computes, each instant of the busy
 /// window tried. `None` if it does not close within the horizon.
-#[must_use]
-pub fn fifo(tasks: &[Task], supply: &impl SupplyBound, horizon: Span) -> Option<Span> {
+pub(crate) fn fifo(tasks: &[Task], supply: &impl SupplyBound, horizon: Span) -> Option<Span> {
     let ticks = || (1..=horizon.as_nanos()).map(Span::from_nanos);
     let length = ticks().find(|t| supply.least_service(*t) >= requested(tasks, *t))?;
     let one = Span::from_nanos(1);
@@ -80,8 +74,7 @@ pub fn fifo(tasks: &[Task], supply: &impl SupplyBound, horizon: Span) -> Option<
 /// dedicated processor: max over 0 < t ≤ D − J of t − C − what the more urgent ask for in t. `None` if it misses its deadline even so.
 ///
 /// Yao, Buttazzo, Bertogna, RTCSA 2009.
-#[must_use]
-pub fn blocking_tolerance(task: &Task, more_urgent: &[Task]) -> Option<Service> {
+pub(crate) fn blocking_tolerance(task: &Task, more_urgent: &[Task]) -> Option<Service> {
     let latest = task.deadline().saturating_sub(task.jitter()).as_nanos();
     let slacks = (1..=latest).filter_map(|t| {
         let asked = task.cost() + requested(more_urgent, Span::from_nanos(t));
@@ -92,13 +85,13 @@ pub fn blocking_tolerance(task: &Task, more_urgent: &[Task]) -> Option<Service> 
 
 /// A job to be run by [`run`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Job {
+pub(crate) struct Job {
     /// Its task, an index into the set, whose order is that of priority.
-    pub task: usize,
+    pub(crate) task: usize,
     /// When it is released.
-    pub release: Span,
+    pub(crate) release: Span,
     /// What it needs; its task's C or less.
-    pub cost: Service,
+    pub(crate) cost: Service,
 }
 
 /// Runs jobs under fixed priorities tick by tick, and says when each is complete: `None` if it is not at the end.
@@ -106,8 +99,7 @@ pub struct Job {
 /// `supplied(t)` is whether there is service in the tick from t to t + 1. At each tick that is supplied, a job that has begun a region goes
 /// on; otherwise the first job of the most urgent task that has one runs, which may be the same. Jobs of one task are to be given in
 /// the order of release. A floating region lies at a job's beginning; fixed regions fill it from the beginning, up to the last.
-#[must_use]
-pub fn run(
+pub(crate) fn run(
     tasks: &[Task],
     jobs: &[Job],
     supplied: impl Fn(Span) -> bool,

@@ -1,13 +1,12 @@
 //! The slow, obvious answers that the fast ones are tested against: every tick is tried. For small numbers only.
 
-use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Bound, Task};
-use crate::{Service, Span};
+use laxity_model::analysis::supply::SupplyBound;
+use laxity_model::analysis::{Bound, Task};
+use laxity_model::{Service, Span};
 
 /// dbf(t), job by job: those that are released at or after 0, the first as late as it may, the others as early as they may,
 /// and due by `window`.
-#[must_use]
-pub fn demand(tasks: &[Task], window: Span) -> Service {
+pub(crate) fn demand(tasks: &[Task], window: Span) -> Service {
     let mut demand = Service::ZERO;
     for task in tasks {
         // Times from the arrival of the first.
@@ -22,8 +21,11 @@ pub fn demand(tasks: &[Task], window: Span) -> Service {
 
 /// The first time up to `horizon` by which something is due, and more than the supply is sure to have given, with the longest
 /// region that can have begun before. O(horizon · jobs).
-#[must_use]
-pub fn first_overload<S: SupplyBound>(tasks: &[Task], supply: &S, horizon: Span) -> Option<Span> {
+pub(crate) fn first_overload<S: SupplyBound>(
+    tasks: &[Task],
+    supply: &S,
+    horizon: Span,
+) -> Option<Span> {
     let overloaded = |time: &Span| {
         let demand = demand(tasks, *time);
         let blockers = tasks
@@ -39,8 +41,7 @@ pub fn first_overload<S: SupplyBound>(tasks: &[Task], supply: &S, horizon: Span)
 
 /// The longest response times of a task's jobs, by trying every arrival; `None` if the busy window is longer than `horizon`.
 /// O(horizon³ · jobs) at worst.
-#[must_use]
-pub fn response_time<S: SupplyBound>(
+pub(crate) fn response_time<S: SupplyBound>(
     tasks: &[Task],
     index: usize,
     supply: &S,

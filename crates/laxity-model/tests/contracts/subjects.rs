@@ -1,0 +1,89 @@
+//! Contracts about one component, about all of a kind, and about all.
+
+use super::*;
+
+/// Response times of three components, of which the second is too late, and their reasons.
+fn three(contract: &Contract, order: [usize; 3]) -> (Outcome, Vec<String>) {
+    let all = [
+        ("quick", TASK, Some(90)),
+        ("slow", TASK, Some(110)),
+        ("still", ANYTHING, None),
+    ];
+    let all = order.map(|index| {
+        let (name, kind, took) = all[index];
+        let took: Vec<_> = took
+            .iter()
+            .map(|took| (Quantity::RESPONSE_TIME, &Phase::RUN, *took))
+            .collect();
+        evidence(name, kind, &[observe(&took)], &[])
+    });
+    let verdict = judge_all(contract, &all, &QUIET);
+    let mut reasons = texts(&verdict);
+    reasons.sort();
+    (verdict.result, reasons)
+}
+
+#[test]
+fn every_component_is_judged_by_itself_in_any_order() {
+    let limit = Limit::new(
+        Quantity::RESPONSE_TIME,
+        Statistic::Maximum,
+        Bound::AtMost(100),
+    );
+    let about = |subjects| Contract {
+        subjects,
+        ..contract(limit.clone())
+    };
+    let slow = "slow: response time: maximum 110ns exceeds 100ns (1.1 times)".to_owned();
+    let still = "still: response time: nothing undisturbed was observed".to_owned();
+    let named = |name: &str| Subjects::Named(name.into());
+    for order in [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ] {
+        for (subjects, result, reasons) in [
+            (
+                Subjects::All,
+                Outcome::Violated,
+                vec![slow.clone(), still.clone()],
+            ),
+            (Subjects::Kind(TASK), Outcome::Violated, vec![slow.clone()]),
+            (
+                Subjects::Kind(ANYTHING),
+                Outcome::Inconclusive,
+                vec![still.clone()],
+            ),
+            (named("quick"), Outcome::Met, vec![]),
+            (named("slow"), Outcome::Violated, vec![slow.clone()]),
+            (named("still"), Outcome::Inconclusive, vec![still.clone()]),
+        ] {
+            let found = three(&about(subjects.clone()), order);
+            assert_eq!(found, (result, reasons), "{subjects:?} in {order:?}");
+        }
+    }
+}
+
+#[test]
+fn a_contract_about_one_component_knows_no_grant_of_another() {
+    let seen = observe(&[(Quantity::RESPONSE_TIME, &Phase::RUN, 1)]);
+    let reason = "somebody is above it".to_owned();
+    let mut holder = evidence("holder", TASK, std::slice::from_ref(&seen), &[]);
+    holder.grades = vec![("2ms/8ms".into(), Grade::Unenforced { reason })];
+    let all = [holder, evidence("other", TASK, &[seen], &[])];
+    let limit = Limit::new(
+        Quantity::RESPONSE_TIME,
+        Statistic::Maximum,
+        Bound::AtMost(100),
+    );
+    for (name, result) in [("holder", Outcome::Violated), ("other", Outcome::Met)] {
+        let contract = Contract {
+            subjects: Subjects::Named(name.into()),
+            ..contract(limit.clone())
+        };
+        assert_eq!(judge_all(&contract, &all, &QUIET).result, result, "{name}");
+    }
+}
