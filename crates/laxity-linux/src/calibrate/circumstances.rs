@@ -106,10 +106,7 @@ impl Start {
             processors: facts.processors.online.map_or(0, |set| set.len() as u32),
             hypervisor: hypervisor(&cpuinfo, &fs::read_to_string(sources).unwrap_or_default()),
             kernel: facts.kernel.release,
-            preemption: facts
-                .kernel
-                .preemption
-                .map_or(String::new(), |model| model.to_string()),
+            preemption: (facts.kernel.preemption).map_or(String::new(), |model| model.to_string()),
             clock_source: facts.kernel.clock_source.unwrap_or_default(),
             governor: governor.map_or(String::new(), |(_, name)| name),
             processor: cpu,
@@ -150,15 +147,12 @@ fn model(cpuinfo: &str) -> String {
 /// The hypervisor, by what it offers as a clock; a machine without one says nothing.
 fn hypervisor(cpuinfo: &str, clock_sources: &str) -> String {
     let by_clock = [("kvm", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
-    let named = by_clock
-        .into_iter()
-        .find(|(part, _)| clock_sources.contains(part));
+    let mut by_clock = by_clock.into_iter();
+    let named = by_clock.find(|(part, _)| clock_sources.contains(part));
     let flagged = || {
-        let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
-        flags.any(|line| {
-            line.split_ascii_whitespace()
-                .any(|flag| flag == "hypervisor")
-        })
+        let flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+        let mut flags = flags.flat_map(str::split_ascii_whitespace);
+        flags.any(|flag| flag == "hypervisor")
     };
     match named {
         Some((_, name)) => name.to_owned(),

@@ -1,7 +1,7 @@
 //! The binding of a thread to its slots: the thread binds and unbinds itself, the dispatcher lets it into its slots and out of them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use laxity_model::enforce::ranks;
@@ -28,9 +28,8 @@ pub(crate) struct SlotBinding {
     wish: AtomicU32,
     /// What the dispatcher has made of it: [`UNBOUND`], [`BOUND`] or [`UNSERVED`].
     state: AtomicU32,
-    tid: AtomicI32,
-    /// The policy outside the reservation. Locked by the thread before it wishes and by the dispatcher after: never both at once.
-    own: Mutex<Policy>,
+    /// Of the thread that wishes to be bound. Locked by it before it wishes and by the dispatcher after: never both at once.
+    edges: Mutex<Option<Edges>>,
 }
 
 impl SlotBinding {
@@ -42,8 +41,7 @@ impl SlotBinding {
             doorbell,
             wish: AtomicU32::new(UNBOUND),
             state: AtomicU32::new(UNBOUND),
-            tid: AtomicI32::new(0),
-            own: Mutex::new(Policy::Other { nice: 0 }),
+            edges: Mutex::new(None),
         }
     }
 
@@ -53,8 +51,8 @@ impl SlotBinding {
 
     /// Binds the calling thread; returns when the dispatcher knows.
     pub(crate) fn bind(&self, own: Policy) {
-        *self.own.lock().unwrap_or_else(PoisonError::into_inner) = own;
-        self.tid.store(Tid::current().0, Ordering::SeqCst);
+        let edges = Edges::of_current(own, self.outside);
+        *self.edges.lock().unwrap_or_else(PoisonError::into_inner) = Some(edges);
         self.park.attach();
         self.wish(BOUND);
     }
@@ -95,6 +93,24 @@ struct Edges {
     outside: Attributes,
 }
 
+impl Edges {
+    /// Of the calling thread, which has this policy outside its reservation.
+    fn of_current(own: Policy, outside: Outside) -> Self {
+        let own = Attributes::new(own, own.is_real_time());
+        Self {
+            tid: Tid::current(),
+            own,
+            inside: Attributes::new(Policy::Fifo(ranks::OCCUPANT), true),
+            outside: match outside {
+                Outside::Timesharing(priority) => {
+                    Attributes::new(ranks::of_thread(priority).into(), true)
+                }
+                Outside::AsPlaced | Outside::Confined => own,
+            },
+        }
+    }
+}
+
 /// A binding as its dispatcher sees it. Its slots come and go whether or not a thread is bound.
 pub(crate) struct ServedBinding {
     binding: Arc<SlotBinding>,
@@ -127,32 +143,16 @@ impl ServedBinding {
     pub(crate) fn answer(&mut self) -> Result<(), SchedError> {
         let wish = self.binding.wish.load(Ordering::SeqCst);
         let done = if wish == BOUND {
-            let own = *self
-                .binding
-                .own
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            let edges = Edges {
-                tid: Tid(self.binding.tid.load(Ordering::SeqCst)),
-                own: Attributes::new(own, own.is_real_time()),
-                outside: match self.binding.outside {
-                    Outside::Timesharing(priority) => {
-                        Attributes::new(ranks::of_thread(priority).into(), true)
-                    }
-                    Outside::AsPlaced | Outside::Confined => {
-                        Attributes::new(own, own.is_real_time())
-                    }
-                },
-                inside: Attributes::new(Policy::Fifo(ranks::OCCUPANT), true),
-            };
+            let edges = self.binding.edges.lock();
+            self.edges = edges.unwrap_or_else(PoisonError::into_inner).take();
             // A confined thread keeps its rank all the time: that it is parked or not alone says when it runs.
-            let first = if self.binding.outside == Outside::Confined {
-                edges.inside.apply(edges.tid)
-            } else {
-                Ok(())
+            let ranked = match &self.edges {
+                Some(edges) if self.binding.outside == Outside::Confined => {
+                    edges.inside.apply(edges.tid)
+                }
+                _ => Ok(()),
             };
-            self.edges = Some(edges);
-            first.and_then(|()| self.place())
+            ranked.and_then(|()| self.place())
         } else {
             self.release()
         };
@@ -188,12 +188,8 @@ impl ServedBinding {
         match (self.binding.outside, self.inside) {
             (Outside::Confined, true) => self.binding.park.unpark(),
             (Outside::Confined, false) => self.binding.park.park(edges.tid)?,
-            (Outside::AsPlaced | Outside::Timesharing(_), true) => {
-                edges.inside.apply_unchecked(edges.tid)?
-            }
-            (Outside::AsPlaced | Outside::Timesharing(_), false) => {
-                edges.outside.apply_unchecked(edges.tid)?
-            }
+            (_, true) => edges.inside.apply_unchecked(edges.tid)?,
+            (_, false) => edges.outside.apply_unchecked(edges.tid)?,
         }
         self.check();
         Ok(())
