@@ -13,7 +13,7 @@ use super::transfers::{Attempt, Place, Transfer, make_all, simulated, statistics
 use super::verdicts::Class;
 use laxity_lab::bench::Request;
 use laxity_lab::report::{
-    Axis, Cell, Chart, Check, Compared, Figure, Mark, Origin, Series, Table, Unit, Value, Verdict,
+    Axis, Cell, Chart, Check, Compared, Figure, Mark, Origin, Series, Table, Value, Verdict,
 };
 use laxity_lab::runner::{Progress, RunError};
 
@@ -454,12 +454,6 @@ fn chart(all: &[Tried]) -> Chart {
         mark,
         points: points(class),
     };
-    let axis = |label: &str| Axis {
-        label: label.into(),
-        unit: Unit::Nanoseconds,
-        logarithmic: false,
-        range: None,
-    };
     let lead = Hypothesis::STUDY.output_lead.as_nanos() as i64;
     let longest = 30_000_000_i64;
     let line = |whose: &str, costs: Costs| {
@@ -469,8 +463,8 @@ fn chart(all: &[Tried]) -> Chart {
     };
     Chart {
         caption: "sufficient, marginal and insufficient reservations".into(),
-        x: axis("period"),
-        y: axis("amount"),
+        x: Axis::time("period"),
+        y: Axis::time("amount"),
         series: vec![
             series("sufficient", Mark::Filled, Tried::served),
             series("marginal", Mark::Half, |tried| {
