@@ -1,14 +1,13 @@
 //! The file's form of a variant: as long as it has one modem and one periodic task at most, their figures stand among its own fields, so
 //! that who is interested in one device needs no list of components.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::ser::{Serialize, Serializer};
 
 use super::histogram::HistogramJson;
 use super::results::VariantResults;
-use super::subjects::{ModemFigures, PeriodicFigures};
+use super::subjects::{Figures, ModemFigures, PeriodicFigures};
 use crate::scenario::kinds::{MODEM, key};
 
 #[derive(serde::Serialize)]
@@ -16,42 +15,32 @@ struct Flat<'a> {
     #[serde(flatten)]
     variant: &'a VariantResults,
     #[serde(flatten)]
-    modem: Option<Cow<'a, ModemFigures>>,
+    modem: Option<&'a ModemFigures>,
     /// The modem's `samples_overwritten`, under the name that the file has had for it from its first version.
     #[serde(skip_serializing_if = "Option::is_none")]
     samples_lost: Option<u64>,
     #[serde(flatten)]
-    periodic: Option<Cow<'a, PeriodicFigures>>,
+    periodic: Option<&'a PeriodicFigures>,
     /// Those of the only modem, and of the only periodic task those that no modem has.
     quantities: BTreeMap<&'a str, &'a HistogramJson>,
 }
 
 /// The only figures of a kind, those of one that is absent if there are none; `None` if there are several.
-fn only<'a, T: Clone>(
-    mut all: impl Iterator<Item = (&'a str, &'a T)>,
-    absent: impl FnOnce() -> T,
-) -> Option<Cow<'a, T>> {
-    let first = all.next().map(|(_, figures)| Cow::Borrowed(figures));
-    all.next()
-        .is_none()
-        .then(|| first.unwrap_or_else(|| Cow::Owned(absent())))
+fn only<'a, T>(mut all: impl Iterator<Item = (&'a str, &'a T)>, absent: &'a T) -> Option<&'a T> {
+    let first = all.next().map_or(absent, |(_, figures)| figures);
+    all.next().is_none().then_some(first)
 }
 
 fn quantities(variant: &VariantResults) -> BTreeMap<&str, &HistogramJson> {
-    let of = |names: Vec<&str>| match names[..] {
-        [name] => variant.subjects.iter().find(|subject| subject.name == name),
-        _ => None,
+    let of_only = |is_of_kind: fn(&Figures) -> bool| {
+        let mut all = variant.subjects.iter().filter(|s| is_of_kind(&s.figures));
+        let only = all.next().filter(|_| all.next().is_none());
+        only.into_iter().flat_map(|subject| &subject.quantities)
     };
-    let modem = of(variant.modems().map(|(name, _)| name).collect());
-    let task = of(variant.periodic().map(|(name, _)| name).collect());
-    let shared = |name: &str| {
-        let mut of_modems = MODEM.quantities.iter();
-        of_modems.any(|quantity| key(*quantity) == name)
-    };
-    let of_task = task.into_iter().flat_map(|task| &task.quantities);
-    let of_task = of_task.filter(|(name, _)| !shared(name));
-    let of_modem = modem.into_iter().flat_map(|modem| &modem.quantities);
-    of_modem
+    let of_modems: Vec<String> = MODEM.quantities.iter().map(|q| key(*q)).collect();
+    let of_task = of_only(|figures| matches!(figures, Figures::Periodic(_)));
+    let of_task = of_task.filter(|(name, _)| !of_modems.contains(name));
+    of_only(|figures| matches!(figures, Figures::SoftModem(_)))
         .chain(of_task)
         .map(|(name, values)| (name.as_str(), values))
         .collect()
@@ -61,18 +50,16 @@ pub(super) fn variants<S: Serializer>(
     variants: &[VariantResults],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let flat: Vec<Flat<'_>> = variants
-        .iter()
-        .map(|variant| {
-            let modem = only(variant.modems(), ModemFigures::absent);
-            Flat {
-                variant,
-                samples_lost: modem.as_ref().map(|modem| modem.samples_overwritten),
-                modem,
-                periodic: only(variant.periodic(), PeriodicFigures::default),
-                quantities: quantities(variant),
-            }
-        })
-        .collect();
-    flat.serialize(serializer)
+    let (no_modem, no_task) = (ModemFigures::absent(), PeriodicFigures::default());
+    let flat = variants.iter().map(|variant| {
+        let modem = only(variant.modems(), &no_modem);
+        Flat {
+            variant,
+            samples_lost: modem.map(|modem| modem.samples_overwritten),
+            modem,
+            periodic: only(variant.periodic(), &no_task),
+            quantities: quantities(variant),
+        }
+    });
+    flat.collect::<Vec<_>>().serialize(serializer)
 }

@@ -55,8 +55,7 @@ pub(super) struct ModemReader<'a> {
     probe: &'a ModemProbe,
     recorder: Recorder<'a>,
     start: Instant,
-    phase: Phase,
-    /// When that phase began: an interval that began before belongs to neither.
+    /// When its phase began: an interval that began before belongs to neither.
     phase_since: Instant,
     phases: Vec<(Instant, Phase)>,
     interrupt: Option<Instant>,
@@ -79,7 +78,6 @@ impl<'a> ModemReader<'a> {
             probe,
             recorder: Recorder::new(record),
             start: record.start,
-            phase: Phase::RUN,
             phase_since: record.start,
             phases: Vec::new(),
             interrupt: None,
@@ -95,27 +93,21 @@ impl<'a> ModemReader<'a> {
         }
     }
 
-    fn value(&mut self, quantity: Quantity, value: u64, span: [Instant; 2]) {
-        self.recorder.value(quantity, &self.phase, value, span);
-    }
-
-    fn span(&mut self, quantity: Quantity, from: Instant, to: Instant) {
-        self.recorder.span(quantity, &self.phase, from, to);
-    }
-
     fn interrupt_enter(&mut self, event: &Event) {
         self.interrupt_entered = Some(event.at);
         // A change of rate or block size delays one interrupt: that interval belongs to no phase.
         if let Some(before) = self.interrupt.replace(event.at)
             && before > self.phase_since
         {
-            self.span(Quantity::INTERRUPT_PERIOD, before, event.at);
+            self.recorder
+                .span(Quantity::INTERRUPT_PERIOD, before, event.at);
         }
     }
 
     fn interrupt_exit(&mut self, event: &Event) {
         if let Some(entered) = self.interrupt_entered.take() {
-            self.span(Quantity::INTERRUPT_TIME, entered, event.at);
+            self.recorder
+                .span(Quantity::INTERRUPT_TIME, entered, event.at);
         }
     }
 
@@ -141,7 +133,7 @@ impl<'a> ModemReader<'a> {
         if let Some(exit) = self.deferred.last_exit.take() {
             let total = std::mem::take(&mut self.deferred.total).as_nanos();
             let span = [self.deferred.from, exit];
-            self.value(Quantity::DEFERRED_TIME, total, span);
+            self.recorder.value(Quantity::DEFERRED_TIME, total, span);
         }
     }
 
@@ -164,12 +156,13 @@ impl<'a> ModemReader<'a> {
         let Some(phase) = CallPhase::ALL.get(place) else {
             return;
         };
-        self.phase = Phase::new(phase.name());
+        self.recorder.phase = Phase::new(phase.name());
         self.phase_since = event.at;
-        self.phases.push((event.at, self.phase.clone()));
+        self.phases.push((event.at, self.recorder.phase.clone()));
         if let Some(priority) = self.probe.placing.working_priority() {
             let level = u64::from(priority.level());
-            self.value(Quantity::THREAD_PRIORITY, level, [event.at; 2]);
+            self.recorder
+                .value(Quantity::THREAD_PRIORITY, level, [event.at; 2]);
         }
     }
 
@@ -178,7 +171,7 @@ impl<'a> ModemReader<'a> {
             return;
         };
         let [pending, lost] = event.args;
-        self.span(PROCESSING_TIME, began, event.at);
+        self.recorder.span(PROCESSING_TIME, began, event.at);
         let span = [self.busy.take(raised, event.at), event.at];
         let response = event.at.saturating_since(raised).as_nanos();
         let lost_now = lost - self.lost;
@@ -187,7 +180,7 @@ impl<'a> ModemReader<'a> {
             (SAMPLES_PENDING, pending),
             (SAMPLES_LOST, lost_now),
         ] {
-            self.value(quantity, value, span);
+            self.recorder.value(quantity, value, span);
         }
         self.lost = lost;
         self.ended = Some(Ended {
@@ -200,12 +193,12 @@ impl<'a> ModemReader<'a> {
         let [service, underrun] = event.args;
         if let Some(Ended { lost, span }) = self.ended.take() {
             let underrun_now = underrun - self.underrun;
-            self.value(SAMPLES_UNDERRUN, underrun_now, span);
+            self.recorder.value(SAMPLES_UNDERRUN, underrun_now, span);
             let overwritten = lost.saturating_sub(underrun_now);
-            self.value(SAMPLES_OVERWRITTEN, overwritten, span);
+            self.recorder.value(SAMPLES_OVERWRITTEN, overwritten, span);
             self.underrun = underrun;
         }
-        if self.phase.name() == CallPhase::Connected.name() {
+        if self.recorder.phase.name() == CallPhase::Connected.name() {
             let service = Service::from_nanos(service);
             let (from, before) = *self.connected_from.get_or_insert((event.at, service));
             self.connected = Some((
@@ -234,14 +227,14 @@ impl Reader for ModemReader<'_> {
     }
 
     fn phase(&self) -> Option<&Phase> {
-        Some(&self.phase)
+        Some(&self.recorder.phase)
     }
 
     fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
         self.close_deferred();
         let retrainings = self.probe.installed.report.retrainings.get();
         let start = [self.start; 2];
-        self.value(RETRAININGS, retrainings, start);
+        self.recorder.value(RETRAININGS, retrainings, start);
         Observation {
             subject,
             quantities: self.recorder.finish(),

@@ -2,31 +2,14 @@
 
 use super::marks;
 use super::scale::{self, Scale};
-use super::svg::{Size, Svg, number};
+use super::svg::{BELOW, LEFT, MARGIN, Size, Svg, number};
 use super::{Chart, Mark, Unit};
 use crate::layout::{cut, wrap_to};
 
-/// Left of the plot are the values of the vertical axis.
-pub(super) const LEFT: f64 = 62.0;
-/// Right of the plot.
-const MARGIN: f64 = 12.0;
-/// Below the plot is the horizontal axis.
-const BELOW: f64 = 38.0;
 /// From one line of text to the next.
 const LINE: f64 = 16.0;
 /// What a character of the legend needs, on average and with some room.
 const CHARACTER: f64 = 6.0;
-/// Series have so many colours; then they come again.
-const COLOURS: usize = 8;
-
-/// What is drawn between the axes, and its scales.
-pub(super) struct Plot {
-    pub(super) x: Scale,
-    pub(super) y: Scale,
-    pub(super) right: f64,
-    pub(super) top: f64,
-    pub(super) base: f64,
-}
 
 /// A chart, with about `most` strokes for each series of dots at most.
 pub(super) fn draw(chart: &Chart, most: usize, size: Size, is_alone: bool) -> String {
@@ -65,9 +48,18 @@ pub(super) fn draw(chart: &Chart, most: usize, size: Size, is_alone: bool) -> St
     Svg::whole((width, plot.base + BELOW), &described(chart), alone, &svg)
 }
 
-/// The class of a series' colour.
+/// The class of a series' colour; there are eight, then they come again.
 fn colour(number: usize) -> String {
-    format!("s{}", number % COLOURS)
+    format!("s{}", number % 8)
+}
+
+/// What is drawn between the axes, and its scales.
+pub(super) struct Plot {
+    pub(super) x: Scale,
+    pub(super) y: Scale,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) base: f64,
 }
 
 fn plot(chart: &Chart, top: f64, size: Size) -> Plot {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::draw::{LEFT, Plot};
-use super::svg::{Svg, escape, number};
+use super::draw::Plot;
+use super::svg::{LEFT, Svg, escape, number};
 use super::{Mark, Point, Series, thin};
 
 /// The radius of a sign.

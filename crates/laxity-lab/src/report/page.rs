@@ -84,8 +84,7 @@ fn drawings(figure: &Figure, most: usize) -> Vec<(&str, String)> {
 
 /// A name for links: what an address may hold, and nothing twice.
 fn anchor(key: &str, taken: &mut BTreeSet<String>) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let mut name: String = key.chars().map(plain).collect();
+    let mut name = svg::plain(key);
     while !taken.insert(name.clone()) {
         name.push('-');
     }

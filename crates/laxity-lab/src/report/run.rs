@@ -142,14 +142,14 @@ pub fn report(results: &RunResults, timelines: Vec<Timeline>) -> Report {
         tables: vec![facts(variant, origin)],
         ..Figure::default()
     }));
-    figures.extend(skipped(results));
+    figures.extend(skipped(results, origin));
     figures.push(Figure {
         key: "disturbed".into(),
         title: "What “disturbed” means".into(),
         about: DISTURBED.into(),
         ..Figure::default()
     });
-    figures.push(provenance(results));
+    figures.push(provenance(results, origin));
     let mut summary = vec![format!("{}: {}", heading(results), overall(results))];
     summary.extend(results.verdict.reasons.iter().cloned());
     summary.extend(results.notices.iter().cloned());
@@ -239,11 +239,11 @@ fn stretches(timelines: Vec<Timeline>) -> Figure {
 }
 
 /// The variants that did not run.
-fn skipped(results: &RunResults) -> Option<Figure> {
+fn skipped(results: &RunResults, origin: Origin) -> Option<Figure> {
     let rows = results.skipped.iter();
     let rows = rows.map(|skipped| {
         let words = [&skipped.name, &skipped.reason].map(|words| Value::Text(words.clone()));
-        Origin::Measured.row(words)
+        origin.row(words)
     });
     let table = Table {
         caption: String::new(),

@@ -7,6 +7,11 @@ use super::draw::draw;
 use super::{Chart, Report};
 use crate::layout::printable;
 
+/// Left of a chart's plot are the values of its vertical axis, right of it is some room, and below it is the horizontal axis.
+pub(super) const LEFT: f64 = 62.0;
+pub(super) const MARGIN: f64 = 12.0;
+pub(super) const BELOW: f64 = 38.0;
+
 /// How wide and high a drawing's plot is, in pixels; titles and legends are above it, the horizontal axis below.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
@@ -64,8 +69,7 @@ pub fn files(report: &Report) -> Vec<(String, String)> {
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     for figure in &report.figures {
         // Whoever chooses keys chooses no directories.
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        let key: String = figure.key.chars().map(plain).collect();
+        let key = plain(&figure.key);
         for chart in &figure.charts {
             let base = format!("{}-{key}", report.experiment);
             let mut name = format!("{base}.svg");
@@ -83,6 +87,12 @@ pub fn files(report: &Report) -> Vec<(String, String)> {
         }
     }
     files.into_iter().collect()
+}
+
+/// A name of letters, digits and hyphens.
+pub(super) fn plain(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    name.chars().map(plain).collect()
 }
 
 /// A drawing under construction.

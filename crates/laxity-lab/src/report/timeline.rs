@@ -6,7 +6,7 @@ use laxity_model::{ActivityId, EventKind, Instant, Span};
 
 use super::draw::legend;
 use super::scale::Scale;
-use super::svg::{Svg, escape, number};
+use super::svg::{BELOW, Svg, escape, number};
 use super::{Axis, Mark, value};
 use crate::evidence::lanes::{self, Drawn, Edge, Label, Lane};
 use crate::evidence::trace::Trace;
@@ -156,8 +156,6 @@ const LEFT: f64 = 146.0;
 const RIGHT: f64 = 1032.0;
 const LANE: f64 = 25.0;
 const BAR: f64 = 16.0;
-/// Below the lanes are the axis and its name.
-const BELOW: f64 = 38.0;
 /// Nothing is drawn narrower than this, so that a handler of 5 µs shows in 60 ms.
 const THINNEST: f64 = 0.8;
 /// Slices of the same kind that are closer than this are drawn as one.

@@ -20,6 +20,8 @@ impl Disturbances<'_> {
 /// Takes the values of one component.
 pub struct Recorder<'a> {
     disturbances: Disturbances<'a>,
+    /// What is recorded from now on belongs to this phase.
+    pub phase: Phase,
     quantities: Observations,
 }
 
@@ -29,26 +31,22 @@ impl<'a> Recorder<'a> {
     pub const fn new(record: &'a RunRecord) -> Self {
         Self {
             disturbances: Disturbances(record.disturbances.as_slice()),
+            phase: Phase::RUN,
             quantities: Observations::new(),
         }
     }
 
     /// Records a value that came of what happened from `from` to `to`.
-    pub fn value(
-        &mut self,
-        quantity: Quantity,
-        phase: &Phase,
-        value: u64,
-        [from, to]: [Instant; 2],
-    ) {
+    pub fn value(&mut self, quantity: Quantity, value: u64, [from, to]: [Instant; 2]) {
         let disturbed = self.disturbances.overlap(from, to);
-        self.quantities.record(quantity, phase, value, disturbed);
+        self.quantities
+            .record(quantity, &self.phase, value, disturbed);
     }
 
     /// Records the time from `from` to `to`.
-    pub fn span(&mut self, quantity: Quantity, phase: &Phase, from: Instant, to: Instant) {
+    pub fn span(&mut self, quantity: Quantity, from: Instant, to: Instant) {
         let nanos = to.saturating_since(from).as_nanos();
-        self.value(quantity, phase, nanos, [from, to]);
+        self.value(quantity, nanos, [from, to]);
     }
 
     /// All that was recorded.

@@ -10,7 +10,6 @@ pub(super) struct PeriodicReader<'a> {
     probe: &'a PeriodicProbe,
     recorder: Recorder<'a>,
     end: Instant,
-    phase: Phase,
     /// When the job before ran.
     ran: Option<Instant>,
     /// When the last job was due that began.
@@ -35,7 +34,6 @@ impl<'a> PeriodicReader<'a> {
             probe,
             recorder: Recorder::new(record),
             end: record.end,
-            phase: Phase::RUN,
             ran: None,
             last_due: None,
             job: None,
@@ -44,25 +42,21 @@ impl<'a> PeriodicReader<'a> {
         }
     }
 
-    fn span(&mut self, quantity: Quantity, from: Instant, to: Instant) {
-        self.recorder.span(quantity, &self.phase, from, to);
-    }
-
     /// It has the processor.
     fn served(&mut self, at: Instant) {
         if let Some(since) = self.ready.take()
             && self.sees_preemptions
         {
-            self.span(Quantity::SERVICE_GAP, since, at);
+            self.recorder.span(Quantity::SERVICE_GAP, since, at);
         }
     }
 
     fn begin(&mut self, event: &Event) {
         let [due, ran] = event.args.map(Instant::from_nanos);
         self.served(ran);
-        self.span(Quantity::WAKEUP_LATENCY, due, ran);
+        self.recorder.span(Quantity::WAKEUP_LATENCY, due, ran);
         if let Some(before) = self.ran.replace(ran) {
-            self.span(Quantity::WAKEUP_GAP, before, ran);
+            self.recorder.span(Quantity::WAKEUP_GAP, before, ran);
         }
         self.skipped_before(due);
         self.last_due = Some(due);
@@ -75,8 +69,7 @@ impl<'a> PeriodicReader<'a> {
         let mut skipped = last + self.probe.period;
         while skipped < due {
             let span = [skipped, skipped + self.probe.period];
-            self.recorder
-                .value(Quantity::DEADLINE_MISSES, &self.phase, 1, span);
+            self.recorder.value(Quantity::DEADLINE_MISSES, 1, span);
             skipped += self.probe.period;
         }
     }
@@ -84,23 +77,22 @@ impl<'a> PeriodicReader<'a> {
     fn complete(&mut self, at: Instant) {
         let Some(due) = self.job.take() else { return };
         let response = at.saturating_since(due);
-        self.span(Quantity::RESPONSE_TIME, due, at);
+        self.recorder.span(Quantity::RESPONSE_TIME, due, at);
         let missed = u64::from(response > self.probe.period);
         self.recorder
-            .value(Quantity::DEADLINE_MISSES, &self.phase, missed, [due, at]);
+            .value(Quantity::DEADLINE_MISSES, missed, [due, at]);
         if !self.sees_preemptions {
             let without = response.saturating_sub(self.probe.service.as_dedicated_span());
             let nanos = without.as_nanos();
-            self.recorder
-                .value(Quantity::SERVICE_GAP, &self.phase, nanos, [due, at]);
+            self.recorder.value(Quantity::SERVICE_GAP, nanos, [due, at]);
         }
     }
 }
 
 impl Reader for PeriodicReader<'_> {
     fn take(&mut self, event: &Event, phase: &Phase) {
-        if self.phase != *phase {
-            self.phase = phase.clone();
+        if self.recorder.phase != *phase {
+            self.recorder.phase = phase.clone();
         }
         match event.kind {
             EventKind::Wake => {
@@ -122,7 +114,7 @@ impl Reader for PeriodicReader<'_> {
     fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
         let end = self.end;
         if let Some(since) = self.ready.take() {
-            self.span(Quantity::SERVICE_GAP, since, end);
+            self.recorder.span(Quantity::SERVICE_GAP, since, end);
         }
         if let Some(due) = self.job
             && due + self.probe.period < end

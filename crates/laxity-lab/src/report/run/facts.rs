@@ -109,7 +109,7 @@ fn modem_facts(modem: &ModemFigures) -> Vec<(&'static str, Value)> {
 }
 
 /// Where the figures come from, by their names in the file for programs.
-pub(super) fn provenance(results: &RunResults) -> Figure {
+pub(super) fn provenance(results: &RunResults, origin: Origin) -> Figure {
     let rows = results.provenance.iter().map(|(figure, from)| {
         let (kind, source) = match from {
             Provenance::Measured { on } => ("measured", on),
@@ -118,7 +118,7 @@ pub(super) fn provenance(results: &RunResults) -> Figure {
             Provenance::Quoted { source } => ("quoted from", source),
         };
         let words = [figure.replace('_', " "), format!("{kind}: {source}")];
-        Origin::Quoted.row(words.map(Value::Text))
+        origin.row(words.map(Value::Text))
     });
     let table = Table {
         caption: String::new(),
