@@ -17,7 +17,9 @@
 //!
 //! The bench does the rest: a pool of threads for the twin, the live host with its witness, signals, progress, errors that name their
 //! case, circumstances, the order of the figures, rendering. It is listed in `laxity_studies::STUDIES` as an [`Experiment`], which the
-//! command line finds by its name. A study of another shape implements [`Experiment`] itself, with [`pool::map`] and [`Live`].
+//! command line finds by its name. What is run may be a scenario that the study brings along ([`scene`]); where the twin is told of what was
+//! measured, this machine comes first ([`Study::is_live_first`]). A study of another shape implements [`Experiment`] itself, with
+//! [`pool::map`] and [`Live`].
 
 pub mod bodies;
 mod draft;

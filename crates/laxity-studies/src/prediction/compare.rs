@@ -1,16 +1,11 @@
 //! Predicted beside measured.
 
-use laxity_lab::report::{Compared, Origin, Value, Verdict};
+use laxity_lab::report::{Cell, Compared, Origin, Value, Verdict};
 use laxity_model::Span;
+use serde::Deserialize;
 
-use super::seen::Account;
-
-/// A median agrees within so many thousandths.
-const MEDIAN: u64 = 100;
-/// A 99th percentile agrees within so many.
-const TAIL: u64 = 250;
-const P99: u32 = 990_000;
-const P50: u32 = 500_000;
+use super::TEXT;
+use super::seen::{Account, Of};
 
 /// How a row came out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +19,8 @@ pub(super) enum Outcome {
 }
 
 /// What kind of number a row compares.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
     /// A median, a share or a rate.
     Usual,
@@ -34,15 +30,6 @@ pub(super) enum Kind {
     PutIn,
 }
 
-/// What the twin was told of what it is asked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct PutIn {
-    /// What a call takes was measured: so much for the modem's share.
-    pub(super) calls: bool,
-    /// And nothing but interrupts keeps a call from running through: so much for its response.
-    pub(super) unhindered: bool,
-}
-
 /// A row, and how it came out; `None` if there was nothing to compare with.
 pub(super) struct Row {
     pub(super) compared: Compared,
@@ -50,125 +37,66 @@ pub(super) struct Row {
     pub(super) kind: Kind,
 }
 
-/// A number of both, how it is shown, and how it is judged.
-#[derive(Clone, Copy)]
+/// How a row is read and judged.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Measure {
-    quantity: &'static str,
-    of: fn(&Account) -> Option<u64>,
-    value: fn(u64) -> Value,
+    quantity: String,
+    of: Of,
+    /// Of a distribution: which percentile, in parts per million.
+    #[serde(default)]
+    ppm: u32,
     kind: Kind,
     /// In thousandths.
     within: u64,
     /// So little does not matter, and what it is called. Of what is not counted one by one nothing is too little to matter.
-    slack: (u64, &'static str),
+    #[serde(default)]
+    slack: (u64, String),
 }
 
 impl Measure {
-    const fn new(quantity: &'static str, of: fn(&Account) -> Option<u64>) -> Self {
-        Self {
-            quantity,
-            of,
-            value: |nanos| Span::from_nanos(nanos).into(),
-            kind: Kind::Usual,
-            within: MEDIAN,
-            slack: (0, ""),
-        }
-    }
-
-    const fn tail(self) -> Self {
-        Self {
-            kind: Kind::Tail,
-            within: TAIL,
-            ..self
-        }
-    }
-
-    fn counted(self, slack: u64, called: &'static str) -> Self {
-        Self {
-            value: Value::Count,
-            slack: (slack, called),
-            ..self
-        }
-    }
-
-    const fn put_in(self, is_put_in: bool) -> Self {
-        let kind = if is_put_in { Kind::PutIn } else { self.kind };
-        Self { kind, ..self }
-    }
-
-    /// Of samples.
-    fn samples(self) -> Self {
-        self.counted(2, "2 samples")
-    }
-
-    /// Of switches.
-    fn rate(self) -> Self {
-        self.counted(1, "1 a second")
+    fn cell(&self, origin: Origin, number: Option<u64>) -> Option<Cell> {
+        let value: Value = match self.of {
+            Of::Gaps | Of::Responses | Of::Calls => Span::from_nanos(number?).into(),
+            Of::Share => Value::share(number?),
+            Of::Pending | Of::Driver | Of::Callback | Of::Preemptions => number?.into(),
+        };
+        origin.cell(value)
     }
 }
 
-/// All rows of one program.
-pub(super) fn rows(predicted: &Account, live: Option<&Account>, put_in: PutIn) -> Vec<Row> {
-    let response = put_in.calls && put_in.unhindered;
-    let new = Measure::new;
-    let share = Measure {
-        value: Value::share,
-        ..new("modem's share of the processor", Account::modem_ppm)
-    };
-    let preemptions = "preemptions a second of processor time";
-    let measures = [
-        new("callback's gap, median", |a| a.gaps.percentile(P50)),
-        new("callback's gap, p99", |a| a.gaps.percentile(P99)).tail(),
-        new("modem's response time, median", |a| {
-            a.responses.percentile(P50)
-        })
-        .put_in(response),
-        new("modem's response time, p99", |a| {
-            a.responses.percentile(P99)
-        })
-        .tail()
-        .put_in(response),
-        new("samples pending, median", |a| a.pending.percentile(P50)).samples(),
-        new("samples pending, p99", |a| a.pending.percentile(P99))
-            .tail()
-            .samples(),
-        share.put_in(put_in.calls),
-        new("switches a second, driver", Account::driver_switches).rate(),
-        new("switches a second, callback", Account::callback_switches).rate(),
-        new(preemptions, Account::preemptions).rate(),
-    ];
-    let rows = measures.into_iter();
-    rows.filter_map(|measure| {
-        let of = measure.of;
-        row(of(predicted), live.map(of), measure)
-    })
-    .collect()
+/// All rows of one program. `put_in` is what the twin was told of what it is asked.
+pub(super) fn rows(predicted: &Account, live: Option<&Account>, put_in: &[Of]) -> Vec<Row> {
+    let measures: Vec<Measure> = TEXT.quoted("rows");
+    let rows = measures.into_iter().filter_map(|mut measure| {
+        if put_in.contains(&measure.of) {
+            measure.kind = Kind::PutIn;
+        }
+        let number = |account: &Account| account.number(measure.of, measure.ppm);
+        row(number(predicted), live.map(number), &measure)
+    });
+    rows.collect()
 }
 
 /// One row; `None` if neither has it. `live` is `None` if nothing was measured, and `Some(None)` if this was not seen.
-fn row(predicted: Option<u64>, live: Option<Option<u64>>, measure: Measure) -> Option<Row> {
+fn row(predicted: Option<u64>, live: Option<Option<u64>>, measure: &Measure) -> Option<Row> {
     let seen = live.flatten();
     predicted.or(seen)?;
-    let (verdict, outcome) = match live {
-        Some(live) => {
-            let (verdict, outcome) = judge(predicted, live, measure);
-            (verdict, Some(outcome))
-        }
-        None => (Verdict::Alone, None),
-    };
+    let judged = live.map(|live| judge(predicted, live, measure));
+    let (verdict, outcome) = judged.unzip();
     Some(Row {
         compared: Compared {
-            predicted: predicted.and_then(|number| Origin::Predicted.cell((measure.value)(number))),
-            live: seen.and_then(|number| Origin::Measured.cell((measure.value)(number))),
-            verdict,
-            ..Compared::new(measure.quantity)
+            predicted: measure.cell(Origin::Predicted, predicted),
+            live: measure.cell(Origin::Measured, seen),
+            verdict: verdict.unwrap_or(Verdict::Alone),
+            ..Compared::new(&measure.quantity)
         },
         outcome,
         kind: measure.kind,
     })
 }
 
-fn judge(predicted: Option<u64>, live: Option<u64>, measure: Measure) -> (Verdict, Outcome) {
+fn judge(predicted: Option<u64>, live: Option<u64>, measure: &Measure) -> (Verdict, Outcome) {
     let (predicted, live) = match (predicted, live) {
         (Some(predicted), Some(live)) => (predicted, live),
         (Some(_), None) => return off("predicted, but not seen".into()),
@@ -176,11 +104,11 @@ fn judge(predicted: Option<u64>, live: Option<u64>, measure: Measure) -> (Verdic
     };
     let apart = predicted.abs_diff(live);
     let percent = measure.within / 10;
-    let (slack, called) = measure.slack;
+    let (slack, called) = &measure.slack;
     let (outcome, words) =
         if u128::from(apart) * 1_000 <= u128::from(live) * u128::from(measure.within) {
             (Outcome::Within, format!("within {percent} %"))
-        } else if apart <= slack {
+        } else if apart <= *slack {
             (Outcome::Few, format!("within {called}"))
         } else {
             let direction = if predicted > live { "more" } else { "less" };
@@ -206,7 +134,9 @@ mod tests {
     use super::*;
 
     fn samples() -> Measure {
-        Measure::new("calls", |_| None).samples()
+        let mut rows = TEXT.quoted::<Vec<Measure>>("rows").into_iter();
+        let samples = rows.find(|row| row.quantity == "samples pending, median");
+        samples.expect("it is compared")
     }
 
     #[test]
@@ -222,33 +152,36 @@ mod tests {
             (5, 0, Off),
             (0, 0, Within),
         ] {
-            let (verdict, so) = judge(Some(predicted), Some(live), samples());
+            let (verdict, so) = judge(Some(predicted), Some(live), &samples());
             assert_eq!(so, outcome, "{predicted} of {live}: {verdict:?}");
         }
-        let few = judge(Some(3), Some(1), samples()).0;
+        let few = judge(Some(3), Some(1), &samples()).0;
         assert_eq!(few, Verdict::Agrees("within 2 samples".into()));
     }
 
     #[test]
     fn what_one_of_both_lacks_disagrees() {
         for (predicted, live) in [(Some(200), None), (None, Some(200))] {
-            let row = row(predicted, Some(live), samples()).expect("one has it");
+            let row = row(predicted, Some(live), &samples()).expect("one has it");
             assert_eq!(row.outcome, Some(Outcome::Off));
             assert!(matches!(row.compared.verdict, Verdict::Disagrees(_)));
         }
         // Nothing was measured at all: nothing to compare with.
-        let alone = row(Some(200), None, samples()).expect("one has it");
+        let alone = row(Some(200), None, &samples()).expect("one has it");
         assert_eq!(
             (alone.outcome, alone.compared.verdict),
             (None, Verdict::Alone)
         );
-        assert!(row(None, Some(None), samples()).is_none());
+        assert!(row(None, Some(None), &samples()).is_none());
     }
 
     #[test]
     fn what_was_put_in_agrees_with_nothing() {
-        let put_in = samples().put_in(true);
-        let (verdict, outcome) = judge(Some(100), Some(100), put_in);
+        let put_in = Measure {
+            kind: Kind::PutIn,
+            ..samples()
+        };
+        let (verdict, outcome) = judge(Some(100), Some(100), &put_in);
         assert_eq!(outcome, Outcome::Within);
         assert!(matches!(verdict, Verdict::Consistent(_)));
     }

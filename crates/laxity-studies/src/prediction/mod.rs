@@ -22,8 +22,9 @@ use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Machine, Quantiles};
 use laxity_model::{HostError, ProcessorId, Span};
 
-use compare::{Kind, Outcome, PutIn, rows};
+use compare::{Kind, Outcome, rows};
 pub use seen::Account;
+use seen::Of;
 
 static TEXT: LazyLock<Text> =
     LazyLock::new(|| Text::parse(include_str!("../../data/prediction.toml")));
@@ -101,28 +102,22 @@ impl Study for Prediction {
         let request = made.request;
         let machine = machine(request)?;
         let (further, processors) = load(made);
-        let machine = machine.clone();
-        let told = |calls| {
-            On::Twin(Box::new(Told {
-                machine,
-                calls,
-                processors,
-            }))
-        };
-        Ok(match (round.live, round.number) {
-            (true, 0) => vec![Case::Load],
-            (true, _) => planned(request, |_| true, &On::Here(further)),
+        let is_first = round.number == 0;
+        let calls = match (round.live, is_first) {
+            (true, true) => return Ok(vec![Case::Load]),
+            (true, false) => return Ok(planned(request, |_| true, &On::Here(further))),
             // The calibration, as if calls took what they were measured to take: what the machine takes from them comes on top.
-            (false, 0) => match measured_calls(&made.live) {
-                Some(calls) => planned(request, is_calibration, &told(calls)),
-                None => Vec::new(),
-            },
-            (false, _) => {
-                let calls = calls(made);
-                let calls = calls.unwrap_or_else(|| Quantiles::constant(ASSUMED_CALL));
-                planned(request, |variant| !is_calibration(variant), &told(calls))
-            }
-        })
+            (false, true) => measured_calls(&made.live),
+            (false, false) => calls(made).or(Some(Quantiles::constant(ASSUMED_CALL))),
+        };
+        let told = calls.map(|calls| Told {
+            machine: machine.clone(),
+            calls,
+            processors,
+        });
+        let asked = |variant: &ResolvedVariant| is_calibration(variant) == is_first;
+        let cases = told.map(|told| planned(request, asked, &On::Twin(Box::new(told))));
+        Ok(cases.unwrap_or_default())
     }
 
     fn name(&self, case: &Case) -> String {
@@ -183,9 +178,12 @@ impl Study for Prediction {
             };
             let live = account(&made.live, index);
             let reserved = |device: &ResolvedDevice| device.placing.reservation().is_some();
-            let put_in = PutIn {
-                calls: charged,
-                unhindered: !variant.devices.iter().any(reserved),
+            let is_hindered = variant.devices.iter().any(reserved);
+            // What a call takes was measured; where nothing but interrupts keeps one from running through, so much for its response.
+            let put_in: &[Of] = match (charged, is_hindered) {
+                (false, _) => &[],
+                (true, true) => &[Of::Share],
+                (true, false) => &[Of::Share, Of::Responses],
             };
             let rows = rows(&predicted, live.as_ref(), put_in);
             judged.extend(rows.iter().filter_map(|row| Some((row.kind, row.outcome?))));
@@ -205,12 +203,9 @@ impl Study for Prediction {
 
 /// The machine that is predicted for.
 fn machine(request: &Request) -> Result<&Machine, RunError> {
-    let unknown = match request.live {
-        true => "unknown-here",
-        false => "unknown",
-    };
+    let key = ["unknown", "unknown-here"][usize::from(request.live)];
     let machine = request.machine.as_ref();
-    machine.ok_or_else(|| RunError::CannotRun(TEXT.say(unknown, &[])))
+    machine.ok_or_else(|| RunError::CannotRun(TEXT.say(key, &[])))
 }
 
 fn is_calibration(variant: &ResolvedVariant) -> bool {
@@ -262,7 +257,8 @@ fn account(trials: &[Trial<Prediction>], variant: usize) -> Option<Account> {
 /// What calls took in the calibration on this machine, or in its twin.
 fn measured_calls(trials: &[Trial<Prediction>]) -> Option<Quantiles> {
     let calibration = PROGRAMS.variants.iter().position(is_calibration)?;
-    recharge::distribution(&account(trials, calibration)?.calls)
+    let calls = account(trials, calibration)?;
+    recharge::distribution(|ppm| calls.number(Of::Calls, ppm))
 }
 
 /// What a call takes apart from what the machine takes from it meanwhile, by a run of the calibration in the twin; `None` if nothing was measured.

@@ -2,7 +2,6 @@
 //! measured to take here.
 
 use laxity_devices::modem::{Costs, Hypothesis, Installed};
-use laxity_model::base::histogram::Histogram;
 use laxity_model::enforce::machine::Quantiles;
 use laxity_model::{ActivityId, Body, Context, Program, Service, Span, Step};
 
@@ -15,9 +14,9 @@ const SHARES: [u32; 9] = [
 /// What the handler and the deferred call take that only pass the interrupt on; the signal itself is the machine's.
 const PASSING_ON: Service = Service::from_micros(1);
 
-/// The distribution of what was measured; `None` if nothing was.
-pub(super) fn distribution(measured: &Histogram) -> Option<Quantiles> {
-    let at = |ppm| Some((ppm, Span::from_nanos(measured.percentile(ppm)?)));
+/// The distribution of what was measured, by its percentiles in nanoseconds; `None` if nothing was.
+pub(super) fn distribution(percentile: impl Fn(u32) -> Option<u64>) -> Option<Quantiles> {
+    let at = |ppm| Some((ppm, Span::from_nanos(percentile(ppm)?)));
     let points: Option<Vec<_>> = SHARES.into_iter().map(at).collect();
     Quantiles::new(points?).ok()
 }
@@ -58,32 +57,22 @@ pub(super) fn recharge(program: &mut Program, modem: &Installed, calls: &Quantil
     });
 }
 
+/// What the activity's body charges costs something else from here on.
 fn wrap(
     program: &mut Program,
     activity: ActivityId,
-    cost: impl FnMut(Service) -> Service + Send + 'static,
+    mut cost: impl FnMut(Service) -> Service + Send + 'static,
 ) {
     let Some(activity) = program.activities.get_mut(activity.index()) else {
         return;
     };
     let unused: Box<dyn Body> = Box::new(|_: &mut dyn Context| Step::Finish);
-    let body = std::mem::replace(&mut activity.body, unused);
-    activity.body = Box::new(Recharged { body, cost });
-}
-
-/// A body whose charges are another machine's.
-struct Recharged<F> {
-    body: Box<dyn Body>,
-    cost: F,
-}
-
-impl<F: FnMut(Service) -> Service + Send> Body for Recharged<F> {
-    fn step(&mut self, context: &mut dyn Context) -> Step {
-        match self.body.step(context) {
-            Step::Charge(charged) => Step::Charge((self.cost)(charged)),
-            step => step,
-        }
-    }
+    let mut body = std::mem::replace(&mut activity.body, unused);
+    let recharged = move |context: &mut dyn Context| match body.step(context) {
+        Step::Charge(charged) => Step::Charge(cost(charged)),
+        step => step,
+    };
+    activity.body = Box::new(recharged);
 }
 
 #[cfg(test)]
@@ -92,6 +81,7 @@ mod tests {
     use laxity::Twin;
     use laxity::study::Profile;
     use laxity_model::ProcessorId;
+    use laxity_model::base::histogram::Histogram;
     use laxity_model::{Host, Placement, Priority};
 
     #[test]
@@ -129,9 +119,10 @@ mod tests {
     #[test]
     fn a_distribution_is_what_was_measured() {
         let mut measured = Histogram::new();
-        assert_eq!(distribution(&measured), None);
+        assert_eq!(distribution(|ppm| measured.percentile(ppm)), None);
         (1..=1_000).for_each(|us| measured.record(us * 1_000));
-        let distribution = distribution(&measured).expect("there is something");
+        let distribution = distribution(|ppm| measured.percentile(ppm));
+        let distribution = distribution.expect("there is something");
         let median = distribution.median().as_micros();
         assert!((495..=505).contains(&median), "{median}");
     }

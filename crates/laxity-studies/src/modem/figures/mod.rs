@@ -1,4 +1,4 @@
-//! Figures 1 to 16 of the study, and its stress run. What is drawn and compared in each stands in the study's data.
+//! Figures 1 to 16 of the study, and its stress run. What is drawn and compared in each stands in `data/modem.toml`.
 //!
 //! * [`runs`]: the runs; [`readings`]: what is read from one; [`disk`]: the twin's disk.
 //! * [`reading`]: a number that is read from runs; [`quantity`]: a row that compares it; [`drawing`]: drawings; [`stress`]: the stress run.
@@ -224,5 +224,30 @@ fn circumstances(made: &Made<'_, Modem>, live: &Runs<'_>, draft: &mut Draft<'_>)
     ];
     for (name, value) in all {
         draft.circumstance(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_data_names_is_there() {
+        let figures: Vec<&str> = TEXT.figures.iter().map(|of| of.key.as_str()).collect();
+        let drawings = PLAN.drawings.iter().map(|drawing| &drawing.figure);
+        let quantities = PLAN.quantities.iter().map(|quantity| &quantity.figure);
+        for figure in drawings.chain(quantities) {
+            assert!(figures.contains(&figure.as_str()), "{figure}");
+        }
+        let scenes: Vec<&str> = SCENES.variants.iter().map(|of| of.name.as_str()).collect();
+        let needed = needed(&Request::default());
+        assert!(needed.iter().all(|run| scenes.contains(run)), "{needed:?}");
+        assert!(
+            scenes.iter().all(|scene| needed.contains(scene)),
+            "{scenes:?}"
+        );
+        for drawing in &PLAN.drawings {
+            assert!(PLAN.looks.contains_key(&drawing.series), "{drawing:?}");
+        }
     }
 }
