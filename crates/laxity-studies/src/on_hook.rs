@@ -26,10 +26,6 @@ impl Study for OnHook {
     type Case = Setup;
     type Seen = Seen;
 
-    fn text(&self) -> &'static Text {
-        &TEXT
-    }
-
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Setup>, RunError> {
         let calls = match round.live {
             false => made.request.repeats.unwrap_or(TWIN_CALLS).clamp(1, 1_000),
@@ -73,6 +69,10 @@ impl Study for OnHook {
             claim_of_live(draft, live);
         }
         Ok(())
+    }
+
+    fn text(&self) -> &'static Text {
+        &TEXT
     }
 }
 

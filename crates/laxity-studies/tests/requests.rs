@@ -37,18 +37,8 @@ fn expect_held(report: &laxity_lab::report::Report) {
 fn what_is_claimed_of_time_constraints_is_so() {
     let report = report_of(&Constraints, 0, &[], 3);
     expect_held(&report);
-    let keys: Vec<&str> = report
-        .figures
-        .iter()
-        .map(|figure| figure.key.as_str())
-        .collect();
-    let all: Vec<&str> = Constraints
-        .text()
-        .figures
-        .iter()
-        .map(|figure| figure.key.as_str())
-        .collect();
-    assert_eq!(keys, all);
+    let drawn = report.figures.iter().map(|figure| &figure.key);
+    assert!(drawn.eq(Constraints.text().figures.iter().map(|figure| &figure.key)));
 }
 
 #[test]

@@ -8,8 +8,7 @@ use crate::report::{Chart, Check, Figure, Report, Row};
 
 /// What a study has to say so far, in the words of its [`Text`].
 pub struct Draft<'a> {
-    /// Its words.
-    pub text: &'static Text,
+    text: &'static Text,
     request: &'a Request,
     report: Report,
     figures: BTreeMap<String, Figure>,

@@ -75,3 +75,32 @@ pub fn at_times(
 pub fn rogue(burst: Service, every: Span, after: Span) -> impl Body + 'static {
     at_times(Times::steady(after, every), burst, None, Began::default())
 }
+
+#[cfg(test)]
+mod tests {
+    use laxity::Twin;
+    use laxity::study::Profile;
+    use laxity_model::{Host, Placement, Priority, ProcessorId, Program};
+
+    use super::*;
+
+    /// A driver's thread may be the first to ask when its device began.
+    #[test]
+    fn nobody_works_before_the_first_time_whoever_set_the_beginning() {
+        let (began, cpu) = (Began::default(), ProcessorId(0));
+        let known = Arc::clone(&began);
+        let driver = move |context: &mut dyn Context| {
+            known.get_or_init(|| context.now());
+            Step::Finish
+        };
+        let mut program = Program::new(1);
+        program.add("driver", cpu, Placement::Thread(Priority::HIGHEST), driver);
+        let times = Times::steady(Span::from_millis(2), Span::from_millis(10));
+        let device = at_times(times, Service::from_millis(1), None, began);
+        let device = program.add("device", cpu, Placement::Thread(Priority::NORMAL), device);
+        let mut twin = Twin::new(Profile::WIN2000_PII450);
+        let record = twin.admit_and_run(program, Span::from_millis(1));
+        let usage = &record.expect("it is admitted").usage[device.index()];
+        assert_eq!(usage.service, Service::ZERO);
+    }
+}

@@ -137,10 +137,6 @@ impl Study for Acceptance {
     type Case = Case;
     type Seen = Tally;
 
-    fn text(&self) -> &'static Text {
-        &TEXT
-    }
-
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
         if round.live {
             return Ok(Vec::new());
@@ -193,7 +189,7 @@ impl Study for Acceptance {
         }
         if let Some(figure) = draft.figure("quoted") {
             figure.compared = compared.into_iter().map(|(row, _)| row).collect();
-            figure.remarks = LABELS.iter().map(Label::told).collect();
+            figure.remarks = LABELS.iter().map(told).collect();
         }
         let tallies = || made.twin.iter().map(|(_, tally)| tally);
         let undecided: u64 = tallies().flat_map(|tally| tally.undecided).sum();
@@ -213,6 +209,10 @@ impl Study for Acceptance {
         }
         Ok(())
     }
+
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
 }
 
 /// How many sets a point, and how many tasks a set.
@@ -223,15 +223,10 @@ fn settings(request: &Request) -> Result<[u64; 2], RunError> {
     ])
 }
 
-impl Label {
-    fn told(&self) -> String {
-        let told: Holes<'_> = &[
-            ("label", &self.label),
-            ("regions", &self.regions),
-            ("source", &self.source),
-        ];
-        TEXT.say("sources", told)
-    }
+fn told(label: &Label) -> String {
+    let (name, regions, source) = (&label.label, &label.regions, &label.source);
+    let holes: Holes<'_> = &[("label", name), ("regions", regions), ("source", source)];
+    TEXT.say("sources", holes)
 }
 
 fn label(test: Test) -> &'static str {

@@ -53,10 +53,6 @@ impl Study for Adaptive {
     type Case = Case;
     type Seen = Outcome;
 
-    fn text(&self) -> &'static Text {
-        &TEXT
-    }
-
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
         let request = made.request;
         let mut cases = Vec::new();
@@ -119,6 +115,10 @@ impl Study for Adaptive {
             check(draft, trial, best);
         }
         Ok(())
+    }
+
+    fn text(&self) -> &'static Text {
+        &TEXT
     }
 }
 
@@ -302,6 +302,7 @@ fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64) {
     let held = outcome.changes.iter().map(|(_, service)| *service);
     let most_held = held.max().unwrap_or_else(at_start);
     let other = outcome.other_ppm.unwrap_or(0);
+    let soon = |after: Option<Span>| after.is_some_and(|after| after <= SOON);
     let seen: Holes<'_> = &[
         ("policy", &policy.name()),
         ("way", &case.setup.way.name()),
@@ -322,7 +323,6 @@ fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64) {
         ("late", &outcome.late),
         ("lost", &outcome.lost),
     ];
-    let soon = |after: Option<Span>| after.is_some_and(|after| after <= SOON);
     let settled = |settled: Settled| soon(Some(settled.after)) && !settled.after.is_zero();
     match case.figure {
         "steps" => {
@@ -333,13 +333,11 @@ fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64) {
             }
         }
         "constant" => {
-            let (claim, limit) = if is_in_time {
-                ("calm-in-time", 3)
-            } else {
-                ("calm", 1)
-            };
-            let is_calm = most_changes <= limit && changes <= CONSTANT_FOR / Span::from_secs(10);
-            draft.claim(claim, is_calm && outcome.jobs > 0, seen);
+            let in_all = changes <= CONSTANT_FOR / Span::from_secs(10) && outcome.jobs > 0;
+            match is_in_time {
+                true => draft.claim("calm-in-time", in_all && most_changes <= 3, seen),
+                false => draft.claim("calm", in_all && most_changes <= 1, seen),
+            }
         }
         "admission" => {
             let is_within = most_held + OTHER <= WINDOW.as_full_service();

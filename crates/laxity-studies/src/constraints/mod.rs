@@ -91,10 +91,6 @@ impl Study for Constraints {
     type Case = Case;
     type Seen = Seen;
 
-    fn text(&self) -> &'static Text {
-        &TEXT
-    }
-
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
         let request = made.request;
         let place = if round.live { HERE } else { TWIN };
@@ -176,6 +172,10 @@ impl Study for Constraints {
         draft.table("modem", "modem", &[], calls);
         claim_of_modem(draft, &twin.calls);
         Ok(())
+    }
+
+    fn text(&self) -> &'static Text {
+        &TEXT
     }
 }
 

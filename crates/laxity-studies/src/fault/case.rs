@@ -44,10 +44,15 @@ impl Part {
         }
     }
 
-    const fn thread(priority: Priority, times: Times, work: Service, declared: Declared) -> Self {
+    const fn thread(
+        priority: Priority,
+        times: Option<Times>,
+        work: Service,
+        declared: Declared,
+    ) -> Self {
         Self {
             placement: Placement::Thread(priority),
-            times: Some(times),
+            times,
             work,
             deferred: None,
             declared,
@@ -55,13 +60,7 @@ impl Part {
     }
 
     const fn spinner(priority: Priority) -> Self {
-        Self {
-            placement: Placement::Thread(priority),
-            times: None,
-            work: Service::ZERO,
-            deferred: None,
-            declared: Declared::rank(priority),
-        }
+        Self::thread(priority, None, Service::ZERO, Declared::rank(priority))
     }
 }
 
@@ -161,18 +160,19 @@ impl Draw {
             let (work, first) = (self.service(200, 1_000), self.span(0, 10_000));
             let (priority, every) = (self.priority(16, 30), self.span(12_000, 40_000));
             let declared = Declared::thread(priority, work, every);
-            parts.push(Part::thread(
-                priority,
-                Times::steady(first, every),
-                work,
-                declared,
-            ));
+            let times = Times::steady(first, every);
+            parts.push(Part::thread(priority, Some(times), work, declared));
         }
         // The callback of the study's §6.3.
         let (callback, every) = (self.service(5, 20), Span::from_millis(1));
         let declared = Declared::thread(Priority::HIGHEST, callback, every);
         let times = Times::steady(Span::ZERO, every);
-        parts.push(Part::thread(Priority::HIGHEST, times, callback, declared));
+        parts.push(Part::thread(
+            Priority::HIGHEST,
+            Some(times),
+            callback,
+            declared,
+        ));
         for _ in 0..self.us(1, 3) {
             parts.push(Part::spinner(self.priority(6, 10)));
         }
@@ -195,7 +195,7 @@ impl Draw {
             Declared::rank(highest)
         };
         let work = self.service(20_000, 45_000);
-        Part::thread(highest, Times::steady(first, every), work, declared)
+        Part::thread(highest, Some(Times::steady(first, every)), work, declared)
     }
 
     /// Some deferred calls in a row, of which each leaves little time to the next.
@@ -271,7 +271,7 @@ pub fn set(kind: Kind) -> Case {
     let culprit = match kind {
         Kind::Rogue => {
             let work = Service::from_millis(25);
-            Some(Part::thread(above, rare, work, Declared::rank(above)))
+            Some(Part::thread(above, Some(rare), work, Declared::rank(above)))
         }
         Kind::InterruptsOff => Some(Part::device(9, rare, Service::from_millis(35), None)),
         _ => None,

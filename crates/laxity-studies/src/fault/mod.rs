@@ -72,10 +72,6 @@ impl Study for Whose {
     type Case = Asked;
     type Seen = Trial;
 
-    fn text(&self) -> &'static Text {
-        &TEXT
-    }
-
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Asked>, RunError> {
         let request = made.request;
         let kinds: Vec<(Kind, bool)> = match round.live {
@@ -127,6 +123,10 @@ impl Study for Whose {
         draft.table("live", "live", &[], live().map(measured));
         live().for_each(|trial| judge_live(draft, trial));
         Ok(())
+    }
+
+    fn text(&self) -> &'static Text {
+        &TEXT
     }
 }
 

@@ -12,8 +12,8 @@ use laxity_lab::bench::{Draft, Holes, Made, Text};
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::runner::RunError;
 use laxity_model::Span;
+use laxity_model::analysis::Task;
 use laxity_model::analysis::multiprocessor::{Fit, Order, Tardiness, global_edf, tardiness};
-use laxity_model::analysis::{Overflow, Task};
 
 use crate::sets::demand::Ground;
 use crate::sets::kind::Kind;
@@ -22,7 +22,7 @@ use crate::sets::run::{Member, Seen};
 use crate::sets::serving::{Variant, Way};
 use crate::sets::system::{OUTRANKED, Placing, RESERVED, System, Systems, show_loads};
 use crate::sets::{Trial, name_of, so_for_all};
-use place::place;
+use place::{place, too_large};
 
 static TEXT: LazyLock<Text> =
     LazyLock::new(|| Text::parse(include_str!("../../data/processors.toml")));
@@ -50,7 +50,7 @@ pub static PROCESSORS: Systems = Systems {
     is_for: |system, live| (system.figure == "live") == live,
     place: |system, ground| {
         let how = if is_of_modems(system) { EVEN } else { USUAL };
-        place(ground, &system.devices, system.processors, how).map_err(too_large)
+        place(ground, &system.devices, system.processors, how)
     },
     variants: |system, _| match is_of_modems(system) {
         true => &STUDIED,
@@ -73,7 +73,7 @@ fn judge(study: &Systems, made: &Made<'_, Systems>, draft: &mut Draft<'_>) -> Re
     let modems: Vec<&System> = of("variants").collect();
     variants(draft, &modems, &made.twin);
     if request.wants("refused") {
-        refused(draft).map_err(too_large)?;
+        refused(draft)?;
     }
     if !made.live.is_empty() {
         let loads = Loads::of(&made.live);
@@ -83,13 +83,6 @@ fn judge(study: &Systems, made: &Made<'_, Systems>, draft: &mut Draft<'_>) -> Re
         }
     }
     Ok(())
-}
-
-fn too_large(overflow: Overflow) -> RunError {
-    RunError::Failed {
-        variant: "placing".into(),
-        reason: overflow.to_string(),
-    }
 }
 
 /// Where devices are, in words.
@@ -122,7 +115,7 @@ fn places(draft: &mut Draft<'_>, figure: &str, system: &System) {
 fn partition(draft: &mut Draft<'_>, system: &System, trials: &[Trial]) -> Result<(), RunError> {
     places(draft, "partition", system);
     system.show(draft, "partition", trials, Origin::Simulated);
-    draft.remark("partition", global(system).map_err(too_large)?);
+    draft.remark("partition", global(system)?);
     let found = match &system.placing {
         Ok(_) => "each has a processor",
         Err(no_room) => no_room,
@@ -167,13 +160,13 @@ fn claim_of_rogue(
 }
 
 /// What the same reservations would be worth if they went to whichever processor is free.
-fn global(system: &System) -> Result<String, Overflow> {
+fn global(system: &System) -> Result<String, RunError> {
     let tasks = system.placed().iter().filter_map(|member| {
         let asked = member.reservation?;
         Task::new(asked.service(), asked.period()).ok()
     });
     let tasks: Vec<Task> = tasks.collect();
-    let late = match tardiness(&tasks, system.processors)? {
+    let late = match tardiness(&tasks, system.processors).map_err(too_large)? {
         Tardiness::Bounded(bounds) => {
             let most = bounds.into_iter().max().unwrap_or(Span::ZERO);
             format!("late by up to {most}")
@@ -181,7 +174,8 @@ fn global(system: &System) -> Result<String, Overflow> {
         Tardiness::Unbounded => "late without bound".into(),
         Tardiness::Unknown(_) => "late by an unknown time".into(),
     };
-    let test = match global_edf(&tasks, system.processors)?.is_schedulable() {
+    let verdict = global_edf(&tasks, system.processors).map_err(too_large)?;
+    let test = match verdict.is_schedulable() {
         true => "the density test accepts them: none would be late",
         false => "the density test does not accept them",
     };
@@ -254,7 +248,7 @@ fn claims_of_gaps(draft: &mut Draft<'_>, systems: &[&System], trials: &[Trial]) 
 }
 
 /// Sets that show what binding to processors means.
-fn refused(draft: &mut Draft<'_>) -> Result<(), Overflow> {
+fn refused(draft: &mut Draft<'_>) -> Result<(), RunError> {
     let ground = Ground::twin();
     let overfull: Vec<Kind> = TEXT.quoted("overfull");
     let ordered: Vec<Kind> = TEXT.quoted("ordered");
@@ -266,26 +260,19 @@ fn refused(draft: &mut Draft<'_>) -> Result<(), Overflow> {
         Ok(_) => "admitted".into(),
         Err(unfit) => format!("refused: {unfit}"),
     };
+    let as_given = "first fit on two, in the order given";
     let largest_first = "first fit on two, the largest first";
     let rows = [
         (&overfull, "all on processor 0 of two", answer),
         (&overfull, largest_first, told(&spread)),
-        (
-            &ordered,
-            "first fit on two, in the order given",
-            told(&given),
-        ),
+        (&ordered, as_given, told(&given)),
         (&ordered, largest_first, told(&decreasing)),
     ];
     let rows = rows.map(|(kinds, how, answer)| {
         Origin::Predicted.row([name_of(kinds).into(), how.into(), answer.into()])
     });
     draft.table("refused", "refused", &[], rows);
-    let one = if on_one.is_err() {
-        "refused"
-    } else {
-        "admitted"
-    };
+    let one = on_one.as_ref().map_or("refused", |_| "admitted");
     let holes: Holes<'_> = &[("one", &one), ("two", &told(&spread))];
     draft.claim("overfull", on_one.is_err() && spread.is_ok(), holes);
     let holes: Holes<'_> = &[("given", &told(&given)), ("decreasing", &told(&decreasing))];

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU16;
 
+use laxity_lab::runner::RunError;
 use laxity_model::ProcessorId;
 use laxity_model::analysis::multiprocessor::{Fit, Misfit, Order, Partitioning, partition};
 use laxity_model::analysis::{Doubt, Overflow, Task, Verdict};
@@ -22,7 +23,7 @@ pub fn place(
     kinds: &[Kind],
     processors: NonZeroU16,
     (fit, order): (Fit, Order),
-) -> Result<Placing, Overflow> {
+) -> Result<Placing, RunError> {
     let tasks: Vec<Task> = kinds.iter().map(|kind| task(ground, *kind)).collect();
     let kind_of = |wanted: &Task| {
         let place = tasks.iter().position(|task| task == wanted)?;
@@ -37,12 +38,21 @@ pub fn place(
             Verdict::Unknown(Doubt::Sufficient)
         })
     };
-    Ok(match partition(&tasks, processors, fit, order, test)? {
+    let found = partition(&tasks, processors, fit, order, test);
+    Ok(match found.map_err(too_large)? {
         Partitioning::Fits(places) => Ok(explain(ground, kinds, &places, (fit, order))),
         Partitioning::DoesNotFit(Misfit { task, .. }) => {
             Err(format!("no room for the {}", kinds[task].name()))
         }
     })
+}
+
+/// The numbers of an analysis did not fit.
+pub fn too_large(overflow: Overflow) -> RunError {
+    RunError::Failed {
+        variant: "placing".into(),
+        reason: overflow.to_string(),
+    }
 }
 
 /// A device as a task: its work and its period, which tell the kinds apart.

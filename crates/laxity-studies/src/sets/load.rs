@@ -51,12 +51,9 @@ pub fn cases<'a>(
 ) -> Vec<Case> {
     let kinds: BTreeSet<Kind> = kinds.map(|kind| kind.single()).collect();
     let further = |kind: Kind| {
-        let mut tried = loaded(trials).filter(|(of, _)| *of == kind);
-        let mut tried = || {
-            tried
-                .next()
-                .map_or((0, 0), |(_, l)| (l.further, l.share_ppm))
-        };
+        let of_kind = loaded(trials).filter(|(of, _)| *of == kind);
+        let mut tried = of_kind.map(|(_, load)| (load.further, load.share_ppm));
+        let mut tried = || tried.next().unwrap_or_default();
         match round {
             0 => few_and_many(kind).to_vec(),
             _ => vec![repeats(kind.share_ppm(), [tried(), tried()], MOST_FURTHER)],

@@ -109,11 +109,13 @@ impl Study for Systems {
     }
 
     fn name(&self, case: &Case) -> String {
-        let kinds = case.setup.members.iter().map(|member| member.kind);
-        let set = name_of(&kinds.collect::<Vec<_>>());
+        let setup = &case.setup;
+        let kinds: Vec<Kind> = setup.members.iter().map(|member| member.kind).collect();
         match case.purpose {
-            Purpose::Load(_) => format!("load of the {set}"),
-            Purpose::System(_) => format!("{set}: {}", case.setup.variant.name()),
+            Purpose::Load(kind) => format!("load of the {}", kind.name()),
+            Purpose::System(_) => {
+                format!("{}: {}", on(&kinds, setup.processors), setup.variant.name())
+            }
         }
     }
 
@@ -154,15 +156,20 @@ impl Systems {
     }
 }
 
+/// Devices on so many processors, in words.
+fn on(kinds: &[Kind], processors: u16) -> String {
+    let set = name_of(kinds);
+    match processors {
+        1 => set,
+        several => format!("{set} on {several} processors"),
+    }
+}
+
 impl System {
     /// In words.
     #[must_use]
     pub fn name(&self) -> String {
-        let set = name_of(&self.devices);
-        match self.processors.get() {
-            1 => set,
-            several => format!("{set} on {several} processors"),
-        }
+        on(&self.devices, self.processors.get())
     }
 
     /// Its devices where they are; none if there is no room.
