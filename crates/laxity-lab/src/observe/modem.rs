@@ -168,7 +168,7 @@ impl<'a> ModemReader<'a> {
         self.phase = Phase::new(phase.name());
         self.phase_since = event.at;
         self.phases.push((event.at, self.phase.clone()));
-        if let Some(priority) = self.probe.placing.working_priority() {
+        if let Some(priority) = self.probe.placing.priority() {
             let level = u64::from(priority.level());
             self.value(Quantity::THREAD_PRIORITY, level, [event.at; 2]);
         }

@@ -8,8 +8,10 @@ use super::{Observation, Reader};
 
 /// A periodic task in a program.
 pub struct PeriodicProbe {
-    /// Its thread.
+    /// What does its jobs.
     pub activity: ActivityId,
+    /// The thread in which it does them: its own, or its executor's.
+    pub thread: ActivityId,
     /// The event at the begin of each job: when it was due and when it ran, in nanoseconds.
     pub runs: Mark,
     /// From release to release; a job is due when the next is released.
@@ -37,12 +39,14 @@ pub(super) struct PeriodicReader<'a> {
 
 impl<'a> PeriodicReader<'a> {
     pub(super) fn new(probe: &'a PeriodicProbe, record: &'a RunRecord) -> Self {
-        let usage = record.usage.get(probe.activity.index());
+        let usage = record.usage.get(probe.thread.index());
         let was_preempted = usage.is_some_and(|usage| usage.involuntary_switches > 0);
         let own = |event: &&Event| event.activity == probe.activity;
         let mut events = record.events.iter().filter(own);
+        // On an executor, an event of its own says that others there had a turn, and nothing of who takes the thread's processor.
+        let is_own = probe.thread == probe.activity;
         let sees_preemptions =
-            !was_preempted || events.any(|event| event.kind == EventKind::Preempt);
+            !was_preempted || is_own && events.any(|event| event.kind == EventKind::Preempt);
         Self {
             probe,
             recorder: Recorder::new(record),
@@ -163,6 +167,7 @@ mod tests {
 
     fn probe() -> PeriodicProbe {
         PeriodicProbe {
+            thread: ActivityId(0),
             activity: ActivityId(0),
             runs: RUNS,
             period: Span::from_millis(10),

@@ -74,11 +74,11 @@ fn place(task: &ResolvedTask, thread: Tid, cpu: usize) -> Result<(), Placement> 
     let failed = |error: &dyn std::fmt::Display| Placement::Failed(error.to_string());
     let policy = match task.placing {
         Some(Placing::Thread(priority)) => ranks::of_thread(priority).into(),
-        Some(Placing::Reserved { request, .. }) if request.enforcer == Enforcer::Deadline => {
+        Some(Placing::Reserved(request, _)) if request.enforcer == Enforcer::Deadline => {
             // A deadline thread keeps to no processor.
             return deadline::reserve(thread, request.reservation).map_err(|error| failed(&error));
         }
-        Some(Placing::Reserved { .. }) => {
+        Some(Placing::Reserved(..)) => {
             return Err(Placement::Refused(
                 "`slots` confine threads of laxity's own process only; write enforcer = \"deadline\"",
             ));

@@ -1,19 +1,24 @@
 //! From a variant of a scenario to a program that a host can run, and to where its evidence will be found.
 
 use laxity_devices::link::endpoint;
-use laxity_devices::modem::{
-    Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Timing,
-};
+use laxity_devices::modem::{Call, CallConfig, CardClock, Costs, Hypothesis, Timing};
 use laxity_devices::pump::LineConfig;
+use laxity_model::analysis::Task;
+use laxity_model::executor::edf::Edf;
+use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::verify::contract::{Kind, Subject};
-use laxity_model::{Activity, ActivityId, HostError, Placement, Program, Span};
+use laxity_model::{
+    Activity, ActivityId, ExecutorId, HostError, Placement, Priority, ProcessorId, Program,
+    Service, Span,
+};
 
 use super::tasks::{Periodic, Rogue, Spinner};
 use super::work;
 use crate::observe::{ModemProbe, PeriodicProbe, Probe, Probes, Watched};
 use crate::scenario::kinds;
 use crate::scenario::{
-    LengthSpec, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
+    Executor, LengthSpec, PeriodicRank, Phases, Rank, ResolvedDevice, ResolvedTask,
+    ResolvedVariant, Start, TaskKind, TurnPolicy,
 };
 
 /// A call that is run ahead must have its transfer under way by then, in the call's own time.
@@ -102,10 +107,15 @@ pub fn compose_each(
     Ok(Composed { program, probes })
 }
 
-/// The call of a device before it is handed to a host.
+/// The call of a device before it is handed to a host; these are its phases where it says nothing else.
 #[must_use]
-pub fn call_config(device: &ResolvedDevice, bytes: u64, spec: RunSpec) -> CallConfig {
-    let phases = device.phases;
+pub fn call_config(
+    device: &ResolvedDevice,
+    phases: Phases,
+    bytes: u64,
+    spec: RunSpec,
+) -> CallConfig {
+    let phases = device.phases.or(phases);
     let line = device.line;
     let thousandths = |value: u32| f64::from(value) / 1_000.0;
     let link = endpoint::Config {
@@ -127,7 +137,7 @@ pub fn call_config(device: &ResolvedDevice, bytes: u64, spec: RunSpec) -> CallCo
         further_receivers: spec.further_receivers,
         costs: Costs::STUDY,
         hypothesis: Hypothesis::default(),
-        far: FarProfile::PLAIN,
+        far: device.far,
         clock: CardClock::default(),
         linger: Span::ZERO,
     }
@@ -149,7 +159,7 @@ impl Component for Modem<'_> {
         } else {
             self.length.bytes
         };
-        let mut config = call_config(device, bytes, spec);
+        let mut config = call_config(device, self.length.phases, bytes, spec);
         if !self.is_only {
             // A call that is over ends the run, and the others are not to be cut short.
             config.linger = self.length.limit;
@@ -166,7 +176,7 @@ impl Component for Modem<'_> {
             )));
         }
         let first = program.activities.len();
-        let installed = call.install(program, device.processor, driver_placement(device.placing));
+        let installed = call.install(program, device.processor, device.placing);
         work::declare_modem(program, &installed, device);
         if !self.is_only {
             for activity in &mut program.activities[first..] {
@@ -194,21 +204,9 @@ fn probe(program: &Program, first: usize, name: &str, kind: Kind, watched: Watch
     }
 }
 
-fn driver_placement(placing: Placing) -> DriverPlacement {
-    match placing {
-        Placing::Interrupt => DriverPlacement::Interrupt,
-        Placing::Deferred => DriverPlacement::Deferred,
-        Placing::Thread(priority) => DriverPlacement::Thread(priority),
-        Placing::Reserved {
-            request, before, ..
-        } => DriverPlacement::Reserved(request, before),
-    }
-}
-
 impl Component for ResolvedTask {
     fn install(&self, program: &mut Program) -> Result<Probe, HostError> {
         let (on, first) = (self.processor, program.activities.len());
-        let mut watched = Watched::Nothing;
         match &self.kind {
             TaskKind::Spinner { count, priority } => {
                 for number in 1..=*count {
@@ -219,25 +217,8 @@ impl Component for ResolvedTask {
             TaskKind::Periodic {
                 period,
                 service,
-                priority,
-                reservation,
-            } => {
-                let runs = program.mark(&format!("{} runs", self.name));
-                let activity = program.push(Activity {
-                    name: self.name.clone(),
-                    processor: on,
-                    placement: Placement::Thread(*priority),
-                    reservation: *reservation,
-                    body: Box::new(Periodic::new(*period, *service, runs)),
-                });
-                program.declare_work(activity, work::periodic(*service, *period));
-                watched = Watched::Periodic(PeriodicProbe {
-                    activity,
-                    runs,
-                    period: *period,
-                    service: *service,
-                });
-            }
+                rank,
+            } => return Ok(periodic(program, self, (*period, *service), rank)),
             TaskKind::Rogue {
                 burst,
                 every,
@@ -254,6 +235,69 @@ impl Component for ResolvedTask {
             // It is no activity of the program: the runner starts it beside.
             TaskKind::Command { .. } => {}
         }
-        Ok(probe(program, first, &self.name, self.kind.kind(), watched))
+        let kind = self.kind.kind();
+        Ok(probe(program, first, &self.name, kind, Watched::Nothing))
     }
+}
+
+/// A task that recurs: in a thread of its own, or by turns in an executor's.
+fn periodic(
+    program: &mut Program,
+    task: &ResolvedTask,
+    (period, service): (Span, Service),
+    rank: &PeriodicRank,
+) -> Probe {
+    let (placement, reservation, host) = match rank {
+        PeriodicRank::Priority(priority) => (Placement::Thread(*priority), None, None),
+        PeriodicRank::Reserved(request) => {
+            (Placement::Thread(Priority::HIGHEST), Some(*request), None)
+        }
+        PeriodicRank::On(wanted) => {
+            let (executor, host) = executor(program, wanted, task.processor);
+            let job = Task::new(service, period).ok();
+            (
+                Placement::On {
+                    executor,
+                    task: job,
+                },
+                None,
+                Some(host),
+            )
+        }
+    };
+    let first = program.activities.len();
+    let runs = program.mark(&format!("{} runs", task.name));
+    let activity = program.push(Activity {
+        name: task.name.clone(),
+        processor: task.processor,
+        placement,
+        reservation,
+        body: Box::new(Periodic::new(period, service, runs)),
+    });
+    let thread = host.unwrap_or(activity);
+    work::declare_periodic(program, thread, service, period);
+    let watched = Watched::Periodic(PeriodicProbe {
+        activity,
+        thread,
+        runs,
+        period,
+        service,
+    });
+    probe(program, first, &task.name, kinds::PERIODIC, watched)
+}
+
+/// The executor in a program, and the activity that it is; declared when the first task is placed on it.
+fn executor(program: &mut Program, wanted: &Executor, on: ProcessorId) -> (ExecutorId, ActivityId) {
+    let is_wanted = |own: &ActivityId| program.activities[own.index()].name == wanted.name;
+    if let Some(known) = program.executors().find(|(_, own)| is_wanted(own)) {
+        return known;
+    }
+    let own = ActivityId(program.activities.len() as u16);
+    let place = (on, Placement::Thread(wanted.priority));
+    let (name, request) = (&wanted.name, wanted.request);
+    let id = match wanted.policy {
+        TurnPolicy::FirstComeFirstServed => program.executor(name, place, request, Fcfs::new()),
+        TurnPolicy::EarliestDeadlineFirst => program.executor(name, place, request, Edf::new()),
+    };
+    (id, own)
 }

@@ -15,6 +15,7 @@ use crate::evidence::subjects::{
 };
 use crate::observe::{ModemProbe, Observation, PeriodicProbe, Probe, Watched};
 use crate::scenario::kinds::{self, key};
+use crate::scenario::show_placing;
 
 /// One component in one run.
 #[derive(Clone, Copy)]
@@ -102,6 +103,10 @@ impl Component<'_> {
         let mut grades: Vec<(String, Grade)> = Vec::new();
         for seen in &self.runs {
             let activities = seen.probe.activities.iter();
+            let activities = activities.chain(match &seen.probe.watched {
+                Watched::Periodic(task) if task.thread != task.activity => Some(&task.thread),
+                _ => None,
+            });
             let usages =
                 activities.filter_map(|activity| seen.run.record.usage.get(activity.index()));
             for grant in usages.filter_map(|usage| usage.grant.as_ref()) {
@@ -182,8 +187,11 @@ impl Component<'_> {
         let usage = self.driver_usage();
         let lost = |quantity| sum(&of_runs(&self.runs, quantity).raw());
         ModemFigures {
-            placement: modem.placing.to_string(),
-            enforcer: modem.placing.enforcer().map(|e| e.to_string()),
+            placement: show_placing(modem.placing),
+            enforcer: modem
+                .placing
+                .request()
+                .map(|asked| asked.enforcer.to_string()),
             receivers,
             receiver_bit_errors: self.sum(|report| report.receiver_bit_errors.get()),
             transfer: self.transfer(bytes),

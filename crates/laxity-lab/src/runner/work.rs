@@ -2,7 +2,7 @@
 
 use laxity_devices::modem::Installed;
 use laxity_model::request::Work;
-use laxity_model::{Program, Service, Span};
+use laxity_model::{ActivityId, Program, Service, Span};
 
 use crate::scenario::ResolvedDevice;
 
@@ -37,10 +37,18 @@ pub(super) fn declare_modem(program: &mut Program, modem: &Installed, device: &R
     );
 }
 
-/// The work of a periodic thread.
-pub(super) fn periodic(service: Service, period: Span) -> Work {
-    Work {
-        service: service + WAKE_UP,
-        period,
-    }
+/// Declares the work of a periodic task in this thread, with that of those that take turns with it: all of it as often as the shortest period.
+pub(super) fn declare_periodic(
+    program: &mut Program,
+    thread: ActivityId,
+    service: Service,
+    period: Span,
+) {
+    let known = program.work.iter().find(|(known, _)| *known == thread);
+    let others = known.map(|(_, work)| *work);
+    let work = Work {
+        service: service + WAKE_UP + others.map_or(Service::ZERO, |others| others.service),
+        period: others.map_or(period, |others| others.period.min(period)),
+    };
+    program.declare_work(thread, work);
 }

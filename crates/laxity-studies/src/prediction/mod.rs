@@ -237,7 +237,7 @@ fn report(
             continue;
         }
         let live = measured.map(|measured| &measured[index]);
-        let reserved = |device: &ResolvedDevice| device.placing.reservation().is_some();
+        let reserved = |device: &ResolvedDevice| device.placing.request().is_some();
         let put_in = PutIn {
             calls: charged,
             unhindered: !variant.devices.iter().any(reserved),

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use laxity_devices::card::{self, Installed, Stream};
-use laxity_devices::modem::{self, Call, CallConfig, CardClock, DriverPlacement, SharedModems};
+use laxity_devices::modem::{
+    self, Call, CallConfig, CardClock, DriverPlacement, FarProfile, SharedModems,
+};
 use laxity_devices::{audio, dsl, radio};
 use laxity_model::{ActivityId, HostError, Mark, ProcessorId, Program, Span};
 
 use super::kind::Kind;
 use laxity_lab::runner::compose::{RunSpec, call_config};
 use laxity_lab::scenario::units::{Load, Share};
-use laxity_lab::scenario::{Line, Phases, Placing, ResolvedDevice, Start};
+use laxity_lab::scenario::{Line, PhaseOverrides, Phases, Placing, ResolvedDevice, Start};
 
 /// A call that is run ahead must have its transfer under way by then, in the call's own time.
 const RUN_AHEAD_LIMIT: Span = Span::from_secs(60);
@@ -171,7 +173,8 @@ impl Making {
                 tolerance: share,
             },
             line: Line::default(),
-            phases: Phases::SHORT,
+            far: FarProfile::PLAIN,
+            phases: PhaseOverrides::default(),
         };
         let spec = RunSpec {
             seed: self.seed + card as u64,
@@ -180,7 +183,7 @@ impl Making {
             start: Start::Connected,
             gaps_only: true,
         };
-        let mut config = call_config(&device, ENDLESS_BYTES, spec);
+        let mut config = call_config(&device, Phases::SHORT, ENDLESS_BYTES, spec);
         config.linger = self.length + Span::from_secs(1);
         let mut clock = self.clock();
         clock.begins_after += APART * card as u64 * 2;

@@ -4,10 +4,11 @@ use laxity_model::{
     Enforcer, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service, Span,
 };
 
+use laxity_devices::modem::FarProfile;
 use laxity_lab::scenario::units::{Load, Share};
 use laxity_lab::scenario::{
-    Expectations, LengthSpec, Line, Loss, Outcome, Phases, Placing, ResolvedDevice, ResolvedTask,
-    ResolvedVariant, Start, TaskKind,
+    Expectations, LengthSpec, Line, Loss, Outcome, PeriodicRank, Phases, Placing, ResolvedDevice,
+    ResolvedTask, ResolvedVariant, Start, TaskKind,
 };
 
 /// The processor of the modem, and of all that competes with it.
@@ -56,15 +57,13 @@ impl Driver {
             Self::Thread8 => Some(thread(8)),
             Self::Reserved => {
                 let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8));
-                Some(Placing::Reserved {
-                    request: ReservationRequest {
-                        reservation: reservation.ok()?,
-                        enforcer: Enforcer::Slots,
-                        outside: Outside::Timesharing(Priority::NORMAL),
-                        begins_at_start: false,
-                    },
-                    before: Priority::new(24)?,
-                })
+                let request = ReservationRequest {
+                    reservation: reservation.ok()?,
+                    enforcer: Enforcer::Slots,
+                    outside: Outside::Timesharing(Priority::NORMAL),
+                    begins_at_start: false,
+                };
+                Some(Placing::Reserved(request, Priority::new(24)?))
             }
         }
     }
@@ -130,7 +129,8 @@ impl Scene {
                 tolerance: Share::from_ppm(7_000),
             },
             line: Line::default(),
-            phases,
+            far: FarProfile::PLAIN,
+            phases: phases.into(),
         });
         ResolvedVariant {
             name: self.name(),
@@ -164,8 +164,7 @@ impl Scene {
         let callback = TaskKind::Periodic {
             period: Span::from_millis(1),
             service: Service::ZERO,
-            priority: Priority::HIGHEST,
-            reservation: None,
+            rank: PeriodicRank::Priority(Priority::HIGHEST),
         };
         let mut tasks = Vec::new();
         // The control machine is quiescent (§6.3.1).

@@ -80,7 +80,7 @@ fn run_one(scene: Scene, seed: u64, call: u32) -> Result<Readings, RunError> {
 
 /// The study's milliseconds are ticks of the host's clock, as in its tables: see [`TICK_HZ`].
 fn reserve_in_ticks(device: &mut ResolvedDevice) {
-    let Placing::Reserved { request, .. } = &mut device.placing else {
+    let Placing::Reserved(request, _) = &mut device.placing else {
         return;
     };
     let ticks = |nanos: u64| nanos * 1_000 / TICK_HZ;
