@@ -153,13 +153,13 @@ fn a_scenario_has_bounds_beside_what_the_twin_shows() {
     assert_eq!(figure("cost_ns"), 1_840_000);
     assert!(figure("observed_max_ns") <= figure("bound_ns"));
     assert!(figure("bound_ns") < figure("deadline_ns"));
-    let device = &reserved.expect("a variant")["device"];
+    let device = &reserved.expect("a variant")["devices"][0];
     assert_eq!(device["answer"], "served");
     assert_eq!(device["device"]["block_ns"], 12_500_000);
     assert!(device["margins"]["response_ns"].as_u64() < Some(figure("bound_ns")));
     let spinners = lines
         .iter()
-        .find(|line| line["activity"] == "spinners")
+        .find(|line| line["name"] == "spinners")
         .expect("a line");
     assert_says(
         spinners["no_bound"].as_str().expect("a reason"),
