@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use laxity_lab::import::{self, Format};
-use laxity_lab::plan::{self as sets, Kind, Options, PlanError, Supply};
+use laxity_lab::plan::scenario::{self as scenarios, Depth};
+use laxity_lab::plan::set::{self as sets, Kind, Options, PlanError, Supply};
 use laxity_lab::runner::Progress;
-use laxity_lab::runner::plan::{self, Depth};
 use laxity_lab::scenario::{Length, Style, units};
 use laxity_model::Span;
 use serde::Serialize;
@@ -41,20 +41,20 @@ fn of_scenario(arguments: &Plan) -> Result<u8, Failure> {
         return Err(Failure::new(USAGE, message));
     }
     let scenario = scenario::read(&arguments.file)?;
-    let resolved = scenario.resolve(Length::Quick);
     let (on, notices) = choose(arguments.on, 0)?;
     for notice in &notices {
         eprintln!("{notice}");
     }
-    scenario::print_notes(&scenario);
+    scenario::print_notes(&scenario.notes);
+    let resolved = scenario.resolve(Length::Quick);
     let depth = if arguments.no_observe {
         Depth::Bounded
     } else {
         Depth::Observed
     };
-    let plan = plan::plan(&resolved, on, depth, &mut Patient::new());
+    let plan = scenarios::plan(&resolved, on, depth, &mut Patient::new());
     let plan = plan.map_err(|error| failure(&error))?;
-    print(arguments, &plan, || plan::render(&plan))?;
+    print(arguments, &plan, || scenarios::render(&plan))?;
     Ok(if plan.admitted() { 0 } else { REFUSED })
 }
 

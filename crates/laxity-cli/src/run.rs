@@ -23,13 +23,14 @@ const TIMELINE: Span = Span::from_millis(60);
 /// Runs the command; the exit code is the verdict.
 pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
     let scenario = scenario::read(&arguments.scenario)?;
-    let resolved = resolve(&scenario, arguments)?;
+    let notes = scenario.notes.clone();
+    let resolved = resolve(scenario, arguments)?;
     let (on, notices) = choose(arguments.on, arguments.threads)?;
     for notice in &notices {
         eprintln!("{notice}");
     }
     if !arguments.quiet {
-        scenario::print_notes(&scenario);
+        scenario::print_notes(&notes);
     }
     let mut reporter = Reporter::new();
     let progress: &mut dyn Progress = if arguments.quiet {
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
 }
 
 /// The scenario at the length asked for, with the seed and the variants asked for.
-fn resolve(scenario: &Scenario, arguments: &Run) -> Result<Resolved, Failure> {
+fn resolve(scenario: Scenario, arguments: &Run) -> Result<Resolved, Failure> {
     let mut resolved = scenario.resolve(if arguments.full {
         Length::Full
     } else {

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use laxity_lab::scenario::{self, Scenario, Style};
+use laxity_lab::scenario::{self, Diagnostic, Scenario, Style};
 
 use crate::exit::{ERROR, Failure, USAGE};
 
@@ -26,8 +26,8 @@ pub(crate) fn read(path: &Path) -> Result<Scenario, Failure> {
 }
 
 /// Prints what is merely worth knowing of a scenario.
-pub(crate) fn print_notes(scenario: &Scenario) {
-    for note in &scenario.notes {
+pub(crate) fn print_notes(notes: &[Diagnostic]) {
+    for note in notes {
         eprintln!("{}", note.render(style()));
     }
 }

@@ -68,10 +68,10 @@ fn json_has_every_figure_in_nanoseconds() {
     let output = bench.run(&["plan", "--json=-", "light.csv"]);
     assert_code(&output, 0);
     let plan = json(&output.stdout);
-    assert_eq!(plan["file_version"], 2);
+    assert_eq!(plan["file_version"], 3);
     let processor = &plan["processors"][0];
     assert_eq!(processor["utilization_ppm"], 200_000);
-    let second = &processor["tasks"][1];
+    let second = &processor["lines"][1];
     assert_eq!(second["name"], "b");
     assert_eq!(second["bound_ns"], 3_000_000);
     assert_eq!(second["slack_ns"], 17_000_000);
@@ -91,7 +91,7 @@ fn json_has_every_figure_in_nanoseconds() {
     let text = std::fs::read(bench.path("out.json")).expect("written");
     let plan = json(&text);
     assert_eq!(
-        plan["processors"][0]["tasks"][1]["observed_max_ns"],
+        plan["processors"][0]["lines"][1]["observed_max_ns"],
         Value::Null
     );
     let how = plan["processors"][0]["observed"].as_str().expect("a word");
@@ -137,12 +137,12 @@ fn a_scenario_has_bounds_beside_what_the_twin_shows() {
     let output = bench.run(&["plan", "--on", "twin", "--json=-", &scenario]);
     assert_code(&output, 0);
     let plan = json(&output.stdout);
-    assert_eq!(plan["file_version"], 2);
+    assert_eq!(plan["file_version"], 3);
     let variants = plan["variants"].as_array().expect("variants");
     let reserved = variants
         .iter()
         .find(|variant| variant["name"] == "reserved-slots");
-    let lines = reserved.expect("a variant")["activities"]
+    let lines = reserved.expect("a variant")["lines"]
         .as_array()
         .expect("lines");
     let connected = lines
@@ -153,13 +153,13 @@ fn a_scenario_has_bounds_beside_what_the_twin_shows() {
     assert_eq!(figure("cost_ns"), 1_840_000);
     assert!(figure("observed_max_ns") <= figure("bound_ns"));
     assert!(figure("bound_ns") < figure("deadline_ns"));
-    let device = &reserved.expect("a variant")["device"];
+    let device = &reserved.expect("a variant")["devices"][0];
     assert_eq!(device["answer"], "served");
     assert_eq!(device["device"]["block_ns"], 12_500_000);
     assert!(device["margins"]["response_ns"].as_u64() < Some(figure("bound_ns")));
     let spinners = lines
         .iter()
-        .find(|line| line["activity"] == "spinners")
+        .find(|line| line["name"] == "spinners")
         .expect("a line");
     assert_says(
         spinners["no_bound"].as_str().expect("a reason"),

@@ -114,18 +114,13 @@ fn several_mistakes_are_told_at_once() {
 #[test]
 fn the_minimal_scenario_has_the_defaults_that_it_needs() {
     let minimal = shipped("reserved-minimal.toml");
-    assert_eq!(
-        (
-            minimal.devices.len(),
-            minimal.tasks.len(),
-            minimal.variants.len()
-        ),
-        (1, 1, 1)
-    );
+    assert_eq!(minimal.notes, []);
     let run = minimal.resolve(Length::Quick);
+    assert_eq!(run.variants.len(), 1);
     let variant = &run.variants[0];
+    assert_eq!((variant.devices.len(), variant.tasks.len()), (1, 1));
     assert!(variant.live && variant.twin);
-    let Placing::Reserved { request, before } = variant.devices[0].placing else {
+    let Placing::Reserved(request, before) = variant.devices[0].placing else {
         panic!("{:?} is not reserved", variant.devices[0].placing);
     };
     assert_eq!(request.reservation.to_string(), "2ms/8ms");
@@ -147,7 +142,6 @@ fn the_minimal_scenario_has_the_defaults_that_it_needs() {
         .map(|(c, e)| (c.name.as_str(), *e))
         .collect();
     assert_eq!(judged, [("pc99", Expectation::Met)]);
-    assert_eq!(minimal.notes, []);
 }
 
 #[test]
@@ -225,7 +219,17 @@ fn the_main_scenario_compares_and_judges_as_it_must() {
         )
     };
     assert!(above.tasks.iter().any(|task| fifo(&task.kind)));
-    let limits = &scenario.contracts[1].limits;
+}
+
+/// What the main scenario asks of its co-thread's gaps.
+#[test]
+fn the_main_scenario_limits_gaps_by_those_of_the_control() {
+    let run = shipped("soft-modem.toml").resolve(Length::Quick);
+    let mut contracts = run.variants.iter().flat_map(|variant| &variant.contracts);
+    let (own, _) = contracts
+        .find(|(contract, _)| contract.name != "pc99")
+        .expect("one");
+    let limits = &own.limits;
     let statistics: Vec<_> = limits.iter().map(|limit| limit.statistic).collect();
     assert_eq!(
         statistics,
@@ -249,23 +253,28 @@ fn the_main_scenario_compares_and_judges_as_it_must() {
 /// What the main scenario writes out as defaults are the defaults.
 #[test]
 fn the_lengths_are_those_written_down() {
-    let scenario = shipped("soft-modem.toml");
-    let minimal = shipped("reserved-minimal.toml");
-    assert_eq!(
-        (scenario.quick, scenario.full),
-        (minimal.quick, minimal.full)
-    );
-    assert_eq!(scenario.devices, minimal.devices);
-    assert_eq!(
-        (&scenario.host, scenario.transfer),
-        (&minimal.host, minimal.transfer)
-    );
-    let full = scenario.resolve(Length::Full);
+    let [main, minimal] = ["soft-modem.toml", "reserved-minimal.toml"].map(shipped);
+    for length in [Length::Quick, Length::Full] {
+        let [main, minimal] = [&main, &minimal].map(|one| one.clone().resolve(length));
+        assert_eq!(main.run, minimal.run);
+        assert_eq!(
+            (main.host, main.mss_bytes),
+            (minimal.host, minimal.mss_bytes)
+        );
+        let reserved = main
+            .variants
+            .iter()
+            .find(|one| one.name == "reserved-slots");
+        assert_eq!(
+            reserved.expect("a variant").devices,
+            minimal.variants[0].devices
+        );
+    }
+    let full = main.resolve(Length::Full);
     assert_eq!((full.run.bytes, full.run.repeats), (200_000, 5));
     assert_eq!(full.run.phases, Phases::STUDY);
-    let device = &full.variants[1].devices[0];
-    let before = device.phases.on_hook + device.phases.dialing + device.phases.training;
-    assert_eq!(before, Span::from_secs(23));
+    let phases = full.variants[1].devices[0].phases.or(full.run.phases);
+    assert_eq!(phases.before_connection(), Span::from_secs(23));
 }
 
 #[test]
@@ -299,14 +308,18 @@ fn each_thing_can_be_placed_by_name() {
         (scenario.notes[0].severity, scenario.notes[0].line),
         (Severity::Note, 16)
     );
+    let asked = |placing: Option<Placing>| placing?.request().map(|request| request.enforcer);
     let run = scenario.resolve(Length::Quick);
     let all = &run.variants[0];
-    assert_eq!(all.devices[0].placing.enforcer(), Some(Enforcer::Deadline));
-    assert_eq!(all.devices[0].phases.training, Span::from_secs(3));
-    assert_eq!(all.devices[0].phases.on_hook, Phases::SHORT.on_hook);
+    assert_eq!(
+        asked(Some(all.devices[0].placing)),
+        Some(Enforcer::Deadline)
+    );
+    let phases = all.devices[0].phases.or(run.run.phases);
+    assert_eq!(phases.training, Span::from_secs(3));
+    assert_eq!(phases.on_hook, Phases::SHORT.on_hook);
     assert_eq!(all.devices[1].placing, Placing::Interrupt);
-    let player = all.tasks[0].placing.expect("a command is placed");
-    assert_eq!(player.enforcer(), Some(Enforcer::Slots));
+    assert_eq!(asked(all.tasks[0].placing), Some(Enforcer::Slots));
     let some = &run.variants[1];
     assert_eq!(some.devices.len(), 1);
     assert_eq!(some.devices[0].name, "second");
@@ -314,6 +327,32 @@ fn each_thing_can_be_placed_by_name() {
         some.tasks[0].placing,
         Some(Placing::Thread(Priority::NORMAL))
     );
+}
+
+/// What is not enforced is not met for its holder, and may be for everybody else.
+#[test]
+fn a_contract_of_others_can_be_met_beside_a_grant_that_is_not_enforced() {
+    let name = "grade-unenforced-and-met-by-its-holder.toml";
+    let text = read(&directory("tests/broken").join(name));
+    let text = text.replace("of-the-modem = \"met\"", "of-the-modem = \"violated\"");
+    let run = parse(&text, "x.toml").expect("this is right");
+    let contracts = &run.resolve(Length::Quick).variants[0].contracts;
+    let expected: Vec<_> = contracts.iter().map(|(_, expected)| *expected).collect();
+    assert_eq!(expected, [Expectation::Violated, Expectation::Met]);
+}
+
+#[cfg(not(feature = "v22bis"))]
+#[test]
+fn a_standard_that_was_not_built_is_refused_where_it_is_named() {
+    let found = errors(
+        &read(&directory("../../scenarios").join("v22bis.toml")),
+        "v22bis.toml",
+    );
+    let found: Vec<_> = found
+        .iter()
+        .map(|one| (one.line, one.cause.as_str()))
+        .collect();
+    assert_eq!(found, [(7, "this laxity was built without V.22bis")]);
 }
 
 /// Every character of the main scenario, one by one, replaced by each of a few that mean something: read, or explained.

@@ -3,6 +3,7 @@
 use laxity_lab::import::{Format, MOST_TASKS, Policy, TaskSet, read};
 use laxity_lab::scenario::Diagnostic;
 use laxity_model::analysis::Preemption;
+use laxity_model::analysis::multiprocessor::DeadlineRequest;
 use laxity_model::{Service, Span};
 use proptest::prelude::*;
 
@@ -342,11 +343,11 @@ fn the_shipped_sets_are_what_they_say() {
         ["video", "control", "sensor-1", "sensor-2", "logger"]
     );
     let period = Span::from_millis(20);
-    let video = Policy::Deadline {
+    let video = Policy::Deadline(DeadlineRequest {
         runtime: Service::from_millis(3),
         period,
         deadline: period,
-    };
+    });
     assert_eq!(set.tasks[0].policy, video);
     assert_eq!(set.tasks[4].policy, Policy::Timesharing);
     assert!(set.tasks[4].work.is_err());

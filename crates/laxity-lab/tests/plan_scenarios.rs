@@ -2,7 +2,7 @@
 //!
 //! `LAXITY_CASES` multiplies the number of seeds (default 1: two seeds); above 1, the shipped scenario is looked at in its full length too.
 
-use laxity_lab::runner::plan::{Depth, Plan, plan, render};
+use laxity_lab::plan::scenario::{Depth, Plan, plan, render};
 use laxity_lab::runner::{On, Silent};
 use laxity_lab::scenario::{Length, Resolved, parse};
 
@@ -22,7 +22,7 @@ fn whole(resolved: &Resolved) -> Plan {
 fn within(plan: &Plan) -> usize {
     let mut compared = 0;
     for variant in &plan.variants {
-        for line in &variant.activities {
+        for line in &variant.lines {
             assert!(
                 line.bound_ns.is_some() != line.no_bound.is_some(),
                 "{line:?}"
@@ -150,7 +150,7 @@ fn a_reservation_is_judged_by_the_studys_lines_and_by_the_cards_rings() {
         let resolved = resolved(&text);
         let plan = plan(&resolved, TWIN, Depth::Bounded, &mut Silent).expect("a plan");
         let variant = &plan.variants[0];
-        let device = variant.device.as_ref().expect("a reserved modem");
+        let device = variant.devices.first().expect("a reserved modem");
         assert_eq!(
             (device.is_enough, device.is_often_enough),
             lines,
@@ -159,7 +159,7 @@ fn a_reservation_is_judged_by_the_studys_lines_and_by_the_cards_rings() {
         assert_eq!(device.answer, answer, "{device:?}");
         if let Some(margins) = device.margins {
             // All that the machine takes besides comes on top.
-            let mut lines = variant.activities.iter();
+            let mut lines = variant.lines.iter();
             let connected = lines.find(|line| line.phase.as_deref() == Some("connected"));
             let bound = connected.and_then(|line| line.bound_ns);
             assert!(Some(margins.response_ns) <= bound, "{margins:?} {bound:?}");
@@ -179,6 +179,82 @@ fn a_reservation_is_judged_by_the_studys_lines_and_by_the_cards_rings() {
     }
 }
 
+/// Two reserved modems and one in a thread, on these processors, and a task on the third.
+fn several(places: [u16; 3], of_b: &str) -> Resolved {
+    let [a, b, c] = places;
+    let text = format!(
+        "[host]\nprocessors = 3\n
+        [tasks.work]\nkind = \"periodic\"\nperiod = \"10ms\"\nprocessor = 2\nservice = \"0.2ms\"\n
+        [devices.a]\nkind = \"soft-modem\"\nprocessor = {a}\n
+        [devices.b]\nkind = \"soft-modem\"\nprocessor = {b}\n
+        [devices.c]\nkind = \"soft-modem\"\nprocessor = {c}\n
+        [variants.x]\ncontracts = []\ntasks = [\"work\"]\n[variants.x.placement]\n
+        a = \"reserved 2ms/8ms\"\nb = \"reserved {of_b}\"\nc = \"thread 24\"\n"
+    );
+    resolved(&text)
+}
+
+#[test]
+fn each_of_several_modems_is_judged_by_itself() {
+    for places in [[0, 1, 2], [0, 0, 0]] {
+        let plan = plan(
+            &several(places, "1ms/8ms"),
+            TWIN,
+            Depth::Bounded,
+            &mut Silent,
+        )
+        .expect("a plan");
+        let devices = &plan.variants[0].devices;
+        let told = devices.iter().map(|device| {
+            let name = device.activity.split(':').next().expect("a name");
+            (name, device.answer.as_str())
+        });
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [("a", "served"), ("b", "too late")]
+        );
+        let text = render(&plan);
+        assert!(
+            text.contains("`a: modem thread`:") && text.contains("`b: modem thread`:"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn modems_on_processors_of_their_own_have_bounds_that_the_twin_keeps() {
+    let plan = whole(&several([0, 1, 2], "2ms/8ms"));
+    // The interrupt, the deferred call and four phases of each, and the task.
+    let seen = render(&plan);
+    assert_eq!(within(&plan), 3 * 6 + 1, "{seen}");
+}
+
+#[test]
+fn modems_that_share_a_processor_have_none_and_the_plan_says_why() {
+    let plan = whole(&several([0, 0, 1], "2ms/8ms"));
+    assert_eq!(within(&plan), 6 + 1);
+    let lines = plan.variants[0].lines.iter();
+    for line in lines.filter(|line| line.processor == Some(0)) {
+        let why = line.no_bound.as_deref().expect("a reason");
+        assert!(why.contains("several calls"), "{line:?}");
+    }
+}
+
+#[test]
+fn tasks_that_take_turns_keep_their_bounds() {
+    let plan = whole(&resolved(include_str!("../../../scenarios/turns.toml")));
+    let seen = render(&plan);
+    assert!(plan.admitted() && within(&plan) >= 2, "{seen}");
+    let promises = plan.variants.iter().map(|variant| {
+        let promised = &variant.executors[0];
+        (promised.tasks.len(), promised.grade.as_deref())
+    });
+    assert_eq!(
+        promises.collect::<Vec<_>>(),
+        [(2, Some("enforced")), (2, Some("unenforced"))]
+    );
+}
+
 #[test]
 fn what_never_stops_has_no_bound_and_takes_it_from_its_equals() {
     let text = "[tasks.spin]\nkind = \"spinner\"\ncount = 2\n[tasks.work]\nkind = \"periodic\"\nperiod = \"10ms\"\npriority = 8\n[variants.a]\nplacement = \"absent\"\n";
@@ -186,10 +262,7 @@ fn what_never_stops_has_no_bound_and_takes_it_from_its_equals() {
     let resolved = resolved(&text);
     let plan = plan(&resolved, TWIN, Depth::Bounded, &mut Silent).expect("a plan");
     let why = |name: &str| {
-        let line = plan.variants[0]
-            .activities
-            .iter()
-            .find(|line| line.activity == name);
+        let line = plan.variants[0].lines.iter().find(|line| line.name == name);
         line.and_then(|line| line.no_bound.clone())
             .expect("a reason")
     };

@@ -2,81 +2,13 @@
 //!
 //! `LAXITY_CASES` multiplies the number of random sets (default 1: 100 sets).
 
-use laxity_lab::import::{Format, Policy, SetTask, TaskSet, read};
-use laxity_lab::plan::{
-    Kind, Options, PartitionPlan, ProcessorPlan, Scheduler, Supply, plan, render,
-};
+mod random_sets;
+
+use laxity_lab::import::{Format, Policy, TaskSet, read};
+use laxity_lab::plan::set::{Kind, Options, ProcessorPlan, Scheduler, Supply, plan, render};
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::{Reservation, Service, Span};
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
-
-fn cases() -> u64 {
-    let factor = std::env::var("LAXITY_CASES").ok();
-    100 * factor
-        .and_then(|text| text.parse::<u64>().ok())
-        .unwrap_or(1)
-}
-
-fn set_of(tasks: Vec<(Policy, Task)>) -> TaskSet {
-    let numbered = (1..).zip(tasks);
-    TaskSet {
-        file: "random".into(),
-        format: Format::Csv,
-        tasks: numbered
-            .map(|(number, (policy, task))| SetTask {
-                name: format!("task {number}"),
-                policy,
-                processor: None,
-                work: Ok(task),
-            })
-            .collect(),
-        notes: Vec::new(),
-    }
-}
-
-/// Up to six tasks with small periods: regions of all kinds, jitter, deadlines below and beyond the period, and priorities of which some may be equal.
-fn random(seed: u64) -> TaskSet {
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let count = random.random_range(1..=6);
-    let ranked = random.random_bool(0.5);
-    let regions = random.random_bool(0.5);
-    let jitters = random.random_bool(0.3);
-    let tasks = (0..count).map(|_| {
-        let period = random.random_range(2..=40_u64) * 1_000;
-        let cost = random.random_range(1..=(2 * period / count).min(period));
-        let mut task =
-            Task::new(Service::from_nanos(cost), Span::from_nanos(period)).expect("a task");
-        if random.random_bool(0.3) {
-            let deadline = random.random_range(cost..=2 * period);
-            task = task
-                .with_deadline(Span::from_nanos(deadline))
-                .expect("a deadline");
-        }
-        if jitters {
-            task = task.with_jitter(Span::from_nanos(random.random_range(0..period)));
-        }
-        if regions {
-            let longest = Service::from_nanos(random.random_range(1..=cost));
-            let last = Service::from_nanos(random.random_range(1..=longest.as_nanos()));
-            let preemption = match random.random_range(0..4) {
-                0 => Preemption::Anywhere,
-                1 => Preemption::Floating { longest },
-                2 => Preemption::Fixed { longest, last },
-                _ => Preemption::Never,
-            };
-            task = task.with_preemption(preemption).expect("it fits");
-        }
-        let level = random.random_range(1..=count as u8);
-        let policy = if ranked {
-            Policy::Priority(level)
-        } else {
-            Policy::Unsaid
-        };
-        (policy, task)
-    });
-    set_of(tasks.collect())
-}
+use random_sets::{cases, random, set_of};
 
 /// The only processor of a plan.
 fn only(set: &TaskSet, options: &Options) -> ProcessorPlan {
@@ -95,7 +27,7 @@ fn the_twin_never_exceeds_a_bound_and_often_reaches_it() {
             ..Options::default()
         };
         let found = only(&set, &options);
-        for task in &found.tasks {
+        for task in &found.lines {
             if let (Some(bound), Some(seen)) = (task.bound_ns, task.observed_max_ns) {
                 assert!(seen <= bound, "seed {seed}: {task:?}");
                 compared += 1;
@@ -222,7 +154,7 @@ fn margins_are_admitted_to_the_last_digit() {
         };
         let found = only(&set, &options);
         for (place, task) in set.tasks.iter().enumerate() {
-            let mut lines = found.tasks.iter();
+            let mut lines = found.lines.iter();
             let line = lines.find(|line| line.name == task.name).expect("a line");
             let work = task.work.clone().expect("known");
             if let Some(largest) = line.largest_cost_ns {
@@ -264,7 +196,7 @@ fn what_is_admitted_as_it_is_has_a_margin_of_at_least_itself() {
         assert!(found.admitted, "{text}");
         assert_eq!(found.scale_ppm, Some(factor), "{text}");
         assert!(found.scale_is_exact, "{text}");
-        for task in &found.tasks {
+        for task in &found.lines {
             assert!(task.largest_cost_ns >= task.cost_ns, "{text}: {task:?}");
         }
     }
@@ -285,10 +217,11 @@ fn advice_that_cuts_a_region_says_so() {
     };
     let found = only(&set, &options);
     assert!(!found.admitted);
-    let of_b = |change: &&laxity_lab::plan::Change| change.text.contains("`b` at most");
+    let of_b = |change: &&laxity_lab::plan::set::Change| change.text.contains("`b` at most");
     let change = found.nearest.iter().find(of_b);
     let change = change.or_else(|| {
-        let gives_up = |change: &&laxity_lab::plan::Change| change.text.contains("`b` gives up");
+        let gives_up =
+            |change: &&laxity_lab::plan::set::Change| change.text.contains("`b` gives up");
         found.nearest.iter().find(gives_up)
     });
     let change = change.expect("a smaller b");
@@ -303,52 +236,6 @@ fn advice_that_cuts_a_region_says_so() {
         "{}",
         change.text
     );
-}
-
-#[test]
-fn threads_of_sched_deadline_are_on_all_processors_and_may_be_late() {
-    let thread = |name: &str, runtime: u32, period: u32| {
-        format!(
-            "\"{name}\": {{ \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": {runtime}, \"dl-period\": {period}, \"run\": {runtime}, \"timer\": {{ \"ref\": \"unique\", \"period\": {period} }} }}"
-        )
-    };
-    let low = "\"low\": { \"policy\": \"SCHED_FIFO\", \"priority\": 5, \"run\": 500, \"timer\": { \"ref\": \"unique\", \"period\": 20000 } }";
-    let two = |tasks: &[String]| {
-        let text = format!("{{ \"tasks\": {{ {} }} }}", tasks.join(", "));
-        let set = read(&text, "x.json", Format::RtApp).expect("a task set");
-        let options = Options {
-            processors: Some(2),
-            ..Options::default()
-        };
-        plan(&set, &options).expect("a plan")
-    };
-    // Two light ones go first on both processors, and the heavy one is complete at 11, not by 10.5 (Dhall's effect).
-    let (a, b) = (thread("a", 2_000, 10_000), thread("b", 2_000, 10_000));
-    let heavy = thread("heavy", 9_000, 10_500);
-    let late = two(&[a.clone(), b.clone(), heavy, low.into()]);
-    let threads = &late.processors[0];
-    assert_eq!((threads.processor, threads.tasks.len()), (None, 3));
-    let heavy = &threads.tasks[2];
-    assert!(heavy.bound_ns >= Some(11_000_000), "{heavy:?}");
-    assert!(render(&late).contains("deadlines can be missed"));
-    // Together they might take all of one processor.
-    let low_there = &late.processors[1].tasks[0];
-    let why = low_there.no_bound.as_deref().expect("a reason");
-    assert!(
-        why.contains("all of one processor") && !late.admitted,
-        "{why}"
-    );
-    // Light ones alone are never late; whoever is below waits for both at most, each as late as it may be and once more.
-    let fine = two(&[a, b, low.into()]);
-    assert!(fine.admitted);
-    let threads = &fine.processors[0];
-    assert!(
-        threads
-            .tasks
-            .iter()
-            .all(|task| task.bound_ns == Some(10_000_000))
-    );
-    assert_eq!(fine.processors[1].tasks[0].bound_ns, Some(8_500_000));
 }
 
 #[test]
@@ -374,145 +261,11 @@ fn a_reservation_gives_longer_bounds_than_a_processor_and_shorter_ones_than_a_sl
             ..Options::default()
         };
         let found = only(&set, &options);
-        found.tasks[0].bound_ns.expect("a bound")
+        found.lines[0].bound_ns.expect("a bound")
     });
     // The whole, then Y − X and 2(Y − X) before it, then with a kernel that looks every 4 ms.
     assert_eq!(bounds[..3], [100_000, 6_100_000, 12_100_000]);
     assert!(bounds[3] > bounds[2], "{bounds:?}");
-}
-
-#[test]
-fn tasks_on_no_processor_are_placed_where_they_are_admitted() {
-    let text = "name,cost_ms,period_ms,processor\na,6,10,\nb,6,10,\nc,3,10,0\nd,3,10,\n";
-    let set = read(text, "x.csv", Format::Csv).expect("a task set");
-    let options = Options::default();
-    assert!(!plan(&set, &options).expect("a plan").admitted);
-    let options = Options {
-        processors: Some(2),
-        ..options
-    };
-    let two = plan(&set, &options).expect("a plan");
-    assert!(two.admitted);
-    let names = |place: usize| -> Vec<&str> {
-        two.processors[place]
-            .tasks
-            .iter()
-            .map(|task| task.name.as_str())
-            .collect()
-    };
-    assert_eq!((names(0), names(1)), (vec!["a", "c"], vec!["b", "d"]));
-    assert!(two.notes[0].contains("first fit"), "{:?}", two.notes);
-    let text = "cost_ms,period_ms,processor\n6,10,3\n";
-    let set = read(text, "x.csv", Format::Csv).expect("a task set");
-    let wrong = plan(&set, &options).expect_err("there is no processor 3");
-    assert!(wrong.to_string().contains("processor 3, and there are 2"));
-}
-
-#[test]
-fn on_several_processors_what_is_planned_is_first_fit_and_what_is_guaranteed_fits() {
-    let (mut compared, mut guaranteed, mut late) = (0_u64, 0_u64, 0_u64);
-    for seed in 0..cases() {
-        let mut set = random(seed);
-        for task in &mut set.tasks {
-            task.policy = Policy::Unsaid;
-            // Every other set is of the kind that guarantees are made for.
-            if let (Ok(work), true) = (&task.work, seed % 2 == 0) {
-                task.work = Ok(Task::new(work.cost(), work.period()).expect("a task"));
-            }
-        }
-        for scheduler in [Scheduler::Auto, Scheduler::Edf, Scheduler::FixedPriority] {
-            let options = Options {
-                scheduler,
-                observe: false,
-                processors: Some(2 + (seed % 2) as u16),
-                ..Options::default()
-            };
-            let found = plan(&set, &options).expect("no overflow");
-            let several = found.on_several.as_ref().expect("more than one");
-            let first = &several.partitionings[0];
-            if first.misfit.is_none() {
-                assert!(found.admitted, "seed {seed}");
-                for placed in &found.processors {
-                    let mut names: Vec<&String> = placed.tasks.iter().map(|t| &t.name).collect();
-                    names.sort();
-                    let number = placed.processor.expect("one of them");
-                    let mut expected: Vec<&String> =
-                        first.processors[usize::from(number)].iter().collect();
-                    expected.sort();
-                    assert_eq!(names, expected, "seed {seed}");
-                }
-                compared += 1;
-            }
-            let fits = |line: &PartitionPlan| line.misfit.is_none();
-            if several.is_guaranteed {
-                assert!(several.partitionings.iter().all(fits), "seed {seed}");
-                guaranteed += 1;
-            }
-            let latest = several.tardiness.iter().map(|line| line.tardiness_ns).max();
-            if several.global_edf.verdict == "admits" {
-                assert_eq!(latest.unwrap_or(0), 0, "seed {seed}");
-            }
-            late += u64::from(latest > Some(0));
-        }
-    }
-    println!(
-        "{compared} first fits compared, {guaranteed} guaranteed, {late} late by a bounded time"
-    );
-    assert!(compared > cases() && guaranteed > cases() / 4 && late > 0);
-}
-
-#[test]
-fn a_task_that_fits_nowhere_fits_with_what_is_said_to_be_left() {
-    // Three of two thirds on two processors.
-    let set = |cost_us: u64| {
-        let text = format!("name,cost_us,period_ms\na,6000,9\nb,6000,9\nc,{cost_us},9\n");
-        read(&text, "x.csv", Format::Csv).expect("a task set")
-    };
-    let options = Options {
-        processors: Some(2),
-        ..Options::default()
-    };
-    let refused = plan(&set(6_000), &options).expect("a plan");
-    assert!(!refused.admitted);
-    let several = refused.on_several.expect("two");
-    for line in &several.partitionings {
-        let misfit = line.misfit.as_ref().expect("no room for three");
-        assert_eq!(misfit.task, "c");
-        assert_eq!(misfit.largest_cost_ns, Some(3_000_000));
-        assert_eq!(misfit.missing_ns, Some(3_000_000));
-    }
-    // All are equally long, so that x is nothing: late by their own C at most, though both processors are full.
-    let late: Vec<u64> = several
-        .tardiness
-        .iter()
-        .map(|line| line.tardiness_ns)
-        .collect();
-    assert_eq!(late, [6_000_000; 3]);
-    assert_eq!(several.kernel.verdict, "refuses");
-    assert!(
-        several.kernel.detail.contains("`c` gets EBUSY"),
-        "{}",
-        several.kernel.detail
-    );
-    assert!(plan(&set(3_000), &options).expect("a plan").admitted);
-}
-
-#[test]
-fn a_processor_for_a_thread_of_sched_deadline_is_noted_as_what_the_kernel_refuses() {
-    let thread = "\"a\": { \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": 2000, \"dl-period\": 10000, \"cpus\": [0], \"run\": 2000, \"timer\": { \"ref\": \"unique\", \"period\": 10000 } }";
-    let text = format!("{{ \"tasks\": {{ {thread} }} }}");
-    let set = read(&text, "x.json", Format::RtApp).expect("a task set");
-    for (processors, word, home) in [(1, "exclusive cpuset", Some(0)), (2, "run on any", None)] {
-        let options = Options {
-            processors: Some(processors),
-            ..Options::default()
-        };
-        let found = plan(&set, &options).expect("a plan");
-        let mut notes = found.notes.iter();
-        let note = notes.find(|note| note.contains("EPERM")).expect("a note");
-        assert!(note.contains(word), "{note}");
-        assert_eq!(found.processors[0].processor, home);
-    }
 }
 
 #[test]
@@ -529,7 +282,7 @@ fn of_large_sets_not_every_task_is_asked_about_and_the_plan_says_so() {
         only(&set, &options)
     };
     let unknown = |found: &ProcessorPlan| {
-        let tasks = found.tasks.iter();
+        let tasks = found.lines.iter();
         tasks.filter(|task| task.largest_cost_ns.is_none()).count()
     };
     let (whole, partial) = (large(65), large(1_000));
@@ -597,12 +350,12 @@ fn what_is_not_analysed_gives_no_bound_to_whom_it_may_delay() {
     let found = only(&set, &Options::default());
     assert!(!found.admitted);
     let bounds: Vec<bool> = found
-        .tasks
+        .lines
         .iter()
         .map(|task| task.bound_ns.is_some())
         .collect();
     assert_eq!(bounds, [true, false, false]);
-    let why = found.tasks[2].no_bound.as_deref().expect("a reason");
+    let why = found.lines[2].no_bound.as_deref().expect("a reason");
     assert!(why.contains("`middle` may go first"), "{why}");
 }
 
@@ -645,7 +398,7 @@ fn what_the_kernel_refuses_is_not_admitted() {
     assert!(only_with(8_900).admitted);
     let refused = only_with(9_700);
     assert!(!refused.admitted);
-    let why = refused.tasks[0].no_bound.as_deref().expect("a reason");
+    let why = refused.lines[0].no_bound.as_deref().expect("a reason");
     assert!(why.contains("EBUSY"), "{why}");
 }
 

@@ -9,13 +9,14 @@ use std::fmt::Write as _;
 use laxity::Twin;
 use laxity::observe::observe;
 use laxity_lab::evidence::results::RunResults;
+use laxity_lab::plan::scenario::{self as plan, Depth};
+use laxity_lab::plan::set as sets;
 use laxity_lab::report::run as shown;
 use laxity_lab::runner::compose::{Composed, RunSpec, compose};
 use laxity_lab::runner::conclude::{Circumstances, conclude};
-use laxity_lab::runner::plan::Depth;
-use laxity_lab::runner::{self, On, RunDone, Silent, plan, schedule};
+use laxity_lab::runner::{self, On, RunDone, Silent, schedule};
 use laxity_lab::scenario::{Length, Resolved, TaskKind, parse};
-use laxity_lab::{import, machine_file, plan as sets};
+use laxity_lab::{import, machine_file};
 use laxity_model::admission::admit;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
@@ -225,6 +226,22 @@ fn one_hour_made_short() {
     in_the_studys_twin("one-hour", &quick);
     planned_for_the_studys_twin("one-hour", &quick);
     in_the_twin_of_linux("one-hour");
+}
+
+#[test]
+fn tasks_that_take_turns() {
+    let quick = resolved("turns", Length::Quick);
+    in_the_studys_twin("turns", &quick);
+    planned_for_the_studys_twin("turns", &quick);
+    in_the_twin_of_linux("turns");
+}
+
+#[cfg(feature = "v22bis")]
+#[test]
+fn a_modem_of_v22bis() {
+    let quick = resolved("v22bis", Length::Quick);
+    in_the_studys_twin("v22bis", &quick);
+    planned_for_the_studys_twin("v22bis", &quick);
 }
 
 #[test]

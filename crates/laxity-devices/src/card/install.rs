@@ -24,6 +24,26 @@ pub enum DriverPlacement {
     Reserved(ReservationRequest, Priority),
 }
 
+impl DriverPlacement {
+    /// What it reserves.
+    #[must_use]
+    pub const fn request(&self) -> Option<ReservationRequest> {
+        match self {
+            Self::Reserved(request, _) => Some(*request),
+            Self::Interrupt | Self::Deferred | Self::Thread(_) => None,
+        }
+    }
+
+    /// The priority of its thread while it holds no reservation; `None` where it is no thread.
+    #[must_use]
+    pub const fn priority(&self) -> Option<Priority> {
+        match self {
+            Self::Thread(priority) | Self::Reserved(_, priority) => Some(*priority),
+            Self::Interrupt | Self::Deferred => None,
+        }
+    }
+}
+
 /// What a driver costs in the twin, apart from its signal processing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overheads {

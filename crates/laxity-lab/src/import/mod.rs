@@ -8,7 +8,7 @@ mod csv;
 mod rt_app;
 
 use laxity_model::analysis::Task;
-use laxity_model::{Service, Span};
+use laxity_model::analysis::multiprocessor::DeadlineRequest;
 
 use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::Source;
@@ -72,16 +72,27 @@ pub enum Policy {
     /// By a fixed priority; a larger number is more urgent, and equals take turns or go by order of arrival.
     Priority(u8),
     /// By `SCHED_DEADLINE`.
-    Deadline {
-        /// The most service in each period.
-        runtime: Service,
-        /// The period of the reservation.
-        period: Span,
-        /// Within this after the period's beginning.
-        deadline: Span,
-    },
+    Deadline(DeadlineRequest),
     /// By timesharing: nothing is promised to it, and it delays no one of the others.
     Timesharing,
+}
+
+impl Policy {
+    /// The reservation by `SCHED_DEADLINE`.
+    pub(crate) const fn reservation(self) -> Option<DeadlineRequest> {
+        match self {
+            Self::Deadline(request) => Some(request),
+            Self::Unsaid | Self::Priority(_) | Self::Timesharing => None,
+        }
+    }
+
+    /// The fixed priority.
+    pub(crate) const fn priority(self) -> Option<u8> {
+        match self {
+            Self::Priority(level) => Some(level),
+            Self::Unsaid | Self::Deadline(_) | Self::Timesharing => None,
+        }
+    }
 }
 
 /// One task of a set.

@@ -159,7 +159,7 @@ impl<'a> ModemReader<'a> {
         self.recorder.phase = Phase::new(phase.name());
         self.phase_since = event.at;
         self.phases.push((event.at, self.recorder.phase.clone()));
-        if let Some(priority) = self.probe.placing.working_priority() {
+        if let Some(priority) = self.probe.placing.priority() {
             let level = u64::from(priority.level());
             self.recorder
                 .value(Quantity::THREAD_PRIORITY, level, [event.at; 2]);

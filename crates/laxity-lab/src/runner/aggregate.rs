@@ -211,9 +211,7 @@ fn grades(
         _ => {}
     }
     let mut reserved = variant.devices.iter();
-    let reserved = reserved
-        .by_ref()
-        .filter(|d| d.placing.reservation().is_some());
+    let reserved = reserved.by_ref().filter(|d| d.placing.request().is_some());
     let ungranted = |subject: &&SubjectResults| subject.grade.is_none();
     for device in reserved {
         let mut subjects = results.subjects.iter().filter(ungranted);

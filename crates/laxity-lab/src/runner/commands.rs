@@ -49,10 +49,10 @@ fn start_one(
     let cpu = config.processors[task.processor.index()];
     let placed = match task.placing {
         Some(Placing::Thread(priority)) => running.schedule(ranks::of_thread(priority), cpu),
-        Some(Placing::Reserved { request, .. }) if request.enforcer == Enforcer::Deadline => {
+        Some(Placing::Reserved(request, _)) if request.enforcer == Enforcer::Deadline => {
             running.reserve(request.reservation)
         }
-        Some(Placing::Reserved { .. }) => {
+        Some(Placing::Reserved(..)) => {
             return Err(HostError::Refused(format!(
                 "`{name}`: `slots` confine threads of laxity's own process only; write enforcer = \"deadline\""
             )));

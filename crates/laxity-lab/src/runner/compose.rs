@@ -1,19 +1,24 @@
 //! From a variant of a scenario to a program that a host can run, and to where its evidence will be found.
 
 use laxity_devices::link::endpoint;
-use laxity_devices::modem::{
-    Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Timing,
-};
+use laxity_devices::modem::{Call, CallConfig, CardClock, Costs, Hypothesis, Timing};
 use laxity_devices::pump::LineConfig;
+use laxity_model::analysis::Task;
+use laxity_model::executor::edf::Edf;
+use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::verify::contract::{Kind, Subject};
-use laxity_model::{ActivityId, HostError, Placement, Program, Scheduling, Span, Step};
+use laxity_model::{
+    ActivityId, ExecutorId, HostError, Placement, Priority, ProcessorId, Program, Scheduling,
+    Service, Span, Step,
+};
 
 use super::tasks::{Spinner, rogue};
 use super::work;
 use crate::observe::{ModemProbe, Probe, Probes, Watched};
 use crate::scenario::kinds;
 use crate::scenario::{
-    LengthSpec, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
+    Executor, LengthSpec, PeriodicRank, Phases, Rank, ResolvedDevice, ResolvedTask,
+    ResolvedVariant, Start, TaskKind, TurnPolicy,
 };
 use laxity::Periodic;
 
@@ -103,10 +108,15 @@ pub fn compose_each(
     Ok(Composed { program, probes })
 }
 
-/// The call of a device before it is handed to a host.
+/// The call of a device before it is handed to a host; these are its phases where it says nothing else.
 #[must_use]
-pub fn call_config(device: &ResolvedDevice, bytes: u64, spec: RunSpec) -> CallConfig {
-    let phases = device.phases;
+pub fn call_config(
+    device: &ResolvedDevice,
+    phases: Phases,
+    bytes: u64,
+    spec: RunSpec,
+) -> CallConfig {
+    let phases = device.phases.or(phases);
     let line = device.line;
     let thousandths = |value: u32| f64::from(value) / 1_000.0;
     let link = endpoint::Config {
@@ -128,7 +138,7 @@ pub fn call_config(device: &ResolvedDevice, bytes: u64, spec: RunSpec) -> CallCo
         further_receivers: spec.further_receivers,
         costs: Costs::STUDY,
         hypothesis: Hypothesis::default(),
-        far: FarProfile::PLAIN,
+        far: device.far,
         clock: CardClock::default(),
         linger: Span::ZERO,
     }
@@ -150,7 +160,7 @@ impl Component for Modem<'_> {
         } else {
             self.length.bytes
         };
-        let mut config = call_config(device, bytes, spec);
+        let mut config = call_config(device, self.length.phases, bytes, spec);
         if !self.is_only {
             // A call that is over ends the run, and the others are not to be cut short.
             config.linger = self.length.limit;
@@ -167,7 +177,7 @@ impl Component for Modem<'_> {
             )));
         }
         let first = program.activities.len();
-        let installed = call.install(program, device.processor, driver_placement(device.placing));
+        let installed = call.install(program, device.processor, device.placing);
         work::declare_modem(program, &installed, device);
         if !self.is_only {
             for activity in &mut program.activities[first..] {
@@ -195,21 +205,9 @@ fn probe(program: &Program, first: usize, name: &str, kind: Kind, watched: Watch
     }
 }
 
-fn driver_placement(placing: Placing) -> DriverPlacement {
-    match placing {
-        Placing::Interrupt => DriverPlacement::Interrupt,
-        Placing::Deferred => DriverPlacement::Deferred,
-        Placing::Thread(priority) => DriverPlacement::Thread(priority),
-        Placing::Reserved {
-            request, before, ..
-        } => DriverPlacement::Reserved(request, before),
-    }
-}
-
 impl Component for ResolvedTask {
     fn install(&self, program: &mut Program) -> Result<Probe, HostError> {
         let (on, first) = (self.processor, program.activities.len());
-        let mut watched = Watched::Nothing;
         match &self.kind {
             TaskKind::Spinner { count, priority } => {
                 for number in 1..=*count {
@@ -220,20 +218,8 @@ impl Component for ResolvedTask {
             TaskKind::Periodic {
                 period,
                 service,
-                priority,
-                reservation,
-            } => {
-                let task = Periodic {
-                    name: self.name.clone(),
-                    processor: on,
-                    placement: Placement::Thread(*priority),
-                    reservation: *reservation,
-                    period: *period,
-                    service: *service,
-                };
-                let burn = Step::Burn(*service);
-                watched = Watched::Periodic(task.install(program, move |_| burn));
-            }
+                rank,
+            } => return Ok(periodic(program, self, (*period, *service), rank)),
             TaskKind::Rogue {
                 burst,
                 every,
@@ -250,6 +236,51 @@ impl Component for ResolvedTask {
             // It is no activity of the program: the runner starts it beside.
             TaskKind::Command { .. } => {}
         }
-        Ok(probe(program, first, &self.name, self.kind.kind(), watched))
+        let kind = self.kind.kind();
+        Ok(probe(program, first, &self.name, kind, Watched::Nothing))
+    }
+}
+
+/// A task that recurs: in a thread of its own, or by turns in an executor's.
+fn periodic(
+    program: &mut Program,
+    task: &ResolvedTask,
+    (period, service): (Span, Service),
+    rank: &PeriodicRank,
+) -> Probe {
+    let (placement, reservation) = match rank {
+        PeriodicRank::Priority(priority) => (Placement::Thread(*priority), None),
+        PeriodicRank::Reserved(request) => (Placement::Thread(Priority::HIGHEST), Some(*request)),
+        PeriodicRank::On(wanted) => {
+            let executor = executor(program, wanted, task.processor);
+            let task = Task::new(service, period).ok();
+            (Placement::On { executor, task }, None)
+        }
+    };
+    let first = program.activities.len();
+    let declared = Periodic {
+        name: task.name.clone(),
+        processor: task.processor,
+        placement,
+        reservation,
+        period,
+        service,
+    };
+    let watched = declared.install(program, move |_| Step::Burn(service));
+    let watched = Watched::Periodic(watched);
+    probe(program, first, &task.name, kinds::PERIODIC, watched)
+}
+
+/// The executor in a program; declared when the first task is placed on it.
+fn executor(program: &mut Program, wanted: &Executor, on: ProcessorId) -> ExecutorId {
+    let is_wanted = |own: &ActivityId| program.activities[own.index()].name == wanted.name;
+    if let Some(known) = program.executors().find(|(_, own)| is_wanted(own)) {
+        return known.0;
+    }
+    let place = (on, Placement::Thread(wanted.priority));
+    let (name, request) = (&wanted.name, wanted.request);
+    match wanted.policy {
+        TurnPolicy::FirstComeFirstServed => program.executor(name, place, request, Fcfs::new()),
+        TurnPolicy::EarliestDeadlineFirst => program.executor(name, place, request, Edf::new()),
     }
 }

@@ -15,6 +15,7 @@ use crate::evidence::subjects::{
 };
 use crate::observe::{ModemProbe, Probe, Watched};
 use crate::scenario::kinds::{self, key};
+use crate::scenario::show_placing;
 use laxity::PeriodicProbe;
 use laxity::observe::Observation;
 
@@ -103,7 +104,12 @@ impl Component<'_> {
     pub(super) fn grades(&self) -> Vec<(String, Grade)> {
         let mut grades: Vec<(String, Grade)> = Vec::new();
         for seen in &self.runs {
-            for named in laxity::observe::grades(&seen.run.record, &seen.probe.activities) {
+            let own = seen.probe.activities.iter();
+            let holders = own.chain(match &seen.probe.watched {
+                Watched::Periodic(task) if task.thread != task.activity => Some(&task.thread),
+                _ => None,
+            });
+            for named in laxity::observe::grades(&seen.run.record, holders) {
                 if !grades.contains(&named) {
                     grades.push(named);
                 }
@@ -179,8 +185,11 @@ impl Component<'_> {
         let usage = self.driver_usage();
         let lost = |quantity| sum(&of_runs(&self.runs, quantity).raw());
         ModemFigures {
-            placement: modem.placing.to_string(),
-            enforcer: modem.placing.enforcer().map(|e| e.to_string()),
+            placement: show_placing(modem.placing),
+            enforcer: modem
+                .placing
+                .request()
+                .map(|asked| asked.enforcer.to_string()),
             receivers,
             receiver_bit_errors: self.sum(|report| report.receiver_bit_errors.get()),
             transfer: self.transfer(bytes),

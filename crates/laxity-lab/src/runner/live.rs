@@ -1,8 +1,7 @@
 //! Scenarios on this machine: one run after another, at the load that the scenario asks for.
 
-use std::collections::BTreeMap;
-
 use laxity::{LiveConfig, LiveHost, Watch};
+use laxity_devices::pump::Standard;
 use laxity_model::admission::Supply;
 use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, Priority, ProcessorId, Span};
@@ -10,8 +9,9 @@ use laxity_model::{Host, HostError, Priority, ProcessorId, Span};
 use super::admit::{FurtherReceivers, ready};
 use super::commands;
 use super::compose::{Composed, RunSpec, compose};
+use super::conclude::Circumstances;
 use super::schedule::{PlannedRun, schedule};
-use super::{NotRun, Progress, RunDone, RunError, done, load, names};
+use super::{Made, Progress, RunDone, RunError, done, load, names, not_run};
 use crate::scenario::kinds;
 use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
 use laxity::observe::observe;
@@ -25,26 +25,12 @@ const CALIBRATION_RUN: Span = Span::from_millis(700);
 /// More receivers than this are not tried: the machine is too fast for the load asked for.
 const MOST_RECEIVERS: usize = 2_000;
 
-/// The runs that were made, with what is to be known of how.
-pub struct LiveRuns {
-    /// By the schedule.
-    pub runs: Vec<RunDone>,
-    /// Variants that Linux, or this machine, cannot run.
-    pub skipped: Vec<NotRun>,
-    /// Receivers in each modem, by its name.
-    pub receivers: BTreeMap<String, u32>,
-    /// What the host calls itself.
-    pub host: String,
-    /// What the reader is to know of how they were made.
-    pub notice: Option<String>,
-}
-
 /// Makes all runs that Linux can make.
 ///
 /// # Errors
 ///
 /// The first that fails; whatever was changed is restored.
-pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns, RunError> {
+pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, RunError> {
     let planned = schedule(resolved, |variant| variant.live, true);
     if planned.is_empty() {
         return Err(RunError::Nothing("Linux"));
@@ -75,24 +61,17 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<LiveRuns,
         runs.push(run_one(&mut host, resolved, planned, &further)?);
     }
     progress.end();
-    let skipped = resolved
-        .variants
-        .iter()
-        .enumerate()
-        .filter(|(_, variant)| !variant.live);
-    let skipped = skipped.map(|(variant, _)| NotRun {
-        variant,
-        reason: "the scenario has it for the twin only".into(),
-    });
-    Ok(LiveRuns {
+    let receivers = further.into_iter();
+    let receivers = receivers.map(|(name, further)| (name, further as u32 + 1));
+    Ok(Made {
         runs,
-        skipped: skipped.collect(),
-        receivers: further
-            .into_iter()
-            .map(|(name, further)| (name, further as u32 + 1))
-            .collect(),
-        host: host.describe(),
-        notice: unwatched(resolved),
+        skipped: not_run(resolved, |variant| variant.live, "the twin"),
+        circumstances: Circumstances {
+            host: host.describe(),
+            live: true,
+            receivers: receivers.collect(),
+            notices: unwatched(resolved).into_iter().collect(),
+        },
     })
 }
 
@@ -102,11 +81,9 @@ fn observed_processors(resolved: &Resolved) -> Vec<ProcessorId> {
     let devices = variants.clone().flat_map(|variant| &variant.devices);
     let tasks = variants.flat_map(|variant| &variant.tasks);
     let tasks = tasks.filter(|task| task.kind.kind() == kinds::PERIODIC);
+    let processors = devices.map(|device| device.processor);
     let mut all: Vec<ProcessorId> = Vec::new();
-    for processor in devices
-        .map(|d| d.processor)
-        .chain(tasks.map(|t| t.processor))
-    {
+    for processor in processors.chain(tasks.map(|task| task.processor)) {
         if !all.contains(&processor) {
             all.push(processor);
         }
@@ -131,7 +108,7 @@ fn unwatched(resolved: &Resolved) -> Option<String> {
 
 /// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works,
 /// or else the first periodic task.
-pub(super) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
+pub(crate) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
     let cannot = |error: HostError| RunError::CannotRun(error.to_string());
     let mut config = LiveConfig::detect(resolved.host.processors).map_err(cannot)?;
     let watched = observed_processors(resolved).first().copied();
@@ -140,7 +117,7 @@ pub(super) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
 }
 
 /// What this machine can enforce now.
-pub(super) fn supply(host: &mut LiveHost, resolved: &Resolved) -> Result<Supply, RunError> {
+pub(crate) fn supply(host: &mut LiveHost, resolved: &Resolved) -> Result<Supply, RunError> {
     let supply = host.supply(resolved.host.processors);
     supply.map_err(|error| RunError::CannotRun(error.to_string()))
 }
@@ -172,12 +149,14 @@ fn calibrate_each(
 ) -> Result<FurtherReceivers, RunError> {
     let mut further = FurtherReceivers::new();
     for device in resolved.variants.iter().flat_map(|v| &v.devices) {
-        if !further.contains_key(&device.name) {
-            progress.prepare("calibrating the load");
-            let receivers = calibrate(host, resolved, device);
-            let receivers = receivers.map_err(|error| RunError::of(error, CALIBRATION))?;
-            further.insert(device.name.clone(), receivers);
+        // A modem of another standard has no receivers besides its own.
+        if further.contains_key(&device.name) || device.far.standard != Standard::Study {
+            continue;
         }
+        progress.prepare("calibrating the load");
+        let receivers = calibrate(host, resolved, device);
+        let receivers = receivers.map_err(|error| RunError::of(error, CALIBRATION))?;
+        further.insert(device.name.clone(), receivers);
     }
     Ok(further)
 }

@@ -13,14 +13,11 @@ pub mod conclude;
 mod figures;
 pub mod live;
 pub mod load;
-pub mod plan;
 pub mod pool;
 pub mod schedule;
 pub mod tasks;
 pub mod twin;
 pub(crate) mod work;
-
-use std::collections::BTreeMap;
 
 use laxity_model::{HostError, Mark, Program, RunRecord};
 
@@ -159,35 +156,43 @@ pub fn run(
     notices: Vec<String>,
     progress: &mut dyn Progress,
 ) -> Result<Finished, RunError> {
-    let (mut runs, skipped, circumstances) = match on {
-        On::Linux => {
-            let made = live::run(resolved, progress)?;
-            let circumstances = Circumstances {
-                host: made.host,
-                live: true,
-                receivers: made.receivers,
-                notices: notices.into_iter().chain(made.notice).collect(),
-            };
-            (made.runs, made.skipped, circumstances)
-        }
-        On::Twin { threads } => {
-            let (runs, skipped) = twin::run(resolved, threads, progress)?;
-            let host = format!("twin {}", resolved.host.profile.name());
-            (
-                runs,
-                skipped,
-                Circumstances {
-                    host,
-                    live: false,
-                    receivers: BTreeMap::new(),
-                    notices,
-                },
-            )
-        }
+    let Made {
+        mut runs,
+        skipped,
+        mut circumstances,
+    } = match on {
+        On::Linux => live::run(resolved, progress)?,
+        On::Twin { threads } => twin::run(resolved, threads, progress)?,
     };
+    circumstances.notices.splice(0..0, notices);
     let results = conclude::conclude(resolved, &runs, skipped, circumstances);
     let traces = runs.iter_mut().filter_map(|run| run.trace.take()).collect();
     Ok(Finished { results, traces })
+}
+
+/// What a host has made of a scenario.
+pub struct Made {
+    /// By the schedule.
+    pub runs: Vec<RunDone>,
+    /// Variants that are for other hosts.
+    pub skipped: Vec<NotRun>,
+    /// What is to be known of how they were made.
+    pub circumstances: Circumstances,
+}
+
+/// The variants that do not run on a host, for they are for the other.
+fn not_run(
+    resolved: &Resolved,
+    runs: impl Fn(&ResolvedVariant) -> bool,
+    other: &str,
+) -> Vec<NotRun> {
+    let variants = resolved.variants.iter().enumerate();
+    let others = variants.filter(|(_, variant)| !runs(variant));
+    let not_run = others.map(|(variant, _)| NotRun {
+        variant,
+        reason: format!("the scenario has it for {other} only"),
+    });
+    not_run.collect()
 }
 
 /// The trace of a run without its events: the names, before the host takes the program.

@@ -57,10 +57,7 @@ fn planned(resolved: &Resolved, index: usize, repeat: u32, gaps_only: bool) -> P
     };
     let spared = |device: &ResolvedDevice| match start {
         Start::OnHook => Span::ZERO,
-        Start::Connected => {
-            let phases = device.phases;
-            phases.on_hook + phases.dialing + phases.training
-        }
+        Start::Connected => device.phases.or(resolved.run.phases).before_connection(),
     };
     // The time of the run is over when that of the longest call is.
     let length = match variant.devices.iter().map(spared).min() {

@@ -1,5 +1,6 @@
 //! Scenarios in the twin: every run independent of all others, on as many threads as there are.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use laxity::Twin;
@@ -8,8 +9,9 @@ use laxity_model::Host;
 use laxity_model::admission::Supply;
 
 use super::admit::{FurtherReceivers, Ready, ready};
+use super::conclude::Circumstances;
 use super::schedule::{PlannedRun, schedule};
-use super::{NotRun, Progress, RunDone, RunError, Silent, done, names, pool};
+use super::{Made, Progress, RunDone, RunError, Silent, done, names, not_run, pool};
 use crate::scenario::{Profile as ProfileName, Resolved};
 
 /// The twin that a scenario names.
@@ -29,7 +31,7 @@ pub fn run(
     resolved: &Resolved,
     threads: usize,
     progress: &mut dyn Progress,
-) -> Result<(Vec<RunDone>, Vec<NotRun>), RunError> {
+) -> Result<Made, RunError> {
     let planned = schedule(resolved, |variant| variant.twin, false);
     if planned.is_empty() {
         return Err(RunError::Nothing("the twin"));
@@ -60,25 +62,25 @@ pub fn run(
     };
     let runs = pool::map(&first, threads, |(planned, _)| name(planned), one, progress)?;
     progress.end();
-    let skipped = resolved
-        .variants
-        .iter()
-        .enumerate()
-        .filter(|(_, variant)| !variant.twin);
-    let skipped = skipped.map(|(variant, _)| NotRun {
-        variant,
-        reason: "the scenario has it for Linux only".into(),
-    });
-    Ok((runs, skipped.collect()))
+    Ok(Made {
+        runs,
+        skipped: not_run(resolved, |variant| variant.twin, "Linux"),
+        circumstances: Circumstances {
+            host: format!("twin {}", resolved.host.profile.name()),
+            live: false,
+            receivers: BTreeMap::new(),
+            notices: Vec::new(),
+        },
+    })
 }
 
 /// What the scenario's twin can enforce.
-pub(super) fn supply(resolved: &Resolved) -> Result<Supply, RunError> {
+pub(crate) fn supply(resolved: &Resolved) -> Result<Supply, RunError> {
     let supply = host(resolved).supply(resolved.host.processors);
     supply.map_err(|error| RunError::CannotRun(error.to_string()))
 }
 
-pub(super) fn host(resolved: &Resolved) -> Twin {
+pub(crate) fn host(resolved: &Resolved) -> Twin {
     Twin::new(profile(resolved.host.profile))
 }
 

@@ -7,11 +7,12 @@ use laxity_model::verify::contract::{
 use toml::de::DeValue;
 
 use super::Declared;
+use super::devices::Device;
 use super::diagnostic::alternatives;
 use super::kinds;
 use super::reader::{Found, SPAN, Section};
 use super::sections::{Names, named};
-use super::types::{Device, Task};
+use super::types::ResolvedTask;
 use super::units::{self, UnitError, format_span};
 
 /// The phases that a soft modem goes through, and the one of programs without.
@@ -41,7 +42,7 @@ type Component<'a> = (&'a str, Option<Kind>);
 pub(super) fn contracts(
     root: &Section<'_>,
     devices: &Names<Device>,
-    tasks: &Names<Task>,
+    tasks: &Names<ResolvedTask>,
 ) -> Names<Contract> {
     let devices = devices.iter();
     let devices = devices.map(|device| (device.name.as_str(), Some(kinds::MODEM)));
@@ -129,8 +130,8 @@ fn check_observed(section: &Section<'_>, kind: Kind, limits: &[Limit]) {
             format!("limit {}", alternatives(names))
         };
         let (quantity, kind) = (limit.quantity.name(), kind.name);
-        section.findings.error(
-            &section.place_of(key.unwrap_or("limits")),
+        section.wrong(
+            key.unwrap_or("limits"),
             format!("`{quantity}` is not observed of a {kind}"),
             remedy,
         );
@@ -140,14 +141,12 @@ fn check_observed(section: &Section<'_>, kind: Kind, limits: &[Limit]) {
 fn contract(section: &Section<'_>, name: &str, all: &[Component<'_>]) -> Option<Contract> {
     section.allow(&["limits", "subject", "kind"]);
     let subjects = subjects(section, all);
-    if !section.has("limits") {
-        section.missing("limits", LIMIT_EXAMPLE);
-    }
+    section.require("limits", LIMIT_EXAMPLE);
     let path = format!("a limit of {}", section.path);
     let tables = section.sections("limits", &path, LIMIT_EXAMPLE)?;
     if tables.is_empty() {
-        section.findings.error(
-            &section.place_of("limits"),
+        section.wrong(
+            "limits",
             format!("{} limits nothing", section.path),
             format!("write for example: limits = {LIMIT_EXAMPLE}"),
         );
@@ -168,9 +167,7 @@ fn contract(section: &Section<'_>, name: &str, all: &[Component<'_>]) -> Option<
 fn limits(section: &Section<'_>) -> Option<Vec<Limit>> {
     section.allow(LIMIT_KEYS);
     let quantity = quantity(section, "quantity");
-    if !section.has("quantity") {
-        section.missing("quantity", "\"wakeup_gap\"");
-    }
+    section.require("quantity", "\"wakeup_gap\"");
     let quantity = quantity?;
     let phases = phases(section);
     let severities = [
@@ -209,8 +206,8 @@ fn phases_have_control(section: &Section<'_>, bound: Bound, phases: &Phases) -> 
     if !relative || *phases == Phases::Whole {
         return true;
     }
-    section.findings.error(
-        &section.place_of("phases"),
+    section.wrong(
+        "phases",
         "a control run has no phases to compare with",
         "remove `phases`: a bound relative to the control is judged over the whole run",
     );
@@ -342,8 +339,8 @@ fn phases(section: &Section<'_>) -> Phases {
     let texts = section.texts(key, "[\"connected\"]").unwrap_or_default();
     if texts.is_empty() {
         let names = alternatives(PHASES.iter().map(Phase::name));
-        section.findings.error(
-            &section.place_of(key),
+        section.wrong(
+            key,
             "no phase is named",
             format!("name some of {names}, or write: phases = \"whole\""),
         );

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use strsim::osa_distance;
 
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -144,6 +145,9 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
+/// Words longer than this are not compared: the comparison costs their product.
+const LONGEST_COMPARED: usize = 64;
+
 /// The candidate most like `word`, if one is like enough to be what was meant.
 pub(super) fn nearest<'c>(
     word: &str,
@@ -151,39 +155,15 @@ pub(super) fn nearest<'c>(
 ) -> Option<&'c str> {
     // A slip or two in a short word, a third of a long one.
     let allowed = (word.chars().count() / 3).clamp(1, 4);
-    let distances = candidates
-        .into_iter()
-        .map(|name| (distance(word, name), name));
+    if word.len() > LONGEST_COMPARED {
+        return None;
+    }
+    let word = word.to_ascii_lowercase();
+    let short = candidates.into_iter();
+    let short = short.filter(|name| name.len() <= LONGEST_COMPARED);
+    let distances = short.map(|name| (osa_distance(&word, &name.to_ascii_lowercase()), name));
     let (least, name) = distances.min_by_key(|(distance, _)| *distance)?;
     (least <= allowed).then_some(name)
-}
-
-/// Words longer than this are not compared: the comparison costs their product.
-const LONGEST_COMPARED: usize = 64;
-
-/// How many characters must be inserted, removed, replaced or swapped with their neighbour to make one word the other (optimal string
-/// alignment); large for long words.
-fn distance(left: &str, right: &str) -> usize {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
-    if left.len() > LONGEST_COMPARED || right.len() > LONGEST_COMPARED {
-        return usize::MAX;
-    }
-    let same = |i: usize, j: usize| left[i].eq_ignore_ascii_case(&right[j]);
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=right.len()).collect();
-    for i in 0..left.len() {
-        let mut row = vec![i + 1];
-        for j in 0..right.len() {
-            let replaced = above[j] + usize::from(!same(i, j));
-            let mut least = replaced.min(above[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j) {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[right.len()]
 }
 
 /// The names as a sentence has them: "`a`, `b` or `c`".
@@ -207,8 +187,6 @@ mod tests {
         assert_eq!(nearest("Period", names), Some("period"));
         assert_eq!(nearest("colour", names), None);
         assert_eq!(nearest("sede", ["seed"]), Some("seed"));
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! What a variant is expected to show: contracts and their verdicts, loss, transfer and grade.
 
-use laxity_model::verify::contract::{Expectation, Subjects};
+use laxity_model::verify::contract::{Contract, Expectation, Subject, Subjects};
 use toml::de::DeValue;
 
 use super::contracts::{needs_control, needs_device, needs_periodic};
 use super::diagnostic::alternatives;
 use super::kinds;
 use super::reader::{Section, shortened};
-use super::types::{Expectations, ExpectedGrade, Loss, Outcome, Placing};
-use super::variants::{Scope, having, periodic};
+use super::types::{Expectations, ExpectedGrade, Loss, Outcome, ResolvedVariant};
+use super::variants::{Scope, having};
 
 /// Loss, transfer and grade, with what follows from what is said and from what takes part.
 pub(super) fn expectations(
@@ -35,16 +35,16 @@ pub(super) fn expectations(
     let grade = section.choice("grade", &grades).map(|found| found.value);
     for key in ["lost", "transfer"] {
         if !has_device && section.has(key) {
-            section.findings.error(
-                &section.place_of(key),
+            section.wrong(
+                key,
                 format!("`{key}` is expected, and no device takes part"),
                 "remove it, or place the device: placement = \"thread 24\"",
             );
         }
     }
     if section.has("grade") && !reserved {
-        section.findings.error(
-            &section.place_of("grade"),
+        section.wrong(
+            "grade",
             "a grade is expected, and nothing is reserved",
             "remove `grade`, or write for example: placement = \"reserved 2ms/8ms\"",
         );
@@ -64,8 +64,8 @@ pub(super) fn expectations(
     };
     let transfer = transfer.map_or(follows, |found| found.value);
     if lost == Loss::None && transfer == Outcome::Fails {
-        section.findings.error(
-            &section.place_of("transfer"),
+        section.wrong(
+            "transfer",
             "a transfer that loses no sample does not fail",
             "write lost = \"some\", or transfer = \"complete\"",
         );
@@ -83,14 +83,13 @@ pub(super) fn contracts(
     section: &Section<'_>,
     scope: &Scope<'_>,
     defaults: Option<&Section<'_>>,
-    devices: &[(usize, Placing)],
-    tasks: &[(usize, Option<Placing>)],
-) -> Vec<(usize, Expectation)> {
+    variant: &ResolvedVariant,
+) -> Vec<(Contract, Expectation)> {
     let owner = having(section, defaults, "contracts");
     let texts = owner.and_then(|owner| owner.texts("contracts", "[\"pc99\"]"));
     let Some((owner, texts)) = owner.zip(texts) else {
         // What a driver for this kind of device owes to others, unless the file says otherwise.
-        let all: Vec<usize> = (0..usize::from(!devices.is_empty())).collect();
+        let all: Vec<usize> = (0..usize::from(!variant.devices.is_empty())).collect();
         return expected(section, scope, &all);
     };
     let own = section.has("contracts");
@@ -103,8 +102,9 @@ pub(super) fn contracts(
                 "name it once",
             ),
             Some(index) => {
-                let missing = missing(scope, index, devices, tasks);
-                match missing {
+                let contract = scope.contracts[index].value.as_ref();
+                let missing = contract.and_then(|contract| missing(contract, variant));
+                match missing.filter(|_| !scope.is_broken()) {
                     None => chosen.push(index),
                     // A default is meant for the variants that it can be judged in.
                     Some(_) if !own => {}
@@ -124,57 +124,50 @@ pub(super) fn contracts(
     expected(section, scope, &chosen)
 }
 
+/// Everything that takes part; and whether it holds a reservation, or runs in one.
+fn subjects(variant: &ResolvedVariant) -> impl Iterator<Item = (Subject, bool)> + Clone {
+    let devices = variant.devices.iter().map(|device| {
+        let subject = Subject {
+            name: device.name.clone(),
+            kind: kinds::MODEM,
+        };
+        (subject, device.placing.request().is_some())
+    });
+    let tasks = variant.tasks.iter().map(|task| {
+        let subject = Subject {
+            name: task.name.clone(),
+            kind: task.kind.kind(),
+        };
+        (subject, task.request().is_some())
+    });
+    devices.chain(tasks)
+}
+
 /// What must take part for the contract to be judged, and does not.
-fn missing(
-    scope: &Scope<'_>,
-    contract: usize,
-    devices: &[(usize, Placing)],
-    tasks: &[(usize, Option<Placing>)],
-) -> Option<String> {
-    let contract = scope.contracts[contract].value.as_ref()?;
-    if let Some(missing) = missing_subject(scope, &contract.subjects, devices, tasks) {
-        return Some(missing);
+fn missing(contract: &Contract, variant: &ResolvedVariant) -> Option<String> {
+    let mut present = subjects(variant);
+    let is_there = present.any(|(subject, _)| contract.subjects.include(&subject));
+    match &contract.subjects {
+        Subjects::Named(wanted) if !is_there => {
+            return Some(format!("`{wanted}`, which takes no part"));
+        }
+        Subjects::Kind(wanted) if !is_there => {
+            return Some(format!("each {}, and none takes part", wanted.name));
+        }
+        _ => {}
     }
-    let what = if needs_device(contract) && devices.is_empty() {
+    let no_device = variant.devices.is_empty();
+    let what = if needs_device(contract) && no_device {
         "a device"
-    } else if needs_periodic(contract) && periodic(scope, tasks).is_empty() {
+    } else if needs_periodic(contract) && variant.periodic().is_empty() {
         "the gaps of a periodic task"
-    } else if needs_control(contract) && devices.is_empty() {
+    } else if needs_control(contract) && no_device {
         // A control is not compared with itself.
         "what a device does to others"
     } else {
         return None;
     };
     Some(format!("{what}, and none takes part"))
-}
-
-fn missing_subject(
-    scope: &Scope<'_>,
-    subjects: &Subjects,
-    devices: &[(usize, Placing)],
-    tasks: &[(usize, Option<Placing>)],
-) -> Option<String> {
-    let devices = devices.iter().map(|(index, _)| {
-        let name = scope.devices[*index].name.clone();
-        (name, Some(kinds::MODEM))
-    });
-    let tasks = tasks.iter().map(|(index, _)| {
-        let task = &scope.tasks[*index];
-        let kind = task.value.as_ref().map(|task| task.kind.kind());
-        (task.name.clone(), kind)
-    });
-    let mut present = devices.chain(tasks);
-    match subjects {
-        Subjects::All => None,
-        Subjects::Named(wanted) => {
-            let is_there = present.any(|(name, _)| name == *wanted);
-            (!is_there).then(|| format!("`{wanted}`, which takes no part"))
-        }
-        Subjects::Kind(wanted) => {
-            let is_there = present.any(|(_, kind)| kind.is_some_and(|kind| kind == *wanted));
-            (!is_there).then(|| format!("each {}, and none takes part", wanted.name))
-        }
-    }
 }
 
 const VERDICTS: [(&str, Expectation); 4] = [
@@ -189,20 +182,20 @@ fn expected(
     section: &Section<'_>,
     scope: &Scope<'_>,
     chosen: &[usize],
-) -> Vec<(usize, Expectation)> {
+) -> Vec<(Contract, Expectation)> {
     let is_table =
         |value: &toml::Spanned<DeValue<'_>>| matches!(value.get_ref(), DeValue::Table(_));
     if !section.value("expect").is_some_and(is_table) {
         let all = section.choice("expect", &VERDICTS);
         if all.is_some() && chosen.is_empty() {
-            section.findings.error(
-                &section.place_of("expect"),
+            section.wrong(
+                "expect",
                 "a verdict is expected, and there is no contract to judge by",
                 "remove `expect`, or write for example: contracts = [\"pc99\"]",
             );
         }
         let all = all.map_or(Expectation::Met, |found| found.value);
-        return chosen.iter().map(|index| (*index, all)).collect();
+        return judged(scope, chosen, |_| all);
     }
     let path = format!("`expect` of {}", section.path);
     let Some(table) = section.section("expect", &path) else {
@@ -223,27 +216,41 @@ fn expected(
             );
         }
     }
-    let of = |index: &usize| {
-        let found = table.choice(&scope.contracts[*index].name, &VERDICTS);
-        (*index, found.map_or(Expectation::Met, |found| found.value))
-    };
-    chosen.iter().map(of).collect()
+    judged(scope, chosen, |name| {
+        let found = table.choice(name, &VERDICTS);
+        found.map_or(Expectation::Met, |found| found.value)
+    })
 }
 
-/// A contract cannot be met with a grant that is not enforced.
-pub(super) fn check_grade_and_verdicts(
-    section: &Section<'_>,
-    expect: &Expectations,
-    contracts: &[(usize, Expectation)],
-) {
-    let unenforced = expect.grade == Some(ExpectedGrade::Unenforced);
-    let met = contracts
-        .iter()
-        .any(|(_, verdict)| *verdict == Expectation::Met);
-    if unenforced && met {
-        section.findings.error(
-            &section.place_of("grade"),
-            "an unenforced grant violates every contract, and `met` is expected",
+/// Contracts with what is expected of each, by its name; those that could not be read are left out.
+fn judged(
+    scope: &Scope<'_>,
+    chosen: &[usize],
+    expected: impl Fn(&str) -> Expectation,
+) -> Vec<(Contract, Expectation)> {
+    let each = chosen.iter().filter_map(|index| {
+        let declared = &scope.contracts[*index];
+        let expected = expected(&declared.name);
+        Some((declared.value.clone()?, expected))
+    });
+    each.collect()
+}
+
+/// A contract cannot be met that is about everybody who holds a reservation, where one of these is not enforced.
+pub(super) fn check_grade_and_verdicts(section: &Section<'_>, variant: &ResolvedVariant) {
+    if variant.expect.grade != Some(ExpectedGrade::Unenforced) {
+        return;
+    }
+    let mut holders = subjects(variant).filter(|(_, reserved)| *reserved);
+    let mut met = variant.contracts.iter();
+    let is_impossible = met.any(|(contract, expected)| {
+        let about = |(subject, _)| contract.subjects.include(&subject);
+        *expected == Expectation::Met && holders.clone().all(about)
+    });
+    if is_impossible && holders.next().is_some() {
+        section.wrong(
+            "grade",
+            "an unenforced grant violates every contract that is about its holder, and `met` is expected",
             "write expect = \"violated\", or contracts = []",
         );
     }

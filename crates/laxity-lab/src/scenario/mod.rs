@@ -4,7 +4,8 @@
 //! [`Scenario::resolve`] then makes one length of it plain data for a runner.
 //!
 //! * [`units`]: numbers with their unit. [`kinds`]: the kinds of components, and what is observed of each.
-//! * `reader`: typed access to the parsed table; `sections`, `contracts`, `variants` with `placing`, `expectations` and `control`: its parts.
+//! * `reader`: typed access to the parsed table; `sections`, `devices`, `tasks`, `contracts`, `variants` with `placing`, `expectations` and
+//!   `control`: its parts.
 
 use std::ops::Range;
 
@@ -12,30 +13,32 @@ use toml::de::DeTable;
 
 mod contracts;
 mod control;
+mod devices;
 pub(crate) mod diagnostic;
 mod expectations;
 pub mod kinds;
 mod placing;
 pub(crate) mod reader;
-mod resolve;
 mod sections;
 mod syntax;
+mod tasks;
 mod types;
 pub mod units;
 mod variants;
 
 pub use contracts::show_bound;
 pub use diagnostic::{Diagnostic, Severity, Style};
-pub use resolve::{Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant};
+/// Where a device's driver runs, or a command, which is in threads.
+pub use laxity_devices::modem::DriverPlacement as Placing;
+pub(crate) use placing::show_placing;
 pub use types::{
-    Device, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Line, Loss, Outcome,
-    PhaseOverrides, Phases, Placing, Profile, Rank, Scenario, Start, Task, TaskKind, TransferSpec,
-    Variant,
+    Executor, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Line, Loss, Outcome,
+    PeriodicRank, PhaseOverrides, Phases, Profile, Rank, Resolved, ResolvedDevice, ResolvedTask,
+    ResolvedVariant, Scenario, Start, TaskKind, TurnPolicy,
 };
 
 use diagnostic::Source;
 use reader::{Findings, Section};
-use sections::Names;
 
 /// Files larger than this are refused unread: 128 KiB, as every finding keeps its line.
 const LARGEST_FILE: usize = 1 << 17;
@@ -47,6 +50,7 @@ const KEYS: &[&str] = &[
     "host",
     "transfer",
     "devices",
+    "executors",
     "tasks",
     "contracts",
     "defaults",
@@ -94,10 +98,13 @@ fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
     let host = sections::host(root);
     let quick = sections::length(root, "quick", LengthSpec::QUICK);
     let full = sections::length(root, "full", LengthSpec::FULL);
-    let transfer = sections::transfer(root);
-    let devices = sections::devices(root, &host, &[("quick", &quick), ("full", &full)]);
-    let tasks = sections::tasks(root, &host);
-    sections::distinct(root, &devices, &tasks);
+    let mss_bytes = sections::mss_bytes(root);
+    let devices = devices::devices(root, &host, &[("quick", &quick), ("full", &full)]);
+    let executors = tasks::executors(root, &host);
+    let tasks = tasks::tasks(root, &host, &executors);
+    sections::distinct(root, ("a device", &devices), ("task", &tasks));
+    sections::distinct(root, ("a device", &devices), ("executor", &executors));
+    sections::distinct(root, ("a task", &tasks), ("executor", &executors));
     let contracts = contracts::contracts(root, &devices, &tasks);
     let scope = variants::Scope {
         host: &host,
@@ -109,24 +116,19 @@ fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
     let title = root.text("title", "a string", "A soft modem beside spinners");
     let seed = root.integer("seed", &(0..=i64::MAX as u64));
     Some(Scenario {
-        file: file.to_owned(),
-        title: title.map_or_else(|| file.to_owned(), |found| found.value.to_owned()),
-        seed: seed.map_or(1, |found| found.value),
-        host,
-        transfer,
-        devices: complete(devices)?,
-        tasks: complete(tasks)?,
-        contracts: complete(contracts)?,
-        variants: variants?,
-        quick,
+        quick: Resolved {
+            file: file.to_owned(),
+            title: title.map_or_else(|| file.to_owned(), |found| found.value.to_owned()),
+            seed: seed.map_or(1, |found| found.value),
+            host,
+            length: Length::Quick,
+            run: quick,
+            mss_bytes,
+            variants: variants?,
+        },
         full,
         notes: Vec::new(),
     })
-}
-
-/// The declared things, if all of them could be read.
-fn complete<T>(names: Names<T>) -> Option<Vec<T>> {
-    names.into_iter().map(|declared| declared.value).collect()
 }
 
 /// A declared name, and what it stands for if that could be read; a broken declaration still declares its name.

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest};
 use toml::de::DeValue;
 
+use super::Placing;
+use super::devices::Device;
 use super::reader::{Found, Place, Section, shortened};
 use super::sections::{Names, priority};
-use super::types::{Device, Placing, Task, TaskKind};
+use super::types::{ResolvedTask, TaskKind};
 use super::units::{self, UnitError};
 
 /// The keys that say more of a placement, in a variant or in a placement's own table.
@@ -41,15 +43,13 @@ pub(super) type Placed = BTreeMap<String, Found<Option<Placing>>>;
 pub(super) fn placed(
     section: &Section<'_>,
     devices: &Names<Device>,
-    tasks: &Names<Task>,
+    tasks: &Names<ResolvedTask>,
 ) -> Placed {
     let mut placed = Placed::new();
     let Some(value) = section.value("placement") else {
         for key in DETAIL_KEYS.into_iter().filter(|key| section.has(key)) {
             let cause = format!("`{key}` says more of a placement, and there is none");
-            section
-                .findings
-                .error(&section.place_of(key), cause, EXAMPLES);
+            section.wrong(key, cause, EXAMPLES);
         }
         if !devices.is_empty() {
             section.missing("placement", "\"thread 24\" (or \"absent\" for a control)");
@@ -105,7 +105,12 @@ fn the_only(section: &Section<'_>, devices: &Names<Device>, placed: &mut Placed)
 }
 
 /// `[variants.x.placement]` with a line for each thing that takes part.
-fn each(section: &Section<'_>, devices: &Names<Device>, tasks: &Names<Task>, placed: &mut Placed) {
+fn each(
+    section: &Section<'_>,
+    devices: &Names<Device>,
+    tasks: &Names<ResolvedTask>,
+    placed: &mut Placed,
+) {
     let path = format!("`placement` of {}", section.path);
     let Some(table) = section.section("placement", &path) else {
         return;
@@ -117,7 +122,7 @@ fn each(section: &Section<'_>, devices: &Names<Device>, tasks: &Names<Task>, pla
         };
         let found = if matches!(entry.value.get_ref(), DeValue::Table(_)) {
             let own = table.child(&entry, &format!("the placement of `{}`", name.value));
-            own.and_then(|own| own_table(&own, holder))
+            own.and_then(|own| own_table(&own, holder, &[]))
         } else {
             let text = table.text(name.value, "a string or a table", "thread 24");
             let word = text.and_then(|text| table.parsed(&text, word));
@@ -142,7 +147,7 @@ fn holder(
     table: &Section<'_>,
     name: &Found<&str>,
     devices: &Names<Device>,
-    tasks: &Names<Task>,
+    tasks: &Names<ResolvedTask>,
 ) -> Option<Holder> {
     if devices.iter().any(|device| device.name == name.value) {
         return Some(Holder::Device);
@@ -168,12 +173,14 @@ fn holder(
 }
 
 /// `modem = { placement = "reserved 2ms/8ms", enforcer = "slots" }`.
-fn own_table(own: &Section<'_>, holder: Holder) -> Option<Found<Option<Placing>>> {
-    let keys: Vec<&str> = DETAIL_KEYS.into_iter().chain(["placement"]).collect();
-    own.allow(&keys);
-    if !own.has("placement") {
-        own.missing("placement", "\"thread 24\"");
-    }
+fn own_table(
+    own: &Section<'_>,
+    holder: Holder,
+    besides: &[&str],
+) -> Option<Found<Option<Placing>>> {
+    let keys = DETAIL_KEYS.iter().chain(&["placement"]).chain(besides);
+    own.allow(&keys.copied().collect::<Vec<_>>());
+    own.require("placement", "\"thread 24\"");
     let text = own.text("placement", "a string", "thread 24")?;
     let word = own.parsed(&text, word)?;
     let found = placing(own, holder, &word)?;
@@ -183,9 +190,19 @@ fn own_table(own: &Section<'_>, holder: Holder) -> Option<Found<Option<Placing>>
     Some(found)
 }
 
+/// The thread of what is no device; the table has these keys besides.
+pub(super) fn thread_of_own(own: &Section<'_>, besides: [&str; 2]) -> Option<Placing> {
+    let found = own_table(own, Holder::Command, &besides)?;
+    if found.value.is_none() {
+        let remedy = "write \"thread 24\" or \"reserved 2ms/8ms\"";
+        own.wrong("placement", "what is declared here is never absent", remedy);
+    }
+    found.value
+}
+
 fn is_reserved(found: &Found<Option<Placing>>) -> bool {
-    let reservation = found.value.as_ref().and_then(Placing::reservation);
-    reservation.is_some()
+    let request = found.value.as_ref().and_then(Placing::request);
+    request.is_some()
 }
 
 /// A word and, for a reservation, the keys in `details` that say more of it.
@@ -216,8 +233,8 @@ fn placing(
 /// Reports the keys about a reservation where there is none.
 fn refuse_details(details: &Section<'_>) {
     for key in DETAIL_KEYS.into_iter().filter(|key| details.has(key)) {
-        details.findings.error(
-            &details.place_of(key),
+        details.wrong(
+            key,
             format!("`{key}` is for a reservation, and there is none"),
             "remove it, or write for example: placement = \"reserved 2ms/8ms\"",
         );
@@ -228,7 +245,7 @@ fn reserved(details: &Section<'_>, holder: Holder, reservation: Reservation) -> 
     let enforcers = [("slots", Enforcer::Slots), ("deadline", Enforcer::Deadline)];
     let enforcer = details.choice("enforcer", &enforcers);
     let enforcer = enforcer.map_or(Enforcer::Slots, |found| found.value);
-    let beside = priority(details, "priority", Priority::NORMAL);
+    let beside = priority(details, "priority").unwrap_or(Priority::NORMAL);
     let outside = outside(details, enforcer, beside);
     // A command has no on-hook phase, and nothing to ask with.
     let default = holder == Holder::Command;
@@ -244,15 +261,13 @@ fn reserved(details: &Section<'_>, holder: Holder, reservation: Reservation) -> 
     }
     // 24 is what the study's driver had until it asked (§5.4).
     let on_hook = Priority::new(24).unwrap_or(Priority::HIGHEST);
-    Placing::Reserved {
-        request: ReservationRequest {
-            reservation,
-            enforcer,
-            outside,
-            begins_at_start: begins.map_or(default, |found| found.value),
-        },
-        before: priority(details, "before", on_hook),
-    }
+    let request = ReservationRequest {
+        reservation,
+        enforcer,
+        outside,
+        begins_at_start: begins.map_or(default, |found| found.value),
+    };
+    Placing::Reserved(request, priority(details, "before").unwrap_or(on_hook))
 }
 
 fn outside(details: &Section<'_>, enforcer: Enforcer, beside: Priority) -> Outside {
@@ -308,5 +323,20 @@ fn word(text: &str) -> Result<Word, UnitError> {
             format!("`{}` is no placement", shortened(text)),
             EXAMPLES,
         )),
+    }
+}
+
+/// As a file has it: `interrupt`, `thread 24`, `reserved 2ms/8ms`.
+pub(crate) fn show_placing(placing: Placing) -> String {
+    match placing {
+        Placing::Interrupt => "interrupt".into(),
+        Placing::Deferred => "deferred".into(),
+        Placing::Thread(priority) => format!("thread {priority}"),
+        Placing::Reserved(request, _) => {
+            format!(
+                "reserved {}",
+                units::format_reservation(request.reservation)
+            )
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
+use laxity_model::{Reservation, Service, Span};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
@@ -115,20 +116,23 @@ pub(crate) struct Quantity<T> {
     pub(crate) parse: fn(&str) -> Result<T, UnitError>,
 }
 
+impl<T> Quantity<T> {
+    /// A number of units.
+    const fn of(scale: &units::Scale, parse: fn(&str) -> Result<T, UnitError>) -> Self {
+        Self {
+            what: scale.what,
+            example: scale.example,
+            parse,
+        }
+    }
+}
+
 /// A duration.
-pub(crate) const SPAN: Quantity<laxity_model::Span> = Quantity {
-    what: "a duration",
-    example: "8ms",
-    parse: units::span,
-};
+pub(crate) const SPAN: Quantity<Span> = Quantity::of(&units::DURATION, units::span);
 /// Processor time.
-pub(crate) const SERVICE: Quantity<laxity_model::Service> = Quantity {
-    what: "a duration",
-    example: "8ms",
-    parse: units::service,
-};
+pub(crate) const SERVICE: Quantity<Service> = Quantity::of(&units::DURATION, units::service);
 /// A reservation.
-pub(crate) const RESERVATION: Quantity<laxity_model::Reservation> = Quantity {
+pub(crate) const RESERVATION: Quantity<Reservation> = Quantity {
     what: "a reservation",
     example: "2ms/8ms",
     parse: units::reservation,
@@ -140,23 +144,11 @@ pub(crate) const LOAD: Quantity<units::Load> = Quantity {
     parse: units::load,
 };
 /// A signal-to-noise ratio.
-pub(crate) const LEVEL: Quantity<u64> = Quantity {
-    what: "a level",
-    example: "52 dB",
-    parse: units::level_mdb,
-};
+pub(crate) const LEVEL: Quantity<u64> = Quantity::of(&units::LEVEL, units::level_mdb);
 /// A clock's offset.
-pub(crate) const OFFSET: Quantity<i64> = Quantity {
-    what: "a clock offset",
-    example: "50 ppm",
-    parse: units::offset_ppb,
-};
+pub(crate) const OFFSET: Quantity<i64> = Quantity::of(&units::OFFSET, units::offset_ppb);
 /// A carrier's offset.
-pub(crate) const FREQUENCY: Quantity<i64> = Quantity {
-    what: "a frequency",
-    example: "0.5 Hz",
-    parse: units::frequency_mhz,
-};
+pub(crate) const FREQUENCY: Quantity<i64> = Quantity::of(&units::FREQUENCY, units::frequency_mhz);
 
 /// One table of the file.
 #[derive(Clone)]
@@ -269,6 +261,18 @@ impl<'a> Section<'a> {
             format!("{} lacks the key `{key}`", self.path),
             format!("add a line such as: {key} = {example}"),
         );
+    }
+
+    /// Reports that a key is missing, if it is.
+    pub(crate) fn require(&self, key: &str, example: &str) {
+        if !self.has(key) {
+            self.missing(key, example);
+        }
+    }
+
+    /// An error about a key's value.
+    pub(crate) fn wrong(&self, key: &str, cause: impl Into<String>, remedy: impl Into<String>) {
+        self.findings.error(&self.place_of(key), cause, remedy);
     }
 
     fn mismatch(&self, key: &str, value: &Spanned<DeValue<'a>>, wanted: &str, example: &str) {

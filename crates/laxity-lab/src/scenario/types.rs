@@ -1,17 +1,43 @@
 //! What a scenario says, as plain data.
 
+use laxity_devices::modem::FarProfile;
 use laxity_model::verify::contract::{Contract, Expectation, Kind};
-use laxity_model::{
-    Enforcer, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service, Span,
-};
+use laxity_model::{Priority, ProcessorId, ReservationRequest, Service, Span};
 
 use super::diagnostic::Diagnostic;
-use super::kinds;
 use super::units::Load;
+use super::{Placing, kinds};
 
 /// A scenario file, read and checked. Names are unique within their kind; every reference leads somewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scenario {
+    /// At [`Length::Quick`].
+    pub(super) quick: Resolved,
+    /// How long [`Length::Full`] is.
+    pub(super) full: LengthSpec,
+    /// What the author may want to know, though it is no error.
+    pub notes: Vec<Diagnostic>,
+}
+
+impl Scenario {
+    /// This scenario at one length.
+    #[must_use]
+    pub fn resolve(self, length: Length) -> Resolved {
+        let run = match length {
+            Length::Quick => self.quick.run,
+            Length::Full => self.full,
+        };
+        Resolved {
+            length,
+            run,
+            ..self.quick
+        }
+    }
+}
+
+/// A scenario at one length: what a runner needs, with every default filled in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Resolved {
     /// The file's name, as it was given.
     pub file: String,
     /// One line for the heads of tables and reports.
@@ -20,22 +46,33 @@ pub struct Scenario {
     pub seed: u64,
     /// The machine.
     pub host: HostSpec,
-    /// What is transferred.
-    pub transfer: TransferSpec,
-    /// The devices.
-    pub devices: Vec<Device>,
-    /// Everything else that runs.
-    pub tasks: Vec<Task>,
-    /// The contracts that variants may be judged by; `pc99` is the first.
-    pub contracts: Vec<Contract>,
-    /// What is compared, in the order of the file.
-    pub variants: Vec<Variant>,
-    /// How long [`Length::Quick`] is.
-    pub quick: LengthSpec,
-    /// How long [`Length::Full`] is.
-    pub full: LengthSpec,
-    /// What the author may want to know, though it is no error.
-    pub notes: Vec<Diagnostic>,
+    /// Which length this is.
+    pub length: Length,
+    /// How often, how many bytes, and how long; its phases are those of devices that override nothing.
+    pub run: LengthSpec,
+    /// TCP's maximum segment size in bytes, 536 to 1460.
+    pub mss_bytes: u16,
+    /// What is run, in the order of the file; controls are among them.
+    pub variants: Vec<ResolvedVariant>,
+}
+
+impl Resolved {
+    /// Keeps these variants, and the controls they are compared with; leaves all others out.
+    pub fn keep(&mut self, wanted: impl Fn(&ResolvedVariant) -> bool) {
+        let mut kept: Vec<bool> = self.variants.iter().map(wanted).collect();
+        for index in 0..kept.len() {
+            if let (true, Some(control)) = (kept[index], self.variants[index].control) {
+                kept[control] = true;
+            }
+        }
+        let new_index = |old: usize| kept[..old].iter().filter(|kept| **kept).count();
+        for variant in &mut self.variants {
+            variant.control = variant.control.map(new_index);
+        }
+        let mut kept = kept.iter();
+        self.variants
+            .retain(|_| kept.next().copied().unwrap_or(false));
+    }
 }
 
 /// The machine a scenario is written for.
@@ -65,24 +102,21 @@ impl Profile {
     }
 }
 
-/// What all transfers have in common.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TransferSpec {
-    /// TCP's maximum segment size in bytes, 536 to 1460.
-    pub mss_bytes: u16,
-}
-
-/// A soft modem.
+/// A soft modem in a variant.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Device {
+pub struct ResolvedDevice {
     /// Its name.
     pub name: String,
     /// Where its driver runs.
     pub processor: ProcessorId,
+    /// And how.
+    pub placing: Placing,
     /// How much of a processor its driver takes in data mode.
     pub load: Load,
     /// The telephone line.
     pub line: Line,
+    /// The far end of its call, and with it what both ends speak.
+    pub far: FarProfile,
     /// Phases that are the same at both lengths, in place of the length's own.
     pub phases: PhaseOverrides,
 }
@@ -137,12 +171,10 @@ impl Phases {
         training: Span::from_secs(1),
     };
 
-    pub(super) fn overridden_by(self, other: PhaseOverrides) -> Self {
-        Self {
-            on_hook: other.on_hook.unwrap_or(self.on_hook),
-            dialing: other.dialing.unwrap_or(self.dialing),
-            training: other.training.unwrap_or(self.training),
-        }
+    /// From the start of a call to its connection.
+    #[must_use]
+    pub fn before_connection(self) -> Span {
+        self.on_hook + self.dialing + self.training
     }
 }
 
@@ -157,15 +189,104 @@ pub struct PhaseOverrides {
     pub training: Option<Span>,
 }
 
-/// Something that runs beside the devices.
+impl PhaseOverrides {
+    /// All phases of a call, these in place of others.
+    #[must_use]
+    pub fn or(self, others: Phases) -> Phases {
+        Phases {
+            on_hook: self.on_hook.unwrap_or(others.on_hook),
+            dialing: self.dialing.unwrap_or(others.dialing),
+            training: self.training.unwrap_or(others.training),
+        }
+    }
+}
+
+impl From<Phases> for PhaseOverrides {
+    fn from(phases: Phases) -> Self {
+        Self {
+            on_hook: Some(phases.on_hook),
+            dialing: Some(phases.dialing),
+            training: Some(phases.training),
+        }
+    }
+}
+
+/// Something that runs beside the devices of a variant.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Task {
+pub struct ResolvedTask {
     /// Its name.
     pub name: String,
     /// Where it runs.
     pub processor: ProcessorId,
     /// What it is.
     pub kind: TaskKind,
+    /// A command's placement; `None` for the other kinds.
+    pub placing: Option<Placing>,
+}
+
+impl ResolvedTask {
+    /// Whose thread it runs in: its own, or its executor's.
+    pub(super) fn holder(&self) -> &str {
+        match &self.kind {
+            TaskKind::Periodic {
+                rank: PeriodicRank::On(executor),
+                ..
+            } => &executor.name,
+            _ => &self.name,
+        }
+    }
+
+    /// What that thread reserves.
+    pub(super) fn request(&self) -> Option<ReservationRequest> {
+        match &self.kind {
+            TaskKind::Periodic { rank, .. } => rank.request(),
+            _ => self.placing?.request(),
+        }
+    }
+}
+
+/// A thread in which tasks take turns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Executor {
+    /// Its name.
+    pub name: String,
+    /// Who of those that are placed on it is next.
+    pub policy: TurnPolicy,
+    /// The priority of its thread; where that has a reservation, until it has it.
+    pub priority: Priority,
+    /// What its thread reserves.
+    pub request: Option<ReservationRequest>,
+}
+
+/// Who is next on an executor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TurnPolicy {
+    /// Who came first.
+    FirstComeFirstServed,
+    /// Whose deadline is earliest.
+    EarliestDeadlineFirst,
+}
+
+/// With what right a periodic task runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PeriodicRank {
+    /// As a thread of this priority.
+    Priority(Priority),
+    /// In a reservation of its own, by `deadline`, from the start.
+    Reserved(ReservationRequest),
+    /// By turns, in an executor's thread.
+    On(Executor),
+}
+
+impl PeriodicRank {
+    /// What its thread, or that of its executor, reserves.
+    pub(crate) const fn request(&self) -> Option<ReservationRequest> {
+        match self {
+            Self::Priority(_) => None,
+            Self::Reserved(request) => Some(*request),
+            Self::On(executor) => executor.request,
+        }
+    }
 }
 
 /// What a task does.
@@ -184,10 +305,8 @@ pub enum TaskKind {
         period: Span,
         /// What each job takes.
         service: Service,
-        /// Its priority.
-        priority: Priority,
-        /// A reservation of its own, by `deadline`, from the start.
-        reservation: Option<ReservationRequest>,
+        /// With what right.
+        rank: PeriodicRank,
     },
     /// A thread that now and then takes the processor for long.
     Rogue {
@@ -232,83 +351,9 @@ pub enum Rank {
     },
 }
 
-/// Where a device's driver or a command runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Placing {
-    /// In the interrupt handler (INT); devices only.
-    Interrupt,
-    /// In a deferred procedure call (DPC); devices only.
-    Deferred,
-    /// In a thread (THR p).
-    Thread(Priority),
-    /// In a thread with a reservation (RES X/Y).
-    Reserved {
-        /// What is asked for; `begins_at_start` is false for a modem that asks after its on-hook phase, as the study's did.
-        request: ReservationRequest,
-        /// The thread's priority until it has its reservation.
-        before: Priority,
-    },
-}
-
-impl Placing {
-    /// The reservation it asks for.
-    #[must_use]
-    pub const fn reservation(&self) -> Option<Reservation> {
-        match self {
-            Self::Reserved { request, .. } => Some(request.reservation),
-            _ => None,
-        }
-    }
-
-    /// Who is to enforce it.
-    #[must_use]
-    pub const fn enforcer(&self) -> Option<Enforcer> {
-        match self {
-            Self::Reserved { request, .. } => Some(request.enforcer),
-            _ => None,
-        }
-    }
-
-    /// The priority of the thread in which long work is done; `None` where it is no thread.
-    #[must_use]
-    pub const fn working_priority(&self) -> Option<Priority> {
-        match self {
-            Self::Interrupt | Self::Deferred => None,
-            Self::Thread(priority)
-            | Self::Reserved {
-                before: priority, ..
-            } => Some(*priority),
-        }
-    }
-
-    /// What becomes of it outside its reservation.
-    #[must_use]
-    pub const fn outside(&self) -> Option<Outside> {
-        match self {
-            Self::Reserved { request, .. } => Some(request.outside),
-            _ => None,
-        }
-    }
-}
-
-impl std::fmt::Display for Placing {
-    /// As a file has it: `interrupt`, `thread 24`, `reserved 2ms/8ms`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Interrupt => f.write_str("interrupt"),
-            Self::Deferred => f.write_str("deferred"),
-            Self::Thread(priority) => write!(f, "thread {priority}"),
-            Self::Reserved { request, .. } => {
-                let reservation = super::units::format_reservation(request.reservation);
-                write!(f, "reserved {reservation}")
-            }
-        }
-    }
-}
-
-/// One of the things that a scenario compares.
+/// One of the things that a scenario compares, with all that takes part in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Variant {
+pub struct ResolvedVariant {
     /// Its name.
     pub name: String,
     /// One line about it; may be empty.
@@ -317,18 +362,27 @@ pub struct Variant {
     pub live: bool,
     /// Whether it is run in the twin.
     pub twin: bool,
-    /// Who takes part that has a placement, and where; devices by index into [`Scenario::devices`].
-    pub devices: Vec<(usize, Placing)>,
-    /// Which tasks take part, as indices into [`Scenario::tasks`]; commands with their placement.
-    pub tasks: Vec<(usize, Option<Placing>)>,
-    /// By which contracts it is judged, as indices into [`Scenario::contracts`], and what is expected of each.
-    pub contracts: Vec<(usize, Expectation)>,
-    /// What else is expected of it.
+    /// The devices that take part; none in a control.
+    pub devices: Vec<ResolvedDevice>,
+    /// The tasks that take part.
+    pub tasks: Vec<ResolvedTask>,
+    /// What it is judged by, and what is expected of each judgement.
+    pub contracts: Vec<(Contract, Expectation)>,
+    /// What else is expected.
     pub expect: Expectations,
     /// Where its calls begin.
     pub start: Start,
-    /// The variant that its gaps are compared with, as an index into [`Scenario::variants`].
+    /// The variant its gaps are compared with, as an index into [`Resolved::variants`].
     pub control: Option<usize>,
+}
+
+impl ResolvedVariant {
+    /// The periodic tasks among these.
+    pub(super) fn periodic(&self) -> Vec<&str> {
+        let tasks = self.tasks.iter();
+        let periodic = tasks.filter(|task| task.kind.kind() == kinds::PERIODIC);
+        periodic.map(|task| task.name.as_str()).collect()
+    }
 }
 
 /// Where a variant's calls begin.

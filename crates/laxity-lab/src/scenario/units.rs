@@ -27,18 +27,18 @@ impl UnitError {
 }
 
 /// What is asked of a number: the names of its units, each with how many of the smallest unit it is.
-struct Scale {
+pub(super) struct Scale {
     /// What the number is, with its article.
-    what: &'static str,
+    pub(super) what: &'static str,
     /// Spellings and their size in the smallest unit.
     units: &'static [(&'static str, u64)],
     /// The smallest unit, in words.
     smallest: &'static str,
     /// A good one.
-    example: &'static str,
+    pub(super) example: &'static str,
 }
 
-const DURATION: Scale = Scale {
+pub(super) const DURATION: Scale = Scale {
     what: "a duration",
     units: &[
         ("ns", 1),
@@ -69,19 +69,19 @@ const SHARE: Scale = Scale {
     smallest: "millionth",
     example: "14.7 %",
 };
-const LEVEL: Scale = Scale {
+pub(super) const LEVEL: Scale = Scale {
     what: "a level",
     units: &[("dB", 1_000)],
     smallest: "thousandth of a decibel",
     example: "52 dB",
 };
-const OFFSET: Scale = Scale {
+pub(super) const OFFSET: Scale = Scale {
     what: "a clock offset",
     units: &[("ppm", 1_000), ("ppb", 1)],
     smallest: "part per billion",
     example: "50 ppm",
 };
-const FREQUENCY: Scale = Scale {
+pub(super) const FREQUENCY: Scale = Scale {
     what: "a frequency",
     units: &[("Hz", 1_000), ("mHz", 1), ("kHz", 1_000_000)],
     smallest: "millihertz",

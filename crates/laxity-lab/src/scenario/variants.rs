@@ -1,22 +1,34 @@
 //! `[variants.*]` and `[defaults]`: what is compared, and what is expected of each.
 
 use laxity_model::verify::contract::Contract;
-use laxity_model::{Enforcer, Priority, ProcessorId, Reservation};
+use laxity_model::{Priority, ProcessorId, Reservation};
 
+use super::Placing;
 use super::control::control;
+use super::devices::Device;
 use super::expectations::{check_grade_and_verdicts, contracts, expectations};
 use super::placing::{DETAIL_KEYS, Placed, placed};
 use super::reader::{Found, Section};
 use super::sections::{Names, named};
-use super::types::{Device, HostSpec, Placing, Rank, Start, Task, TaskKind, Variant};
-use super::units::Share;
+use super::types::{
+    HostSpec, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
+};
+use super::units::{Share, format_reservation};
 
 /// What a variant may name.
 pub(super) struct Scope<'a> {
     pub(super) host: &'a HostSpec,
     pub(super) devices: &'a Names<Device>,
-    pub(super) tasks: &'a Names<Task>,
+    pub(super) tasks: &'a Names<ResolvedTask>,
     pub(super) contracts: &'a Names<Contract>,
+}
+
+impl Scope<'_> {
+    /// Whether something that is declared could not be read: whoever would then not take part is not missed.
+    pub(super) fn is_broken(&self) -> bool {
+        self.devices.iter().any(|one| one.value.is_none())
+            || self.tasks.iter().any(|one| one.value.is_none())
+    }
 }
 
 const KEYS: [&str; 10] = [
@@ -37,43 +49,37 @@ type On = (bool, bool);
 
 /// What a variant says, with the places that are needed once all are known.
 pub(super) struct Draft<'a> {
-    pub(super) variant: Variant,
+    pub(super) variant: ResolvedVariant,
     pub(super) section: Section<'a>,
     /// The variant named as control.
     pub(super) control: Option<Found<&'a str>>,
 }
 
 /// All variants, or nothing where an error has been found.
-pub(super) fn variants(root: &Section<'_>, scope: &Scope<'_>) -> Option<Vec<Variant>> {
+pub(super) fn variants(root: &Section<'_>, scope: &Scope<'_>) -> Option<Vec<ResolvedVariant>> {
     let defaults = defaults(root);
     let drafts = named(root, "variants", |section, name| {
-        draft(section, name, scope, defaults.as_ref())
+        Some(draft(section, name, scope, defaults.as_ref()))
     });
-    if !root.has("variants")
-        || root
-            .section("variants", "")
-            .is_some_and(|s| s.entries().is_empty())
-    {
+    let table = root.section("variants", "");
+    if !root.has("variants") || table.is_some_and(|table| table.entries().is_empty()) {
         root.findings.error(
             &root.place,
             "the scenario has no variant to run",
             "add one, such as: [variants.reserved] with placement = \"reserved 2ms/8ms\"",
         );
     }
-    let names: Vec<&str> = drafts.iter().map(|draft| draft.name.as_str()).collect();
-    let complete: Option<Vec<&Draft<'_>>> = drafts.iter().map(|d| d.value.as_ref()).collect();
     // With a broken variant missing, the indices of the others would be wrong.
-    let complete = complete?;
-    let controls: Vec<_> = complete
-        .iter()
-        .enumerate()
-        .map(|(index, _)| control(index, &complete, &names, scope))
-        .collect();
-    let mut variants: Vec<Variant> = complete.iter().map(|draft| draft.variant.clone()).collect();
-    for (variant, control) in variants.iter_mut().zip(controls) {
-        variant.control = control;
-    }
-    Some(variants)
+    let drafts: Option<Vec<Draft<'_>>> = drafts.into_iter().map(|draft| draft.value).collect();
+    let drafts = drafts?;
+    let controls = (0..drafts.len()).map(|index| control(index, &drafts));
+    let controls: Vec<Option<usize>> = controls.collect();
+    let complete = drafts.into_iter().zip(controls);
+    let complete = complete.map(|(draft, control)| ResolvedVariant {
+        control,
+        ..draft.variant
+    });
+    Some(complete.collect())
 }
 
 fn defaults<'a>(root: &Section<'a>) -> Option<Section<'a>> {
@@ -99,55 +105,54 @@ fn draft<'a>(
     name: &str,
     scope: &Scope<'_>,
     defaults: Option<&Section<'a>>,
-) -> Option<Draft<'a>> {
-    let keys: Vec<&str> = KEYS
-        .into_iter()
-        .chain(DETAIL_KEYS)
-        .chain(["control"])
-        .collect();
-    section.allow(&keys);
+) -> Draft<'a> {
+    let keys = KEYS.into_iter().chain(DETAIL_KEYS).chain(["control"]);
+    section.allow(&keys.collect::<Vec<_>>());
     let placed = placed(section, scope.devices, scope.tasks);
     let tasks = tasks(section, scope, defaults, &placed);
     let devices = devices(scope, &placed);
-    let on = on(section, defaults);
-    live_only(section, scope, &tasks, on);
-    check_sums(section, scope, &placed, &devices, &tasks);
-    let reserved = is_reserved(scope, &devices, &tasks);
-    let expect = expectations(section, !devices.is_empty(), reserved);
-    let contracts = contracts(section, scope, defaults, &devices, &tasks);
-    check_grade_and_verdicts(section, &expect, &contracts);
+    let (live, twin) = on(section, defaults);
     let starts = [("on-hook", Start::OnHook), ("connected", Start::Connected)];
     let start = section.choice("start", &starts);
-    if let (Some(found), true) = (&start, devices.is_empty()) {
+    if start.is_some() && devices.is_empty() && !scope.is_broken() {
         let cause = "`start` is about a call, and there is no device";
-        section
-            .findings
-            .error(&found.place, cause, "remove `start`");
+        section.wrong("start", cause, "remove `start`");
     }
     let about = section.text("about", "a string", "The modem in a thread");
-    Some(Draft {
-        variant: Variant {
-            name: name.to_owned(),
-            about: about.map_or_else(String::new, |found| found.value.to_owned()),
-            live: on.0,
-            twin: on.1,
-            devices,
-            tasks,
-            contracts,
-            expect,
-            start: start.map_or(Start::OnHook, |found| found.value),
-            control: None,
-        },
+    let reserved = !reservations(&devices, &tasks).is_empty() || scope.is_broken();
+    let has_device = !devices.is_empty() || scope.is_broken();
+    let mut variant = ResolvedVariant {
+        name: name.to_owned(),
+        about: about.map_or_else(String::new, |found| found.value.to_owned()),
+        live,
+        twin,
+        devices,
+        tasks,
+        contracts: Vec::new(),
+        expect: expectations(section, has_device, reserved),
+        start: start.map_or(Start::OnHook, |found| found.value),
+        control: None,
+    };
+    if twin {
+        live_only(section, &variant.tasks);
+    }
+    check_sums(section, scope.host, &placed, &variant);
+    variant.contracts = contracts(section, scope, defaults, &variant);
+    check_grade_and_verdicts(section, &variant);
+    Draft {
+        variant,
         section: section.clone(),
         control: section.text("control", "the name of a variant", "none"),
-    })
+    }
 }
 
-fn devices(scope: &Scope<'_>, placed: &Placed) -> Vec<(usize, Placing)> {
-    let devices = scope.devices.iter().enumerate();
-    devices
-        .filter_map(|(index, device)| Some((index, placed.get(&device.name)?.value?)))
-        .collect()
+fn devices(scope: &Scope<'_>, placed: &Placed) -> Vec<ResolvedDevice> {
+    let devices = scope.devices.iter();
+    let devices = devices.filter_map(|declared| {
+        let placing = placed.get(&declared.name)?.value?;
+        Some(declared.value.as_ref()?.placed(&declared.name, placing))
+    });
+    devices.collect()
 }
 
 fn on(section: &Section<'_>, defaults: Option<&Section<'_>>) -> On {
@@ -166,7 +171,7 @@ fn tasks(
     scope: &Scope<'_>,
     defaults: Option<&Section<'_>>,
     placed: &Placed,
-) -> Vec<(usize, Option<Placing>)> {
+) -> Vec<ResolvedTask> {
     let named = having(section, defaults, "tasks")
         .and_then(|s| Some((s, s.texts("tasks", "[\"spinners\", \"cothread\"]")?)));
     let chosen = match named {
@@ -178,16 +183,14 @@ fn tasks(
         }
     };
     let with_placing = |index: usize| {
-        let task = &scope.tasks[index];
-        let kind = task.value.as_ref().map(|task| &task.kind);
-        if !matches!(kind, Some(TaskKind::Command { .. })) {
-            return Some((index, None));
-        }
-        match placed.get(&task.name) {
-            Some(found) => found.value.map(|placing| (index, Some(placing))),
+        let mut task = scope.tasks[index].value.clone()?;
+        if matches!(task.kind, TaskKind::Command { .. }) {
             // A command that is not placed is a normal thread, as a shell would start it.
-            None => Some((index, Some(Placing::Thread(Priority::NORMAL)))),
+            let normal = Some(Placing::Thread(Priority::NORMAL));
+            let placing = placed.get(&task.name).map_or(normal, |found| found.value);
+            task.placing = Some(placing?);
         }
+        Some(task)
     };
     chosen.into_iter().filter_map(with_placing).collect()
 }
@@ -230,12 +233,8 @@ fn check_placed_take_part(
 }
 
 /// What the twin cannot run must say `on = "live"`.
-fn live_only(section: &Section<'_>, scope: &Scope<'_>, tasks: &[(usize, Option<Placing>)], on: On) {
-    let (_, twin) = on;
-    let kinds = tasks
-        .iter()
-        .filter_map(|(index, _)| scope.tasks[*index].value.as_ref());
-    for task in kinds.filter(|_| twin) {
+fn live_only(section: &Section<'_>, tasks: &[ResolvedTask]) {
+    for task in tasks {
         let what = match &task.kind {
             TaskKind::Command { .. } => "a command",
             TaskKind::Rogue {
@@ -244,89 +243,48 @@ fn live_only(section: &Section<'_>, scope: &Scope<'_>, tasks: &[(usize, Option<P
             } => "a rogue with `fifo`",
             _ => continue,
         };
-        let key = if section.has("on") { "on" } else { "tasks" };
-        section.findings.error(
-            &section.place_of(key),
-            format!(
-                "the twin cannot run `{}`: {what} is for Linux only",
-                task.name
-            ),
+        let name = &task.name;
+        section.wrong(
+            if section.has("on") { "on" } else { "tasks" },
+            format!("the twin cannot run `{name}`: {what} is for Linux only"),
             format!("write under {}: on = \"live\"", section.path),
         );
     }
 }
 
-/// Everything that is reserved in a variant: who, where, how much, and where that was said.
-fn reservations<'s>(
-    scope: &'s Scope<'_>,
-    devices: &[(usize, Placing)],
-    tasks: &[(usize, Option<Placing>)],
-) -> Vec<(&'s str, ProcessorId, Enforcer, Reservation)> {
+/// Everything that is reserved: by whom, where, and how much.
+fn reservations<'v>(
+    devices: &'v [ResolvedDevice],
+    tasks: &'v [ResolvedTask],
+) -> Vec<(&'v str, ProcessorId, Reservation)> {
+    let devices = devices
+        .iter()
+        .map(|one| (one.name.as_str(), one.processor, one.placing.request()));
+    let tasks = tasks
+        .iter()
+        .map(|one| (one.holder(), one.processor, one.request()));
     let mut all = Vec::new();
-    for (index, placing) in devices {
-        let device = scope.devices[*index].value.as_ref();
-        if let (Some(device), Placing::Reserved { request, .. }) = (device, placing) {
-            let name = device.name.as_str();
-            all.push((
-                name,
-                device.processor,
-                request.enforcer,
-                request.reservation,
-            ));
-        }
-    }
-    for (index, placing) in tasks {
-        let Some(task) = scope.tasks[*index].value.as_ref() else {
-            continue;
-        };
-        let request = match (&task.kind, placing) {
-            (TaskKind::Periodic { reservation, .. }, _) => *reservation,
-            (_, Some(Placing::Reserved { request, .. })) => Some(*request),
-            _ => None,
-        };
-        if let Some(request) = request {
-            let name = task.name.as_str();
-            all.push((name, task.processor, request.enforcer, request.reservation));
-        }
+    for (name, processor, request) in devices.chain(tasks) {
+        let held = request.map(|request| (name, processor, request.reservation));
+        // Those that share an executor share its reservation.
+        all.extend(held.filter(|held| !all.contains(held)));
     }
     all
 }
 
-fn is_reserved(
-    scope: &Scope<'_>,
-    devices: &[(usize, Placing)],
-    tasks: &[(usize, Option<Placing>)],
-) -> bool {
-    !reservations(scope, devices, tasks).is_empty()
-}
-
 /// No processor can be reserved more than once over. What a machine admits is less, and is said by its admission.
-fn check_sums(
-    section: &Section<'_>,
-    scope: &Scope<'_>,
-    placed: &Placed,
-    devices: &[(usize, Placing)],
-    tasks: &[(usize, Option<Placing>)],
-) {
-    let all = reservations(scope, devices, tasks);
-    for processor in 0..scope.host.processors {
-        let here = all.iter().filter(|(_, at, ..)| at.0 == processor);
-        let sum: u64 = here
-            .clone()
-            .map(|(.., reservation)| reservation.share_ppm())
-            .sum();
+fn check_sums(section: &Section<'_>, host: &HostSpec, placed: &Placed, variant: &ResolvedVariant) {
+    let all = reservations(&variant.devices, &variant.tasks);
+    for processor in 0..host.processors {
+        let here = all.iter().filter(|(_, at, _)| at.0 == processor);
+        let sum: u64 = here.clone().map(|(.., held)| held.share_ppm()).sum();
         if sum <= 1_000_000 {
             continue;
         }
-        let parts: Vec<String> = here
+        let parts = here
             .clone()
-            .map(|(name, .., reservation)| {
-                format!(
-                    "`{name}` {}",
-                    super::units::format_reservation(*reservation)
-                )
-            })
-            .collect();
+            .map(|(name, _, held)| format!("`{name}` {}", format_reservation(*held)));
+        let parts: Vec<String> = parts.collect();
         let named = here.clone().find_map(|(name, ..)| placed.get(*name));
         let place = named.map_or_else(|| section.place_of("tasks"), |found| found.place.clone());
         let total = Share::from_ppm(u32::try_from(sum).unwrap_or(u32::MAX));
@@ -339,17 +297,4 @@ fn check_sums(
             "ask for less, or give one of them a processor of its own",
         );
     }
-}
-
-/// The periodic tasks among these.
-pub(super) fn periodic(scope: &Scope<'_>, tasks: &[(usize, Option<Placing>)]) -> Vec<usize> {
-    let is_periodic = |index: &usize| {
-        let task = scope.tasks[*index].value.as_ref();
-        task.is_some_and(|task| matches!(task.kind, TaskKind::Periodic { .. }))
-    };
-    tasks
-        .iter()
-        .map(|(index, _)| *index)
-        .filter(is_periodic)
-        .collect()
 }

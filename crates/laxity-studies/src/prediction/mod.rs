@@ -177,7 +177,7 @@ impl Study for Prediction {
                 continue;
             };
             let live = account(&made.live, index);
-            let reserved = |device: &ResolvedDevice| device.placing.reservation().is_some();
+            let reserved = |device: &ResolvedDevice| device.placing.request().is_some();
             let is_hindered = variant.devices.iter().any(reserved);
             // What a call takes was measured; where nothing but interrupts keeps one from running through, so much for its response.
             let put_in: &[Of] = match (charged, is_hindered) {

@@ -109,10 +109,10 @@ pub fn observe<P: Probe>(record: &RunRecord, probes: &[P]) -> Vec<Observation> {
 /// The grants that these activities had in a run, each with what was granted: `2ms/8ms by slots`.
 pub fn grades<'a>(
     record: &'a RunRecord,
-    activities: &'a [ActivityId],
+    activities: impl IntoIterator<Item = &'a ActivityId> + 'a,
 ) -> impl Iterator<Item = (String, Grade)> + 'a {
     let usages = activities
-        .iter()
+        .into_iter()
         .filter_map(|id| record.usage.get(id.index()));
     let grants = usages.filter_map(|usage| usage.grant.as_ref());
     grants.map(|grant| {

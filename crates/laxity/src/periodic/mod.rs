@@ -64,17 +64,29 @@ impl Periodic {
             reservation: self.reservation,
             body: Box::new(body(period, runs, job)),
         });
-        let work = Work {
-            service: service + WAKE_UP,
-            period,
+        let thread = match self.placement {
+            Placement::On { executor, .. } => {
+                let mut executors = program.executors();
+                let host = executors.find(|(known, _)| *known == executor);
+                host.map_or(activity, |(_, own)| own)
+            }
+            _ => activity,
         };
-        program.declare_work(activity, work);
+        // Those that take turns in a thread are its work together, all of it as often as the shortest period.
+        let known = program.work.iter().find(|(known, _)| *known == thread);
+        let others = known.map(|(_, work)| *work);
+        let work = Work {
+            service: service + WAKE_UP + others.map_or(Service::ZERO, |others| others.service),
+            period: others.map_or(period, |others| others.period.min(period)),
+        };
+        program.declare_work(thread, work);
         PeriodicProbe {
             subject: Subject {
                 name: self.name,
                 kind: KIND,
             },
             activity,
+            thread,
             runs,
             period,
             service,
@@ -87,8 +99,10 @@ impl Periodic {
 pub struct PeriodicProbe {
     /// The task.
     pub subject: Subject,
-    /// Its activity.
+    /// What does its jobs.
     pub activity: ActivityId,
+    /// The thread in which it does them: its own, or its executor's.
+    pub thread: ActivityId,
     /// The event at the begin of each job: when it was due and when it ran, in nanoseconds.
     pub runs: Mark,
     /// From release to release; a job is due when the next is released.

@@ -24,12 +24,14 @@ pub(super) struct PeriodicReader<'a> {
 
 impl<'a> PeriodicReader<'a> {
     pub(super) fn new(probe: &'a PeriodicProbe, record: &'a RunRecord) -> Self {
-        let usage = record.usage.get(probe.activity.index());
+        let usage = record.usage.get(probe.thread.index());
         let was_preempted = usage.is_some_and(|usage| usage.involuntary_switches > 0);
         let own = |event: &&Event| event.activity == probe.activity;
         let mut events = record.events.iter().filter(own);
+        // On an executor, an event of its own says that others there had a turn, and nothing of who takes the thread's processor.
+        let is_own = probe.thread == probe.activity;
         let sees_preemptions =
-            !was_preempted || events.any(|event| event.kind == EventKind::Preempt);
+            !was_preempted || is_own && events.any(|event| event.kind == EventKind::Preempt);
         Self {
             probe,
             recorder: Recorder::new(record),
@@ -142,6 +144,7 @@ mod tests {
                 name: "task".into(),
                 kind: crate::periodic::KIND,
             },
+            thread: ActivityId(0),
             activity: ActivityId(0),
             runs: RUNS,
             period: Span::from_millis(10),

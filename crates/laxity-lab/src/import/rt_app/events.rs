@@ -109,6 +109,8 @@ fn timer(file: File<'_>, value: &Value<'_>) -> Result<Event, Wrong> {
     }
 }
 
+const TOO_LONG: &str = "its events last longer than can be counted";
+
 /// The jobs of a task as its events come.
 #[derive(Default)]
 struct Jobs {
@@ -129,22 +131,18 @@ struct Jobs {
     /// The largest round of a phase without any timer: run and slept.
     untimed: Option<(Span, Span)>,
     unknown: Option<String>,
-    too_long: bool,
+}
+
+/// What lasts longer than can be counted stays [`Span::MAX`].
+fn sum(a: Span, b: Span) -> Span {
+    a.checked_add(b).unwrap_or(Span::MAX)
 }
 
 impl Jobs {
     fn take(&mut self, event: Event, line: usize) {
         match event {
-            Event::Run(span) => {
-                let run = self.run.unwrap_or(Span::ZERO).checked_add(span);
-                self.too_long |= run.is_none();
-                self.run = run.or(Some(Span::MAX));
-            }
-            Event::Sleep(span) => {
-                let slept = self.slept.checked_add(span);
-                self.too_long |= slept.is_none();
-                self.slept = slept.unwrap_or(Span::MAX);
-            }
+            Event::Run(span) => self.run = Some(sum(self.run.unwrap_or(Span::ZERO), span)),
+            Event::Sleep(span) => self.slept = sum(self.slept, span),
             Event::Timer(name, period) => {
                 if self.timer.get_or_insert_with(|| name.clone()) != &name {
                     let why = format!(
@@ -177,9 +175,7 @@ impl Jobs {
         let run = self.run.take().unwrap_or(Span::ZERO);
         let slept = std::mem::take(&mut self.slept);
         self.sleeps |= !slept.is_zero();
-        let job = run.checked_add(slept);
-        self.too_long |= job.is_none();
-        job.unwrap_or(Span::MAX)
+        sum(run, slept)
     }
 
     fn end_phase(&mut self) {
@@ -187,13 +183,11 @@ impl Jobs {
             let rest = self.close();
             self.trailing = self.trailing.max(rest);
         } else if self.run.is_some() || !self.slept.is_zero() {
-            let (run, slept) = (self.run.take().unwrap_or(Span::ZERO), self.slept);
-            self.slept = Span::ZERO;
+            let run = self.run.take().unwrap_or(Span::ZERO);
+            let slept = std::mem::take(&mut self.slept);
             // Several such phases follow each other before a timer comes, or none does.
             let (all_run, all_slept) = self.untimed.unwrap_or((Span::ZERO, Span::ZERO));
-            let sums = all_run.checked_add(run).zip(all_slept.checked_add(slept));
-            self.too_long |= sums.is_none();
-            self.untimed = sums.or(self.untimed);
+            self.untimed = Some((sum(all_run, run), sum(all_slept, slept)));
         }
         self.seen_timer = false;
     }
@@ -201,9 +195,6 @@ impl Jobs {
     fn work(self) -> Work {
         if let Some(why) = self.unknown {
             return Work::Unknown(why);
-        }
-        if self.too_long {
-            return Work::Unknown("its events last longer than can be counted".into());
         }
         match (self.shortest, self.untimed) {
             (Some(_), Some(_)) => Work::Unknown(
@@ -217,10 +208,10 @@ impl Jobs {
     }
 
     fn timed(&self, period: Span) -> Work {
-        let Some(around) = self.first.checked_add(self.trailing) else {
-            return Work::Unknown("its events last longer than can be counted".into());
-        };
-        let cost = self.largest.max(around);
+        let cost = self.largest.max(sum(self.first, self.trailing));
+        if cost == Span::MAX {
+            return Work::Unknown(TOO_LONG.into());
+        }
         if cost.is_zero() {
             // One that only wakes others: what that takes is not told.
             return Work::Unknown(NOTHING.into());
@@ -247,6 +238,9 @@ impl Jobs {
 /// jobs every run + sleep with a jitter of run. What begins in a window of length t, k rounds run + sleep and r more, is at most k + 1 jobs if
 /// r ≤ sleep and k + 2 if not, which is what the jitter gives: ⌈(t + run) / (run + sleep)⌉.
 fn untimed(run: Span, slept: Span) -> Work {
+    if run == Span::MAX {
+        return Work::Unknown(TOO_LONG.into());
+    }
     if slept.is_zero() {
         return Work::Unknown("it runs without ever waiting".into());
     }
@@ -260,7 +254,7 @@ fn untimed(run: Span, slept: Span) -> Work {
             )],
         },
         Some(_) => Work::Unknown("it only sleeps".into()),
-        None => Work::Unknown("its events last longer than can be counted".into()),
+        None => Work::Unknown(TOO_LONG.into()),
     }
 }
 

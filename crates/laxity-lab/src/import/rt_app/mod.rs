@@ -20,6 +20,7 @@ use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use laxity_model::Span;
 use laxity_model::analysis::Task;
+use laxity_model::analysis::multiprocessor::DeadlineRequest;
 
 use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
 use super::{Wrong, shown, unfit_name};
@@ -197,7 +198,7 @@ impl<'s> File<'s> {
         let task = task.with_jitter(jitter);
         // A job of a deadline task is due when its reservation's period says so.
         Ok(Ok(match policy {
-            Policy::Deadline { deadline, .. } => task.with_deadline(deadline).unwrap_or(task),
+            Policy::Deadline(request) => task.with_deadline(request.deadline).unwrap_or(task),
             _ => task,
         }))
     }
@@ -238,11 +239,11 @@ impl<'s> File<'s> {
                     let cause = "the kernel takes runtime ≤ deadline ≤ period only";
                     return Err(self.wrong(object, cause, remedy));
                 }
-                Ok(Policy::Deadline {
+                Ok(Policy::Deadline(DeadlineRequest {
                     runtime: runtime.as_full_service(),
                     period,
                     deadline,
-                })
+                }))
             }
         }
     }

@@ -129,11 +129,11 @@ fn policies_are_read_with_their_parameters_and_defaults() {
         "{run}, \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": 2000, \"dl-period\": 8000"
     ));
     let period = Span::from_millis(8);
-    let deadline = Policy::Deadline {
+    let deadline = Policy::Deadline(DeadlineRequest {
         runtime: Service::from_millis(2),
         period,
         deadline: period,
-    };
+    });
     assert_eq!(task.policy, deadline);
     assert_eq!(task.work.expect("analysable").deadline(), period);
 }

@@ -144,7 +144,7 @@ impl Run {
             scene
                 .devices
                 .iter_mut()
-                .for_each(|device| device.phases = phases);
+                .for_each(|device| device.phases = phases.into());
         } else {
             scene
                 .devices
@@ -175,11 +175,12 @@ impl Run {
 
     /// The study's milliseconds are ticks of the host's clock, as in its tables; its phases are those of a whole call.
     fn as_studied(&self, device: &mut ResolvedDevice) {
-        device.phases = Phases {
+        let phases = Phases {
             on_hook: Phases::STUDY.on_hook + SHIFT * u64::from(self.number),
             ..Phases::STUDY
         };
-        if let Placing::Reserved { request, .. } = &mut device.placing {
+        device.phases = phases.into();
+        if let Placing::Reserved(request, _) = &mut device.placing {
             request.reservation = in_ticks(request.reservation);
         }
     }

@@ -107,7 +107,7 @@ fn cast(members: &[Member], attempt: &Attempt, options: &Options) -> Result<Cast
         let as_given = attempt.method == Method::AsGiven;
         match (&member.work, member.policy) {
             (_, Policy::Timesharing | Policy::Unsaid) if as_given => continue,
-            (_, Policy::Deadline { .. }) if as_given => {
+            (_, Policy::Deadline(_)) if as_given => {
                 return Err("the twin has no SCHED_DEADLINE".into());
             }
             (Err(_), _) if as_given => {

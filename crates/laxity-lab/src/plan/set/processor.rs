@@ -5,12 +5,13 @@ use laxity_model::analysis::{Overflow, Response, Search, Task, edf, fixed_priori
 use laxity_model::{Service, Span};
 
 use super::advice::Advisor;
-use super::attempt::{Attempt, Member, Method, attempt, meets, methods, why_unknown};
+use super::attempt::{Attempt, Member, Method, attempt, methods};
 use super::effort::Effort;
 use super::observe::{Observed, observe};
 use super::place::{load_ppm, sum_ppm};
-use super::{Bottleneck, Options, ProcessorPlan, TaskPlan, verdicts};
+use super::{Options, ProcessorPlan, verdicts};
 use crate::import::Policy;
+use crate::plan::{Bottleneck, Line, bound, slack_ns};
 
 /// Plans what is on one processor; `members` is not empty.
 pub(super) fn plan(
@@ -44,17 +45,15 @@ pub(super) fn plan(
             vec![None; members.len()]
         }
     };
-    let rows = chosen.order.iter().map(|index| TaskPlan {
-        largest_cost_ns: advice.costs[*index].map(|most| most.number),
-        largest_cost_is_exact: advice.costs[*index].is_some_and(|most| most.is_exact),
-        longest_region_ns: regions[*index].map(Service::as_nanos),
-        priority: priority(members[*index].policy, chosen.method),
-        ..row(
-            &members[*index],
-            &chosen.responses[*index],
-            *index,
-            &observed,
-        )
+    let lines = chosen.order.iter().map(|&index| {
+        let member = &members[index];
+        Line {
+            largest_cost_ns: advice.costs[index].map(|most| most.number),
+            largest_cost_is_exact: advice.costs[index].is_some_and(|most| most.is_exact),
+            longest_region_ns: regions[index].map(Service::as_nanos),
+            priority: priority(member.policy, chosen.method),
+            ..line(member, chosen.responses[index].clone(), index, &observed)
+        }
     });
     Ok(ProcessorPlan {
         processor: Some(number),
@@ -62,7 +61,7 @@ pub(super) fn plan(
         admitted: chosen.admits,
         test: chosen.method.name().into(),
         tests: verdicts::run(members, &chosen, supply)?,
-        tasks: rows.collect(),
+        lines: lines.collect(),
         bottleneck: bottleneck.map(|(_, found)| found),
         scale_ppm: advice.scale.map(|most| most.number * 1_000),
         scale_is_exact: advice.scale.is_some_and(|most| most.is_exact),
@@ -94,56 +93,36 @@ fn choose(
 }
 
 /// What is known of a member; its margins are not.
-pub(super) fn row(
+pub(super) fn line(
     member: &Member,
-    response: &Result<Response, String>,
+    response: Result<Response, String>,
     index: usize,
     observed: &Observed,
-) -> TaskPlan {
+) -> Line {
     let task = member.work.as_ref().ok();
-    let bound = response.as_ref().ok().and_then(Response::bound);
-    let no_bound = match response {
-        Ok(response) => why_unknown(*response).map(str::to_owned),
-        Err(why) => Some(why.clone()),
-    };
-    let slack = task
-        .zip(bound)
-        .map(|(task, bound)| slack_ns(task.deadline(), bound.from_arrival));
-    TaskPlan {
+    let mut line = Line {
         name: member.name.clone(),
         priority: priority(member.policy, Method::AsGiven),
         cost_ns: task.map(|task| task.cost().as_nanos()),
         period_ns: task.map(|task| task.period().as_nanos()),
         deadline_ns: task.map(|task| task.deadline().as_nanos()),
         utilization_ppm: task.map(|_| load_ppm(member)),
-        bound_ns: bound.map(|bound| bound.from_arrival.as_nanos()),
-        no_bound,
-        slack_ns: slack,
         observed_max_ns: observed.longest_ns[index],
         observed_jobs: observed.jobs[index],
-        largest_cost_ns: None,
-        largest_cost_is_exact: false,
-        longest_region_ns: None,
-    }
-}
-
-/// What is left of a deadline; the most or least there is where it does not fit.
-pub(crate) fn slack_ns(deadline: Span, taken: Span) -> i64 {
-    let slack = i128::from(deadline.as_nanos()) - i128::from(taken.as_nanos());
-    let limit = if slack < 0 { i64::MIN } else { i64::MAX };
-    i64::try_from(slack).unwrap_or(limit)
+        ..Line::default()
+    };
+    line.answer(response.and_then(|response| bound(response).map_err(str::to_owned)));
+    line
 }
 
 /// What the file gives, where the scheduler asks for it.
-fn priority(policy: Policy, method: Method) -> String {
+fn priority(policy: Policy, method: Method) -> Option<String> {
     match policy {
-        _ if method != Method::AsGiven => String::new(),
-        Policy::Unsaid => String::new(),
-        Policy::Priority(level) => level.to_string(),
-        Policy::Deadline {
-            runtime, period, ..
-        } => format!("deadline {runtime}/{period}"),
-        Policy::Timesharing => "other".into(),
+        _ if method != Method::AsGiven => None,
+        Policy::Unsaid => None,
+        Policy::Priority(level) => Some(level.to_string()),
+        Policy::Deadline(asked) => Some(format!("deadline {}/{}", asked.runtime, asked.period)),
+        Policy::Timesharing => Some("other".into()),
     }
 }
 
@@ -153,16 +132,10 @@ fn longest_regions(
     attempt: &Attempt,
     supply: &dyn SupplyBound,
 ) -> Result<Result<Vec<Option<Service>>, Option<String>>, Overflow> {
-    let known: Vec<usize> = attempt
-        .order
-        .iter()
-        .copied()
-        .filter(|index| members[*index].work.is_ok())
-        .collect();
-    let tasks: Vec<Task> = known
-        .iter()
-        .filter_map(|index| members[*index].work.clone().ok())
-        .collect();
+    let order = attempt.order.iter();
+    let (known, tasks): (Vec<usize>, Vec<Task>) = order
+        .filter_map(|index| Some((*index, *members[*index].work.as_ref().ok()?)))
+        .unzip();
     if attempt.method == Method::AsGiven || !attempt.admits {
         return Ok(Err(None));
     }
@@ -198,25 +171,18 @@ fn bottleneck(members: &[Member], attempt: &Attempt) -> Option<(usize, Bottlenec
     let slack = |index: &usize| {
         let task = members[*index].work.as_ref().ok()?;
         let response = *attempt.responses[*index].as_ref().ok()?;
-        let bound = response.bound()?;
-        Some(slack_ns(task.deadline(), bound.from_arrival))
+        Some(slack_ns(task.deadline(), bound(response).ok()?))
     };
-    let fails = |index: &usize| {
-        let task = members[*index].work.as_ref();
-        let response = attempt.responses[*index].as_ref();
-        match (task, response) {
-            (Ok(task), Ok(response)) => !meets(task, *response),
-            _ => false,
-        }
-    };
+    let fails = |index: &usize| slack(index).is_none_or(|slack| slack < 0);
     let index = known
         .clone()
         .find(fails)
-        .or_else(|| known.min_by_key(|index| slack(index).unwrap_or(i64::MAX)))?;
+        .or_else(|| known.min_by_key(slack))?;
     let (contributor, contribution_ns) = contributor(index, members, attempt)?;
     let found = Bottleneck {
-        task: members[index].name.clone(),
-        contributor,
+        name: members[index].name.clone(),
+        phase: None,
+        contributor: Some(contributor),
         contribution_ns,
     };
     Some((index, found))
@@ -230,10 +196,7 @@ fn contributor(index: usize, members: &[Member], attempt: &Attempt) -> Option<(S
         .bound()
         .map_or(task.deadline(), |bound| bound.from_release);
     let place = attempt.order.iter().position(|other| *other == index)?;
-    let level = |member: &Member| match member.policy {
-        Policy::Priority(level) => Some(level),
-        _ => None,
-    };
+    let level = |member: &Member| member.policy.priority();
     let mut best = (members[index].name.clone(), task.cost().as_nanos());
     for (at, other) in attempt.order.iter().enumerate() {
         let Ok(work) = &members[*other].work else {

@@ -8,13 +8,14 @@ use laxity_model::analysis::multiprocessor::{Tardiness, global_edf, tardiness};
 use laxity_model::analysis::supply::{Dedicated, Residual, SupplyBound, SupplyError};
 use laxity_model::analysis::{Bound, Overflow, Response, Task, Verdict};
 
-use super::attempt::{Member, budget, is_whole, kernel_refusal, reserved};
+use super::attempt::{Member, budgets, is_whole, kernel_refusal, reserved};
 use super::observe::Observed;
 use super::place::sum_ppm;
-use super::processor::row;
-use super::verdicts::{KERNEL, kernel, line};
-use super::{Options, ProcessorPlan, Scheduler, TaskPlan, TestPlan};
+use super::processor::line;
+use super::verdicts::{GLOBAL_EDF, KERNEL, kernel};
+use super::{Options, ProcessorPlan, Scheduler, TestPlan};
 use crate::import::Policy;
+use crate::plan::{Line, NoBound};
 
 /// The threads of `SCHED_DEADLINE`, on all processors.
 pub(super) struct Global {
@@ -26,7 +27,7 @@ pub(super) struct Global {
 /// Whether a member is on all processors.
 pub(super) fn is_global(member: &Member, scheduler: Scheduler, processors: u16) -> bool {
     let as_the_kernel_has_it = scheduler == Scheduler::Auto && processors > 1;
-    as_the_kernel_has_it && matches!(member.policy, Policy::Deadline { .. })
+    as_the_kernel_has_it && matches!(member.policy, Policy::Deadline(_))
 }
 
 /// Plans those that are on all processors; `None` if there are none.
@@ -41,33 +42,30 @@ pub(super) fn plan(
     let Some(processors) = NonZeroU16::new(processors).filter(|_| !members.is_empty()) else {
         return Ok(None);
     };
-    let budgets: Vec<Task> = members
-        .iter()
-        .filter_map(|member| budget(member.policy))
-        .collect();
-    let late = lateness(&budgets, processors, supply)?;
+    let budgets = budgets(&members);
+    let late = NoBound::settle(lateness(&budgets, processors, supply))?;
     let kernel_says = match kernel_refusal(&members, processors) {
         Some(Err(why)) => Err(format!("the kernel refuses {why}")),
         Some(Ok(())) | None => Ok(()),
     };
-    let mut rows = Vec::new();
+    let in_time = kernel_says.clone().and_then(|()| late.clone());
+    let mut lines = Vec::new();
     for (index, member) in members.iter().enumerate() {
-        let response = match (&kernel_says, &late) {
-            (Err(why), _) | (Ok(()), Err(why)) => match &member.work {
-                Ok(_) => Err(why.clone()),
-                Err(unknown) => Err(unknown.clone()),
-            },
-            (Ok(()), Ok(late)) => response(member, &budgets[index], late[index])?,
+        let response = match &in_time {
+            Err(why) => Err(NoBound::from(why.clone())),
+            Ok(late) => response(member, &budgets[index], late[index]),
         };
-        rows.push(row(
+        let known = member.work.as_ref().map_err(String::clone);
+        let response = known.and(NoBound::settle(response)?);
+        lines.push(line(
             member,
-            &response,
+            response,
             index,
             &Observed::nothing(members.len()),
         ));
     }
     let left = match &late {
-        Ok(late) => what_is_left(&budgets, late)?,
+        Ok(late) => NoBound::settle(what_is_left(&budgets, late))?,
         Err(why) => Err(format!("threads of SCHED_DEADLINE go first: {why}")),
     };
     let observed = if options.observe {
@@ -75,14 +73,14 @@ pub(super) fn plan(
     } else {
         "not observed: not asked for"
     };
-    let is_bounded = |task: &TaskPlan| task.bound_ns.is_some();
+    let is_bounded = |line: &Line| line.bound_ns.is_some();
     Ok(Some(Global {
         plan: ProcessorPlan {
             processor: None,
             utilization_ppm: sum_ppm(&members),
-            admitted: kernel_says.is_ok() && rows.iter().all(is_bounded),
+            admitted: kernel_says.is_ok() && lines.iter().all(is_bounded),
             test: format!("{KERNEL}, over all processors"),
-            tasks: rows,
+            lines,
             tests: tests(&members, processors, &budgets, &late)?,
             bottleneck: None,
             scale_ppm: None,
@@ -97,17 +95,16 @@ pub(super) fn plan(
     }))
 }
 
-/// How long after its deadline each budget is complete at most, or why that is not known.
+/// How long after its deadline each budget is complete at most.
 fn lateness(
     budgets: &[Task],
     processors: NonZeroU16,
     supply: &dyn SupplyBound,
-) -> Result<Result<Vec<Span>, String>, Overflow> {
+) -> Result<Vec<Span>, NoBound> {
     if !is_whole(supply) {
-        let why = "no bound is known for deadline threads on several processors that are not wholly theirs";
-        return Ok(Err(why.into()));
+        return Err("no bound is known for deadline threads on several processors that are not wholly theirs".into());
     }
-    Ok(match tardiness(budgets, processors)? {
+    match tardiness(budgets, processors)? {
         Tardiness::Bounded(late) => Ok(late),
         Tardiness::Unbounded => Err("the reservations by deadline are more than there is".into()),
         Tardiness::Unknown(_) => match global_edf(budgets, processors)? {
@@ -117,15 +114,11 @@ fn lateness(
                     .into(),
             ),
         },
-    })
+    }
 }
 
 /// How long a job takes whose budget is complete so long after its deadline at most.
-fn response(
-    member: &Member,
-    budget: &Task,
-    late: Span,
-) -> Result<Result<Response, String>, Overflow> {
+fn response(member: &Member, budget: &Task, late: Span) -> Result<Response, NoBound> {
     let complete = budget
         .deadline()
         .checked_add(late)
@@ -140,30 +133,25 @@ fn response(
             || !task.jitter().is_zero())
         && !late.is_zero()
     {
-        let why = "a job needs several budgets, and the kernel, which runs deadline threads globally, may be late with each";
-        return Ok(Err(why.into()));
+        return Err("a job needs several budgets, and the kernel, which runs deadline threads globally, may be late with each".into());
     }
-    reserved(member, own, &Ok(()))
+    let request = member.policy.reservation();
+    let request = request.ok_or("it has no reservation")?;
+    reserved(member, request, own, &Ok(()))
 }
 
 /// What budgets leave of each processor, wherever they run: in a window, no more of one than of its jobs that are released within it or
 /// pending at its beginning.
-fn what_is_left(
-    budgets: &[Task],
-    late: &[Span],
-) -> Result<Result<Residual<Dedicated>, String>, Overflow> {
+fn what_is_left(budgets: &[Task], late: &[Span]) -> Result<Residual<Dedicated>, NoBound> {
     let pairs = budgets.iter().zip(late);
     let above = pairs.map(|(budget, late)| {
         let carried = budget.deadline().checked_add(*late).unwrap_or(Span::MAX);
         budget.with_jitter(carried.saturating_sub(budget.cost().as_dedicated_span()))
     });
-    match Residual::new(Dedicated, above.collect()) {
-        Ok(left) => Ok(Ok(left)),
-        Err(SupplyError::Overflow(overflow)) => Err(overflow),
-        Err(_) => Ok(Err(
-            "threads of SCHED_DEADLINE go first, and may take all of one processor".into(),
-        )),
-    }
+    Residual::new(Dedicated, above.collect()).map_err(|error| match error {
+        SupplyError::Overflow(overflow) => overflow.into(),
+        _ => "threads of SCHED_DEADLINE go first, and may take all of one processor".into(),
+    })
 }
 
 fn tests(
@@ -173,20 +161,18 @@ fn tests(
     late: &Result<Vec<Span>, String>,
 ) -> Result<Vec<TestPlan>, Overflow> {
     let mut tests: Vec<TestPlan> = kernel(members, processors).into_iter().collect();
-    tests.push(match global_edf(budgets, processors)? {
-        Verdict::Schedulable => line("Goossens, Funk, Baruah", "admits", "no budget is late"),
-        Verdict::NotSchedulable(_) | Verdict::Unknown(_) => line(
-            "Goossens, Funk, Baruah",
-            "cannot tell",
-            "a budget may be late",
-        ),
-    });
+    let (verdict, detail) = if global_edf(budgets, processors)?.is_schedulable() {
+        ("admits", "no budget is late")
+    } else {
+        ("cannot tell", "a budget may be late")
+    };
+    tests.push(TestPlan::new(GLOBAL_EDF, verdict, detail));
     tests.push(match late {
         Ok(late) => {
             let most = late.iter().max().copied().unwrap_or(Span::ZERO);
-            line("tardiness", "admits", format!("late by at most {most}"))
+            TestPlan::new("tardiness", "admits", format!("late by at most {most}"))
         }
-        Err(why) => line("tardiness", "cannot tell", why.clone()),
+        Err(why) => TestPlan::new("tardiness", "cannot tell", why.clone()),
     });
     Ok(tests)
 }

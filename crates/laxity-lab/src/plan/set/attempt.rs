@@ -11,6 +11,7 @@ use laxity_model::{Reservation, Service, Span};
 
 use super::Scheduler;
 use crate::import::Policy;
+use crate::plan::{NoBound, bound};
 
 /// A task on its processor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +20,14 @@ pub(super) struct Member {
     pub(super) policy: Policy,
     /// What it does, or why that is not known.
     pub(super) work: Result<Task, String>,
+}
+
+/// The members of whose work something is known, and that.
+pub(super) fn known(members: &[Member]) -> (Vec<usize>, Vec<Task>) {
+    let pairs = members.iter().enumerate();
+    pairs
+        .filter_map(|(index, member)| Some((index, *member.work.as_ref().ok()?)))
+        .unzip()
 }
 
 /// Who schedules.
@@ -90,10 +99,7 @@ pub(super) fn admits(
             (false, true) => Answer::TooLong,
         });
     }
-    let tasks: Vec<Task> = members
-        .iter()
-        .filter_map(|member| member.work.clone().ok())
-        .collect();
+    let (_, tasks) = known(members);
     // A search that ends because its numbers do not fit has not been to the end.
     Ok(accepts(method, &tasks, supply).unwrap_or(Answer::TooLong))
 }
@@ -201,9 +207,7 @@ impl Attempt {
 
 /// Whether a response is over by the deadline.
 pub(super) fn meets(task: &Task, response: Response) -> bool {
-    response
-        .bound()
-        .is_some_and(|bound| bound.from_arrival <= task.deadline())
+    bound(response).is_ok_and(|bound| bound <= task.deadline())
 }
 
 /// Tries a scheduler.
@@ -259,24 +263,14 @@ fn free(
     members: &[Member],
     found: impl FnOnce(&[Task]) -> Result<Found, Overflow>,
 ) -> Result<Attempt, Overflow> {
-    let known: Vec<usize> = (0..members.len())
-        .filter(|index| members[*index].work.is_ok())
-        .collect();
-    let tasks: Vec<Task> = members
-        .iter()
-        .filter_map(|member| member.work.clone().ok())
-        .collect();
+    let (known, tasks) = known(members);
     let (order, found, admits) = found(&tasks)?;
-    let mut responses: Vec<Result<Response, String>> = members
-        .iter()
-        .map(|member| match &member.work {
-            Ok(_) => Ok(Response::Unbounded),
-            Err(why) => Err(why.clone()),
-        })
-        .collect();
-    for (index, response) in known.iter().zip(found) {
-        responses[*index] = Ok(response);
-    }
+    let mut found = found.into_iter();
+    let responses = members.iter().map(|member| {
+        let work = member.work.as_ref().map_err(String::clone);
+        work.map(|_| found.next().unwrap_or(Response::Unbounded))
+    });
+    let responses = responses.collect();
     let mut order: Vec<usize> = order.into_iter().map(|index| known[index]).collect();
     order.extend((0..members.len()).filter(|index| members[*index].work.is_err()));
     Ok(Attempt {
@@ -288,18 +282,17 @@ fn free(
     })
 }
 
-/// Its reservation as a task: X every Y, due when the kernel has to have given it.
+/// The reservations of members as tasks: X every Y, due when the kernel has to have given it.
+pub(super) fn budgets(members: &[Member]) -> Vec<Task> {
+    let all = members.iter();
+    all.filter_map(|member| budget(member.policy)).collect()
+}
+
+/// A reservation as a task.
 pub(super) fn budget(policy: Policy) -> Option<Task> {
-    let Policy::Deadline {
-        runtime,
-        period,
-        deadline,
-    } = policy
-    else {
-        return None;
-    };
-    let task = Task::new(runtime, period).ok()?;
-    task.with_deadline(deadline).ok()
+    let request = policy.reservation()?;
+    let task = Task::new(request.runtime, request.period).ok()?;
+    task.with_deadline(request.deadline).ok()
 }
 
 /// Whether the kernel lets the reservations in where so many processors are all there are; `None` if there are none.
@@ -307,43 +300,23 @@ pub(super) fn kernel_refusal(
     members: &[Member],
     processors: NonZeroU16,
 ) -> Option<Result<(), String>> {
-    let asking = |member: &Member| match member.policy {
-        Policy::Deadline {
-            runtime,
-            period,
-            deadline,
-        } => Some(DeadlineRequest {
-            runtime,
-            deadline,
-            period,
-        }),
-        _ => None,
-    };
-    let pairs = members
-        .iter()
-        .filter_map(|member| Some((member, asking(member)?)));
-    let (holders, requests): (Vec<&Member>, Vec<DeadlineRequest>) = pairs.unzip();
+    let asking = |member: &Member| Some((member.name.clone(), member.policy.reservation()?));
+    let (holders, requests): (Vec<String>, Vec<DeadlineRequest>) =
+        members.iter().filter_map(asking).unzip();
     if requests.is_empty() {
         return None;
     }
     let found = kernel_admits(&requests, processors, &KernelLimits::WITH_FAIR_SERVER);
     Some(match found {
         Ok(_) => Ok(()),
-        Err((index, refusal)) => Err(format!("`{}`: {refusal}", holders[index].name)),
+        Err((index, refusal)) => Err(format!("`{}`: {refusal}", holders[index])),
     })
-}
-
-pub(super) fn level(policy: Policy) -> Option<u8> {
-    match policy {
-        Policy::Priority(level) => Some(level),
-        _ => None,
-    }
 }
 
 /// Where a policy stands, the most urgent first.
 fn rank(policy: Policy) -> (u8, u8) {
     match policy {
-        Policy::Deadline { .. } => (0, 0),
+        Policy::Deadline(_) => (0, 0),
         Policy::Priority(level) => (1, u8::MAX - level),
         Policy::Unsaid => (2, 0),
         Policy::Timesharing => (3, 0),
@@ -353,10 +326,7 @@ fn rank(policy: Policy) -> (u8, u8) {
 fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Overflow> {
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by_key(|index| rank(members[*index].policy));
-    let budgets: Vec<Task> = members
-        .iter()
-        .filter_map(|member| budget(member.policy))
-        .collect();
+    let budgets = budgets(members);
     let kernel = kernel_refusal(members, NonZeroU16::MIN).unwrap_or(Ok(()));
     let in_time = match kernel {
         Ok(()) if budgets.is_empty() || edf::test(&budgets, &supply)?.is_schedulable() => Ok(()),
@@ -366,19 +336,19 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
     let mut of_budgets = edf::response_times(&budgets, &supply)?.into_iter();
     let mut responses = Vec::new();
     for member in members {
-        responses.push(match member.policy {
-            Policy::Deadline { .. } => {
+        responses.push(NoBound::settle(match member.policy {
+            Policy::Deadline(request) => {
                 let own = of_budgets.next().unwrap_or(Response::Unbounded);
-                reserved(member, own, &in_time)?
+                reserved(member, request, own, &in_time)
             }
-            Policy::Priority(_) => by_priority(member, members, &budgets, supply)?,
+            Policy::Priority(level) => by_priority(member, level, members, &budgets, supply),
             Policy::Unsaid | Policy::Timesharing => match &member.work {
                 Ok(_) => Err("it is timesharing: nothing is promised to it".into()),
-                Err(why) => Err(why.clone()),
+                Err(why) => Err(why.clone().into()),
             },
-        });
+        })?);
     }
-    let promised = |policy: Policy| matches!(policy, Policy::Deadline { .. } | Policy::Priority(_));
+    let promised = |policy: Policy| matches!(policy, Policy::Deadline(_) | Policy::Priority(_));
     let mut pairs = members.iter().zip(&responses);
     let admits = pairs.all(|(member, response)| match (&member.work, response) {
         _ if !promised(member.policy) => true,
@@ -396,90 +366,61 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
 /// A task in its own reservation; `own` is how long its budget takes to come.
 pub(super) fn reserved(
     member: &Member,
+    request: DeadlineRequest,
     own: Response,
     in_time: &Result<(), String>,
-) -> Result<Result<Response, String>, Overflow> {
-    let (task, runtime, period, deadline) = match (&member.work, member.policy) {
-        (Err(why), _) => return Ok(Err(why.clone())),
-        (
-            Ok(task),
-            Policy::Deadline {
-                runtime,
-                period,
-                deadline,
-            },
-        ) => (task, runtime, period, deadline),
-        (Ok(_), _) => return Ok(Err("it has no reservation".into())),
-    };
-    if let Err(why) = in_time {
-        return Ok(Err(why.clone()));
-    }
+) -> Result<Response, NoBound> {
+    let task = member.work.as_ref().map_err(String::clone)?;
+    in_time.clone()?;
+    let (runtime, period) = (request.runtime, request.period);
     // A job that comes late may be followed by one within the same period of the budget.
     if task.cost() <= runtime && task.period() >= period && task.jitter().is_zero() {
-        return Ok(Ok(own));
+        return Ok(own);
     }
-    let Some(reservation) = Reservation::new(runtime, period)
-        .ok()
-        .filter(|_| deadline == period)
-    else {
-        return Ok(Err(format!(
-            "a job of {} every {} is more than a budget of {runtime} every {period}, due in {deadline}",
+    let reservation = Reservation::new(runtime, period).ok();
+    let Some(reservation) = reservation.filter(|_| request.deadline == period) else {
+        return Err(NoBound::Because(format!(
+            "a job of {} every {} is more than a budget of {runtime} every {period}, due in {}",
             task.cost(),
-            task.period()
+            task.period(),
+            request.deadline
         )));
     };
     let supply = KernelDeadline::among_others(reservation, Span::ZERO)?;
-    let response = fixed_priority::response_time(&[*task], 0, &supply)?;
-    Ok(Ok(response))
+    Ok(fixed_priority::response_time(&[*task], 0, &supply)?)
 }
 
 /// A task by its priority: whoever is not below it may go first.
 fn by_priority(
     member: &Member,
+    level: u8,
     members: &[Member],
     budgets: &[Task],
     supply: &dyn SupplyBound,
-) -> Result<Result<Response, String>, Overflow> {
-    let task = match &member.work {
-        Ok(task) => task,
-        Err(why) => return Ok(Err(why.clone())),
-    };
+) -> Result<Response, NoBound> {
+    let task = member.work.as_ref().map_err(String::clone)?;
     // Two budgets may lie back to back: the end of one period, the beginning of the next.
-    let mut interferers: Vec<Task> = budgets
-        .iter()
-        .map(|budget| {
-            let late = budget
-                .deadline()
-                .as_nanos()
-                .saturating_sub(budget.cost().as_nanos());
-            budget.with_jitter(Span::from_nanos(late))
-        })
-        .collect();
+    let back_to_back = |budget: &Task| {
+        let cost = budget.cost().as_dedicated_span();
+        budget.with_jitter(budget.deadline().saturating_sub(cost))
+    };
+    let mut interferers: Vec<Task> = budgets.iter().map(back_to_back).collect();
     let mut blocking = Service::ZERO;
     for other in members.iter().filter(|other| other.name != member.name) {
-        match (&other.work, level(other.policy) >= level(member.policy)) {
-            _ if level(other.policy).is_none() => {}
+        let Policy::Priority(theirs) = other.policy else {
+            continue;
+        };
+        match (&other.work, theirs >= level) {
             (Ok(work), true) => interferers.push(*work),
             (Ok(work), false) => blocking = blocking.max(work.blocking()),
             (Err(why), true) => {
-                return Ok(Err(format!(
-                    "`{}` may go first, and is not analysed: {why}",
-                    other.name
-                )));
+                let name = &other.name;
+                let why = format!("`{name}` may go first, and is not analysed: {why}");
+                return Err(why.into());
             }
             (Err(_), false) => {}
         }
     }
     let response = fixed_priority::response_time_among(task, &interferers, blocking, &supply)?;
-    Ok(Ok(response))
-}
-
-/// A doubt in words.
-pub(crate) fn why_unknown(response: Response) -> Option<&'static str> {
-    match response {
-        Response::Bounded(_) => None,
-        Response::Unbounded => Some("it and what goes first ask for more than there is"),
-        Response::Unknown(Doubt::TooLong) => Some("the busy window is too long to be searched"),
-        Response::Unknown(_) => Some("the analysis is not made for it"),
-    }
+    Ok(response)
 }

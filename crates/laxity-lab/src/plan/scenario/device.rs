@@ -7,7 +7,7 @@
 
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{Costs, Hypothesis, Phase};
-use laxity_model::admission::{SlotPlan, Supply};
+use laxity_model::admission::{Admission, SlotPlan, Supply};
 use laxity_model::analysis::devices::{
     Answer, Device, Margins, cheapest, least_reservation, least_reservations, serves,
     two_line_model,
@@ -17,7 +17,7 @@ use laxity_model::analysis::{Doubt, Fraction, Overflow};
 use laxity_model::{ActivityId, Enforcer, ProcessorId, Reservation, ReservationRequest, Span};
 use serde::Serialize;
 
-use super::Ready;
+use super::{Ready, slots_of};
 use crate::runner::work::MODEM_PERIOD;
 
 /// What is proposed has X in multiples of this, the shortest slot of all hosts.
@@ -95,30 +95,40 @@ pub struct Proposal {
     pub period_ns: u64,
 }
 
-/// The line of a variant whose modem is reserved.
-pub(super) fn of(ready: &Ready, supply: &Supply) -> Result<Option<DevicePlan>, Overflow> {
-    let mut modems = ready.probes.modems();
-    let (Some(modem), None, Some(device)) = (modems.next(), modems.next(), connected()) else {
-        return Ok(None);
+/// The lines of the modems that are reserved, each by itself.
+pub(super) fn of(ready: &Ready, supply: &Supply) -> Result<Vec<DevicePlan>, Overflow> {
+    let Some(device) = connected() else {
+        return Ok(Vec::new());
     };
-    let modem = &modem.installed;
-    let admission = ready.admission();
-    let driver = &admission.program.activities[modem.driver.index()];
-    let Some(request) = driver.reservation else {
-        return Ok(None);
-    };
+    let modems = ready.probes.modems();
+    let lines = modems.filter_map(|modem| {
+        let driver = modem.installed.driver;
+        let request = ready.admission().program.activities[driver.index()].reservation?;
+        Some(of_one(ready.admission(), driver, request, &device, supply))
+    });
+    lines.collect()
+}
+
+fn of_one(
+    admission: &Admission,
+    holder: ActivityId,
+    request: ReservationRequest,
+    device: &Device,
+    supply: &Supply,
+) -> Result<DevicePlan, Overflow> {
+    let driver = &admission.program.activities[holder.index()];
     let kernel = supply.deadline.as_ref();
     let tick = kernel.map_or(Span::ZERO, |kernel| kernel.tick);
     let mut refusals = admission.refusals();
-    let kept = if refusals.any(|(refused, _)| refused.activity == modem.driver) {
+    let kept = if refusals.any(|(refused, _)| refused.activity == holder) {
         Err("its reservation is refused".to_owned())
     } else if request.enforcer == Enforcer::Deadline {
         Ok(by_deadline(request.reservation, tick)?)
     } else {
         let jitter = edge_jitter(supply, driver.processor);
-        by_slots(&admission.slots, modem.driver, jitter)
+        by_slots(&admission.slots, holder, jitter)
     };
-    line(&driver.name, request, &device, (kept, tick)).map(Some)
+    line(&driver.name, request, device, (kept, tick))
 }
 
 /// The modem while it is connected.
@@ -165,11 +175,7 @@ fn by_deadline(reservation: Reservation, tick: Span) -> Result<Kept, Overflow> {
 
 /// What its slots keep.
 fn by_slots(plans: &[SlotPlan], holder: ActivityId, edge_jitter: Span) -> Result<Kept, String> {
-    let found = plans.iter().find_map(|plan| {
-        let owner = plan.owners.iter().position(|owner| *owner == holder)?;
-        Some((&plan.table, owner))
-    });
-    let (table, owner) = found.ok_or("it has no slot in the table")?;
+    let (table, owner) = slots_of(plans, holder).ok_or("it has no slot in the table")?;
     let supply = TableSupply::new(table, owner).map_err(|error| error.to_string())?;
     Ok((Box::new(supply), table_words(edge_jitter)))
 }

@@ -351,7 +351,11 @@ fn change(text: String, members: &[Member], method: Method) -> Change {
             jitter_ns: task.jitter().as_nanos(),
             region_ns: longest.map(Service::as_nanos),
             last_region_ns: last.map(Service::as_nanos),
-            reservation: reservation(member.policy),
+            reservation: member.policy.reservation().map(|asked| ReservationPlan {
+                runtime_ns: asked.runtime.as_nanos(),
+                period_ns: asked.period.as_nanos(),
+                deadline_ns: asked.deadline.as_nanos(),
+            }),
         })
     });
     Change {
@@ -361,36 +365,16 @@ fn change(text: String, members: &[Member], method: Method) -> Change {
     }
 }
 
-fn reservation(policy: Policy) -> Option<ReservationPlan> {
-    match policy {
-        Policy::Deadline {
-            runtime,
-            period,
-            deadline,
-        } => Some(ReservationPlan {
-            runtime_ns: runtime.as_nanos(),
-            period_ns: period.as_nanos(),
-            deadline_ns: deadline.as_nanos(),
-        }),
-        _ => None,
-    }
-}
-
 /// Gives a member other work; a reservation of its own is then just that.
 fn change_to(member: &mut Member, task: Task) {
     let former = member.work.as_ref().ok().map(Task::period);
-    if let Policy::Deadline {
-        runtime,
-        period,
-        deadline,
-    } = &mut member.policy
-    {
-        *runtime = task.cost();
-        if former == Some(*period) {
-            if *deadline == *period {
-                *deadline = task.period();
+    if let Policy::Deadline(request) = &mut member.policy {
+        request.runtime = task.cost();
+        if former == Some(request.period) {
+            if request.deadline == request.period {
+                request.deadline = task.period();
             }
-            *period = task.period();
+            request.period = task.period();
         }
     }
     member.work = Ok(task);

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use laxity_devices::modem::{Marks, Phase};
-use laxity_model::{ActivityId, Event, EventKind, Host, Instant, Mark, RunRecord, Span};
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use laxity_model::{
+    Activity, ActivityId, Event, EventKind, Host, Instant, Mark, ProcessorId, RunRecord, Span,
+};
 
 use super::modes::{ANSWER, mode_of};
 use super::{Ready, VariantPlan};
 use crate::observe::Probes;
-use crate::runner::{Progress, RunError, twin};
+use crate::runner::{Progress, RunError, pool, twin};
 use crate::scenario::Resolved;
 use crate::scenario::kinds::ROGUE;
 
@@ -24,24 +25,19 @@ pub(super) fn observe(
     admitted: Vec<(usize, Ready)>,
     progress: &mut dyn Progress,
 ) -> Result<(), RunError> {
-    progress.begin(admitted.len());
-    let progress = Mutex::new(progress);
-    let seen: Vec<Result<(usize, Names), RunError>> = admitted
-        .into_par_iter()
-        .map(|(place, ready)| {
-            let run = ready.planned;
-            let seen = one(resolved, ready);
-            if let Ok(mut progress) = progress.lock() {
-                progress.run(&resolved.variants[run.variant].name, run.repeat);
-            }
-            seen.map(|seen| (place, seen))
-        })
-        .collect();
-    if let Ok(progress) = progress.into_inner() {
-        progress.end();
-    }
-    for seen in seen {
-        let (place, seen) = seen?;
+    let cases = admitted.into_iter().map(|(place, ready)| {
+        let name = resolved.variants[ready.planned.variant].name.clone();
+        (place, name, Mutex::new(Some(ready)))
+    });
+    let cases: Vec<(usize, String, Mutex<Option<Ready>>)> = cases.collect();
+    let one = |(place, _, ready): &(usize, String, Mutex<Option<Ready>>)| {
+        let ready = ready.lock().ok().and_then(|mut ready| ready.take());
+        let seen = ready.map(|ready| one(resolved, ready)).transpose()?;
+        Ok((*place, seen.unwrap_or_default()))
+    };
+    let seen = pool::map(&cases, 0, |(_, name, _)| name.clone(), one, progress)?;
+    progress.end();
+    for (place, seen) in seen {
         fill(&mut variants[place], &seen);
     }
     Ok(())
@@ -54,21 +50,24 @@ fn one(resolved: &Resolved, ready: Ready) -> Result<Names, RunError> {
     let variant = &resolved.variants[ready.planned.variant];
     let length = ready.planned.length;
     let (admitted, probes) = ready.granted(variant)?;
+    let reader = Reader::new(&probes, &admitted.program.activities);
     let activities = admitted.program.activities.iter();
     let names: Vec<String> = activities.map(|activity| activity.name.clone()).collect();
     let record = twin::host(resolved).run(admitted, length);
     let record = record.map_err(|error| RunError::of(error, &variant.name))?;
-    let seen = Reader::new(&probes).read(&record);
-    let named = seen.into_iter().filter_map(|((activity, mode), found)| {
-        Some(((names.get(activity.index())?.clone(), mode), found))
-    });
+    let named = reader
+        .read(&record)
+        .into_iter()
+        .filter_map(|((activity, mode), found)| {
+            Some(((names.get(activity.index())?.clone(), mode), found))
+        });
     Ok(named.collect())
 }
 
 fn fill(variant: &mut VariantPlan, seen: &Names) {
-    for line in &mut variant.activities {
+    for line in &mut variant.lines {
         let found = seen.iter().find(|((name, mode), _)| {
-            *name == line.activity && mode.is_none_or(|mode| line.phase.as_deref() == Some(mode))
+            *name == line.name && mode.is_none_or(|mode| line.phase.as_deref() == Some(mode))
         });
         if let Some((_, (longest, jobs))) = found {
             line.observed_max_ns = Some(longest.as_nanos());
@@ -79,6 +78,7 @@ fn fill(variant: &mut VariantPlan, seen: &Names) {
 
 /// What a modem's driver is at.
 struct Call {
+    processor: ProcessorId,
     marks: Marks,
     phase: Phase,
     /// The call at hand, from when its interrupt was raised.
@@ -90,6 +90,8 @@ struct Call {
 /// Reads a run's events once, in their order.
 struct Reader {
     seen: Seen,
+    /// Where each activity is.
+    processors: Vec<ProcessorId>,
     /// Since when each activity is at work on what it was last asked for.
     asked: BTreeMap<ActivityId, Instant>,
     /// The drivers.
@@ -100,9 +102,10 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(probes: &Probes) -> Self {
+    fn new(probes: &Probes, activities: &[Activity]) -> Self {
         let calls = probes.modems().map(|modem| {
             let call = Call {
+                processor: activities[modem.installed.driver.index()].processor,
                 marks: modem.installed.marks,
                 phase: Phase::OnHook,
                 raised: None,
@@ -113,6 +116,7 @@ impl Reader {
         let rogues = probes.0.iter().filter(|probe| probe.subject.kind == ROGUE);
         Self {
             seen: Seen::new(),
+            processors: activities.iter().map(|one| one.processor).collect(),
             asked: BTreeMap::new(),
             calls: calls.collect(),
             periodic: probes.periodic().map(|t| (t.activity, t.runs)).collect(),
@@ -122,17 +126,24 @@ impl Reader {
 
     fn read(mut self, record: &RunRecord) -> Seen {
         for event in &record.events {
-            let is_over = |call: &Call| call.phase == Phase::Ended;
-            if !self.calls.is_empty() && self.calls.values().all(is_over) {
-                break;
+            if !self.is_over(event.activity) {
+                self.take(event);
             }
-            self.take(event);
         }
         let drivers: Vec<ActivityId> = self.calls.keys().copied().collect();
         for driver in drivers {
             self.settle(driver, None);
         }
         self.seen
+    }
+
+    /// Whether the calls on an activity's processor are over: what is there then, no bound is about.
+    fn is_over(&self, activity: ActivityId) -> bool {
+        let here = self.processors.get(activity.index());
+        let mut calls = self.calls.values();
+        let mut calls = calls.by_ref().filter(|call| Some(&call.processor) == here);
+        let first = calls.next().is_some_and(|call| call.phase == Phase::Ended);
+        first && calls.all(|call| call.phase == Phase::Ended)
     }
 
     fn note(&mut self, activity: ActivityId, mode: Option<&'static str>, took: Span) {

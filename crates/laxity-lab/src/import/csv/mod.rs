@@ -19,9 +19,9 @@
 //! `region` without `last_region`: the regions may be anywhere in the job. Nothing or 0 in either means that there is none, or that nothing is
 //! known of it.
 
-use std::ops::Range;
+mod row;
 
-use csv::{ReaderBuilder, StringRecord, Trim};
+use csv::{ReaderBuilder, Trim};
 use laxity_model::Span;
 use laxity_model::analysis::{Preemption, Task, TaskError};
 
@@ -29,6 +29,7 @@ use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
 use super::{Wrong, shown, unfit_name};
 use crate::scenario::diagnostic::Source;
 use crate::scenario::units;
+use row::Row;
 
 /// What a column tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,18 +45,17 @@ enum Kind {
     Processor,
 }
 
-const TIMES: [(&str, Kind); 6] = [
-    ("cost", Kind::Cost),
-    ("period", Kind::Period),
-    ("deadline", Kind::Deadline),
-    ("jitter", Kind::Jitter),
-    ("region", Kind::Region),
-    ("last_region", Kind::LastRegion),
-];
-const OTHERS: [(&str, Kind); 3] = [
-    ("name", Kind::Name),
-    ("priority", Kind::Priority),
-    ("processor", Kind::Processor),
+/// All columns, and whether their names end in a unit.
+const KINDS: [(&str, Kind, bool); 9] = [
+    ("name", Kind::Name, false),
+    ("cost", Kind::Cost, true),
+    ("period", Kind::Period, true),
+    ("deadline", Kind::Deadline, true),
+    ("jitter", Kind::Jitter, true),
+    ("region", Kind::Region, true),
+    ("last_region", Kind::LastRegion, true),
+    ("priority", Kind::Priority, false),
+    ("processor", Kind::Processor, false),
 ];
 const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
 const COLUMNS: &str = "the columns are name, cost_us, period_us, deadline_us, jitter_us, region_us, last_region_us, priority and \
@@ -101,77 +101,6 @@ pub(super) fn read(source: Source<'_>) -> Result<TaskSet, Vec<Wrong>> {
         table.take(Row::new(source, record?));
     }
     table.finish(source)
-}
-
-/// A line with the places of its fields.
-struct Row<'s> {
-    source: Source<'s>,
-    record: StringRecord,
-    /// Where its first field begins.
-    start: usize,
-}
-
-impl<'s> Row<'s> {
-    fn new(source: Source<'s>, record: StringRecord) -> Self {
-        let at = record.position().map_or(0, csv::Position::byte);
-        let mut start = usize::try_from(at).unwrap_or(0).min(source.text.len());
-        // The reader counts what it skipped before a record as part of it.
-        loop {
-            let rest = &source.text[start..];
-            let blank = rest.len() - rest.trim_start_matches(['\r', '\n', '\u{feff}']).len();
-            start += blank;
-            if !source.text[start..].starts_with('#') {
-                break;
-            }
-            let rest = &source.text[start..];
-            start += rest.find('\n').unwrap_or(rest.len());
-        }
-        Self {
-            source,
-            record,
-            start,
-        }
-    }
-
-    /// The bytes of a field, quotes and all, without the blanks around it; of the line's end for one that is not there.
-    fn place(&self, field: usize) -> Range<usize> {
-        let text = &self.source.text[self.start..];
-        let (mut index, mut from, mut quoted) = (0, 0, false);
-        let mut end = text.len();
-        for (at, byte) in text.bytes().enumerate() {
-            match byte {
-                b'"' => quoted = !quoted,
-                b',' if !quoted => {
-                    if index == field {
-                        end = at;
-                        break;
-                    }
-                    index += 1;
-                    from = at + 1;
-                }
-                b'\n' | b'\r' if !quoted => {
-                    end = at;
-                    break;
-                }
-                _ => {}
-            }
-        }
-        if index < field {
-            from = end;
-        }
-        let part = &text[from..end];
-        let from = from + part.len() - part.trim_start().len();
-        self.start + from..self.start + from + part.trim().len()
-    }
-
-    /// The line, from 1.
-    fn line(&self) -> usize {
-        self.source.position(&(self.start..self.start)).0
-    }
-
-    fn error(&self, field: usize, cause: impl Into<String>, remedy: impl Into<String>) -> Wrong {
-        self.source.error(self.place(field), cause, remedy)
-    }
 }
 
 /// What the columns of the header are.
@@ -223,24 +152,21 @@ fn other_separator(row: &Row<'_>) -> Option<&'static str> {
 
 /// The column of this name, or cause and remedy.
 fn column(name: &str) -> Result<Column, (String, String)> {
-    if let Some((_, kind)) = OTHERS.iter().find(|(known, _)| *known == name) {
-        return Ok(Column {
-            kind: *kind,
-            unit: "",
-        });
-    }
-    if TIMES.iter().any(|(known, _)| *known == name) {
-        let cause = format!("column `{name}` has no unit");
-        return Err((
-            cause,
-            format!("write `{name}_ns`, `{name}_us`, `{name}_ms` or `{name}_s`"),
-        ));
+    let known = |name: &str| KINDS.into_iter().find(|(known, ..)| *known == name);
+    match known(name) {
+        Some((_, kind, false)) => return Ok(Column { kind, unit: "" }),
+        Some((_, _, true)) => {
+            let cause = format!("column `{name}` has no unit");
+            let remedy = format!("write `{name}_ns`, `{name}_us`, `{name}_ms` or `{name}_s`");
+            return Err((cause, remedy));
+        }
+        None => {}
     }
     let split = name.rsplit_once('_');
     let found = split.and_then(|(stem, unit)| {
         let unit = UNITS.into_iter().find(|known| *known == unit)?;
-        let (_, kind) = TIMES.iter().find(|(known, _)| *known == stem)?;
-        Some(Column { kind: *kind, unit })
+        let (_, kind, _) = known(stem).filter(|(.., has_unit)| *has_unit)?;
+        Some(Column { kind, unit })
     });
     found.ok_or_else(|| {
         let cause = if name.is_empty() {
@@ -372,14 +298,10 @@ impl Cells<'_, '_> {
             .map_err(|error| self.error(kind, error.cause, error.remedy))
     }
 
-    fn required(&self, kind: Kind, name: &str) -> Result<Span, Wrong> {
-        self.time(kind)?.ok_or_else(|| {
-            self.error(
-                kind,
-                format!("this task has no {name}"),
-                format!("write its {name}"),
-            )
-        })
+    fn required(&self, kind: Kind, name: &str) -> Result<Option<Span>, Wrong> {
+        let cause = format!("this task has no {name}");
+        let missing = || self.error(kind, cause, format!("write its {name}"));
+        self.time(kind)?.map(Some).ok_or_else(missing)
     }
 
     fn number(&self, kind: Kind, most: u16) -> Result<Option<u16>, Wrong> {
@@ -401,26 +323,14 @@ impl Cells<'_, '_> {
 
     fn task(&self, number: usize) -> Result<SetTask, Vec<Wrong>> {
         let mut errors = Vec::new();
-        let mut keep = |result: Result<Option<Span>, Wrong>| {
-            result.unwrap_or_else(|error| {
-                errors.push(error);
-                None
-            })
-        };
-        let cost = keep(self.required(Kind::Cost, "cost").map(Some));
-        let period = keep(self.required(Kind::Period, "period").map(Some));
-        let deadline = keep(self.time(Kind::Deadline));
-        let jitter = keep(self.time(Kind::Jitter));
-        let region = keep(self.time(Kind::Region));
-        let last = keep(self.time(Kind::LastRegion));
-        let mut count = |result: Result<Option<u16>, Wrong>| {
-            result.unwrap_or_else(|error| {
-                errors.push(error);
-                None
-            })
-        };
-        let priority = count(self.number(Kind::Priority, 99));
-        let processor = count(self.number(Kind::Processor, MOST_PROCESSORS - 1));
+        let cost = keep(&mut errors, self.required(Kind::Cost, "cost"));
+        let period = keep(&mut errors, self.required(Kind::Period, "period"));
+        let [deadline, jitter, region, last] =
+            [Kind::Deadline, Kind::Jitter, Kind::Region, Kind::LastRegion]
+                .map(|kind| keep(&mut errors, self.time(kind)));
+        let priority = keep(&mut errors, self.number(Kind::Priority, 99));
+        let last_processor = MOST_PROCESSORS - 1;
+        let processor = keep(&mut errors, self.number(Kind::Processor, last_processor));
         let (Some(cost), Some(period), true) = (cost, period, errors.is_empty()) else {
             return Err(errors);
         };
@@ -432,9 +342,7 @@ impl Cells<'_, '_> {
         let task = task.map_err(|error| vec![error])?;
         Ok(SetTask {
             name: name.map_or_else(|| format!("task {number}"), str::to_owned),
-            policy: priority.map_or(Policy::Unsaid, |level| {
-                Policy::Priority(u8::try_from(level).unwrap_or(u8::MAX))
-            }),
+            policy: priority.map_or(Policy::Unsaid, |level| Policy::Priority(level as u8)),
             processor,
             work: Ok(task),
         })
@@ -492,6 +400,14 @@ impl Cells<'_, '_> {
         };
         self.error(kind, error.to_string(), remedy)
     }
+}
+
+/// What was read, if anything was; an error goes to the others.
+fn keep<T>(errors: &mut Vec<Wrong>, result: Result<Option<T>, Wrong>) -> Option<T> {
+    result.unwrap_or_else(|error| {
+        errors.push(error);
+        None
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What would become of a whole scenario before anything runs: per variant, which enforcer can meet what and why, how long everything takes at
 //! most, and how long it took in the twin.
 //!
-//! [`plan`] shows the same [`Admitted`](laxity_model::admission::Admitted) that [`run`](super::run) hands to a host; [`Depth`] says
+//! [`plan`] shows the same [`Admitted`](laxity_model::admission::Admitted) that [`run`](crate::runner::run) hands to a host; [`Depth`] says
 //! what is added.
 //!
 //! * `machine`: what a profile costs; `modes`: what a modem asks for in each phase; `sources`: everything that takes a processor's time.
@@ -20,15 +20,16 @@ mod subjects;
 pub use device::{DeviceMargins, DeviceNumbers, DevicePlan, Proposal};
 pub use render::render;
 
-use laxity_model::Host;
-use laxity_model::admission::{Admission, Denial, Prediction, Supply};
+use laxity_model::admission::{Admission, Denial, ExecutorAdmission, Prediction, SlotPlan, Supply};
 use laxity_model::analysis::Overflow;
+use laxity_model::policy::slots::SlotTable;
+use laxity_model::{ActivityId, Enforcer, Grade, Host};
 use serde::Serialize;
 
-use super::admit::{FurtherReceivers, Ready, ready};
-use super::schedule::{PlannedRun, schedule};
-use super::{On, Progress, RunError, live, twin};
-use crate::plan::FILE_VERSION;
+use super::{Bottleneck, FILE_VERSION, Line};
+use crate::runner::admit::{FurtherReceivers, Ready, ready};
+use crate::runner::schedule::{PlannedRun, schedule};
+use crate::runner::{On, Progress, RunError, live, twin};
 use crate::scenario::{Resolved, ResolvedVariant, Start};
 
 /// How much a plan says.
@@ -67,39 +68,27 @@ pub struct VariantPlan {
     pub refusals: Vec<String>,
     /// Every reservation that is asked for.
     pub requests: Vec<RequestPlan>,
+    /// What the executors on which tasks take turns promise them.
+    pub executors: Vec<ExecutorPlan>,
     /// Everything that recurs, and how long it takes; see [`Depth::Bounded`].
-    pub activities: Vec<ActivityPlan>,
-    /// The activity that is closest to its deadline or furthest behind it, and who takes most of its time.
-    pub bottleneck: Option<String>,
-    /// Whether the only modem's reservation serves it, if it has one; see [`Depth::Bounded`].
-    pub device: Option<DevicePlan>,
+    pub lines: Vec<Line>,
+    /// Which of them is closest to its deadline or furthest behind it, and who takes most of its time.
+    pub bottleneck: Option<Bottleneck>,
+    /// Whether each modem's reservation serves it, of those that have one; see [`Depth::Bounded`].
+    pub devices: Vec<DevicePlan>,
 }
 
-/// How long an activity takes, each time it is asked to work.
+/// What an executor promises to the tasks on it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct ActivityPlan {
+pub struct ExecutorPlan {
     /// Its name.
-    pub activity: String,
-    /// On which of the program's processors.
-    pub processor: u16,
-    /// The phase of the call for which this holds; none where it holds in all.
-    pub phase: Option<String>,
-    /// What a job takes at most, in nanoseconds.
-    pub cost_ns: Option<u64>,
-    /// Jobs arrive at least so far apart, in nanoseconds.
-    pub period_ns: Option<u64>,
-    /// A job is due so long after it arrived, in nanoseconds; none where nobody says.
-    pub deadline_ns: Option<u64>,
-    /// From arrival (an interrupt that is raised, an instant that was asked for) to completion at most, in nanoseconds.
-    pub bound_ns: Option<u64>,
-    /// Why there is no bound.
-    pub no_bound: Option<String>,
-    /// The deadline less the bound, in nanoseconds; below zero if it can be missed.
-    pub slack_ns: Option<i64>,
-    /// The longest seen in the twin, in nanoseconds.
-    pub observed_max_ns: Option<u64>,
-    /// So many jobs were seen complete.
-    pub observed_jobs: u64,
+    pub executor: String,
+    /// Who takes turns.
+    pub tasks: Vec<String>,
+    /// How firmly its promise holds that all deadlines are met; none where it makes none.
+    pub grade: Option<String>,
+    /// Why it is not enforced, or not made.
+    pub reason: Option<String>,
 }
 
 /// What would become of one reservation.
@@ -151,7 +140,7 @@ impl Plan {
 /// # Errors
 ///
 /// [`RunError::CannotRun`] if the machine has fewer processors than the scenario needs; [`RunError::Nothing`] if no variant runs there;
-/// [`RunError::Failed`] if a number is too large to be reckoned with; and where everything is run once, as [`run`](super::run).
+/// [`RunError::Failed`] if a number is too large to be reckoned with; and where everything is run once, as [`run`](crate::runner::run).
 pub fn plan(
     resolved: &Resolved,
     on: On,
@@ -190,8 +179,8 @@ pub fn plan(
                 reason: error.to_string(),
             };
             let bounded = bounds::of(resolved, variant, &ready, on);
-            (plan.activities, plan.bottleneck) = bounded.map_err(too_large)?;
-            plan.device = device::of(&ready, &supply).map_err(too_large)?;
+            (plan.lines, plan.bottleneck) = bounded.map_err(too_large)?;
+            plan.devices = device::of(&ready, &supply).map_err(too_large)?;
         }
         if observed && ready.answer.is_ok() {
             admitted.push((variants.len(), ready));
@@ -225,25 +214,20 @@ fn supply_of(resolved: &Resolved, on: On) -> Result<(String, Supply), RunError> 
 fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan {
     let requests = admission.requests.iter().map(|request| {
         let (activity, asked) = admission.asker(request);
-        let offer = |enforcer, answer: &Result<Prediction, Denial>| match answer {
-            Ok(prediction) => Offer {
-                enforcer,
-                possible: true,
-                how: format!("{} {}", asked.reservation.service(), prediction.keeps),
-                grade: Some(prediction.grade.to_string()),
-                promised_gap_ns: Some(prediction.promised_gap.as_nanos()),
-                longest_gap_ns: Some(prediction.longest_gap.as_nanos()),
-                notes: prediction.notes.clone(),
-            },
-            Err(denial) => Offer {
-                enforcer,
-                possible: false,
-                how: denial.why.to_string(),
-                grade: None,
-                promised_gap_ns: None,
-                longest_gap_ns: None,
-                notes: Vec::new(),
-            },
+        let offer = |enforcer: Enforcer, answer: &Result<Prediction, Denial>| {
+            let found = answer.as_ref().ok();
+            Offer {
+                enforcer: enforcer.to_string(),
+                possible: found.is_some(),
+                how: match answer {
+                    Ok(found) => format!("{} {}", asked.reservation.service(), found.keeps),
+                    Err(denial) => denial.why.to_string(),
+                },
+                grade: found.map(|found| found.grade.to_string()),
+                promised_gap_ns: found.map(|found| found.promised_gap.as_nanos()),
+                longest_gap_ns: found.map(|found| found.longest_gap.as_nanos()),
+                notes: found.map_or_else(Vec::new, |found| found.notes.clone()),
+            }
         };
         RequestPlan {
             activity: activity.name.clone(),
@@ -252,8 +236,8 @@ fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan
             period_ns: asked.reservation.period().as_nanos(),
             enforcer: asked.enforcer.to_string(),
             offers: vec![
-                offer(asked.enforcer.to_string(), &request.asked),
-                offer(asked.enforcer.other().to_string(), &request.other),
+                offer(asked.enforcer, &request.asked),
+                offer(asked.enforcer.other(), &request.other),
             ],
         }
     });
@@ -262,8 +246,36 @@ fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan
         admitted: admission.granted(),
         refusals: admission.explain(),
         requests: requests.collect(),
-        activities: Vec::new(),
+        executors: admission
+            .executors
+            .iter()
+            .map(|found| executor_plan(admission, found))
+            .collect(),
+        lines: Vec::new(),
         bottleneck: None,
-        device: None,
+        devices: Vec::new(),
     }
+}
+
+fn executor_plan(admission: &Admission, found: &ExecutorAdmission) -> ExecutorPlan {
+    let name = |activity: ActivityId| admission.program.activities[activity.index()].name.clone();
+    let tasks = admission.program.tasks_on(found.executor);
+    ExecutorPlan {
+        executor: name(found.activity),
+        tasks: tasks.map(|(activity, _)| name(activity)).collect(),
+        grade: found.answer.as_ref().ok().map(ToString::to_string),
+        reason: match &found.answer {
+            Ok(Grade::Enforced) => None,
+            Ok(Grade::Unenforced { reason }) => Some(reason.clone()),
+            Err(why) => Some(why.to_string()),
+        },
+    }
+}
+
+/// The table in which an activity has slots, and as which owner.
+fn slots_of(plans: &[SlotPlan], holder: ActivityId) -> Option<(&SlotTable, usize)> {
+    plans.iter().find_map(|plan| {
+        let owner = plan.owners.iter().position(|owner| *owner == holder)?;
+        Some((&plan.table, owner))
+    })
 }

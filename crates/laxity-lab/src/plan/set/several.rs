@@ -13,7 +13,8 @@ use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Doubt, Fraction, Overflow, Task, Verdict};
 use serde::Serialize;
 
-use super::attempt::{Answer, Member, Method, accepts, is_whole, methods};
+use super::attempt::{Answer, Member, Method, accepts, is_whole, known, methods};
+use super::verdicts::{GLOBAL_EDF, KERNEL};
 use super::{Scheduler, TestPlan};
 use crate::import::Policy;
 
@@ -97,10 +98,9 @@ pub(super) fn plan(
     supply: &dyn SupplyBound,
 ) -> Result<Option<SeveralPlan>, Overflow> {
     let many = NonZeroU16::new(processors).filter(|count| count.get() > 1);
-    let (names, tasks): (Vec<&str>, Vec<Task>) = members
-        .iter()
-        .filter_map(|member| Some((member.name.as_str(), member.work.clone().ok()?)))
-        .unzip();
+    let (indices, tasks) = known(members);
+    let names = indices.iter().map(|index| members[*index].name.as_str());
+    let names = names.collect();
     let Some(processors) = many.filter(|_| !tasks.is_empty()) else {
         return Ok(None);
     };
@@ -144,7 +144,7 @@ pub(super) fn plan(
 /// The tests for a processor. A heuristic sees tasks and nothing besides, so where the file gives priorities, those by deadline
 /// stand for them; and where it has nothing but reservations by deadline, earliest deadline first. And whether that was so.
 fn blind_methods(members: &[Member], scheduler: Scheduler) -> (Vec<Method>, bool) {
-    let by_deadline = |member: &Member| matches!(member.policy, Policy::Deadline { .. });
+    let by_deadline = |member: &Member| matches!(member.policy, Policy::Deadline(_));
     match methods(members, scheduler).as_slice() {
         [Method::AsGiven] if members.iter().all(by_deadline) => (vec![Method::Edf], true),
         [Method::AsGiven] => (vec![Method::Monotonic], true),
@@ -253,11 +253,7 @@ impl Set<'_> {
         } else {
             ("not applicable", OF_THEIR_OWN)
         };
-        Ok(TestPlan {
-            test: "Goossens, Funk, Baruah".into(),
-            verdict: verdict.into(),
-            detail: detail.into(),
-        })
+        Ok(TestPlan::new(GLOBAL_EDF, verdict, detail))
     }
 
     fn tardiness(&self) -> Result<(Vec<TardinessPlan>, Option<String>), Overflow> {
@@ -286,19 +282,7 @@ impl Set<'_> {
     /// The reservations of the file; if it has none, C every T for each task, due by the earlier of D and T.
     fn kernel(&self) -> TestPlan {
         let given = self.members.iter().filter_map(|member| {
-            let Policy::Deadline {
-                runtime,
-                period,
-                deadline,
-            } = member.policy
-            else {
-                return None;
-            };
-            let request = DeadlineRequest {
-                runtime,
-                deadline,
-                period,
-            };
+            let request = member.policy.reservation()?;
             Some((member.name.as_str(), request))
         });
         let mut asking: Vec<(&str, DeadlineRequest)> = given.collect();
@@ -329,11 +313,7 @@ impl Set<'_> {
                 format!("{whose}: `{}` gets {refusal}", asking[index].0),
             ),
         };
-        TestPlan {
-            test: "SCHED_DEADLINE's admission".into(),
-            verdict: verdict.into(),
-            detail,
-        }
+        TestPlan::new(KERNEL, verdict, detail)
     }
 }
 

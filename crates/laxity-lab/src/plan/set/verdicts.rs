@@ -9,7 +9,7 @@ use laxity_model::analysis::{
 };
 
 use super::TestPlan;
-use super::attempt::{Attempt, Member, Method, by_rate, is_whole, kernel_refusal, level, meets};
+use super::attempt::{Attempt, Member, Method, by_rate, is_whole, kernel_refusal, meets};
 use crate::import::Policy;
 
 /// A bound of [`utilization`], with its name.
@@ -55,31 +55,21 @@ pub(super) fn run(
     tests.push(of_verdict(Method::Monotonic.name(), verdict, |index| {
         known[order[index]]
     }));
-    let best = match fixed_priority::best_order(&tasks, &supply)? {
-        Search::Found(order) => Search::Found(names(&known, order.into_iter())),
-        Search::None => Search::None,
-        Search::Unknown(doubt) => Search::Unknown(doubt),
-    };
-    tests.push(of_search(
-        "best priorities (Audsley)",
-        best,
-        "no order meets all deadlines",
-    ));
-    let best = match fixed_priority::best_order_with_final_regions(&tasks, &supply)? {
-        Search::Found(order) => {
-            Search::Found(names(&known, order.into_iter().map(|(index, _)| index)))
-        }
-        Search::None => Search::None,
-        Search::Unknown(doubt) => Search::Unknown(doubt),
-    };
+    let name = |index: usize| known[index].0;
+    let best = fixed_priority::best_order(&tasks, &supply)?;
+    let nothing = "no order meets all deadlines";
+    tests.push(of_search("best priorities (Audsley)", best, name, nothing));
+    let best = fixed_priority::best_order_with_final_regions(&tasks, &supply)?;
+    let nothing = "no order and regions meet all deadlines";
     tests.push(of_search(
         "best priorities and last regions",
         best,
-        "no order and regions meet all deadlines",
+        |(index, _)| name(index),
+        nothing,
     ));
     tests.push(match edf::test(&tasks, &supply) {
         Ok(verdict) => of_verdict(Method::Edf.name(), verdict, |index| known[index]),
-        Err(overflow) => line(Method::Edf.name(), "cannot tell", overflow.to_string()),
+        Err(overflow) => TestPlan::new(Method::Edf.name(), "cannot tell", overflow.to_string()),
     });
     Ok(tests)
 }
@@ -89,24 +79,24 @@ pub(super) fn run(
 fn as_given(members: &[Member], attempt: &Attempt, supply: &dyn SupplyBound) -> TestPlan {
     let name = Method::AsGiven.name();
     if attempt.admits {
-        return line(name, "admits", "");
+        return TestPlan::new(name, "admits", "");
     }
     if let Some(Err(why)) = kernel_refusal(members, NonZeroU16::MIN) {
-        return line(name, "refuses", format!("the kernel refuses {why}"));
+        return TestPlan::new(name, "refuses", format!("the kernel refuses {why}"));
     }
-    let is_reserved = |member: &Member| matches!(member.policy, Policy::Deadline { .. });
+    let is_reserved = |member: &Member| matches!(member.policy, Policy::Deadline(_));
     let is_exact = supply.is_attained() && !members.iter().any(is_reserved);
     let is_alone = |member: &Member| {
         let equals = members
             .iter()
-            .filter(|other| level(other.policy) == level(member.policy));
+            .filter(|other| other.policy.priority() == member.policy.priority());
         equals.count() == 1
     };
     let mut why =
         "the bounds are not exact where reservations or equal priorities meet, or on such a supply"
             .to_owned();
     for (member, response) in members.iter().zip(&attempt.responses) {
-        if !is_reserved(member) && level(member.policy).is_none() {
+        if !is_reserved(member) && member.policy.priority().is_none() {
             continue;
         }
         match (&member.work, response) {
@@ -116,36 +106,39 @@ fn as_given(members: &[Member], attempt: &Attempt, supply: &dyn SupplyBound) -> 
                     "`{}` and what goes first ask for more than there is",
                     member.name
                 );
-                return line(name, "refuses", detail);
+                return TestPlan::new(name, "refuses", detail);
             }
             (Ok(_), Ok(Response::Bounded(_))) if is_exact && is_alone(member) => {
-                return line(name, "refuses", format!("`{}` can be late", member.name));
+                return TestPlan::new(name, "refuses", format!("`{}` can be late", member.name));
             }
             (Ok(_), Ok(Response::Unknown(doubt))) => why = format!("`{}`: {doubt}", member.name),
             (_, Err(unknown)) => why = format!("`{}`: {unknown}", member.name),
             (_, Ok(_)) => {}
         }
     }
-    line(name, "cannot tell", why)
+    TestPlan::new(name, "cannot tell", why)
 }
 
 /// Whether the kernel lets the reservations in, if there are any, where so many processors are all there are.
 pub(super) fn kernel(members: &[Member], processors: NonZeroU16) -> Option<TestPlan> {
     let found = kernel_refusal(members, processors)?;
     Some(match found {
-        Ok(()) => line(KERNEL, "admits", ""),
-        Err(why) => line(KERNEL, "refuses", why),
+        Ok(()) => TestPlan::new(KERNEL, "admits", ""),
+        Err(why) => TestPlan::new(KERNEL, "refuses", why),
     })
 }
 
 /// What the kernel's own test is called.
 pub(super) const KERNEL: &str = "SCHED_DEADLINE's admission";
 
+/// The test of global earliest deadline first, by those who found it.
+pub(super) const GLOBAL_EDF: &str = "Goossens, Funk, Baruah";
+
 /// The utilization bounds, priorities by rate.
 fn bounds(tasks: &[Task], supply: &dyn SupplyBound) -> Result<Vec<TestPlan>, Overflow> {
     if !is_whole(supply) {
         let why = "it is made for a processor of its own";
-        let lines = BOUNDS.map(|(name, _)| line(name, "not applicable", why));
+        let lines = BOUNDS.map(|(name, _)| TestPlan::new(name, "not applicable", why));
         return Ok(lines.into());
     }
     let mut lines = Vec::new();
@@ -161,16 +154,23 @@ fn bounds(tasks: &[Task], supply: &dyn SupplyBound) -> Result<Vec<TestPlan>, Ove
     Ok(lines)
 }
 
-fn names(known: &[(&str, Task)], order: impl Iterator<Item = usize>) -> String {
-    let names: Vec<&str> = order.map(|index| known[index].0).collect();
-    format!("from the top: {}", shortened(&names))
-}
-
-fn of_search(test: &str, found: Search<String>, nothing: &str) -> TestPlan {
+fn of_search<'n, T>(
+    test: &str,
+    found: Search<Vec<T>>,
+    name: impl Fn(T) -> &'n str,
+    nothing: &str,
+) -> TestPlan {
     match found {
-        Search::Found(order) => line(test, "admits", order),
-        Search::None => line(test, "refuses", nothing),
-        Search::Unknown(doubt) => line(test, "cannot tell", doubt.to_string()),
+        Search::Found(order) => {
+            let names: Vec<&str> = order.into_iter().map(name).collect();
+            TestPlan::new(
+                test,
+                "admits",
+                format!("from the top: {}", shortened(&names)),
+            )
+        }
+        Search::None => TestPlan::new(test, "refuses", nothing),
+        Search::Unknown(doubt) => TestPlan::new(test, "cannot tell", doubt.to_string()),
     }
 }
 
@@ -190,19 +190,19 @@ fn of_verdict<'n>(
     whose: impl Fn(usize) -> (&'n str, Task),
 ) -> TestPlan {
     match verdict {
-        Verdict::Schedulable => line(test, "admits", ""),
+        Verdict::Schedulable => TestPlan::new(test, "admits", ""),
         Verdict::NotSchedulable(witness) => {
             let (name, task) = whose(witness.task);
-            line(
+            TestPlan::new(
                 test,
                 "refuses",
                 format!("`{name}`: {}", witness_words(witness, &task)),
             )
         }
         Verdict::Unknown(Doubt::OutOfScope) => {
-            line(test, "not applicable", Doubt::OutOfScope.to_string())
+            TestPlan::new(test, "not applicable", Doubt::OutOfScope.to_string())
         }
-        Verdict::Unknown(doubt) => line(test, "cannot tell", doubt.to_string()),
+        Verdict::Unknown(doubt) => TestPlan::new(test, "cannot tell", doubt.to_string()),
     }
 }
 
@@ -224,13 +224,5 @@ fn long(time: Span) -> String {
     match time.as_nanos() / DAY_NS {
         0 | 1 => time.to_string(),
         days => format!("{time} ({days} days)"),
-    }
-}
-
-pub(super) fn line(test: &str, verdict: &str, detail: impl Into<String>) -> TestPlan {
-    TestPlan {
-        test: test.into(),
-        verdict: verdict.into(),
-        detail: detail.into(),
     }
 }

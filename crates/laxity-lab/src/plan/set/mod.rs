@@ -1,0 +1,345 @@
+//! What would become of a task set: besides its lines, what each test says, how much could be added, and for a set that is refused the nearest
+//! ones that are not.
+//!
+//! [`plan`] does all of that for a [`TaskSet`]; [`render`] is for people, the plan's own fields for programs.
+//!
+//! * `place`: which processor a task goes to; `several`: what else could be done with several; `attempt`: one processor under one scheduler;
+//!   `global`: threads of `SCHED_DEADLINE`, which are on all processors.
+//! * `verdicts`: what each test of the library says; `advice`: margins, and the nearest sets that are admitted; `effort`: how much is looked at for them.
+//! * `observe`: the set in the twin.
+
+mod advice;
+mod attempt;
+mod effort;
+mod global;
+mod observe;
+mod place;
+mod processor;
+mod render;
+mod several;
+mod verdicts;
+
+pub use render::render;
+pub use several::{MisfitPlan, PartitionPlan, SeveralPlan, TardinessPlan};
+
+use laxity_model::analysis::Overflow;
+use laxity_model::analysis::supply::{Continuous, Dedicated, KernelDeadline, SupplyBound};
+use laxity_model::{Reservation, Span};
+use serde::Serialize;
+
+use super::{Bottleneck, FILE_VERSION, Line};
+use crate::import::{Policy, SetTask, TaskSet};
+use attempt::Member;
+use global::Global;
+
+/// Who is to schedule a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scheduler {
+    /// As the file says; where it does not, the first that admits the set of: priorities by deadline, the best priorities, earliest
+    /// deadline first.
+    #[default]
+    Auto,
+    /// Fixed priorities: those of the file, or by deadline.
+    FixedPriority,
+    /// Earliest deadline first.
+    Edf,
+    /// Rate monotonic with delayed preemption, admitted by its paper's own test (Gopalakrishnan, Parulkar, "Real-time Upcalls", §5).
+    Rmdp,
+}
+
+/// Who enforces the reservation in which a set runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Kind {
+    /// Time slots: X in every window of Y.
+    #[default]
+    Slots,
+    /// `SCHED_DEADLINE`: X in every period, and late by what the kernel's tick makes it.
+    Deadline {
+        /// How often the kernel looks at budgets; zero: at once.
+        tick: Span,
+    },
+}
+
+/// What a set runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Supply {
+    /// A processor of its own.
+    #[default]
+    Dedicated,
+    /// A reservation on each processor.
+    Reserved(Reservation, Kind),
+}
+
+/// How to plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Who schedules.
+    pub scheduler: Scheduler,
+    /// What the set runs on.
+    pub supply: Supply,
+    /// How many processors there are; `None`: as many as the file names, at least one.
+    pub processors: Option<u16>,
+    /// Whether to look in the twin.
+    pub observe: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            scheduler: Scheduler::Auto,
+            supply: Supply::Dedicated,
+            processors: None,
+            observe: true,
+        }
+    }
+}
+
+/// Why there is no plan.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PlanError {
+    /// Numbers too large.
+    #[error("{0}")]
+    Overflow(#[from] Overflow),
+    /// A task is on a processor that there is not.
+    #[error("`{task}` is on processor {processor}, and there are {processors}; the first is 0")]
+    NoSuchProcessor {
+        /// Whose.
+        task: String,
+        /// Where.
+        processor: u16,
+        /// How many there are.
+        processors: u16,
+    },
+}
+
+/// What would become of a task set.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SetPlan {
+    /// The version of this format.
+    pub file_version: u32,
+    /// The file's name.
+    pub file: String,
+    /// `CSV` or `rt-app`.
+    pub format: String,
+    /// What it runs on, in words.
+    pub supply: String,
+    /// Whether all processors admit what is on them.
+    pub admitted: bool,
+    /// By processor.
+    pub processors: Vec<ProcessorPlan>,
+    /// On several processors: what other ways of using them would give, were all tasks free to go on any.
+    pub on_several: Option<SeveralPlan>,
+    /// What else is to be known, each a sentence.
+    pub notes: Vec<String>,
+}
+
+/// What would become of one processor's tasks.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ProcessorPlan {
+    /// Which; none: all of them, for threads of `SCHED_DEADLINE`, which the kernel binds to none.
+    pub processor: Option<u16>,
+    /// Σ C/T, in parts per million of a processor, rounded up; of a reservation by deadline, what is reserved.
+    pub utilization_ppm: u64,
+    /// Whether they are admitted. On one processor: whether all that are promised something meet their deadlines; on all of them: whether the
+    /// kernel lets the reservations in, and all responses have a bound, which may be beyond the deadline (see [`Line::slack_ns`]).
+    pub admitted: bool,
+    /// By which test; the one that was tried first if by none.
+    pub test: String,
+    /// The tasks, the most urgent first where priorities are fixed.
+    pub lines: Vec<Line>,
+    /// What each test says.
+    pub tests: Vec<TestPlan>,
+    /// Whom the set fails on, or would first.
+    pub bottleneck: Option<Bottleneck>,
+    /// All costs times this, in parts per million, rounded down to 0.1 %, are admitted. `None` if no such factor was found.
+    pub scale_ppm: Option<u64>,
+    /// Whether the next larger factor, by 0.1 %, is not admitted; else it was not searched to the end.
+    pub scale_is_exact: bool,
+    /// What was looked for in vain or not at all: margins, sets that would be admitted, regions; each a phrase.
+    pub left_out: Vec<String>,
+    /// For a set that is refused, the nearest ones that are not; each was tested.
+    pub nearest: Vec<Change>,
+    /// How the twin was looked at, or why not.
+    pub observed: String,
+}
+
+/// What a test says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TestPlan {
+    /// Its name.
+    pub test: String,
+    /// `admits`, `refuses`, `cannot tell`, or `not applicable`.
+    pub verdict: String,
+    /// Why, or whom it fails on.
+    pub detail: String,
+}
+
+impl TestPlan {
+    fn new(test: &str, verdict: &str, detail: impl Into<String>) -> Self {
+        Self {
+            test: test.into(),
+            verdict: verdict.into(),
+            detail: detail.into(),
+        }
+    }
+}
+
+/// A change after which a set is admitted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Change {
+    /// What to change, as a sentence.
+    pub text: String,
+    /// All tasks of which something is known, as they then are.
+    pub tasks: Vec<ChangedTask>,
+    /// The test that then admits them.
+    pub test: String,
+}
+
+/// A task of a changed set, all of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ChangedTask {
+    /// Its name.
+    pub name: String,
+    /// C, in nanoseconds.
+    pub cost_ns: u64,
+    /// T, in nanoseconds.
+    pub period_ns: u64,
+    /// D after the arrival, in nanoseconds.
+    pub deadline_ns: u64,
+    /// J, in nanoseconds.
+    pub jitter_ns: u64,
+    /// Its longest non-preemptive region, in nanoseconds; none if it can be preempted anywhere.
+    pub region_ns: Option<u64>,
+    /// The region after its last preemption point, in nanoseconds; none if that can lie anywhere.
+    pub last_region_ns: Option<u64>,
+    /// What it reserves by `SCHED_DEADLINE`, if it does.
+    pub reservation: Option<ReservationPlan>,
+}
+
+/// A reservation by `SCHED_DEADLINE`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct ReservationPlan {
+    /// So much in each period, in nanoseconds.
+    pub runtime_ns: u64,
+    /// The period, in nanoseconds.
+    pub period_ns: u64,
+    /// Within this after the period's beginning, in nanoseconds.
+    pub deadline_ns: u64,
+}
+
+/// Plans a set.
+///
+/// # Errors
+///
+/// See [`PlanError`].
+pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
+    let supply = options.supply.bound()?;
+    let count = place::count(set, options)?;
+    let members = place::members(set);
+    let mut notes = set.notes.clone();
+    if all_timesharing(set) {
+        notes.push(
+            "all tasks are timesharing: as they are, nothing is promised to them; this is what they would have in real time"
+                .into(),
+        );
+    }
+    let on_several = several::plan(&members, count, options.scheduler, &*supply)?;
+    let global = global::plan(&members, count, options, &*supply)?;
+    notes.extend(pinned(set, global.is_some()));
+    let left: &dyn SupplyBound = match &global {
+        Some(Global { left: Ok(left), .. }) => left,
+        _ => &*supply,
+    };
+    let is_global = |member: &Member| global::is_global(member, options.scheduler, count);
+    let placed = place::place(set, &members, (count, options.scheduler), is_global, left)?;
+    notes.extend(placed.notes);
+    let mut processors: Vec<ProcessorPlan> =
+        global.iter().map(|global| global.plan.clone()).collect();
+    let below = Options {
+        observe: options.observe && global.is_none(),
+        ..*options
+    };
+    for (number, mut members) in (0_u16..).zip(placed.processors) {
+        if members.is_empty() {
+            continue;
+        }
+        if let Some(Err(why)) = global.as_ref().map(|global| &global.left) {
+            no_bounds(&mut members, why);
+        }
+        let mut found = processor::plan(number, &members, &below, left)?;
+        if let Some(global) = &global {
+            found.observed.clone_from(&global.plan.observed);
+        }
+        processors.push(found);
+    }
+    Ok(SetPlan {
+        file_version: FILE_VERSION,
+        file: set.file.clone(),
+        format: set.format.name().into(),
+        supply: options.supply.words(),
+        admitted: processors.iter().all(|processor| processor.admitted),
+        processors,
+        on_several,
+        notes,
+    })
+}
+
+/// That a file binds threads of `SCHED_DEADLINE` to a processor, which the kernel does not.
+fn pinned(set: &TaskSet, is_global: bool) -> Option<String> {
+    let is_pinned =
+        |task: &&SetTask| matches!(task.policy, Policy::Deadline(_)) && task.processor.is_some();
+    let task = set.tasks.iter().find(is_pinned)?;
+    let taken = if is_global {
+        "it is taken to run on any"
+    } else {
+        "this plan is for a root domain of that processor alone: a machine with no other, or an exclusive cpuset"
+    };
+    Some(format!(
+        "`{}` is bound to a processor, and the kernel refuses SCHED_DEADLINE (EPERM) to a thread that may not run on all processors of its root domain; {taken}",
+        task.name
+    ))
+}
+
+/// That nothing is known of those that threads without bounds may delay.
+fn no_bounds(members: &mut [Member], why: &str) {
+    for member in members {
+        if member.policy != Policy::Timesharing && member.work.is_ok() {
+            member.work = Err(why.to_owned());
+        }
+    }
+}
+
+/// Whether a file gives no task any right.
+fn all_timesharing(set: &TaskSet) -> bool {
+    set.tasks
+        .iter()
+        .all(|task| task.policy == Policy::Timesharing)
+}
+
+impl Supply {
+    fn bound(self) -> Result<Box<dyn SupplyBound>, PlanError> {
+        let Self::Reserved(reservation, kind) = self else {
+            return Ok(Box::new(Dedicated));
+        };
+        match kind {
+            Kind::Slots => Ok(Box::new(Continuous::new(reservation))),
+            Kind::Deadline { tick } => {
+                let supply = KernelDeadline::among_others(reservation, tick)?;
+                Ok(Box::new(supply))
+            }
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Self::Dedicated => "a processor of its own".into(),
+            Self::Reserved(reservation, Kind::Slots) => format!("{reservation} by slots"),
+            Self::Reserved(reservation, Kind::Deadline { tick }) if tick.is_zero() => {
+                format!("{reservation} by deadline, enforced at once")
+            }
+            Self::Reserved(reservation, Kind::Deadline { tick }) => {
+                format!("{reservation} by deadline, enforced every {tick}")
+            }
+        }
+    }
+}

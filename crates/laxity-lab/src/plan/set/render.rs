@@ -1,0 +1,203 @@
+//! A task set's plan for people: at most 100 columns.
+
+use std::fmt::Write as _;
+
+use laxity_model::Span;
+
+use super::{PartitionPlan, ProcessorPlan, SetPlan, SeveralPlan, TestPlan};
+use crate::layout::{Unit, load, wrap};
+use crate::plan::render::{self as common, MOST_NAMES, lateness, shown};
+
+/// The plan for people.
+#[must_use]
+pub fn render(plan: &SetPlan) -> String {
+    let word = if plan.admitted { "admitted" } else { "REFUSED" };
+    let tasks: usize = plan.processors.iter().map(|p| p.lines.len()).sum();
+    let plural = if tasks == 1 { "" } else { "s" };
+    // Writing to a string does not fail.
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{} ({}, {tasks} task{plural}) on {}: {word}",
+        plan.file, plan.format, plan.supply
+    );
+    for processor in &plan.processors {
+        render_processor(processor, &mut text);
+    }
+    if let Some(several) = &plan.on_several {
+        render_several(several, &mut text);
+    }
+    if !plan.notes.is_empty() {
+        text.push('\n');
+    }
+    for note in &plan.notes {
+        wrap("note: ", note, &mut text);
+    }
+    text
+}
+
+/// Below the processors' own tables: what other ways of using them would give.
+fn render_several(plan: &SeveralPlan, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "\non {} processors, {} of one used, were all tasks free to go on any:",
+        plan.processors,
+        load(plan.utilization_ppm)
+    );
+    let besides = if plan.ignores_policies {
+        ", whatever the file gives"
+    } else {
+        ""
+    };
+    let tests = format!("{}{besides}", plan.tests.join("; or "));
+    wrap("  tested by:    ", &tests, text);
+    for partitioning in &plan.partitionings {
+        let head = format!("  {:<12}  ", format!("{}:", partitioning.heuristic));
+        wrap(&head, &partition_words(partitioning, plan), text);
+    }
+    wrap("  guarantee:    ", &guarantee_words(plan), text);
+    wrap("  global EDF:   ", &test_words(&plan.global_edf), text);
+    let late = match &plan.no_tardiness {
+        Some(why) => format!("no bound: {why}"),
+        None if plan.tardiness.iter().all(|line| line.tardiness_ns == 0) => "none".into(),
+        None => {
+            let lines = plan.tardiness.iter();
+            let lines =
+                lines.map(|line| format!("{} {}", line.task, Span::from_nanos(line.tardiness_ns)));
+            format!("by at most: {}", shown(&lines.collect::<Vec<_>>()))
+        }
+    };
+    wrap("  tardiness:    ", &late, text);
+    let kernel = &plan.kernel;
+    wrap("  the kernel:   ", &test_words(kernel), text);
+    if !plan.left_out.is_empty() {
+        wrap("  left out:     ", &shown(&plan.left_out), text);
+    }
+}
+
+fn partition_words(partitioning: &PartitionPlan, plan: &SeveralPlan) -> String {
+    if let Some(misfit) = &partitioning.misfit {
+        let sentence = format!("`{}` fits nowhere", misfit.task);
+        return match (misfit.processor, misfit.largest_cost_ns, misfit.missing_ns) {
+            (Some(processor), Some(largest), Some(missing)) => format!(
+                "{sentence}; at most {} of it on processor {processor}, {} missing",
+                Span::from_nanos(largest),
+                Span::from_nanos(missing)
+            ),
+            _ => sentence,
+        };
+    }
+    let same = plan
+        .partitionings
+        .iter()
+        .find(|other| other.processors == partitioning.processors && other.misfit.is_none());
+    if let Some(same) = same.filter(|same| same.heuristic != partitioning.heuristic) {
+        return format!("all fit, as by {}", same.heuristic);
+    }
+    let most = MOST_NAMES.div_ceil(usize::from(plan.processors));
+    let places = partitioning
+        .processors
+        .iter()
+        .enumerate()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(number, names)| {
+            let more = if names.len() > most { ", …" } else { "" };
+            format!(
+                "{number}: {}{more}",
+                names[..names.len().min(most)].join(", ")
+            )
+        });
+    format!("all fit; {}", places.collect::<Vec<_>>().join("; "))
+}
+
+fn guarantee_words(plan: &SeveralPlan) -> String {
+    let Some(bound) = plan.guaranteed_ppm else {
+        let why = plan.no_guarantee.as_deref();
+        return format!("none: {}", why.unwrap_or_default());
+    };
+    let (tenths, word) = (
+        bound / 1_000,
+        if plan.is_guaranteed {
+            "and this has no more"
+        } else {
+            "and this has more"
+        },
+    );
+    format!(
+        "each of the three places such tasks up to {}.{} %, {word}",
+        tenths / 10,
+        tenths % 10
+    )
+}
+
+fn test_words(test: &TestPlan) -> String {
+    if test.detail.is_empty() {
+        return test.verdict.clone();
+    }
+    format!("{}: {}", test.verdict, test.detail)
+}
+
+fn render_processor(plan: &ProcessorPlan, text: &mut String) {
+    let word = if plan.admitted {
+        "admitted by"
+    } else {
+        "REFUSED by"
+    };
+    let place = plan.processor.map_or_else(
+        || "all processors".into(),
+        |number| format!("processor {number}"),
+    );
+    text.push('\n');
+    let head = format!(
+        "{} used; {word} {}{}",
+        load(plan.utilization_ppm),
+        plan.test,
+        lateness(&plan.lines)
+    );
+    wrap(&format!("{place}: "), &head, text);
+    let times = plan.lines.iter().filter_map(|line| line.cost_ns);
+    let unit = Unit::for_least(times.min().unwrap_or(1_000_000));
+    let _ = writeln!(text, "\n  times in {}", unit.name());
+    let bottleneck = plan.bottleneck.as_ref();
+    common::render("task", &plan.lines, bottleneck, unit, text);
+    if let Some(scale) = plan.scale_ppm {
+        let (whole, rest) = (scale / 1_000_000, scale % 1_000_000 / 1_000);
+        let end = if plan.scale_is_exact {
+            ", and no more"
+        } else {
+            ", and perhaps more: that was not searched to the end"
+        };
+        let sentence = format!("all costs times {whole}.{rest:03} are admitted{end}");
+        wrap("  margin:     ", &sentence, text);
+    }
+    for what in &plan.left_out {
+        wrap("  left out:   ", what, text);
+    }
+    wrap("  seen:       ", &plan.observed, text);
+    render_nearest(plan, text);
+    render_tests(plan, text);
+}
+
+fn render_nearest(plan: &ProcessorPlan, text: &mut String) {
+    if plan.nearest.is_empty() {
+        return;
+    }
+    text.push_str("  would be admitted:\n");
+    for change in &plan.nearest {
+        let sentence = format!("{} ({})", change.text, change.test);
+        wrap("    - ", &sentence, text);
+    }
+}
+
+fn render_tests(plan: &ProcessorPlan, text: &mut String) {
+    if plan.tests.is_empty() {
+        return;
+    }
+    text.push_str("  tests:\n");
+    let width = plan.tests.iter().map(|test| test.test.chars().count());
+    let width = width.max().unwrap_or(0);
+    for test in &plan.tests {
+        let head = format!("    {:<width$}  {:<14}  ", test.test, test.verdict);
+        wrap(&head, &test.detail, text);
+    }
+}

@@ -1,0 +1,188 @@
+//! Plans of task sets on several processors: who is placed where, what is guaranteed, and threads of `SCHED_DEADLINE`.
+
+mod random_sets;
+
+use laxity_lab::import::{Format, Policy, read};
+use laxity_lab::plan::set::{Options, PartitionPlan, Scheduler, plan, render};
+use laxity_model::analysis::Task;
+use random_sets::{cases, random};
+
+#[test]
+fn threads_of_sched_deadline_are_on_all_processors_and_may_be_late() {
+    let thread = |name: &str, runtime: u32, period: u32| {
+        format!(
+            "\"{name}\": {{ \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": {runtime}, \"dl-period\": {period}, \"run\": {runtime}, \"timer\": {{ \"ref\": \"unique\", \"period\": {period} }} }}"
+        )
+    };
+    let low = "\"low\": { \"policy\": \"SCHED_FIFO\", \"priority\": 5, \"run\": 500, \"timer\": { \"ref\": \"unique\", \"period\": 20000 } }";
+    let two = |tasks: &[String]| {
+        let text = format!("{{ \"tasks\": {{ {} }} }}", tasks.join(", "));
+        let set = read(&text, "x.json", Format::RtApp).expect("a task set");
+        let options = Options {
+            processors: Some(2),
+            ..Options::default()
+        };
+        plan(&set, &options).expect("a plan")
+    };
+    // Two light ones go first on both processors, and the heavy one is complete at 11, not by 10.5 (Dhall's effect).
+    let (a, b) = (thread("a", 2_000, 10_000), thread("b", 2_000, 10_000));
+    let heavy = thread("heavy", 9_000, 10_500);
+    let late = two(&[a.clone(), b.clone(), heavy, low.into()]);
+    let threads = &late.processors[0];
+    assert_eq!((threads.processor, threads.lines.len()), (None, 3));
+    let heavy = &threads.lines[2];
+    assert!(heavy.bound_ns >= Some(11_000_000), "{heavy:?}");
+    assert!(render(&late).contains("deadlines can be missed"));
+    // Together they might take all of one processor.
+    let low_there = &late.processors[1].lines[0];
+    let why = low_there.no_bound.as_deref().expect("a reason");
+    assert!(
+        why.contains("all of one processor") && !late.admitted,
+        "{why}"
+    );
+    // Light ones alone are never late; whoever is below waits for both at most, each as late as it may be and once more.
+    let fine = two(&[a, b, low.into()]);
+    assert!(fine.admitted);
+    let threads = &fine.processors[0];
+    assert!(
+        threads
+            .lines
+            .iter()
+            .all(|task| task.bound_ns == Some(10_000_000))
+    );
+    assert_eq!(fine.processors[1].lines[0].bound_ns, Some(8_500_000));
+}
+
+#[test]
+fn tasks_on_no_processor_are_placed_where_they_are_admitted() {
+    let text = "name,cost_ms,period_ms,processor\na,6,10,\nb,6,10,\nc,3,10,0\nd,3,10,\n";
+    let set = read(text, "x.csv", Format::Csv).expect("a task set");
+    let options = Options::default();
+    assert!(!plan(&set, &options).expect("a plan").admitted);
+    let options = Options {
+        processors: Some(2),
+        ..options
+    };
+    let two = plan(&set, &options).expect("a plan");
+    assert!(two.admitted);
+    let names = |place: usize| -> Vec<&str> {
+        two.processors[place]
+            .lines
+            .iter()
+            .map(|task| task.name.as_str())
+            .collect()
+    };
+    assert_eq!((names(0), names(1)), (vec!["a", "c"], vec!["b", "d"]));
+    assert!(two.notes[0].contains("first fit"), "{:?}", two.notes);
+    let text = "cost_ms,period_ms,processor\n6,10,3\n";
+    let set = read(text, "x.csv", Format::Csv).expect("a task set");
+    let wrong = plan(&set, &options).expect_err("there is no processor 3");
+    assert!(wrong.to_string().contains("processor 3, and there are 2"));
+}
+
+#[test]
+fn on_several_processors_what_is_planned_is_first_fit_and_what_is_guaranteed_fits() {
+    let (mut compared, mut guaranteed, mut late) = (0_u64, 0_u64, 0_u64);
+    for seed in 0..cases() {
+        let mut set = random(seed);
+        for task in &mut set.tasks {
+            task.policy = Policy::Unsaid;
+            // Every other set is of the kind that guarantees are made for.
+            if let (Ok(work), true) = (&task.work, seed % 2 == 0) {
+                task.work = Ok(Task::new(work.cost(), work.period()).expect("a task"));
+            }
+        }
+        for scheduler in [Scheduler::Auto, Scheduler::Edf, Scheduler::FixedPriority] {
+            let options = Options {
+                scheduler,
+                observe: false,
+                processors: Some(2 + (seed % 2) as u16),
+                ..Options::default()
+            };
+            let found = plan(&set, &options).expect("no overflow");
+            let several = found.on_several.as_ref().expect("more than one");
+            let first = &several.partitionings[0];
+            if first.misfit.is_none() {
+                assert!(found.admitted, "seed {seed}");
+                for placed in &found.processors {
+                    let mut names: Vec<&String> = placed.lines.iter().map(|t| &t.name).collect();
+                    names.sort();
+                    let number = placed.processor.expect("one of them");
+                    let mut expected: Vec<&String> =
+                        first.processors[usize::from(number)].iter().collect();
+                    expected.sort();
+                    assert_eq!(names, expected, "seed {seed}");
+                }
+                compared += 1;
+            }
+            let fits = |line: &PartitionPlan| line.misfit.is_none();
+            if several.is_guaranteed {
+                assert!(several.partitionings.iter().all(fits), "seed {seed}");
+                guaranteed += 1;
+            }
+            let latest = several.tardiness.iter().map(|line| line.tardiness_ns).max();
+            if several.global_edf.verdict == "admits" {
+                assert_eq!(latest.unwrap_or(0), 0, "seed {seed}");
+            }
+            late += u64::from(latest > Some(0));
+        }
+    }
+    println!(
+        "{compared} first fits compared, {guaranteed} guaranteed, {late} late by a bounded time"
+    );
+    assert!(compared > cases() && guaranteed > cases() / 4 && late > 0);
+}
+
+#[test]
+fn a_task_that_fits_nowhere_fits_with_what_is_said_to_be_left() {
+    // Three of two thirds on two processors.
+    let set = |cost_us: u64| {
+        let text = format!("name,cost_us,period_ms\na,6000,9\nb,6000,9\nc,{cost_us},9\n");
+        read(&text, "x.csv", Format::Csv).expect("a task set")
+    };
+    let options = Options {
+        processors: Some(2),
+        ..Options::default()
+    };
+    let refused = plan(&set(6_000), &options).expect("a plan");
+    assert!(!refused.admitted);
+    let several = refused.on_several.expect("two");
+    for line in &several.partitionings {
+        let misfit = line.misfit.as_ref().expect("no room for three");
+        assert_eq!(misfit.task, "c");
+        assert_eq!(misfit.largest_cost_ns, Some(3_000_000));
+        assert_eq!(misfit.missing_ns, Some(3_000_000));
+    }
+    // All are equally long, so that x is nothing: late by their own C at most, though both processors are full.
+    let late: Vec<u64> = several
+        .tardiness
+        .iter()
+        .map(|line| line.tardiness_ns)
+        .collect();
+    assert_eq!(late, [6_000_000; 3]);
+    assert_eq!(several.kernel.verdict, "refuses");
+    assert!(
+        several.kernel.detail.contains("`c` gets EBUSY"),
+        "{}",
+        several.kernel.detail
+    );
+    assert!(plan(&set(3_000), &options).expect("a plan").admitted);
+}
+
+#[test]
+fn a_processor_for_a_thread_of_sched_deadline_is_noted_as_what_the_kernel_refuses() {
+    let thread = "\"a\": { \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": 2000, \"dl-period\": 10000, \"cpus\": [0], \"run\": 2000, \"timer\": { \"ref\": \"unique\", \"period\": 10000 } }";
+    let text = format!("{{ \"tasks\": {{ {thread} }} }}");
+    let set = read(&text, "x.json", Format::RtApp).expect("a task set");
+    for (processors, word, home) in [(1, "exclusive cpuset", Some(0)), (2, "run on any", None)] {
+        let options = Options {
+            processors: Some(processors),
+            ..Options::default()
+        };
+        let found = plan(&set, &options).expect("a plan");
+        let mut notes = found.notes.iter();
+        let note = notes.find(|note| note.contains("EPERM")).expect("a note");
+        assert!(note.contains(word), "{note}");
+        assert_eq!(found.processors[0].processor, home);
+    }
+}
