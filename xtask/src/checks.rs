@@ -2,23 +2,16 @@
 
 use anyhow::Result;
 
+use crate::cargo_test;
 use crate::process::{all, cargo, sh, target_dir};
-use crate::ratchet::Ratchet;
-use crate::{cargo_test, style};
 
 pub(crate) fn format() -> Result<()> {
     sh(cargo().args(["fmt", "--all", "--check"]))
 }
 
 pub(crate) fn clippy() -> Result<()> {
-    let mut clippy = cargo();
-    clippy.args(["clippy", "--workspace", "--all-targets"]);
-    clippy.args(["--", "--deny", "warnings"]);
-    // As long as some functions may still be longer, `style` is what holds functions to their length.
-    if Ratchet::load(style::FUNCTION)?.is_in_use() {
-        clippy.args(["--allow", "clippy::too_many_lines"]);
-    }
-    sh(&mut clippy)
+    let every = ["clippy", "--workspace", "--all-targets"];
+    sh(cargo().args(every).args(["--", "--deny", "warnings"]))
 }
 
 pub(crate) fn tests() -> Result<()> {

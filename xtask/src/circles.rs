@@ -7,9 +7,6 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::source::{Module, Tree};
 
-/// What such a circle is called in the list of exceptions.
-pub(crate) const RULE: &str = "circle";
-
 /// Imports that are part of a circle, as `CRATE FROM -> TO`, with the files that make each.
 pub(crate) type Circles = BTreeMap<String, BTreeSet<String>>;
 
@@ -32,14 +29,6 @@ pub(crate) fn find(tree: &Tree) -> Result<Circles> {
         }
     }
     Ok(circles)
-}
-
-/// How many files make each import.
-pub(crate) fn counts(circles: &Circles) -> BTreeMap<String, usize> {
-    let circles = circles.iter();
-    circles
-        .map(|(arrow, files)| (arrow.clone(), files.len()))
-        .collect()
 }
 
 fn reaches(imports: &Imports, from: &str, to: &str) -> bool {

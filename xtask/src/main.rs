@@ -14,7 +14,6 @@ mod mutants;
 mod needs;
 mod no_std;
 mod process;
-mod ratchet;
 mod readme;
 mod source;
 mod style;
@@ -24,7 +23,7 @@ mod twin;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use needs::Need;
 use process::nothing_may_be_skipped;
@@ -72,7 +71,6 @@ const TOOLS: &[Tool] = &[
     Tool("lines", "[--at REVISION]", "how much code there is", lines::run),
     Tool("mutants", "[NAME...]", "every mutant is noticed by its tests", mutants::run),
     Tool("golden", "[--full] [--accept]", "the study's numbers are the committed ones: at full scale; write them anew", golden::run),
-    Tool("shrink", "", "take out of the list of exceptions what is no longer needed", shrink),
 ];
 
 fn main() -> ExitCode {
@@ -179,19 +177,4 @@ fn run_step(Step(_, _, needs, run): &Step) -> Outcome {
         Ok(()) => Outcome::Passed,
         Err(error) => Outcome::Failed(format!("{error:#}")),
     }
-}
-
-/// `cargo xtask shrink`.
-fn shrink(options: &[&str]) -> Result<()> {
-    if !options.is_empty() {
-        bail!("shrink has no options, not {options:?}");
-    }
-    let tree = source::Tree::here()?;
-    let left = ratchet::shrink(&[
-        (style::FILE, style::long_files(&tree)),
-        (style::FUNCTION, style::long_functions(&tree)?),
-        (circles::RULE, circles::counts(&circles::find(&tree)?)),
-    ])?;
-    println!("{left} exceptions are left");
-    Ok(())
 }

@@ -90,6 +90,18 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
+/// Fails where something was found, with all of it.
+///
+/// # Errors
+///
+/// Something was found.
+pub(crate) fn none(found: Vec<String>) -> Result<()> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", found.join("\n  "))
+}
+
 /// Goes on after each failure, and fails at the end with all of them.
 ///
 /// # Errors
