@@ -53,7 +53,7 @@ pub(crate) fn run() -> Result<()> {
             wrong.push(format!("{arrow}: a dependency that no code uses"));
         }
     }
-    all([none(wrong), none(folders(&tree)?)])
+    all([none(&wrong), none(&folders(&tree)?)])
 }
 
 /// Imports that are part of a circle between the folders of a crate, with the files that make each.

@@ -95,7 +95,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 /// # Errors
 ///
 /// Something was found.
-pub(crate) fn none(found: Vec<String>) -> Result<()> {
+pub(crate) fn none(found: &[String]) -> Result<()> {
     if found.is_empty() {
         return Ok(());
     }

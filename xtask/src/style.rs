@@ -17,9 +17,9 @@ const FUNCTION_LINES: &str = "too-many-lines-threshold = ";
 pub(crate) fn run() -> Result<()> {
     let tree = Tree::here()?;
     all([
-        none(long_files(&tree)),
-        none(long_functions(&tree)?),
-        none(unfinished(&tree)),
+        none(&long_files(&tree)),
+        none(&long_functions(&tree)?),
+        none(&unfinished(&tree)),
     ])
 }
 
