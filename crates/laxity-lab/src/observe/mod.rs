@@ -1,5 +1,5 @@
 //! What is seen of the components of a program: each leaves a [`Probe`] when it is installed, and from the record of a run its probe
-//! makes an [`Observation`] of it, which contracts are judged by and tables show.
+//! makes an [`Observation`](laxity::observe::Observation) of it, which contracts are judged by and tables show.
 //!
 //! Of a modem ([`modem`]) and of a periodic task something is seen; the other kinds are there for what they do to others.
 
