@@ -200,7 +200,7 @@ impl AdmissionState {
         now: Instant,
         to: &Goal,
     ) -> Result<(Instant, Calendar), Missed> {
-        let earliest = self.earliest_changeover(from, now, to.longest);
+        let earliest = self.earliest_mode_change(from, now, to.longest);
         let mut missed = Missed::Nowhere;
         for kept in to.kept {
             for table in to.tables {
@@ -323,7 +323,7 @@ impl AdmissionState {
     }
 
     /// No window of any reservation may hold two mode changes.
-    fn earliest_changeover(&self, from: &Calendar, now: Instant, longest: Span) -> Instant {
+    fn earliest_mode_change(&self, from: &Calendar, now: Instant, longest: Span) -> Instant {
         let earliest = (now + self.notice).max(from.last().1);
         let after_last = from.last_mode_change();
         let after_last = after_last.and_then(|last| last.checked_add(longest));

@@ -25,7 +25,7 @@ pub enum Fit {
 /// In which order tasks are placed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Order {
-    /// As they are given.
+    /// In the order in which they are given.
     Given,
     /// By utilization, the largest first; of equal ones the first first.
     Decreasing,
