@@ -9,6 +9,7 @@ use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest, KernelL
 
 use super::cause::{Cause, Diagnosis, Operation, ParameterError};
 use super::machine::{CAP_IPC_LOCK, CAP_SYS_NICE, Machine, RealTimeGroup, Rights};
+use crate::os::cpuset::CpuSet;
 use crate::os::sched::Policy;
 
 /// Explains why an operation failed with this `errno`, by the facts as they are now; probe right after it, on the thread that failed.
@@ -229,20 +230,28 @@ pub(super) fn deadline_right(machine: &Machine) -> Option<Diagnosis> {
 fn narrow_affinity(machine: &Machine) -> Option<Diagnosis> {
     let affinity = machine.processors.affinity.as_ref().ok()?;
     let root_domain = machine.own_root_domain().ok()?;
-    if root_domain.is_subset(affinity) {
-        return None;
-    }
-    Some(Diagnosis::new(
+    let apart = format!(
+        "; to keep it to {affinity}, give those a root domain of their own (a cpuset partition, `cpuset.cpus.partition = root`)"
+    );
+    narrower_than(root_domain, affinity, &format!(", {root_domain}"), &apart)
+}
+
+/// The diagnosis of a thread that is kept from a part of its root domain, if it is.
+fn narrower_than(
+    root_domain: &CpuSet,
+    affinity: &CpuSet,
+    known: &str,
+    besides: &str,
+) -> Option<Diagnosis> {
+    (!root_domain.is_subset(affinity)).then(|| Diagnosis::new(
         Cause::AffinityNarrowerThanRootDomain {
             affinity: affinity.clone(),
             root_domain: root_domain.clone(),
         },
         format!(
-            "the thread is kept to the processors {affinity}, and a deadline thread must be allowed on all of its root domain, {root_domain}"
+            "the thread is kept to the processors {affinity}, and a deadline thread must be allowed on all of its root domain{known}"
         ),
-        format!(
-            "widen it: `taskset -pc {root_domain} TID`; to keep it to {affinity}, give those a root domain of their own (a cpuset partition, `cpuset.cpus.partition = root`)"
-        ),
+        format!("widen it: `taskset -pc {root_domain} TID`{besides}"),
     ))
 }
 
@@ -256,20 +265,11 @@ fn unseen_root_domain(machine: &Machine) -> Option<Diagnosis> {
     let affinity = processors.affinity.as_ref().ok()?;
     let isolated = processors.isolated.as_ref().ok()?;
     let whole = processors.online.as_ref().ok()?.without(isolated);
-    if whole.is_subset(affinity) || machine.rights.has(CAP_SYS_NICE) != Some(true) {
+    if machine.rights.has(CAP_SYS_NICE) != Some(true) {
         return None;
     }
-    let what = format!(
-        "the thread is kept to the processors {affinity}, and a deadline thread must be allowed on all of its root domain: {whole} if the machine is not cut ({reason})"
-    );
-    Some(Diagnosis::new(
-        Cause::AffinityNarrowerThanRootDomain {
-            affinity: affinity.clone(),
-            root_domain: whole.clone(),
-        },
-        what,
-        format!("widen it: `taskset -pc {whole} TID`, and the container's cpuset"),
-    ))
+    let supposed = format!(": {whole} if the machine is not cut ({reason})");
+    narrower_than(&whole, affinity, &supposed, ", and the container's cpuset")
 }
 
 fn bandwidth(asked: &DeadlineRequest, machine: &Machine) -> Option<Diagnosis> {

@@ -7,7 +7,7 @@ use core::convert::Infallible;
 
 use super::mode_change::{self, Missed, Promise, promises};
 use super::slack::{Need, Terms, allocate};
-use crate::analysis::number::last_of;
+use crate::base::number::last_of;
 use crate::policy::slots::{Calendar, Extra, Objective, PlanCosts, SlotTable, find_table};
 use crate::{Instant, Refused, Reservation, Service, Span, TimeConstraint};
 

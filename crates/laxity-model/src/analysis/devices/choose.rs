@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 
 use super::{Device, serves};
-use crate::analysis::number::last_of;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Fraction, Overflow};
+use crate::base::number::last_of;
 use crate::{Reservation, Service, Span};
 
 /// The least X, a multiple of `granularity` (of 1 ns if that is zero), for which X every `period` serves the device; `None` if not even the largest multiple in

@@ -3,9 +3,9 @@
 use core::fmt;
 
 use super::Device;
-use crate::analysis::number::gcd;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Overflow};
+use crate::base::number::gcd;
 use crate::{Service, Span};
 
 /// Blocks looked at one by one.

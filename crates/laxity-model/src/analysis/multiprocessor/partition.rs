@@ -7,9 +7,9 @@ use core::num::NonZeroU16;
 
 use crate::Service;
 use crate::analysis::exact::compare_sums;
-use crate::analysis::number::last_of;
 use crate::analysis::utilization::utilizations;
 use crate::analysis::{Fraction, Overflow, Task, Verdict};
+use crate::base::number::last_of;
 
 /// Of the processors on which a task fits, which one takes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

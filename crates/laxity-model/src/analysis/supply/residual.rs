@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use super::{SupplyBound, SupplyError};
-use crate::analysis::number::gcd;
 use crate::analysis::{Fraction, Overflow, Task};
+use crate::base::number::gcd;
 use crate::{Service, Span};
 
 /// After so many rounds of a fixed point, the bound from rate and delay is taken.
