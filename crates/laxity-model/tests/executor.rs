@@ -1,7 +1,7 @@
 //! The handlers of an executor under both policies, held against a list that is searched; and the policies' admission, held against
 //! the analysis they stand on.
 
-use laxity_model::analysis::supply::{Continuous, Dedicated, SupplyBound};
+use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, SupplyBound};
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
@@ -300,7 +300,7 @@ fn a_handler_that_never_looks_keeps_the_urgent_waiting() {
     assert!(edf.is_intact());
     // The same by slots: X in every window, after Y − X at most.
     let half = Reservation::new(Service::from_micros(500), Span::from_millis(1)).unwrap();
-    let half: &dyn SupplyBound = &Continuous::new(half);
+    let half: &dyn SupplyBound = &ExplicitDeadline::continuous(half);
     assert!(edf.admit(&[urgent, looks(1_999)], half).is_err());
     assert_eq!(edf.admit(&[urgent, looks(400)], half), Ok(()));
     edf = Edf::new();

@@ -1,8 +1,8 @@
 //! What admission is told about the study's host.
 
+use laxity_model::Span;
 use laxity_model::admission::{SlotSupply, Supply};
-use laxity_model::enforce::ranks;
-use laxity_model::{Service, Span};
+use laxity_model::enforce::slots::SUPPLY;
 
 use crate::study::Profile;
 
@@ -23,16 +23,14 @@ impl Profile {
     /// A slot costs one thread switch, kept free before it. All of a processor may be given away: what the clock takes from a slot, and
     /// interrupts and deferred calls of which nobody says how much they do, is not admission's to know; it shows in what is measured.
     pub(crate) fn slot_supply(&self) -> SlotSupply {
-        let switch: Service = self.costs.context_switch.as_full_service();
         SlotSupply {
             max_share_ppm: 1_000_000,
-            used_ppm: 0,
-            per_slot: switch,
+            per_slot: self.costs.context_switch.as_full_service(),
             shortest_slot: SHORTEST_SLOT,
             jitter: Span::ZERO,
-            // Nothing foreign runs that could outrank it.
-            occupant_fifo: ranks::OCCUPANT,
+            // Nothing foreign runs that could outrank its occupant.
             threads_above: self.threads_above,
+            ..SUPPLY
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use laxity_model::admission::{Admitted, SlotPlan, Supply};
 use laxity_model::enforce::machine::Machine as MeasuredMachine;
+use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::enforce::{Dispatcher, Witness};
 use laxity_model::policy::bands::Bands;
 use laxity_model::policy::slots::PlanCosts;
@@ -98,7 +99,7 @@ impl Twin {
     pub fn plan_costs(&self) -> PlanCosts {
         match &self.kind {
             Machinery::Study(profile) => profile.slot_supply().costs(0),
-            Machinery::Linux(_) => crate::linux::slot_supply().costs(0),
+            Machinery::Linux(_) => SUPPLY.costs(0),
         }
     }
 

@@ -23,7 +23,7 @@ fn is_bad(program: Program, names: &str) {
 
 fn one(placement: Placement, steps: &[Step]) -> Program {
     let mut program = Program::new(1);
-    program.add("culprit", CPU, placement, script(steps));
+    program.add("faulty", CPU, placement, script(steps));
     program
 }
 
@@ -34,7 +34,7 @@ fn ids_that_do_not_exist_are_named() {
     is_bad(one(thread(8), &[Step::WaitUntil(nowhere, ms(1))]), "port 3");
     let mut program = Program::new(1);
     program.add(
-        "culprit",
+        "faulty",
         CPU,
         thread(8),
         move |context: &mut dyn Context| {
@@ -42,15 +42,15 @@ fn ids_that_do_not_exist_are_named() {
             Step::Finish
         },
     );
-    is_bad(program, "`culprit`");
+    is_bad(program, "`faulty`");
     let mut program = Program::new(1);
-    program.add("culprit", CPU, thread(8), |context: &mut dyn Context| {
+    program.add("faulty", CPU, thread(8), |context: &mut dyn Context| {
         context.mark(Mark(5), [0; 2]);
         Step::Finish
     });
     is_bad(program, "mark 5");
     let mut program = Program::new(1);
-    program.add("culprit", ProcessorId(1), thread(8), spinner());
+    program.add("faulty", ProcessorId(1), thread(8), spinner());
     is_bad(program, "processor 1");
     is_bad(Program::new(0), "processor");
     is_bad(
@@ -68,7 +68,7 @@ fn a_deferred_call_does_not_wait_for_time() {
     let mut program = Program::new(1);
     let semaphore = program.semaphore(0);
     let body = script(&[Step::WaitUntil(semaphore, ms(1))]);
-    program.add("culprit", CPU, Placement::Deferred, body);
+    program.add("faulty", CPU, Placement::Deferred, body);
     is_bad(program, "deferred");
 }
 
@@ -94,12 +94,12 @@ fn time_that_stands_still_is_noticed_wherever_it_does() {
     ] {
         for step in [Step::Yield, Step::Charge(Service::ZERO)] {
             let mut program = Program::new(1);
-            program.add("culprit", CPU, placement, move |_: &mut dyn Context| step);
+            program.add("faulty", CPU, placement, move |_: &mut dyn Context| step);
             is_bad(program, "time stands still");
         }
     }
     let mut program = Program::new(1);
-    program.add("culprit", CPU, thread(8), |_: &mut dyn Context| {
+    program.add("faulty", CPU, thread(8), |_: &mut dyn Context| {
         Step::SleepUntil(ms(0))
     });
     is_bad(program, "time stands still");
@@ -108,5 +108,5 @@ fn time_that_stands_still_is_noticed_wherever_it_does() {
 #[test]
 fn foreign_threads_are_not_here() {
     let refused = outcome(one(Placement::Linux(Scheduling::Fifo(50)), &[]));
-    assert!(matches!(refused, Err(HostError::CannotRun(text)) if text.contains("`culprit`")));
+    assert!(matches!(refused, Err(HostError::CannotRun(text)) if text.contains("`faulty`")));
 }

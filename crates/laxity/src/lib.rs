@@ -74,7 +74,7 @@
 //! [`analysis`] says whether deadlines will be met, on every kind of supply: exactly where that is possible, safely elsewhere.
 //!
 //! ```
-//! use laxity::analysis::supply::Continuous;
+//! use laxity::analysis::supply::ExplicitDeadline;
 //! use laxity::analysis::{Task, fixed_priority};
 //! use laxity::{Reservation, Service, Span};
 //!
@@ -83,7 +83,7 @@
 //!     Task::new(Service::from_micros(500), Span::from_millis(10))?,
 //!     Task::new(Service::from_millis(3), Span::from_millis(20))?,
 //! ];
-//! let supply = Continuous::new(Reservation::new(Service::from_millis(2), Span::from_millis(8))?);
+//! let supply = ExplicitDeadline::continuous(Reservation::new(Service::from_millis(2), Span::from_millis(8))?);
 //! assert!(fixed_priority::test(&tasks, &supply)?.is_schedulable());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -4,9 +4,7 @@ use std::cell::Cell;
 
 use laxity_linux::ThreadReservation;
 use laxity_linux::doctor::machine::{CAP_IPC_LOCK, Fact};
-use laxity_linux::doctor::{
-    Cause, DeadlineParameters, Diagnosis, Machine, Operation, Rights, explain, foresee,
-};
+use laxity_linux::doctor::{Cause, Diagnosis, Machine, Operation, Rights, explain, foresee};
 use laxity_linux::enforce::deadline::DeadlineError;
 use laxity_linux::os::memory::MemoryLock;
 use laxity_linux::os::sched::{self, Policy, Restore, SchedError, Tid};
@@ -90,7 +88,7 @@ impl Reserved {
     /// Whether it is enforced *now*: the thread's policy is read back (a system call), since who has the right may change it at any time.
     #[must_use]
     pub fn grade(&self) -> Grade {
-        let granted = policy(self.reservation());
+        let granted = Policy::Deadline(self.reservation().into());
         let reason = match sched::policy(Tid::current()) {
             Ok(found) if found == granted => self.unadmitted.clone(),
             Ok(found) => Some(format!("the thread was taken out of it and has {found}")),
@@ -110,14 +108,6 @@ impl Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         HELD.set(None);
-    }
-}
-
-fn policy(reservation: Reservation) -> Policy {
-    Policy::Deadline {
-        runtime: reservation.service(),
-        deadline: reservation.period(),
-        period: reservation.period(),
     }
 }
 
@@ -164,11 +154,7 @@ fn operation(reservation: Reservation, failed: &SchedError) -> Option<Operation>
         SchedError::Os {
             call: "sched_setattr",
             ..
-        } => Some(Operation::SetDeadline(DeadlineParameters {
-            runtime: reservation.service(),
-            deadline: reservation.period(),
-            period: reservation.period(),
-        })),
+        } => Some(Operation::SetDeadline(reservation.into())),
         _ => None,
     }
 }

@@ -93,15 +93,8 @@ fn a_grant_is_real_and_dropping_it_restores_the_thread() {
         sched::set_policy(own, Policy::Batch { nice: 3 }).unwrap();
         let before = state();
         let reserved = two_of_eight().unwrap();
-        assert_eq!(
-            sched::policy(own).unwrap(),
-            Policy::Deadline {
-                runtime: Service::from_millis(2),
-                deadline: PERIOD,
-                period: PERIOD,
-            }
-        );
         let asked = Reservation::new(Service::from_millis(2), PERIOD).unwrap();
+        assert_eq!(sched::policy(own).unwrap(), Policy::Deadline(asked.into()));
         assert_eq!(reserved.reservation(), asked);
         assert_eq!(reserved.grade(), Grade::Enforced);
         drop(reserved);

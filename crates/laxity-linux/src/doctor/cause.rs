@@ -1,6 +1,6 @@
 //! What was tried, how it failed, and the causes there are.
 
-use laxity_model::analysis::multiprocessor::Bandwidth;
+use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest};
 use laxity_model::{Service, Span};
 
 use crate::os::cpuset::CpuSet;
@@ -14,22 +14,20 @@ pub enum Operation {
         priority: u8,
     },
     /// To become `SCHED_DEADLINE`.
-    SetDeadline(DeadlineParameters),
+    SetDeadline(DeadlineRequest),
     /// To start a process or a thread.
     Fork,
     /// `mlockall` of all that is and will be.
     LockMemory,
 }
 
-/// The three numbers of `SCHED_DEADLINE`: `runtime` within `deadline` of each release, released every `period`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DeadlineParameters {
-    /// At least 1024 ns.
-    pub runtime: Service,
-    /// At least the runtime.
-    pub deadline: Span,
-    /// At least the deadline; 100 µs to 4.19 s unless the machine is set otherwise.
-    pub period: Span,
+impl Operation {
+    /// To make a reservation so small that only missing rights can stand against it.
+    pub(crate) const SMALLEST_RESERVATION: Self = Self::SetDeadline(DeadlineRequest {
+        runtime: Service::from_micros(10),
+        deadline: Span::from_millis(100),
+        period: Span::from_millis(100),
+    });
 }
 
 /// The bound that a parameter breaks.

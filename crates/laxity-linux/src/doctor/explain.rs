@@ -4,11 +4,12 @@
 //! `mm/mlock.c`), on facts instead of on kernel state; the first that refuses is the cause, as it is in the kernel. A fact that is not
 //! known refuses nothing.
 
-use laxity_model::analysis::multiprocessor::Bandwidth;
-use laxity_model::{Service, Span};
+use laxity_model::Span;
+use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest, KernelLimits};
 
-use super::cause::{Cause, DeadlineParameters, Diagnosis, Operation, ParameterError};
+use super::cause::{Cause, Diagnosis, Operation, ParameterError};
 use super::machine::{CAP_IPC_LOCK, CAP_SYS_NICE, Machine, RealTimeGroup, Rights};
+use crate::os::cpuset::CpuSet;
 use crate::os::sched::Policy;
 
 /// Explains why an operation failed with this `errno`, by the facts as they are now; probe right after it, on the thread that failed.
@@ -155,9 +156,8 @@ fn v1_root(directory: &str) -> String {
 }
 
 /// The bounds of `__checkparam_dl`.
-fn parameters(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis> {
-    const SHORTEST_RUNTIME: Service = Service::from_nanos(1024);
-    let DeadlineParameters {
+fn parameters(asked: &DeadlineRequest, machine: &Machine) -> Option<Diagnosis> {
+    let DeadlineRequest {
         runtime,
         deadline,
         period,
@@ -170,7 +170,7 @@ fn parameters(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis
     };
     let bounds = [
         wrong(
-            runtime < SHORTEST_RUNTIME,
+            runtime < KernelLimits::SHORTEST_RUNTIME,
             ParameterError::RuntimeTooShort,
             format!("a deadline runtime of {runtime} is under the kernel's least, 1024ns"),
             "ask for at least 1024 ns; for a longer time out of a longer period, if the share is to stay".to_owned(),
@@ -230,20 +230,28 @@ pub(super) fn deadline_right(machine: &Machine) -> Option<Diagnosis> {
 fn narrow_affinity(machine: &Machine) -> Option<Diagnosis> {
     let affinity = machine.processors.affinity.as_ref().ok()?;
     let root_domain = machine.own_root_domain().ok()?;
-    if root_domain.is_subset(affinity) {
-        return None;
-    }
-    Some(Diagnosis::new(
+    let apart = format!(
+        "; to keep it to {affinity}, give those a root domain of their own (a cpuset partition, `cpuset.cpus.partition = root`)"
+    );
+    narrower_than(root_domain, affinity, &format!(", {root_domain}"), &apart)
+}
+
+/// The diagnosis of a thread that is kept from a part of its root domain, if it is.
+fn narrower_than(
+    root_domain: &CpuSet,
+    affinity: &CpuSet,
+    known: &str,
+    besides: &str,
+) -> Option<Diagnosis> {
+    (!root_domain.is_subset(affinity)).then(|| Diagnosis::new(
         Cause::AffinityNarrowerThanRootDomain {
             affinity: affinity.clone(),
             root_domain: root_domain.clone(),
         },
         format!(
-            "the thread is kept to the processors {affinity}, and a deadline thread must be allowed on all of its root domain, {root_domain}"
+            "the thread is kept to the processors {affinity}, and a deadline thread must be allowed on all of its root domain{known}"
         ),
-        format!(
-            "widen it: `taskset -pc {root_domain} TID`; to keep it to {affinity}, give those a root domain of their own (a cpuset partition, `cpuset.cpus.partition = root`)"
-        ),
+        format!("widen it: `taskset -pc {root_domain} TID`{besides}"),
     ))
 }
 
@@ -257,25 +265,16 @@ fn unseen_root_domain(machine: &Machine) -> Option<Diagnosis> {
     let affinity = processors.affinity.as_ref().ok()?;
     let isolated = processors.isolated.as_ref().ok()?;
     let whole = processors.online.as_ref().ok()?.without(isolated);
-    if whole.is_subset(affinity) || machine.rights.has(CAP_SYS_NICE) != Some(true) {
+    if machine.rights.has(CAP_SYS_NICE) != Some(true) {
         return None;
     }
-    let what = format!(
-        "the thread is kept to the processors {affinity}, and a deadline thread must be allowed on all of its root domain: {whole} if the machine is not cut ({reason})"
-    );
-    Some(Diagnosis::new(
-        Cause::AffinityNarrowerThanRootDomain {
-            affinity: affinity.clone(),
-            root_domain: whole.clone(),
-        },
-        what,
-        format!("widen it: `taskset -pc {whole} TID`, and the container's cpuset"),
-    ))
+    let supposed = format!(": {whole} if the machine is not cut ({reason})");
+    narrower_than(&whole, affinity, &supposed, ", and the container's cpuset")
 }
 
-fn bandwidth(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis> {
+fn bandwidth(asked: &DeadlineRequest, machine: &Machine) -> Option<Diagnosis> {
     let domain = machine.own_bandwidth()?;
-    let wanted = Bandwidth::of(asked.runtime, asked.period);
+    let wanted = asked.bandwidth();
     // A thread that changes its reservation gives the old one back.
     let policy = machine.rights.policy.as_ref();
     let own = policy.map_or(Bandwidth::ZERO, |policy| policy.bandwidth());
@@ -285,9 +284,8 @@ fn bandwidth(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis>
     }
     let missing = wanted.saturating_sub(free);
     let threads = machine.threads.iter().flatten();
-    let holders = threads.filter(|thread| {
-        matches!(thread.policy, Policy::Deadline { .. }) && !thread.is_scheduler()
-    });
+    let holders = threads
+        .filter(|thread| matches!(thread.policy, Policy::Deadline(_)) && !thread.is_scheduler());
     let holders: Vec<String> = holders.map(ToString::to_string).take(3).collect();
     Some(Diagnosis::new(
         Cause::NoBandwidthLeft {
@@ -310,7 +308,7 @@ fn bandwidth(asked: &DeadlineParameters, machine: &Machine) -> Option<Diagnosis>
     ))
 }
 
-fn unseen_bandwidth(asked: &DeadlineParameters) -> Diagnosis {
+fn unseen_bandwidth(asked: &DeadlineRequest) -> Diagnosis {
     Diagnosis::new(
         Cause::NoBandwidthLeft { missing: None },
         format!(
@@ -322,7 +320,7 @@ fn unseen_bandwidth(asked: &DeadlineParameters) -> Diagnosis {
 }
 
 fn fork(rights: &Rights) -> Option<Diagnosis> {
-    let is_deadline = matches!(rights.policy, Ok(Policy::Deadline { .. }));
+    let is_deadline = matches!(rights.policy, Ok(Policy::Deadline(_)));
     (is_deadline && rights.reset_on_fork == Ok(false)).then(|| {
         Diagnosis::new(
             Cause::ForkWithoutResetOnFork,

@@ -16,7 +16,7 @@ mod probe;
 pub mod rights;
 pub mod table;
 
-pub use cause::{Cause, DeadlineParameters, Diagnosis, Operation, ParameterError};
+pub use cause::{Cause, Diagnosis, Operation, ParameterError};
 pub use checks::{Finding, Status, diagnose};
 pub use explain::{explain, foresee};
 pub use machine::{Machine, Rights};

@@ -4,9 +4,7 @@ use std::error::Error;
 use std::fs::{File, OpenOptions};
 use std::io;
 
-use laxity_model::{Service, Span};
-
-use crate::doctor::{self, DeadlineParameters, Machine, Operation};
+use crate::doctor::{self, Machine, Operation};
 use crate::enforce::confine::{FairQuota, Freezer};
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 
@@ -49,12 +47,7 @@ pub fn missing(right: Right) -> Option<String> {
 /// What would stand against any reservation by `SCHED_DEADLINE`, however small. Not tried: a trial would hold bandwidth until its
 /// zero-lag time.
 fn may_reserve() -> Result<(), String> {
-    let smallest = Operation::SetDeadline(DeadlineParameters {
-        runtime: Service::from_micros(10),
-        deadline: Span::from_millis(10),
-        period: Span::from_millis(10),
-    });
-    match doctor::foresee(&smallest, &Machine::probe()) {
+    match doctor::foresee(&Operation::SMALLEST_RESERVATION, &Machine::probe()) {
         // That others hold all bandwidth now is no missing right.
         Some(why) if why.errno() != Some(libc::EBUSY) => Err(why.what),
         _ => Ok(()),

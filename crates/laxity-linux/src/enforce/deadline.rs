@@ -84,15 +84,7 @@ fn latest_deadline(reservation: Reservation, now: Instant, tick: Span) -> Instan
 
 /// Asks the kernel, as long as bandwidth is on its way back.
 fn ask(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> {
-    let period = reservation.period();
-    let attributes = Attributes::new(
-        Policy::Deadline {
-            runtime: reservation.service(),
-            deadline: period,
-            period,
-        },
-        true,
-    );
+    let attributes = Attributes::new(Policy::Deadline(reservation.into()), true);
     loop {
         // Read before trying: what is released after the attempt must not shorten the wait.
         let returned_by = Instant::from_nanos(RETURNED_BY_NS.load(Ordering::SeqCst));
@@ -217,11 +209,7 @@ mod tests {
         let reserved = ThreadReservation::deadline(ms(1, 100)).unwrap();
         assert_eq!(
             sched::policy(own).unwrap(),
-            Policy::Deadline {
-                runtime: Service::from_millis(1),
-                deadline: Span::from_millis(100),
-                period: Span::from_millis(100),
-            }
+            Policy::Deadline(ms(1, 100).into())
         );
         drop(reserved);
         assert_eq!(

@@ -4,25 +4,15 @@ use std::num::NonZeroU16;
 
 use laxity_model::admission::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
-use laxity_model::enforce::ranks;
-use laxity_model::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
-use laxity_model::{Priority, ProcessorId, Service, Span};
+use laxity_model::enforce::{ranks, slots};
+use laxity_model::{ProcessorId, Span};
 
 use crate::doctor::machine::{DomainBandwidth, Fact, Throttling, held_on, usual_limits};
-use crate::doctor::{self, DeadlineParameters, Machine, Operation};
+use crate::doctor::{self, Machine, Operation};
 use crate::enforce::deadline;
 use crate::host::LiveConfig;
 use crate::os::cpuset::CpuSet;
 use crate::os::proc::RealTimeThread;
-
-/// How late the edge of a slot may be: what the dispatcher keeps in all but one of a thousand undisturbed periods.
-const EDGE_JITTER: Span = Span::from_micros(200);
-/// A reservation so small that only missing rights can stand against it.
-const SMALLEST: DeadlineParameters = DeadlineParameters {
-    runtime: Service::from_micros(10),
-    deadline: Span::from_millis(100),
-    period: Span::from_millis(100),
-};
 
 /// What this machine can enforce on the processors of a configuration, as it is now. Costs a probe of the machine (some milliseconds).
 pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
@@ -35,7 +25,7 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         .enumerate()
         .map(|(index, cpu)| ProcessorSupply {
             processor: ProcessorId(index as u16),
-            slots: slots(),
+            slots: slot_supply(),
             outranking: outranking(&machine.threads, *cpu),
         });
     Supply {
@@ -60,21 +50,13 @@ pub(crate) fn outranking(
     Ok(outranking.map(ToString::to_string).collect())
 }
 
-fn slots() -> Result<SlotSupply, String> {
+fn slot_supply() -> Result<SlotSupply, String> {
     doctor::can_run_live().map_err(|why| format!("{}; {}", why.what, why.remedy))?;
-    Ok(SlotSupply {
-        max_share_ppm: MOST_SHARE_PPM,
-        used_ppm: 0,
-        per_slot: CHARGE_PER_SLOT.as_full_service(),
-        shortest_slot: SHORTEST_SLOT,
-        jitter: EDGE_JITTER,
-        occupant_fifo: ranks::OCCUPANT,
-        threads_above: Some(Priority::HIGHEST),
-    })
+    Ok(slots::SUPPLY)
 }
 
 fn by_deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
-    if let Some(why) = doctor::foresee(&Operation::SetDeadline(SMALLEST), machine) {
+    if let Some(why) = doctor::foresee(&Operation::SMALLEST_RESERVATION, machine) {
         return Err(format!("{}; {}", why.what, why.remedy));
     }
     let facts = &machine.processors;
@@ -152,7 +134,7 @@ fn count(processors: &CpuSet) -> Option<NonZeroU16> {
 
 #[cfg(test)]
 mod tests {
-    use laxity_model::Reservation;
+    use laxity_model::{Reservation, Service};
 
     use super::*;
     use crate::doctor::machine::{Source, Unknown};

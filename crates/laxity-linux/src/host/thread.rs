@@ -179,35 +179,27 @@ impl Worker {
 
     fn carry_out(&mut self, step: Step) -> Result<(), Stop> {
         match step {
-            Step::Charge(_) => Ok(()),
-            Step::Burn(service) => {
-                self.burn(service);
-                Ok(())
-            }
-            Step::SleepUntil(until) => self.sleep(until),
-            Step::Wait(port) => self.wait(port, None),
-            Step::WaitUntil(port, until) => self.wait(port, Some(until)),
-            Step::Yield => {
-                thread::yield_now();
-                Ok(())
-            }
-            Step::BeginReservation => self.begin_reservation(),
-            Step::EndReservation => self.end_reservation(),
-            Step::ChangeReservation(asked) => self.change_reservation(asked),
-            Step::BeginConstraint(asked) => self.begin_constraint(asked),
-            Step::EndConstraint => {
-                self.end_constraint();
-                Ok(())
-            }
+            Step::Charge(_) => {}
+            Step::Burn(service) => self.burn(service),
+            Step::SleepUntil(until) => self.sleep(until)?,
+            Step::Wait(port) => self.wait(port, None)?,
+            Step::WaitUntil(port, until) => self.wait(port, Some(until))?,
+            Step::Yield => thread::yield_now(),
+            Step::BeginReservation => self.begin_reservation()?,
+            Step::EndReservation => self.end_reservation()?,
+            Step::ChangeReservation(asked) => self.change_reservation(asked)?,
+            Step::BeginConstraint(asked) => self.begin_constraint(asked)?,
+            Step::EndConstraint => self.end_constraint(),
             Step::Finish => {
                 self.finish();
-                Err(Stop::Ended)
+                return Err(Stop::Ended);
             }
             Step::EndRun => {
                 self.context.run.want_end();
-                Err(Stop::Ended)
+                return Err(Stop::Ended);
             }
         }
+        Ok(())
     }
 
     /// Uses exactly this much processor time, however long that takes on the wall.
@@ -301,21 +293,17 @@ impl Worker {
         let now = clock::now();
         let args = [meant.as_nanos(), 0];
         let log = &mut self.context.log;
-        match self.placement {
-            Placement::Interrupt(_) => {
-                log.at(now, EventKind::InterruptEnter, args);
-                self.inside = Some(clock::thread_service());
-            }
-            Placement::Deferred => {
-                log.at(now, EventKind::DeferredEnter, args);
-                self.inside = Some(clock::thread_service());
-            }
+        let entered = match self.placement {
+            Placement::Interrupt(_) => EventKind::InterruptEnter,
+            Placement::Deferred => EventKind::DeferredEnter,
             Placement::Thread(_) | Placement::Linux(_) => {
                 log.at(now, EventKind::Wake, args);
-                log.at(now, EventKind::Dispatch, [0, 0]);
+                return log.at(now, EventKind::Dispatch, [0, 0]);
             }
-            Placement::External | Placement::On { .. } => {}
-        }
+            Placement::External | Placement::On { .. } => return,
+        };
+        log.at(now, entered, args);
+        self.inside = Some(clock::thread_service());
     }
 
     /// Records that the activity gives the processor up.

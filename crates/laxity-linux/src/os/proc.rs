@@ -78,7 +78,7 @@ impl RealTimeThread {
     pub fn outranks(&self, priority: u8, cpu: usize) -> bool {
         let above = match self.policy {
             Policy::Fifo(theirs) | Policy::RoundRobin(theirs) => theirs > priority,
-            Policy::Deadline { .. } => true,
+            Policy::Deadline(_) => true,
             _ => false,
         };
         above && self.may_run_on(cpu) && !self.is_scheduler()
@@ -197,7 +197,7 @@ pub fn locked_memory_kib() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laxity_model::Service;
+    use laxity_model::{Reservation, Service};
     use proptest::prelude::*;
 
     #[test]
@@ -244,11 +244,8 @@ mod tests {
             processor: 1,
             of_kernel,
         };
-        let deadline = Policy::Deadline {
-            runtime: Service::from_millis(1),
-            deadline: Span::from_millis(10),
-            period: Span::from_millis(10),
-        };
+        let tenth = Reservation::new(Service::from_millis(1), Span::from_millis(10)).unwrap();
+        let deadline = Policy::Deadline(tenth.into());
         assert!(thread("rogue", Policy::Fifo(81), false).outranks(80, 1));
         assert!(!thread("rogue", Policy::Fifo(80), false).outranks(80, 1));
         assert!(!thread("rogue", Policy::Fifo(81), false).outranks(80, 0));

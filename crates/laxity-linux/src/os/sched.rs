@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::mem;
 
-use laxity_model::analysis::multiprocessor::Bandwidth;
+use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest};
 use laxity_model::policy::classes::Scheduling;
 use laxity_model::{Service, Span};
 
@@ -49,14 +49,7 @@ pub enum Policy {
     /// `SCHED_RR`, priority 1 to 99.
     RoundRobin(u8),
     /// `SCHED_DEADLINE`.
-    Deadline {
-        /// Processor time in each period.
-        runtime: Service,
-        /// Relative to the release.
-        deadline: Span,
-        /// The shortest time between releases.
-        period: Span,
-    },
+    Deadline(DeadlineRequest),
     /// A policy this library does not know, by its number (`SCHED_EXT` is 7).
     Unknown(u32),
 }
@@ -69,13 +62,10 @@ impl fmt::Display for Policy {
             Self::Idle => f.write_str("SCHED_IDLE"),
             Self::Fifo(priority) => write!(f, "SCHED_FIFO priority {priority}"),
             Self::RoundRobin(priority) => write!(f, "SCHED_RR priority {priority}"),
-            Self::Deadline {
-                runtime,
-                deadline,
-                period,
-            } => write!(
+            Self::Deadline(asked) => write!(
                 f,
-                "SCHED_DEADLINE runtime {runtime} deadline {deadline} period {period}"
+                "SCHED_DEADLINE runtime {} deadline {} period {}",
+                asked.runtime, asked.deadline, asked.period
             ),
             Self::Unknown(number) => write!(f, "scheduling policy {number}"),
         }
@@ -99,16 +89,14 @@ impl Policy {
     pub fn is_real_time(self) -> bool {
         matches!(
             self,
-            Self::Fifo(_) | Self::RoundRobin(_) | Self::Deadline { .. }
+            Self::Fifo(_) | Self::RoundRobin(_) | Self::Deadline(_)
         )
     }
 
     /// What it holds of a processor under `SCHED_DEADLINE`.
     pub(crate) fn bandwidth(self) -> Bandwidth {
         match self {
-            Self::Deadline {
-                runtime, period, ..
-            } => Bandwidth::of(runtime, period),
+            Self::Deadline(held) => held.bandwidth(),
             _ => Bandwidth::ZERO,
         }
     }
@@ -223,14 +211,10 @@ impl Attributes {
             Policy::Idle => (libc::SCHED_IDLE, 0, 0),
             Policy::Fifo(priority) => (libc::SCHED_FIFO, 0, priority),
             Policy::RoundRobin(priority) => (libc::SCHED_RR, 0, priority),
-            Policy::Deadline {
-                runtime,
-                deadline,
-                period,
-            } => {
-                raw.sched_runtime = runtime.as_nanos();
-                raw.sched_deadline = deadline.as_nanos();
-                raw.sched_period = period.as_nanos();
+            Policy::Deadline(asked) => {
+                raw.sched_runtime = asked.runtime.as_nanos();
+                raw.sched_deadline = asked.deadline.as_nanos();
+                raw.sched_period = asked.period.as_nanos();
                 (SCHED_DEADLINE, 0, 0)
             }
             Policy::Unknown(number) => (number.cast_signed(), 0, 0),
@@ -256,15 +240,16 @@ impl Attributes {
             libc::SCHED_IDLE => Policy::Idle,
             libc::SCHED_FIFO => Policy::Fifo(priority),
             libc::SCHED_RR => Policy::RoundRobin(priority),
-            SCHED_DEADLINE => Policy::Deadline {
-                runtime: Service::from_nanos(raw.sched_runtime),
-                deadline: Span::from_nanos(raw.sched_deadline),
+            SCHED_DEADLINE => {
+                let mut held = DeadlineRequest {
+                    runtime: Service::from_nanos(raw.sched_runtime),
+                    deadline: Span::from_nanos(raw.sched_deadline),
+                    period: Span::from_nanos(raw.sched_period),
+                };
                 // The kernel leaves the period out where it is the deadline.
-                period: Span::from_nanos(match raw.sched_period {
-                    0 => raw.sched_deadline,
-                    period => period,
-                }),
-            },
+                held.period = held.period();
+                Policy::Deadline(held)
+            }
             number => Policy::Unknown(number as u32),
         }
     }
@@ -394,7 +379,7 @@ impl Drop for Restore {
     fn drop(&mut self) {
         // A deadline thread refuses a narrower affinity, and asks for the whole one: leave that policy first, enter it last.
         let restored = self.attributes.policy();
-        let leaves = |now| matches!(now, Policy::Deadline { .. }) && now != restored;
+        let leaves = |now| matches!(now, Policy::Deadline(_)) && now != restored;
         if policy(self.tid).is_ok_and(leaves) {
             let _ = set_policy(self.tid, Policy::Other { nice: 0 });
         }
@@ -427,11 +412,11 @@ mod tests {
             Policy::Idle,
             Policy::Fifo(99),
             Policy::RoundRobin(1),
-            Policy::Deadline {
+            Policy::Deadline(DeadlineRequest {
                 runtime: Service::from_millis(2),
-                deadline: Span::from_millis(8),
+                deadline: Span::from_millis(6),
                 period: Span::from_millis(8),
-            },
+            }),
         ] {
             assert_eq!(Attributes::new(policy, true).policy(), policy);
         }

@@ -1,5 +1,6 @@
 //! Counting semaphores on one word. Signalling takes no lock and waits for nobody, so a handler may signal an ordinary thread.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,7 +9,7 @@ use laxity_model::Instant;
 
 use crate::os::clock;
 use crate::os::descriptor::Alarm;
-use crate::os::futex::{self, Woken};
+use crate::os::futex;
 
 /// Set in the word when the run has ended: nobody waits any more.
 const CLOSED: u32 = 1 << 31;
@@ -100,18 +101,11 @@ impl Semaphore {
         if let Some(taken) = self.try_take() {
             return taken;
         }
-        self.waiters.fetch_add(1, Ordering::SeqCst);
-        let taken = loop {
-            if let Some(taken) = self.try_take() {
-                break taken;
-            }
-            if until.is_some_and(|until| clock::now() >= until)
-                || futex::wait(&self.word, 0, until) == Woken::TimedOut
-            {
-                break self.try_take().unwrap_or(Taken::TimedOut);
-            }
+        let wait = || {
+            futex::wait(&self.word, 0, until);
+            Ok::<_, Infallible>(())
         };
-        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        let Ok(taken) = self.take_after(until, wait);
         taken
     }
 
@@ -128,12 +122,21 @@ impl Semaphore {
                 self.alarm.get_or_init(|| made)
             }
         };
+        self.take_after(until, || wait(alarm))
+    }
+
+    /// Waits as long as there is nothing to take, and the instant has not come.
+    fn take_after<E>(
+        &self,
+        until: Option<Instant>,
+        mut wait: impl FnMut() -> Result<(), E>,
+    ) -> Result<Taken, E> {
         self.waiters.fetch_add(1, Ordering::SeqCst);
         let taken = loop {
             if let Some(taken) = self.try_take() {
                 break Ok(taken);
             }
-            if let Err(error) = wait(alarm) {
+            if let Err(error) = wait() {
                 break Err(error);
             }
             if until.is_some_and(|until| clock::now() >= until) {

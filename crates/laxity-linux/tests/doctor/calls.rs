@@ -2,9 +2,9 @@
 
 use std::io;
 
-use laxity_linux::doctor::DeadlineParameters;
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::sched::{self, Attributes, Policy, SchedError, Tid};
+use laxity_model::analysis::multiprocessor::DeadlineRequest;
 
 /// What a call returned: nothing, or its `errno`.
 pub(crate) type Answer = Result<(), i32>;
@@ -37,18 +37,8 @@ pub(crate) fn set_ordinary() -> Answer {
     set(Policy::Other { nice: 0 }, false)
 }
 
-pub(crate) fn set_deadline(asked: DeadlineParameters, reset_on_fork: bool) -> Answer {
-    let DeadlineParameters {
-        runtime,
-        deadline,
-        period,
-    } = asked;
-    let policy = Policy::Deadline {
-        runtime,
-        deadline,
-        period,
-    };
-    set(policy, reset_on_fork)
+pub(crate) fn set_deadline(asked: DeadlineRequest, reset_on_fork: bool) -> Answer {
+    set(Policy::Deadline(asked), reset_on_fork)
 }
 
 pub(crate) fn set_affinity(cpus: &CpuSet) -> Answer {

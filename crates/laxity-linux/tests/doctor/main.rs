@@ -17,15 +17,15 @@ use calls::{Answer, Resource};
 use common::{in_own_process, in_own_process_with, is_own_process, lacks, live_lock, skip, until};
 use laxity_linux::doctor::machine::{CAP_IPC_LOCK, CAP_SYS_NICE};
 use laxity_linux::doctor::{
-    Cause, DeadlineParameters, Diagnosis, Finding, Machine, Operation, ParameterError, Status,
-    can_run_live, diagnose, explain, foresee,
+    Cause, Diagnosis, Finding, Machine, Operation, ParameterError, Status, can_run_live, diagnose,
+    explain, foresee,
 };
 use laxity_linux::os::cpuset::CpuSet;
-use laxity_model::analysis::multiprocessor::Bandwidth;
+use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest};
 use laxity_model::{Service, Span};
 
-fn deadline(runtime_us: u64, deadline_us: u64, period_us: u64) -> DeadlineParameters {
-    DeadlineParameters {
+fn deadline(runtime_us: u64, deadline_us: u64, period_us: u64) -> DeadlineRequest {
+    DeadlineRequest {
         runtime: Service::from_micros(runtime_us),
         deadline: Span::from_micros(deadline_us),
         period: Span::from_micros(period_us),
@@ -33,7 +33,7 @@ fn deadline(runtime_us: u64, deadline_us: u64, period_us: u64) -> DeadlineParame
 }
 
 /// Of which no number of processors admits a whole number.
-fn a_third_or_so() -> DeadlineParameters {
+fn a_third_or_so() -> DeadlineRequest {
     deadline(3_100, 10_000, 10_000)
 }
 
@@ -190,7 +190,7 @@ struct Holder {
 }
 
 impl Holder {
-    fn new(asked: DeadlineParameters) -> Result<Self, i32> {
+    fn new(asked: DeadlineRequest) -> Result<Self, i32> {
         let (end, ended) = mpsc::channel::<()>();
         let (answer, answered) = mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -267,7 +267,7 @@ fn no_bandwidth_left() {
                 .contains(&format!("of process {} ", std::process::id()))
         );
         let admitted = holders.len();
-        let rest = DeadlineParameters {
+        let rest = DeadlineRequest {
             runtime: nearest,
             ..asked
         };
@@ -291,7 +291,7 @@ fn parameters_out_of_range() {
         let bounds = Machine::probe().throttling;
         let shortest = bounds.deadline_period_min.unwrap().as_micros();
         let longest = bounds.deadline_period_max.unwrap().as_micros();
-        let short = DeadlineParameters {
+        let short = DeadlineRequest {
             runtime: Service::from_nanos(1023),
             ..deadline(1, 10_000, 10_000)
         };

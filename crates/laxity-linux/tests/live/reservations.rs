@@ -255,10 +255,7 @@ fn a_deadline_reservation_is_granted_and_given_back() {
             record.disturbances
         );
         let policies = policies.lock().unwrap();
-        assert!(
-            matches!(policies[0], Policy::Deadline { .. }),
-            "{policies:?}"
-        );
+        assert!(matches!(policies[0], Policy::Deadline(_)), "{policies:?}");
         assert_eq!(policies[2], Policy::Other { nice: 0 });
     }
     assert_eq!(before, footprint());

@@ -102,7 +102,7 @@ const FIRST_REFUSAL: Span = Span::from_secs(1);
 const LONGEST_REFUSAL: u32 = 16;
 /// Late jobs add this many eighths to the design each.
 const ADDED_EIGHTHS: u64 = 2;
-/// And no more than this in all.
+/// Late jobs add no more than this in all.
 const MOST_EIGHTHS: u64 = 8;
 
 /// A request that has not been answered.

@@ -156,7 +156,7 @@ impl Admitted {
         for request in requests {
             grades[request.activity.index()] = request.asked.ok().map(|granted| granted.grade);
         }
-        program.seat();
+        program.place_bodies();
         Ok(Launch {
             program,
             slots,

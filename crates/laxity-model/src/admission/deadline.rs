@@ -271,7 +271,7 @@ fn round_down(service: Service) -> Service {
     Service::from_nanos(nanos - nanos % grain(nanos))
 }
 
-/// As [`round_down`], to more.
+/// The counterpart of [`round_down`]: to the next greater number that is easily said.
 fn round_up(period: Span) -> Span {
     let nanos = period.as_nanos();
     let grain = grain(nanos);

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{Keeps, Prediction, RequestAdmission, Supply};
-use crate::analysis::supply::{Continuous, Dedicated, KernelDeadline, SupplyBound};
+use crate::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound};
 use crate::executor::Unschedulable;
 use crate::{
     Activity, ActivityId, Enforcer, ExecutorId, Grade, Program, Reservation, ReservationRequest,
@@ -88,7 +88,7 @@ fn reserved(
             };
             let left = Reservation::new(service.saturating_sub(above), period);
             let left = left.map_err(|error| refused(&error))?;
-            Ok(Box::new(Continuous::new(left)))
+            Ok(Box::new(ExplicitDeadline::continuous(left)))
         }
         (Enforcer::Deadline, _) => {
             let deadline = supply.deadline.as_ref().map_err(|why| refused(why))?;

@@ -5,7 +5,7 @@ use core::hash::{Hash, Hasher};
 use core::{fmt, iter};
 
 use super::exact::compare_sums_exactly;
-use super::number::gcd;
+use crate::base::number::gcd;
 use crate::{Service, Span};
 
 /// A non-negative fraction of two 64-bit numbers, kept as it was given. Its denominator is never zero.

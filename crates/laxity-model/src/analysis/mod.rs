@@ -21,7 +21,6 @@ mod exact;
 pub mod fixed_priority;
 mod fraction;
 pub mod multiprocessor;
-pub(crate) mod number;
 pub mod supply;
 mod task;
 pub mod utilization;

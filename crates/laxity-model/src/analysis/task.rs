@@ -1,5 +1,6 @@
 //! What is analysed: a recurring task.
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::{Service, Span};
@@ -269,6 +270,20 @@ impl fmt::Display for Task {
             Preemption::Never => f.write_str(", not preemptible"),
         }
     }
+}
+
+/// For each task, the most service for which a job of a later one can block its own.
+pub(super) fn blocking_of_each(tasks: &[Task]) -> Vec<Service> {
+    let mut most = Service::ZERO;
+    let mut each: Vec<Service> = (tasks.iter().rev())
+        .map(|task| {
+            let blocking = most;
+            most = most.max(task.blocking());
+            blocking
+        })
+        .collect();
+    each.reverse();
+    each
 }
 
 #[cfg(test)]

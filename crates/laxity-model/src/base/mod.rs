@@ -1,11 +1,12 @@
 //! What everything else is said in: units in types, names of things, events and the ring they go through, ports and
-//! the queue that threads share, histograms, numbers from a seed.
+//! the queue that threads share, histograms, numbers from a seed, common divisors.
 
 pub mod arrivals;
 mod atomic;
 pub mod event;
 pub mod histogram;
 pub mod ids;
+pub(crate) mod number;
 pub mod port;
 pub mod random;
 pub mod ring;

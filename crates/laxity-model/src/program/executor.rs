@@ -42,8 +42,8 @@ pub(super) struct Executor<P, const N: usize = HANDLERS> {
     pub(super) guests: Vec<Option<Guest>>,
     newcomers: Vec<Newcomer>,
     /// Rung by every port that a handler waits for.
-    pub(super) bell: SemaphoreId,
-    /// The bell was rung, and the ports have not been looked at since.
+    pub(super) doorbell: SemaphoreId,
+    /// The doorbell was rung, and the ports have not been looked at since.
     rung: bool,
     /// Something outside the machine feeds a port that a handler waited for, and is looked at in waits only.
     polls: bool,
@@ -54,12 +54,12 @@ pub(super) struct Executor<P, const N: usize = HANDLERS> {
 }
 
 impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
-    pub(super) fn new(policy: P, bell: SemaphoreId) -> Self {
+    pub(super) fn new(policy: P, doorbell: SemaphoreId) -> Self {
         Self {
             handlers: Handlers::new(policy),
             guests: Vec::new(),
             newcomers: Vec::new(),
-            bell,
+            doorbell,
             rung: false,
             polls: false,
             polled: false,
@@ -93,7 +93,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
 
     /// Whether anything may have arrived since the ports were looked at.
     pub(super) fn is_rung(&mut self, context: &mut dyn Context) -> bool {
-        self.rung |= context.take(self.bell).is_some();
+        self.rung |= context.take(self.doorbell).is_some();
         self.rung
     }
 
@@ -162,7 +162,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
     fn next(&mut self, context: &mut dyn Context) -> Result<Option<Step>, ExecutorError> {
         if self.polls && !core::mem::take(&mut self.polled) {
             (self.polled, self.rung) = (true, true);
-            return Ok(Some(Step::WaitUntil(self.bell, Instant::ZERO)));
+            return Ok(Some(Step::WaitUntil(self.doorbell, Instant::ZERO)));
         }
         self.look(context)?;
         let now = context.now();
@@ -177,8 +177,8 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         }
         (self.polled, self.rung) = (true, true);
         Ok(Some(match self.handlers.next_release()? {
-            Instant::MAX => Step::Wait(self.bell),
-            next => Step::WaitUntil(self.bell, next),
+            Instant::MAX => Step::Wait(self.doorbell),
+            next => Step::WaitUntil(self.doorbell, next),
         }))
     }
 
@@ -247,7 +247,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         guest.record(context, EventKind::Block, Instant::ZERO);
         if let Some(port) = wait.port {
             // In this order: what arrives between the two is found, or rings.
-            self.polls |= context.ring(port, self.bell);
+            self.polls |= context.ring(port, self.doorbell);
             if let Some(arrival) = context.take(port) {
                 self.arrived(context, handler, arrival, now)?;
             }

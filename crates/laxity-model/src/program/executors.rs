@@ -41,7 +41,7 @@ impl Program {
         reservation: Option<ReservationRequest>,
         policy: impl ExecutorPolicy + 'static,
     ) -> ExecutorId {
-        let bell = self.add_port(PortKind::Count {
+        let doorbell = self.add_port(PortKind::Count {
             initial: 0,
             most: 1,
         });
@@ -52,7 +52,7 @@ impl Program {
             reservation,
             body: Box::new(absent),
         });
-        let body: Executor<_> = Executor::new(policy, bell);
+        let body: Executor<_> = Executor::new(policy, doorbell);
         self.executors.push(Declared {
             activity,
             body: Box::new(body),
@@ -97,7 +97,7 @@ impl Program {
 
     /// Moves the bodies of all activities that are placed on an executor there. What is left of them has nothing to run: hosts start no
     /// such activity.
-    pub(crate) fn seat(&mut self) {
+    pub(crate) fn place_bodies(&mut self) {
         let mut executors = core::mem::take(&mut self.executors);
         for (id, activity) in (0..=u16::MAX).map(ActivityId).zip(&mut self.activities) {
             if let Placement::On { executor, task } = activity.placement

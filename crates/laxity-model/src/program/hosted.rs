@@ -40,8 +40,8 @@ impl<P: ExecutorPolicy, const N: usize> Context for Hosted<'_, P, N> {
         self.guest()?.arrival
     }
 
-    fn ring(&mut self, port: PortId, bell: SemaphoreId) -> bool {
-        self.outer.ring(port, bell)
+    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
+        self.outer.ring(port, doorbell)
     }
 
     fn should_yield(&mut self) -> bool {

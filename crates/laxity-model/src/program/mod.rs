@@ -81,10 +81,10 @@ pub trait Context {
     /// What the last [`Step::Wait`] or [`Step::WaitUntil`] took; `None` if time was up.
     fn arrival(&self) -> Option<Arrival>;
 
-    /// From now on, every arrival at the port is also put into `bell`, which has no payload. So one may wait for any of several ports.
+    /// From now on, every arrival at the port is also put into `doorbell`, which has no payload. So one may wait for any of several ports.
     /// What has arrived before rings nothing. Tells whether something outside the machine feeds the port that is looked at only while
     /// somebody waits, with a time that may be past.
-    fn ring(&mut self, port: PortId, bell: SemaphoreId) -> bool;
+    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool;
 
     /// Whether somebody more urgent waits for this job to yield: to be asked after every piece of work that is done on an executor. Live
     /// it costs a clock reading and one relaxed load where nothing has happened. A body that is on no executor need never yield.

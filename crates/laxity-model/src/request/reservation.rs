@@ -130,7 +130,7 @@ pub enum Outside {
 pub struct ReservationRequest {
     /// How much, how often.
     pub reservation: Reservation,
-    /// By whom.
+    /// Who enforces it.
     pub enforcer: Enforcer,
     /// What becomes of the holder outside its reserved time.
     pub outside: Outside,
@@ -185,9 +185,9 @@ impl fmt::Display for Grade {
 pub struct Grant {
     /// What was granted.
     pub reservation: Reservation,
-    /// By whom.
+    /// Who enforces it.
     pub enforcer: Enforcer,
-    /// And how firmly.
+    /// How firmly it is enforced.
     pub grade: Grade,
 }
 

@@ -115,11 +115,11 @@ fn a_handler_that_keeps_interrupts_off_is_named_for_every_job_it_delays() {
     assert!(findings.late.len() >= 4, "{:?}", findings.late.len());
     let first = &findings.late[0];
     assert_eq!(first.release, Instant::from_millis(20));
-    let Fault::Culprits(culprits) = &first.fault else {
+    let Fault::InterferingTasks(interfering) = &first.fault else {
         panic!("{:?}", first.fault);
     };
-    assert!(culprits[0].suffices && culprits[0].needed);
-    assert_eq!(culprits[0].excess, Span::from_micros(39_900));
+    assert!(interfering[0].suffices && interfering[0].needed);
+    assert_eq!(interfering[0].excess, Span::from_micros(39_900));
     // Lateness is handed on: the job of 60 ms was released when the handler had almost gone.
     let last = findings.late.last().expect("some are late");
     assert_eq!(last.chain_from, Instant::from_millis(20));
@@ -136,12 +136,12 @@ fn two_are_both_named_if_both_are_needed_and_if_each_suffices() {
         let mut named = names(&findings);
         named.sort();
         assert_eq!(named, [deferred(1), deferred(2)], "{each}");
-        let Fault::Culprits(culprits) = &findings.late[0].fault else {
+        let Fault::InterferingTasks(interfering) = &findings.late[0].fault else {
             panic!("{:?}", findings.late[0]);
         };
-        for culprit in culprits {
+        for task in interfering {
             assert_eq!(
-                (culprit.suffices, culprit.needed),
+                (task.suffices, task.needed),
                 (suffices, !suffices),
                 "{each}"
             );
@@ -150,7 +150,7 @@ fn two_are_both_named_if_both_are_needed_and_if_each_suffices() {
 }
 
 #[test]
-fn a_thread_above_is_a_culprit_if_it_declared_nothing_or_less() {
+fn a_thread_above_is_an_interfering_task_if_it_declared_nothing_or_less() {
     let mut calls = jobs(4);
     calls.push(call(Class::Above, 1, 20_500, 15_000));
     let everything_declared = |per_job| {
@@ -178,7 +178,7 @@ fn a_thread_above_is_a_culprit_if_it_declared_nothing_or_less() {
 }
 
 #[test]
-fn a_thread_that_comes_more_often_than_declared_is_a_culprit() {
+fn a_thread_that_comes_more_often_than_declared_is_an_interfering_task() {
     let mut calls = jobs(4);
     calls.extend((0..12).map(|n| call(Class::Above, 1, 20_000 + n * 800, 750)));
     let declared = [
@@ -195,7 +195,7 @@ fn a_thread_that_comes_more_often_than_declared_is_a_culprit() {
 }
 
 #[test]
-fn what_delayed_a_thread_above_before_the_victim_s_release_is_a_culprit_too() {
+fn what_delayed_a_thread_above_before_the_victim_s_release_is_an_interfering_task_too() {
     // 13 is done before the victim is released; but it made 11, which had been ready as long, end 1 µs too late for the victim.
     let mut calls = vec![
         call(Class::Above, 13, 9_000, 215),
@@ -210,11 +210,11 @@ fn what_delayed_a_thread_above_before_the_victim_s_release_is_a_culprit_too() {
             .iter()
             .all(|named| named.rule == Rule::Undeclared)
     );
-    let Fault::Culprits(culprits) = &both.late[0].fault else {
+    let Fault::InterferingTasks(interfering) = &both.late[0].fault else {
         panic!("{:?}", both.late[0].fault);
     };
-    assert_eq!(culprits[1].excess, Span::from_micros(215));
-    assert!(culprits.iter().all(|culprit| culprit.suffices));
+    assert_eq!(interfering[1].excess, Span::from_micros(215));
+    assert!(interfering.iter().all(|task| task.suffices));
 
     // A thread that was done when 11 woke delayed nobody.
     calls[0].at = 8_785;
@@ -233,7 +233,7 @@ fn equal_rank_is_nobody_s_fault() {
 }
 
 #[test]
-fn the_victim_is_its_own_culprit_if_it_ran_longer_than_declared() {
+fn the_victim_is_to_blame_itself_if_it_ran_longer_than_declared() {
     let mut calls = jobs(3);
     calls[1].work = 12_000;
     calls.extend((0..40).map(|n| call(Class::Handler, 1, n * 1_000, 50)));

@@ -100,7 +100,7 @@ fn ends(calls: &[Call]) -> Vec<Instant> {
 proptest! {
     /// The definition, carried out by running the machine again with every set of calls cut short.
     #[test]
-    fn culprits_are_those_whose_excess_decided(calls in cases()) {
+    fn interfering_tasks_are_those_whose_excess_decided(calls in cases()) {
         let findings = findings(&calls, &[]);
         let mut suspects: Vec<u16> = calls.iter().map(|call| call.who).filter(|who| *who != VICTIM).collect();
         suspects.sort_unstable();
@@ -119,7 +119,7 @@ proptest! {
                 })
             }).map(|(_, who)| *who).collect();
             let mut named: Vec<u16> = match &found.fault {
-                Fault::Culprits(culprits) => culprits.iter().filter_map(|culprit| culprit.who.activity()).map(|id| id.0).collect(),
+                Fault::InterferingTasks(interfering) => interfering.iter().filter_map(|task| task.who.activity()).map(|id| id.0).collect(),
                 _ => Vec::new(),
             };
             named.sort_unstable();

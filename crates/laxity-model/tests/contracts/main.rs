@@ -278,7 +278,7 @@ fn disturbed_evidence_is_mentioned_and_never_judged() {
 }
 
 #[test]
-fn an_unenforced_grant_is_a_violation_that_names_the_culprit() {
+fn an_unenforced_grant_is_a_violation_that_names_the_interfering_task() {
     let seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, 1)]);
     let grade = Grade::Unenforced {
         reason: "`rogue` (SCHED_FIFO 90) is not below the slots".into(),

@@ -9,8 +9,7 @@ use laxity_model::analysis::devices::{
     least_reservations, serves, two_line_model,
 };
 use laxity_model::analysis::supply::{
-    Continuous, Dedicated, ExplicitDeadline, KernelDeadline, PeriodicResource, SupplyBound,
-    TableSupply,
+    Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound, TableSupply,
 };
 use laxity_model::policy::slots::{PlanCosts, Slot, SlotTable};
 use laxity_model::{Reservation, Service, Span};
@@ -105,11 +104,11 @@ proptest! {
     #[test]
     fn the_least_reservation_is_least(device in device(), period in 1_u64..14) {
         let span = Span::from_nanos(period);
-        let supply = |reservation| Some(Continuous::new(reservation));
+        let supply = |reservation| Some(ExplicitDeadline::continuous(reservation));
         let found = least_reservation(&device, span, Span::from_nanos(1), supply).unwrap();
         let is_served = |service: &u64| {
             let reservation = every(*service, period);
-            let answer = serves(&device, &Continuous::new(reservation)).unwrap();
+            let answer = serves(&device, &ExplicitDeadline::continuous(reservation)).unwrap();
             outcome_on(&device, &one_slot(reservation), &answer).is_none()
         };
         let least = (1..=period).find(is_served);
@@ -152,7 +151,7 @@ fn margins_are_what_is_left_of_the_limits() {
         150,
     );
     let device = device.unwrap().called_every(Span::from_millis(9));
-    let answer = serves(&device, &Continuous::new(millis(3, 10))).unwrap();
+    let answer = serves(&device, &ExplicitDeadline::continuous(millis(3, 10))).unwrap();
     let Answer::Served(margins) = answer else {
         panic!("{answer}");
     };
@@ -168,7 +167,7 @@ fn margins_are_what_is_left_of_the_limits() {
         answer.to_string(),
         "served: complete 9ms after the interrupt at the latest"
     );
-    let too_seldom = serves(&device, &Continuous::new(millis(10, 20))).unwrap();
+    let too_seldom = serves(&device, &ExplicitDeadline::continuous(millis(10, 20))).unwrap();
     assert!(matches!(too_seldom, Answer::TooLate(late) if late.limit == Limit::Calls));
     let with_all = serves(&device, &Dedicated).unwrap();
     assert!(
@@ -206,13 +205,13 @@ fn the_longest_response_is_that_of_a_long_search() {
 #[test]
 fn a_share_that_just_does_and_one_that_just_does_not() {
     let device = Device::capture(Service::from_nanos(3), Span::from_nanos(10), 1, 9).unwrap();
-    let exact = serves(&device, &PeriodicResource::new(every(3, 10))).unwrap();
+    let exact = serves(&device, &ExplicitDeadline::periodic(every(3, 10))).unwrap();
     assert!(exact.is_served(), "{exact}");
     let second = 1_000_000_000;
     let device = Device::capture(Service::from_nanos(300_000_001), Span::from_secs(1), 1, 9);
     let less = serves(
         &device.unwrap(),
-        &Continuous::new(every(300_000_000, second)),
+        &ExplicitDeadline::continuous(every(300_000_000, second)),
     )
     .unwrap();
     let Answer::TooLate(late) = less else {
@@ -220,7 +219,7 @@ fn a_share_that_just_does_and_one_that_just_does_not() {
     };
     assert!(late.block > 100_000 && late.done > late.due);
     let full = Device::capture(Service::from_nanos(u64::MAX), Span::from_nanos(1), 1, 2).unwrap();
-    assert!(serves(&full, &Continuous::new(every(1, 2))).is_err());
+    assert!(serves(&full, &ExplicitDeadline::continuous(every(1, 2))).is_err());
 }
 
 /// Table 3 of the study, by ms: what works, what does not at all (0 of 10 transfers), and what does so badly or at times.
@@ -235,7 +234,7 @@ fn modem(lead: u64) -> Device {
 }
 
 fn is_served(device: &Device, (x, y): (u64, u64)) -> bool {
-    let answer = serves(device, &Continuous::new(millis(x, y))).unwrap();
+    let answer = serves(device, &ExplicitDeadline::continuous(millis(x, y))).unwrap();
     answer.is_served()
 }
 
@@ -268,12 +267,13 @@ fn a_lead_of_one_block_does_not_explain_what_worked() {
     let device = modem(90);
     assert_eq!(WORK.map(|pair| is_served(&device, pair)), [false; 5]);
     assert_eq!(rows_explained(&device), 7);
-    let late_by = |(x, y)| match serves(&device, &Continuous::new(millis(x, y))).unwrap() {
-        Answer::TooLate(late) if late.limit == Limit::Output && late.block == 1 => {
-            late.done.saturating_sub(late.due).as_micros()
-        }
-        answer => panic!("{x}/{y}: {answer}"),
-    };
+    let late_by =
+        |(x, y)| match serves(&device, &ExplicitDeadline::continuous(millis(x, y))).unwrap() {
+            Answer::TooLate(late) if late.limit == Limit::Output && late.block == 1 => {
+                late.done.saturating_sub(late.due).as_micros()
+            }
+            answer => panic!("{x}/{y}: {answer}"),
+        };
     let late = [(2, 13), (3, 15), (4, 16), (8, 20)].map(late_by);
     assert_eq!(late, [340, 1_340, 1_340, 1_340]);
 }
@@ -321,12 +321,12 @@ fn calls_and_the_ring_explain_all_but_one() {
 fn the_least_reservation_of_the_modem_for_each_period() {
     let device = modem(104);
     let periods: Vec<Span> = (1..=20).map(Span::from_millis).collect();
-    let continuous = |reservation| Some(Continuous::new(reservation));
+    let continuous = |reservation| Some(ExplicitDeadline::continuous(reservation));
     let least = least_reservations(&device, &periods, Span::from_micros(10), continuous).unwrap();
     assert!(least.iter().all(Option::is_some));
     for reservation in least.iter().flatten() {
         assert!(
-            serves(&device, &Continuous::new(*reservation))
+            serves(&device, &ExplicitDeadline::continuous(*reservation))
                 .unwrap()
                 .is_served()
         );
@@ -334,7 +334,11 @@ fn the_least_reservation_of_the_modem_for_each_period() {
             .service()
             .saturating_sub(Service::from_micros(10));
         if let Ok(less) = Reservation::new(service, reservation.period()) {
-            assert!(!serves(&device, &Continuous::new(less)).unwrap().is_served());
+            assert!(
+                !serves(&device, &ExplicitDeadline::continuous(less))
+                    .unwrap()
+                    .is_served()
+            );
         }
     }
     // By share: 15 % every 1 or 2 ms, 18.4 % every 10, 37 % every 20. With the longer gap there is less time to catch up.
@@ -343,7 +347,7 @@ fn the_least_reservation_of_the_modem_for_each_period() {
     assert_eq!(least[9].unwrap().service(), Service::from_micros(1_840));
     assert_eq!(least[19].unwrap().service(), Service::from_micros(7_400));
     // The kernel's reservation costs more: half of the gap, and with a tick much more.
-    let periodic = |reservation| Some(PeriodicResource::new(reservation));
+    let periodic = |reservation| Some(ExplicitDeadline::periodic(reservation));
     let ticking = |r| KernelDeadline::alone(r, Span::from_millis(4)).ok();
     let eight = Span::from_millis(8);
     let of = |least: Option<Reservation>| least.map(|r| r.service().as_micros());

@@ -2,8 +2,7 @@
 
 use laxity_model::analysis::Fraction;
 use laxity_model::analysis::supply::{
-    BoundedDelay, Continuous, ExplicitDeadline, KernelDeadline, PeriodicResource, SupplyBound,
-    TableSupply,
+    BoundedDelay, ExplicitDeadline, KernelDeadline, SupplyBound, TableSupply,
 };
 use laxity_model::policy::slots::{Slot, SlotTable};
 use laxity_model::{Reservation, Service, Span};
@@ -70,7 +69,7 @@ fn periodic(rng: &mut Pcg64, service: u32, period: u32, deadline: u32) -> Supply
     let reservation = reservation(service, period);
     let explicit = ExplicitDeadline::new(reservation, Span::from_nanos(deadline.into()));
     let bound: Box<dyn SupplyBound> = if deadline == period && rng.random_range(0..2) == 0 {
-        Box::new(PeriodicResource::new(reservation))
+        Box::new(ExplicitDeadline::periodic(reservation))
     } else {
         Box::new(explicit.expect("a deadline within the period"))
     };
@@ -107,7 +106,7 @@ fn choose(rng: &mut Pcg64, count: u32, of: u32) -> Vec<u32> {
 
 /// X in every window of Y: all courses that repeat themselves after Y.
 fn continuous(rng: &mut Pcg64, service: u32, period: u32) -> Supply {
-    let bound = Box::new(Continuous::new(reservation(service, period)));
+    let bound = Box::new(ExplicitDeadline::continuous(reservation(service, period)));
     let piece = in_periods(period, |_| (0..service).collect());
     let mut courses: Vec<Course> = shifted(&piece, period).collect();
     for _ in 0..6 {

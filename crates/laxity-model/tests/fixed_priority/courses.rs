@@ -98,7 +98,7 @@ proptest! {
         let end = 300_u64;
         let (budget, period) = (a.min(b), a.max(b));
         let reservation = Reservation::new(service(budget), ticks(period)).expect("one");
-        let resource = PeriodicResource::new(reservation);
+        let resource = ExplicitDeadline::periodic(reservation);
         let mut random = Pcg64::seed_from_u64(seed);
         let mut roll = |sides: u64| random.random_range(0..sides);
         let mut given = Vec::new();

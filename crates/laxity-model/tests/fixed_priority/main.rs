@@ -16,8 +16,7 @@ use std::fmt::Debug;
 
 use laxity_model::analysis::fixed_priority::{self as fp, Overheads};
 use laxity_model::analysis::supply::{
-    BoundedDelay, Continuous, Dedicated, ExplicitDeadline, KernelDeadline, PeriodicResource,
-    Residual, SupplyBound,
+    BoundedDelay, Dedicated, ExplicitDeadline, KernelDeadline, Residual, SupplyBound,
 };
 use laxity_model::analysis::{Fraction, Preemption, Response, Search, Task, Verdict};
 use laxity_model::{Reservation, Service, Span};
@@ -89,8 +88,8 @@ fn any_supply() -> impl Strategy<Value = Box<dyn Supply>> {
     let boxed = |supply: Box<dyn Supply>| supply;
     prop_oneof![
         3 => Just(()).prop_map(move |()| boxed(Box::new(Dedicated))),
-        1 => reservation.clone().prop_map(move |r| boxed(Box::new(PeriodicResource::new(r)))),
-        1 => reservation.clone().prop_map(move |r| boxed(Box::new(Continuous::new(r)))),
+        1 => reservation.clone().prop_map(move |r| boxed(Box::new(ExplicitDeadline::periodic(r)))),
+        1 => reservation.clone().prop_map(move |r| boxed(Box::new(ExplicitDeadline::continuous(r)))),
         1 => reservation.clone().prop_map(move |r| boxed(Box::new(
             ExplicitDeadline::new(r, ticks(r.service().as_nanos().midpoint(r.period().as_nanos())))
                 .expect("fits")

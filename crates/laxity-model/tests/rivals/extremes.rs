@@ -13,8 +13,7 @@ use laxity_model::analysis::multiprocessor::{
     partition, rate_monotonic_guarantee, tardiness,
 };
 use laxity_model::analysis::supply::{
-    BoundedDelay, Continuous, Dedicated, ExplicitDeadline, KernelDeadline, PeriodicResource,
-    Residual, SupplyBound, TableSupply,
+    BoundedDelay, Dedicated, ExplicitDeadline, KernelDeadline, Residual, SupplyBound, TableSupply,
 };
 use laxity_model::analysis::{
     Fraction, Preemption, Response, Task, edf, fixed_priority, utilization,
@@ -85,8 +84,8 @@ fn supplies(reservation: Reservation, number: u64, table: &[u64]) -> Vec<Box<dyn
     let span = Span::from_nanos(number);
     let mut all: Vec<Box<dyn SupplyBound>> = vec![
         Box::new(Dedicated),
-        Box::new(Continuous::new(reservation)),
-        Box::new(PeriodicResource::new(reservation)),
+        Box::new(ExplicitDeadline::continuous(reservation)),
+        Box::new(ExplicitDeadline::periodic(reservation)),
     ];
     let service = reservation.service().as_nanos();
     let deadline = number.clamp(service, reservation.period().as_nanos().max(service));
@@ -151,7 +150,7 @@ fn what_does_not_fit_is_an_error() {
     let half = u64::MAX / 2;
     let wide = [task(half, u64::MAX), task(half, u64::MAX)];
     assert!(fixed_priority::response_times(&wide, &Dedicated).is_err());
-    let supply = Continuous::new(
+    let supply = ExplicitDeadline::continuous(
         Reservation::new(Service::from_nanos(1), Span::from_nanos(1 << 40)).expect("it fits"),
     );
     assert!(supply.window_for(Service::from_nanos(1 << 40)).is_err());
@@ -187,7 +186,7 @@ proptest! {
             let _ = (supply.rate().ppm(), supply.delay());
         }
         for tasks in [&tasks, &modest(&tasks)] {
-            if let Ok(left) = Residual::new(Continuous::new(reservation), tasks.clone()) {
+            if let Ok(left) = Residual::new(ExplicitDeadline::continuous(reservation), tasks.clone()) {
                 ask(&[task(1, number.max(1))], &left);
                 let _ = left.least_service(Span::from_nanos(number));
             }
@@ -280,7 +279,7 @@ proptest! {
             }
             let _ = two_line_model(device, reservation);
             let (period, granularity) = (Span::from_nanos(period), Span::from_nanos(granularity));
-            let supply = |reservation| Some(Continuous::new(reservation));
+            let supply = |reservation| Some(ExplicitDeadline::continuous(reservation));
             let _ = least_reservation(device, period, granularity, supply);
             let _ = least_reservations(device, &[period, every], granularity, supply);
             let _ = (device.share(), device.input_limit(), device.output_limit());

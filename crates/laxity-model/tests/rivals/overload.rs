@@ -5,7 +5,7 @@
 use core::cell::Cell;
 
 use laxity_model::analysis::supply::{
-    BoundedDelay, Continuous, Dedicated, PeriodicResource, Residual, SupplyBound,
+    BoundedDelay, Dedicated, ExplicitDeadline, Residual, SupplyBound,
 };
 use laxity_model::analysis::{
     Doubt, Fraction, Overflow, Response, Search, Task, Verdict, edf, fixed_priority,
@@ -108,7 +108,7 @@ fn an_overload_is_unbounded_and_not_searched() {
 fn an_overloaded_supply_is_unbounded() {
     let tasks = [task(3, 10), task(2, 10)];
     for rate in 1..5 {
-        let supply = PeriodicResource::new(reservation(rate, 10));
+        let supply = ExplicitDeadline::periodic(reservation(rate, 10));
         let responses = edf::response_times(&tasks, &supply).expect("small");
         assert_eq!(responses, [Response::Unbounded; 2]);
         assert_eq!(
@@ -134,11 +134,11 @@ fn a_supply_that_is_exactly_used_up_is_no_endless_search() {
         vec![task(1, 5), task(3, 15)],
         vec![task(1, 10), task(3, 10)],
     ] {
-        ask_all(&tasks, PeriodicResource::new(reservation(2, 5)));
-        ask_all(&tasks, Continuous::new(reservation(2, 5)));
+        ask_all(&tasks, ExplicitDeadline::periodic(reservation(2, 5)));
+        ask_all(&tasks, ExplicitDeadline::continuous(reservation(2, 5)));
         ask_all(
             &tasks,
-            Continuous::new(reservation(2_000_000_002, 5_000_000_005)),
+            ExplicitDeadline::continuous(reservation(2_000_000_002, 5_000_000_005)),
         );
     }
     ask_all(&[task(1, 2)], half());
@@ -187,8 +187,14 @@ fn short_periods_beside_long_ones_are_no_endless_search() {
         ],
     ] {
         ask_all(&tasks, Dedicated);
-        ask_all(&tasks, Continuous::new(reservation(9_999, 10_000)));
-        ask_all(&tasks, PeriodicResource::new(reservation(long - 1, long)));
+        ask_all(
+            &tasks,
+            ExplicitDeadline::continuous(reservation(9_999, 10_000)),
+        );
+        ask_all(
+            &tasks,
+            ExplicitDeadline::periodic(reservation(long - 1, long)),
+        );
     }
 }
 

@@ -3,9 +3,7 @@
 //! panco's linear programs failed in b/s and worked in kb/ms. Here all is exact: a factor of up to 10⁹ changes nothing. A region of q
 //! ticks blocks for q − 1, so it is that which is multiplied.
 
-use laxity_model::analysis::supply::{
-    BoundedDelay, Continuous, Dedicated, ExplicitDeadline, PeriodicResource, SupplyBound,
-};
+use laxity_model::analysis::supply::{BoundedDelay, Dedicated, ExplicitDeadline, SupplyBound};
 use laxity_model::analysis::{
     Fraction, Preemption, Response, Task, Verdict, edf, fixed_priority, utilization,
 };
@@ -206,8 +204,8 @@ proptest! {
             );
         }
         same_on(&set, by, &short, &long)?;
-        same_on(&set, by, &PeriodicResource::new(reservation(1)), &PeriodicResource::new(reservation(by)))?;
-        same_on(&set, by, &Continuous::new(reservation(1)), &Continuous::new(reservation(by)))?;
+        same_on(&set, by, &ExplicitDeadline::periodic(reservation(1)), &ExplicitDeadline::periodic(reservation(by)))?;
+        same_on(&set, by, &ExplicitDeadline::continuous(reservation(1)), &ExplicitDeadline::continuous(reservation(by)))?;
     }
 
     /// A rate of 1/n gives a tick every n: at multiples, the same.

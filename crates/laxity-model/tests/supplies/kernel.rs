@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use laxity_model::analysis::supply::{Continuous, KernelDeadline, PeriodicResource, SupplyBound};
+use laxity_model::analysis::supply::{ExplicitDeadline, KernelDeadline, SupplyBound};
 use laxity_model::{Reservation, Span};
 
 use super::{cases, every, keeps_the_laws, sbf};
@@ -247,8 +247,8 @@ fn without_a_tick_it_is_what_theory_says() {
         let among = KernelDeadline::among_others(every(x, y), Span::ZERO).unwrap();
         let alone = KernelDeadline::alone(every(x, y), Span::ZERO).unwrap();
         let (periodic, continuous) = (
-            PeriodicResource::new(every(x, y)),
-            Continuous::new(every(x, y)),
+            ExplicitDeadline::periodic(every(x, y)),
+            ExplicitDeadline::continuous(every(x, y)),
         );
         for t in 0..=6 * y {
             assert_eq!(sbf(&among, t), sbf(&periodic, t));

@@ -8,8 +8,8 @@ mod residual;
 mod slot_oracle;
 
 use laxity_model::analysis::supply::{
-    BoundedDelay, Continuous, Dedicated, ExplicitDeadline, KernelDeadline, PeriodicResource,
-    Residual, SupplyBound, SupplyError, TableSupply,
+    BoundedDelay, Dedicated, ExplicitDeadline, KernelDeadline, Residual, SupplyBound, SupplyError,
+    TableSupply,
 };
 use laxity_model::analysis::{Fraction, Overflow, Task};
 use laxity_model::policy::slots::{Slot, SlotTable, largest_gap};
@@ -139,7 +139,7 @@ fn periodic_supplies_are_the_least_of_all_placements() {
                 }
                 keeps_the_laws(&supply, 5 * y);
                 if deadline == period {
-                    let periodic = PeriodicResource::new(every(x, y));
+                    let periodic = ExplicitDeadline::periodic(every(x, y));
                     assert_eq!(ExplicitDeadline::from(periodic), supply);
                     keeps_the_laws(&periodic, 5 * y);
                 }
@@ -179,7 +179,7 @@ fn continuous_supplies_are_the_least_of_all_courses() {
     for period in 1..=12_usize {
         for service in 1..=period {
             let (x, y) = (service as u64, period as u64);
-            let supply = Continuous::new(every(x, y));
+            let supply = ExplicitDeadline::continuous(every(x, y));
             let least = least_of_continuous_courses(service as u32, period, 5 * period);
             let found: Vec<u64> = (0..=5 * y).map(|window| sbf(&supply, window)).collect();
             assert_eq!(found, least, "{x}/{y}");
@@ -229,11 +229,11 @@ fn a_dedicated_processor_keeps_the_laws() {
 #[test]
 fn numbers_at_the_edge_are_right_or_an_error() {
     let (half, most) = (u64::MAX / 2, u64::MAX);
-    let vast = PeriodicResource::new(every(1, most));
+    let vast = ExplicitDeadline::periodic(every(1, most));
     assert_eq!(sbf(&vast, most), 0);
     assert_eq!(vast.delay(), Span::MAX);
     assert!(vast.window_for(Service::from_nanos(1)).is_err());
-    let wide = Continuous::new(every(half, most));
+    let wide = ExplicitDeadline::continuous(every(half, most));
     assert_eq!(sbf(&wide, most), half);
     assert_eq!(window_for(&wide, half), most);
     assert!(wide.window_for(Service::from_nanos(half + 1)).is_err());
@@ -288,7 +288,7 @@ fn the_rival_supplies_the_same() {
                 let of = every(service, period);
                 let ours = ExplicitDeadline::new(of, Span::from_nanos(deadline)).unwrap();
                 supplies_the_same(&Constrained::new(x, by, y), &ours, of);
-                supplies_the_same(&Periodic::new(x, y), &PeriodicResource::new(of), of);
+                supplies_the_same(&Periodic::new(x, y), &ExplicitDeadline::periodic(of), of);
             }
         }
     }
@@ -368,7 +368,7 @@ fn a_table_of_one_slot_is_a_continuous_reservation() {
         };
         let table = SlotTable::new(Span::from_nanos(y), vec![slot]).unwrap();
         let supply = TableSupply::new(&table, 7).unwrap();
-        let promised = Continuous::new(every(x, y));
+        let promised = ExplicitDeadline::continuous(every(x, y));
         assert!((0..=5 * y).all(|t| sbf(&supply, t) == sbf(&promised, t)));
         assert!(supply.is_attained());
         assert_eq!(

@@ -1,7 +1,7 @@
 //! What work above leaves of a supply.
 
 use laxity_model::analysis::supply::{
-    Continuous, Dedicated, PeriodicResource, Residual, SupplyBound, SupplyError, TableSupply,
+    Dedicated, ExplicitDeadline, Residual, SupplyBound, SupplyError, TableSupply,
 };
 use laxity_model::analysis::{Fraction, Task};
 use laxity_model::{Service, Span};
@@ -73,7 +73,7 @@ proptest! {
 
     #[test]
     fn a_residual_is_what_it_says(above in above(), x in 1_u64..12, more in 0_u64..6) {
-        let supply = PeriodicResource::new(every(x, x + more));
+        let supply = ExplicitDeadline::periodic(every(x, x + more));
         let Ok(left) = Residual::new(supply, above.clone()) else {
             prop_assert!(!is_left(&supply, &above));
             return Ok(());
@@ -115,7 +115,7 @@ proptest! {
 
 #[test]
 fn what_takes_all_leaves_nothing() {
-    let half = Continuous::new(every(4, 8));
+    let half = ExplicitDeadline::continuous(every(4, 8));
     let refused = Residual::new(half, vec![task(1, 4, 0), task(1, 4, 0)]);
     assert_eq!(refused, Err(SupplyError::NothingLeft));
     let thirds = Residual::new(Dedicated, vec![task(1, 3, 0), task(1, 3, 0)]).unwrap();
@@ -167,7 +167,7 @@ fn a_fixed_point_of_too_many_rounds_is_cut_off() {
 fn a_supply_that_is_chosen_at_run_time_has_a_residual_too() {
     for (supply, sure) in [
         (Box::new(Dedicated) as Box<dyn SupplyBound>, 27),
-        (Box::new(PeriodicResource::new(every(5, 10))), 7),
+        (Box::new(ExplicitDeadline::periodic(every(5, 10))), 7),
     ] {
         let left = Residual::new(supply, vec![task(1, 12, 0)]).unwrap();
         assert_eq!(sbf(&left, 30), sure);

@@ -35,8 +35,9 @@ where
         self.core.activity(self.who).arrival
     }
 
-    fn ring(&mut self, port: PortId, bell: SemaphoreId) -> bool {
-        self.core.set_bell(port.0.into(), bell.0.into(), self.who);
+    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
+        self.core
+            .set_doorbell(port.0.into(), doorbell.0.into(), self.who);
         false
     }
 

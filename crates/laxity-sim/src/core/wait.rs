@@ -11,7 +11,7 @@ pub(crate) struct Port {
     pub(crate) state: port::Port,
     pub(crate) waiters: Queue,
     /// Every arrival is put there too.
-    bell: Option<u32>,
+    doorbell: Option<u32>,
 }
 
 impl Port {
@@ -19,7 +19,7 @@ impl Port {
         Self {
             state: port::Port::new(kind),
             waiters: Queue::EMPTY,
-            bell: None,
+            doorbell: None,
         }
     }
 }
@@ -98,13 +98,16 @@ where
         }
     }
 
-    /// Every arrival at the port is put into the bell too.
-    pub(super) fn set_bell(&mut self, port: u32, bell: u32, who: u32) {
+    /// Every arrival at the port is put into the doorbell too.
+    pub(super) fn set_doorbell(&mut self, port: u32, doorbell: u32, who: u32) {
         let ports = self.ports.len();
-        if let Some(missing) = [port, bell].into_iter().find(|id| *id as usize >= ports) {
+        if let Some(missing) = [port, doorbell]
+            .into_iter()
+            .find(|id| *id as usize >= ports)
+        {
             return self.fail(who, Fault::NoSuchPort(missing));
         }
-        self.ports[port as usize].bell = Some(bell);
+        self.ports[port as usize].doorbell = Some(doorbell);
     }
 
     #[inline(always)]
@@ -146,16 +149,16 @@ where
             at: self.now,
             payload,
         });
-        let bell = found.bell.filter(|_| room);
+        let doorbell = found.doorbell.filter(|_| room);
         self.record(EventKind::Signal, by, [port.into(), u64::from(!room)]);
         self.serve_waiter(port, by);
-        if let Some(bell) = bell {
+        if let Some(doorbell) = doorbell {
             let rung = Arrival {
                 at: self.now,
                 payload: [0; 2],
             };
-            self.ports[bell as usize].state.put(rung);
-            self.serve_waiter(bell, by);
+            self.ports[doorbell as usize].state.put(rung);
+            self.serve_waiter(doorbell, by);
         }
         room
     }

@@ -2,52 +2,37 @@
 
 use std::num::NonZeroU16;
 
-use laxity_model::admission::{DeadlineSupply, Launch, SlotPlan, SlotSupply, Supply};
+use laxity_model::admission::{DeadlineSupply, Launch, SlotPlan, Supply};
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
 use laxity_model::enforce::machine::Figure;
-use laxity_model::enforce::slots::{self, CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
-use laxity_model::enforce::{Dispatcher, ranks};
+use laxity_model::enforce::{Dispatcher, slots};
 use laxity_model::policy::classes::{RunQueue, Scheduling, Slices};
-use laxity_model::{Enforcer, Grade, HostError, Instant, Priority, ProcessorId, Program, Span};
+use laxity_model::{Enforcer, Grade, HostError, Instant, ProcessorId, Program, Span};
 
 use super::dispatch::Timing;
 use super::draws::Draws;
 use super::kernel::{Kernel, Place, System};
 use super::task::{self, Role, Task};
-use super::{CLOCK, Enforcement, Linux, PHASE_OF_TICK};
+use super::{CLOCK, Linux, PHASE_OF_TICK};
 use crate::core::{Core, Loaded, Machine, Processor, Recording, Slots, Timers};
 
 /// From an answer until the dispatcher has surely heard of it, as on the live host.
 const NOTICE: Span = Span::from_micros(500);
-/// How late the edge of a slot may be, as the live host tells admission.
-const EDGE_JITTER: Span = Span::from_micros(200);
-
-/// Slots as on the live host.
-pub(crate) fn slot_supply() -> SlotSupply {
-    SlotSupply {
-        max_share_ppm: MOST_SHARE_PPM,
-        used_ppm: 0,
-        per_slot: CHARGE_PER_SLOT.as_full_service(),
-        shortest_slot: SHORTEST_SLOT,
-        jitter: EDGE_JITTER,
-        occupant_fifo: ranks::OCCUPANT,
-        threads_above: Some(Priority::HIGHEST),
-    }
-}
 
 impl Linux {
     /// What this machine can enforce on so many processors.
     pub(crate) fn supply(&self, host: String, processors: u16) -> Supply {
         Supply {
             host,
-            processors: slot_supply().on_each(processors),
+            processors: slots::SUPPLY.on_each(processors),
             deadline: Ok(DeadlineSupply {
                 processors: self.all_processors(processors),
                 limits: KernelLimits::WITH_FAIR_SERVER,
                 granted: Bandwidth::ZERO,
-                tick: match self.enforcement() {
-                    Enforcement::Tick => self.tick(),
-                    Enforcement::Timer => Span::ZERO,
+                tick: if self.has_budget_timer() {
+                    Span::ZERO
+                } else {
+                    self.tick()
                 },
             }),
             linux_classes: Ok(()),
@@ -111,7 +96,7 @@ impl Linux {
         let kernel = Kernel {
             machine: self.machine.clone(),
             tick: self.tick(),
-            enforcement: self.enforcement(),
+            has_budget_timer: self.has_budget_timer(),
             witness: self.witness.map(|witness| {
                 let above = program.askers(Enforcer::Deadline);
                 witness.outranked_by(above.map(|(_, _, held)| held), self.tick())

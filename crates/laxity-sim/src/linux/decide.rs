@@ -5,7 +5,6 @@ use laxity_model::policy::Policy;
 use laxity_model::policy::deadline::{Contender, assign};
 use laxity_model::{EventKind, Instant, Service};
 
-use super::Enforcement;
 use super::kernel::{Leaving, System};
 use super::task::Role;
 use crate::core::later;
@@ -76,11 +75,8 @@ impl System {
             (None, None) => switch,
         };
         if std::mem::take(&mut task.own.preempted) && task.charging && !task.work.is_zero() {
-            task.work += task
-                .own
-                .draws
-                .span(machine.figure(Figure::CacheReload))
-                .as_full_service();
+            let reload = task.own.draws.span(machine.figure(Figure::CacheReload));
+            task.work += reload.as_full_service();
         }
         let shown = task.is_seen_running();
         if let (Some(former), None, Some(_)) = (former, leaving, coming) {
@@ -184,16 +180,13 @@ impl System {
 
     /// A thread waits for its next budget.
     pub(super) fn throttle(&mut self, task: u32) {
-        let switch = self.parts.machine.figure(Figure::ContextSwitch).median();
-        let entry = &mut self.activities[task as usize];
-        let Some(server) = entry.own.server else {
+        let own = &mut self.activities[task as usize].own;
+        let Some(server) = own.server else {
             return;
         };
-        let late = entry
-            .own
-            .draws
-            .span(self.parts.machine.figure(Figure::DeadlineReplenish));
-        let at = later(server.deadline(), late.saturating_sub(switch));
+        let (machine, replenish) = (&self.parts.machine, Figure::DeadlineReplenish);
+        let late = own.draws.beyond(machine, replenish, Figure::ContextSwitch);
+        let at = later(server.deadline(), late);
         self.parts.budgets.clear(task);
         self.parts.budgets.set(task, at);
         self.parts.unassigned = true;
@@ -210,7 +203,7 @@ impl System {
 
     /// Where the kernel has a timer for the budget, sets it.
     fn watch_budget(&mut self, processor: usize) {
-        if self.parts.enforcement == Enforcement::Tick {
+        if !self.parts.has_budget_timer {
             return;
         }
         let place = &mut self.processors[processor];
@@ -219,10 +212,8 @@ impl System {
         };
         let task = &mut self.activities[running as usize];
         if let (Role::Activity, Some(server)) = (task.own.role, task.own.server) {
-            let over = task
-                .own
-                .draws
-                .span(self.parts.machine.figure(Figure::DeadlineOverrun));
+            let overrun = self.parts.machine.figure(Figure::DeadlineOverrun);
+            let over = task.own.draws.span(overrun);
             let left = server.left().as_dedicated_span();
             place.own.budget_ends = later(later(place.working_since, left), over);
             place.set_due();

@@ -145,12 +145,8 @@ impl System {
         slots.carried.edge_cost = Some(if to.is_some() {
             thread.own.draws.span(machine.figure(Figure::SlotEntering))
         } else {
-            let taken = machine.figure(Figure::Preemption).median();
-            thread
-                .own
-                .draws
-                .span(machine.figure(Figure::SlotEdge))
-                .saturating_sub(taken)
+            let draws = &mut thread.own.draws;
+            draws.beyond(machine, Figure::SlotEdge, Figure::Preemption)
         });
         slots.carried.making_up.end();
         if let Some(from) = from {

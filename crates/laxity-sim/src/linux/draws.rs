@@ -1,7 +1,7 @@
 //! Where the machine's moods come from: draws from its measured distributions, fixed by a seed.
 
 use laxity_model::base::random::scrambled;
-use laxity_model::enforce::machine::Quantiles;
+use laxity_model::enforce::machine::{Figure, Machine, Quantiles};
 use laxity_model::{Instant, Span};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
@@ -27,6 +27,12 @@ impl Draws {
         // Parts per million from 0 to 999,999, each as likely as any other to within 2⁻³² · 10⁶.
         let ppm = (u64::from(self.0.next_u32()) * 1_000_000) >> 32;
         from.at(ppm as u32)
+    }
+
+    /// One value of a cost beyond what is usually paid of it elsewhere.
+    pub(super) fn beyond(&mut self, machine: &Machine, cost: Figure, elsewhere: Figure) -> Span {
+        let paid = machine.figure(elsewhere).median();
+        self.span(machine.figure(cost)).saturating_sub(paid)
     }
 
     /// A value below `most`, each as likely.

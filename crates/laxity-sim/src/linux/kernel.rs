@@ -9,7 +9,7 @@ use laxity_model::{EventKind, Instant, Refused, Reservation, Service, Span};
 use super::dispatch::Timing;
 use super::draws::Draws;
 use super::task::{Role, Thread};
-use super::{CLOCK, Enforcement, TICK};
+use super::{CLOCK, TICK};
 use crate::core::{self, Bodies, Class, Core, Machinery, Parts, Timers, Waiting, later};
 
 pub(super) type System = Core<Kernel>;
@@ -57,7 +57,8 @@ impl Place {
 pub(crate) struct Kernel {
     pub(super) machine: Machine,
     pub(super) tick: Span,
-    pub(super) enforcement: Enforcement,
+    /// Whether the kernel notices by a timer that a budget is used up.
+    pub(super) has_budget_timer: bool,
     pub(super) witness: Option<Witness>,
     pub(super) seed: u64,
     /// When throttled threads get their next budget.
@@ -317,7 +318,7 @@ impl System {
             }
         }
         self.go_on(processor);
-        if self.parts.enforcement == Enforcement::Tick {
+        if !self.parts.has_budget_timer {
             self.look_at_budget(processor);
         }
     }
@@ -331,18 +332,8 @@ impl System {
         let ends_slot = slots.is_some_and(|slots| slots.carried.end_timer == Some(self.now));
         let latency = match place.executing {
             Some(_) if ends_slot => draws.span(machine.figure(Figure::SlotLeaving)),
-            Some(_) => {
-                let taken = machine.figure(Figure::Preemption).median();
-                draws
-                    .span(machine.figure(Figure::Wakeup))
-                    .saturating_sub(taken)
-            }
-            None => {
-                let taken = machine.figure(Figure::ContextSwitch).median();
-                draws
-                    .span(machine.figure(Figure::WakeupIdle))
-                    .saturating_sub(taken)
-            }
+            Some(_) => draws.beyond(machine, Figure::Wakeup, Figure::Preemption),
+            None => draws.beyond(machine, Figure::WakeupIdle, Figure::ContextSwitch),
         };
         place.own.interrupt_at = later(self.now, latency);
     }

@@ -47,21 +47,10 @@ use laxity_model::Span;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Figure, Machine};
 
-pub(crate) use build::slot_supply;
-
 /// What draws are for, where they follow from the instant.
 const CLOCK: u64 = 1;
 const TICK: u64 = 2;
 const PHASE_OF_TICK: u64 = 3;
-
-/// When the kernel notices that a budget is used up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Enforcement {
-    /// At its next tick.
-    Tick,
-    /// By a timer.
-    Timer,
-}
 
 /// A measured machine under Linux.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,12 +86,9 @@ impl Linux {
         Span::from_nanos(1_000_000_000 / u64::from(self.machine.tick_hz.max(1)))
     }
 
-    /// A timer's overruns are microseconds; a tick's are anything up to a tick.
-    fn enforcement(&self) -> Enforcement {
-        if self.machine.figure(Figure::DeadlineOverrun).at(900_000) * 4 < self.tick() {
-            Enforcement::Timer
-        } else {
-            Enforcement::Tick
-        }
+    /// Whether the kernel notices by a timer that a budget is used up, or at its next tick: a timer's overruns are microseconds, a tick's
+    /// are anything up to a tick.
+    fn has_budget_timer(&self) -> bool {
+        self.machine.figure(Figure::DeadlineOverrun).at(900_000) * 4 < self.tick()
     }
 }

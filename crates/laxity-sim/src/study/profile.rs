@@ -91,15 +91,6 @@ impl Profile {
         threads_above: None,
     };
 
-    /// All profiles that have a name.
-    pub const ALL: [Self; 2] = [Self::WIN2000_PII450, Self::IDEAL];
-
-    /// The profile of this name.
-    #[must_use]
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|profile| profile.name == name)
-    }
-
     /// When a thread wakes that asked for `wanted`: the first tick at or after it.
     pub(crate) fn wake_at(&self, wanted: Instant) -> Instant {
         match self.tick_hz {

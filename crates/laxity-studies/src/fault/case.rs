@@ -104,7 +104,7 @@ pub struct Case {
     /// Those that keep the rules.
     pub innocents: Vec<Part>,
     /// Those that do not.
-    pub culprits: Vec<Part>,
+    pub interfering: Vec<Part>,
     /// Every so many jobs the victim takes this instead.
     pub overrun: Option<(u64, Service)>,
     /// When the victim's device interrupts.
@@ -226,7 +226,7 @@ impl Draw {
     pub fn case(&mut self, kind: Kind, reserved: bool) -> Case {
         let victim = Times::steady(self.span(1_000, 12_000), PERIOD);
         let mut overrun = None;
-        let culprits = match kind {
+        let interfering = match kind {
             Kind::InterruptsOff => vec![self.interrupts_off()],
             Kind::LongDeferred => vec![self.long_deferred()],
             Kind::TwoNeeded => {
@@ -255,7 +255,7 @@ impl Draw {
             kind,
             reserved: reserved.then_some(service),
             innocents: self.innocents(),
-            culprits,
+            interfering,
             overrun,
             victim,
         }
@@ -268,7 +268,7 @@ impl Draw {
 pub fn set(kind: Kind) -> Case {
     let above = Priority::new(28).unwrap_or(Priority::HIGHEST);
     let rare = Times::steady(Span::from_millis(211), Span::from_millis(450));
-    let culprit = match kind {
+    let task = match kind {
         Kind::Rogue => {
             let work = Service::from_millis(25);
             Some(Part::thread(above, Some(rare), work, Declared::rank(above)))
@@ -282,7 +282,7 @@ pub fn set(kind: Kind) -> Case {
         kind,
         reserved: None,
         innocents: vec![device, Part::spinner(Priority::NORMAL)],
-        culprits: culprit.into_iter().collect(),
+        interfering: task.into_iter().collect(),
         overrun: None,
         victim: Times::steady(Span::from_millis(5), PERIOD),
     }

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
 use laxity_lab::report::{Origin, Row};
 use laxity_lab::runner::RunError;
-use laxity_model::verify::attribution::{Culprit, Fault, LateJob, Rules};
+use laxity_model::verify::attribution::{Fault, InterferingTask, LateJob, Rules};
 use laxity_model::{HostError, Span};
 
 use case::{Case, Draw, Kind, set};
@@ -28,7 +28,7 @@ const LENGTH: Span = Span::from_secs(3);
 const LIVE_LENGTH: Span = Span::from_secs(4);
 /// What switches and ticks take from a job here, and the machine's host without the witness seeing it.
 const SLACK: Span = Span::from_micros(300);
-/// So often a case is drawn anew, if those that keep the rules make jobs late too, or a culprit none.
+/// So often a case is drawn anew, if those that keep the rules make jobs late too, or an interfering task none.
 const ATTEMPTS: u64 = 200;
 
 /// The experiment.
@@ -43,7 +43,7 @@ pub struct Asked {
     pub kind: (Kind, bool),
     /// The seed of the draws.
     pub seed: u64,
-    /// Whether each culprit has to make jobs late.
+    /// Whether each interfering task has to make jobs late.
     pub all_matter: bool,
 }
 
@@ -141,8 +141,8 @@ fn draw(host: &mut Runner<'_>, asked: &Asked) -> Result<Trial, HostError> {
             Kind::Overrun => truth.late_without == 0 && truth.to_blame.victim,
             _ => truth.late_without == 0,
         };
-        let matter = truth.to_blame.culprits.len();
-        if is_right_kind && (!asked.all_matter || matter == case.culprits.len()) {
+        let matter = truth.to_blame.interfering.len();
+        if is_right_kind && (!asked.all_matter || matter == case.interfering.len()) {
             return Ok(Trial {
                 case,
                 verdict,
@@ -186,8 +186,8 @@ fn explained(job: &LateJob, names: &[String]) -> [String; 2] {
     let longest = longest.map(|held| format!("{} {}", name(held.who, names), rounded(held.time)));
     let longest: Vec<String> = longest.collect();
     let why = match &job.fault {
-        Fault::Culprits(culprits) => {
-            let each = culprits.iter().map(|culprit| earlier(culprit, names));
+        Fault::InterferingTasks(interfering) => {
+            let each = interfering.iter().map(|task| earlier(task, names));
             each.collect::<Vec<_>>().join(", ")
         }
         Fault::Reservation {
@@ -214,15 +214,15 @@ fn rounded(span: Span) -> Span {
     Span::from_micros(span.as_micros())
 }
 
-fn earlier(culprit: &Culprit, names: &[String]) -> String {
-    let how = match (culprit.needed, culprit.suffices) {
+fn earlier(task: &InterferingTask, names: &[String]) -> String {
+    let how = match (task.needed, task.suffices) {
         (true, true) => "needed and enough",
         (true, false) => "needed",
         (false, true) => "enough",
         (false, false) => "one of several",
     };
-    let earlier = rounded(culprit.explains);
-    format!("{} {earlier} ({how})", name(culprit.who, names))
+    let earlier = rounded(task.explains);
+    format!("{} {earlier} ({how})", name(task.who, names))
 }
 
 /// A row of evidence; `None` if no job was late.
@@ -274,7 +274,7 @@ fn judge_live(draft: &mut Draft<'_>, trial: &Trial) {
     } = &trial.verdict;
     let foreign = ["the machine", "something unseen"];
     let innocent = |other: &String| !foreign.contains(&other.as_str());
-    let held = named.culprits == everybody(&trial.case)
+    let held = named.interfering == everybody(&trial.case)
         && !named.others.iter().any(innocent)
         && !named.victim
         && findings.jobs > 0;

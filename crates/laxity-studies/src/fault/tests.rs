@@ -59,12 +59,12 @@ fn twenty_of_twenty() {
     assert_eq!(made.twin.len(), 20);
     for (number, (_, trial)) in (1..).zip(&made.twin) {
         let findings = &trial.verdict.findings;
-        let nobody = |fault: &Fault| !matches!(fault, Fault::Culprits(_));
+        let nobody = |fault: &Fault| !matches!(fault, Fault::InterferingTasks(_));
         assert!(
             trial.is_right(),
             "case {number}, {:?}: named {:?} {:?}, to blame {:?}; nobody's fault: {:?}",
             trial.case,
-            trial.verdict.named.culprits,
+            trial.verdict.named.interfering,
             trial.verdict.named.others,
             trial.truth,
             findings.late.iter().find(|job| nobody(&job.fault))
@@ -72,17 +72,17 @@ fn twenty_of_twenty() {
     }
 }
 
-/// Cases as they come, also with culprits that make hardly a difference: who is named was to blame, and who was to blame is named.
+/// Cases as they come, also with interfering tasks that make hardly a difference: who is named was to blame, and who was to blame is named.
 #[test]
 fn many_cases_by_precision_and_recall() {
     let trials = sweep(7, cases());
     let (mut named, mut to_blame, mut both, mut innocents, mut right) = (0, 0, 0, 0, 0);
     for trial in &trials {
         let (blame, truth) = (&trial.verdict.named, &trial.truth.to_blame);
-        named += blame.culprits.len() + usize::from(blame.victim);
-        to_blame += truth.culprits.len() + usize::from(truth.victim);
-        let named_rightly = |culprit: &&usize| truth.culprits.contains(culprit);
-        both += blame.culprits.iter().filter(named_rightly).count();
+        named += blame.interfering.len() + usize::from(blame.victim);
+        to_blame += truth.interfering.len() + usize::from(truth.victim);
+        let named_rightly = |task: &&usize| truth.interfering.contains(task);
+        both += blame.interfering.iter().filter(named_rightly).count();
         both += usize::from(blame.victim && truth.victim);
         innocents += blame.others.len();
         right += usize::from(trial.is_right());

@@ -114,8 +114,8 @@ impl Stage {
 /// Who is to blame.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Blame {
-    /// Culprits, by number.
-    pub culprits: Vec<usize>,
+    /// Interfering tasks, by number.
+    pub interfering: Vec<usize>,
     /// The victim's own overrun.
     pub victim: bool,
     /// Too small a reservation.
@@ -126,7 +126,7 @@ pub struct Blame {
 
 impl fmt::Display for Blame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let letters: Vec<String> = self.culprits.iter().map(letter).collect();
+        let letters: Vec<String> = self.interfering.iter().map(letter).collect();
         let named = [
             (!letters.is_empty(), letters.join(" and ")),
             (self.victim, "the victim".into()),
@@ -147,8 +147,8 @@ pub fn listed(names: &[String]) -> String {
     }
 }
 
-fn letter(culprit: &usize) -> String {
-    char::from(b'A' + *culprit as u8).to_string()
+fn letter(task: &usize) -> String {
+    char::from(b'A' + *task as u8).to_string()
 }
 
 /// What a trace says of a case.
@@ -170,14 +170,14 @@ pub struct Verdict {
 pub struct Truth {
     /// Late jobs if all keep the rules.
     pub late_without: usize,
-    /// Who is to blame: of the culprits those whose absence makes fewer jobs late, whoever else is absent.
+    /// Who is to blame: of the interfering tasks those whose absence makes fewer jobs late, whoever else is absent.
     pub to_blame: Blame,
 }
 
-/// All culprits of a case, by number.
+/// All interfering tasks of a case, by number.
 #[must_use]
 pub fn everybody(case: &Case) -> Vec<usize> {
-    (0..case.culprits.len()).collect()
+    (0..case.interfering.len()).collect()
 }
 
 /// What somebody is called.
@@ -192,7 +192,7 @@ pub fn name(who: Holder, names: &[String]) -> String {
     }
 }
 
-/// Runs the case with these of its culprits, and reads the verdict off its trace.
+/// Runs the case with these of its interfering tasks, and reads the verdict off its trace.
 ///
 /// # Errors
 ///
@@ -212,10 +212,10 @@ pub fn run(
     for (number, part) in (1..).zip(&case.innocents) {
         stage.part(part, &format!("innocent {number}"));
     }
-    let mut culprits = vec![Vec::new(); case.culprits.len()];
-    for culprit in with {
-        let name = format!("culprit {}", letter(culprit));
-        culprits[*culprit] = stage.part(&case.culprits[*culprit], &name);
+    let mut interfering = vec![Vec::new(); case.interfering.len()];
+    for task in with {
+        let name = format!("interfering {}", letter(task));
+        interfering[*task] = stage.part(&case.interfering[*task], &name);
     }
     let activities = stage.program.activities.iter();
     let names: Vec<String> = activities.map(|activity| activity.name.clone()).collect();
@@ -226,28 +226,28 @@ pub fn run(
         declared: &stage.declared,
         rules,
     };
-    Ok(judge(&record, &question, &culprits, names))
+    Ok(judge(&record, &question, &interfering, names))
 }
 
-/// Reads the verdict off a record; `culprits` are the activities of each.
+/// Reads the verdict off a record; `interfering` are the activities of each.
 fn judge(
     record: &RunRecord,
     question: &Question<'_>,
-    culprits: &[Vec<ActivityId>],
+    interfering: &[Vec<ActivityId>],
     names: Vec<String>,
 ) -> Verdict {
     let findings = attribute(&record.events, question);
     let mut blame = Blame::default();
     for who in findings.named.iter().map(|named| named.who) {
-        let is_of = |id| culprits.iter().position(|ids| ids.contains(&id));
+        let is_of = |id| interfering.iter().position(|ids| ids.contains(&id));
         match (who, who.activity().and_then(is_of)) {
             (Holder::Victim, _) => blame.victim = true,
-            (_, Some(number)) => blame.culprits.push(number),
+            (_, Some(number)) => blame.interfering.push(number),
             (who, None) => blame.others.push(name(who, &names)),
         }
     }
-    blame.culprits.sort_unstable();
-    blame.culprits.dedup();
+    blame.interfering.sort_unstable();
+    blame.interfering.dedup();
     let count = |is: fn(&Fault) -> bool| findings.late.iter().filter(|job| is(&job.fault)).count();
     let too_little = count(|fault| matches!(fault, Fault::Reservation { .. }));
     blame.reservation = 2 * too_little > findings.late.len();
@@ -259,7 +259,7 @@ fn judge(
     }
 }
 
-/// Runs the case with all its culprits, judges its trace, and finds the truth by running it without each set of them.
+/// Runs the case with all its interfering tasks, judges its trace, and finds the truth by running it without each set of them.
 ///
 /// # Errors
 ///
@@ -296,7 +296,7 @@ pub fn truth(
         (0..sets).any(|set| set & bit == 0 && late[set | bit] > late[set])
     };
     let to_blame = Blame {
-        culprits: everybody.into_iter().filter(makes_a_difference).collect(),
+        interfering: everybody.into_iter().filter(makes_a_difference).collect(),
         victim: case.overrun.is_some() && late[0] > late_without,
         reservation: late_without > 0,
         others: Vec::new(),

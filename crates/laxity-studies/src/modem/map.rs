@@ -6,7 +6,7 @@ use laxity_lab::bench::{Draft, Holes, Made, Request};
 use laxity_lab::report::{Axis, Chart, Compared, Mark, Origin, Row, Series, Value, nanos};
 use laxity_lab::runner::RunError;
 use laxity_model::analysis::devices::{Device, serves, two_line_model};
-use laxity_model::analysis::supply::Continuous;
+use laxity_model::analysis::supply::ExplicitDeadline;
 use laxity_model::{Outside, Reservation, Span};
 use serde::Deserialize;
 
@@ -191,7 +191,7 @@ fn tried(
     let cannot = |what: String| RunError::CannotRun(what);
     let reservation = place.reservation();
     let reservation = reservation.ok_or_else(|| cannot(format!("{} is none", place.name())))?;
-    let exact = serves(modem, &Continuous::new(reservation));
+    let exact = serves(modem, &ExplicitDeadline::continuous(reservation));
     let exact = exact.map_err(|error| cannot(error.to_string()))?;
     let sum = |count: fn(&Attempt) -> u64| attempts.iter().map(count).sum();
     let full_speed =

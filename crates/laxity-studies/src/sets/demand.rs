@@ -3,7 +3,7 @@
 use laxity::Twin;
 use laxity::study::Profile;
 use laxity_model::analysis::devices::{Device, Unfit, cheapest, fit, least_reservations};
-use laxity_model::analysis::supply::Continuous;
+use laxity_model::analysis::supply::ExplicitDeadline;
 use laxity_model::policy::slots::{PlanCosts, plan};
 use laxity_model::{Reservation, Service, Span};
 
@@ -101,7 +101,7 @@ impl Ground {
     /// `None` if they can.
     #[must_use]
     pub fn refusal(&self, kinds: &[Kind]) -> Option<String> {
-        let supply = |reservation| Some(Continuous::new(reservation));
+        let supply = |reservation| Some(ExplicitDeadline::continuous(reservation));
         let wish = |device: &Device| {
             let offers = least_reservations(device, &periods(), GRAIN, supply).ok()?;
             cheapest(offers.into_iter().flatten())

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use laxity_lab::bench::load::repeats;
-use laxity_model::enforce::slots::{CHARGE_PER_SLOT, MOST_SHARE_PPM, SHORTEST_SLOT};
-use laxity_model::policy::slots::PlanCosts;
+use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::{Service, Span};
 
 use super::demand::Ground;
@@ -133,12 +132,7 @@ impl Loads {
             work: kinds.iter().filter_map(work).collect(),
             interrupt: INTERRUPT,
             host_ppm: 0,
-            costs: PlanCosts {
-                per_slot: CHARGE_PER_SLOT.as_full_service(),
-                max_share_ppm: MOST_SHARE_PPM,
-                other_ppm: 0,
-                granularity: SHORTEST_SLOT,
-            },
+            costs: SUPPLY.costs(0),
         }
     }
 }

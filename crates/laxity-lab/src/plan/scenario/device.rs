@@ -12,7 +12,7 @@ use laxity_model::analysis::devices::{
     Answer, Device, Margins, cheapest, least_reservation, least_reservations, serves,
     two_line_model,
 };
-use laxity_model::analysis::supply::{Continuous, KernelDeadline, SupplyBound, TableSupply};
+use laxity_model::analysis::supply::{ExplicitDeadline, KernelDeadline, SupplyBound, TableSupply};
 use laxity_model::analysis::{Doubt, Fraction, Overflow};
 use laxity_model::{ActivityId, Enforcer, ProcessorId, Reservation, ReservationRequest, Span};
 use serde::Serialize;
@@ -249,7 +249,7 @@ fn proposals(
     let periods: Vec<Span> = (1..=LONGEST_PERIOD_MS).map(Span::from_millis).collect();
     match enforcer {
         Enforcer::Slots => propose(device, period, &periods, |asked| {
-            Some(Continuous::new(asked))
+            Some(ExplicitDeadline::continuous(asked))
         }),
         Enforcer::Deadline => propose(device, period, &periods, |asked| {
             KernelDeadline::among_others(asked, tick).ok()
@@ -336,7 +336,7 @@ mod tests {
         let tick = Span::from_millis(4);
         let served = |enforcer: Enforcer, asked: Reservation| {
             let answer = match enforcer {
-                Enforcer::Slots => serves(&modem, &Continuous::new(asked)),
+                Enforcer::Slots => serves(&modem, &ExplicitDeadline::continuous(asked)),
                 Enforcer::Deadline => serves(
                     &modem,
                     &KernelDeadline::among_others(asked, tick).expect("small"),
@@ -408,7 +408,7 @@ mod tests {
         // Enough, often enough, and late all the same by what the work itself takes.
         let wide = reservation(3_600, 16);
         assert!(two_line_model(&modem, wide).is_served());
-        let exact = serves(&modem, &Continuous::new(wide)).expect("small");
+        let exact = serves(&modem, &ExplicitDeadline::continuous(wide)).expect("small");
         assert!(!exact.is_served(), "{exact}");
     }
 }

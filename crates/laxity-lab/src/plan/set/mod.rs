@@ -23,7 +23,7 @@ pub use render::render;
 pub use several::{MisfitPlan, PartitionPlan, SeveralPlan, TardinessPlan};
 
 use laxity_model::analysis::Overflow;
-use laxity_model::analysis::supply::{Continuous, Dedicated, KernelDeadline, SupplyBound};
+use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound};
 use laxity_model::{Reservation, Span};
 use serde::Serialize;
 
@@ -322,7 +322,7 @@ impl Supply {
             return Ok(Box::new(Dedicated));
         };
         match kind {
-            Kind::Slots => Ok(Box::new(Continuous::new(reservation))),
+            Kind::Slots => Ok(Box::new(ExplicitDeadline::continuous(reservation))),
             Kind::Deadline { tick } => {
                 let supply = KernelDeadline::among_others(reservation, tick)?;
                 Ok(Box::new(supply))

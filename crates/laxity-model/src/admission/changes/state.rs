@@ -7,7 +7,7 @@ use core::convert::Infallible;
 
 use super::mode_change::{self, Missed, Promise, promises};
 use super::slack::{Need, Terms, allocate};
-use crate::analysis::number::last_of;
+use crate::base::number::last_of;
 use crate::policy::slots::{Calendar, Extra, Objective, PlanCosts, SlotTable, find_table};
 use crate::{Instant, Refused, Reservation, Service, Span, TimeConstraint};
 
@@ -200,7 +200,7 @@ impl AdmissionState {
         now: Instant,
         to: &Goal,
     ) -> Result<(Instant, Calendar), Missed> {
-        let earliest = self.earliest_changeover(from, now, to.longest);
+        let earliest = self.earliest_mode_change(from, now, to.longest);
         let mut missed = Missed::Nowhere;
         for kept in to.kept {
             for table in to.tables {
@@ -323,7 +323,7 @@ impl AdmissionState {
     }
 
     /// No window of any reservation may hold two mode changes.
-    fn earliest_changeover(&self, from: &Calendar, now: Instant, longest: Span) -> Instant {
+    fn earliest_mode_change(&self, from: &Calendar, now: Instant, longest: Span) -> Instant {
         let earliest = (now + self.notice).max(from.last().1);
         let after_last = from.last_mode_change();
         let after_last = after_last.and_then(|last| last.checked_add(longest));

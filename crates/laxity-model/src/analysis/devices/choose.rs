@@ -4,27 +4,27 @@ use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 
 use super::{Device, serves};
-use crate::analysis::number::last_of;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Fraction, Overflow};
+use crate::base::number::last_of;
 use crate::{Reservation, Service, Span};
 
 /// The least X, a multiple of `granularity` (of 1 ns if that is zero), for which X every `period` serves the device; `None` if not even the largest multiple in
 /// the period does.
 ///
-/// `supply` says what a reservation is worth: [`Continuous::new`](crate::analysis::supply::Continuous::new) for slots,
-/// [`PeriodicResource::new`](crate::analysis::supply::PeriodicResource::new), or
+/// `supply` says what a reservation is worth: [`ExplicitDeadline::continuous`](crate::analysis::supply::ExplicitDeadline::continuous) for slots,
+/// [`ExplicitDeadline::periodic`](crate::analysis::supply::ExplicitDeadline::periodic), or
 /// [`KernelDeadline::alone`](crate::analysis::supply::KernelDeadline::alone) with a tick; `None` for what it cannot be. More X must not
 /// give less. Exact as [`serves`] is; an answer that is unknown counts as no. Cost: [`serves`] at most 64 times.
 ///
 /// ```
 /// use laxity_model::analysis::devices::{Device, least_reservation};
-/// use laxity_model::analysis::supply::Continuous;
+/// use laxity_model::analysis::supply::ExplicitDeadline;
 /// use laxity_model::{Service, Span};
 ///
 /// let modem = Device::duplex(Service::from_micros(1_840), Span::from_micros(12_500), 90, 512, 104)?;
 /// let millisecond = Span::from_millis(1);
-/// let supply = |reservation| Some(Continuous::new(reservation));
+/// let supply = |reservation| Some(ExplicitDeadline::continuous(reservation));
 /// let least = least_reservation(&modem, Span::from_millis(16), millisecond, supply);
 /// assert_eq!(least.unwrap().map(|r| r.service()), Some(Service::from_millis(4)));
 /// # Ok::<(), laxity_model::analysis::devices::DeviceError>(())

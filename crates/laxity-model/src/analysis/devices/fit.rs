@@ -8,7 +8,7 @@ use core::cmp::Reverse;
 use super::Device;
 use super::choose::{compare_shares, least_reservations};
 use crate::analysis::Overflow;
-use crate::analysis::supply::Continuous;
+use crate::analysis::supply::ExplicitDeadline;
 use crate::policy::slots::{PlanCosts, Refusal, SlotTable, plan};
 use crate::{Reservation, Span};
 
@@ -141,7 +141,7 @@ fn choices(
     granularity: Span,
     costs: &PlanCosts,
 ) -> Result<Vec<Vec<Reservation>>, Unfit> {
-    let supply = |reservation| Some(Continuous::new(reservation));
+    let supply = |reservation| Some(ExplicitDeadline::continuous(reservation));
     let offers = devices.iter().enumerate().map(|(device, asked)| {
         let least = least_reservations(asked, periods, granularity, supply)?;
         let least = least.into_iter().flatten();

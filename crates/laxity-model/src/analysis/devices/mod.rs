@@ -37,14 +37,14 @@ use crate::{Reservation, Service, Span};
 ///
 /// ```
 /// use laxity_model::analysis::devices::{Device, serves};
-/// use laxity_model::analysis::supply::Continuous;
+/// use laxity_model::analysis::supply::ExplicitDeadline;
 /// use laxity_model::{Reservation, Service, Span};
 ///
 /// // 1.84 ms of work every 12.5 ms for blocks of 90 samples; a ring of 512, and the output 104 samples ahead.
 /// let modem = Device::duplex(Service::from_micros(1_840), Span::from_micros(12_500), 90, 512, 104)?;
 /// let served = |x, y| {
 ///     let reservation = Reservation::new(Service::from_millis(x), Span::from_millis(y)).unwrap();
-///     serves(&modem, &Continuous::new(reservation)).map(|answer| answer.is_served())
+///     serves(&modem, &ExplicitDeadline::continuous(reservation)).map(|answer| answer.is_served())
 /// };
 /// assert_eq!(served(4, 16), Ok(true));
 /// // Enough of the processor, but too seldom.
@@ -177,12 +177,12 @@ impl Device {
     ///
     /// ```
     /// use laxity_model::analysis::devices::{Device, serves};
-    /// use laxity_model::analysis::supply::Continuous;
+    /// use laxity_model::analysis::supply::ExplicitDeadline;
     /// use laxity_model::{Reservation, Service, Span};
     ///
     /// let modem = Device::duplex(Service::from_micros(1_840), Span::from_micros(12_500), 200, 512, 200)?;
     /// let two_of_thirteen = Reservation::new(Service::from_millis(2), Span::from_millis(13)).unwrap();
-    /// let supply = Continuous::new(two_of_thirteen);
+    /// let supply = ExplicitDeadline::continuous(two_of_thirteen);
     /// // Delivered whole, at the end of its work, a block is too late; in eight pieces none of them is.
     /// assert!(!serves(&modem, &supply).unwrap().is_served());
     /// assert!(serves(&modem.in_pieces(8)?, &supply).unwrap().is_served());

@@ -3,9 +3,9 @@
 use core::fmt;
 
 use super::Device;
-use crate::analysis::number::gcd;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Overflow};
+use crate::base::number::gcd;
 use crate::{Service, Span};
 
 /// Blocks looked at one by one.
@@ -121,8 +121,7 @@ enum Found {
 /// longest such stretch, and the longest time without service `window_for(1)` less a tick.
 ///
 /// Exact for every supply whose sbf is, window by window, what some course gives: [`Dedicated`](crate::analysis::supply::Dedicated),
-/// [`Continuous`](crate::analysis::supply::Continuous), [`ExplicitDeadline`](crate::analysis::supply::ExplicitDeadline),
-/// [`PeriodicResource`](crate::analysis::supply::PeriodicResource), [`TableSupply`](crate::analysis::supply::TableSupply). On
+/// [`ExplicitDeadline`](crate::analysis::supply::ExplicitDeadline), [`TableSupply`](crate::analysis::supply::TableSupply). On
 /// [`KernelDeadline`](crate::analysis::supply::KernelDeadline) with a tick and [`Residual`](crate::analysis::supply::Residual) *served*
 /// is sure, and *too late* is so only in a course that the machine may not have.
 ///

@@ -3,9 +3,9 @@
 use core::cmp::Ordering;
 
 use super::set::{Load, Set, is_whole};
-use crate::analysis::number::lcm;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Fraction, Overflow};
+use crate::base::number::lcm;
 
 /// Bits behind the point.
 const POINT: u32 = 32;

@@ -2,9 +2,10 @@
 
 use super::requests::{compare_load, requests_of};
 use super::response::{least_demand, load_of};
-use super::window::{Arrival, Budget, Outcome, Window, blocking_of_each};
+use super::window::{Arrival, Budget, Outcome, Window};
 use crate::analysis::alone::or_late_alone;
 use crate::analysis::supply::SupplyBound;
+use crate::analysis::task::blocking_of_each;
 use crate::analysis::{Doubt, Overflow, Task, Verdict, Witness};
 use crate::{Service, Span};
 
@@ -67,14 +68,21 @@ fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow
 }
 
 /// What becomes of the jobs of a busy window.
+#[derive(Clone, Copy)]
 pub(super) enum Fate {
     /// All meet their deadlines; the demand when the first job's whole cost is done.
     Met {
         demand: u64,
     },
-    /// This is the first that does not.
+    /// This is the first that does not, if the supply gives no more than it must.
     Missed(Arrival),
     TooLong,
+}
+
+impl Fate {
+    pub(super) fn is_met(self) -> bool {
+        matches!(self, Self::Met { .. })
+    }
 }
 
 /// Looks at the jobs of a busy window one after the other, until one misses its deadline.

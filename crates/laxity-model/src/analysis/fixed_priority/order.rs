@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 use core::cmp::Ordering;
 
-use super::regions::{Deadlines, least, meets, one_less};
+use super::deadlines::{Fate, fate};
+use super::regions::{least, one_less};
 use super::requests::{Requests, compare_load, requests_of};
 use super::response::load_of;
 use super::window::{Budget, Window};
@@ -77,12 +78,12 @@ pub fn best_order<S: SupplyBound>(
         for position in (0..=lowest).rev() {
             let tail = tasks[levels.open[position]].tail();
             match levels.with_lowest(position, |level| level.meets((blocking, tail)))? {
-                Deadlines::Met => {
+                Fate::Met { .. } => {
                     found = Some(position);
                     break;
                 }
-                Deadlines::Missed => {}
-                Deadlines::TooLong => too_long = true,
+                Fate::Missed(_) => {}
+                Fate::TooLong => too_long = true,
             }
         }
         let Some(position) = found else {
@@ -159,8 +160,8 @@ pub fn best_order_with_final_regions<S: SupplyBound>(
             let region = levels.with_lowest(position, |level| {
                 let meets = |region| {
                     let found = level.meets((blocking, one_less(region)))?;
-                    too_long.set(too_long.get() || found == Deadlines::TooLong);
-                    Ok(found == Deadlines::Met)
+                    too_long.set(too_long.get() || matches!(found, Fate::TooLong));
+                    Ok(found.is_met())
                 };
                 if !meets(most)? {
                     return Ok(None);
@@ -207,10 +208,10 @@ struct Level<'a, S> {
 
 impl<S: SupplyBound> Level<'_, S> {
     /// Whether it meets its deadlines there, blocked by, and with a tail of, so much.
-    fn meets(&self, regions: (Service, Service)) -> Result<Deadlines, Overflow> {
+    fn meets(&self, regions: (Service, Service)) -> Result<Fate, Overflow> {
         let of = (self.interferers, self.own);
         let window = Window::new(of, regions, (self.supply, self.load), 0, self.budget);
-        meets(window, self.deadline)
+        fate(window, self.deadline)
     }
 }
 

@@ -6,10 +6,10 @@ use super::deadlines::{Fate, fate};
 use super::requests::{compare_load, requests_of};
 use super::response::load_of;
 use super::window::{Budget, Window};
-use crate::analysis::number::last_of;
+use crate::Service;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Overflow, Search, Task};
-use crate::{Service, Span};
+use crate::base::number::last_of;
 
 /// For each task of a set that is given by priority, the highest first, no two alike, the longest floating region that all more urgent
 /// tasks tolerate, and at most its whole job; [`Search::None`] if some task misses a deadline even without any regions, and
@@ -67,48 +67,25 @@ pub fn longest_regions<S: SupplyBound>(
             let of = (&requests[..i], requests[i]);
             let regions = (blocking, Service::ZERO);
             let window = Window::new(of, regions, (supply, load), 0, &budget);
-            meets(window, task.deadline())
+            fate(window, task.deadline())
         };
         tolerated = match greatest(most, is_tolerated)? {
             Ok(most) => most,
-            Err(Deadlines::TooLong) => return Ok(Search::Unknown(Doubt::TooLong)),
-            Err(Deadlines::Met | Deadlines::Missed) => {
-                return Ok(Search::nothing(supply.is_attained()));
-            }
+            Err(Fate::TooLong) => return Ok(Search::Unknown(Doubt::TooLong)),
+            Err(_) => return Ok(Search::nothing(supply.is_attained())),
         };
     }
     Ok(Search::Found(longest))
-}
-
-/// What is known of the deadlines of all jobs of a busy window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Deadlines {
-    Met,
-    /// One is missed, if the supply gives no more than it must.
-    Missed,
-    TooLong,
-}
-
-/// Looks at all jobs of a busy window.
-pub(super) fn meets<S: SupplyBound>(
-    window: Window<'_, S>,
-    deadline: Span,
-) -> Result<Deadlines, Overflow> {
-    Ok(match fate(window, deadline)? {
-        Fate::Met { .. } => Deadlines::Met,
-        Fate::Missed(_) => Deadlines::Missed,
-        Fate::TooLong => Deadlines::TooLong,
-    })
 }
 
 /// The greatest blocking from 0 to `most` with which all deadlines are known to be met, if they are with any shorter one; an error with
 /// what is known of none at all, if they are not. Bisection.
 fn greatest(
     most: Service,
-    with: impl Fn(Service) -> Result<Deadlines, Overflow>,
-) -> Result<Result<Service, Deadlines>, Overflow> {
+    with: impl Fn(Service) -> Result<Fate, Overflow>,
+) -> Result<Result<Service, Fate>, Overflow> {
     let found = with(most)?;
-    if found == Deadlines::Met {
+    if found.is_met() {
         return Ok(Ok(most));
     }
     let without = if most.is_zero() {
@@ -116,10 +93,10 @@ fn greatest(
     } else {
         with(Service::ZERO)?
     };
-    if without != Deadlines::Met {
+    if !without.is_met() {
         return Ok(Err(without));
     }
-    let met = |blocking| Ok(with(Service::from_nanos(blocking))? == Deadlines::Met);
+    let met = |blocking| Ok(with(Service::from_nanos(blocking))?.is_met());
     let greatest = last_of(0, most.as_nanos(), met)?;
     Ok(Ok(Service::from_nanos(greatest)))
 }

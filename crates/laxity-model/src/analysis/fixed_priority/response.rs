@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use super::requests::{Requests, compare_load, requests_of};
-use super::window::{Budget, Outcome, Window, blocking_by, blocking_of_each};
+use super::window::{Budget, Outcome, Window, blocking_by};
 use crate::analysis::supply::SupplyBound;
+use crate::analysis::task::blocking_of_each;
 use crate::analysis::{Bound, Doubt, Overflow, Response, Task};
 use crate::{Service, Span};
 

@@ -15,14 +15,13 @@
 //! if the supply can give no more than sbf. It can do so after it has given the tick before time 0 in which the region that blocks
 //! began: had it not given that tick, the window that begins there would have S(t − 1) in t, less than sbf(t) for some t.
 
-use alloc::vec::Vec;
 use core::cell::Cell;
 use core::cmp::Ordering;
 
 use super::requests::{HORIZON, Requests, requested};
-use crate::analysis::number::lcm;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Overflow, Task};
+use crate::base::number::lcm;
 use crate::{Service, Span};
 
 /// How often, at most, the requests of all interfering tasks are summed up for one task.
@@ -302,18 +301,4 @@ pub(super) fn repetition(
 pub(super) fn blocking_by<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Service {
     let blocking = tasks.into_iter().map(Task::blocking);
     blocking.max().unwrap_or(Service::ZERO)
-}
-
-/// For each task, the most service for which a job of a later one can block its own.
-pub(super) fn blocking_of_each(tasks: &[Task]) -> Vec<Service> {
-    let mut most = Service::ZERO;
-    let mut each: Vec<Service> = (tasks.iter().rev())
-        .map(|task| {
-            let blocking = most;
-            most = most.max(task.blocking());
-            blocking
-        })
-        .collect();
-    each.reverse();
-    each
 }

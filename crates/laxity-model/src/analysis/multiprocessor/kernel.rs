@@ -128,13 +128,9 @@ impl Bandwidth {
 
     /// In parts per million, rounded down.
     #[must_use]
-    pub const fn ppm(self) -> u64 {
-        let ppm = (self.0 as u128 * 1_000_000) >> Self::SHIFT;
-        if ppm > u64::MAX as u128 {
-            u64::MAX
-        } else {
-            ppm as u64
-        }
+    pub fn ppm(self) -> u64 {
+        let ppm = (u128::from(self.0) * 1_000_000) >> Self::SHIFT;
+        u64::try_from(ppm).unwrap_or(u64::MAX)
     }
 
     /// The longest runtime in every period that books no more than this; it may be longer than the period.

@@ -7,9 +7,9 @@ use core::num::NonZeroU16;
 
 use crate::Service;
 use crate::analysis::exact::compare_sums;
-use crate::analysis::number::last_of;
 use crate::analysis::utilization::utilizations;
 use crate::analysis::{Fraction, Overflow, Task, Verdict};
+use crate::base::number::last_of;
 
 /// Of the processors on which a task fits, which one takes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -25,7 +25,7 @@ pub enum Fit {
 /// In which order tasks are placed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Order {
-    /// As they are given.
+    /// In the order in which they are given.
     Given,
     /// By utilization, the largest first; of equal ones the first first.
     Decreasing,

@@ -1,6 +1,6 @@
 //! `SCHED_DEADLINE` as the kernel enforces it.
 
-use super::{Continuous, ExplicitDeadline, PeriodicResource, SupplyBound};
+use super::{ExplicitDeadline, SupplyBound};
 use crate::analysis::{Fraction, Overflow};
 use crate::{Reservation, Service, Span};
 
@@ -23,10 +23,10 @@ use crate::{Reservation, Service, Span};
 /// The worst window begins behind the overrun of a round that was itself long, in debt for the one before: least budget, served at
 /// once, longest excess. Nothing comes until that round's deadline; the next pays the excess back, is up to n periods long, and may be
 /// served at its end. So among other holders the longest time without service is 2n(Y − X) + (g − 1), and in general, with sbf* that of
-/// the [`PeriodicResource`] and E = g − 1: sbf(t) = max(0, sbf*(t − (n − 1)(Y − X)) − E). With g = 0 it is the periodic resource.
+/// the [periodic resource](ExplicitDeadline::periodic) and E = g − 1: sbf(t) = max(0, sbf*(t − (n − 1)(Y − X)) − E). With g = 0 it is the periodic resource.
 ///
 /// [`alone`](Self::alone), when no other holder of a deadline can keep it off a processor, each round is served at once: then sbf* is that of
-/// [`Continuous`], except that the first tick of service comes after n(Y − X) + E already.
+/// the [continuous guarantee](ExplicitDeadline::continuous), except that the first tick of service comes after n(Y − X) + E already.
 ///
 /// In the model both are exact. A machine's clock ticks at one phase, so not all of the model's courses occur on it, and it may give
 /// more; of 936 small kernels (Y ≤ 8, g ≤ 12, all phases) the bound is reached in every window by 559, the longest gap by 728, and by the
@@ -60,7 +60,7 @@ impl KernelDeadline {
     /// The reservation's budget, with other holders of deadlines, who may be served first, on a kernel that notices within `tick`
     /// that a budget is used up; zero: at once.
     pub fn among_others(reservation: Reservation, tick: Span) -> Result<Self, Overflow> {
-        let ideal = PeriodicResource::new(reservation).into();
+        let ideal = ExplicitDeadline::periodic(reservation);
         let supply = Self::new(ideal, tick)?;
         Ok(Self {
             first: supply.window_of_excess_and(1)?,
@@ -70,7 +70,7 @@ impl KernelDeadline {
 
     /// The reservation's budget, if there are no more holders of deadlines than processors, so that whoever has a budget runs.
     pub fn alone(reservation: Reservation, tick: Span) -> Result<Self, Overflow> {
-        let supply = Self::new(Continuous::new(reservation).into(), tick)?;
+        let supply = Self::new(ExplicitDeadline::continuous(reservation), tick)?;
         let first = reservation.longest_gap().checked_add(supply.later);
         let first = first.and_then(|gap| gap.checked_add(Span::from_nanos(supply.excess() + 1)));
         Ok(Self {

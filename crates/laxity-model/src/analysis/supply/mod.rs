@@ -5,9 +5,9 @@
 //! | supply | what it promises | its longest time without service |
 //! |---|---|---|
 //! | [`Dedicated`] | all of a processor | 0 |
-//! | [`Continuous`] | X in every window of length Y (slots) | Y − X |
+//! | [`ExplicitDeadline::continuous`] | X in every window of length Y (slots) | Y − X |
 //! | [`ExplicitDeadline`] | X in every period Y, by Δ after its beginning | Y + Δ − 2X |
-//! | [`PeriodicResource`] | X in every period Y (`SCHED_DEADLINE` in theory) | 2(Y − X) |
+//! | [`ExplicitDeadline::periodic`] | X in every period Y (`SCHED_DEADLINE` in theory) | 2(Y − X) |
 //! | [`BoundedDelay`] | a rate, after a delay | the delay, and a tick of service at the rate |
 //! | [`TableSupply`] | what a slot table really gives to one owner | that of the table |
 //! | [`KernelDeadline`] | `SCHED_DEADLINE` as a kernel with a tick enforces it | see there |
@@ -26,7 +26,7 @@ mod table;
 pub use bounded_delay::BoundedDelay;
 pub use dedicated::Dedicated;
 pub use kernel_deadline::KernelDeadline;
-pub use periodic::{Continuous, ExplicitDeadline, PeriodicResource};
+pub use periodic::ExplicitDeadline;
 pub use residual::Residual;
 pub use table::TableSupply;
 

@@ -45,6 +45,54 @@ impl ExplicitDeadline {
         })
     }
 
+    /// X of service in every period of length Y, anywhere in it: the periodic resource model Γ = (Π, Θ) of Shin, Lee, "Periodic
+    /// resource model for compositional real-time guarantees", RTSS 2003, equation 4.
+    ///
+    /// What a server that is replenished every Y gives, a constant bandwidth server among others whose deadlines are all met: early in
+    /// one period and late in the next, so nothing for 2(Y − X). Here Δ = Y. Exact, attained, O(1).
+    ///
+    /// ```
+    /// use laxity_model::analysis::supply::{ExplicitDeadline, SupplyBound};
+    /// use laxity_model::{Reservation, Service, Span};
+    ///
+    /// let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
+    /// let supply = ExplicitDeadline::periodic(reservation);
+    /// assert_eq!(supply.least_service(Span::from_millis(12)), Service::ZERO);
+    /// assert_eq!(supply.window_for(Service::from_millis(2)), Ok(Span::from_millis(14)));
+    /// ```
+    #[must_use]
+    pub const fn periodic(reservation: Reservation) -> Self {
+        let deadline = reservation.period();
+        Self {
+            reservation,
+            deadline,
+        }
+    }
+
+    /// X of service in **every** window of length Y: a continuously guaranteed reservation (Jones, Rosu, Rosu, "CPU Reservations and
+    /// Time Constraints", SOSP 1997; Jones, Saroiu §5.4), which is what a [`Reservation`] promises and slots keep.
+    ///
+    /// A window of kY + r holds k windows of Y, apart, and of one more all but Y − r: sbf(kY + r) = kX + max(0, r − (Y − X)). A slot of
+    /// X every Y gives no more, so here Δ = X. Exact, attained, O(1).
+    ///
+    /// ```
+    /// use laxity_model::analysis::supply::{ExplicitDeadline, SupplyBound};
+    /// use laxity_model::{Reservation, Service, Span};
+    ///
+    /// let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
+    /// let supply = ExplicitDeadline::continuous(reservation);
+    /// assert_eq!(supply.least_service(Span::from_millis(6)), Service::ZERO);
+    /// assert_eq!(supply.least_service(Span::from_millis(8)), Service::from_millis(2));
+    /// ```
+    #[must_use]
+    pub const fn continuous(reservation: Reservation) -> Self {
+        let deadline = reservation.service().as_dedicated_span();
+        Self {
+            reservation,
+            deadline,
+        }
+    }
+
     /// X and Y.
     #[must_use]
     pub const fn reservation(&self) -> Reservation {
@@ -93,7 +141,7 @@ impl SupplyBound for ExplicitDeadline {
 
     #[inline]
     fn rate(&self) -> Fraction {
-        rate_of(self.reservation)
+        Fraction::of(self.reservation.service(), self.reservation.period())
     }
 
     #[inline]
@@ -108,123 +156,3 @@ impl SupplyBound for ExplicitDeadline {
         true
     }
 }
-
-/// X / Y.
-pub(super) fn rate_of(reservation: Reservation) -> Fraction {
-    let (service, period) = (reservation.service(), reservation.period());
-    Fraction::new(service.as_nanos(), period.as_nanos()).unwrap_or(Fraction::ONE)
-}
-
-/// A supply that is an [`ExplicitDeadline`] with a deadline of its own.
-macro_rules! explicit_deadline {
-    ($name:ident) => {
-        impl $name {
-            /// X and Y.
-            #[must_use]
-            pub const fn reservation(&self) -> Reservation {
-                self.0.reservation()
-            }
-        }
-
-        impl From<Reservation> for $name {
-            fn from(reservation: Reservation) -> Self {
-                Self::new(reservation)
-            }
-        }
-
-        impl From<$name> for ExplicitDeadline {
-            fn from(supply: $name) -> Self {
-                supply.0
-            }
-        }
-
-        impl SupplyBound for $name {
-            #[inline]
-            fn least_service(&self, window: Span) -> Service {
-                self.0.least_service(window)
-            }
-
-            #[inline]
-            fn window_for(&self, service: Service) -> Result<Span, Overflow> {
-                self.0.window_for(service)
-            }
-
-            #[inline]
-            fn rate(&self) -> Fraction {
-                self.0.rate()
-            }
-
-            #[inline]
-            fn delay(&self) -> Span {
-                self.0.delay()
-            }
-
-            #[inline]
-            fn is_attained(&self) -> bool {
-                self.0.is_attained()
-            }
-        }
-    };
-}
-
-/// X of service in every period of length Y, anywhere in it: the periodic resource model Γ = (Π, Θ) of Shin, Lee, "Periodic resource
-/// model for compositional real-time guarantees", RTSS 2003, equation 4.
-///
-/// What a server that is replenished every Y gives, a constant bandwidth server among others whose deadlines are all met: early in one
-/// period and late in the next, so nothing for 2(Y − X). It is [`ExplicitDeadline`] with Δ = Y. Exact, attained, O(1).
-///
-/// ```
-/// use laxity_model::analysis::supply::{PeriodicResource, SupplyBound};
-/// use laxity_model::{Reservation, Service, Span};
-///
-/// let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
-/// let supply = PeriodicResource::new(reservation);
-/// assert_eq!(supply.least_service(Span::from_millis(12)), Service::ZERO);
-/// assert_eq!(supply.window_for(Service::from_millis(2)), Ok(Span::from_millis(14)));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PeriodicResource(ExplicitDeadline);
-
-impl PeriodicResource {
-    /// The reservation's service in every period.
-    #[must_use]
-    pub const fn new(reservation: Reservation) -> Self {
-        Self(ExplicitDeadline {
-            reservation,
-            deadline: reservation.period(),
-        })
-    }
-}
-
-explicit_deadline!(PeriodicResource);
-
-/// X of service in **every** window of length Y: a continuously guaranteed reservation (Jones, Rosu, Rosu, "CPU Reservations and Time
-/// Constraints", SOSP 1997; Jones, Saroiu §5.4), which is what a [`Reservation`] promises and slots keep.
-///
-/// A window of kY + r holds k windows of Y, apart, and of one more all but Y − r: sbf(kY + r) = kX + max(0, r − (Y − X)). A slot of X
-/// every Y gives no more, so this is [`ExplicitDeadline`] with Δ = X. Exact, attained, O(1).
-///
-/// ```
-/// use laxity_model::analysis::supply::{Continuous, SupplyBound};
-/// use laxity_model::{Reservation, Service, Span};
-///
-/// let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
-/// let supply = Continuous::new(reservation);
-/// assert_eq!(supply.least_service(Span::from_millis(6)), Service::ZERO);
-/// assert_eq!(supply.least_service(Span::from_millis(8)), Service::from_millis(2));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Continuous(ExplicitDeadline);
-
-impl Continuous {
-    /// What the reservation promises.
-    #[must_use]
-    pub const fn new(reservation: Reservation) -> Self {
-        Self(ExplicitDeadline {
-            reservation,
-            deadline: reservation.service().as_dedicated_span(),
-        })
-    }
-}
-
-explicit_deadline!(Continuous);

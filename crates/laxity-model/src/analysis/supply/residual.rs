@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use super::{SupplyBound, SupplyError};
-use crate::analysis::number::gcd;
 use crate::analysis::{Fraction, Overflow, Task};
+use crate::base::number::gcd;
 use crate::{Service, Span};
 
 /// After so many rounds of a fixed point, the bound from rate and delay is taken.
@@ -32,10 +32,10 @@ const INEXACT: u64 = 1 << 62;
 ///
 /// ```
 /// use laxity_model::analysis::Task;
-/// use laxity_model::analysis::supply::{Continuous, Residual, SupplyBound};
+/// use laxity_model::analysis::supply::{ExplicitDeadline, Residual, SupplyBound};
 /// use laxity_model::{Reservation, Service, Span};
 ///
-/// let slots = Continuous::new(Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap());
+/// let slots = ExplicitDeadline::continuous(Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap());
 /// let card = Task::new(Service::from_micros(16), Span::from_micros(12_500)).unwrap();
 /// let left = Residual::new(slots, vec![card]).unwrap();
 /// assert_eq!(left.least_service(Span::from_millis(8)), Service::from_micros(2_000 - 16));

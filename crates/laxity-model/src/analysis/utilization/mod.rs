@@ -24,15 +24,15 @@
 
 mod bound;
 
-use alloc::vec::Vec;
 use core::iter;
 
 pub(super) use bound::SQRT_2_LESS_ONE;
 pub use bound::liu_layland_bound;
 
 use super::exact::{self, Product};
+use super::task::blocking_of_each;
 use super::{Doubt, Fraction, Overflow, Preemption, Task, Verdict};
-use crate::{Service, Span};
+use crate::Service;
 
 /// Σ C/T ≤ n(2^(1/n) − 1), for tasks that can be preempted anywhere.
 ///
@@ -101,9 +101,7 @@ pub fn hyperbolic_with_blocking(tasks: &[Task]) -> Result<Verdict, Overflow> {
     if !is_in_scope(tasks) {
         return Ok(OUT_OF_SCOPE);
     }
-    let mut blocking = vec_of_blocking(tasks);
-    blocking.reverse();
-    products_are_at_most_two(tasks, &blocking).map(verdict)
+    products_are_at_most_two(tasks, &blocking_of_each(tasks)).map(verdict)
 }
 
 /// For every i: Σ over j ≤ i of Cⱼ/Tⱼ + Bᵢ/Tᵢ ≤ i(2^(1/i) − 1): the test with blocking, task by task.
@@ -130,7 +128,7 @@ pub fn blocking_per_task(tasks: &[Task]) -> Result<Verdict, Overflow> {
     }
     let mut blocking = Service::ZERO;
     for (i, task) in tasks.iter().enumerate().rev() {
-        let blocked = iter::once(fraction(blocking.as_nanos(), task.period()));
+        let blocked = iter::once(Fraction::of(blocking, task.period()));
         let terms = utilizations(&tasks[..=i]).chain(blocked);
         if liu_layland_bound(i + 1).compare_sum(terms).is_gt() {
             return Ok(INSUFFICIENT);
@@ -160,10 +158,10 @@ pub fn blocking_summed(tasks: &[Task]) -> Result<Verdict, Overflow> {
     if !is_in_scope(tasks) {
         return Ok(OUT_OF_SCOPE);
     }
-    let blocked = vec_of_blocking(tasks)
+    let blocked = blocking_of_each(tasks)
         .into_iter()
-        .zip(tasks.iter().rev())
-        .map(|(blocking, task)| fraction(blocking.as_nanos(), task.period()))
+        .zip(tasks)
+        .map(|(blocking, task)| Fraction::of(blocking, task.period()))
         .max();
     let terms = utilizations(tasks).chain(blocked);
     let bound = liu_layland_bound(tasks.len());
@@ -198,7 +196,7 @@ pub fn rmdp(tasks: &[Task]) -> Result<Verdict, Overflow> {
         return Ok(OUT_OF_SCOPE);
     }
     let (bound, quantum) = (liu_layland_bound(tasks.len()), longest_region(tasks));
-    let share = |task: &Task| fraction(quantum.as_nanos(), task.period());
+    let share = |task: &Task| Fraction::of(quantum, task.period());
     let asked = utilizations(tasks).chain(tasks.first().map(share));
     let allowed = iter::once(bound).chain(tasks.last().map(share));
     Ok(verdict(exact::compare_sums(asked, allowed).is_le()))
@@ -283,26 +281,11 @@ fn blocks(tasks: &[Task]) -> bool {
     less_urgent.any(|task| !task.blocking().is_zero())
 }
 
-/// n/T. A period is never zero.
-fn fraction(numerator_ns: u64, period: Span) -> Fraction {
-    Fraction::new(numerator_ns, period.as_nanos()).unwrap_or(Fraction::ONE)
-}
-
 /// C/T of each task.
 pub(super) fn utilizations(tasks: &[Task]) -> impl Iterator<Item = Fraction> + Clone {
     tasks
         .iter()
-        .map(|task| fraction(task.cost().as_nanos(), task.period()))
-}
-
-/// B of each task, from the last to the first.
-fn vec_of_blocking(tasks: &[Task]) -> Vec<Service> {
-    let longest = tasks.iter().rev().scan(Service::ZERO, |longest, task| {
-        let below = *longest;
-        *longest = below.max(task.blocking());
-        Some(below)
-    });
-    longest.collect()
+        .map(|task| Fraction::of(task.cost(), task.period()))
 }
 
 /// The longest region of all tasks: the largest quantum in the set. Zero if all can be preempted anywhere.
@@ -349,6 +332,6 @@ fn factor(task: &Task, blocking: Service) -> Result<Option<Fraction>, Overflow> 
     if work.as_dedicated_span() > period {
         return Ok(None);
     }
-    let sum = period.checked_add(work.as_dedicated_span());
-    Ok(Some(fraction(sum.ok_or(overflow)?.as_nanos(), period)))
+    let sum = period.as_full_service().checked_add(work);
+    Ok(Some(Fraction::of(sum.ok_or(overflow)?, period)))
 }

@@ -12,6 +12,7 @@ use super::item::{Item, rate, share_floor};
 use super::plan::{MAX_ENTRIES, PlanCosts};
 use super::{Slot, SlotTable};
 use crate::Span;
+use crate::base::number::{gcd, lcm};
 
 /// Why items cannot be placed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,7 +185,7 @@ impl Layout {
         let multiple = period_ns / self.base_ns;
         let steps = self.placed.iter().map(|slot| gcd(slot.multiple, multiple));
         // All divide the multiple, and so does what they have in common.
-        let pattern = steps.fold(1, lcm) * self.base_ns;
+        let pattern = lcm(steps).unwrap_or(multiple) * self.base_ns;
         self.taken.clear();
         for slot in &self.placed {
             let step = gcd(slot.multiple, multiple) * self.base_ns;
@@ -237,13 +238,8 @@ impl Layout {
 
     /// The table. Time zero is where the first slot placed begins, so the dispatcher's time before it lies at the end of the cycle.
     pub(super) fn table(&self) -> Result<SlotTable, Obstacle> {
-        let mut cycle: u64 = 1;
-        for slot in &self.placed {
-            let times = slot.multiple / gcd(cycle, slot.multiple);
-            cycle = cycle
-                .checked_mul(times)
-                .ok_or(Obstacle::Entries(u64::MAX))?;
-        }
+        let cycle = lcm(self.placed.iter().map(|slot| slot.multiple));
+        let cycle = cycle.ok_or(Obstacle::Entries(u64::MAX))?;
         let counts = self.placed.iter().map(|slot| cycle / slot.multiple);
         let entries = counts.fold(0, u64::saturating_add);
         if entries > MAX_ENTRIES as u64 {
@@ -265,18 +261,4 @@ impl Layout {
         slots.sort_unstable_by_key(|slot| slot.start);
         SlotTable::new(Span::from_nanos(cycle_ns), slots).ok_or(Obstacle::Room)
     }
-}
-
-/// The greatest common divisor of two numbers, not both zero.
-pub(super) const fn gcd(a: u64, b: u64) -> u64 {
-    let (mut a, mut b) = (a, b);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
-/// The least common multiple of two numbers, not zero, that divide a number of 64 bits.
-const fn lcm(a: u64, b: u64) -> u64 {
-    a / gcd(a, b) * b
 }

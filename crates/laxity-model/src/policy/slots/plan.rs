@@ -108,7 +108,9 @@ pub(crate) fn find_table(
 
 /// Whether there is a table, or what is missing. Never `Ok` for what [`plan_with`] refuses, whatever its objective.
 pub(super) fn check(requests: &[Reservation], costs: &PlanCosts) -> Result<(), Shortage> {
-    Planner::new(requests, costs, Objective::default()).find_any()
+    let mut planner = Planner::new(requests, costs, Objective::default());
+    planner.any = true;
+    planner.find()
 }
 
 /// Collects the tables that were found, and keeps the best.
@@ -116,6 +118,8 @@ struct Planner<'a> {
     requests: &'a [Reservation],
     costs: &'a PlanCosts,
     objective: Objective,
+    /// The first table will do.
+    any: bool,
     best: Option<Judged>,
 }
 
@@ -125,6 +129,7 @@ impl<'a> Planner<'a> {
             requests,
             costs,
             objective,
+            any: false,
             best: None,
         }
     }
@@ -135,33 +140,23 @@ impl<'a> Planner<'a> {
             .map_or_else(SlotTable::empty, |judged| judged.table)
     }
 
-    /// Tries every family of tables.
+    /// Tries every family of tables, or until there is any table; then it gives up sooner.
     fn find(&mut self) -> Result<(), Shortage> {
         self.check_sizes()?;
         if self.requests.is_empty() {
             return Ok(());
         }
-        let shortage = self.try_chains(false);
-        self.search(u64::from(self.objective.most_over_ppm), WORK, false);
-        if !self.is_within() {
-            self.search(ANY_OVER_PPM, WORK, false);
-            self.tighten();
-        }
-        match self.best {
-            Some(_) => Ok(()),
-            None => Err(shortage),
-        }
-    }
-
-    /// Tries what [`Self::find`] tries too until there is a table, and gives up sooner.
-    fn find_any(&mut self) -> Result<(), Shortage> {
-        self.check_sizes()?;
-        if self.requests.is_empty() {
-            return Ok(());
-        }
-        let shortage = self.try_chains(true);
-        if self.best.is_none() {
-            self.search(ANY_OVER_PPM, WORK / 8, true);
+        let shortage = self.try_chains();
+        if self.any {
+            if self.best.is_none() {
+                self.search(ANY_OVER_PPM, WORK / 8);
+            }
+        } else {
+            self.search(u64::from(self.objective.most_over_ppm), WORK);
+            if !self.is_within() {
+                self.search(ANY_OVER_PPM, WORK);
+                self.tighten();
+            }
         }
         match self.best {
             Some(_) => Ok(()),
@@ -193,7 +188,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Tries harmonic chains; all of them, or until there is a table. Returns what is missing if there is none.
-    fn try_chains(&mut self, any: bool) -> Shortage {
+    fn try_chains(&mut self) -> Shortage {
         let candidates = arrangements(self.requests, self.costs);
         let loads = candidates.first().map(|best| best.load_ppm(self.costs));
         let (needed_ppm, available_ppm) = (loads.unwrap_or(0), self.costs.available_ppm());
@@ -207,7 +202,8 @@ impl<'a> Planner<'a> {
             load_ppm: needed_ppm,
         };
         for arrangement in &candidates {
-            if arrangement.load_ppm(self.costs) > available_ppm || (any && self.best.is_some()) {
+            if arrangement.load_ppm(self.costs) > available_ppm || (self.any && self.best.is_some())
+            {
                 break;
             }
             match place(&arrangement.items, self.costs) {
@@ -227,13 +223,14 @@ impl<'a> Planner<'a> {
     }
 
     /// Searches the multiples of common bases for the fewest edges within a limit of over-allocation, or for any table at all.
-    fn search(&mut self, most_over_ppm: u64, work: u64, any: bool) {
+    fn search(&mut self, most_over_ppm: u64, work: u64) {
         let mut search = Search::new(self.requests, self.costs, most_over_ppm, work);
         if let Some(best) = &self.best
             && best.over_ppm <= most_over_ppm
         {
             search.below(&best.table);
         }
+        let any = self.any;
         search.run(|table| match self.consider(table) {
             false => Found::Useless,
             true if any => Found::Enough,
@@ -249,7 +246,7 @@ impl<'a> Planner<'a> {
                 return;
             };
             let middle = least + over_ppm.saturating_sub(least) / 2;
-            self.search(middle, WORK, false);
+            self.search(middle, WORK);
             if self
                 .best
                 .as_ref()

@@ -1,4 +1,4 @@
-//! Whose fault: who made a job late, from the events of a run alone. The verdict names culprits, not the victim (Jones, Saroiu §8.1 ask
+//! Whose fault: who made a job late, from the events of a run alone. The verdict names the interfering tasks, not the victim (Jones, Saroiu §8.1 ask
 //! for "systematic latency timing verification of all components": a vendor plays by the rules only if others are seen to).
 //!
 //! # What is computed
@@ -15,7 +15,7 @@
 //! 4. *Counterfactual*. For a set of rule-breakers, the chain is replayed without their excess: all that came before the victim runs as soon as it is
 //!    ready (raised, queued or woken), cut short if it is in the set; the victim's jobs, first come first served, each as long as it was, have what is left of the time
 //!    on which the victim had a claim, or had in fact. (The victim's own overrun, if it is in the set, is taken off its jobs instead.)
-//! 5. *Culprits*. A rule-breaker is a culprit of a late job if there is a set of other rule-breakers without whose excess the job is
+//! 5. *Interfering tasks*. A rule-breaker interferes with a late job if there is a set of other rule-breakers without whose excess the job is
 //!    still late, and without whose excess *and* this one's it is in time: it belongs to a smallest set that explains the lateness. So of two at once both are named if both are
 //!    needed, and both if each suffices; somebody whose excess changes nothing is not. They are ranked by how much earlier the job
 //!    ends without each alone.
@@ -24,7 +24,7 @@
 //!
 //! A replay invents nothing: time in which the victim was not ready, or had no claim and did not run, stays closed to it, and what an excess delayed from before
 //! the chain stays in it. Threads that come before the holder of a slot stay where they were. And a reservation's holder that lived on time outside its slots may be told that the reservation is too small
-//! where a culprit took that time: nobody owed it that time.
+//! where an interfering task took that time: nobody owed it that time.
 //!
 //! # What a live trace can tell
 //!
@@ -136,7 +136,7 @@ pub struct Held {
 
 /// Somebody without whom a late job would have been in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Culprit {
+pub struct InterferingTask {
     /// Who.
     pub who: Holder,
     /// What it broke.
@@ -155,7 +155,7 @@ pub struct Culprit {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// By these, the one who explains most first; [`Holder::Victim`] may be among them.
-    Culprits(Vec<Culprit>),
+    InterferingTasks(Vec<InterferingTask>),
     /// Nobody's, but what was reserved does not suffice even if all keep the rules.
     Reservation {
         /// What was in force.
@@ -210,7 +210,7 @@ pub struct Named {
     pub who: Holder,
     /// What it broke.
     pub rule: Rule,
-    /// Late jobs it is a culprit of.
+    /// Late jobs it is an interfering task of.
     pub jobs: u64,
     /// How much earlier those would have ended without it, in sum.
     pub explains: Span,
@@ -223,7 +223,7 @@ pub struct Findings {
     pub jobs: u64,
     /// Those that were late, by release.
     pub late: Vec<LateJob>,
-    /// The culprits of all late jobs together, the one who explains most first.
+    /// The interfering tasks of all late jobs together, the one who explains most first.
     pub named: Vec<Named>,
     /// Everybody who broke a rule, whether it made a job late or not, by activity. A thread that declares nothing is among them only if it
     /// ran while the victim was ready.

@@ -29,7 +29,7 @@ pub(super) struct Piece {
 }
 
 /// The victim's processor over the whole trace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Timeline {
     /// Without gaps, by time.
     pub(super) pieces: Vec<Piece>,
@@ -43,9 +43,8 @@ pub(super) struct Timeline {
 
 struct Reader<'a> {
     question: &'a Question<'a>,
-    /// The time up to which pieces are made.
-    now: Instant,
-    pieces: Vec<Piece>,
+    /// What was read so far; its end is the time up to which pieces are made.
+    timeline: Timeline,
     accounts: Vec<Account>,
     handlers: Vec<ActivityId>,
     deferred: Vec<ActivityId>,
@@ -60,8 +59,6 @@ struct Reader<'a> {
     reserved: Option<(Instant, Reservation)>,
     /// Granted, but not in force before its `ReservationFrom`.
     granted: Option<Reservation>,
-    reservations: Vec<(Instant, Instant, Reservation)>,
-    longest_held_off: Option<Span>,
 }
 
 impl Timeline {
@@ -74,7 +71,7 @@ impl Timeline {
         }
         let end = events.last().map_or(Instant::ZERO, |event| event.at);
         reader.advance(end);
-        reader.finish(end)
+        reader.finish()
     }
 }
 
@@ -97,8 +94,10 @@ impl<'a> Reader<'a> {
         let activities = events.iter().map(|event| event.activity.index() + 1).max();
         Self {
             question,
-            now: events.first().map_or(Instant::ZERO, |event| event.at),
-            pieces: Vec::new(),
+            timeline: Timeline {
+                end: events.first().map_or(Instant::ZERO, |event| event.at),
+                ..Timeline::default()
+            },
             accounts: alloc::vec![Account::default(); activities.unwrap_or(0)],
             handlers: Vec::new(),
             deferred: Vec::new(),
@@ -110,8 +109,6 @@ impl<'a> Reader<'a> {
             in_slot: false,
             reserved: None,
             granted: None,
-            reservations: Vec::new(),
-            longest_held_off: None,
         }
     }
 
@@ -156,11 +153,14 @@ impl<'a> Reader<'a> {
 
     /// Time goes on to `to`; the machine stood still in what of it overlaps a disturbance.
     fn advance(&mut self, to: Instant) {
-        while self.now < to {
-            let next = self.disturbances.iter().find(|(_, end)| *end > self.now);
+        while self.timeline.end < to {
+            let next = self
+                .disturbances
+                .iter()
+                .find(|(_, end)| *end > self.timeline.end);
             let next = next.copied().filter(|(begin, _)| *begin < to);
             match next {
-                Some((begin, end)) if begin <= self.now => {
+                Some((begin, end)) if begin <= self.timeline.end => {
                     self.piece(Holder::Machine, end.min(to));
                 }
                 Some((begin, _)) => self.piece(self.holder(), begin),
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
     }
 
     fn piece(&mut self, holder: Holder, to: Instant) {
-        let from = core::mem::replace(&mut self.now, to);
+        let from = core::mem::replace(&mut self.timeline.end, to);
         let mut piece = Piece {
             from,
             to,
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         } else if let Some(who) = holder.activity() {
             self.account(&mut piece, who);
         }
-        self.pieces.push(piece);
+        self.timeline.pieces.push(piece);
     }
 
     /// Whose piece it is has held the processor for so much longer.
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         }
         piece.over_from = excess_from;
         if piece.before_victim && !piece.shared && excess_from < piece.to {
-            account.in_excess.push(self.pieces.len());
+            account.in_excess.push(self.timeline.pieces.len());
             piece.excess_from = excess_from;
         }
     }
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
         let exact = (exact > 0).then(|| Service::from_nanos(exact));
         let kept = account.end(exact, &budget);
         for piece in account.in_excess.drain(..) {
-            if kept && let Some(piece) = self.pieces.get_mut(piece) {
+            if kept && let Some(piece) = self.timeline.pieces.get_mut(piece) {
                 piece.excess_from = piece.to;
             }
         }
@@ -300,7 +300,8 @@ impl<'a> Reader<'a> {
             let waited = event
                 .at
                 .saturating_since(Instant::from_nanos(event.args[0]));
-            self.longest_held_off = self.longest_held_off.max(Some(waited));
+            let longest = &mut self.timeline.longest_held_off;
+            *longest = (*longest).max(Some(waited));
         }
     }
 
@@ -341,11 +342,11 @@ impl<'a> Reader<'a> {
     fn reserve(&mut self, reservation: Option<Reservation>, from: Instant) {
         let now = reservation.map(|reservation| (from, reservation));
         if let Some((since, before)) = core::mem::replace(&mut self.reserved, now) {
-            self.reservations.push((since, from, before));
+            self.timeline.reservations.push((since, from, before));
         }
     }
 
-    fn finish(mut self, end: Instant) -> Timeline {
+    fn finish(mut self) -> Timeline {
         for who in self.handlers.clone() {
             self.end(Holder::Handler(who), 0);
         }
@@ -356,16 +357,10 @@ impl<'a> Reader<'a> {
         for who in 0..self.accounts.len() {
             self.end(Holder::Thread(ActivityId(who as u16)), 0);
         }
-        if let Some((from, reservation)) = self.reserved.take() {
-            self.reservations.push((from, end, reservation));
-        }
-        Timeline {
-            pieces: self.pieces,
-            breaches: self.accounts.iter().filter_map(Account::breach).collect(),
-            reservations: self.reservations,
-            longest_held_off: self.longest_held_off,
-            end,
-        }
+        self.reserve(None, self.timeline.end);
+        let breaches = self.accounts.iter().filter_map(Account::breach);
+        self.timeline.breaches = breaches.collect();
+        self.timeline
     }
 }
 

@@ -1,4 +1,4 @@
-//! From chains to culprits.
+//! From chains to interfering tasks.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -6,7 +6,7 @@ use core::cmp::Reverse;
 use super::chain::{Chain, chains};
 use super::jobs::Job;
 use super::timeline::Timeline;
-use super::{Culprit, Fault, Findings, Held, Holder, LateJob, Named, Question, Rule};
+use super::{Fault, Findings, Held, Holder, InterferingTask, LateJob, Named, Question, Rule};
 use crate::{Instant, Span};
 
 pub(super) fn judge(timeline: &Timeline, jobs: &[Job], question: &Question<'_>) -> Findings {
@@ -77,9 +77,9 @@ impl Judge<'_> {
     }
 
     fn fault(&self, case: &Case<'_>, alone: Instant) -> Fault {
-        let culprits = case.culprits(self);
-        if !culprits.is_empty() {
-            return Fault::Culprits(culprits);
+        let interfering = case.interfering(self);
+        if !interfering.is_empty() {
+            return Fault::InterferingTasks(interfering);
         }
         let release = case.chain.works[case.place].release;
         if let Some(reserved) = self.timeline.reservation_at(release) {
@@ -160,20 +160,20 @@ impl Case<'_> {
     }
 
     /// Whether the suspect belongs to a smallest set without which the job is in time.
-    fn is_culprit(&self, suspect: usize) -> bool {
+    fn is_interfering(&self, suspect: usize) -> bool {
         let bit = 1 << suspect;
         (0..self.ends.len())
             .filter(|set| set & bit == 0)
             .any(|set| !self.in_time(set) && self.in_time(set | bit))
     }
 
-    fn culprits(&self, judge: &Judge<'_>) -> Vec<Culprit> {
+    fn interfering(&self, judge: &Judge<'_>) -> Vec<InterferingTask> {
         let everything = self.ends.len() - 1;
         let end = self.chain.works[self.place].end;
         let suspects = self.chain.suspects.iter().enumerate();
-        let mut culprits: Vec<Culprit> = suspects
-            .filter(|(index, _)| self.is_culprit(*index))
-            .map(|(index, suspect)| Culprit {
+        let mut interfering: Vec<InterferingTask> = suspects
+            .filter(|(index, _)| self.is_interfering(*index))
+            .map(|(index, suspect)| InterferingTask {
                 who: suspect.who,
                 rule: judge.rule_of(suspect.who),
                 excess: self.chain.excess(*suspect, end),
@@ -182,36 +182,30 @@ impl Case<'_> {
                 needed: !self.in_time(everything & !(1 << index)),
             })
             .collect();
-        culprits.sort_by_key(|culprit| {
-            (
-                Reverse(culprit.explains),
-                Reverse(culprit.excess),
-                culprit.who,
-            )
-        });
-        culprits
+        interfering.sort_by_key(|task| (Reverse(task.explains), Reverse(task.excess), task.who));
+        interfering
     }
 }
 
 fn named(late: &[LateJob]) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
     for job in late {
-        let Fault::Culprits(culprits) = &job.fault else {
+        let Fault::InterferingTasks(interfering) = &job.fault else {
             continue;
         };
-        for culprit in culprits {
-            let place = all.iter().position(|named| named.who == culprit.who);
+        for task in interfering {
+            let place = all.iter().position(|named| named.who == task.who);
             let place = place.unwrap_or_else(|| {
                 all.push(Named {
-                    who: culprit.who,
-                    rule: culprit.rule,
+                    who: task.who,
+                    rule: task.rule,
                     jobs: 0,
                     explains: Span::ZERO,
                 });
                 all.len() - 1
             });
             all[place].jobs += 1;
-            let explains = all[place].explains.checked_add(culprit.explains);
+            let explains = all[place].explains.checked_add(task.explains);
             all[place].explains = explains.unwrap_or(Span::MAX);
         }
     }

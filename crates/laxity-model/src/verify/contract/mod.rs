@@ -161,7 +161,7 @@ pub struct Limit {
     pub phases: Phases,
     /// How seriously.
     pub severity: Severity,
-    /// And if it was never seen.
+    /// What it means if the quantity was never seen.
     pub absence: Absence,
 }
 

@@ -9,7 +9,7 @@ fn right(lead: u64, cost: Service, pieces: u64) -> usize {
     let device = device.in_pieces(pieces).unwrap();
     let rows = &tables::table_3().rows;
     let right = rows.iter().filter(|row| {
-        let supply = Continuous::new(row.place.reservation().unwrap());
+        let supply = ExplicitDeadline::continuous(row.place.reservation().unwrap());
         let served = serves(&device, &supply).unwrap().is_served();
         served == (row.attempts().succeeded == 10)
     });

@@ -1,7 +1,7 @@
 //! Common divisors and multiples.
 
 /// The greatest common divisor (Euclid); the other number, if one is zero.
-pub(super) const fn gcd(mut a: u64, mut b: u64) -> u64 {
+pub(crate) const fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }
@@ -9,7 +9,7 @@ pub(super) const fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// The least common multiple of numbers that are not zero, if it fits; of none, 1.
-pub(super) fn lcm(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
+pub(crate) fn lcm(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
     numbers.try_fold(1_u64, |multiple, number| {
         (multiple / gcd(multiple, number)).checked_mul(number)
     })
