@@ -23,7 +23,7 @@ pub(crate) enum Align {
 
 /// How a table is made to fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fit {
+pub(crate) enum Fit {
     /// Cells are cut to [`NAME_WIDTH`], and columns with nothing in them are left out.
     Plan,
     /// In lines of so many characters, columns of text but for the last are cut, the first one first; no margin.
@@ -40,28 +40,10 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// A table of a plan: long names are cut, and columns with nothing in them are left out.
-    pub(crate) fn new(heads: impl Into<Vec<(String, Align)>>) -> Self {
-        let (heads, rows, fit) = (heads.into(), Vec::new(), Fit::Plan);
+    /// A table without rows.
+    pub(crate) fn new(heads: impl Into<Vec<(String, Align)>>, fit: Fit) -> Self {
+        let (heads, rows) = (heads.into(), Vec::new());
         Self { heads, rows, fit }
-    }
-
-    /// A table that is at most so wide: columns of text are cut, but for the last.
-    pub(crate) fn cut(heads: Vec<(String, Align)>, width: usize) -> Self {
-        let fit = Fit::Names(width);
-        Self {
-            fit,
-            ..Self::new(heads)
-        }
-    }
-
-    /// A table that is at most so wide: cells are broken between words.
-    pub(crate) fn broken(heads: Vec<(String, Align)>, width: usize) -> Self {
-        let fit = Fit::Words(width);
-        Self {
-            fit,
-            ..Self::new(heads)
-        }
     }
 
     /// Adds a row; what it lacks is empty, what it has too much is left out.
@@ -271,37 +253,59 @@ pub(crate) fn trimmed(number: &str) -> &str {
     }
 }
 
-/// The unit of all times of a table.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Nanosecond,
-    Microsecond,
-    Millisecond,
+/// A unit of time; several times that stand together have one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TimeUnit {
+    Nano,
+    Micro,
+    Milli,
+    Second,
 }
 
-impl Unit {
+impl TimeUnit {
     /// So that the least of the times has digits.
     pub(crate) const fn for_least(nanos: u64) -> Self {
         match nanos {
-            0..1_000 => Self::Nanosecond,
-            1_000..10_000 => Self::Microsecond,
-            _ => Self::Millisecond,
+            0..1_000 => Self::Nano,
+            1_000..10_000 => Self::Micro,
+            _ => Self::Milli,
+        }
+    }
+
+    /// The largest that is not above the largest of the times.
+    pub(crate) const fn for_largest(nanos: u64) -> Self {
+        match nanos {
+            0..1_000 => Self::Nano,
+            1_000..1_000_000 => Self::Micro,
+            1_000_000..1_000_000_000 => Self::Milli,
+            _ => Self::Second,
         }
     }
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Nanosecond => "ns",
-            Self::Microsecond => "us",
-            Self::Millisecond => "ms",
+            Self::Micro => "µs",
+            _ => self.ascii(),
         }
     }
 
-    const fn size(self) -> u64 {
+    /// Its name where everything can be typed.
+    pub(crate) const fn ascii(self) -> &'static str {
         match self {
-            Self::Nanosecond => 1,
-            Self::Microsecond => 1_000,
-            Self::Millisecond => 1_000_000,
+            Self::Nano => "ns",
+            Self::Micro => "us",
+            Self::Milli => "ms",
+            Self::Second => "s",
+        }
+    }
+
+    /// In nanoseconds.
+    pub(crate) const fn size(self) -> u64 {
+        match self {
+            Self::Nano => 1,
+            Self::Micro => 1_000,
+            Self::Milli => 1_000_000,
+            Self::Second => 1_000_000_000,
         }
     }
 
@@ -325,12 +329,12 @@ mod tests {
 
     #[test]
     fn bounds_are_rounded_up_and_margins_down() {
-        let unit = Unit::Millisecond;
+        let unit = TimeUnit::Milli;
         assert_eq!(unit.up(1_234_001), "1.235");
         assert_eq!(unit.down(1_234_999), "1.234");
         assert_eq!(unit.up(2_000_000), "2");
-        assert_eq!(Unit::Microsecond.up(1_001), "1.001");
-        assert_eq!(Unit::for_least(3).up(7), "7");
+        assert_eq!(TimeUnit::Micro.up(1_001), "1.001");
+        assert_eq!(TimeUnit::for_least(3).up(7), "7");
     }
 
     #[test]
@@ -359,7 +363,7 @@ mod tests {
         fn lines_keep_to_the_width_and_no_character_is_lost(
             rows in prop::collection::vec(prop::collection::vec("[a-z ]{0,90}", 5), 1..6),
         ) {
-            let mut grid = Grid::broken(vec![(String::new(), Align::Left); 5], 120);
+            let mut grid = Grid::new(vec![(String::new(), Align::Left); 5], Fit::Words(120));
             rows.iter().for_each(|row| grid.row(row.clone()));
             let text = grid.render();
             for line in text.lines() {
@@ -376,10 +380,8 @@ mod tests {
 
     #[test]
     fn cells_have_lines_and_control_characters_are_not_obeyed() {
-        let mut grid = Grid::broken(
-            vec![("a".into(), Align::Left), ("b".into(), Align::Right)],
-            120,
-        );
+        let heads = vec![("a".into(), Align::Left), ("b".into(), Align::Right)];
+        let mut grid = Grid::new(heads, Fit::Words(120));
         grid.row(vec!["x\u{1b}[2J".into(), "1\n22".into()]);
         assert_eq!(
             grid.render(),

@@ -16,6 +16,7 @@
 extern crate self as laxity_lab;
 
 pub mod bench;
+mod each_once;
 pub mod evidence;
 pub mod import;
 mod layout;

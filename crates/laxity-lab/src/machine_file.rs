@@ -34,7 +34,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::scenario::diagnostic::Source;
-use crate::scenario::reader::{Findings, Found, SPAN, Section, describe};
+use crate::scenario::reader::{Findings, Found, SPAN, Section, describe, string};
 use crate::scenario::units::{self, format_span};
 use crate::scenario::{Diagnostic, Severity};
 
@@ -200,7 +200,7 @@ fn whole(root: &Section<'_>) -> Option<Calibration> {
     let description = text(root, "description");
     let provenance = text(root, "provenance");
     let tick_hz = required(root, "tick_hz", "250", |key| {
-        root.integer(key, &(0..=10_000))
+        root.integer(key, &(0..=10_000_u32))
     });
     let slot_lead = span(root, "slot_lead", &COSTS);
     let circumstances = circumstances(root);
@@ -213,7 +213,7 @@ fn whole(root: &Section<'_>) -> Option<Calibration> {
     // All is read before what is missing ends it.
     let figures: Vec<_> = figures.into_iter().collect::<Option<_>>()?;
     version?;
-    let mut machine = Machine::without_costs(tick_hz? as u32);
+    let mut machine = Machine::without_costs(tick_hz?);
     machine.description = description?;
     machine.provenance = provenance?;
     machine.slot_lead = slot_lead?;
@@ -300,7 +300,7 @@ impl Field {
     fn read(self, section: &Section<'_>, key: &str, into: &mut Circumstances) -> Option<()> {
         match self {
             Self::Text(of) => *of(into) = text(section, key)?,
-            Self::Number(of) => *of(into) = number(section, key, "0")? as u32,
+            Self::Number(of) => *of(into) = number(section, key, "0")?,
             Self::Index(of) => *of(into) = number(section, key, "0")? as usize,
             Self::Span(of) => *of(into) = span(section, key, &SPANS)?,
         }
@@ -318,9 +318,10 @@ impl Field {
     }
 }
 
-fn number(section: &Section<'_>, key: &str, example: &str) -> Option<u64> {
-    let all = 0..=u64::from(u32::MAX);
-    required(section, key, example, |key| section.integer(key, &all))
+fn number(section: &Section<'_>, key: &str, example: &str) -> Option<u32> {
+    required(section, key, example, |key| {
+        section.integer(key, &(0..=u32::MAX))
+    })
 }
 
 /// One figure, and how it was measured, if it was.
@@ -343,8 +344,8 @@ fn evidence(section: &Section<'_>) -> Option<Evidence> {
     let [samples, disturbed] = [samples, disturbed].map(|key| number(section, key, "1000"));
     Some(Evidence {
         medians: self::medians(section, medians)?,
-        samples: samples?,
-        disturbed: disturbed?,
+        samples: samples?.into(),
+        disturbed: disturbed?.into(),
     })
 }
 
@@ -420,16 +421,7 @@ fn cost(section: &Section<'_>, text: &Found<&str>) -> Option<Span> {
 
 /// Two texts in a list.
 fn pair<'t>(item: &'t Spanned<DeValue<'_>>) -> Option<[Found<&'t str>; 2]> {
-    let DeValue::Array(items) = item.get_ref() else {
-        return None;
-    };
-    let texts = items.iter().map(|item| match item.get_ref() {
-        DeValue::String(text) => Some(Found {
-            value: text.as_ref(),
-            place: item.span(),
-        }),
-        _ => None,
-    });
+    let texts = item.get_ref().as_array()?.iter().map(string);
     let texts: Vec<_> = texts.collect::<Option<_>>()?;
     texts.try_into().ok()
 }

@@ -114,7 +114,7 @@ fn composed(resolved: &Resolved, run: schedule::PlannedRun) -> (Composed, u64) {
         gaps_only: run.gaps_only,
     };
     let variant = &resolved.variants[run.variant];
-    let composed = compose(variant, resolved.host.processors, &resolved.run, spec);
+    let composed = compose(variant, resolved.host.processors, &resolved.run, |_| spec);
     (composed.expect("a program"), spec.seed)
 }
 

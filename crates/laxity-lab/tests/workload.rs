@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use laxity_lab::workload::{BoundedSimplex, Draws, Periods, Recipe, Shares, automotive, uunifast};
+use laxity_lab::workload::{Draws, Periods, Recipe, uunifast};
 use laxity_model::Span;
 use laxity_model::analysis::Task;
 use proptest::prelude::*;
@@ -21,14 +21,6 @@ fn distance(mut values: Vec<f64>, expected: impl Fn(f64) -> f64) -> f64 {
         (expected - before).max(after - expected)
     });
     gaps.fold(0.0, f64::max) * count.sqrt()
-}
-
-/// The same for two samples of one size.
-fn distance_of_two(a: Vec<f64>, mut b: Vec<f64>) -> f64 {
-    b.sort_by(f64::total_cmp);
-    let count = b.len() as f64;
-    let steps = move |value: f64| b.partition_point(|other| *other <= value) as f64 / count;
-    distance(a, steps) / 2.0_f64.sqrt()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -87,38 +79,6 @@ fn scaled_uniform_numbers_would_be_found_out() {
     assert!(far > 5.0 * KOLMOGOROV, "{far}");
 }
 
-/// Different bounds, against the slow and obvious way: draw without bounds, and draw again if one is not kept.
-#[test]
-fn a_bound_for_each_is_the_uniform_distribution_under_these_bounds() {
-    let (total, bounds) = (1.0, [0.9, 0.5, 0.35, 0.2]);
-    let obvious = vectors(4, |draws| {
-        loop {
-            let drawn = uunifast(4, total, draws);
-            if drawn.iter().zip(&bounds).all(|(u, bound)| u <= bound) {
-                return drawn;
-            }
-        }
-    });
-    let simplex = BoundedSimplex::new(total, &bounds, 10_000).expect("possible");
-    let counted = vectors(5, |draws| simplex.draw(draws));
-    for index in 0..4 {
-        let far = distance_of_two(component(&obvious, index), component(&counted, index));
-        assert!(far < KOLMOGOROV, "component {index}: {far}");
-    }
-    // Cutting each to its bound and giving the rest to the others is another distribution, and is found out.
-    let cut = vectors(6, |draws| {
-        let mut drawn = uunifast(4, total, draws);
-        for index in (1..4).rev() {
-            let surplus = (drawn[index] - bounds[index]).max(0.0);
-            drawn[index] -= surplus;
-            drawn[index - 1] += surplus;
-        }
-        drawn
-    });
-    let far = distance_of_two(component(&obvious, 1), component(&cut, 1));
-    assert!(far > 3.0 * KOLMOGOROV, "{far}");
-}
-
 fn millis(ms: u64) -> Span {
     Span::from_millis(ms)
 }
@@ -126,7 +86,7 @@ fn millis(ms: u64) -> Span {
 #[test]
 fn logarithms_of_periods_are_uniform() {
     let (least, most, grain) = (millis(10), millis(1000), Span::from_micros(1));
-    let periods = Periods::LogUniform { least, most, grain };
+    let periods = Periods { least, most, grain };
     let mut draws = Draws::new(7, 0);
     let drawn: Vec<u64> = (0..VECTORS)
         .map(|_| periods.draw(&mut draws).as_nanos())
@@ -147,53 +107,10 @@ fn logarithms_of_periods_are_uniform() {
 #[test]
 fn all_multiples_of_the_grain_come() {
     let (least, most, grain) = (millis(1), millis(5), millis(1));
-    let periods = Periods::LogUniform { least, most, grain };
+    let periods = Periods { least, most, grain };
     let mut draws = Draws::new(8, 0);
     let drawn: BTreeSet<_> = (0..1_000).map(|_| periods.draw(&mut draws)).collect();
     assert_eq!(drawn, (1..=5).map(millis).collect(), "{periods:?}");
-}
-
-#[test]
-fn automotive_periods_have_their_shares() {
-    let mut draws = Draws::new(9, 0);
-    let total: u32 = automotive::CLASSES.iter().map(|c| c.share_percent).sum();
-    let mut chi = 0.0;
-    let drawn: Vec<u64> = (0..VECTORS)
-        .map(|_| automotive::class(&mut draws).period_ms)
-        .collect();
-    for class in automotive::CLASSES {
-        let count = drawn.iter().filter(|ms| **ms == class.period_ms).count() as f64;
-        let expected = VECTORS as f64 * f64::from(class.share_percent) / f64::from(total);
-        chi += (count - expected).powi(2) / expected;
-    }
-    // χ² of eight degrees of freedom is below 26.1 in 999 of 1000 cases.
-    assert!(chi < 26.1, "{chi}");
-}
-
-#[test]
-fn average_execution_times_have_their_least_mean_and_greatest() {
-    for class in automotive::CLASSES {
-        let mut draws = Draws::new(10, class.period_ms);
-        let [least, expected, greatest] = class.average_ns.map(|ns| ns as f64);
-        let drawn: Vec<f64> = (0..VECTORS).map(|_| class.average(&mut draws)).collect();
-        assert!(drawn.iter().all(|t| (least..=greatest).contains(t)));
-        let error = (variance(&drawn) / VECTORS as f64).sqrt();
-        let off = (mean(&drawn) - expected).abs();
-        assert!(off < 3.3 * error, "{} ms: {off} ns", class.period_ms);
-    }
-}
-
-#[test]
-fn automotive_sets_have_the_utilization_asked_for() {
-    for seed in 0..200 {
-        let tasks = automotive::set(0.7, &mut Draws::new(seed, 0)).expect("a set");
-        assert!((1..=9).contains(&tasks.len()));
-        assert!(tasks.windows(2).all(|t| t[0].period() < t[1].period()));
-        let short = 0.7 - utilization(&tasks);
-        assert!((-1e-12..1e-6).contains(&short), "{short}");
-    }
-    assert!(automotive::set(1.5, &mut Draws::new(0, 0)).is_err());
-    assert!(automotive::set(0.0, &mut Draws::new(0, 0)).is_err());
 }
 
 fn utilization(tasks: &[Task]) -> f64 {
@@ -205,8 +122,7 @@ fn recipe() -> Recipe {
     Recipe {
         tasks: 10,
         utilization: 0.8,
-        shares: Shares::Any,
-        periods: Periods::LogUniform {
+        periods: Periods {
             least: millis(10),
             most: millis(100),
             grain: Span::from_micros(1),
@@ -216,22 +132,21 @@ fn recipe() -> Recipe {
 
 #[test]
 fn a_recipe_that_makes_no_sense_is_refused() {
-    let wrong: [fn(&mut Recipe); 6] = [
+    let wrong: [fn(&mut Recipe); 4] = [
         |r| r.tasks = 0,
         |r| r.utilization = 0.0,
         |r| r.utilization = f64::INFINITY,
-        |r| r.shares = Shares::Within(vec![1.0; 9]),
-        |r| r.shares = Shares::Within(vec![0.01; 10]),
         |r| {
             let (least, most, grain) = (millis(100), millis(10), millis(1));
-            r.periods = Periods::LogUniform { least, most, grain };
+            r.periods = Periods { least, most, grain };
         },
     ];
-    assert!(recipe().generator().is_ok());
+    let draw = |recipe: Recipe| recipe.draw(&mut Draws::new(1, 0));
+    assert!(draw(recipe()).is_ok());
     for (index, change) in wrong.iter().enumerate() {
         let mut recipe = recipe();
         change(&mut recipe);
-        assert!(recipe.generator().is_err(), "number {index}");
+        assert!(draw(recipe).is_err(), "number {index}");
     }
 }
 
@@ -243,8 +158,7 @@ fn sets_of_one_seed_belong_together() {
             utilization,
             ..recipe()
         };
-        let generator = recipe.generator().expect("a recipe");
-        generator.draw(&mut Draws::new(1, 2)).expect("a set")
+        recipe.draw(&mut Draws::new(1, 2)).expect("a set")
     };
     for (base, fuller) in draw(0.8).iter().zip(&draw(0.9)) {
         assert_eq!(base.period(), fuller.period());
@@ -258,10 +172,9 @@ fn sets_of_one_seed_belong_together() {
 fn no_execution_time_is_rounded_to_nothing() {
     let mut recipe = recipe();
     let (least, most, grain) = [10, 20, 1].map(Span::from_nanos).into();
-    recipe.periods = Periods::LogUniform { least, most, grain };
+    recipe.periods = Periods { least, most, grain };
     recipe.utilization = 0.2;
-    let generator = recipe.generator().expect("a recipe");
-    let tasks = generator.draw(&mut Draws::new(1, 0)).expect("a set");
+    let tasks = recipe.draw(&mut Draws::new(1, 0)).expect("a set");
     assert!(tasks.iter().all(|task| task.cost().as_nanos() >= 1));
     let raised: f64 = tasks
         .iter()
@@ -275,19 +188,11 @@ proptest! {
     fn a_set_keeps_what_its_recipe_says(
         tasks in 1_usize..15,
         utilization_asked in 0.05_f64..1.0,
-        bounded in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let mut recipe = recipe();
         (recipe.tasks, recipe.utilization) = (tasks, utilization_asked);
-        if bounded {
-            let bound = (2.0 * utilization_asked / tasks as f64).max(0.5);
-            recipe.shares = Shares::Within(vec![bound; tasks]);
-        }
-        // One task may need more than its bound of one half.
-        prop_assume!(!bounded || tasks > 1);
-        let generator = recipe.generator().expect("a recipe");
-        let set = generator.draw(&mut Draws::new(seed, 0)).expect("a set");
+        let set = recipe.draw(&mut Draws::new(seed, 0)).expect("a set");
         prop_assert_eq!(set.len(), tasks);
         let grains: f64 = set.iter().map(|t| 1.0 / t.period().as_nanos() as f64).sum();
         let off = utilization(&set) - utilization_asked;

@@ -245,16 +245,17 @@ fn in_twin<S: Study>(
     progress: &mut dyn Progress,
 ) -> Result<(), RunError> {
     let name = |case: &S::Case| study.name(case);
-    let one = |case: &S::Case| {
-        let mut twin = study.twin(case);
-        let seen = study.run(case, &mut Runner::Twin(&mut twin));
-        seen.map_err(|error| RunError::of(error, &study.name(case)))
+    let one = |case: S::Case| {
+        let mut twin = study.twin(&case);
+        let seen = study.run(&case, &mut Runner::Twin(&mut twin));
+        let seen = seen.map_err(|error| RunError::of(error, &study.name(&case)))?;
+        Ok((case, seen))
     };
     for number in 0..study.rounds(false) {
         let live = false;
         let cases = study.cases(Round { live, number }, made)?;
-        let seen = pool::map(&cases, made.request.threads, name, one, progress)?;
-        made.twin.extend(cases.into_iter().zip(seen));
+        let trials = pool::map(cases, made.request.threads, name, one, progress)?;
+        made.twin.extend(trials);
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ pub fn run(
     length: Span,
     change: impl FnOnce(&mut Program, &Probes),
 ) -> Result<(RunRecord, Probes), HostError> {
-    let composed = compose(variant, scenario.host.processors, &scenario.run, spec)?;
+    let composed = compose(variant, scenario.host.processors, &scenario.run, |_| spec)?;
     let Composed {
         mut program,
         probes,

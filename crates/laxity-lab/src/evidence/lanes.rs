@@ -61,60 +61,63 @@ impl Lane {
 pub enum Label {
     /// The activity that has the processor.
     Occupant(ActivityId),
-    /// A thread, dispatched.
-    Running,
-    /// An interrupt handler.
-    Interrupt,
-    /// A deferred procedure call.
-    Deferred,
-    /// A time slot.
-    Slot,
-    /// The machine stood still.
-    Disturbed,
-    /// Became ready.
-    Wake,
-    /// Ended.
-    Finish,
-    /// Signalled a semaphore.
-    Signal,
-    /// Its reservation began.
-    ReservationBegin,
-    /// Its reservation was given back.
-    ReservationEnd,
-    /// It was granted another reservation.
-    ReservationChange,
-    /// It was granted a time constraint.
-    ConstraintBegin,
-    /// Its time constraint was ended.
-    ConstraintEnd,
-    /// What it asked for was refused.
-    Refused,
     /// An event of the application's own.
     Mark(Mark),
+    /// Anything else, by a number and its name.
+    Known(u64, &'static str),
 }
 
+/// Those from here on are beyond all activities and marks: they are rare.
+const RARE: u64 = 1 << 18;
+
 impl Label {
+    /// A thread, dispatched.
+    pub const RUNNING: Self = Self::Known(1, "running");
+    /// An interrupt handler.
+    pub const INTERRUPT: Self = Self::Known(2, "interrupt");
+    /// A deferred procedure call.
+    pub const DEFERRED: Self = Self::Known(3, "deferred");
+    /// A time slot.
+    pub const SLOT: Self = Self::Known(4, "slot");
+    /// The machine stood still.
+    pub const DISTURBED: Self = Self::Known(5, "disturbed");
+    /// Became ready.
+    pub const WAKE: Self = Self::Known(6, "wake");
+    /// Ended.
+    pub const FINISH: Self = Self::Known(7, "finish");
+    /// Signalled a semaphore.
+    pub const SIGNAL: Self = Self::Known(8, "signal");
+    /// Its reservation began.
+    pub const RESERVATION_BEGIN: Self = Self::Known(9, "reservation begins");
+    /// Its reservation was given back.
+    pub const RESERVATION_END: Self = Self::Known(10, "reservation ends");
+    /// It was granted another reservation.
+    pub const RESERVATION_CHANGE: Self = Self::Known(RARE, "reservation changes");
+    /// It was granted a time constraint.
+    pub const CONSTRAINT_BEGIN: Self = Self::Known(RARE + 1, "time constraint begins");
+    /// Its time constraint was ended.
+    pub const CONSTRAINT_END: Self = Self::Known(RARE + 2, "time constraint ends");
+    /// What it asked for was refused.
+    pub const REFUSED: Self = Self::Known(RARE + 3, "refused");
+
+    /// A number that no other label has: small, so that a file has one byte for the most common ones.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Known(number, _) => number,
+            Self::Occupant(activity) => 11 + 2 * u64::from(activity.0),
+            Self::Mark(mark) => 12 + 2 * u64::from(mark.0),
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(self, trace: &Trace) -> Cow<'_, str> {
-        Cow::Borrowed(match self {
-            Self::Occupant(activity) => return trace.activity_name(activity),
-            Self::Mark(mark) => return trace.mark_name(mark),
-            Self::Running => "running",
-            Self::Interrupt => "interrupt",
-            Self::Deferred => "deferred",
-            Self::Slot => "slot",
-            Self::Disturbed => "disturbed",
-            Self::Wake => "wake",
-            Self::Finish => "finish",
-            Self::Signal => "signal",
-            Self::ReservationBegin => "reservation begins",
-            Self::ReservationEnd => "reservation ends",
-            Self::ReservationChange => "reservation changes",
-            Self::ConstraintBegin => "time constraint begins",
-            Self::ConstraintEnd => "time constraint ends",
-            Self::Refused => "refused",
-        })
+        match self {
+            Self::Occupant(activity) => trace.activity_name(activity),
+            Self::Mark(mark) => trace.mark_name(mark),
+            Self::Known(_, name) => Cow::Borrowed(name),
+        }
     }
 }
 
@@ -197,31 +200,31 @@ impl<F: FnMut(Drawn)> Drawing<'_, F> {
         match event.kind {
             K::Wake => {
                 entry(&mut self.activities, event.activity.index()).ready_at = Some(caused);
-                self.point(event, Label::Wake, [0; 2]);
+                self.point(event, Label::WAKE, [0; 2]);
             }
             K::Dispatch => {
                 let ready = entry(&mut self.activities, event.activity.index());
                 let ready = ready.ready_at.take();
-                self.begin(event, Label::Running, ready);
+                self.begin(event, Label::RUNNING, ready);
             }
-            K::InterruptEnter => self.begin(event, Label::Interrupt, Some(caused)),
-            K::DeferredEnter => self.begin(event, Label::Deferred, Some(caused)),
+            K::InterruptEnter => self.begin(event, Label::INTERRUPT, Some(caused)),
+            K::DeferredEnter => self.begin(event, Label::DEFERRED, Some(caused)),
             K::Preempt | K::Block | K::InterruptExit | K::DeferredExit => {
                 self.end(event.at, event.activity);
             }
             K::Finish => {
                 self.end(event.at, event.activity);
-                self.point(event, Label::Finish, [0; 2]);
+                self.point(event, Label::FINISH, [0; 2]);
             }
-            K::Signal => self.point(event, Label::Signal, [event.args[0], 0]),
+            K::Signal => self.point(event, Label::SIGNAL, [event.args[0], 0]),
             K::SlotBegin => self.slot(event, true),
             K::SlotEnd => self.slot(event, false),
-            K::ReservationBegin => self.point(event, Label::ReservationBegin, event.args),
-            K::ReservationEnd => self.point(event, Label::ReservationEnd, [0; 2]),
-            K::ReservationChange => self.point(event, Label::ReservationChange, event.args),
-            K::ConstraintBegin => self.point(event, Label::ConstraintBegin, event.args),
-            K::ConstraintEnd => self.point(event, Label::ConstraintEnd, [event.args[0], 0]),
-            K::Refused => self.point(event, Label::Refused, [0; 2]),
+            K::ReservationBegin => self.point(event, Label::RESERVATION_BEGIN, event.args),
+            K::ReservationEnd => self.point(event, Label::RESERVATION_END, [0; 2]),
+            K::ReservationChange => self.point(event, Label::RESERVATION_CHANGE, event.args),
+            K::ConstraintBegin => self.point(event, Label::CONSTRAINT_BEGIN, event.args),
+            K::ConstraintEnd => self.point(event, Label::CONSTRAINT_END, [event.args[0], 0]),
+            K::Refused => self.point(event, Label::REFUSED, [0; 2]),
             // The change is drawn when it was granted.
             K::ReservationFrom => {}
             K::Disturbed => self.disturbed(event),
@@ -290,7 +293,7 @@ impl<F: FnMut(Drawn)> Drawing<'_, F> {
         let edge = if begins {
             let planned = Instant::from_nanos(event.args[0]);
             let late = event.at.saturating_since(planned).as_nanos();
-            Edge::Begin(Label::Slot, Some(late))
+            Edge::Begin(Label::SLOT, Some(late))
         } else {
             Edge::End
         };
@@ -305,7 +308,7 @@ impl<F: FnMut(Drawn)> Drawing<'_, F> {
         if from < to {
             state.disturbed_to = to;
             let lane = Lane::Disturbed(event.processor);
-            self.draw(from, lane, Edge::Begin(Label::Disturbed, None));
+            self.draw(from, lane, Edge::Begin(Label::DISTURBED, None));
             self.draw(to, lane, Edge::End);
         }
     }
@@ -388,7 +391,7 @@ mod tests {
         );
         assert_eq!(
             slices[&Lane::Activity(ActivityId(1))],
-            [(10, 20, Label::Running), (30, 40, Label::Running)]
+            [(10, 20, Label::RUNNING), (30, 40, Label::RUNNING)]
         );
     }
 
@@ -403,7 +406,7 @@ mod tests {
             ..Trace::default()
         };
         let lane = Lane::Disturbed(ProcessorId(0));
-        let label = Label::Disturbed;
+        let label = Label::DISTURBED;
         assert_eq!(slices(&trace)[&lane], [(10, 30, label), (30, 40, label)]);
     }
 

@@ -9,7 +9,7 @@ use laxity_model::verify::contract::{Expectation, Outcome, Reason, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::flat;
-use super::subjects::{Figures, ModemFigures, PeriodicFigures, SubjectResults};
+use super::subjects::{Figures, ModemFigures, PeriodicFigures, SubjectResults, label};
 
 /// The version of the file that this program writes.
 pub const FILE_VERSION: u32 = 1;
@@ -162,6 +162,13 @@ impl VariantResults {
             };
             Some((subject.name.as_str(), &**figures))
         })
+    }
+
+    /// The modems, each with its name for the begin of a sentence where there are several.
+    pub(crate) fn each_modem(&self) -> impl Iterator<Item = (String, &ModemFigures)> {
+        let several = self.modems().count();
+        let modems = self.modems();
+        modems.map(move |(name, modem)| (label(name, several), modem))
     }
 
     /// The periodic tasks, with their names.

@@ -130,8 +130,16 @@ impl PeriodicFigures {
     }
 }
 
+/// `name: ` where there are several of a kind, nothing where there is one.
+pub(crate) fn label(name: &str, several: usize) -> String {
+    match several {
+        0 | 1 => String::new(),
+        _ => format!("{name}: "),
+    }
+}
+
 /// The median; the lower one of an even number.
-fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
+pub(crate) fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
     let mut values: Vec<_> = values.collect();
     values.sort_unstable();
     let middle = values.len().checked_sub(1)? / 2;

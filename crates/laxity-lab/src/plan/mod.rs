@@ -127,6 +127,14 @@ fn bound(response: Response) -> Result<Span, &'static str> {
     }
 }
 
+/// How soon the kernel, which looks every `tick`, sees that a budget is used up.
+fn enforced(tick: Span) -> String {
+    if tick.is_zero() {
+        return "enforced at once".into();
+    }
+    format!("enforced every {tick}")
+}
+
 /// What is left of a deadline; the most or least there is where it does not fit.
 fn slack_ns(deadline: Span, taken: Span) -> i64 {
     let slack = i128::from(deadline.as_nanos()) - i128::from(taken.as_nanos());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use laxity_model::Span;
 
 use super::{Bottleneck, Line};
-use crate::layout::{Align, Grid, Unit, percent, wrap};
+use crate::layout::{Align, Fit, Grid, TimeUnit, percent, wrap};
 
 /// So many names of a list are shown; all are in JSON.
 pub(super) const MOST_NAMES: usize = 24;
@@ -34,7 +34,7 @@ pub(super) fn render(
     what: &str,
     lines: &[Line],
     bottleneck: Option<&Bottleneck>,
-    unit: Unit,
+    unit: TimeUnit,
     text: &mut String,
 ) {
     text.push_str(&table(what, lines, unit));
@@ -92,7 +92,7 @@ fn render_reasons(lines: &[Line], text: &mut String) {
     }
 }
 
-fn table(what: &str, lines: &[Line], unit: Unit) -> String {
+fn table(what: &str, lines: &[Line], unit: TimeUnit) -> String {
     let (left, right) = (Align::Left, Align::Right);
     let heads = [
         (what, left),
@@ -111,7 +111,10 @@ fn table(what: &str, lines: &[Line], unit: Unit) -> String {
         ("C most", right),
         ("region most", right),
     ];
-    let mut grid = Grid::new(heads.map(|(head, align)| (head.to_owned(), align)));
+    let mut grid = Grid::new(
+        heads.map(|(head, align)| (head.to_owned(), align)),
+        Fit::Plan,
+    );
     let several = lines.iter().any(|line| line.processor > Some(0));
     for line in lines {
         grid.row(row(line, several, unit));
@@ -119,7 +122,7 @@ fn table(what: &str, lines: &[Line], unit: Unit) -> String {
     grid.render()
 }
 
-fn row(line: &Line, several: bool, unit: Unit) -> [String; 15] {
+fn row(line: &Line, several: bool, unit: TimeUnit) -> [String; 15] {
     let up = |value: Option<u64>| value.map_or_else(String::new, |ns| unit.up(ns));
     let down = |value: Option<u64>| value.map_or_else(String::new, |ns| unit.down(ns));
     let slack = match line.slack_ns {

@@ -13,7 +13,7 @@ use self::facts::{facts, placed, provenance};
 use self::histograms::Limits;
 use super::{Check, Figure, Origin, Report, Row, Table, Timeline, Value, value};
 use crate::evidence::results::{RunResults, VariantResults};
-use crate::layout::{Grid, wrap_to};
+use crate::layout::{Fit, Grid, wrap_to};
 
 /// The widest line of the table, in characters.
 pub const WIDTH: usize = 110;
@@ -22,7 +22,8 @@ pub const WIDTH: usize = 110;
 #[must_use]
 pub fn table(results: &RunResults) -> String {
     let columns = columns(&results.variants);
-    let mut grid = Grid::cut(columns.iter().map(Column::head).collect(), WIDTH);
+    let heads: Vec<_> = columns.iter().map(Column::head).collect();
+    let mut grid = Grid::new(heads, Fit::Names(WIDTH));
     for line in results.variants.iter().flat_map(Line::of) {
         let cells = columns.iter().map(|column| column.text(&line));
         grid.row(cells.collect::<Vec<_>>());

@@ -1,8 +1,8 @@
 //! Where values stand on an axis, and which of them are written beside it.
 
-use super::value::{self, TimeUnit};
+use super::value;
 use super::{Axis, Unit};
-use crate::layout::decimal;
+use crate::layout::{TimeUnit, decimal};
 
 /// An axis with a range, drawn between two places.
 pub(super) struct Scale {
@@ -123,7 +123,7 @@ impl Scale {
     }
 
     fn time_unit(&self) -> TimeUnit {
-        TimeUnit::of(self.low.abs().max(self.high.abs()) as u64)
+        TimeUnit::for_largest(self.low.abs().max(self.high.abs()) as u64)
     }
 
     fn in_unit(&self, value: i64) -> String {

@@ -2,7 +2,7 @@
 
 use super::view::{self, CellView, TableView, Word};
 use super::{Check, Figure, Report};
-use crate::layout::{Grid, TOGETHER, printable, wrap};
+use crate::layout::{Fit, Grid, TOGETHER, printable, wrap};
 
 /// The widest line, in characters.
 pub const WIDTH: usize = 120;
@@ -69,7 +69,7 @@ fn render_table(table: &TableView<'_>, out: &mut String) {
     }
     let heads = table.heads.iter();
     let heads = heads.map(|(head, align)| ((*head).to_owned(), *align));
-    let mut grid = Grid::broken(heads.collect(), WIDTH);
+    let mut grid = Grid::new(heads.collect::<Vec<_>>(), Fit::Words(WIDTH));
     for row in &table.rows {
         grid.row(row.iter().map(cell).collect::<Vec<_>>());
     }

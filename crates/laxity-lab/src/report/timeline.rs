@@ -143,8 +143,8 @@ fn classes(trace: &Trace, shown: &[ActivityId]) -> BTreeMap<ActivityId, &'static
 
 fn class(classes: &BTreeMap<ActivityId, &'static str>, lane: Lane, label: Label) -> &'static str {
     let activity = match (lane, label) {
-        (_, Label::Slot) => return "slot",
-        (_, Label::Disturbed) => return "disturbed",
+        (_, Label::SLOT) => return "slot",
+        (_, Label::DISTURBED) => return "disturbed",
         (_, Label::Occupant(activity)) | (Lane::Activity(activity), _) => activity,
         _ => return "crowd",
     };

@@ -3,7 +3,7 @@
 use laxity_model::Span;
 
 use super::{Attempts, Origin, Times, Value, Verdict};
-use crate::layout::{decimal, fixed, trimmed};
+use crate::layout::{TimeUnit, decimal, fixed, trimmed};
 
 impl Origin {
     /// The letter that marks it in a table; its name, as JSON has it; and what it means.
@@ -86,8 +86,8 @@ fn lines_of_attempts(attempts: &Attempts) -> Vec<String> {
         mean,
         deviation,
     } = times;
-    let unit = TimeUnit::of(max.as_nanos());
-    let text = |span: &Span| unit.four_digits_of(span.as_nanos(), max.as_nanos());
+    let unit = TimeUnit::for_largest(max.as_nanos());
+    let text = |span: &Span| four_digits(span.as_nanos(), unit, max.as_nanos());
     let name = unit.name();
     let first = format!("{} ± {} {name}", text(mean), text(deviation));
     if attempts.succeeded <= 1 {
@@ -97,61 +97,22 @@ fn lines_of_attempts(attempts: &Attempts) -> Vec<String> {
     vec![first, second]
 }
 
-/// A unit of time, chosen by the largest value that is shown in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum TimeUnit {
-    Nano,
-    Micro,
-    Milli,
-    Second,
-}
-
-impl TimeUnit {
-    pub(super) const fn of(largest_ns: u64) -> Self {
-        match largest_ns {
-            0..1_000 => Self::Nano,
-            1_000..1_000_000 => Self::Micro,
-            1_000_000..1_000_000_000 => Self::Milli,
-            _ => Self::Second,
-        }
-    }
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Nano => "ns",
-            Self::Micro => "µs",
-            Self::Milli => "ms",
-            Self::Second => "s",
-        }
-    }
-
-    /// In nanoseconds.
-    pub(super) const fn size(self) -> u64 {
-        match self {
-            Self::Nano => 1,
-            Self::Micro => 1_000,
-            Self::Milli => 1_000_000,
-            Self::Second => 1_000_000_000,
-        }
-    }
-
-    /// With as many decimals as give `largest_ns` four digits; zeros are kept, so that several stand in line.
-    fn four_digits_of(self, ns: u64, largest_ns: u64) -> String {
-        let decimals = match largest_ns / self.size() {
-            _ if self == Self::Nano => 0,
-            0..10 => 3,
-            10..100 => 2,
-            100..1_000 => 1,
-            _ => 0,
-        };
-        fixed(ns, self.size(), decimals)
-    }
+/// With as many decimals as give the largest of several times four digits; zeros are kept, so that all stand in line.
+fn four_digits(ns: u64, unit: TimeUnit, largest_ns: u64) -> String {
+    let decimals = match largest_ns / unit.size() {
+        _ if unit == TimeUnit::Nano => 0,
+        0..10 => 3,
+        10..100 => 2,
+        100..1_000 => 1,
+        _ => 0,
+    };
+    fixed(ns, unit.size(), decimals)
 }
 
 /// A time: `1.978 ms`, `12.5 ms`.
 pub(super) fn nanos(ns: u64) -> String {
-    let unit = TimeUnit::of(ns);
-    let text = unit.four_digits_of(ns, ns);
+    let unit = TimeUnit::for_largest(ns);
+    let text = four_digits(ns, unit, ns);
     format!("{} {}", trimmed(&text), unit.name())
 }
 

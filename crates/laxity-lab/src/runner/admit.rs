@@ -6,7 +6,7 @@ use laxity_model::HostError;
 use laxity_model::admission::{Admission, Admitted, Rejected, Supply, admit};
 
 use super::RunError;
-use super::compose::{Composed, RunSpec, compose_each};
+use super::compose::{Composed, RunSpec, compose};
 use super::schedule::PlannedRun;
 use crate::observe::Probes;
 use crate::scenario::{Resolved, ResolvedDevice, ResolvedVariant};
@@ -37,10 +37,8 @@ impl Ready {
     ///
     /// [`RunError::Refused`].
     pub fn require(&self, variant: &ResolvedVariant) -> Result<(), RunError> {
-        match &self.answer {
-            Ok(_) => Ok(()),
-            Err(refused) => Err(refusal(refused, variant)),
-        }
+        let answer = self.answer.as_ref().map(drop);
+        answer.map_err(|refused| refusal(refused, variant))
     }
 
     /// What a host runs, and where its evidence will be.
@@ -49,10 +47,8 @@ impl Ready {
     ///
     /// [`RunError::Refused`].
     pub fn granted(self, variant: &ResolvedVariant) -> Result<(Admitted, Probes), RunError> {
-        match self.answer {
-            Ok(admitted) => Ok((admitted, self.probes)),
-            Err(refused) => Err(refusal(&refused, variant)),
-        }
+        let answer = self.answer.map_err(|refused| refusal(&refused, variant));
+        Ok((answer?, self.probes))
     }
 }
 
@@ -86,7 +82,7 @@ pub fn ready(
         start: planned.start,
         gaps_only: planned.gaps_only,
     };
-    let composed = compose_each(variant, resolved.host.processors, &resolved.run, spec);
+    let composed = compose(variant, resolved.host.processors, &resolved.run, spec);
     let Composed { program, probes } = composed.map_err(wrong)?;
     let answer = match admit(program, supply) {
         Ok(admitted) => Ok(admitted),

@@ -10,7 +10,7 @@ use laxity_model::verify::contract::{
 use super::RunDone;
 use super::figures::{Component, components, worst};
 use crate::evidence::results::{ContractResults, Disturbed, VariantResults, VerdictJson};
-use crate::evidence::subjects::{ModemFigures, SubjectResults};
+use crate::evidence::subjects::{ModemFigures, SubjectResults, label};
 use crate::scenario::{ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedVariant};
 
 /// The results of one variant from all runs of the scenario; `None` if it was not run. `receivers` are those in each modem, by its name.
@@ -105,7 +105,7 @@ fn judge_all(
     }
     let surprises = surprises(variant, results);
     results.summarise(surprises);
-    let notes: Vec<String> = each_modem(results)
+    let notes: Vec<String> = results.each_modem()
         .filter_map(|(whose, modem)| {
             let lost = modem.lost();
             let disturbed = lost.saturating_sub(modem.samples_lost_undisturbed);
@@ -119,23 +119,10 @@ fn judge_all(
     results.verdict.reasons.extend(notes);
 }
 
-/// The modems, each with its name for the begin of a sentence where there are several.
-fn each_modem(results: &VariantResults) -> impl Iterator<Item = (String, &ModemFigures)> {
-    let several = results.modems().count() > 1;
-    results.modems().map(move |(name, modem)| {
-        let whose = if several {
-            format!("{name}: ")
-        } else {
-            String::new()
-        };
-        (whose, modem)
-    })
-}
-
 /// What differs from the scenario's other expectations.
 fn surprises(variant: &ResolvedVariant, results: &VariantResults) -> Vec<String> {
     let mut surprises = Vec::new();
-    for (whose, modem) in each_modem(results) {
+    for (whose, modem) in results.each_modem() {
         if modem.samples_undelivered > 0 {
             surprises.push(format!(
                 "{whose}the far end came too late for {} samples",
@@ -158,7 +145,7 @@ fn surprises(variant: &ResolvedVariant, results: &VariantResults) -> Vec<String>
 fn losses(expected: Loss, results: &VariantResults, surprises: &mut Vec<String>) {
     match expected {
         Loss::None => {
-            for (whose, modem) in each_modem(results) {
+            for (whose, modem) in results.each_modem() {
                 let lost = modem.samples_lost_undisturbed;
                 if lost > 0 {
                     surprises.push(format!(
@@ -167,7 +154,11 @@ fn losses(expected: Loss, results: &VariantResults, surprises: &mut Vec<String>)
                 }
             }
         }
-        Loss::Some if each_modem(results).all(|(_, modem)| modem.samples_lost_undisturbed == 0) => {
+        Loss::Some
+            if results
+                .each_modem()
+                .all(|(_, modem)| modem.samples_lost_undisturbed == 0) =>
+        {
             surprises.push("no sample was lost or underrun, some were to be".into());
         }
         Loss::Some | Loss::Any => {}
@@ -179,7 +170,7 @@ fn transfers(expected: ExpectedOutcome, results: &VariantResults, surprises: &mu
     let complete = |modem: &ModemFigures| modem.transfer.completed && modem.transfer.checksum_ok;
     match expected {
         ExpectedOutcome::Complete => {
-            for (whose, modem) in each_modem(results) {
+            for (whose, modem) in results.each_modem() {
                 if !complete(modem) {
                     let why = modem.transfer.failure.as_deref();
                     let why = why.unwrap_or("wrong checksum");
@@ -187,7 +178,7 @@ fn transfers(expected: ExpectedOutcome, results: &VariantResults, surprises: &mu
                 }
             }
         }
-        ExpectedOutcome::Fails if each_modem(results).all(|(_, modem)| complete(modem)) => {
+        ExpectedOutcome::Fails if results.each_modem().all(|(_, modem)| complete(modem)) => {
             surprises.push("the transfer was to fail, and completed".into());
         }
         ExpectedOutcome::Fails | ExpectedOutcome::Any => {}
@@ -216,11 +207,7 @@ fn grades(
     for device in reserved {
         let mut subjects = results.subjects.iter().filter(ungranted);
         if subjects.any(|subject| subject.name == device.name) {
-            let whose = if variant.devices.len() > 1 {
-                format!("{}: ", device.name)
-            } else {
-                String::new()
-            };
+            let whose = label(&device.name, variant.devices.len());
             surprises.push(format!(
                 "{whose}the reservation was never granted: the modem did not get so far"
             ));

@@ -51,36 +51,12 @@ pub struct Composed {
     pub probes: Probes,
 }
 
-/// Something that takes part in a variant.
-trait Component {
-    /// Puts it into the program, and hands back where its evidence will be found.
-    ///
-    /// # Errors
-    ///
-    /// [`HostError::Failed`] if it cannot be brought to where the run is to begin.
-    fn install(&self, program: &mut Program) -> Result<Probe, HostError>;
-}
-
-/// Makes the program of one run.
+/// Makes the program of one run, in which each device has a run of its own.
 ///
 /// # Errors
 ///
 /// [`HostError::Failed`] if a call that is to be run ahead never gets its transfer under way (the line is too bad).
 pub fn compose(
-    variant: &ResolvedVariant,
-    processors: u16,
-    length: &LengthSpec,
-    spec: RunSpec,
-) -> Result<Composed, HostError> {
-    compose_each(variant, processors, length, |_| spec)
-}
-
-/// Makes the program of one run, in which each device has a run of its own.
-///
-/// # Errors
-///
-/// As [`compose`].
-pub fn compose_each(
     variant: &ResolvedVariant,
     processors: u16,
     length: &LengthSpec,
@@ -103,7 +79,7 @@ pub fn compose_each(
         probes.0.push(modem.install(&mut program)?);
     }
     for task in &variant.tasks {
-        probes.0.push(task.install(&mut program)?);
+        probes.0.push(task.install(&mut program));
     }
     Ok(Composed { program, probes })
 }
@@ -152,7 +128,8 @@ struct Modem<'a> {
     is_only: bool,
 }
 
-impl Component for Modem<'_> {
+impl Modem<'_> {
+    /// Puts it into the program, and hands back where its evidence will be found; fails if it cannot be brought to where the run is to begin.
     fn install(&self, program: &mut Program) -> Result<Probe, HostError> {
         let (device, spec) = (self.device, self.spec);
         let bytes = if spec.gaps_only {
@@ -205,8 +182,8 @@ fn probe(program: &Program, first: usize, name: &str, kind: Kind, watched: Watch
     }
 }
 
-impl Component for ResolvedTask {
-    fn install(&self, program: &mut Program) -> Result<Probe, HostError> {
+impl ResolvedTask {
+    fn install(&self, program: &mut Program) -> Probe {
         let (on, first) = (self.processor, program.activities.len());
         match &self.kind {
             TaskKind::Spinner { count, priority } => {
@@ -219,7 +196,7 @@ impl Component for ResolvedTask {
                 period,
                 service,
                 rank,
-            } => return Ok(periodic(program, self, (*period, *service), rank)),
+            } => return periodic(program, self, (*period, *service), rank),
             TaskKind::Rogue {
                 burst,
                 every,
@@ -237,7 +214,7 @@ impl Component for ResolvedTask {
             TaskKind::Command { .. } => {}
         }
         let kind = self.kind.kind();
-        Ok(probe(program, first, &self.name, kind, Watched::Nothing))
+        probe(program, first, &self.name, kind, Watched::Nothing)
     }
 }
 

@@ -5,7 +5,8 @@ use std::fs;
 
 use laxity_model::verify::contract::Outcome;
 
-use super::{NotRun, RunDone, aggregate};
+use super::{RunDone, aggregate};
+use crate::each_once::each_once;
 use crate::evidence::results::{
     FILE_VERSION, Machine, Provenance, RunResults, Skipped, VariantResults, VerdictJson,
 };
@@ -33,7 +34,7 @@ const INCONCLUSIVE: u8 = 5;
 pub fn conclude(
     resolved: &Resolved,
     runs: &[RunDone],
-    skipped: Vec<NotRun>,
+    skipped: Vec<Skipped>,
     circumstances: Circumstances,
 ) -> RunResults {
     let all = 0..resolved.variants.len();
@@ -41,10 +42,6 @@ pub fn conclude(
         .filter_map(|index| aggregate::variant(resolved, index, runs, &circumstances.receivers))
         .collect();
     let (verdict, exit_code) = overall(&variants);
-    let skipped = skipped.into_iter().map(|not_run| Skipped {
-        name: resolved.variants[not_run.variant].name.clone(),
-        reason: not_run.reason,
-    });
     let machine = circumstances.live.then(|| machine(steal_ns(runs)));
     RunResults {
         file_version: FILE_VERSION,
@@ -58,7 +55,7 @@ pub fn conclude(
         machine,
         notices: circumstances.notices,
         variants,
-        skipped: skipped.collect(),
+        skipped,
         verdict,
         exit_code,
     }
@@ -66,16 +63,8 @@ pub fn conclude(
 
 /// The names of all contracts, in the order of their first use.
 fn contracts(resolved: &Resolved) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for (contract, _) in resolved
-        .variants
-        .iter()
-        .flat_map(|variant| &variant.contracts)
-    {
-        if !names.contains(&contract.name.as_str()) {
-            names.push(&contract.name);
-        }
-    }
+    let contracts = resolved.variants.iter().flat_map(|v| &v.contracts);
+    let names = each_once(contracts.map(|(contract, _)| contract.name.as_str()));
     names.join(", ")
 }
 

@@ -8,10 +8,11 @@ use laxity_model::verify::contract::{Observations, Observed, Phase, Quantity, Un
 use laxity_model::{Grade, Instant, Usage};
 
 use super::RunDone;
+use crate::each_once::each_once;
 use crate::evidence::histogram::{GapJson, HistogramJson};
 use crate::evidence::subjects::{
     Figures, GapFigures, GapRepeat, ModemFigures, PeriodicFigures, PhaseTime, SubjectResults,
-    Transfer,
+    Transfer, median,
 };
 use crate::observe::{ModemProbe, Probe, Watched};
 use crate::scenario::kinds::{self, key};
@@ -102,20 +103,14 @@ impl Component<'_> {
 
     /// The grants of its activities, each once.
     pub(super) fn grades(&self) -> Vec<(String, Grade)> {
-        let mut grades: Vec<(String, Grade)> = Vec::new();
-        for seen in &self.runs {
+        each_once(self.runs.iter().flat_map(|seen| {
             let own = seen.probe.activities.iter();
             let holders = own.chain(match &seen.probe.watched {
                 Watched::Periodic(task) if task.thread != task.activity => Some(&task.thread),
                 _ => None,
             });
-            for named in laxity::observe::grades(&seen.run.record, holders) {
-                if !grades.contains(&named) {
-                    grades.push(named);
-                }
-            }
-        }
-        grades
+            laxity::observe::grades(&seen.run.record, holders)
+        }))
     }
 
     /// Everything that is told of it; `receivers` are those of a modem.
@@ -243,12 +238,8 @@ impl Component<'_> {
             .iter()
             .filter_map(|seen| seen.observation.connected);
         let shares = connected.filter(|(_, span)| !span.is_zero());
-        let mut ppm: Vec<u64> = shares
-            .map(|(service, span)| service.as_nanos() * 1_000_000 / span.as_nanos())
-            .collect();
-        ppm.sort_unstable();
-        ppm.get(ppm.len().saturating_sub(1) / 2)
-            .map_or(0.0, |ppm| *ppm as f64 / 1e6)
+        let ppm = shares.map(|(service, span)| service.as_nanos() * 1_000_000 / span.as_nanos());
+        median(ppm).map_or(0.0, |ppm| ppm as f64 / 1e6)
     }
 
     /// What became of the file, in the runs whose transfer can end; others only repeat the gaps.
@@ -258,21 +249,9 @@ impl Component<'_> {
             .filter_map(|seen| seen.report())
             .map(Report::outcome)
             .collect();
-        let mut durations: Vec<u64> = outcomes
-            .iter()
-            .filter_map(|outcome| duration_ns(*outcome))
-            .collect();
-        durations.sort_unstable();
-        let completed = !outcomes.is_empty() && durations.len() == outcomes.len();
-        let is_right = |outcome: &Option<&CallOutcome>| {
-            matches!(
-                outcome,
-                Some(CallOutcome::Done {
-                    checksum_ok: true,
-                    ..
-                })
-            )
-        };
+        let done = outcomes.iter().filter_map(|outcome| done(*outcome));
+        let done: Vec<(u64, bool)> = done.collect();
+        let completed = !outcomes.is_empty() && done.len() == outcomes.len();
         let failure = outcomes.iter().find_map(|outcome| match outcome {
             Some(CallOutcome::Failed { result, reason }) => Some(format!("{result}: {reason}")),
             _ => None,
@@ -282,9 +261,9 @@ impl Component<'_> {
         let most = |count: fn(&Report) -> u64| self.reports().map(count).max().unwrap_or(0);
         Transfer {
             completed,
-            checksum_ok: completed && outcomes.iter().all(is_right),
+            checksum_ok: completed && done.iter().all(|(_, is_right)| *is_right),
             bytes: if outcomes.is_empty() { 0 } else { bytes },
-            duration_ns: completed.then(|| durations[(durations.len() - 1) / 2]),
+            duration_ns: median(done.iter().map(|(took, _)| *took)).filter(|_| completed),
             failure: failure.or(unfinished),
             rate_down_bit_s: most(|report| report.rate_down_bit_s.get()),
             rate_up_bit_s: most(|report| report.rate_up_bit_s.get()),
@@ -324,11 +303,17 @@ fn gaps(seen: &[Seen<'_>]) -> Option<GapJson> {
     (!all.is_empty()).then(|| GapJson::new(&all, observed.undisturbed.max()))
 }
 
-fn duration_ns(outcome: Option<&CallOutcome>) -> Option<u64> {
-    match outcome? {
-        CallOutcome::Done { duration, .. } => Some(duration.as_nanos()),
-        CallOutcome::Failed { .. } => None,
-    }
+/// How long a transfer took in nanoseconds, and whether what arrived is right; `None` if it was not complete.
+fn done(outcome: Option<&CallOutcome>) -> Option<(u64, bool)> {
+    let CallOutcome::Done {
+        duration,
+        checksum_ok,
+        ..
+    } = outcome?
+    else {
+        return None;
+    };
+    Some((duration.as_nanos(), *checksum_ok))
 }
 
 /// The phases of a component in a run, from the run's start.

@@ -12,6 +12,7 @@ use super::compose::{Composed, RunSpec, compose};
 use super::conclude::Circumstances;
 use super::schedule::{PlannedRun, schedule};
 use super::{Made, Progress, RunDone, RunError, done, load, names, not_run};
+use crate::each_once::each_once;
 use crate::scenario::kinds;
 use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
 use laxity::observe::observe;
@@ -82,13 +83,7 @@ fn observed_processors(resolved: &Resolved) -> Vec<ProcessorId> {
     let tasks = variants.flat_map(|variant| &variant.tasks);
     let tasks = tasks.filter(|task| task.kind.kind() == kinds::PERIODIC);
     let processors = devices.map(|device| device.processor);
-    let mut all: Vec<ProcessorId> = Vec::new();
-    for processor in processors.chain(tasks.map(|task| task.processor)) {
-        if !all.contains(&processor) {
-            all.push(processor);
-        }
-    }
-    all
+    each_once(processors.chain(tasks.map(|task| task.processor)))
 }
 
 /// What the reader is to know of processors on which something is observed and no witness watches.
@@ -192,19 +187,12 @@ fn measure_share(
 ) -> Result<u64, HostError> {
     let priority = Priority::new(24).unwrap_or(Priority::HIGHEST);
     let variant = ResolvedVariant {
-        name: CALIBRATION.into(),
-        about: String::new(),
-        live: true,
-        twin: false,
         devices: vec![ResolvedDevice {
             placing: Placing::Thread(priority),
             ..device.clone()
         }],
         tasks: Vec::new(),
-        contracts: Vec::new(),
-        expect: resolved.variants[0].expect,
-        start: Start::Connected,
-        control: None,
+        ..resolved.variants[0].clone()
     };
     let spec = RunSpec {
         seed: resolved.seed,
@@ -217,7 +205,7 @@ fn measure_share(
         idle: CALIBRATION_RUN,
         ..resolved.run
     };
-    let composed = compose(&variant, resolved.host.processors, &length, spec)?;
+    let composed = compose(&variant, resolved.host.processors, &length, |_| spec)?;
     let Composed { program, probes } = composed;
     let record = host.admit_and_run(program, CALIBRATION_RUN)?;
     let seen = observe(&record, &probes.0);

@@ -21,7 +21,7 @@ pub(crate) mod work;
 
 use laxity_model::{HostError, Mark, Program, RunRecord};
 
-use crate::evidence::results::RunResults;
+use crate::evidence::results::{RunResults, Skipped};
 use crate::evidence::trace::Trace;
 use crate::observe::Probes;
 use crate::scenario::{Resolved, ResolvedVariant};
@@ -44,15 +44,6 @@ pub struct RunDone {
     pub probes: Probes,
     /// Its events, for the first run of each variant.
     pub trace: Option<Trace>,
-}
-
-/// A variant that could not be run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NotRun {
-    /// Which.
-    pub variant: usize,
-    /// Why.
-    pub reason: String,
 }
 
 /// Everything that came of a scenario.
@@ -175,7 +166,7 @@ pub struct Made {
     /// By the schedule.
     pub runs: Vec<RunDone>,
     /// Variants that are for other hosts.
-    pub skipped: Vec<NotRun>,
+    pub skipped: Vec<Skipped>,
     /// What is to be known of how they were made.
     pub circumstances: Circumstances,
 }
@@ -185,11 +176,10 @@ fn not_run(
     resolved: &Resolved,
     runs: impl Fn(&ResolvedVariant) -> bool,
     other: &str,
-) -> Vec<NotRun> {
-    let variants = resolved.variants.iter().enumerate();
-    let others = variants.filter(|(_, variant)| !runs(variant));
-    let not_run = others.map(|(variant, _)| NotRun {
-        variant,
+) -> Vec<Skipped> {
+    let others = resolved.variants.iter().filter(|variant| !runs(variant));
+    let not_run = others.map(|variant| Skipped {
+        name: variant.name.clone(),
         reason: format!("the scenario has it for {other} only"),
     });
     not_run.collect()

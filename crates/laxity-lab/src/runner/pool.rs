@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::{Progress, RunError};
 
@@ -12,24 +12,25 @@ use super::{Progress, RunError};
 /// # Errors
 ///
 /// The first by the order of the cases; [`RunError::CannotRun`] if the system gives no threads.
-pub fn map<C: Sync, T: Send>(
-    cases: &[C],
+pub fn map<C: Send, T: Send>(
+    cases: Vec<C>,
     threads: usize,
     name: impl Fn(&C) -> String + Sync,
-    one: impl Fn(&C) -> Result<T, RunError> + Sync,
+    one: impl Fn(C) -> Result<T, RunError> + Sync,
     progress: &mut dyn Progress,
 ) -> Result<Vec<T>, RunError> {
     progress.begin(cases.len());
     let progress = Mutex::new(progress);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
-    let told = |case: &C| {
+    let told = |case: C| {
+        let name = name(&case);
         let made = one(case);
         if let Ok(mut progress) = progress.lock() {
-            progress.run(&name(case), 0);
+            progress.run(&name, 0);
         }
         made
     };
-    let made: Vec<Result<T, RunError>> = pool.install(|| cases.par_iter().map(told).collect());
+    let made: Vec<Result<T, RunError>> = pool.install(|| cases.into_par_iter().map(told).collect());
     made.into_iter().collect()
 }

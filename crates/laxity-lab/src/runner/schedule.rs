@@ -1,9 +1,9 @@
 //! Which runs are made, and in which order.
 
 use laxity_model::Span;
-use laxity_model::verify::contract::{Bound, Expectation, Limit};
+use laxity_model::verify::contract::Expectation;
 
-use crate::scenario::{Length, Resolved, ResolvedDevice, ResolvedVariant, Start};
+use crate::scenario::{Length, Resolved, ResolvedDevice, ResolvedVariant, Start, needs_control};
 
 /// How often gaps are measured at the quick length: medians of five.
 const QUICK_GAP_REPEATS: u32 = 5;
@@ -75,15 +75,9 @@ fn planned(resolved: &Resolved, index: usize, repeat: u32, gaps_only: bool) -> P
 
 /// Whether a variant is compared with a control and something is expected of that, or is such a control.
 fn is_compared(resolved: &Resolved, index: usize) -> bool {
-    let relative = |limit: &Limit| matches!(limit.bound, Bound::AtMostTimesControl { .. });
     let compares = |variant: &ResolvedVariant| {
-        let decisive = variant
-            .contracts
-            .iter()
-            .filter(|(_, expected)| *expected != Expectation::Any);
-        decisive
-            .into_iter()
-            .any(|(contract, _)| contract.limits.iter().any(relative))
+        let mut all = variant.contracts.iter();
+        all.any(|(contract, expected)| *expected != Expectation::Any && needs_control(contract))
     };
     let controls = |variant: &ResolvedVariant| variant.control == Some(index) && compares(variant);
     compares(&resolved.variants[index]) || resolved.variants.iter().any(controls)

@@ -1,10 +1,8 @@
 //! Scenarios in the twin: every run independent of all others, on as many threads as there are.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use laxity::Twin;
-use laxity::study::Profile;
 use laxity_model::Host;
 use laxity_model::admission::Supply;
 
@@ -12,15 +10,7 @@ use super::admit::{FurtherReceivers, Ready, ready};
 use super::conclude::Circumstances;
 use super::schedule::{PlannedRun, schedule};
 use super::{Made, Progress, RunDone, RunError, Silent, done, names, not_run, pool};
-use crate::scenario::{Profile as ProfileName, Resolved};
-
-/// The twin that a scenario names.
-#[must_use]
-pub fn profile(name: ProfileName) -> Profile {
-    match name {
-        ProfileName::Win2000PiiFourFifty => Profile::WIN2000_PII450,
-    }
-}
+use crate::scenario::Resolved;
 
 /// Makes all runs that the twin can make. The results do not depend on the number of threads.
 ///
@@ -37,36 +27,31 @@ pub fn run(
         return Err(RunError::Nothing("the twin"));
     }
     let supply = supply(resolved)?;
-    let ready = |planned: &PlannedRun| ready(resolved, *planned, &FurtherReceivers::new(), &supply);
+    let ready = |planned: PlannedRun| ready(resolved, planned, &FurtherReceivers::new(), &supply);
     let name =
         |planned: &PlannedRun| match (&resolved.variants[planned.variant].name, planned.repeat) {
             (name, 0) => name.clone(),
             (name, repeat) => format!("{name}, repeat {}", repeat + 1),
         };
     // All variants are admitted before anything runs, with the programs that then run first; those of repeats are composed in their turn.
-    let first = |planned: &PlannedRun| {
+    let first = |planned: PlannedRun| {
         let first = (planned.repeat == 0).then(|| ready(planned)).transpose()?;
-        Ok((*planned, Mutex::new(first)))
+        Ok((planned, first))
     };
-    let first = pool::map(&planned, threads, name, first, &mut Silent)?;
-    for (planned, first) in &first {
-        if let Ok(first) = first.lock()
-            && let Some(first) = &*first
-        {
-            first.require(&resolved.variants[planned.variant])?;
-        }
+    let first = pool::map(planned, threads, name, first, &mut Silent)?;
+    for ready in first.iter().filter_map(|(_, first)| first.as_ref()) {
+        ready.require(&resolved.variants[ready.planned.variant])?;
     }
-    let one = |(planned, first): &(PlannedRun, Mutex<Option<Ready>>)| {
-        let first = first.lock().ok().and_then(|mut first| first.take());
+    let one = |(planned, first): (PlannedRun, Option<Ready>)| {
         run_one(resolved, first.map_or_else(|| ready(planned), Ok)?)
     };
-    let runs = pool::map(&first, threads, |(planned, _)| name(planned), one, progress)?;
+    let runs = pool::map(first, threads, |(planned, _)| name(planned), one, progress)?;
     progress.end();
     Ok(Made {
         runs,
         skipped: not_run(resolved, |variant| variant.twin, "Linux"),
         circumstances: Circumstances {
-            host: format!("twin {}", resolved.host.profile.name()),
+            host: format!("twin {}", resolved.host.profile.name),
             live: false,
             receivers: BTreeMap::new(),
             notices: Vec::new(),
@@ -81,7 +66,7 @@ pub(crate) fn supply(resolved: &Resolved) -> Result<Supply, RunError> {
 }
 
 pub(crate) fn host(resolved: &Resolved) -> Twin {
-    Twin::new(profile(resolved.host.profile))
+    Twin::new(resolved.host.profile)
 }
 
 /// Runs what is ready.

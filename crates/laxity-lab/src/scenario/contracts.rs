@@ -1,5 +1,6 @@
 //! `[contracts.*]`: limits of one's own, as [`laxity_model::verify::contract`] judges them. `pc99` is built in.
 
+use laxity_model::Span;
 use laxity_model::verify::contract::{
     Bound, Contract, Kind, Limit, Phase, Phases, Quantity, Severity, Statistic, Subjects, Unit,
     pc99,
@@ -11,7 +12,7 @@ use super::devices::Device;
 use super::diagnostic::alternatives;
 use super::kinds;
 use super::reader::{Found, SPAN, Section};
-use super::sections::{Names, named};
+use super::sections::{Names, chosen, named};
 use super::types::ResolvedTask;
 use super::units::{self, UnitError, format_span};
 
@@ -73,9 +74,12 @@ pub(super) fn contracts(
 }
 
 /// Whether some limit needs a control run to be judged.
-pub(super) fn needs_control(contract: &Contract) -> bool {
-    let relative = |limit: &Limit| matches!(limit.bound, Bound::AtMostTimesControl { .. });
-    contract.limits.iter().any(relative)
+pub(crate) fn needs_control(contract: &Contract) -> bool {
+    contract.limits.iter().any(|limit| is_relative(limit.bound))
+}
+
+const fn is_relative(bound: Bound) -> bool {
+    matches!(bound, Bound::AtMostTimesControl { .. })
 }
 
 /// Whether some limit is about a device, so that a variant without one cannot keep it.
@@ -202,8 +206,7 @@ fn limits(section: &Section<'_>) -> Option<Vec<Limit>> {
 
 /// A control runs without the device whose phases these are.
 fn phases_have_control(section: &Section<'_>, bound: Bound, phases: &Phases) -> bool {
-    let relative = matches!(bound, Bound::AtMostTimesControl { .. });
-    if !relative || *phases == Phases::Whole {
+    if !is_relative(bound) || *phases == Phases::Whole {
         return true;
     }
     section.wrong(
@@ -249,19 +252,11 @@ fn bound(section: &Section<'_>, key: &str, quantity: Quantity) -> Option<Found<B
         }
         return section.parsed(&text, relative);
     }
-    match quantity.unit() {
-        Unit::Nanoseconds => section.quantity(key, &SPAN).map(|found| Found {
-            value: absolute(found.value.as_nanos()),
-            place: found.place,
-        }),
-        Unit::Count => {
-            let found = section.integer(key, &(0..=u64::from(u32::MAX)))?;
-            Some(Found {
-                value: absolute(found.value),
-                place: found.place,
-            })
-        }
-    }
+    let value = match quantity.unit() {
+        Unit::Nanoseconds => section.quantity(key, &SPAN)?.map(Span::as_nanos),
+        Unit::Count => section.integer(key, &(0..=u32::MAX))?.map(u64::from),
+    };
+    Some(value.map(absolute))
 }
 
 /// `1.05 x control`, `1.05 × control`.
@@ -345,28 +340,16 @@ fn phases(section: &Section<'_>) -> Phases {
             format!("name some of {names}, or write: phases = \"whole\""),
         );
     }
-    let mut named = Vec::new();
-    for text in texts {
-        match PHASES.iter().find(|phase| phase.name() == text.value) {
-            Some(phase) if !named.contains(phase) => named.push(phase.clone()),
-            Some(_) => section.findings.error(
-                &text.place,
-                format!("the phase `{}` is named twice", text.value),
-                "remove one",
-            ),
-            None => section
-                .findings
-                .unknown("phase", &text, PHASES.iter().map(Phase::name)),
-        }
-    }
-    Phases::Only(named)
+    let names = PHASES.iter().map(Phase::name);
+    let named = chosen(section, ("phase", "remove one"), &texts, names).into_iter();
+    Phases::Only(named.map(|(index, _)| PHASES[index].clone()).collect())
 }
 
 /// A bound as a file has it, in `quantity`'s unit.
 #[must_use]
 pub fn show_bound(bound: Bound, quantity: Quantity) -> String {
     let value = |value: u64| match quantity.unit() {
-        Unit::Nanoseconds => format_span(laxity_model::Span::from_nanos(value)),
+        Unit::Nanoseconds => format_span(Span::from_nanos(value)),
         Unit::Count => value.to_string(),
     };
     match bound {

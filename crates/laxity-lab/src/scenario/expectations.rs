@@ -7,6 +7,7 @@ use super::contracts::{needs_control, needs_device, needs_periodic};
 use super::diagnostic::alternatives;
 use super::kinds;
 use super::reader::{Section, shortened};
+use super::sections::chosen;
 use super::types::{Expectations, ExpectedGrade, Loss, Outcome, ResolvedVariant};
 use super::variants::{Scope, having};
 
@@ -93,35 +94,23 @@ pub(super) fn contracts(
         return expected(section, scope, &all);
     };
     let own = section.has("contracts");
-    let mut chosen: Vec<usize> = Vec::new();
-    for text in texts {
-        match scope.contracts.iter().position(|c| c.name == text.value) {
-            Some(index) if chosen.contains(&index) => owner.findings.error(
+    let names = scope.contracts.iter().map(|c| c.name.as_str());
+    let mut judged = Vec::new();
+    for (index, text) in chosen(owner, ("contract", "name it once"), &texts, names) {
+        let contract = scope.contracts[index].value.as_ref();
+        let missing = contract.and_then(|contract| missing(contract, variant));
+        match missing.filter(|_| !scope.is_broken()) {
+            None => judged.push(index),
+            // A default is meant for the variants that it can be judged in.
+            Some(_) if !own => {}
+            Some(missing) => section.findings.error(
                 &text.place,
-                format!("the contract `{}` is named twice", text.value),
-                "name it once",
+                format!("`{}` limits {missing}", text.value),
+                "remove the contract here, or let one take part",
             ),
-            Some(index) => {
-                let contract = scope.contracts[index].value.as_ref();
-                let missing = contract.and_then(|contract| missing(contract, variant));
-                match missing.filter(|_| !scope.is_broken()) {
-                    None => chosen.push(index),
-                    // A default is meant for the variants that it can be judged in.
-                    Some(_) if !own => {}
-                    Some(missing) => section.findings.error(
-                        &text.place,
-                        format!("`{}` limits {missing}", text.value),
-                        "remove the contract here, or let one take part",
-                    ),
-                }
-            }
-            None => {
-                let names = scope.contracts.iter().map(|c| c.name.as_str());
-                owner.findings.unknown("contract", &text, names);
-            }
         }
     }
-    expected(section, scope, &chosen)
+    expected(section, scope, &judged)
 }
 
 /// Everything that takes part; and whether it holds a reservation, or runs in one.

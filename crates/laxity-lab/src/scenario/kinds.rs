@@ -1,5 +1,6 @@
 //! The kinds of components that a scenario can declare, and what is observed of each.
 
+use crate::each_once::each_once;
 use laxity_model::verify::contract::{Kind, Quantity, Unit};
 
 /// From the begin of a call of the signal processing to its end.
@@ -65,11 +66,5 @@ const fn unseen(name: &'static str) -> Kind {
 /// All quantities that are observed of some kind, each once.
 #[must_use]
 pub fn quantities() -> Vec<Quantity> {
-    let mut all = Vec::new();
-    for quantity in KINDS.iter().flat_map(|kind| kind.quantities) {
-        if !all.contains(quantity) {
-            all.push(*quantity);
-        }
-    }
-    all
+    each_once(KINDS.iter().flat_map(|kind| kind.quantities).copied())
 }

@@ -26,6 +26,7 @@ mod types;
 pub mod units;
 mod variants;
 
+pub(crate) use contracts::needs_control;
 pub use contracts::show_bound;
 pub use diagnostic::{Diagnostic, Severity, Style};
 /// Where a device's driver runs, or a command, which is in threads.
@@ -33,7 +34,7 @@ pub use laxity_devices::modem::DriverPlacement as Placing;
 pub(crate) use placing::show_placing;
 pub use types::{
     Executor, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Line, Loss, Outcome,
-    PeriodicRank, PhaseOverrides, Phases, Profile, Rank, Resolved, ResolvedDevice, ResolvedTask,
+    PeriodicRank, PhaseOverrides, Phases, Rank, Resolved, ResolvedDevice, ResolvedTask,
     ResolvedVariant, Scenario, Start, TaskKind, TurnPolicy,
 };
 

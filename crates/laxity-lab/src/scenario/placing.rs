@@ -73,19 +73,15 @@ fn the_only(section: &Section<'_>, devices: &Names<Device>, placed: &mut Placed)
         return;
     };
     match (word.value, devices.as_slice()) {
+        (_, [only]) => {
+            let found = whole(section, Holder::Device, &word);
+            placed.extend(found.map(|found| (only.name.clone(), found)));
+        }
         (Word::Absent, _) => {
             refuse_details(section);
             for device in devices {
                 let place = text.place.clone();
                 placed.insert(device.name.clone(), Found { value: None, place });
-            }
-        }
-        (_, [only]) => {
-            if let Some(found) = placing(section, Holder::Device, &word) {
-                if !is_reserved(&found) {
-                    refuse_details(section);
-                }
-                placed.insert(only.name.clone(), found);
             }
         }
         (_, []) => section.findings.error(
@@ -183,7 +179,12 @@ fn own_table(
     own.require("placement", "\"thread 24\"");
     let text = own.text("placement", "a string", "thread 24")?;
     let word = own.parsed(&text, word)?;
-    let found = placing(own, holder, &word)?;
+    whole(own, holder, &word)
+}
+
+/// A word, and the keys of the same table that say more of it: they are for a reservation.
+fn whole(own: &Section<'_>, holder: Holder, word: &Found<Word>) -> Option<Found<Option<Placing>>> {
+    let found = placing(own, holder, word)?;
     if !is_reserved(&found) {
         refuse_details(own);
     }

@@ -21,6 +21,16 @@ pub(crate) struct Found<T> {
     pub(crate) place: Place,
 }
 
+impl<T> Found<T> {
+    /// What is made of it, at the same place.
+    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Found<U> {
+        Found {
+            value: make(self.value),
+            place: self.place,
+        }
+    }
+}
+
 /// Nobody reads more; and each costs a search for its line.
 const MOST_FINDINGS: usize = 100;
 
@@ -289,16 +299,11 @@ impl<'a> Section<'a> {
     /// A string.
     pub(crate) fn text(&self, key: &str, wanted: &str, example: &str) -> Option<Found<&'a str>> {
         let value = self.value(key)?;
-        match value.get_ref() {
-            DeValue::String(text) => Some(Found {
-                value: text.as_ref(),
-                place: value.span(),
-            }),
-            _ => {
-                self.mismatch(key, value, wanted, &format!("\"{example}\""));
-                None
-            }
+        let found = string(value);
+        if found.is_none() {
+            self.mismatch(key, value, wanted, &format!("\"{example}\""));
         }
+        found
     }
 
     /// A quantity with its unit.
@@ -359,26 +364,30 @@ impl<'a> Section<'a> {
     }
 
     /// A plain integer within bounds.
-    pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>) -> Option<Found<u64>> {
+    pub(crate) fn integer<T: Copy + Into<u64> + TryFrom<u64>>(
+        &self,
+        key: &str,
+        range: &RangeInclusive<T>,
+    ) -> Option<Found<T>> {
+        let [least, most] = [*range.start(), *range.end()].map(T::into);
         let value = self.value(key)?;
         let DeValue::Integer(integer) = value.get_ref() else {
-            self.mismatch(key, value, "an integer", &range.start().max(&1).to_string());
+            self.mismatch(key, value, "an integer", &least.max(1).to_string());
             return None;
         };
         let place = value.span();
-        match unsigned(integer) {
-            Some(value) if range.contains(&value) => Some(Found { value, place }),
-            _ => {
-                let cause = match integer.to_string().as_str() {
-                    "0" => format!("`{key}` must be more than zero"),
-                    text if text.starts_with('-') => format!("`{key}` must not be negative"),
-                    text => format!("`{key}` is out of range: {}", shortened(text)),
-                };
-                let remedy = format!("write {} to {}", range.start(), range.end());
-                self.findings.error(&place, cause, remedy);
-                None
-            }
+        let fits = unsigned(integer).filter(|value| (least..=most).contains(value));
+        if let Some(value) = fits.and_then(|value| T::try_from(value).ok()) {
+            return Some(Found { value, place });
         }
+        let cause = match integer.to_string().as_str() {
+            "0" => format!("`{key}` must be more than zero"),
+            text if text.starts_with('-') => format!("`{key}` must not be negative"),
+            text => format!("`{key}` is out of range: {}", shortened(text)),
+        };
+        let remedy = format!("write {least} to {most}");
+        self.findings.error(&place, cause, remedy);
+        None
     }
 
     /// One of a few words.
@@ -387,60 +396,58 @@ impl<'a> Section<'a> {
         let example = names.clone().next().unwrap_or_default();
         let wanted = alternatives(names.clone());
         let text = self.text(key, &wanted, example)?;
-        match words.iter().find(|(name, _)| *name == text.value) {
-            Some((_, value)) => Some(Found {
-                value: *value,
-                place: text.place,
-            }),
-            None => {
-                self.findings.error(
-                    &text.place,
-                    format!("`{key}` cannot be `{}`", shortened(text.value)),
-                    suggestion(text.value, names),
-                );
-                None
-            }
+        if let Some((_, value)) = words.iter().find(|(name, _)| *name == text.value) {
+            return Some(text.map(|_| *value));
         }
+        let cause = format!("`{key}` cannot be `{}`", shortened(text.value));
+        let remedy = suggestion(text.value, names);
+        self.findings.error(&text.place, cause, remedy);
+        None
     }
 
     /// A list of strings.
     pub(crate) fn texts(&self, key: &str, example: &str) -> Option<Vec<Found<&'a str>>> {
-        let value = self.value(key)?;
-        let DeValue::Array(array) = value.get_ref() else {
-            self.mismatch(key, value, "a list of strings", example);
-            return None;
-        };
-        let mut texts = Vec::new();
-        for item in array.iter() {
-            match item.get_ref() {
-                DeValue::String(text) => texts.push(Found {
-                    value: text.as_ref(),
-                    place: item.span(),
-                }),
-                _ => self.mismatch(key, item, "a list of strings", example),
-            }
-        }
-        Some(texts)
+        self.items(key, ("a list of strings", example), string)
     }
 
     /// Tables in a list: `limits = [{ … }, { … }]`.
     pub(crate) fn sections(&self, key: &str, path: &str, example: &str) -> Option<Vec<Self>> {
+        self.items(key, ("a list of tables", example), |item| {
+            let table = item.get_ref().as_table()?;
+            Some(Self::new(self.findings, path, table, item.span()))
+        })
+    }
+
+    /// What `read` makes of each item of a list; an item of which it makes nothing is reported, and left out.
+    fn items<T>(
+        &self,
+        key: &str,
+        (wanted, example): (&str, &str),
+        read: impl Fn(&'a Spanned<DeValue<'a>>) -> Option<T>,
+    ) -> Option<Vec<T>> {
         let value = self.value(key)?;
-        let DeValue::Array(array) = value.get_ref() else {
-            self.mismatch(key, value, "a list of tables", example);
+        let mismatch = |found| self.mismatch(key, found, wanted, example);
+        let Some(array) = value.get_ref().as_array() else {
+            mismatch(value);
             return None;
         };
-        let mut sections = Vec::new();
+        let mut items = Vec::new();
         for item in array.iter() {
-            match item.get_ref() {
-                DeValue::Table(table) => {
-                    sections.push(Self::new(self.findings, path, table, item.span()));
-                }
-                _ => self.mismatch(key, item, "a list of tables", example),
+            match read(item) {
+                Some(found) => items.push(found),
+                None => mismatch(item),
             }
         }
-        Some(sections)
+        Some(items)
     }
+}
+
+/// A value that is a string.
+pub(crate) fn string<'t>(value: &'t Spanned<DeValue<'_>>) -> Option<Found<&'t str>> {
+    Some(Found {
+        value: value.get_ref().as_str()?,
+        place: value.span(),
+    })
 }
 
 /// The integer, if it fits 64 bits and is not negative.

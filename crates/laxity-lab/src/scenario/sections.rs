@@ -2,11 +2,12 @@
 
 use std::ops::RangeInclusive;
 
+use laxity::study::Profile;
 use laxity_model::{Priority, ProcessorId, Span};
 
 use super::Declared;
 use super::reader::{Entry, Found, SPAN, Section};
-use super::types::{HostSpec, LengthSpec, Phases, Profile};
+use super::types::{HostSpec, LengthSpec, Phases};
 use super::units::{self, format_span};
 
 /// Everything of one kind that a file declares, in its order.
@@ -17,26 +18,30 @@ pub(super) const DURATIONS: RangeInclusive<Span> = Span::from_micros(1)..=Span::
 /// A run's length: up to a day.
 const LENGTHS: RangeInclusive<Span> = Span::from_millis(1)..=Span::from_secs(86_400);
 /// More processors than this no scenario here needs, and no machine it was tried on has.
-const MOST_PROCESSORS: u64 = 64;
+const MOST_PROCESSORS: u16 = 64;
 
 /// `[host]`.
 pub(super) fn host(root: &Section<'_>) -> HostSpec {
     let mut host = HostSpec {
         processors: 1,
-        profile: Profile::default(),
+        profile: Profile::WIN2000_PII450,
     };
     let Some(section) = root.section("host", "[host]") else {
         return host;
     };
     section.allow(&["processors", "twin"]);
-    if let Some(found) = section.integer("processors", &(1..=MOST_PROCESSORS)) {
-        host.processors = found.value as u16;
-    }
-    let profile = Profile::Win2000PiiFourFifty;
-    if let Some(found) = section.choice("twin", &[(profile.name(), profile)]) {
-        host.profile = found.value;
-    }
+    let processors = section.integer("processors", &(1..=MOST_PROCESSORS));
+    set(&mut host.processors, processors);
+    let twin = section.choice("twin", &[(host.profile.name, host.profile)]);
+    set(&mut host.profile, twin);
     host
+}
+
+/// What was found, in place of what stands otherwise.
+fn set<T>(place: &mut T, found: Option<Found<T>>) {
+    if let Some(found) = found {
+        *place = found.value;
+    }
 }
 
 /// `[transfer]`: TCP's maximum segment size.
@@ -46,7 +51,7 @@ pub(super) fn mss_bytes(root: &Section<'_>) -> u16 {
         section.allow(&["mss"]);
         section.integer("mss", &(536..=1_460))
     });
-    found.map_or(536, |found| found.value as u16)
+    found.map_or(536, |found| found.value)
 }
 
 /// `[quick]` or `[full]`.
@@ -56,37 +61,34 @@ pub(super) fn length(root: &Section<'_>, key: &str, default: LengthSpec) -> Leng
         return length;
     };
     section.allow(&["repeats", "bytes", "phases", "limit", "idle"]);
-    if let Some(found) = section.integer("repeats", &(1..=1_000)) {
-        length.repeats = found.value as u32;
-    }
-    if let Some(found) = size(&section) {
-        length.bytes = found;
-    }
+    set(
+        &mut length.repeats,
+        section.integer("repeats", &(1..=1_000)),
+    );
+    set(&mut length.bytes, size(&section));
     let presets = [("short", Phases::SHORT), ("study", Phases::STUDY)];
-    if let Some(found) = section.choice("phases", &presets) {
-        length.phases = found.value;
-    }
-    if let Some(found) = section.quantity_in("limit", &SPAN, &LENGTHS, format_span) {
-        length.limit = found.value;
-    }
-    if let Some(found) = section.quantity_in("idle", &SPAN, &LENGTHS, format_span) {
-        length.idle = found.value;
+    set(&mut length.phases, section.choice("phases", &presets));
+    for (key, place) in [("limit", &mut length.limit), ("idle", &mut length.idle)] {
+        set(
+            place,
+            section.quantity_in(key, &SPAN, &LENGTHS, format_span),
+        );
     }
     length
 }
 
 /// `bytes = 200_000` or `bytes = "200 kB"`.
-fn size(section: &Section<'_>) -> Option<u64> {
+fn size(section: &Section<'_>) -> Option<Found<u64>> {
     /// As much as TCP's sequence numbers count.
     const LARGEST: u64 = 1 << 31;
     let value = section.value("bytes")?;
     if matches!(value.get_ref(), toml::de::DeValue::Integer(_)) {
-        return Some(section.integer("bytes", &(1..=LARGEST))?.value);
+        return section.integer("bytes", &(1..=LARGEST));
     }
     let text = section.text("bytes", "a size", "8 kB")?;
     let found = section.parsed(&text, units::bytes)?;
     if (1..=LARGEST).contains(&found.value) {
-        return Some(found.value);
+        return Some(found);
     }
     let cause = match found.value {
         0 => "`bytes` must be more than zero".to_owned(),
@@ -99,10 +101,10 @@ fn size(section: &Section<'_>) -> Option<u64> {
 
 /// The processor a thing runs on; the first if it says nothing.
 pub(super) fn processor(section: &Section<'_>, host: &HostSpec) -> ProcessorId {
-    let Some(found) = section.integer("processor", &(0..=u64::from(u16::MAX))) else {
+    let Some(found) = section.integer("processor", &(0..=u16::MAX)) else {
         return ProcessorId(0);
     };
-    if found.value >= u64::from(host.processors) {
+    if found.value >= host.processors {
         let remedy = match host.processors {
             1 => "write 0, or say under [host] how many there are: processors = 2".to_owned(),
             n => format!("write 0 to {}, or raise `processors` under [host]", n - 1),
@@ -110,7 +112,7 @@ pub(super) fn processor(section: &Section<'_>, host: &HostSpec) -> ProcessorId {
         let cause = format!("there is no processor {}", found.value);
         section.findings.error(&found.place, cause, remedy);
     }
-    ProcessorId(found.value as u16)
+    ProcessorId(found.value)
 }
 
 /// No scenario compares more; it keeps a hostile file from costing more than its size.
@@ -160,6 +162,28 @@ fn check_name(section: &Section<'_>, name: &Found<&str>) {
     }
 }
 
+/// The places of those that are named, among all that there are; what is named twice counts once, and `twice` says what to do.
+pub(super) fn chosen<'f, 't>(
+    owner: &Section<'_>,
+    (what, twice): (&str, &str),
+    texts: &'f [Found<&'t str>],
+    names: impl Iterator<Item = &'t str> + Clone,
+) -> Vec<(usize, &'f Found<&'t str>)> {
+    let mut chosen: Vec<(usize, &Found<&str>)> = Vec::new();
+    for text in texts {
+        match names.clone().position(|name| name == text.value) {
+            Some(index) if chosen.iter().any(|(known, _)| *known == index) => owner.findings.error(
+                &text.place,
+                format!("the {what} `{}` is named twice", text.value),
+                twice,
+            ),
+            Some(index) => chosen.push((index, text)),
+            None => owner.findings.unknown(what, text, names.clone()),
+        }
+    }
+    chosen
+}
+
 /// Whatever runs has a name of its own: that of no other kind.
 pub(super) fn distinct<T, U>(
     root: &Section<'_>,
@@ -180,5 +204,5 @@ pub(super) fn distinct<T, U>(
 /// A thread's priority, 0 to 31.
 pub(super) fn priority(section: &Section<'_>, key: &str) -> Option<Priority> {
     let found = section.integer(key, &(0..=31))?;
-    Priority::new(found.value as u8)
+    Priority::new(found.value)
 }

@@ -2,10 +2,12 @@
 
 use std::ops::RangeInclusive;
 
+use crate::each_once::each_once;
 use laxity_model::{
     Enforcer, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service,
 };
 
+use super::kinds;
 use super::placing::thread_of_own;
 use super::reader::{Found, RESERVATION, SERVICE, SPAN, Section};
 use super::sections::{DURATIONS, Names, named, priority, processor};
@@ -18,37 +20,43 @@ fn show_service(service: Service) -> String {
     format_span(service.as_dedicated_span())
 }
 
-const TASK_KINDS: &[(&str, Kind)] = &[
-    ("spinner", Kind::Spinner),
-    ("periodic", Kind::Periodic),
-    ("rogue", Kind::Rogue),
-    ("command", Kind::Command),
-];
-
-/// The keys of all kinds together.
-const TASK_KEYS: &[&str] = &[
-    "kind",
-    "processor",
-    "count",
-    "priority",
-    "period",
-    "service",
-    "reservation",
-    "enforcer",
-    "burst",
-    "every",
-    "after",
-    "fifo",
-    "argv",
-];
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Spinner,
-    Periodic,
-    Rogue,
-    Command,
+/// A kind of tasks, as a file has it.
+struct Kind {
+    name: &'static str,
+    /// Its keys, besides those of all kinds.
+    keys: &'static [&'static str],
+    read: fn(&Section<'_>, &Names<Hosting>, &mut ProcessorId) -> Option<TaskKind>,
 }
+
+const KINDS: [Kind; 4] = [
+    Kind {
+        name: kinds::SPINNER.name,
+        keys: &["count", "priority"],
+        read: |section, _, _| Some(spinner(section)),
+    },
+    Kind {
+        name: kinds::PERIODIC.name,
+        keys: &[
+            "period",
+            "service",
+            "on",
+            "priority",
+            "reservation",
+            "enforcer",
+        ],
+        read: periodic,
+    },
+    Kind {
+        name: kinds::ROGUE.name,
+        keys: &["burst", "every", "after", "priority", "fifo"],
+        read: |section, _, _| rogue(section),
+    },
+    Kind {
+        name: kinds::COMMAND.name,
+        keys: &["argv"],
+        read: |section, _, _| command(section),
+    },
+];
 
 /// `[tasks.*]`.
 pub(super) fn tasks(
@@ -56,25 +64,24 @@ pub(super) fn tasks(
     host: &HostSpec,
     executors: &Names<Hosting>,
 ) -> Names<ResolvedTask> {
+    let words = KINDS.each_ref().map(|kind| (kind.name, kind));
     named(root, "tasks", |section, name| {
-        let Some(kind) = section.choice("kind", TASK_KINDS) else {
-            if !section.has("kind") {
-                section.allow(TASK_KEYS);
-                section.missing("kind", "\"spinner\"");
-            }
-            return None;
-        };
+        let kind = section.choice("kind", &words).map(|found| found.value);
+        if kind.is_some() || !section.has("kind") {
+            let known = KINDS
+                .iter()
+                .filter(|known| kind.is_none_or(|kind| kind.name == known.name));
+            let keys = ["kind", "processor"].iter();
+            let keys = keys.chain(known.flat_map(|known| known.keys)).copied();
+            section.allow(&each_once(keys));
+        }
+        section.require("kind", "\"spinner\"");
+        let kind = kind?;
         let mut processor = processor(section, host);
-        let kind = match kind.value {
-            Kind::Spinner => Some(spinner(section)),
-            Kind::Periodic => periodic(section, executors, &mut processor),
-            Kind::Rogue => rogue(section),
-            Kind::Command => command(section),
-        };
         Some(ResolvedTask {
             name: name.to_owned(),
+            kind: (kind.read)(section, executors, &mut processor)?,
             processor,
-            kind: kind?,
             placing: None,
         })
     })
@@ -111,10 +118,9 @@ pub(super) fn executors(root: &Section<'_>, host: &HostSpec) -> Names<Hosting> {
 }
 
 fn spinner(section: &Section<'_>) -> TaskKind {
-    section.allow(&["kind", "processor", "count", "priority"]);
     let count = section.integer("count", &(1..=1_000));
     TaskKind::Spinner {
-        count: count.map_or(1, |found| found.value as u16),
+        count: count.map_or(1, |found| found.value),
         priority: priority(section, "priority").unwrap_or(Priority::NORMAL),
     }
 }
@@ -146,16 +152,6 @@ fn periodic(
     executors: &Names<Hosting>,
     processor: &mut ProcessorId,
 ) -> Option<TaskKind> {
-    section.allow(&[
-        "kind",
-        "processor",
-        "period",
-        "service",
-        "on",
-        "priority",
-        "reservation",
-        "enforcer",
-    ]);
     check_periodic_enforcer(section);
     section.require("period", "\"1ms\"");
     let reservation = section.quantity("reservation", &RESERVATION);
@@ -247,15 +243,6 @@ fn check_reserved_job(section: &Section<'_>, reserved: &Found<Reservation>, job:
 }
 
 fn rogue(section: &Section<'_>) -> Option<TaskKind> {
-    section.allow(&[
-        "kind",
-        "processor",
-        "burst",
-        "every",
-        "after",
-        "priority",
-        "fifo",
-    ]);
     section.require("burst", "\"100ms\"");
     section.require("every", "\"400ms\"");
     let rank = rank(section);
@@ -298,14 +285,13 @@ fn rank(section: &Section<'_>) -> Option<Rank> {
         }
         (true, false) => priority(section, "priority").map(Rank::Priority),
         (false, true) => {
-            let fifo = section.integer("fifo", &(1..=99))?.value as u8;
+            let fifo = section.integer("fifo", &(1..=99))?.value;
             Some(Rank::Foreign { fifo })
         }
     }
 }
 
 fn command(section: &Section<'_>) -> Option<TaskKind> {
-    section.allow(&["kind", "processor", "argv"]);
     let example = "[\"sox\", \"in.wav\", \"-d\"]";
     section.require("argv", example);
     let argv = section.texts("argv", example)?;

@@ -1,5 +1,6 @@
 //! What a scenario says, as plain data.
 
+use laxity::study::Profile;
 use laxity_devices::modem::FarProfile;
 use laxity_model::verify::contract::{Contract, Expectation, Kind};
 use laxity_model::{Priority, ProcessorId, ReservationRequest, Service, Span};
@@ -82,24 +83,6 @@ pub struct HostSpec {
     pub processors: u16,
     /// The twin's profile.
     pub profile: Profile,
-}
-
-/// A machine the twin can be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Profile {
-    /// The modem study's: Windows 2000 on a 450 MHz Pentium II (Jones, Saroiu §3).
-    #[default]
-    Win2000PiiFourFifty,
-}
-
-impl Profile {
-    /// Its name in files and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Win2000PiiFourFifty => "win2000-pii450",
-        }
-    }
 }
 
 /// A soft modem in a variant.

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::layout::TimeUnit;
 use laxity_model::{Reservation, ReservationError, Service, Span};
 
 /// Why a text is no such quantity, and what would do.
@@ -376,13 +377,8 @@ pub(super) fn factor_ppm(text: &str) -> Result<u64, UnitError> {
 #[must_use]
 pub fn format_span(span: Span) -> String {
     let nanos = span.as_nanos();
-    let (unit, name) = match nanos {
-        0..1_000 => (1, "ns"),
-        1_000..1_000_000 => (1_000, "us"),
-        1_000_000..1_000_000_000 => (1_000_000, "ms"),
-        _ => (1_000_000_000, "s"),
-    };
-    format!("{}{name}", exact(nanos, unit))
+    let unit = TimeUnit::for_largest(nanos);
+    format!("{}{}", exact(nanos, unit.size()), unit.ascii())
 }
 
 /// A reservation so that [`reservation`] reads back exactly the same.

@@ -1,5 +1,6 @@
 //! `[variants.*]` and `[defaults]`: what is compared, and what is expected of each.
 
+use crate::each_once::each_once;
 use laxity_model::verify::contract::Contract;
 use laxity_model::{Priority, ProcessorId, Reservation};
 
@@ -9,7 +10,7 @@ use super::devices::Device;
 use super::expectations::{check_grade_and_verdicts, contracts, expectations};
 use super::placing::{DETAIL_KEYS, Placed, placed};
 use super::reader::{Found, Section};
-use super::sections::{Names, named};
+use super::sections::{Names, chosen, named};
 use super::types::{
     HostSpec, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
 };
@@ -177,7 +178,10 @@ fn tasks(
     let chosen = match named {
         None => (0..scope.tasks.len()).collect(),
         Some((owner, texts)) => {
-            let chosen = named_tasks(owner, scope, &texts);
+            let names = scope.tasks.iter().map(|task| task.name.as_str());
+            let twice = "name it once; a spinner's `count` says how many there are";
+            let chosen = chosen(owner, ("task", twice), &texts, names).into_iter();
+            let chosen = chosen.map(|(index, _)| index).collect::<Vec<_>>();
             check_placed_take_part(section, scope, placed, &chosen);
             chosen
         }
@@ -193,25 +197,6 @@ fn tasks(
         Some(task)
     };
     chosen.into_iter().filter_map(with_placing).collect()
-}
-
-fn named_tasks(owner: &Section<'_>, scope: &Scope<'_>, texts: &[Found<&str>]) -> Vec<usize> {
-    let mut chosen: Vec<usize> = Vec::new();
-    for text in texts {
-        match scope.tasks.iter().position(|task| task.name == text.value) {
-            Some(index) if chosen.contains(&index) => owner.findings.error(
-                &text.place,
-                format!("the task `{}` is named twice", text.value),
-                "name it once; a spinner's `count` says how many there are",
-            ),
-            Some(index) => chosen.push(index),
-            None => {
-                let names = scope.tasks.iter().map(|task| task.name.as_str());
-                owner.findings.unknown("task", text, names);
-            }
-        }
-    }
-    chosen
 }
 
 fn check_placed_take_part(
@@ -263,13 +248,12 @@ fn reservations<'v>(
     let tasks = tasks
         .iter()
         .map(|one| (one.holder(), one.processor, one.request()));
-    let mut all = Vec::new();
-    for (name, processor, request) in devices.chain(tasks) {
-        let held = request.map(|request| (name, processor, request.reservation));
-        // Those that share an executor share its reservation.
-        all.extend(held.filter(|held| !all.contains(held)));
-    }
-    all
+    // Those that share an executor share its reservation.
+    each_once(
+        devices
+            .chain(tasks)
+            .filter_map(|(name, processor, request)| Some((name, processor, request?.reservation))),
+    )
 }
 
 /// No processor can be reserved more than once over. What a machine admits is less, and is said by its admission.

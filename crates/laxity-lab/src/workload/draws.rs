@@ -53,19 +53,6 @@ impl Draws {
             }
         }
     }
-
-    /// An index, each with a probability in proportion to its weight; 0 if all weights are zero.
-    pub fn weighted(&mut self, weights: impl Iterator<Item = u32> + Clone) -> usize {
-        let total: u64 = weights.clone().map(u64::from).sum();
-        let mut left = self.between(0, total.saturating_sub(1));
-        for (index, weight) in weights.map(u64::from).enumerate() {
-            if left < weight {
-                return index;
-            }
-            left -= weight;
-        }
-        0
-    }
 }
 
 #[cfg(test)]
@@ -104,18 +91,5 @@ mod tests {
         assert_eq!(draws.between(7, 7), 7);
         assert_eq!(draws.between(9, 8), 9);
         assert_ne!(draws.between(0, u64::MAX), draws.between(0, u64::MAX));
-    }
-
-    #[test]
-    fn what_has_no_weight_is_never_chosen() {
-        let mut draws = Draws::new(4, 0);
-        let mut counts = [0_u32; 4];
-        for _ in 0..10_000 {
-            counts[draws.weighted([0, 1, 0, 3].into_iter())] += 1;
-        }
-        assert_eq!((counts[0], counts[2]), (0, 0));
-        // 7500 ± 5 standard deviations of 43.
-        assert!(counts[3].abs_diff(7_500) < 217, "{counts:?}");
-        assert_eq!(draws.weighted([0, 0].into_iter()), 0);
     }
 }

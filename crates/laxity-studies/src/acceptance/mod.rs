@@ -14,7 +14,7 @@ use laxity_lab::report::{
     Axis, Chart, Compared, Mark, Origin, Row, Series, Table, Unit, Value, Verdict,
 };
 use laxity_lab::runner::RunError;
-use laxity_lab::workload::{Draws, Periods, Recipe, RecipeError, Shares};
+use laxity_lab::workload::{Draws, Periods, Recipe, RecipeError};
 use laxity_model::{HostError, Span};
 use serde::Deserialize;
 
@@ -245,20 +245,18 @@ fn tally(case: &Case) -> Result<Tally, RecipeError> {
     let recipe = Recipe {
         tasks: case.tasks,
         utilization: case.point.utilization,
-        shares: Shares::Any,
-        periods: Periods::LogUniform {
+        periods: Periods {
             least: PERIOD_MIN,
             most: Span::from_nanos(most),
             grain: GRAIN,
         },
     };
-    let generator = recipe.generator()?;
     let mut tally = Tally {
         against: vec![0; ORDERS.len()],
         ..Tally::default()
     };
     for set in 0..case.sets {
-        let tasks = generator.draw(&mut Draws::new(case.seed, set))?;
+        let tasks = recipe.draw(&mut Draws::new(case.seed, set))?;
         let set = Variants::new(tasks, case.point.region)?;
         let answers: Vec<Answer> = LABELS.iter().map(|test| test.key.ask(&set)).collect();
         for (test, answer) in answers.iter().enumerate() {

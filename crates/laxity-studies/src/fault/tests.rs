@@ -34,12 +34,12 @@ fn sweep(seed: u64, cases: u64) -> Vec<Trial> {
         all_matter: false,
     };
     let asked: Vec<Asked> = (0..cases).map(asked).collect();
-    let one = |asked: &Asked| {
+    let one = |asked: Asked| {
         let mut twin = Twin::new(Profile::WIN2000_PII450);
-        let trial = Whose.run(asked, &mut Runner::Twin(&mut twin));
+        let trial = Whose.run(&asked, &mut Runner::Twin(&mut twin));
         Ok(trial.expect("the twin runs it"))
     };
-    let trials = pool::map(&asked, 0, |asked| Whose.name(asked), one, &mut Silent);
+    let trials = pool::map(asked, 0, |asked| Whose.name(asked), one, &mut Silent);
     trials.expect("there are threads")
 }
 

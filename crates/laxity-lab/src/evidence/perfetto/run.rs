@@ -102,31 +102,6 @@ fn place(lane: Lane) -> (usize, usize) {
     }
 }
 
-/// The label's interned number: small, so that it takes one byte for the most common ones.
-fn number(label: Label) -> u64 {
-    const FIRST_FREE: u64 = 10;
-    const RARE: u64 = 1 << 18;
-    match label {
-        Label::Running => 1,
-        Label::Interrupt => 2,
-        Label::Deferred => 3,
-        Label::Slot => 4,
-        Label::Disturbed => 5,
-        Label::Wake => 6,
-        Label::Finish => 7,
-        Label::Signal => 8,
-        Label::ReservationBegin => 9,
-        Label::ReservationEnd => 10,
-        Label::Occupant(activity) => FIRST_FREE + 1 + 2 * u64::from(activity.0),
-        Label::Mark(mark) => FIRST_FREE + 2 + 2 * u64::from(mark.0),
-        // Rare, so beyond all marks and activities.
-        Label::ReservationChange => RARE,
-        Label::ConstraintBegin => RARE + 1,
-        Label::ConstraintEnd => RARE + 2,
-        Label::Refused => RARE + 3,
-    }
-}
-
 impl<'a> Run<'a> {
     /// Begins a sequence: names its process, and the numbers that go with events.
     pub(super) fn open(out: Message, trace: &'a Trace, sequence: u64, uuid: u64) -> Self {
@@ -263,7 +238,7 @@ impl<'a> Run<'a> {
 
     /// The number of the label's name, which is sent when it is first used.
     fn intern(&mut self, label: Label) -> u64 {
-        let iid = number(label);
+        let iid = label.number();
         let index = iid as usize;
         if index >= self.names.len() {
             self.names.resize(index + 1, None);

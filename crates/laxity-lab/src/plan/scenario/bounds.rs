@@ -14,7 +14,7 @@ use super::sources::{Source, Stage, Work, is_handler, is_thread, slot_rank, thre
 use super::subjects::Subject;
 use super::{Ready, slots_of};
 use crate::plan::{Bottleneck, Line, NoBound, bound};
-use crate::runner::{On, twin};
+use crate::runner::On;
 use crate::scenario::{PeriodicRank, Resolved, ResolvedVariant, TaskKind};
 
 /// A busy window is looked for in so many steps.
@@ -30,7 +30,7 @@ pub(super) fn of(
     ready: &Ready,
     on: On,
 ) -> Result<(Vec<Line>, Option<Bottleneck>), Overflow> {
-    let machine = Machine(twin::profile(resolved.host.profile));
+    let machine = Machine(resolved.host.profile);
     let mut lines = Vec::new();
     let mut worst: Option<(i64, Bottleneck)> = None;
     for processor in 0..resolved.host.processors {

@@ -18,6 +18,7 @@ use laxity_model::{ActivityId, Enforcer, ProcessorId, Reservation, ReservationRe
 use serde::Serialize;
 
 use super::{Ready, slots_of};
+use crate::plan::enforced;
 use crate::runner::work::MODEM_PERIOD;
 
 /// What is proposed has X in multiples of this, the shortest slot of all hosts.
@@ -164,12 +165,7 @@ type Kept = (Box<dyn SupplyBound>, String);
 /// for ordinary threads may be one.
 fn by_deadline(reservation: Reservation, tick: Span) -> Result<Kept, Overflow> {
     let supply = KernelDeadline::among_others(reservation, tick)?;
-    let enforced = if tick.is_zero() {
-        "at once".to_owned()
-    } else {
-        format!("every {tick}")
-    };
-    let words = format!("the kernel's budget, among others', enforced {enforced}");
+    let words = format!("the kernel's budget, among others', {}", enforced(tick));
     Ok((Box::new(supply), words))
 }
 

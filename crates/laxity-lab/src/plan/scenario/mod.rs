@@ -201,7 +201,7 @@ pub fn plan(
 fn supply_of(resolved: &Resolved, on: On) -> Result<(String, Supply), RunError> {
     match on {
         On::Twin { .. } => {
-            let host = format!("twin {}", resolved.host.profile.name());
+            let host = format!("twin {}", resolved.host.profile.name);
             Ok((host, twin::supply(resolved)?))
         }
         On::Linux => {

@@ -1,7 +1,6 @@
 //! How long everything took in the twin, to stand beside its bound.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 
 use laxity_devices::modem::{Marks, Phase};
 use laxity_model::{
@@ -25,17 +24,10 @@ pub(super) fn observe(
     admitted: Vec<(usize, Ready)>,
     progress: &mut dyn Progress,
 ) -> Result<(), RunError> {
-    let cases = admitted.into_iter().map(|(place, ready)| {
-        let name = resolved.variants[ready.planned.variant].name.clone();
-        (place, name, Mutex::new(Some(ready)))
-    });
-    let cases: Vec<(usize, String, Mutex<Option<Ready>>)> = cases.collect();
-    let one = |(place, _, ready): &(usize, String, Mutex<Option<Ready>>)| {
-        let ready = ready.lock().ok().and_then(|mut ready| ready.take());
-        let seen = ready.map(|ready| one(resolved, ready)).transpose()?;
-        Ok((*place, seen.unwrap_or_default()))
-    };
-    let seen = pool::map(&cases, 0, |(_, name, _)| name.clone(), one, progress)?;
+    let variant = |ready: &Ready| &resolved.variants[ready.planned.variant];
+    let name = |(_, ready): &(usize, Ready)| variant(ready).name.clone();
+    let one = |(place, ready)| Ok((place, one(resolved, ready)?));
+    let seen = pool::map(admitted, 0, name, one, progress)?;
     progress.end();
     for (place, seen) in seen {
         fill(&mut variants[place], &seen);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use laxity_model::Span;
 
 use super::{DeviceMargins, DevicePlan, ExecutorPlan, Plan, RequestPlan, VariantPlan};
-use crate::layout::{Unit, percent, wrap};
+use crate::layout::{TimeUnit, percent, wrap};
 use crate::plan::render::{self as common, lateness};
 
 /// The plan for people.
@@ -32,7 +32,7 @@ pub fn render(plan: &Plan) -> String {
         }
         let bottleneck = variant.bottleneck.as_ref();
         if !variant.lines.is_empty() {
-            let unit = Unit::Millisecond;
+            let unit = TimeUnit::Milli;
             common::render("activity", &variant.lines, bottleneck, unit, &mut text);
         }
     }

@@ -178,11 +178,7 @@ pub(super) fn by_rate(
 
 /// Whether a supply is a processor of one's own, which the utilization bounds are made for.
 pub(super) fn is_whole(supply: &dyn SupplyBound) -> bool {
-    supply
-        .rate()
-        .compare_sum(core::iter::once(Fraction::ONE))
-        .is_le()
-        && supply.delay().is_zero()
+    supply.rate() >= Fraction::ONE && supply.delay().is_zero()
 }
 
 /// What came of it.

@@ -9,7 +9,7 @@ use laxity_model::analysis::supply::{Dedicated, Residual, SupplyBound, SupplyErr
 use laxity_model::analysis::{Bound, Overflow, Response, Task, Verdict};
 
 use super::attempt::{Member, budgets, is_whole, kernel_refusal, reserved};
-use super::observe::Observed;
+use super::observe::Seen;
 use super::place::sum_ppm;
 use super::processor::line;
 use super::verdicts::{GLOBAL_EDF, KERNEL, kernel};
@@ -57,12 +57,7 @@ pub(super) fn plan(
         };
         let known = member.work.as_ref().map_err(String::clone);
         let response = known.and(NoBound::settle(response)?);
-        lines.push(line(
-            member,
-            response,
-            index,
-            &Observed::nothing(members.len()),
-        ));
+        lines.push(line(member, response, Seen::default()));
     }
     let left = match &late {
         Ok(late) => NoBound::settle(what_is_left(&budgets, late))?,

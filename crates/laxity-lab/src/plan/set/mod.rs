@@ -27,7 +27,7 @@ use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline
 use laxity_model::{Reservation, Span};
 use serde::Serialize;
 
-use super::{Bottleneck, FILE_VERSION, Line};
+use super::{Bottleneck, FILE_VERSION, Line, enforced};
 use crate::import::{Policy, SetTask, TaskSet};
 use attempt::Member;
 use global::Global;
@@ -334,11 +334,8 @@ impl Supply {
         match self {
             Self::Dedicated => "a processor of its own".into(),
             Self::Reserved(reservation, Kind::Slots) => format!("{reservation} by slots"),
-            Self::Reserved(reservation, Kind::Deadline { tick }) if tick.is_zero() => {
-                format!("{reservation} by deadline, enforced at once")
-            }
             Self::Reserved(reservation, Kind::Deadline { tick }) => {
-                format!("{reservation} by deadline, enforced every {tick}")
+                format!("{reservation} by deadline, {}", enforced(tick))
             }
         }
     }

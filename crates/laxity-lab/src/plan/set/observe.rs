@@ -28,9 +28,7 @@ const MOST_BEGINNINGS: usize = 9;
 /// What was seen.
 pub(super) struct Observed {
     /// By member.
-    pub(super) longest_ns: Vec<Option<u64>>,
-    /// By member.
-    pub(super) jobs: Vec<u64>,
+    pub(super) members: Vec<Seen>,
     /// For how long, or why not at all.
     pub(super) how: String,
 }
@@ -39,8 +37,7 @@ impl Observed {
     /// Of so many members.
     pub(super) fn nothing(members: usize) -> Self {
         Self {
-            longest_ns: vec![None; members],
-            jobs: vec![0; members],
+            members: vec![Seen::default(); members],
             how: String::new(),
         }
     }
@@ -70,8 +67,9 @@ pub(super) fn observe(members: &[Member], attempt: &Attempt, options: &Options) 
             }
         };
         for ((index, _), seen) in tasks.iter().zip(seen) {
-            observed.longest_ns[*index] = observed.longest_ns[*index].max(seen.longest_ns);
-            observed.jobs[*index] += seen.jobs;
+            let all = &mut observed.members[*index];
+            all.longest_ns = all.longest_ns.max(seen.longest_ns);
+            all.jobs += seen.jobs;
         }
     }
     let times = beginnings.len();
@@ -163,9 +161,9 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// What was seen of a task.
 #[derive(Clone, Copy, Default)]
-struct Seen {
-    longest_ns: Option<u64>,
-    jobs: u64,
+pub(super) struct Seen {
+    pub(super) longest_ns: Option<u64>,
+    pub(super) jobs: u64,
 }
 
 fn run(

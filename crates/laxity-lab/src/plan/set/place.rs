@@ -1,9 +1,9 @@
 //! Which processor a task goes to.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 
-use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::SupplyBound;
+use laxity_model::analysis::{Fraction, Task};
 
 use super::attempt::{Answer, Member, admits, budget, methods};
 use super::{Options, PlanError, Scheduler, all_timesharing};
@@ -61,7 +61,9 @@ pub(super) fn place(
     let mut open: Vec<usize> = (0..homes.len())
         .filter(|index| homes[*index].is_none() && !is_global(&members[*index]))
         .collect();
-    open.sort_by(|a, b| compare_load(&members[*b], &members[*a]));
+    // What is not known counts as nothing.
+    let load = |index: usize| members[index].work.as_ref().ok().map(share);
+    open.sort_by_key(|index| Reverse(load(*index)));
     let mut notes = Vec::new();
     if processors > 1 && !open.is_empty() {
         notes.push(format!(
@@ -106,11 +108,15 @@ pub(super) fn load_ppm(member: &Member) -> u64 {
     work.max(budget(member.policy).as_ref().map_or(0, load_ppm_of))
 }
 
+/// C/T; no period is zero.
+pub(super) fn share(task: &Task) -> Fraction {
+    let share = Fraction::new(task.cost().as_nanos(), task.period().as_nanos());
+    share.unwrap_or(Fraction::ONE)
+}
+
 /// C/T of a task in parts per million, rounded up.
 pub(super) fn load_ppm_of(task: &Task) -> u64 {
-    let ppm = u128::from(task.cost().as_nanos()) * 1_000_000;
-    let ppm = ppm.div_ceil(u128::from(task.period().as_nanos()));
-    u64::try_from(ppm).unwrap_or(u64::MAX)
+    share(task).ppm()
 }
 
 /// What members load a processor with together, as [`load_ppm`] has it, in parts per million: rounded up once, from a sum that is less
@@ -125,17 +131,6 @@ pub(super) fn sum_ppm(members: &[Member]) -> u64 {
         work.max(budget(member.policy).as_ref().map_or(0, share))
     });
     u64::try_from(loads.sum::<u128>().div_ceil(1_000_000)).unwrap_or(u64::MAX)
-}
-
-/// By C/T, exactly; what is not known counts as nothing.
-fn compare_load(a: &Member, b: &Member) -> Ordering {
-    let (Ok(a), Ok(b)) = (&a.work, &b.work) else {
-        return a.work.is_ok().cmp(&b.work.is_ok());
-    };
-    let product = |task: &Task, other: &Task| {
-        u128::from(task.cost().as_nanos()) * u128::from(other.period().as_nanos())
-    };
-    product(a, b).cmp(&product(b, a))
 }
 
 fn home(

@@ -7,7 +7,7 @@ use laxity_model::{Service, Span};
 use super::advice::Advisor;
 use super::attempt::{Attempt, Member, Method, attempt, methods};
 use super::effort::Effort;
-use super::observe::{Observed, observe};
+use super::observe::{Seen, observe};
 use super::place::{load_ppm, sum_ppm};
 use super::{Options, ProcessorPlan, verdicts};
 use crate::import::Policy;
@@ -52,7 +52,11 @@ pub(super) fn plan(
             largest_cost_is_exact: advice.costs[index].is_some_and(|most| most.is_exact),
             longest_region_ns: regions[index].map(Service::as_nanos),
             priority: priority(member.policy, chosen.method),
-            ..line(member, chosen.responses[index].clone(), index, &observed)
+            ..line(
+                member,
+                chosen.responses[index].clone(),
+                observed.members[index],
+            )
         }
     });
     Ok(ProcessorPlan {
@@ -93,12 +97,7 @@ fn choose(
 }
 
 /// What is known of a member; its margins are not.
-pub(super) fn line(
-    member: &Member,
-    response: Result<Response, String>,
-    index: usize,
-    observed: &Observed,
-) -> Line {
+pub(super) fn line(member: &Member, response: Result<Response, String>, seen: Seen) -> Line {
     let task = member.work.as_ref().ok();
     let mut line = Line {
         name: member.name.clone(),
@@ -107,8 +106,8 @@ pub(super) fn line(
         period_ns: task.map(|task| task.period().as_nanos()),
         deadline_ns: task.map(|task| task.deadline().as_nanos()),
         utilization_ppm: task.map(|_| load_ppm(member)),
-        observed_max_ns: observed.longest_ns[index],
-        observed_jobs: observed.jobs[index],
+        observed_max_ns: seen.longest_ns,
+        observed_jobs: seen.jobs,
         ..Line::default()
     };
     line.answer(response.and_then(|response| bound(response).map_err(str::to_owned)));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use laxity_model::Span;
 
 use super::{PartitionPlan, ProcessorPlan, SetPlan, SeveralPlan, TestPlan};
-use crate::layout::{Unit, load, wrap};
+use crate::layout::{TimeUnit, load, wrap};
 use crate::plan::render::{self as common, MOST_NAMES, lateness, shown};
 
 /// The plan for people.
@@ -156,8 +156,8 @@ fn render_processor(plan: &ProcessorPlan, text: &mut String) {
     );
     wrap(&format!("{place}: "), &head, text);
     let times = plan.lines.iter().filter_map(|line| line.cost_ns);
-    let unit = Unit::for_least(times.min().unwrap_or(1_000_000));
-    let _ = writeln!(text, "\n  times in {}", unit.name());
+    let unit = TimeUnit::for_least(times.min().unwrap_or(1_000_000));
+    let _ = writeln!(text, "\n  times in {}", unit.ascii());
     let bottleneck = plan.bottleneck.as_ref();
     common::render("task", &plan.lines, bottleneck, unit, text);
     if let Some(scale) = plan.scale_ppm {

@@ -14,6 +14,7 @@ use laxity_model::analysis::{Doubt, Fraction, Overflow, Task, Verdict};
 use serde::Serialize;
 
 use super::attempt::{Answer, Member, Method, accepts, is_whole, known, methods};
+use super::place::{load_ppm_of, share};
 use super::verdicts::{GLOBAL_EDF, KERNEL};
 use super::{Scheduler, TestPlan};
 use crate::import::Policy;
@@ -203,7 +204,7 @@ impl Set<'_> {
     /// Up to which utilization a set surely fits, in decreasing order: the same for all three heuristics.
     fn guarantee(&self, methods: &[Method]) -> Result<Fraction, &'static str> {
         if !is_whole(self.supply) {
-            return Err("it is for processors of their own");
+            return Err(OF_THEIR_OWN);
         }
         let simple = |task: &Task| {
             task.deadline() == task.period() && task.jitter().is_zero() && task.blocking().is_zero()
@@ -213,12 +214,12 @@ impl Set<'_> {
                 "it is for tasks that are due by their periods, preemptible anywhere, without jitter",
             );
         }
-        if shares(&self.tasks).any(|share| Fraction::ONE.compare_sum([share].into_iter()).is_gt()) {
+        if shares(&self.tasks).any(|share| share > Fraction::ONE) {
             return Err("one task alone is more than a processor");
         }
         let of_each = FITS.map(|(_, fit)| {
             if methods.contains(&Method::Edf) {
-                let largest = shares(&self.tasks).reduce(larger).unwrap_or(Fraction::ONE);
+                let largest = shares(&self.tasks).max().unwrap_or(Fraction::ONE);
                 return Some(edf_guarantee(
                     fit,
                     Order::Decreasing,
@@ -232,7 +233,7 @@ impl Set<'_> {
                 .filter(|_| by_deadline)
         });
         // The least of the three, whatever they are.
-        let least = of_each.into_iter().reduce(|a, b| Some(smaller(a?, b?)));
+        let least = of_each.into_iter().reduce(|a, b| Some(a?.min(b?)));
         least.flatten().ok_or("none is known for this test")
     }
 
@@ -319,12 +320,9 @@ impl Set<'_> {
 
 const OF_THEIR_OWN: &str = "it is for processors of their own";
 
-/// C/T of each; no period is zero.
+/// C/T of each.
 fn shares(tasks: &[Task]) -> impl Iterator<Item = Fraction> + Clone {
-    tasks.iter().map(|task| {
-        let share = Fraction::new(task.cost().as_nanos(), task.period().as_nanos());
-        share.unwrap_or(Fraction::ONE)
-    })
+    tasks.iter().map(share)
 }
 
 /// In parts per million, rounded down: for what is guaranteed.
@@ -333,23 +331,7 @@ fn ppm_down(fraction: Fraction) -> u64 {
     u64::try_from(ppm).unwrap_or(u64::MAX)
 }
 
-fn larger(a: Fraction, b: Fraction) -> Fraction {
-    if a.compare_sum([b].into_iter()).is_le() {
-        a
-    } else {
-        b
-    }
-}
-
-fn smaller(a: Fraction, b: Fraction) -> Fraction {
-    if a.compare_sum([b].into_iter()).is_ge() {
-        a
-    } else {
-        b
-    }
-}
-
 fn utilization_ppm(tasks: &[Task]) -> u64 {
-    let ppm = tasks.iter().map(super::place::load_ppm_of);
+    let ppm = tasks.iter().map(load_ppm_of);
     ppm.fold(0, u64::saturating_add)
 }

@@ -7,33 +7,24 @@ use crate::evidence::subjects::ModemFigures;
 use crate::report::value::{self, count};
 use crate::report::{Figure, Origin, Table, Value};
 
-/// `name: ` where there are several of a kind, nothing where there is one.
-pub(super) fn label(name: &str, several: usize) -> String {
-    if several > 1 {
-        format!("{name}: ")
-    } else {
-        String::new()
-    }
-}
-
-/// The modems; one that is absent where there are none.
-pub(super) fn modems_or_absent(variant: &VariantResults) -> Vec<(&str, ModemFigures)> {
-    let modems = variant.modems().map(|(name, modem)| (name, modem.clone()));
+/// The modems, each with its name for the begin of a sentence where there are several; one that is absent where there are none.
+pub(super) fn modems_or_absent(variant: &VariantResults) -> Vec<(String, ModemFigures)> {
+    let modems = variant.each_modem();
+    let modems = modems.map(|(whose, modem)| (whose, modem.clone()));
     let mut modems: Vec<_> = modems.collect();
     if modems.is_empty() {
-        modems.push(("", ModemFigures::absent()));
+        modems.push((String::new(), ModemFigures::absent()));
     }
     modems
 }
 
 /// Where the devices work, by whom their reservations are kept, and whether they are enforced.
 pub(super) fn placed(variant: &VariantResults) -> String {
-    let several = variant.modems().count();
     let modems = modems_or_absent(variant);
-    let each = modems.iter().map(|(name, modem)| {
+    let each = modems.iter().map(|(whose, modem)| {
         let by = modem.enforcer.as_ref();
         let by = by.map_or_else(String::new, |enforcer| format!(" by {enforcer}"));
-        format!("{}{}{by}", label(name, several), modem.placement)
+        format!("{whose}{}{by}", modem.placement)
     });
     let each = each.chain(variant.grade.clone());
     each.collect::<Vec<_>>().join(", ")
@@ -41,10 +32,8 @@ pub(super) fn placed(variant: &VariantResults) -> String {
 
 /// What was counted, and how long phases were.
 pub(super) fn facts(variant: &VariantResults, origin: Origin) -> Table {
-    let several = variant.modems().count();
     let mut facts: Vec<(String, Value)> = Vec::new();
-    for (name, modem) in modems_or_absent(variant) {
-        let whose = label(name, several);
+    for (whose, modem) in modems_or_absent(variant) {
         let of_modem = modem_facts(&modem).into_iter();
         facts.extend(of_modem.map(|(fact, value)| (format!("{whose}{fact}"), value)));
     }

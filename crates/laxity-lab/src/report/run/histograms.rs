@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use crate::evidence::histogram::HistogramJson;
 use crate::evidence::results::{RunResults, VariantResults};
-use crate::evidence::subjects::ModemFigures;
+use crate::evidence::subjects::{ModemFigures, label};
 use crate::report::scale::{alone, step};
 use crate::report::{Axis, Chart, Mark, Point, Series, Unit};
 
-use super::facts::{label, modems_or_absent};
+use super::facts::modems_or_absent;
 
 /// Bars in a picture.
 const BARS: u64 = 73;
@@ -60,9 +60,7 @@ pub(super) fn of(variant: &VariantResults, limits: &Limits) -> Vec<Chart> {
             charts.push(chart(&title, (&gap.all, control), limits.gap));
         }
     }
-    let several = variant.modems().count();
-    for (name, modem) in modems_or_absent(variant) {
-        let whose = label(name, several);
+    for (whose, modem) in modems_or_absent(variant) {
         let (processing, pending) = (&modem.processing_ns, &modem.samples_pending);
         let title = format!("{whose}Processing time");
         charts.push(chart(&title, (processing, None), limits.processing));
