@@ -264,15 +264,7 @@ impl Component<'_> {
             .collect();
         durations.sort_unstable();
         let completed = !outcomes.is_empty() && durations.len() == outcomes.len();
-        let is_right = |outcome: &Option<&CallOutcome>| {
-            matches!(
-                outcome,
-                Some(CallOutcome::Done {
-                    checksum_ok: true,
-                    ..
-                })
-            )
-        };
+        let is_right = |outcome: &Option<&CallOutcome>| matches!(outcome, Some(CallOutcome::Done(arrived)) if arrived.intact);
         let failure = outcomes.iter().find_map(|outcome| match outcome {
             Some(CallOutcome::Failed { result, reason }) => Some(format!("{result}: {reason}")),
             _ => None,
@@ -326,7 +318,7 @@ fn gaps(seen: &[Seen<'_>]) -> Option<GapJson> {
 
 fn duration_ns(outcome: Option<&CallOutcome>) -> Option<u64> {
     match outcome? {
-        CallOutcome::Done { duration, .. } => Some(duration.as_nanos()),
+        CallOutcome::Done(arrived) => Some(arrived.took.as_nanos()),
         CallOutcome::Failed { .. } => None,
     }
 }
