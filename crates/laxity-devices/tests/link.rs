@@ -3,9 +3,9 @@
 mod pipe;
 
 use laxity_devices::bits::BitSource;
-use laxity_devices::link::LineRates;
 use laxity_devices::link::endpoint::{Config, Endpoint, Failure, State};
 use laxity_devices::link::lapm::Loss;
+use laxity_devices::link::{Arrived, LineRates};
 use laxity_model::{Instant, Span};
 use pipe::{Pipe, RATES, Random, STEP_NS, intact};
 
@@ -60,10 +60,10 @@ fn run(
 
 fn duration_s(outcome: &Outcome) -> f64 {
     match outcome.client.state() {
-        State::Done {
-            duration,
-            checksum_ok: true,
-        } => duration.as_nanos() as f64 / 1e9,
+        State::Done(Arrived {
+            took: duration,
+            intact: true,
+        }) => duration.as_nanos() as f64 / 1e9,
         other => panic!("{other:?}"),
     }
 }
@@ -356,10 +356,10 @@ fn a_retraining_pauses_the_link_and_costs_its_time() {
             down.step(now_ns, &mut server, &mut client);
         }
     }
-    let State::Done {
-        duration,
-        checksum_ok: true,
-    } = client.state()
+    let State::Done(Arrived {
+        took: duration,
+        intact: true,
+    }) = client.state()
     else {
         panic!("{:?}", client.state())
     };
@@ -400,10 +400,10 @@ fn a_server_polled_rarely_keeps_the_line_busy() {
         up.step(step * STEP_NS, &mut client, &mut server);
         down.step(step * STEP_NS, &mut server, &mut client);
     }
-    let State::Done {
-        duration,
-        checksum_ok: true,
-    } = client.state()
+    let State::Done(Arrived {
+        took: duration,
+        intact: true,
+    }) = client.state()
     else {
         panic!("{:?}", client.state())
     };

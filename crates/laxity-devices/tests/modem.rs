@@ -1,30 +1,19 @@
 //! Whole calls, every interrupt served the moment it is raised: no host, no lateness.
 
-use laxity_devices::link::endpoint;
+use laxity_devices::link::{Arrived, endpoint};
 use std::sync::Arc;
 
 use laxity_devices::card::{Card, Served};
 use laxity_devices::modem::{
-    Call, CallConfig, CardClock, Costs, FarProfile, Hypothesis, ModemUnit, NearModem, Outcome,
-    Phase, Report, Timing,
+    Call, CallConfig, Costs, FarProfile, ModemUnit, NearModem, Outcome, Phase, Report, Timing,
 };
-use laxity_devices::pump::{LineConfig, Standard};
+use laxity_devices::pump::Standard;
 use laxity_model::{Instant, Span};
 
 fn config(timing: Timing, octets: u64) -> CallConfig {
     CallConfig {
-        timing,
-        line: LineConfig::default(),
-        link: endpoint::Config {
-            file_octets: octets,
-            ..endpoint::Config::default()
-        },
         further_receivers: 1,
-        costs: Costs::STUDY,
-        hypothesis: Hypothesis::default(),
-        far: FarProfile::PLAIN,
-        clock: CardClock::default(),
-        linger: Span::ZERO,
+        ..CallConfig::new(timing, 1, octets)
     }
 }
 
@@ -50,10 +39,7 @@ fn a_short_call_delivers_its_file() {
     println!("{phases:?} {:?}", call.report());
     assert!(matches!(
         call.report().outcome(),
-        Some(Outcome::Done {
-            checksum_ok: true,
-            ..
-        })
+        Some(Outcome::Done(Arrived { intact: true, .. }))
     ));
     assert_eq!(call.report().samples_lost.get(), 0);
     assert_eq!(call.report().samples_underrun.get(), 0);
@@ -86,10 +72,10 @@ fn the_studys_call_takes_the_studys_time() {
     within(Phase::Dialing, 2_000_000, 2_010_000);
     within(Phase::Training, 10_500_000, 11_500_000);
     within(Phase::Connected, 22_000_000, 24_000_000);
-    let Some(Outcome::Done {
-        duration,
-        checksum_ok: true,
-    }) = call.report().outcome()
+    let Some(Outcome::Done(Arrived {
+        took: duration,
+        intact: true,
+    })) = call.report().outcome()
     else {
         panic!("{:?}", call.report().outcome());
     };
@@ -112,8 +98,7 @@ fn on_hook() -> (ModemUnit, Arc<Report>) {
         endpoint::Config::default(),
         0,
     );
-    let (hypothesis, costs) = (Hypothesis::STUDY, Costs::STUDY);
-    let unit = ModemUnit::new(card, Arc::clone(&report), near, hypothesis, costs);
+    let unit = ModemUnit::new(card, Arc::clone(&report), near, Costs::STUDY);
     (unit, report)
 }
 
@@ -167,10 +152,10 @@ fn the_far_ends_agree_to_their_own_rates() {
         assert!(call.run_ahead(Span::from_secs(30)));
         to_the_end(&mut call, Span::from_secs(30));
         let report = call.report();
-        let Some(Outcome::Done {
-            checksum_ok: true,
-            duration,
-        }) = report.outcome()
+        let Some(Outcome::Done(Arrived {
+            took: duration,
+            intact: true,
+        })) = report.outcome()
         else {
             panic!("{:?}", report.outcome());
         };
@@ -199,10 +184,10 @@ fn a_call_of_v22bis_delivers_its_file() {
     to_the_end(&mut call, Span::from_secs(60));
     let report = call.report();
     println!("{report:?}");
-    let Some(Outcome::Done { checksum_ok, .. }) = report.outcome() else {
+    let Some(Outcome::Done(arrived)) = report.outcome() else {
         panic!("{:?}", report.outcome());
     };
-    assert!(checksum_ok);
+    assert!(arrived.intact);
     let rates = (report.rate_down_bit_s.get(), report.rate_up_bit_s.get());
     assert_eq!(rates, (2_400, 2_400));
     assert_eq!(report.retransmissions_far.get(), 0);

@@ -1,11 +1,8 @@
 //! A modem's call from its first moment on hook, with what its driver asks for on the way.
 
-use laxity_devices::link::endpoint;
 use laxity_devices::modem::{
-    Asking, Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Installed,
-    Marks, Outcome, Timing,
+    Asking, Call, CallConfig, CardClock, DriverPlacement, Installed, Marks, Outcome, Timing,
 };
-use laxity_devices::pump::LineConfig;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::slots;
 use laxity_lab::runner::tasks::{Spinner, rogue};
@@ -170,26 +167,13 @@ fn priority(level: u8) -> Priority {
 }
 
 fn install(program: &mut Program, setup: &Setup) -> Installed {
+    let timing = Timing::lasting(setup.on_hook, Span::ZERO, Span::ZERO);
     let call = Call::new(CallConfig {
-        timing: Timing::lasting(setup.on_hook, Span::ZERO, Span::ZERO),
-        line: LineConfig {
-            seed: setup.seed,
-            ..LineConfig::default()
-        },
-        link: endpoint::Config {
-            file_octets: 4_000,
-            seed: setup.seed,
-            ..endpoint::Config::default()
-        },
-        further_receivers: 0,
-        costs: Costs::STUDY,
-        hypothesis: Hypothesis::default(),
-        far: FarProfile::PLAIN,
         clock: CardClock {
             begins_after: Span::from_nanos(1_300_000 * (setup.seed % 7)),
             fast_ppb: 0,
         },
-        linger: Span::ZERO,
+        ..CallConfig::new(timing, setup.seed, 4_000)
     });
     let grows = setup.way == Way::Growing;
     let call = call.asking(Asking {
@@ -214,8 +198,7 @@ fn observe(record: &RunRecord, installed: &Installed) -> Seen {
     let count = |kind| own.clone().filter(|event| event.kind == kind).count() as u64;
     let report = &installed.report;
     let (on_hook, off_hook) = calls(own.clone(), installed.marks);
-    let whole_file =
-        |outcome: &Outcome| matches!(outcome, Outcome::Done { checksum_ok, .. } if *checksum_ok);
+    let whole_file = |outcome: &Outcome| matches!(outcome, Outcome::Done(file) if file.intact);
     Seen {
         on_hook,
         off_hook,

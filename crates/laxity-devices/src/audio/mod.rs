@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use laxity_model::{InterruptLevel, Service};
 
-use crate::card::{Block, CardClock, Format, Overheads, Repeated, Stream};
+use crate::card::{Block, CardClock, Format, Repeated, Stream};
 pub use player::Player;
 pub use sound::{Ear, Sound};
 
@@ -52,7 +52,6 @@ pub fn stream(seed: u64, cost: Service, further: usize, clock: CardClock) -> Str
         recording: None,
         work: Repeated::new(further, make),
         cost,
-        overheads: Overheads::STUDY,
         clock,
         listener: Some(Box::new(Ear::new())),
     }

@@ -81,7 +81,6 @@ pub(crate) struct DriverParts {
     pub(crate) name: String,
     /// The level of its cards' interrupt.
     pub(crate) level: InterruptLevel,
-    pub(crate) overheads: Overheads,
     /// Done only by a driver that holds a reservation.
     pub(crate) asking: Asking,
     /// The end of all its work ends the run, but no earlier than this in its first device's time.
@@ -116,14 +115,13 @@ impl DriverParts {
             let handler = Handler {
                 lines,
                 deferred: queued,
-                cost: self.overheads.interrupt,
+                cost: Overheads::STUDY.interrupt,
             };
             let interrupt = program.add(&name, processor, int, handler);
             let behind = Behind {
                 name: self.name,
                 processor,
                 queued,
-                cost: self.overheads.deferred,
                 asking: self.asking,
             };
             let (deferred, driver) = behind.install(program, placement, driver);
@@ -145,8 +143,6 @@ struct Behind {
     processor: ProcessorId,
     /// Signalled by the handler.
     queued: SemaphoreId,
-    /// Of the deferred call that only wakes the driver's thread.
-    cost: Service,
     asking: Asking,
 }
 
@@ -172,7 +168,7 @@ impl Behind {
         let signal = DeferredSignal {
             queued: self.queued,
             thread: woken,
-            cost: self.cost,
+            cost: Overheads::STUDY.deferred,
             woken: false,
         };
         let deferred = program.add(&name, processor, Placement::Deferred, signal);

@@ -8,7 +8,7 @@ use super::block::Repeated;
 use super::clock::{CardClock, DeviceClock};
 use super::cursor::Cursor;
 use super::driver::{Asking, Unit};
-use super::install::{DriverParts, DriverPlacement, Installed, Overheads};
+use super::install::{DriverParts, DriverPlacement, Installed};
 use super::listen::{Listener, ListenerActivity};
 use super::report::Report;
 use super::ring::{Card, Setting};
@@ -185,8 +185,6 @@ pub struct Stream {
     pub work: Repeated,
     /// What a call costs in the twin.
     pub cost: Service,
-    /// What the driver costs besides.
-    pub overheads: Overheads,
     /// How the card's clock stands to the host's.
     pub clock: CardClock,
     /// Who hears what the card sends.
@@ -225,7 +223,6 @@ impl Stream {
         let parts = DriverParts {
             name: self.name,
             level: self.level,
-            overheads: self.overheads,
             asking: Asking::default(),
             ends_run: None,
             cards: vec![(card, Unit { served, clock })],

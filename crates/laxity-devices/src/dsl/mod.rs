@@ -13,7 +13,7 @@ mod receiver;
 
 use laxity_model::{InterruptLevel, Service};
 
-use crate::card::{Block, CardClock, Format, Overheads, Repeated, Stream};
+use crate::card::{Block, CardClock, Format, Repeated, Stream};
 pub use dmt::Rate;
 pub use line::{LineConfig, Recording, record};
 pub use receiver::Receiver;
@@ -67,7 +67,6 @@ pub fn stream(
         recording: Some(samples),
         work: Repeated::new(further, make),
         cost,
-        overheads: Overheads::STUDY,
         clock,
         listener: None,
     }

@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 
 use laxity_model::{Instant, Span};
 
-use super::LineRates;
 use super::lapm::{self, Lapm, Role};
 use super::ppp::{self, Phase, Ppp};
 use super::tcpip::{Stack, TCP_IP_HEADER_OCTETS};
 use super::transfer::{Application, Progress};
+use super::{Arrived, LineRates};
 use crate::bits::{BitSink, BitSource};
 
 const SERVER_ADDRESS: [u8; 4] = [10, 0, 0, 1];
@@ -131,13 +131,7 @@ pub enum State {
         bytes: u64,
     },
     /// The file has arrived.
-    Done {
-        /// From TCP's first segment to the last octet of the file (at the server: its
-        /// acknowledgement).
-        duration: Span,
-        /// Whether length and CRC-32 are right.
-        checksum_ok: bool,
-    },
+    Done(Arrived),
     /// There will be no file.
     Failed(Failure),
 }
@@ -335,22 +329,12 @@ impl Endpoint {
     }
 
     fn update_state(&mut self) {
-        if matches!(self.state, State::Done { .. } | State::Failed(_)) {
+        if matches!(self.state, State::Done(_) | State::Failed(_)) {
             return;
         }
         let progress = self.stack.as_ref().map(Stack::progress);
         self.state = match (progress, self.lapm.state(), self.ppp.phase()) {
-            (
-                Some(Progress::Done {
-                    duration,
-                    checksum_ok,
-                }),
-                _,
-                _,
-            ) => State::Done {
-                duration,
-                checksum_ok,
-            },
+            (Some(Progress::Done(arrived)), _, _) => State::Done(arrived),
             (_, lapm::State::Lost(loss), _) => State::Failed(Failure::Link(loss)),
             (_, _, Phase::Terminated) => State::Failed(Failure::Negotiation),
             (Some(Progress::Broken), _, _) => State::Failed(Failure::Connection),

@@ -25,6 +25,8 @@ mod transfer;
 
 use laxity_model::Span;
 
+pub use transfer::Arrived;
+
 /// What the line carries in each direction, seen from one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineRates {

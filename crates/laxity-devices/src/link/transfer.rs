@@ -63,6 +63,16 @@ impl Header {
     }
 }
 
+/// A file that has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrived {
+    /// From the first segment of TCP's connection (or its arrival) to the last octet of the file;
+    /// for the server, to its acknowledgement.
+    pub took: Span,
+    /// Whether length and CRC-32 are those that the server told. True for the server itself.
+    pub intact: bool,
+}
+
 /// How far the transfer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
@@ -74,13 +84,7 @@ pub(super) enum Progress {
         octets: u64,
     },
     /// The file has arrived.
-    Done {
-        /// From the first segment of the connection (or its arrival) to the last octet of the file;
-        /// for the server, to its acknowledgement.
-        duration: Span,
-        /// Whether length and CRC-32 are those that the server told. True for the server itself.
-        checksum_ok: bool,
-    },
+    Done(Arrived),
     /// The connection was reset or closed before the end.
     Broken,
 }
@@ -123,7 +127,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Gives TCP what it takes of the header and the file.
-    pub(super) fn serve(&mut self, socket: &mut tcp::Socket<'_>, duration: Span) -> Progress {
+    pub(super) fn serve(&mut self, socket: &mut tcp::Socket<'_>, took: Span) -> Progress {
         let total = HEADER_OCTETS as u64 + self.header.octets;
         let header_octets = self.header.to_octets();
         while self.taken < total && socket.can_send() {
@@ -152,10 +156,8 @@ impl Server {
         }
         if self.taken == total && socket.send_queue() == 0 {
             socket.close();
-            return Progress::Done {
-                duration,
-                checksum_ok: true,
-            };
+            let intact = true;
+            return Progress::Done(Arrived { took, intact });
         }
         match socket.state() {
             tcp::State::Listen | tcp::State::SynReceived => Progress::Waiting,
@@ -177,7 +179,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Takes from TCP what has arrived of the header and the file.
-    pub(super) fn take_in(&mut self, socket: &mut tcp::Socket<'_>, duration: Span) -> Progress {
+    pub(super) fn take_in(&mut self, socket: &mut tcp::Socket<'_>, took: Span) -> Progress {
         while socket.can_recv() {
             let taken = socket.recv(|octets| {
                 let count = octets.len().min(HEADER_OCTETS - self.header_octets.len());
@@ -196,10 +198,8 @@ impl Client {
             Some(header) if self.received >= header.octets => {
                 socket.close();
                 let sum = self.digest.clone().finalize();
-                Progress::Done {
-                    duration,
-                    checksum_ok: self.received == header.octets && sum == header.crc32,
-                }
+                let intact = self.received == header.octets && sum == header.crc32;
+                Progress::Done(Arrived { took, intact })
             }
             _ if !socket.may_recv() && socket.state() != tcp::State::SynSent => Progress::Broken,
             Some(_) => Progress::Transferring {

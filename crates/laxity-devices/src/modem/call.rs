@@ -8,14 +8,12 @@ use super::card::Setting;
 use super::cost::Costs;
 use super::far::{FarEnd, FarEndActivity};
 use super::far_profile::FarProfile;
-use super::hypothesis::Hypothesis;
 use super::near::NearModem;
 use super::phase::{Phase, Timing};
 use super::report::Report;
 use super::unit::ModemUnit;
 use crate::card::{
-    self, Asking, Card, CardClock, DeviceClock, DriverParts, DriverPlacement, Overheads, Served,
-    Unit,
+    self, Asking, Card, CardClock, DeviceClock, DriverParts, DriverPlacement, Served, Unit,
 };
 use crate::link::endpoint;
 use crate::pump::LineConfig;
@@ -36,14 +34,35 @@ pub struct CallConfig {
     pub further_receivers: usize,
     /// What is charged in the twin.
     pub costs: Costs,
-    /// How card and driver behave.
-    pub hypothesis: Hypothesis,
     /// Who answers.
     pub far: FarProfile,
     /// How its clock stands to the host's.
     pub clock: CardClock,
     /// The run goes on at least so long after it began, even if the call is over before.
     pub linger: Span,
+}
+
+impl CallConfig {
+    /// A call to the plain far end over the usual line, which carries a file of `octets` octets; `seed` makes line and file.
+    #[must_use]
+    pub fn new(timing: Timing, seed: u64, octets: u64) -> Self {
+        let line = LineConfig::default();
+        let link = endpoint::Config::default();
+        Self {
+            timing,
+            line: LineConfig { seed, ..line },
+            link: endpoint::Config {
+                file_octets: octets,
+                seed,
+                ..link
+            },
+            further_receivers: 0,
+            costs: Costs::STUDY,
+            far: FarProfile::PLAIN,
+            clock: CardClock::default(),
+            linger: Span::ZERO,
+        }
+    }
 }
 
 /// A call that is installed in a program: where to find its evidence.
@@ -72,13 +91,7 @@ impl Call {
             config.link,
             config.further_receivers,
         );
-        let unit = ModemUnit::new(
-            Arc::clone(&card),
-            Arc::clone(&report),
-            near,
-            config.hypothesis,
-            config.costs,
-        );
+        let unit = ModemUnit::new(Arc::clone(&card), Arc::clone(&report), near, config.costs);
         let far = FarEnd::new(
             Arc::clone(&card),
             Arc::clone(&report),
@@ -155,7 +168,6 @@ impl Call {
         let mut parts = DriverParts {
             name: "modem".into(),
             level: LEVEL,
-            overheads: self.config.costs.overheads(),
             asking: self.asking,
             ends_run: Some(self.now + self.config.linger),
             cards: Vec::new(),
@@ -204,7 +216,6 @@ impl SharedModems {
         let mut parts = DriverParts {
             name: "modems".into(),
             level: LEVEL,
-            overheads: Overheads::STUDY,
             asking: Asking::default(),
             ends_run: None,
             cards: Vec::new(),

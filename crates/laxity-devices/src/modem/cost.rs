@@ -5,15 +5,10 @@
 use laxity_model::Service;
 
 use super::phase::Phase;
-use crate::card::Overheads;
 
-/// Service charged for each part of the driver.
+/// Service charged for the calls of the modem's driver; what passes an interrupt on to them costs [`Overheads`](crate::card::Overheads).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
-    /// The interrupt handler that only queues a deferred call: 5.4 µs on average (quoted, Jones, Saroiu §6.2.4).
-    pub interrupt: Service,
-    /// The deferred call that only signals the driver's thread (calibrated: like the handler).
-    pub deferred: Service,
     /// A call that abandons its block (assumed: like the handler, it looks at the card and returns).
     pub abandoned: Service,
     /// Ring detection, every 2.5 ms (calibrated: within the 0.1 ms that §5.4 would reserve for it).
@@ -30,8 +25,6 @@ pub struct Costs {
 impl Costs {
     /// The study's machine, a 450 MHz Pentium II.
     pub const STUDY: Self = Self {
-        interrupt: Service::from_nanos(5_400),
-        deferred: Service::from_nanos(5_400),
         abandoned: Service::from_nanos(5_400),
         on_hook: Service::from_micros(60),
         dialing: Service::from_micros(460),
@@ -49,14 +42,6 @@ impl Costs {
         data: Service::from_micros(1_778),
         ..Self::STUDY
     };
-
-    /// What the driver costs besides its signal processing.
-    pub(crate) const fn overheads(&self) -> Overheads {
-        Overheads {
-            interrupt: self.interrupt,
-            deferred: self.deferred,
-        }
-    }
 
     /// One call of the signal processing in this phase; `recognised` if it found the answer tone's end.
     #[must_use]

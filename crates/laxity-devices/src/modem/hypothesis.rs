@@ -46,9 +46,3 @@ impl Hypothesis {
         self.output_lead.as_nanos() * setting.rate_hz / 1_000_000_000
     }
 }
-
-impl Default for Hypothesis {
-    fn default() -> Self {
-        Self::STUDY
-    }
-}

@@ -226,15 +226,8 @@ impl NearModem {
             self.endpoint.push_bit(bit);
         }
         self.endpoint.poll(now);
-        if let endpoint::State::Done {
-            duration,
-            checksum_ok,
-        } = self.endpoint.state()
-        {
-            self.outcome.get_or_insert(Outcome::Done {
-                duration,
-                checksum_ok,
-            });
+        if let endpoint::State::Done(arrived) = self.endpoint.state() {
+            self.outcome.get_or_insert(Outcome::Done(arrived));
         }
     }
 

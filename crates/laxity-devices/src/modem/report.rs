@@ -2,20 +2,14 @@
 
 use std::sync::OnceLock;
 
-use laxity_model::Span;
-
 use crate::card::Counter;
+use crate::link::Arrived;
 
 /// How a call ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The file arrived.
-    Done {
-        /// From the request to the last octet.
-        duration: Span,
-        /// Whether the checksum of what arrived is that of the file.
-        checksum_ok: bool,
-    },
+    Done(Arrived),
     /// It did not: the modem's last word, such as `NO CARRIER`, and why.
     Failed {
         /// What the modem says to its application.

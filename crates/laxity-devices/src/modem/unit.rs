@@ -16,7 +16,6 @@ pub struct ModemUnit {
     card: Arc<Card>,
     report: Arc<Report>,
     near: NearModem,
-    hypothesis: Hypothesis,
     costs: Costs,
     cursor: Cursor,
     served: u64,
@@ -30,13 +29,7 @@ pub struct ModemUnit {
 impl ModemUnit {
     /// A driver for a card that has just been made, set as the modem's phase wants it.
     #[must_use]
-    pub fn new(
-        card: Arc<Card>,
-        report: Arc<Report>,
-        near: NearModem,
-        hypothesis: Hypothesis,
-        costs: Costs,
-    ) -> Self {
+    pub fn new(card: Arc<Card>, report: Arc<Report>, near: NearModem, costs: Costs) -> Self {
         let phase = near.phase();
         let setting = phase.setting();
         let (received, transmit) = (vec![0; 512], vec![0; 512]);
@@ -44,9 +37,8 @@ impl ModemUnit {
             card,
             report,
             near,
-            hypothesis,
             costs,
-            cursor: Cursor::new(setting, hypothesis.lead_samples(setting)),
+            cursor: Cursor::new(setting, Hypothesis::STUDY.lead_samples(setting)),
             served: 0,
             phase,
             received,
@@ -74,8 +66,8 @@ impl ModemUnit {
 
     fn program(&mut self, phase: Phase, now: Instant) {
         let setting = phase.setting();
-        let started = now + self.hypothesis.programming_pause;
-        let lead = self.hypothesis.lead_samples(setting);
+        let started = now + Hypothesis::STUDY.programming_pause;
+        let lead = Hypothesis::STUDY.lead_samples(setting);
         if let Some(cursor) = self.card.program(setting, started, lead) {
             self.cursor = cursor;
             self.served = 0;
@@ -104,7 +96,7 @@ impl Served for ModemUnit {
             let waited = now.saturating_since(self.raised_at());
             self.report.begin_latest_ns.raise_to(waited.as_nanos());
         }
-        let pieces = self.hypothesis.pieces;
+        let pieces = Hypothesis::STUDY.pieces;
         if self.cursor.is_dry(now) {
             let lost = self.cursor.skip(now, block as u64);
             self.report.samples_lost.add(lost);
@@ -137,7 +129,7 @@ impl Served for ModemUnit {
 
     /// Delivers the next piece of the output.
     fn proceed(&mut self, now: Instant) -> bool {
-        let (block, pieces) = (self.block(), self.hypothesis.pieces);
+        let (block, pieces) = (self.block(), Hypothesis::STUDY.pieces);
         if self.delivered < pieces {
             let end_of = |piece: u32| block * piece as usize / pieces as usize;
             let piece = end_of(self.delivered)..end_of(self.delivered + 1);

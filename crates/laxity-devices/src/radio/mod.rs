@@ -11,7 +11,7 @@ mod burst;
 
 use laxity_model::{InterruptLevel, Service};
 
-use crate::card::{Block, CardClock, Format, Overheads, Repeated, Stream};
+use crate::card::{Block, CardClock, Format, Repeated, Stream};
 pub use air::{AirConfig, record};
 pub use burst::Receiver;
 
@@ -51,7 +51,6 @@ pub fn stream(air: &AirConfig, cost: Service, further: usize, clock: CardClock) 
         recording: Some(record(air)),
         work: Repeated::new(further, make),
         cost,
-        overheads: Overheads::STUDY,
         clock,
         listener: None,
     }

@@ -1,7 +1,6 @@
 //! From a variant of a scenario to a program that a host can run, and to where its evidence will be found.
 
-use laxity_devices::link::endpoint;
-use laxity_devices::modem::{Call, CallConfig, CardClock, Costs, Hypothesis, Timing};
+use laxity_devices::modem::{Call, CallConfig, Timing};
 use laxity_devices::pump::LineConfig;
 use laxity_model::analysis::Task;
 use laxity_model::executor::edf::Edf;
@@ -95,28 +94,20 @@ pub fn call_config(
     let phases = device.phases.or(phases);
     let line = device.line;
     let thousandths = |value: u32| f64::from(value) / 1_000.0;
-    let link = endpoint::Config {
-        file_octets: bytes,
-        seed: spec.seed,
-        ..endpoint::Config::default()
-    };
+    let timing = Timing::lasting(phases.on_hook, phases.dialing, phases.training);
+    let usual = CallConfig::new(timing, spec.seed, bytes);
     CallConfig {
-        timing: Timing::lasting(phases.on_hook, phases.dialing, phases.training),
         line: LineConfig {
-            seed: spec.seed,
             snr_down_db: thousandths(line.snr_down_mdb),
             snr_up_db: thousandths(line.snr_up_mdb),
             clock_ppm: f64::from(line.clock_offset_ppb) / 1_000.0,
             carrier_offset_hz: f64::from(line.carrier_offset_mhz) / 1_000.0,
-            ..LineConfig::default()
+            ..usual.line
         },
-        link: link.with_mss(spec.mss_bytes),
+        link: usual.link.with_mss(spec.mss_bytes),
         further_receivers: spec.further_receivers,
-        costs: Costs::STUDY,
-        hypothesis: Hypothesis::default(),
         far: device.far,
-        clock: CardClock::default(),
-        linger: Span::ZERO,
+        ..usual
     }
 }
 

@@ -305,15 +305,10 @@ fn gaps(seen: &[Seen<'_>]) -> Option<GapJson> {
 
 /// How long a transfer took in nanoseconds, and whether what arrived is right; `None` if it was not complete.
 fn done(outcome: Option<&CallOutcome>) -> Option<(u64, bool)> {
-    let CallOutcome::Done {
-        duration,
-        checksum_ok,
-        ..
-    } = outcome?
-    else {
-        return None;
-    };
-    Some((duration.as_nanos(), *checksum_ok))
+    match outcome? {
+        CallOutcome::Done(arrived) => Some((arrived.took.as_nanos(), arrived.intact)),
+        CallOutcome::Failed { .. } => None,
+    }
 }
 
 /// The phases of a component in a run, from the run's start.

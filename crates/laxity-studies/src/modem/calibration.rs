@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 
 use laxity::study::Profile;
+use laxity_devices::card::Overheads;
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{Costs, FarProfile, Hypothesis, Timing};
 use laxity_devices::pump::LineConfig;
@@ -108,8 +109,8 @@ fn of_device() -> Vec<Value> {
         costs.data.into(),
         unlogged.data.into(),
         costs.recognition.into(),
-        costs.interrupt.into(),
-        costs.deferred.into(),
+        Overheads::STUDY.interrupt.into(),
+        Overheads::STUDY.deferred.into(),
         costs.abandoned.into(),
         costs.on_hook.into(),
         costs.dialing.into(),

@@ -2,11 +2,9 @@
 
 use laxity::study::Profile;
 use laxity::{Recording, Twin};
-use laxity_devices::link::endpoint;
 use laxity_devices::modem::{
-    Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Hypothesis, Outcome, Timing,
+    Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Outcome, Timing,
 };
-use laxity_devices::pump::LineConfig;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::slots;
 use laxity_lab::report::{Attempts, Times};
@@ -204,27 +202,14 @@ impl Transfer {
     /// The host's.
     pub(super) fn make(&self, host: &mut Runner<'_>) -> Result<Attempt, HostError> {
         let setting = &self.setting;
-        let link = endpoint::Config {
-            file_octets: setting.bytes,
-            seed: setting.seed,
-            ..endpoint::Config::default()
-        };
         let call = Call::new(CallConfig {
-            timing: setting.timing.clone(),
-            line: LineConfig {
-                seed: setting.seed,
-                ..LineConfig::default()
-            },
-            link,
-            further_receivers: 0,
             costs: setting.costs,
-            hypothesis: Hypothesis::STUDY,
             far: setting.far,
             clock: CardClock {
                 begins_after: Span::from_nanos(scrambled(setting.seed) % 1_000_000_000),
                 fast_ppb: setting.fast_ppb,
             },
-            linger: Span::ZERO,
+            ..CallConfig::new(setting.timing.clone(), setting.seed, setting.bytes)
         });
         let mut program = Program::new(1);
         let placement = self.place.placement(setting.outside);
@@ -236,10 +221,7 @@ impl Transfer {
         host.run(program, LIMIT)?;
         let report = installed.report;
         let took = match report.outcome() {
-            Some(Outcome::Done {
-                duration,
-                checksum_ok: true,
-            }) => Some(*duration),
+            Some(Outcome::Done(arrived)) if arrived.intact => Some(arrived.took),
             _ => None,
         };
         Ok(Attempt {

@@ -38,7 +38,7 @@ pub(super) fn recharge(program: &mut Program, modem: &Installed, calls: &Quantil
             wrap(program, other, |_| PASSING_ON);
         }
     }
-    let pieces = u64::from(Hypothesis::default().pieces);
+    let pieces = u64::from(Hypothesis::STUDY.pieces);
     let nominal = Costs::STUDY.data / pieces;
     let mut draws = Draws::new(seed, 0);
     let calls = calls.clone();

@@ -3,11 +3,7 @@
 use std::sync::Arc;
 
 use laxity_devices::card::{self, Installed, Marks};
-use laxity_devices::link::endpoint;
-use laxity_devices::modem::{
-    self, CallConfig, CardClock, Costs, FarProfile, Hypothesis, SharedModems, Timing,
-};
-use laxity_devices::pump::LineConfig;
+use laxity_devices::modem::{self, CallConfig, CardClock, SharedModems, Timing};
 use laxity_devices::{audio, dsl, radio};
 use laxity_model::{ActivityId, HostError, ProcessorId, Program, Span};
 
@@ -130,28 +126,15 @@ impl<'a> Making<'a> {
 
     /// A call whose transfer is longer than the run.
     fn call(&self, card: u64) -> CallConfig {
-        let seed = self.seed + card;
         let (on_hook, dialing) = (Span::from_millis(100), Span::from_millis(1_500));
+        let timing = Timing::lasting(on_hook, dialing, Span::from_secs(1));
         CallConfig {
-            timing: Timing::lasting(on_hook, dialing, Span::from_secs(1)),
-            line: LineConfig {
-                seed,
-                ..LineConfig::default()
-            },
-            link: endpoint::Config {
-                file_octets: ENDLESS_OCTETS,
-                seed,
-                ..endpoint::Config::default()
-            },
             further_receivers: self.member.further,
-            costs: Costs::STUDY,
-            hypothesis: Hypothesis::default(),
-            far: FarProfile::PLAIN,
             clock: CardClock {
                 begins_after: self.clock.begins_after + APART * card * 2,
                 ..self.clock
             },
-            linger: Span::ZERO,
+            ..CallConfig::new(timing, self.seed + card, ENDLESS_OCTETS)
         }
     }
 }

@@ -4,31 +4,13 @@
 //! four points is sent; the points of a quadrant are those of the first one, turned. At 1200 bit/s
 //! there are only the first two bits, and the point is always `01`.
 
+use super::Rate;
 use crate::signal::Complex;
 
 /// Mean power of the 16 points, and of the four of 1200 bit/s.
 pub(super) const MEAN_POWER: f32 = 10.0;
 /// The second two bits at 1200 bit/s.
 const LOW_RATE_POINT: u8 = 0b01;
-
-/// How many points a symbol can have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Points {
-    /// Two bits a symbol, 1200 bit/s.
-    Four,
-    /// Four bits a symbol, 2400 bit/s.
-    Sixteen,
-}
-
-impl Points {
-    /// Bits a symbol.
-    pub(super) fn bits(self) -> u8 {
-        match self {
-            Self::Four => 2,
-            Self::Sixteen => 4,
-        }
-    }
-}
 
 /// The right angles the quadrant turns by, for the first two bits (first bit high).
 const TURNS: [u8; 4] = [1, 0, 2, 3];
@@ -56,10 +38,10 @@ pub(super) struct Encoder {
 
 impl Encoder {
     /// The point for two or four bits, the first one highest.
-    pub(super) fn encode(&mut self, points: Points, bits: u8) -> Complex {
-        let (turn, low) = match points {
-            Points::Four => (bits, LOW_RATE_POINT),
-            Points::Sixteen => (bits >> 2, bits & 3),
+    pub(super) fn encode(&mut self, rate: Rate, bits: u8) -> Complex {
+        let (turn, low) = match rate {
+            Rate::Bps1200 => (bits, LOW_RATE_POINT),
+            Rate::Bps2400 => (bits >> 2, bits & 3),
         };
         self.quadrant = (self.quadrant + TURNS[usize::from(turn & 3)]) & 3;
         point(self.quadrant, low)
@@ -76,11 +58,11 @@ pub(super) struct Decision {
 
 impl Decision {
     /// The point nearest to `z`; of four points, the nearest in angle, whatever the gain.
-    pub(super) fn nearest(points: Points, z: Complex) -> Self {
+    pub(super) fn nearest(rate: Rate, z: Complex) -> Self {
         // Of four points the quadrants are bounded by their bisectors, not by the axes.
-        let direction = match points {
-            Points::Four => z * Complex::new(2.0, 1.0),
-            Points::Sixteen => z,
+        let direction = match rate {
+            Rate::Bps1200 => z * Complex::new(2.0, 1.0),
+            Rate::Bps2400 => z,
         };
         let quadrant = match (direction.re >= 0.0, direction.im >= 0.0) {
             (true, true) => 0,
@@ -88,9 +70,9 @@ impl Decision {
             (false, false) => 2,
             (true, false) => 3,
         };
-        let low = match points {
-            Points::Four => LOW_RATE_POINT,
-            Points::Sixteen => {
+        let low = match rate {
+            Rate::Bps1200 => LOW_RATE_POINT,
+            Rate::Bps2400 => {
                 let first = quarter_turns(z, 4 - quadrant);
                 u8::from(first.im > 2.0) << 1 | u8::from(first.re > 2.0)
             }
@@ -103,12 +85,12 @@ impl Decision {
     }
 
     /// The two or four bits that lead from the quadrant of `previous` here, the first one highest.
-    pub(super) fn bits_after(self, points: Points, previous: u8) -> u8 {
+    pub(super) fn bits_after(self, rate: Rate, previous: u8) -> u8 {
         let turn = (self.quadrant + 4 - previous) & 3;
         let high = [0b01, 0b00, 0b10, 0b11][usize::from(turn)];
-        match points {
-            Points::Four => high,
-            Points::Sixteen => high << 2 | self.low,
+        match rate {
+            Rate::Bps1200 => high,
+            Rate::Bps2400 => high << 2 | self.low,
         }
     }
 
@@ -123,17 +105,17 @@ mod tests {
 
     #[test]
     fn every_symbol_survives_any_quarter_turn_and_a_small_error() {
-        for points in [Points::Four, Points::Sixteen] {
+        for rate in [Rate::Bps1200, Rate::Bps2400] {
             let symbols: Vec<u8> = (0..500_u32)
-                .map(|i| (i * 7 + i * i / 3) as u8 & ((1 << points.bits()) - 1))
+                .map(|i| (i * 7 + i * i / 3) as u8 & ((1 << rate.bits()) - 1))
                 .collect();
             for turn in 0..4 {
                 let (mut encoder, mut previous) = (Encoder::default(), turn);
                 for symbol in &symbols {
-                    let sent = quarter_turns(encoder.encode(points, *symbol), turn);
-                    let decision = Decision::nearest(points, sent + Complex::new(0.7, -0.7));
+                    let sent = quarter_turns(encoder.encode(rate, *symbol), turn);
+                    let decision = Decision::nearest(rate, sent + Complex::new(0.7, -0.7));
                     assert_eq!(decision.point, sent);
-                    assert_eq!(decision.bits_after(points, previous), *symbol);
+                    assert_eq!(decision.bits_after(rate, previous), *symbol);
                     previous = decision.quadrant();
                 }
             }

@@ -1,6 +1,6 @@
 //! A V.22bis modem at either end of this crate's telephone line, in the place of the study's modems.
 
-use super::{Role, V22bis, V22bisState};
+use super::{Role, V22bis};
 use crate::bits::{BitSink, BitSource};
 use crate::pump::line::{CARD_RMS, round};
 use crate::pump::{Pump, PumpState};
@@ -27,15 +27,7 @@ impl End {
     }
 
     fn state(&self) -> PumpState {
-        match self.modem.as_ref().map(V22bis::state) {
-            None => PumpState::Idle,
-            Some(V22bisState::Connecting) => PumpState::Training,
-            Some(V22bisState::Data(rate)) => PumpState::Data {
-                down_rate: rate.bits_per_second(),
-                up_rate: rate.bits_per_second(),
-            },
-            Some(V22bisState::Lost) => PumpState::Lost,
-        }
+        self.modem.as_ref().map_or(PumpState::Idle, V22bis::state)
     }
 }
 

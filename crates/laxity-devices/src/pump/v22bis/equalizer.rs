@@ -50,7 +50,8 @@ impl Equalizer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pump::v22bis::constellation::{Encoder, MEAN_POWER, Points};
+    use crate::pump::v22bis::Rate;
+    use crate::pump::v22bis::constellation::{Encoder, MEAN_POWER};
 
     #[test]
     fn a_dispersive_channel_is_undone() {
@@ -61,7 +62,7 @@ mod tests {
             let bits = (n.wrapping_mul(2_654_435_761) >> 20) as u8 & 15;
             sent.rotate_right(1);
             let before = sent[1];
-            sent[0] = encoder.encode(Points::Sixteen, bits);
+            sent[0] = encoder.encode(Rate::Bps2400, bits);
             equalizer.push((before + sent[0]).scale(0.5));
             equalizer.push(sent[0] + before * Complex::new(0.2, 0.3));
             // The middle tap is on the symbol sent four symbols ago.

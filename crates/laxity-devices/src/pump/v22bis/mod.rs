@@ -23,11 +23,11 @@ mod receiver;
 mod startup;
 mod transmitter;
 
-use self::constellation::Points;
 pub(crate) use self::ends::{FarV22bis, NearV22bis};
 use self::receiver::{Receiver, Symbol};
-use self::startup::{Decide, Startup};
+use self::startup::Startup;
 use self::transmitter::Transmitter;
+use super::handshake::PumpState;
 use super::line::round;
 use super::scrambler::{Polynomial, Scrambler};
 use crate::bits::{BitSink, BitSource};
@@ -84,34 +84,19 @@ pub enum Rate {
 }
 
 impl Rate {
+    /// Bits a symbol.
+    fn bits(self) -> u8 {
+        match self {
+            Self::Bps1200 => 2,
+            Self::Bps2400 => 4,
+        }
+    }
+
     /// Bits per second.
     #[must_use]
     pub fn bits_per_second(self) -> u32 {
-        match self {
-            Self::Bps1200 => 1200,
-            Self::Bps2400 => 2400,
-        }
+        600 * u32::from(self.bits())
     }
-}
-
-impl From<Points> for Rate {
-    fn from(points: Points) -> Self {
-        match points {
-            Points::Four => Self::Bps1200,
-            Points::Sixteen => Self::Bps2400,
-        }
-    }
-}
-
-/// What a modem is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum V22bisState {
-    /// Waits for the other modem or agrees with it on a rate.
-    Connecting,
-    /// Data in both directions.
-    Data(Rate),
-    /// The other modem fell silent; this one has too.
-    Lost,
 }
 
 /// One end of a connection.
@@ -181,19 +166,22 @@ impl V22bis {
         }
     }
 
-    fn apply(&mut self, decide: Option<Decide>) {
-        if let Some(points) = decide {
-            self.receiver.decide(points);
+    fn apply(&mut self, decide: Option<Rate>) {
+        if let Some(rate) = decide {
+            self.receiver.decide(rate);
         }
     }
 
-    /// What this end is doing.
+    /// What this end is doing: it trains while it waits for the other modem or agrees with it on a rate, and is lost when the other fell silent.
     #[must_use]
-    pub fn state(&self) -> V22bisState {
-        match self.startup.data() {
-            Some(rate) => V22bisState::Data(rate),
-            None if self.startup.lost() => V22bisState::Lost,
-            None => V22bisState::Connecting,
+    pub fn state(&self) -> PumpState {
+        match self.startup.data().map(Rate::bits_per_second) {
+            Some(rate) => PumpState::Data {
+                down_rate: rate,
+                up_rate: rate,
+            },
+            None if self.startup.lost() => PumpState::Lost,
+            None => PumpState::Training,
         }
     }
 

@@ -3,11 +3,11 @@
 use core::f32::consts::TAU;
 use std::sync::LazyLock;
 
-use super::constellation::{Decision, MEAN_POWER, Points};
+use super::constellation::{Decision, MEAN_POWER};
 use super::equalizer::Equalizer;
 use super::pattern::{Pattern, PatternDetector};
 use super::transmitter::carrier;
-use super::{CARRIER_TABLE, Role, SAMPLES_PER_3_SYMBOLS, pulse};
+use super::{CARRIER_TABLE, Rate, Role, SAMPLES_PER_3_SYMBOLS, pulse};
 use crate::signal::{Complex, unit};
 
 /// Samples a half symbol.
@@ -170,7 +170,7 @@ pub(super) struct Receiver {
     trained: u32,
     /// Whether patterns are looked for; they could be seen in data too.
     patterns: bool,
-    points: Points,
+    rate: Rate,
     quadrant: u8,
     error: f32,
 }
@@ -202,21 +202,21 @@ impl Receiver {
             between: false,
             trained: 0,
             patterns: true,
-            points: Points::Four,
+            rate: Rate::Bps1200,
             quadrant: 0,
             error: MEAN_POWER,
         }
     }
 
     /// From now on the symbols are scrambled, of so many points.
-    pub(super) fn decide(&mut self, points: Points) {
-        self.points = points;
+    pub(super) fn decide(&mut self, rate: Rate) {
+        self.rate = rate;
         self.patterns = false;
     }
 
     /// Bits in a [`Symbol`].
     pub(super) fn bits_per_symbol(&self) -> u8 {
-        self.points.bits()
+        self.rate.bits()
     }
 
     /// The signal-to-noise ratio at the slicer, dB.
@@ -325,7 +325,7 @@ impl Receiver {
     fn follow(&mut self, carrier_gain: f32, step: f32) -> u8 {
         let turn = unit(f64::from(self.carrier.phase));
         let z = self.equalizer.output() * turn.conj();
-        let decision = Decision::nearest(self.points, z);
+        let decision = Decision::nearest(self.rate, z);
         let error = decision.point - z;
         let across = (z * decision.point.conj()).im;
         let length = libm::sqrtf(z.norm_sqr() * decision.point.norm_sqr());
@@ -334,7 +334,7 @@ impl Receiver {
             self.equalizer.adapt(error * turn, step);
             self.error += (error.norm_sqr() - self.error) * 0.02;
         }
-        let bits = decision.bits_after(self.points, self.quadrant);
+        let bits = decision.bits_after(self.rate, self.quadrant);
         self.quadrant = decision.quadrant();
         bits
     }
@@ -367,8 +367,8 @@ mod tests {
             (Signal::Silence, Pattern::Silence),
             (Signal::Ones, Pattern::Ones),
             (Signal::S1, Pattern::S1),
-            (Signal::ScrambledOnes(Points::Four), Pattern::Other),
-            (Signal::ScrambledOnes(Points::Sixteen), Pattern::Other),
+            (Signal::ScrambledOnes(Rate::Bps1200), Pattern::Other),
+            (Signal::ScrambledOnes(Rate::Bps2400), Pattern::Other),
         ];
         for role in [Role::Calling, Role::Answering] {
             for delay in 0..14 {
@@ -390,7 +390,7 @@ mod tests {
         // V.22bis gives a receiver 450 ms.
         for role in [Role::Calling, Role::Answering] {
             for delay in 0..14 {
-                let ones = Signal::ScrambledOnes(Points::Four);
+                let ones = Signal::ScrambledOnes(Rate::Bps1200);
                 let symbols = symbols(role, &[(Signal::S1, 800), (ones, 3600)], delay);
                 let mut descrambler = Scrambler::new(Polynomial::V22bis);
                 let bits: Vec<bool> = symbols

@@ -1,6 +1,5 @@
 //! From silence to data: the operating sequences of V.22bis.
 
-use super::constellation::Points;
 use super::pattern::Pattern;
 use super::receiver::{PATTERN_DELAY, Symbol};
 use super::transmitter::Signal;
@@ -28,9 +27,6 @@ const ONES_2400: u32 = 32;
 const S1_SYMBOLS: u32 = 10;
 /// Symbols of silence that end a connection: 65 ms beside those of the detector.
 const LOST: u32 = 39;
-
-/// Among how many points the receiver is to decide from now on; no pattern follows.
-pub(super) type Decide = Points;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Agreed {
@@ -93,7 +89,7 @@ impl Startup {
     /// The rate of data in both directions.
     pub(super) fn data(&self) -> Option<Rate> {
         match self.signal {
-            Signal::Data(points) if self.receiving => Some(points.into()),
+            Signal::Data(rate) if self.receiving => Some(rate),
             _ => None,
         }
     }
@@ -103,7 +99,7 @@ impl Startup {
     }
 
     /// A sample later.
-    pub(super) fn tick(&mut self) -> Option<Decide> {
+    pub(super) fn tick(&mut self) -> Option<Rate> {
         self.since = self.since.saturating_add(1);
         match &mut self.agreed {
             Agreed::High(since) | Agreed::Low(since) => *since = since.saturating_add(1),
@@ -113,27 +109,27 @@ impl Startup {
             (Role::Calling, Signal::Silence) if self.answered && self.since == ONES_WAIT => {
                 self.send(match self.highest {
                     Rate::Bps2400 => Signal::S1,
-                    Rate::Bps1200 => Signal::ScrambledOnes(Points::Four),
+                    Rate::Bps1200 => Signal::ScrambledOnes(Rate::Bps1200),
                 });
             }
             (Role::Answering, Signal::Silence) if self.since == SILENCE => self.send(Signal::Ones),
             (_, Signal::S1) if self.since == S1_SENT => {
-                self.send(Signal::ScrambledOnes(Points::Four));
+                self.send(Signal::ScrambledOnes(Rate::Bps1200));
             }
             _ => {}
         }
         match self.agreed {
-            Agreed::High(DECIDE_2400) => return Some(Points::Sixteen),
-            Agreed::High(SEND_2400) => self.send(Signal::ScrambledOnes(Points::Sixteen)),
-            Agreed::High(DATA_2400) => self.send(Signal::Data(Points::Sixteen)),
-            Agreed::Low(DATA_1200) => self.send(Signal::Data(Points::Four)),
+            Agreed::High(DECIDE_2400) => return Some(Rate::Bps2400),
+            Agreed::High(SEND_2400) => self.send(Signal::ScrambledOnes(Rate::Bps2400)),
+            Agreed::High(DATA_2400) => self.send(Signal::Data(Rate::Bps2400)),
+            Agreed::Low(DATA_1200) => self.send(Signal::Data(Rate::Bps1200)),
             _ => {}
         }
         None
     }
 
     /// A symbol was received.
-    pub(super) fn symbol(&mut self, symbol: Symbol) -> Option<Decide> {
+    pub(super) fn symbol(&mut self, symbol: Symbol) -> Option<Rate> {
         self.watch_silence(symbol.pattern);
         if self.agreed != Agreed::No {
             return None;
@@ -172,7 +168,7 @@ impl Startup {
         }
     }
 
-    fn watch_s1(&mut self, pattern: Pattern) -> Option<Decide> {
+    fn watch_s1(&mut self, pattern: Pattern) -> Option<Rate> {
         if pattern == Pattern::S1 && self.highest == Rate::Bps2400 {
             self.s1 += 1;
             return None;
@@ -186,11 +182,11 @@ impl Startup {
         if self.role == Role::Answering {
             self.send(Signal::S1);
         }
-        Some(Points::Four)
+        Some(Rate::Bps1200)
     }
 
     /// A bit was received and descrambled.
-    pub(super) fn bit(&mut self, bit: bool) -> Option<Decide> {
+    pub(super) fn bit(&mut self, bit: bool) -> Option<Rate> {
         if self.receiving {
             return None;
         }
@@ -204,9 +200,9 @@ impl Startup {
                 self.agreed = Agreed::Low(0);
                 self.receiving = true;
                 if self.role == Role::Answering {
-                    self.send(Signal::ScrambledOnes(Points::Four));
+                    self.send(Signal::ScrambledOnes(Rate::Bps1200));
                 }
-                Some(Points::Four)
+                Some(Rate::Bps1200)
             }
             Agreed::No | Agreed::High(_) | Agreed::Low(_) | Agreed::Lost => None,
         }

@@ -3,8 +3,8 @@
 use core::f64::consts::TAU;
 use std::sync::LazyLock;
 
-use super::constellation::{Encoder, MEAN_POWER, Points};
-use super::{CARRIER_TABLE, Role, SAMPLES_PER_3_SYMBOLS, pulse};
+use super::constellation::{Encoder, MEAN_POWER};
+use super::{CARRIER_TABLE, Rate, Role, SAMPLES_PER_3_SYMBOLS, pulse};
 use crate::bits::BitSource;
 use crate::pump::scrambler::{Polynomial, Scrambler};
 use crate::signal::{Complex, unit};
@@ -36,8 +36,8 @@ pub(super) enum Signal {
     Ones,
     /// 00 and 11 in turn at 1200 bit/s, not scrambled: the mark of a modem that can do 2400 bit/s.
     S1,
-    ScrambledOnes(Points),
-    Data(Points),
+    ScrambledOnes(Rate),
+    Data(Rate),
 }
 
 #[derive(Debug, Clone)]
@@ -91,23 +91,23 @@ impl Transmitter {
     fn symbol(&mut self, signal: Signal, source: &mut dyn BitSource) -> Complex {
         match signal {
             Signal::Silence => Complex::ZERO,
-            Signal::Ones => self.encoder.encode(Points::Four, 0b11),
+            Signal::Ones => self.encoder.encode(Rate::Bps1200, 0b11),
             Signal::S1 => {
                 self.s1 = !self.s1;
                 let bits = if self.s1 { 0b00 } else { 0b11 };
-                self.encoder.encode(Points::Four, bits)
+                self.encoder.encode(Rate::Bps1200, bits)
             }
-            Signal::ScrambledOnes(points) => self.scrambled(points, &mut || true),
-            Signal::Data(points) => self.scrambled(points, source),
+            Signal::ScrambledOnes(rate) => self.scrambled(rate, &mut || true),
+            Signal::Data(rate) => self.scrambled(rate, source),
         }
     }
 
-    fn scrambled(&mut self, points: Points, source: &mut dyn BitSource) -> Complex {
+    fn scrambled(&mut self, rate: Rate, source: &mut dyn BitSource) -> Complex {
         let mut bits = 0;
-        for _ in 0..points.bits() {
+        for _ in 0..rate.bits() {
             bits = bits << 1 | u8::from(self.scrambler.scramble(source.next_bit()));
         }
-        self.encoder.encode(points, bits)
+        self.encoder.encode(rate, bits)
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
                     .map(|_| transmitter.next(signal, &mut || true))
                     .collect()
             };
-            let data = samples(Signal::ScrambledOnes(Points::Sixteen), 80_000);
+            let data = samples(Signal::ScrambledOnes(Rate::Bps2400), 80_000);
             let rms = libm::sqrtf(data.iter().map(|x| x * x).sum::<f32>() / 80_000.0);
             assert!((rms / LEVEL_RMS - 1.0).abs() < 0.03, "{rms}");
 

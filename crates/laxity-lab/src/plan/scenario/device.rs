@@ -136,7 +136,7 @@ fn of_one(
 fn connected() -> Option<Device> {
     let blocks = Setting::CONNECTED.blocks;
     let block = blocks.iter().sum::<u64>() / blocks.len() as u64;
-    let lead = Hypothesis::default().lead_samples(Setting::CONNECTED);
+    let lead = Hypothesis::STUDY.lead_samples(Setting::CONNECTED);
     let work = Costs::STUDY.call(Phase::Connected, false);
     let device = Device::duplex(work, MODEM_PERIOD, block, RING_SAMPLES, lead).ok()?;
     Some(device.called_every(MODEM_PERIOD))

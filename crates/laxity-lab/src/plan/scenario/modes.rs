@@ -51,7 +51,7 @@ fn mode(phase: Phase, follows: Option<Phase>, last_call: Service) -> Mode {
     let silence = follows.map_or(Span::MAX, |follows| {
         let next = follows.setting();
         let first = block(next, next.blocks.first().copied());
-        let since = Hypothesis::default().programming_pause + first + last_call.as_dedicated_span();
+        let since = Hypothesis::STUDY.programming_pause + first + last_call.as_dedicated_span();
         since.saturating_sub(block(setting, blocks.clone().max()))
     });
     Mode {

@@ -1,6 +1,7 @@
 //! Everything that takes a processor's time in a variant, the most urgent first in the twin's order.
 
-use laxity_devices::modem::{Costs, Installed, Phase};
+use laxity_devices::card::Overheads;
+use laxity_devices::modem::{Installed, Phase};
 use laxity_model::analysis::Task;
 use laxity_model::{
     Activity, ActivityId, Outside, Placement, Priority, ReservationRequest, Service, Span,
@@ -192,7 +193,7 @@ impl<'a> Stage<'a> {
             let task = Task::new(cost, period).ok()?;
             Some(self.source(activity, rank, Work::Jobs { task, net }))
         };
-        let (machine, costs) = (self.machine, Costs::STUDY);
+        let (machine, costs) = (self.machine, Overheads::STUDY);
         for mode in modes {
             if modem.interrupt != modem.driver && !mode.once {
                 let cost = (machine.handler(costs.interrupt), costs.interrupt);

@@ -158,7 +158,7 @@ fn steady_share(run: &Readings) -> Option<u64> {
 fn ending(run: &Readings) -> String {
     match &run.outcome {
         Some(Outcome::Failed { result, reason }) => format!("{result}: {reason}"),
-        Some(Outcome::Done { .. }) => "the transfer ended".into(),
+        Some(Outcome::Done(_)) => "the transfer ended".into(),
         None if run.began(Phase::Connected).is_some() => "connected".into(),
         None if run.began(Phase::Training).is_some() => "the other end answered".into(),
         None => "never past dialing".into(),
