@@ -46,7 +46,7 @@ pub fn stream(seed: u64, cost: Service, further: usize, clock: CardClock) -> Str
     let sound = Arc::new(Sound::new(seed));
     let make = || Box::new(Player::new(Arc::clone(&sound))) as Box<dyn Block>;
     Stream {
-        name: "audio player".into(),
+        name: "audio player",
         level: LEVEL,
         format: FORMAT,
         recording: None,

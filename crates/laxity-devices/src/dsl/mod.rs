@@ -61,7 +61,7 @@ pub fn stream(
     let Recording { samples, receiver } = record(rate, line);
     let make = || Box::new(receiver.clone()) as Box<dyn Block>;
     Stream {
-        name: rate.name().into(),
+        name: rate.name(),
         level: LEVEL,
         format: format(rate),
         recording: Some(samples),
