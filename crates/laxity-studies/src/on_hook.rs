@@ -228,7 +228,7 @@ mod tests {
             request: &request,
             twin: Vec::new(),
             live: calls.iter().map(|call| (setup, seen(call))).collect(),
-            measured_on: None,
+            here: None,
         };
         let report = judge(&OnHook, &made).expect("nothing is analysed");
         report.checks.iter().map(|check| check.held).collect()

@@ -6,6 +6,7 @@ use laxity_model::{
     Event, EventKind, Host, HostError, Instant, Mark, ProcessorId, Program, RunRecord, Span,
 };
 
+use super::Here;
 use crate::runner::RunError;
 
 /// The host that a case runs on.
@@ -57,10 +58,15 @@ impl Live {
         Ok(Self { host, watch })
     }
 
-    /// What the host calls itself.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        self.host.describe()
+    /// What is known of it before any load is.
+    pub(super) fn here(&self) -> Here {
+        let config = self.host.config();
+        let is_shared = config.processors.contains(&config.external);
+        Here {
+            name: self.host.describe(),
+            processors: config.processors.len() as u16 + u16::from(!is_shared),
+            further_receivers: 0,
+        }
     }
 
     /// Does something with the host.

@@ -38,6 +38,7 @@ use laxity_model::enforce::machine::Machine;
 use crate::report::Report;
 use crate::runner::{Progress, RunError};
 pub use crate::runner::{load, pool};
+use crate::scenario::Resolved;
 pub use draft::Draft;
 pub use host::{Live, Runner};
 pub use text::{FigureText, Holes, OptionText, Text};
@@ -126,8 +127,19 @@ pub struct Made<'a, S: Study> {
     pub twin: Vec<Trial<S>>,
     /// On this machine, in the order in which it was made; empty if nothing was asked for.
     pub live: Vec<Trial<S>>,
-    /// What this machine calls itself; `None` if nothing was run on it.
-    pub measured_on: Option<String>,
+    /// This machine; `None` if nothing was run on it.
+    pub here: Option<Here>,
+}
+
+/// This machine, as a study's runs found it.
+#[derive(Clone, Debug)]
+pub struct Here {
+    /// What it calls itself.
+    pub name: String,
+    /// The processors of programs, and another one for what is outside them, if there is another one.
+    pub processors: u16,
+    /// So many receivers besides the first make up the load of [`Study::loaded`].
+    pub further_receivers: usize,
 }
 
 /// An experiment of independent cases.
@@ -143,6 +155,11 @@ pub trait Study: Sync {
     /// Whether this machine is measured before the twin is run, because the twin is told of what was measured.
     fn is_live_first(&self) -> bool {
         false
+    }
+
+    /// The scenario whose load is found on this machine before anything else is run there.
+    fn loaded(&self, _request: &Request) -> Option<&'static Resolved> {
+        None
     }
 
     /// How often cases are asked for: more than once where some depend on what others showed.
@@ -205,7 +222,8 @@ impl<S: Study> Experiment for S {
 ///
 /// See [`Study::judge`].
 pub fn judge<S: Study>(study: &S, made: &Made<'_, S>) -> Result<Report, RunError> {
-    let mut draft = Draft::new(study.text(), made.request, made.measured_on.clone());
+    let here = made.here.as_ref().map(|here| here.name.clone());
+    let mut draft = Draft::new(study.text(), made.request, here);
     study.judge(made, &mut draft)?;
     Ok(draft.finish())
 }
@@ -224,13 +242,11 @@ pub fn make<'a, S: Study>(
         request,
         twin: Vec::new(),
         live: Vec::new(),
-        measured_on: None,
+        here: None,
     };
     for live in [study.is_live_first(), !study.is_live_first()] {
         match live {
-            true if request.live => {
-                made.measured_on = on_this_machine(study, &mut made, progress)?;
-            }
+            true if request.live => on_this_machine(study, &mut made, progress)?,
             true => {}
             false => in_twin(study, &mut made, progress)?,
         }
@@ -260,26 +276,44 @@ fn in_twin<S: Study>(
     Ok(())
 }
 
-/// The live runs, one after the other; what the host calls itself, if there were any.
+/// The live runs, one after the other; what they need to know of the load comes first.
 fn on_this_machine<S: Study>(
     study: &S,
     made: &mut Made<'_, S>,
     progress: &mut dyn Progress,
-) -> Result<Option<String>, RunError> {
-    let mut live: Option<Live> = None;
+) -> Result<(), RunError> {
+    let mut host = None;
+    if let Some(scenario) = study.loaded(made.request) {
+        let name = "load of the modem";
+        progress.begin(1);
+        progress.run(name, 0);
+        let (live, here) = begun(&mut host, study, made)?;
+        here.further_receivers = live.run(name, |runner| scene::load(runner, scenario))?;
+    }
     for number in 0..study.rounds(true) {
         let cases = study.cases(Round { live: true, number }, made)?;
         progress.begin(cases.len());
         for case in cases {
             let name = study.name(&case);
-            let host = match &mut live {
-                Some(host) => host,
-                none => none.insert(Live::new(study.processors())?),
-            };
             progress.run(&name, 0);
-            let seen = host.run(&name, |runner| study.run(&case, runner))?;
+            let (live, _) = begun(&mut host, study, made)?;
+            let seen = live.run(&name, |runner| study.run(&case, runner))?;
             made.live.push((case, seen));
         }
     }
-    Ok(live.map(|host| host.describe()))
+    Ok(())
+}
+
+/// The host of the live runs, made ready before the first.
+fn begun<'a, S: Study>(
+    host: &'a mut Option<Live>,
+    study: &S,
+    made: &'a mut Made<'_, S>,
+) -> Result<(&'a mut Live, &'a mut Here), RunError> {
+    let live = match host {
+        Some(live) => live,
+        none => none.insert(Live::new(study.processors())?),
+    };
+    let here = made.here.get_or_insert_with(|| live.here());
+    Ok((live, here))
 }

@@ -59,7 +59,7 @@ pub fn run(
 /// # Errors
 ///
 /// The host's.
-pub fn load(host: &mut Runner<'_>, scenario: &Resolved) -> Result<usize, HostError> {
+pub(super) fn load(host: &mut Runner<'_>, scenario: &Resolved) -> Result<usize, HostError> {
     let mut devices = scenario
         .variants
         .iter()
