@@ -53,6 +53,6 @@ pub fn stream(seed: u64, cost: Service, further: usize, clock: CardClock) -> Str
         work: Repeated::new(further, make),
         cost,
         clock,
-        listener: Some(Box::new(Ear::new())),
+        listener: Some(Box::new(Ear::default())),
     }
 }

@@ -141,7 +141,6 @@ impl Served for StreamUnit {
         self.report
             .blocks_broken
             .add(u64::from(lost > self.format.spare));
-        self.report.blocks.add(1);
         let (checked, differs) = self
             .work
             .process(self.served, &self.input, &mut self.output);

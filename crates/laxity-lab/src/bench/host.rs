@@ -1,5 +1,6 @@
 //! The hosts of a study: a twin, or this machine with a witness.
 
+use laxity::observe::Disturbances;
 use laxity::{LiveConfig, LiveHost, Twin, Watch};
 use laxity_model::enforce::Witness;
 use laxity_model::{
@@ -7,7 +8,11 @@ use laxity_model::{
 };
 
 use super::Here;
-use crate::runner::RunError;
+use crate::runner::{RunError, live};
+use crate::scenario::Resolved;
+
+/// What is run to find the load of a scenario.
+pub(super) const LOAD: &str = "load of the modem";
 
 /// The host that a case runs on.
 pub enum Runner<'a> {
@@ -58,15 +63,25 @@ impl Live {
         Ok(Self { host, watch })
     }
 
-    /// What is known of it before any load is.
-    pub(super) fn here(&self) -> Here {
+    /// What the host calls itself.
+    pub(super) fn describe(&self) -> String {
+        self.host.describe()
+    }
+
+    /// Finds how many receivers take the share of this machine that a scenario's first device asks for.
+    pub(super) fn load(&mut self, scenario: &Resolved) -> Result<Here, RunError> {
+        let variants = scenario.variants.iter();
+        let device = variants.flat_map(|variant| &variant.devices).next();
+        let further_receivers = self.run(LOAD, |runner| match (runner, device) {
+            (Runner::Live(host), Some(device)) => live::calibrate(host, scenario, device),
+            _ => Ok(0),
+        })?;
         let config = self.host.config();
         let is_shared = config.processors.contains(&config.external);
-        Here {
-            name: self.host.describe(),
+        Ok(Here {
             processors: config.processors.len() as u16 + u16::from(!is_shared),
-            further_receivers: 0,
-        }
+            further_receivers,
+        })
     }
 
     /// Does something with the host.
@@ -96,8 +111,5 @@ pub fn marked(record: &RunRecord, mark: Mark) -> impl Iterator<Item = &Event> {
 /// Whether the machine stood still at some time between two instants, as its witness saw it.
 #[must_use]
 pub fn is_disturbed(record: &RunRecord, from: Instant, to: Instant) -> bool {
-    let all = &record.disturbances;
-    let first = all.partition_point(|disturbance| disturbance.to < from);
-    all.get(first)
-        .is_some_and(|disturbance| disturbance.from <= to)
+    Disturbances(&record.disturbances).overlap(from, to)
 }

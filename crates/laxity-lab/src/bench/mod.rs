@@ -18,7 +18,8 @@
 //! The bench does the rest: a pool of threads for the twin, the live host with its witness, signals, progress, errors that name their
 //! case, circumstances, the order of the figures, rendering. It is listed in `laxity_studies::STUDIES` as an [`Experiment`], which the
 //! command line finds by its name. What is run may be a scenario that the study brings along ([`scene`]); where the twin is told of what was
-//! measured, this machine comes first ([`Study::is_live_first`]). A study of another shape implements [`Experiment`] itself, with
+//! measured, this machine comes first ([`Study::is_live_first`]), and how many receivers make up its load is found before that
+//! ([`Study::loaded`]). A study of another shape implements [`Experiment`] itself, with
 //! [`pool::map`] and [`Live`].
 
 pub mod bodies;
@@ -127,18 +128,18 @@ pub struct Made<'a, S: Study> {
     pub twin: Vec<Trial<S>>,
     /// On this machine, in the order in which it was made; empty if nothing was asked for.
     pub live: Vec<Trial<S>>,
-    /// This machine; `None` if nothing was run on it.
+    /// What this machine calls itself; `None` if nothing was run on it.
+    pub measured_on: Option<String>,
+    /// What was found of it for [`Study::loaded`].
     pub here: Option<Here>,
 }
 
-/// This machine, as a study's runs found it.
-#[derive(Clone, Debug)]
+/// This machine, as a scenario is run on it.
+#[derive(Clone, Copy, Debug)]
 pub struct Here {
-    /// What it calls itself.
-    pub name: String,
     /// The processors of programs, and another one for what is outside them, if there is another one.
     pub processors: u16,
-    /// So many receivers besides the first make up the load of [`Study::loaded`].
+    /// So many receivers besides the first make up the load of the scenario's first device.
     pub further_receivers: usize,
 }
 
@@ -222,8 +223,7 @@ impl<S: Study> Experiment for S {
 ///
 /// See [`Study::judge`].
 pub fn judge<S: Study>(study: &S, made: &Made<'_, S>) -> Result<Report, RunError> {
-    let here = made.here.as_ref().map(|here| here.name.clone());
-    let mut draft = Draft::new(study.text(), made.request, here);
+    let mut draft = Draft::new(study.text(), made.request, made.measured_on.clone());
     study.judge(made, &mut draft)?;
     Ok(draft.finish())
 }
@@ -242,6 +242,7 @@ pub fn make<'a, S: Study>(
         request,
         twin: Vec::new(),
         live: Vec::new(),
+        measured_on: None,
         here: None,
     };
     for live in [study.is_live_first(), !study.is_live_first()] {
@@ -282,38 +283,27 @@ fn on_this_machine<S: Study>(
     made: &mut Made<'_, S>,
     progress: &mut dyn Progress,
 ) -> Result<(), RunError> {
-    let mut host = None;
+    let mut live: Option<Live> = None;
     if let Some(scenario) = study.loaded(made.request) {
-        let name = "load of the modem";
         progress.begin(1);
-        progress.run(name, 0);
-        let (live, here) = begun(&mut host, study, made)?;
-        here.further_receivers = live.run(name, |runner| scene::load(runner, scenario))?;
+        progress.run(host::LOAD, 0);
+        let host = live.insert(Live::new(study.processors())?);
+        made.here = Some(host.load(scenario)?);
     }
     for number in 0..study.rounds(true) {
         let cases = study.cases(Round { live: true, number }, made)?;
         progress.begin(cases.len());
         for case in cases {
             let name = study.name(&case);
+            let host = match &mut live {
+                Some(host) => host,
+                none => none.insert(Live::new(study.processors())?),
+            };
             progress.run(&name, 0);
-            let (live, _) = begun(&mut host, study, made)?;
-            let seen = live.run(&name, |runner| study.run(&case, runner))?;
+            let seen = host.run(&name, |runner| study.run(&case, runner))?;
             made.live.push((case, seen));
         }
     }
+    made.measured_on = live.map(|host| host.describe());
     Ok(())
-}
-
-/// The host of the live runs, made ready before the first.
-fn begun<'a, S: Study>(
-    host: &'a mut Option<Live>,
-    study: &S,
-    made: &'a mut Made<'_, S>,
-) -> Result<(&'a mut Live, &'a mut Here), RunError> {
-    let live = match host {
-        Some(live) => live,
-        none => none.insert(Live::new(study.processors())?),
-    };
-    let here = made.here.get_or_insert_with(|| live.here());
-    Ok((live, here))
 }

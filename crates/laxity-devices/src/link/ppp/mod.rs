@@ -79,7 +79,7 @@ impl Ppp {
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
-            decoder: Decoder::new(),
+            decoder: Decoder::default(),
             lcp: Automaton::new(LcpOptions::new(config.mru, config.magic)),
             ipcp: Automaton::new(IpcpOptions::new(config.local, config.assigned)),
             output: Vec::new(),
@@ -326,7 +326,7 @@ mod tests {
             client.input(&octets, now);
             let answer = client.output().to_vec();
             client.take_output(answer.len());
-            let mut decoder = Decoder::new();
+            let mut decoder = Decoder::default();
             let mut codes = Vec::new();
             for octet in answer {
                 if let Some(Ok(packet)) = decoder.push(octet) {
