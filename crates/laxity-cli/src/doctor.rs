@@ -1,7 +1,5 @@
 //! `laxity doctor`: what this machine can do, and the remedy for what it cannot.
 
-use std::path::Path;
-
 use laxity::doctor::{Machine, Status, diagnose, table};
 use serde_json::json;
 
@@ -29,10 +27,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<u8, Failure> {
             let text = format!("{:#}\n", json!({ "file_version": 1, "findings": list }));
             files::write(path, text.as_bytes())?;
         }
-        None => files::write(
-            Path::new("-"),
-            table::render(&machine, &findings).as_bytes(),
-        )?,
+        None => files::print(&table::render(&machine, &findings))?,
     }
     let missing = findings
         .iter()

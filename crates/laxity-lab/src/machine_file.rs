@@ -470,7 +470,7 @@ pub fn render(calibration: &Calibration) -> String {
         }
         text.push_str("quantiles = [\n");
         for (ppm, span) in machine.figure(figure).points() {
-            let share = units::Share::from_ppm(*ppm);
+            let share = units::Share { ppm: *ppm };
             let _ = writeln!(text, "    [\"{share}\", \"{}\"],", format_span(*span));
         }
         text.push_str("]\n");

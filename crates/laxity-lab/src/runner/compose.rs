@@ -42,14 +42,6 @@ pub struct RunSpec {
     pub gaps_only: bool,
 }
 
-/// A program with its probes.
-pub struct Composed {
-    /// What the host runs.
-    pub program: Program,
-    /// Where to look afterwards.
-    pub probes: Probes,
-}
-
 /// Makes the program of one run, in which each device has a run of its own.
 ///
 /// # Errors
@@ -60,7 +52,7 @@ pub fn compose(
     processors: u16,
     length: &LengthSpec,
     spec: impl Fn(&ResolvedDevice) -> RunSpec,
-) -> Result<Composed, HostError> {
+) -> Result<(Program, Probes), HostError> {
     let mut program = Program::new(processors);
     let mut probes = Probes::default();
     let devices = &variant.devices;
@@ -80,29 +72,18 @@ pub fn compose(
     for task in &variant.tasks {
         probes.0.push(task.install(&mut program));
     }
-    Ok(Composed { program, probes })
+    Ok((program, probes))
 }
 
 /// The call of a device before it is handed to a host; these are its phases where it says nothing else.
-#[must_use]
-pub fn call_config(
-    device: &ResolvedDevice,
-    phases: Phases,
-    bytes: u64,
-    spec: RunSpec,
-) -> CallConfig {
+fn call_config(device: &ResolvedDevice, phases: Phases, bytes: u64, spec: RunSpec) -> CallConfig {
     let phases = device.phases.or(phases);
-    let line = device.line;
-    let thousandths = |value: u32| f64::from(value) / 1_000.0;
     let timing = Timing::lasting(phases.on_hook, phases.dialing, phases.training);
     let usual = CallConfig::new(timing, spec.seed, bytes);
     CallConfig {
         line: LineConfig {
-            snr_down_db: thousandths(line.snr_down_mdb),
-            snr_up_db: thousandths(line.snr_up_mdb),
-            clock_ppm: f64::from(line.clock_offset_ppb) / 1_000.0,
-            carrier_offset_hz: f64::from(line.carrier_offset_mhz) / 1_000.0,
-            ..usual.line
+            seed: usual.line.seed,
+            ..device.line.clone()
         },
         link: usual.link.with_mss(spec.mss_bytes),
         further_receivers: spec.further_receivers,

@@ -8,13 +8,12 @@ use laxity_model::verify::contract::{
 use toml::de::DeValue;
 
 use super::Declared;
-use super::devices::Device;
 use super::diagnostic::alternatives;
 use super::kinds;
 use super::reader::{Found, SPAN, Section};
 use super::sections::{Names, chosen, named};
-use super::types::ResolvedTask;
-use super::units::{self, UnitError, format_span};
+use super::types::{ResolvedDevice, ResolvedTask};
+use super::units::{self, UnitError};
 
 /// The phases that a soft modem goes through, and the one of programs without.
 const PHASES: [Phase; 5] = [
@@ -42,7 +41,7 @@ type Component<'a> = (&'a str, Option<Kind>);
 /// All contracts of a file, `pc99` first.
 pub(super) fn contracts(
     root: &Section<'_>,
-    devices: &Names<Device>,
+    devices: &Names<ResolvedDevice>,
     tasks: &Names<ResolvedTask>,
 ) -> Names<Contract> {
     let devices = devices.iter();
@@ -343,23 +342,4 @@ fn phases(section: &Section<'_>) -> Phases {
     let names = PHASES.iter().map(Phase::name);
     let named = chosen(section, ("phase", "remove one"), &texts, names).into_iter();
     Phases::Only(named.map(|(index, _)| PHASES[index].clone()).collect())
-}
-
-/// A bound as a file has it, in `quantity`'s unit.
-#[must_use]
-pub fn show_bound(bound: Bound, quantity: Quantity) -> String {
-    let value = |value: u64| match quantity.unit() {
-        Unit::Nanoseconds => format_span(Span::from_nanos(value)),
-        Unit::Count => value.to_string(),
-    };
-    match bound {
-        Bound::AtMost(most) => format!("<= {}", value(most)),
-        Bound::AtLeast(least) => format!(">= {}", value(least)),
-        Bound::AtMostTimesControl { ratio_ppm } => {
-            format!(
-                "<= {} x control",
-                units::exact(u64::from(ratio_ppm), 1_000_000)
-            )
-        }
-    }
 }

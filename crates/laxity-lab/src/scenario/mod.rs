@@ -27,13 +27,12 @@ pub mod units;
 mod variants;
 
 pub(crate) use contracts::needs_control;
-pub use contracts::show_bound;
 pub use diagnostic::{Diagnostic, Severity, Style};
 /// Where a device's driver runs, or a command, which is in threads.
 pub use laxity_devices::modem::DriverPlacement as Placing;
 pub(crate) use placing::show_placing;
 pub use types::{
-    Executor, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Line, Loss, Outcome,
+    Executor, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Loss, Outcome,
     PeriodicRank, PhaseOverrides, Phases, Rank, Resolved, ResolvedDevice, ResolvedTask,
     ResolvedVariant, Scenario, Start, TaskKind, TurnPolicy,
 };

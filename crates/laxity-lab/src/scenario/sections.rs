@@ -38,7 +38,7 @@ pub(super) fn host(root: &Section<'_>) -> HostSpec {
 }
 
 /// What was found, in place of what stands otherwise.
-fn set<T>(place: &mut T, found: Option<Found<T>>) {
+pub(super) fn set<T>(place: &mut T, found: Option<Found<T>>) {
     if let Some(found) = found {
         *place = found.value;
     }

@@ -298,14 +298,6 @@ pub struct Share {
     pub ppm: u32,
 }
 
-impl Share {
-    /// From millionths of a processor.
-    #[must_use]
-    pub const fn from_ppm(ppm: u32) -> Self {
-        Self { ppm }
-    }
-}
-
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} %", exact(u64::from(self.ppm), 10_000))

@@ -6,7 +6,6 @@ use laxity_model::{Priority, ProcessorId, Reservation};
 
 use super::Placing;
 use super::control::control;
-use super::devices::Device;
 use super::expectations::{check_grade_and_verdicts, contracts, expectations};
 use super::placing::{DETAIL_KEYS, Placed, placed};
 use super::reader::{Found, Section};
@@ -19,7 +18,7 @@ use super::units::{Share, format_reservation};
 /// What a variant may name.
 pub(super) struct Scope<'a> {
     pub(super) host: &'a HostSpec,
-    pub(super) devices: &'a Names<Device>,
+    pub(super) devices: &'a Names<ResolvedDevice>,
     pub(super) tasks: &'a Names<ResolvedTask>,
     pub(super) contracts: &'a Names<Contract>,
 }
@@ -151,7 +150,8 @@ fn devices(scope: &Scope<'_>, placed: &Placed) -> Vec<ResolvedDevice> {
     let devices = scope.devices.iter();
     let devices = devices.filter_map(|declared| {
         let placing = placed.get(&declared.name)?.value?;
-        Some(declared.value.as_ref()?.placed(&declared.name, placing))
+        let device = declared.value.clone()?;
+        Some(ResolvedDevice { placing, ..device })
     });
     devices.collect()
 }
@@ -271,7 +271,9 @@ fn check_sums(section: &Section<'_>, host: &HostSpec, placed: &Placed, variant: 
         let parts: Vec<String> = parts.collect();
         let named = here.clone().find_map(|(name, ..)| placed.get(*name));
         let place = named.map_or_else(|| section.place_of("tasks"), |found| found.place.clone());
-        let total = Share::from_ppm(u32::try_from(sum).unwrap_or(u32::MAX));
+        let total = Share {
+            ppm: u32::try_from(sum).unwrap_or(u32::MAX),
+        };
         section.findings.error(
             &place,
             format!(

@@ -105,7 +105,7 @@ impl Study for Prediction {
         let is_first = round.number == 0;
         let calls = match (round.live, is_first) {
             (true, true) => return Ok(vec![Case::Load]),
-            (true, false) => return Ok(planned(request, |_| true, &On::Here(further))),
+            (true, false) => return planned(request, |_| true, &On::Here(further)),
             // The calibration, as if calls took what they were measured to take: what the machine takes from them comes on top.
             (false, true) => measured_calls(&made.live),
             (false, false) => calls(made).or(Some(Quantiles::constant(ASSUMED_CALL))),
@@ -117,7 +117,7 @@ impl Study for Prediction {
         });
         let asked = |variant: &ResolvedVariant| is_calibration(variant) == is_first;
         let cases = told.map(|told| planned(request, asked, &On::Twin(Box::new(told))));
-        Ok(cases.unwrap_or_default())
+        cases.unwrap_or_else(|| Ok(Vec::new()))
     }
 
     fn name(&self, case: &Case) -> String {
@@ -213,20 +213,23 @@ fn is_calibration(variant: &ResolvedVariant) -> bool {
 }
 
 /// The runs of the programs asked for, and of the calibration: in the twin as many as are made live, each as long, with draws of its own.
-fn planned(request: &Request, asked: impl Fn(&ResolvedVariant) -> bool, on: &On) -> Vec<Case> {
+fn planned(
+    request: &Request,
+    asked: impl Fn(&ResolvedVariant) -> bool,
+    on: &On,
+) -> Result<Vec<Case>, RunError> {
     let mut programs = PROGRAMS.clone();
     programs.run.repeats = repeats(request);
-    let wanted = |variant: &ResolvedVariant| {
+    let wanted = |planned: &PlannedRun| {
+        let variant = &programs.variants[planned.variant];
         asked(variant) && (is_calibration(variant) || request.wants(&variant.name))
     };
     let run = |planned: PlannedRun| {
         let seed = request.seed + u64::from(planned.repeat);
         Case::Run(planned, seed, on.clone())
     };
-    schedule(&programs, wanted, true)
-        .into_iter()
-        .map(run)
-        .collect()
+    let all = schedule(&programs, true)?.into_iter();
+    Ok(all.filter(wanted).map(run).collect())
 }
 
 fn repeats(request: &Request) -> u32 {
