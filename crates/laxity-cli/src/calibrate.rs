@@ -166,13 +166,11 @@ fn to_json(found: &Calibration) -> Value {
         evidence,
         circumstances: c,
     } = found;
-    let figures: serde_json::Map<String, Value> = Figure::ALL
-        .into_iter()
-        .map(|figure| {
-            let value = figure_to_json(machine, figure, evidence.get(&figure));
-            (figure.name().to_owned(), value)
-        })
-        .collect();
+    let figures = Figure::ALL.into_iter().map(|figure| {
+        let value = figure_to_json(machine, figure, evidence.get(&figure));
+        (figure.name().to_owned(), value)
+    });
+    let figures: serde_json::Map<String, Value> = figures.collect();
     json!({
         "file_version": 1,
         "description": machine.description,
@@ -199,12 +197,9 @@ fn to_json(found: &Calibration) -> Value {
 }
 
 fn figure_to_json(machine: &Machine, figure: Figure, seen: Option<&Evidence>) -> Value {
-    let quantiles: Vec<Value> = machine
-        .figure(figure)
-        .points()
-        .iter()
-        .map(|(ppm, span)| json!({ "ppm": ppm, "ns": span.as_nanos() }))
-        .collect();
+    let points = machine.figure(figure).points().iter();
+    let quantiles = points.map(|(ppm, span)| json!({ "ppm": ppm, "ns": span.as_nanos() }));
+    let quantiles: Vec<Value> = quantiles.collect();
     json!({
         "meaning": meaning(figure),
         "samples": seen.map(|seen| seen.samples),

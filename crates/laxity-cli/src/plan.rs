@@ -2,7 +2,7 @@
 
 use laxity_lab::import::{self, Format};
 use laxity_lab::plan::scenario as scenarios;
-use laxity_lab::plan::set::{self as sets, Kind, Options, PlanError, Supply};
+use laxity_lab::plan::set::{self as sets, Options, PlanError, Supply};
 use laxity_lab::scenario::{Length, units};
 use laxity_model::Span;
 use serde::Serialize;
@@ -64,31 +64,24 @@ fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8
 }
 
 fn options(arguments: &Plan) -> Result<Options, Failure> {
-    let wrong = |option: &str, error: &units::UnitError| {
-        Failure::new(
-            USAGE,
-            format!("{option}: {}; {}", error.cause, error.remedy),
-        )
-    };
+    let wrong =
+        |option: &str, error: &units::UnitError| Failure::new(USAGE, format!("{option}: {error}"));
     let tick = match &arguments.tick {
         Some(tick) => units::span(tick).map_err(|error| wrong("--tick", &error))?,
         None => Span::ZERO,
     };
-    let kind = match arguments.enforcer {
-        Some(Enforcer::Deadline) => Kind::Deadline { tick },
-        Some(Enforcer::Slots) if arguments.tick.is_some() => {
+    let reserved = arguments.supply.as_deref().map(units::reservation);
+    let reserved = reserved.transpose();
+    let supply = match reserved.map_err(|error| wrong("--supply", &error))? {
+        None => Supply::Dedicated,
+        Some(asked) if arguments.enforcer == Some(Enforcer::Deadline) => {
+            Supply::Deadline(asked, tick)
+        }
+        Some(_) if arguments.tick.is_some() => {
             let message = "--tick is for --enforcer deadline: slots have no tick";
             return Err(Failure::new(USAGE, message));
         }
-        Some(Enforcer::Slots) | None => Kind::Slots,
-    };
-    let supply = match &arguments.supply {
-        Some(supply) => {
-            let reservation =
-                units::reservation(supply).map_err(|error| wrong("--supply", &error))?;
-            Supply::Reserved(reservation, kind)
-        }
-        None => Supply::Dedicated,
+        Some(asked) => Supply::Slots(asked),
     };
     Ok(Options {
         scheduler: match arguments.scheduler {

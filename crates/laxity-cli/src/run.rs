@@ -127,8 +127,7 @@ fn timelines(finished: &Finished) -> Vec<Timeline> {
     let mut shown = Vec::new();
     let mut views = Vec::new();
     for trace in &finished.traces {
-        let mut variants = finished.results.variants.iter();
-        let Some(variant) = variants.find(|variant| variant.name == trace.name) else {
+        let Some(variant) = finished.results.variant(&trace.name) else {
             continue;
         };
         if variant.modems().next().is_none() {
@@ -137,14 +136,8 @@ fn timelines(finished: &Finished) -> Vec<Timeline> {
         let kind = (
             has_activity(trace, "modem deferred"),
             has_activity(trace, "modem thread"),
-            trace
-                .events
-                .iter()
-                .any(|event| event.kind == EventKind::ReservationBegin),
-            trace
-                .events
-                .iter()
-                .any(|event| event.kind == EventKind::SlotBegin),
+            has_event(trace, EventKind::ReservationBegin),
+            has_event(trace, EventKind::SlotBegin),
         );
         if !shown.contains(&kind) {
             shown.push(kind);
@@ -156,10 +149,12 @@ fn timelines(finished: &Finished) -> Vec<Timeline> {
 }
 
 fn has_activity(trace: &Trace, name: &str) -> bool {
-    trace
-        .activities
-        .iter()
-        .any(|activity| activity.name.contains(name))
+    let mut all = trace.activities.iter();
+    all.any(|activity| activity.name.contains(name))
+}
+
+fn has_event(trace: &Trace, kind: EventKind) -> bool {
+    trace.events.iter().any(|event| event.kind == kind)
 }
 
 fn lanes(trace: &Trace, variant: &VariantResults) -> Vec<ActivityId> {

@@ -231,9 +231,7 @@ fn required<T>(
     example: &str,
     read: impl FnOnce(&str) -> Option<Found<T>>,
 ) -> Option<T> {
-    if !section.has(key) {
-        section.missing(key, example);
-    }
+    section.require(key, example);
     read(key).map(|found| found.value)
 }
 
@@ -350,10 +348,8 @@ fn evidence(section: &Section<'_>) -> Option<Evidence> {
 }
 
 fn medians(section: &Section<'_>, key: &str) -> Option<(Span, Span)> {
-    let Some(value) = section.value(key) else {
-        section.missing(key, MEDIANS);
-        return None;
-    };
+    section.require(key, MEDIANS);
+    let value = section.value(key)?;
     if let Some(texts) = pair(value) {
         let [least, most] = texts.map(|text| cost(section, &text));
         let (least, most) = (least?, most?);
@@ -369,30 +365,22 @@ fn medians(section: &Section<'_>, key: &str) -> Option<(Span, Span)> {
 
 fn quantiles(section: &Section<'_>) -> Option<Quantiles> {
     let example = format!("[{POINT}]");
-    let Some(value) = section.value(QUANTILES) else {
-        section.missing(QUANTILES, &example);
-        return None;
-    };
-    let DeValue::Array(list) = value.get_ref() else {
-        let found = describe(value.get_ref());
-        let cause = format!("`{QUANTILES}` must be a list, found {found}");
-        let remedy = format!("write for example: {QUANTILES} = {example}");
-        section.findings.error(&value.span(), cause, remedy);
-        return None;
-    };
-    // All are read before the first that is wrong ends it.
-    let points: Vec<_> = list.iter().map(|item| point(section, item)).collect();
+    section.require(QUANTILES, &example);
+    let items = section.items(QUANTILES, ("a list", &example), |item| {
+        Some((item.span(), point(section, item)))
+    });
+    let (places, points): (Vec<_>, Vec<_>) = items?.into_iter().unzip();
     let points: Option<Vec<_>> = points.into_iter().collect();
     let error = match Quantiles::new(points?) {
         Ok(quantiles) => return Some(quantiles),
         Err(error) => error,
     };
     let place = match error {
-        QuantilesError::Empty => value.span(),
-        QuantilesError::Falls { index } | QuantilesError::Beyond { index } => {
-            list.get(index).map_or(value.span(), Spanned::span)
-        }
+        QuantilesError::Empty => None,
+        QuantilesError::Falls { index } | QuantilesError::Beyond { index } => places.get(index),
     };
+    let place = place.cloned();
+    let place = place.unwrap_or_else(|| section.place_of(QUANTILES));
     let remedy = format!(
         "write the points in order, shares rising and spans not falling, such as {POINT}, {MEASURE_AGAIN}"
     );

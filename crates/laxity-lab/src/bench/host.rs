@@ -1,12 +1,12 @@
 //! The hosts of a study: a twin, or this machine with a witness.
 
-use laxity::{LiveConfig, LiveHost, Twin, Watch};
-use laxity_model::enforce::Witness;
+use laxity::{LiveHost, Twin, Watch};
 use laxity_model::{
     Event, EventKind, Host, HostError, Instant, Mark, ProcessorId, Program, RunRecord, Span,
 };
 
 use crate::runner::RunError;
+use crate::runner::live::watched_host;
 
 /// The host that a case runs on.
 pub enum Runner<'a> {
@@ -50,10 +50,7 @@ impl Live {
     /// [`RunError::CannotRun`] if there are too few, or the rights are missing.
     pub fn new(processors: u16) -> Result<Self, RunError> {
         let watch = Watch::begin();
-        let config = LiveConfig::detect(processors);
-        let mut config = config.map_err(|error| RunError::CannotRun(error.to_string()))?;
-        config.witness = Some(Witness::new(ProcessorId(0)));
-        let host = LiveHost::new(config);
+        let host = watched_host(processors, Some(ProcessorId(0)))?;
         Ok(Self { host, watch })
     }
 

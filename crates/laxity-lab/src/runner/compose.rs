@@ -61,13 +61,8 @@ pub fn compose(
         // No two lines have the same noise, and none has another if the devices are declared in another order.
         let before = devices.iter().filter(|other| other.name < device.name);
         spec.seed = spec.seed.wrapping_add(before.count() as u64);
-        let modem = Modem {
-            device,
-            length,
-            spec,
-            is_only: devices.len() == 1,
-        };
-        probes.0.push(modem.install(&mut program)?);
+        let modem = modem(&mut program, device, length, spec, devices.len() == 1);
+        probes.0.push(modem?);
     }
     for task in &variant.tasks {
         probes.0.push(task.install(&mut program));
@@ -92,53 +87,48 @@ fn call_config(device: &ResolvedDevice, phases: Phases, bytes: u64, spec: RunSpe
     }
 }
 
-/// A modem and the call that it is to make.
-struct Modem<'a> {
-    device: &'a ResolvedDevice,
-    length: &'a LengthSpec,
+/// A modem, and the call that it is to make.
+fn modem(
+    program: &mut Program,
+    device: &ResolvedDevice,
+    length: &LengthSpec,
     spec: RunSpec,
     is_only: bool,
-}
-
-impl Modem<'_> {
-    /// Puts it into the program, and hands back where its evidence will be found; fails if it cannot be brought to where the run is to begin.
-    fn install(&self, program: &mut Program) -> Result<Probe, HostError> {
-        let (device, spec) = (self.device, self.spec);
-        let bytes = if spec.gaps_only {
-            ENDLESS_BYTES
-        } else {
-            self.length.bytes
-        };
-        let mut config = call_config(device, self.length.phases, bytes, spec);
-        if !self.is_only {
-            // A call that is over ends the run, and the others are not to be cut short.
-            config.linger = self.length.limit;
-        } else if spec.start == Start::Connected {
-            // A short transfer is over before there is much to see.
-            config.linger = self.length.idle;
-        }
-        let mut call = Call::new(config);
-        if spec.start == Start::Connected && !call.run_ahead(RUN_AHEAD_LIMIT) {
-            let outcome = call.report().outcome().cloned();
-            return Err(HostError::Failed(format!(
-                "the line of `{}` carries no transfer even without a host: {outcome:?}",
-                device.name
-            )));
-        }
-        let first = program.activities.len();
-        let installed = call.install(program, device.processor, device.placing);
-        work::declare_modem(program, &installed, device);
-        if !self.is_only {
-            for activity in &mut program.activities[first..] {
-                activity.name = format!("{}: {}", device.name, activity.name);
-            }
-        }
-        let watched = Watched::Modem(ModemProbe {
-            installed,
-            placing: device.placing,
-        });
-        Ok(probe(program, first, &device.name, kinds::MODEM, watched))
+) -> Result<Probe, HostError> {
+    let bytes = if spec.gaps_only {
+        ENDLESS_BYTES
+    } else {
+        length.bytes
+    };
+    let mut config = call_config(device, length.phases, bytes, spec);
+    if !is_only {
+        // A call that is over ends the run, and the others are not to be cut short.
+        config.linger = length.limit;
+    } else if spec.start == Start::Connected {
+        // A short transfer is over before there is much to see.
+        config.linger = length.idle;
     }
+    let mut call = Call::new(config);
+    if spec.start == Start::Connected && !call.run_ahead(RUN_AHEAD_LIMIT) {
+        let outcome = call.report().outcome().cloned();
+        return Err(HostError::Failed(format!(
+            "the line of `{}` carries no transfer even without a host: {outcome:?}",
+            device.name
+        )));
+    }
+    let first = program.activities.len();
+    let installed = call.install(program, device.processor, device.placing);
+    work::declare_modem(program, &installed, device);
+    if !is_only {
+        for activity in &mut program.activities[first..] {
+            activity.name = format!("{}: {}", device.name, activity.name);
+        }
+    }
+    let watched = Watched::Modem(ModemProbe {
+        installed,
+        placing: device.placing,
+    });
+    Ok(probe(program, first, &device.name, kinds::MODEM, watched))
 }
 
 /// The probe of a component whose activities are those from `first` on.

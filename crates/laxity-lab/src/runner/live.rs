@@ -39,12 +39,8 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, Run
     // How many receivers make up the load is not known yet, and nothing is started to find out before all variants are admitted.
     for run in planned.iter().filter(|run| run.repeat == 0) {
         let start = Start::OnHook;
-        let outline = ready(
-            resolved,
-            PlannedRun { start, ..*run },
-            &FurtherReceivers::new(),
-            &outlined,
-        )?;
+        let run = PlannedRun { start, ..*run };
+        let outline = ready(resolved, run, &FurtherReceivers::new(), &outlined)?;
         outline.require(&resolved.variants[run.variant])?;
     }
     progress.begin(planned.len());
@@ -106,9 +102,17 @@ fn unwatched(resolved: &Resolved) -> Option<String> {
 /// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works,
 /// or else the first periodic task.
 pub(crate) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
-    let cannot = |error: HostError| RunError::CannotRun(error.to_string());
-    let mut config = LiveConfig::detect(resolved.host.processors).map_err(cannot)?;
     let watched = observed_processors(resolved).first().copied();
+    watched_host(resolved.host.processors, watched)
+}
+
+/// A host of so many processors, one of which a witness may watch.
+pub(crate) fn watched_host(
+    processors: u16,
+    watched: Option<ProcessorId>,
+) -> Result<LiveHost, RunError> {
+    let config = LiveConfig::detect(processors);
+    let mut config = config.map_err(|error| RunError::CannotRun(error.to_string()))?;
     config.witness = watched.map(Witness::new);
     Ok(LiveHost::new(config))
 }

@@ -59,24 +59,19 @@ pub struct Finished {
 /// Hears how a long piece of work goes on. Called from one thread at a time.
 pub trait Progress: Send {
     /// So many runs will be made.
-    fn begin(&mut self, runs: usize);
+    fn begin(&mut self, _runs: usize) {}
     /// Something is being prepared.
-    fn prepare(&mut self, what: &str);
+    fn prepare(&mut self, _what: &str) {}
     /// A run begins (live) or is over (twin).
-    fn run(&mut self, variant: &str, repeat: u32);
+    fn run(&mut self, _variant: &str, _repeat: u32) {}
     /// All is over.
-    fn end(&mut self);
+    fn end(&mut self) {}
 }
 
 /// Nobody listens.
 pub struct Silent;
 
-impl Progress for Silent {
-    fn begin(&mut self, _: usize) {}
-    fn prepare(&mut self, _: &str) {}
-    fn run(&mut self, _: &str, _: u32) {}
-    fn end(&mut self) {}
-}
+impl Progress for Silent {}
 
 /// Why a scenario has no results.
 #[derive(Debug, thiserror::Error)]

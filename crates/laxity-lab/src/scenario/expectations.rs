@@ -1,6 +1,7 @@
 //! What a variant is expected to show: contracts and their verdicts, loss, transfer and grade.
 
-use laxity_model::verify::contract::{Contract, Expectation, Subject, Subjects};
+use laxity_model::ReservationRequest;
+use laxity_model::verify::contract::{Contract, Expectation, Kind, Subject, Subjects};
 use toml::de::DeValue;
 
 use super::contracts::{needs_control, needs_device, needs_periodic};
@@ -115,21 +116,15 @@ pub(super) fn contracts(
 
 /// Everything that takes part; and whether it holds a reservation, or runs in one.
 fn subjects(variant: &ResolvedVariant) -> impl Iterator<Item = (Subject, bool)> + Clone {
-    let devices = variant.devices.iter().map(|device| {
-        let subject = Subject {
-            name: device.name.clone(),
-            kind: kinds::MODEM,
-        };
-        (subject, device.placing.request().is_some())
-    });
-    let tasks = variant.tasks.iter().map(|task| {
-        let subject = Subject {
-            name: task.name.clone(),
-            kind: task.kind.kind(),
-        };
-        (subject, task.request().is_some())
-    });
-    devices.chain(tasks)
+    let one = |name: &str, kind: Kind, request: Option<ReservationRequest>| {
+        let name = name.to_owned();
+        (Subject { name, kind }, request.is_some())
+    };
+    let devices = variant.devices.iter();
+    let devices =
+        devices.map(move |device| one(&device.name, kinds::MODEM, device.placing.request()));
+    let tasks = variant.tasks.iter();
+    devices.chain(tasks.map(move |task| one(&task.name, task.kind.kind(), task.request())))
 }
 
 /// What must take part for the contract to be judged, and does not.

@@ -154,6 +154,7 @@ pub(crate) const LOAD: Quantity<units::Load> = Quantity {
     parse: units::load,
 };
 /// A signal-to-noise ratio.
+pub(crate) const SIZE: Quantity<u64> = Quantity::of(&units::SIZE, units::bytes);
 pub(crate) const LEVEL: Quantity<u64> = Quantity::of(&units::LEVEL, units::level_mdb);
 /// A clock's offset.
 pub(crate) const OFFSET: Quantity<i64> = Quantity::of(&units::OFFSET, units::offset_ppb);
@@ -207,17 +208,14 @@ impl<'a> Section<'a> {
 
     /// All entries in the order of the file.
     pub(crate) fn entries(&self) -> Vec<Entry<'a>> {
-        let mut entries: Vec<Entry<'a>> = self
-            .table
-            .iter()
-            .map(|(key, value)| Entry {
-                name: Found {
-                    value: key.get_ref().as_ref(),
-                    place: key.span(),
-                },
-                value,
-            })
-            .collect();
+        let entries = self.table.iter().map(|(key, value)| Entry {
+            name: Found {
+                value: key.get_ref().as_ref(),
+                place: key.span(),
+            },
+            value,
+        });
+        let mut entries: Vec<Entry<'a>> = entries.collect();
         entries.sort_by_key(|entry| entry.name.place.start);
         entries
     }
@@ -358,8 +356,8 @@ impl<'a> Section<'a> {
             format!("`{key}` is out of range: {}", show(found.value))
         };
         let (least, most) = (show(*range.start()), show(*range.end()));
-        self.findings
-            .error(&found.place, cause, format!("write {least} to {most}"));
+        let remedy = format!("write {least} to {most}");
+        self.findings.error(&found.place, cause, remedy);
         None
     }
 
@@ -419,7 +417,7 @@ impl<'a> Section<'a> {
     }
 
     /// What `read` makes of each item of a list; an item of which it makes nothing is reported, and left out.
-    fn items<T>(
+    pub(crate) fn items<T>(
         &self,
         key: &str,
         (wanted, example): (&str, &str),

@@ -6,9 +6,9 @@ use laxity::study::Profile;
 use laxity_model::{Priority, ProcessorId, Span};
 
 use super::Declared;
-use super::reader::{Entry, Found, SPAN, Section};
+use super::reader::{Entry, Found, SIZE, SPAN, Section};
 use super::types::{HostSpec, LengthSpec, Phases};
-use super::units::{self, format_span};
+use super::units::format_span;
 
 /// Everything of one kind that a file declares, in its order.
 pub(super) type Names<T> = Vec<Declared<T>>;
@@ -80,26 +80,13 @@ pub(super) fn length(root: &Section<'_>, key: &str, default: LengthSpec) -> Leng
 /// `bytes = 200_000` or `bytes = "200 kB"`.
 fn size(section: &Section<'_>) -> Option<Found<u64>> {
     /// As much as TCP's sequence numbers count.
-    const LARGEST: u64 = 1 << 31;
-    let value = section.value("bytes")?;
-    if matches!(value.get_ref(), toml::de::DeValue::Integer(_)) {
-        return section.integer("bytes", &(1..=LARGEST));
+    const SIZES: RangeInclusive<u64> = 1..=1 << 31;
+    match section.value("bytes")?.get_ref() {
+        toml::de::DeValue::Integer(_) => section.integer("bytes", &SIZES),
+        _ => section.quantity_in("bytes", &SIZE, &SIZES, |bytes| format!("{bytes} B")),
     }
-    let text = section.text("bytes", "a size", "8 kB")?;
-    let found = section.parsed(&text, units::bytes)?;
-    if (1..=LARGEST).contains(&found.value) {
-        return Some(found);
-    }
-    let cause = match found.value {
-        0 => "`bytes` must be more than zero".to_owned(),
-        bytes => format!("`bytes` is out of range: {bytes} B"),
-    };
-    let remedy = format!("write 1 B to {LARGEST} B");
-    section.findings.error(&found.place, cause, remedy);
-    None
 }
 
-/// The processor a thing runs on; the first if it says nothing.
 pub(super) fn processor(section: &Section<'_>, host: &HostSpec) -> ProcessorId {
     let Some(found) = section.integer("processor", &(0..=u16::MAX)) else {
         return ProcessorId(0);

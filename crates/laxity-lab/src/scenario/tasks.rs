@@ -68,9 +68,8 @@ pub(super) fn tasks(
     named(root, "tasks", |section, name| {
         let kind = section.choice("kind", &words).map(|found| found.value);
         if kind.is_some() || !section.has("kind") {
-            let known = KINDS
-                .iter()
-                .filter(|known| kind.is_none_or(|kind| kind.name == known.name));
+            let is_known = |known: &&Kind| kind.is_none_or(|kind| kind.name == known.name);
+            let known = KINDS.iter().filter(is_known);
             let keys = ["kind", "processor"].iter();
             let keys = keys.chain(known.flat_map(|known| known.keys)).copied();
             section.allow(&each_once(keys));
@@ -215,10 +214,8 @@ fn on<'e>(
         section.wrong("service", cause, remedy);
     }
     let name = section.text("on", "the name of an executor", "shared")?;
-    let found = executors
-        .iter()
-        .find(|declared| declared.name == name.value);
-    let Some(declared) = found else {
+    let mut all = executors.iter();
+    let Some(declared) = all.find(|declared| declared.name == name.value) else {
         let names = executors.iter().map(|declared| declared.name.as_str());
         section.findings.unknown("executor", &name, names);
         return None;
@@ -303,10 +300,8 @@ fn command(section: &Section<'_>) -> Option<TaskKind> {
             format!("write the program and its arguments, such as: argv = {example}"),
         );
     }
+    let argv = argv.iter().map(|argument| argument.value.to_owned());
     Some(TaskKind::Command {
-        argv: argv
-            .iter()
-            .map(|argument| argument.value.to_owned())
-            .collect(),
+        argv: argv.collect(),
     })
 }

@@ -52,7 +52,7 @@ pub(super) const DURATION: Scale = Scale {
     smallest: "nanosecond",
     example: "8ms",
 };
-const SIZE: Scale = Scale {
+pub(super) const SIZE: Scale = Scale {
     what: "a size",
     units: &[
         ("B", 1),

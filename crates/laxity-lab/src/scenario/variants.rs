@@ -242,18 +242,12 @@ fn reservations<'v>(
     devices: &'v [ResolvedDevice],
     tasks: &'v [ResolvedTask],
 ) -> Vec<(&'v str, ProcessorId, Reservation)> {
-    let devices = devices
-        .iter()
-        .map(|one| (one.name.as_str(), one.processor, one.placing.request()));
-    let tasks = tasks
-        .iter()
-        .map(|one| (one.holder(), one.processor, one.request()));
+    let devices = devices.iter();
+    let devices = devices.map(|one| (&*one.name, one.processor, one.placing.request()));
+    let tasks = tasks.iter();
+    let all = devices.chain(tasks.map(|one| (one.holder(), one.processor, one.request())));
     // Those that share an executor share its reservation.
-    each_once(
-        devices
-            .chain(tasks)
-            .filter_map(|(name, processor, request)| Some((name, processor, request?.reservation))),
-    )
+    each_once(all.filter_map(|(name, on, request)| Some((name, on, request?.reservation))))
 }
 
 /// No processor can be reserved more than once over. What a machine admits is less, and is said by its admission.
@@ -265,10 +259,9 @@ fn check_sums(section: &Section<'_>, host: &HostSpec, placed: &Placed, variant: 
         if sum <= 1_000_000 {
             continue;
         }
-        let parts = here
-            .clone()
-            .map(|(name, _, held)| format!("`{name}` {}", format_reservation(*held)));
-        let parts: Vec<String> = parts.collect();
+        let part =
+            |(name, _, held): &(&str, _, _)| format!("`{name}` {}", format_reservation(*held));
+        let parts: Vec<String> = here.clone().map(part).collect();
         let named = here.clone().find_map(|(name, ..)| placed.get(*name));
         let place = named.map_or_else(|| section.place_of("tasks"), |found| found.place.clone());
         let total = Share {

@@ -46,7 +46,7 @@ pub struct Plan {
 }
 
 /// What would become of one variant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct VariantPlan {
     /// Its name.
     pub name: String,
@@ -145,12 +145,8 @@ pub fn plan(
     for run in first.filter(|run| run.repeat == 0) {
         // What a run is ahead of is admitted alike, and takes its time.
         let start = if observed { run.start } else { Start::OnHook };
-        let ready = ready(
-            resolved,
-            PlannedRun { start, ..run },
-            &FurtherReceivers::new(),
-            &supply,
-        )?;
+        let run = PlannedRun { start, ..run };
+        let ready = ready(resolved, run, &FurtherReceivers::new(), &supply)?;
         let variant = &resolved.variants[run.variant];
         let mut plan = variant_plan(variant, ready.admission());
         let too_large = |error: Overflow| RunError::Failed {
@@ -229,9 +225,7 @@ fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan
             .iter()
             .map(|found| executor_plan(admission, found))
             .collect(),
-        lines: Vec::new(),
-        bottleneck: None,
-        devices: Vec::new(),
+        ..VariantPlan::default()
     }
 }
 

@@ -221,7 +221,7 @@ impl<'a> Stage<'a> {
         }
         // A card that is programmed anew was still awaited at the time that was set before. Within a phase that is one of its own interrupts.
         let several = modes.windows(2).any(|pair| pair[0].phase != pair[1].phase);
-        let empty = (machine.empty_handler(), Service::ZERO);
+        let empty = (machine.handler(Service::ZERO), Service::ZERO);
         let empty = jobs(modem.interrupt, rank(modem.interrupt), empty, ONCE);
         sources.extend(empty.map(|empty| Source {
             activity: None,
