@@ -31,12 +31,12 @@ use laxity::calibrate::{Calibration, Circumstances, Evidence};
 use laxity_model::Span;
 use laxity_model::enforce::machine::{Figure, Machine, Quantiles, QuantilesError};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
+use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::Source;
-use crate::scenario::reader::{Findings, Found, SPAN, Section, describe, string};
+use crate::scenario::reader::{Found, SPAN, Section, describe, document, string};
 use crate::scenario::units::{self, format_span};
-use crate::scenario::{Diagnostic, Severity};
 
 /// Of a larger file no more than this is read, and that is refused.
 const LARGEST_FILE: usize = 1 << 16;
@@ -171,22 +171,17 @@ pub fn parse(text: &str, file: &str) -> Result<Calibration, Vec<Diagnostic>> {
         let remedy = format!("a machine file has at most {LARGEST_FILE} bytes");
         return Err(vec![*source.error(0..0, cause, remedy)]);
     }
-    let (document, errors) = DeTable::parse_recoverable(text);
     let place = |error: &toml::de::Error| error.span().unwrap_or(0..0);
-    if let Some(error) = errors.iter().min_by_key(|error| place(error).start) {
-        let cause = format!("not TOML: {}", error.message());
-        let remedy = format!("write `key = value`, spans in quotes, {MEASURE_AGAIN}");
-        return Err(vec![*source.error(place(error), cause, remedy)]);
-    }
-    let findings = Findings::new(source);
-    let root = Section::new(&findings, "the file", document.get_ref(), 0..0);
-    let read = whole(&root);
-    let found = findings.into_sorted();
-    let failed = found.iter().any(|f| f.severity == Severity::Error);
-    match read {
-        Some(calibration) if !failed => Ok(calibration),
-        _ => Err(found),
-    }
+    let not_toml = |errors: &[toml::de::Error]| {
+        let first = errors.iter().min_by_key(|error| place(error).start);
+        let wrong = first.map(|error| {
+            let cause = format!("not TOML: {}", error.message());
+            let remedy = format!("write `key = value`, spans in quotes, {MEASURE_AGAIN}");
+            *source.error(place(error), cause, remedy)
+        });
+        wrong.into_iter().collect()
+    };
+    document(source, not_toml, whole).map(|(calibration, _)| calibration)
 }
 
 /// The whole file; `None` only where an error has been found.

@@ -59,11 +59,9 @@ pub(super) fn contracts(
     }];
     let own = named(root, "contracts", |section, name| {
         if name == "pc99" {
-            section.findings.error(
-                &section.place,
-                "the contract `pc99` is built in",
-                "give your own contract another name",
-            );
+            let cause = "the contract `pc99` is built in";
+            let remedy = "give your own contract another name";
+            section.findings.error(&section.place, cause, remedy);
             return None;
         }
         contract(section, name, &all)
@@ -105,11 +103,9 @@ fn subjects(section: &Section<'_>, all: &[Component<'_>]) -> Option<(Subjects, O
         return Some((kind.map_or(Subjects::All, Subjects::Kind), kind));
     };
     if kind.is_some() {
-        section.findings.error(
-            &text.place,
-            format!("{} names a component and a kind", section.path),
-            "keep `subject` for one component, or `kind` for all of a kind",
-        );
+        let cause = format!("{} names a component and a kind", section.path);
+        let remedy = "keep `subject` for one component, or `kind` for all of a kind";
+        section.findings.error(&text.place, cause, remedy);
     }
     let Some((name, kind)) = all.iter().find(|(name, _)| *name == text.value) else {
         let names = all.iter().map(|(name, _)| *name);
@@ -133,11 +129,8 @@ fn check_observed(section: &Section<'_>, kind: Kind, limits: &[Limit]) {
             format!("limit {}", alternatives(names))
         };
         let (quantity, kind) = (limit.quantity.name(), kind.name);
-        section.wrong(
-            key.unwrap_or("limits"),
-            format!("`{quantity}` is not observed of a {kind}"),
-            remedy,
-        );
+        let cause = format!("`{quantity}` is not observed of a {kind}");
+        section.wrong(key.unwrap_or("limits"), cause, remedy);
     }
 }
 
@@ -148,11 +141,9 @@ fn contract(section: &Section<'_>, name: &str, all: &[Component<'_>]) -> Option<
     let path = format!("a limit of {}", section.path);
     let tables = section.sections("limits", &path, LIMIT_EXAMPLE)?;
     if tables.is_empty() {
-        section.wrong(
-            "limits",
-            format!("{} limits nothing", section.path),
-            format!("write for example: limits = {LIMIT_EXAMPLE}"),
-        );
+        let cause = format!("{} limits nothing", section.path);
+        let remedy = format!("write for example: limits = {LIMIT_EXAMPLE}");
+        section.wrong("limits", cause, remedy);
     }
     let limits: Vec<Limit> = tables.iter().filter_map(limits).flatten().collect();
     let (subjects, kind) = subjects?;
@@ -208,11 +199,9 @@ fn phases_have_control(section: &Section<'_>, bound: Bound, phases: &Phases) -> 
     if !is_relative(bound) || *phases == Phases::Whole {
         return true;
     }
-    section.wrong(
-        "phases",
-        "a control run has no phases to compare with",
-        "remove `phases`: a bound relative to the control is judged over the whole run",
-    );
+    let cause = "a control run has no phases to compare with";
+    let remedy = "remove `phases`: a bound relative to the control is judged over the whole run";
+    section.wrong("phases", cause, remedy);
     false
 }
 
@@ -242,11 +231,9 @@ fn bound(section: &Section<'_>, key: &str, quantity: Quantity) -> Option<Found<B
     {
         let text = section.text(key, "a bound", "1.05 x control")?;
         if key != "at_most" {
-            section.findings.error(
-                &text.place,
-                "only an upper bound can be relative to the control",
-                "write for example: at_most = \"1.05 x control\"",
-            );
+            let cause = "only an upper bound can be relative to the control";
+            let remedy = "write for example: at_most = \"1.05 x control\"";
+            section.findings.error(&text.place, cause, remedy);
             return None;
         }
         return section.parsed(&text, relative);
@@ -333,11 +320,9 @@ fn phases(section: &Section<'_>) -> Phases {
     let texts = section.texts(key, "[\"connected\"]").unwrap_or_default();
     if texts.is_empty() {
         let names = alternatives(PHASES.iter().map(Phase::name));
-        section.wrong(
-            key,
-            "no phase is named",
-            format!("name some of {names}, or write: phases = \"whole\""),
-        );
+        let cause = "no phase is named";
+        let remedy = format!("name some of {names}, or write: phases = \"whole\"");
+        section.wrong(key, cause, remedy);
     }
     let names = PHASES.iter().map(Phase::name);
     let named = chosen(section, ("phase", "remove one"), &texts, names).into_iter();

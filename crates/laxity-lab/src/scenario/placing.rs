@@ -214,11 +214,9 @@ fn placing(
     let value = match word.value {
         Word::Absent => None,
         Word::Interrupt | Word::Deferred if holder == Holder::Command => {
-            details.findings.error(
-                &word.place,
-                "a command runs in threads, not in an interrupt handler",
-                "write \"thread 24\" or \"reserved 2ms/8ms\"",
-            );
+            let cause = "a command runs in threads, not in an interrupt handler";
+            let remedy = "write \"thread 24\" or \"reserved 2ms/8ms\"";
+            details.findings.error(&word.place, cause, remedy);
             return None;
         }
         Word::Interrupt => Some(Placing::Interrupt),
@@ -233,11 +231,9 @@ fn placing(
 /// Reports the keys about a reservation where there is none.
 fn refuse_details(details: &Section<'_>) {
     for key in DETAIL_KEYS.into_iter().filter(|key| details.has(key)) {
-        details.wrong(
-            key,
-            format!("`{key}` is for a reservation, and there is none"),
-            "remove it, or write for example: placement = \"reserved 2ms/8ms\"",
-        );
+        let cause = format!("`{key}` is for a reservation, and there is none");
+        let remedy = "remove it, or write for example: placement = \"reserved 2ms/8ms\"";
+        details.wrong(key, cause, remedy);
     }
 }
 

@@ -161,6 +161,28 @@ pub(crate) const OFFSET: Quantity<i64> = Quantity::of(&units::OFFSET, units::off
 /// A carrier's offset.
 pub(crate) const FREQUENCY: Quantity<i64> = Quantity::of(&units::FREQUENCY, units::frequency_mhz);
 
+/// Reads a whole file: what is made of it, and what is merely worth knowing; or all that is wrong, which `not_toml` tells of a file that
+/// is no TOML.
+pub(crate) fn document<T>(
+    source: Source<'_>,
+    not_toml: impl FnOnce(&[toml::de::Error]) -> Vec<Diagnostic>,
+    read: impl FnOnce(&Section<'_>) -> Option<T>,
+) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (document, errors) = DeTable::parse_recoverable(source.text);
+    if !errors.is_empty() {
+        return Err(not_toml(&errors));
+    }
+    let findings = Findings::new(source);
+    let root = Section::new(&findings, "the file", document.get_ref(), 0..0);
+    let read = read(&root);
+    let found = findings.into_sorted();
+    let failed = found.iter().any(|one| one.severity == Severity::Error);
+    match read {
+        Some(read) if !failed => Ok((read, found)),
+        _ => Err(found),
+    }
+}
+
 /// One table of the file.
 #[derive(Clone)]
 pub(crate) struct Section<'a> {
@@ -197,11 +219,9 @@ impl<'a> Section<'a> {
     pub(crate) fn allow(&self, keys: &[&str]) {
         for entry in self.entries() {
             if !keys.contains(&entry.name.value) && !self.findings.is_full() {
-                self.findings.error(
-                    &entry.name.place,
-                    format!("{} has no key `{}`", self.path, shortened(entry.name.value)),
-                    suggestion(entry.name.value, keys.iter().copied()),
-                );
+                let cause = format!("{} has no key `{}`", self.path, shortened(entry.name.value));
+                let remedy = suggestion(entry.name.value, keys.iter().copied());
+                self.findings.error(&entry.name.place, cause, remedy);
             }
         }
     }
@@ -264,11 +284,9 @@ impl<'a> Section<'a> {
         if self.entries().iter().any(slip) {
             return;
         }
-        self.findings.error(
-            &self.place,
-            format!("{} lacks the key `{key}`", self.path),
-            format!("add a line such as: {key} = {example}"),
-        );
+        let cause = format!("{} lacks the key `{key}`", self.path);
+        let remedy = format!("add a line such as: {key} = {example}");
+        self.findings.error(&self.place, cause, remedy);
     }
 
     /// Reports that a key is missing, if it is.

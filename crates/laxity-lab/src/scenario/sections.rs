@@ -61,18 +61,14 @@ pub(super) fn length(root: &Section<'_>, key: &str, default: LengthSpec) -> Leng
         return length;
     };
     section.allow(&["repeats", "bytes", "phases", "limit", "idle"]);
-    set(
-        &mut length.repeats,
-        section.integer("repeats", &(1..=1_000)),
-    );
+    let repeats = section.integer("repeats", &(1..=1_000));
+    set(&mut length.repeats, repeats);
     set(&mut length.bytes, size(&section));
     let presets = [("short", Phases::SHORT), ("study", Phases::STUDY)];
     set(&mut length.phases, section.choice("phases", &presets));
     for (key, place) in [("limit", &mut length.limit), ("idle", &mut length.idle)] {
-        set(
-            place,
-            section.quantity_in(key, &SPAN, &LENGTHS, format_span),
-        );
+        let span = section.quantity_in(key, &SPAN, &LENGTHS, format_span);
+        set(place, span);
     }
     length
 }
@@ -131,11 +127,8 @@ pub(super) fn named<'a, T>(
         let remedy = format!("write at most {MOST_NAMES}");
         section.findings.error(&beyond.name.place, cause, remedy);
     }
-    entries
-        .into_iter()
-        .take(MOST_NAMES)
-        .map(read_entry)
-        .collect()
+    let read = entries.into_iter().take(MOST_NAMES).map(read_entry);
+    read.collect()
 }
 
 /// Names go into tables, file names and traces.
@@ -179,11 +172,9 @@ pub(super) fn distinct<T, U>(
 ) {
     for declared in names {
         if known.iter().any(|known| known.name == declared.name) {
-            root.findings.error(
-                &declared.place,
-                format!("`{}` is the name of {kind} already", declared.name),
-                format!("give the {own} a name of its own"),
-            );
+            let cause = format!("`{}` is the name of {kind} already", declared.name);
+            let remedy = format!("give the {own} a name of its own");
+            root.findings.error(&declared.place, cause, remedy);
         }
     }
 }

@@ -131,17 +131,13 @@ fn check_periodic_enforcer(section: &Section<'_>) {
         return;
     };
     if !section.has("reservation") {
-        section.findings.error(
-            &found.place,
-            "`enforcer` is for a reservation, and there is none",
-            "add a line such as: reservation = \"0.1ms/1ms\"",
-        );
+        let cause = "`enforcer` is for a reservation, and there is none";
+        let remedy = "add a line such as: reservation = \"0.1ms/1ms\"";
+        section.findings.error(&found.place, cause, remedy);
     } else if found.value == Enforcer::Slots {
-        section.findings.error(
-            &found.place,
-            "a periodic task would wait for its slot at every release",
-            "write enforcer = \"deadline\", or leave it out",
-        );
+        let cause = "a periodic task would wait for its slot at every release";
+        let remedy = "write enforcer = \"deadline\", or leave it out";
+        section.findings.error(&found.place, cause, remedy);
     }
 }
 
@@ -155,11 +151,9 @@ fn periodic(
     section.require("period", "\"1ms\"");
     let reservation = section.quantity("reservation", &RESERVATION);
     if reservation.is_some() && section.has("priority") {
-        section.wrong(
-            "priority",
-            format!("{} has a reservation and a priority", section.path),
-            "remove one: a thread with a reservation by `deadline` has no priority",
-        );
+        let cause = format!("{} has a reservation and a priority", section.path);
+        let remedy = "remove one: a thread with a reservation by `deadline` has no priority";
+        section.wrong("priority", cause, remedy);
     }
     let period = section.quantity_in("period", &SPAN, &DURATIONS, format_span)?;
     let period = period.value;
@@ -294,11 +288,9 @@ fn command(section: &Section<'_>) -> Option<TaskKind> {
     let argv = section.texts("argv", example)?;
     let empty = argv.first().is_none_or(|program| program.value.is_empty());
     if empty || argv.iter().any(|argument| argument.value.contains('\0')) {
-        section.wrong(
-            "argv",
-            "`argv` names no program that could be started",
-            format!("write the program and its arguments, such as: argv = {example}"),
-        );
+        let cause = "`argv` names no program that could be started";
+        let remedy = format!("write the program and its arguments, such as: argv = {example}");
+        section.wrong("argv", cause, remedy);
     }
     let argv = argv.iter().map(|argument| argument.value.to_owned());
     Some(TaskKind::Command {

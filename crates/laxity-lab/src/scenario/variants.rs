@@ -63,11 +63,9 @@ pub(super) fn variants(root: &Section<'_>, scope: &Scope<'_>) -> Option<Vec<Reso
     });
     let table = root.section("variants", "");
     if !root.has("variants") || table.is_some_and(|table| table.entries().is_empty()) {
-        root.findings.error(
-            &root.place,
-            "the scenario has no variant to run",
-            "add one, such as: [variants.reserved] with placement = \"reserved 2ms/8ms\"",
-        );
+        let cause = "the scenario has no variant to run";
+        let remedy = "add one, such as: [variants.reserved] with placement = \"reserved 2ms/8ms\"";
+        root.findings.error(&root.place, cause, remedy);
     }
     // With a broken variant missing, the indices of the others would be wrong.
     let drafts: Option<Vec<Draft<'_>>> = drafts.into_iter().map(|draft| draft.value).collect();
@@ -208,11 +206,9 @@ fn check_placed_take_part(
     for (name, found) in placed {
         let index = scope.tasks.iter().position(|task| task.name == *name);
         if index.is_some_and(|index| !chosen.contains(&index)) {
-            section.findings.error(
-                &found.place,
-                format!("`{name}` is placed and takes no part"),
-                "name it in `tasks`, or remove its placement",
-            );
+            let cause = format!("`{name}` is placed and takes no part");
+            let remedy = "name it in `tasks`, or remove its placement";
+            section.findings.error(&found.place, cause, remedy);
         }
     }
 }

@@ -58,6 +58,11 @@ impl Source {
         }
     }
 
+    /// Whether both are the same jobs: of an activity, in a mode.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        (self.activity, self.mode) == (other.activity, other.mode)
+    }
+
     /// What it does, where that ends.
     pub(super) const fn task(&self) -> Option<&Task> {
         match &self.work {
