@@ -3,7 +3,7 @@
 //! A host starts activities in an order of its own. So every actor says that it is there and waits for its cue; when all are there, a
 //! device gives the first cues, in a known order, from above all of them.
 
-use crate::{Failure, ensure};
+use crate::{Failure, Outcome, ensure};
 use laxity_model::{
     ActivityId, Body, Context, Event, EventKind, Host, Instant, InterruptLevel, Mark, Outside,
     Placement, Priority, ProcessorId, Program, RunEnd, RunRecord, SemaphoreId, Service, Span, Step,
@@ -71,7 +71,7 @@ pub(crate) fn run_to(
 }
 
 /// Whether a record is whole, and its run ended like this.
-pub(crate) fn expect_end(record: &RunRecord, end: RunEnd) -> Result<(), Failure> {
+pub(crate) fn expect_end(record: &RunRecord, end: RunEnd) -> Outcome {
     let (lost, ended) = (record.events_lost, record.ended_by);
     ensure!(lost == 0, "{lost} events lost");
     ensure!(ended == end, "ended by {ended:?} instead of {end:?}");
@@ -221,7 +221,7 @@ impl Stage {
 
 impl Play {
     /// Whether exactly this was told.
-    pub(crate) fn expect(&self, told: &[u64]) -> Result<(), Failure> {
+    pub(crate) fn expect(&self, told: &[u64]) -> Outcome {
         ensure!(
             self.told == told,
             "told {:?} instead of {told:?}",

@@ -9,24 +9,6 @@ use crate::Span;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Bound, Doubt, Overflow, Response, Task};
 
-/// How long jobs of the task at `index` take at most, under earliest deadline first, ties broken anyhow: as
-/// [`response_times`] says.
-///
-/// # Panics
-///
-/// If `index` is not the index of a task.
-pub fn response_time<S: SupplyBound>(
-    tasks: &[Task],
-    index: usize,
-    supply: &S,
-) -> Result<Response, Overflow> {
-    let set = Set::new(tasks)?;
-    match busy(&set, supply)? {
-        Ok(busy) => Search::new(tasks, &set, supply, busy)?.longest(index),
-        Err(none) => Ok(none),
-    }
-}
-
 /// How long jobs take at most, for each task.
 ///
 /// Take a busy window that begins at 0, and in it a job due at d. All that goes before it has been served by F, the least one

@@ -72,7 +72,7 @@ pub fn response_time_among<S: SupplyBound>(
 /// The response times of all tasks of a set that is given by priority, the highest first, no two alike.
 ///
 /// **Assumed**: the tasks are independent; a job runs unless one of a more urgent task, or a region that is not preemptible, does; jobs
-/// of one task run in the order of arrival; nothing else costs time (see [`Overheads`](super::Overheads)).
+/// of one task run in the order of arrival; nothing else costs time.
 ///
 /// **Exact** on a supply that is [attained](SupplyBound::is_attained), and otherwise a bound: release jitter, deadlines of any length
 /// (every job of the busy window is looked at), blocking by less urgent tasks' regions, and the task's own last region where it is
