@@ -105,8 +105,8 @@ pub enum Failure {
     },
 }
 
-/// Nothing, or how the host differs.
-pub type Outcome = Result<(), Failure>;
+/// Nothing, or something that was looked for, or how the host differs.
+pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 /// One thing that every host must do.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +120,7 @@ pub struct Case {
 }
 
 /// Has a host run what a case is about, and judges the record.
-type Run = fn(&mut dyn Host, &Tolerance) -> Outcome;
+type Run = fn(&mut dyn Host, &Tolerance) -> Result;
 
 /// A case without its program.
 struct Named {

@@ -2,14 +2,14 @@
 
 use crate::reservations::{asker, by_slots, reservation};
 use crate::stage::{CPU, DEVICE, LOW, NEVER, counted, done_or};
-use crate::{Failure, Outcome, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::{
     Context, ExecutorId, Host, HostError, Instant, InterruptLevel, Mark, Placement, ProcessorId,
     Program, SemaphoreId, Service, Span, Step, TimeConstraint,
 };
 
-fn is_bad(host: &mut dyn Host, what: &str, program: Program) -> Outcome {
+fn is_bad(host: &mut dyn Host, what: &str, program: Program) -> Result {
     match host.admit_and_run(program, NEVER) {
         Err(HostError::BadProgram(reason)) => {
             ensure!(!reason.is_empty(), "{what}: no reason given");
@@ -29,7 +29,7 @@ fn one(
     what: &str,
     placement: Placement,
     mut mistake: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
-) -> Outcome {
+) -> Result {
     let mut program = Program::new(1);
     let body = counted(move |calls, context| match calls {
         0 => mistake(context),
@@ -40,7 +40,7 @@ fn one(
 }
 
 /// An activity on a processor beyond the program's own is a bad program.
-pub(crate) fn no_such_processor(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn no_such_processor(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let elsewhere = counted(|_, _| Step::Finish);
     program.add("elsewhere", ProcessorId(1), LOW, elsewhere);
@@ -51,13 +51,13 @@ pub(crate) fn no_such_processor(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// There are 32 interrupt levels.
-pub(crate) fn no_such_level(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn no_such_level(host: &mut dyn Host, _: &Tolerance) -> Result {
     let placement = Placement::Interrupt(InterruptLevel(32));
     one(host, "interrupt level 32", placement, |_| Step::Finish)
 }
 
 /// Interrupt handlers, deferred calls and external activities hold no reservations.
-pub(crate) fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Result {
     for placement in [DEVICE, Placement::Deferred, Placement::External] {
         let mut program = Program::new(1);
         let request = by_slots(reservation([1_000, 10_000])?);
@@ -68,7 +68,7 @@ pub(crate) fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Ou
 }
 
 /// An executor that is absent, elsewhere, or takes a reservation is a bad program.
-pub(crate) fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Result {
     let on = |executor| Placement::On {
         executor,
         task: None,
@@ -90,7 +90,7 @@ pub(crate) fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// Waiting for it, with and without a time-out, and signalling it end the run.
-pub(crate) fn no_such_semaphore(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn no_such_semaphore(host: &mut dyn Host, _: &Tolerance) -> Result {
     const NONE: SemaphoreId = SemaphoreId(7);
     one(host, "a wait for semaphore 7 of 0", LOW, |_| {
         Step::Wait(NONE)
@@ -105,7 +105,7 @@ pub(crate) fn no_such_semaphore(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// Recording a mark that the program does not name ends the run.
-pub(crate) fn no_such_mark(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn no_such_mark(host: &mut dyn Host, _: &Tolerance) -> Result {
     one(host, "mark 3 of 0", LOW, |context| {
         context.mark(Mark(3), [0; 2]);
         Step::Burn(Service::from_millis(5))
@@ -113,7 +113,7 @@ pub(crate) fn no_such_mark(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// A deferred call that sleeps, or waits with a time-out, ends the run.
-pub(crate) fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Result {
     let later = |context: &mut dyn Context| context.now() + Span::from_millis(1);
     let deferred = Placement::Deferred;
     one(host, "a sleeping deferred call", deferred, move |context| {
@@ -132,7 +132,7 @@ pub(crate) fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// Beginning or ending a reservation that an activity does not declare ends the run.
-pub(crate) fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Result {
     one(host, "a beginning", LOW, |_| Step::BeginReservation)?;
     one(host, "an end", LOW, |_| Step::EndReservation)?;
     let tenth = reservation([1_000, 10_000])?;
@@ -142,7 +142,7 @@ pub(crate) fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Outc
 }
 
 /// Asking for a time constraint without a reservation or a declaration ends the run.
-pub(crate) fn undeclared_constraint(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn undeclared_constraint(host: &mut dyn Host, _: &Tolerance) -> Result {
     one(host, "a time constraint", LOW, |context| {
         let deadline = context.now() + Span::from_millis(10);
         TimeConstraint::new(context.now(), deadline, Service::from_millis(1))

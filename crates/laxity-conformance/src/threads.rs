@@ -1,11 +1,11 @@
 //! Who runs among threads of real-time priorities.
 
 use crate::stage::{HIGH, LOW, MIDDLE, Stage, TOP, done_or, level, micros};
-use crate::{Outcome, Tolerance};
+use crate::{Result, Tolerance};
 use laxity_model::{Host, Placement, Service, Span, Step};
 
 /// A signal to a higher priority takes the processor before the signaller goes on.
-pub(crate) fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(LOW, low, move |calls, context| {
@@ -25,7 +25,7 @@ pub(crate) fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// A sleeper of higher priority does not wait until a lower one has done its work.
-pub(crate) fn timer_preempts(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn timer_preempts(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(LOW, low, move |calls, context| {
@@ -48,7 +48,7 @@ pub(crate) fn timer_preempts(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// A signal to a lower priority takes effect when the higher one gives way.
-pub(crate) fn lower_waits(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn lower_waits(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(HIGH, high, move |calls, context| {
@@ -65,7 +65,7 @@ pub(crate) fn lower_waits(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// Sixteen threads woken from the lowest up run from the highest down.
-pub(crate) fn all_in_order(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn all_in_order(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let cues: Vec<_> = (16..32)
@@ -87,7 +87,7 @@ pub(crate) fn all_in_order(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// Equal real-time priorities run first come, first served, each until it is done.
-pub(crate) fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let cues = [(); 4].map(|()| stage.cue());
@@ -102,7 +102,7 @@ pub(crate) fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// Yielding equals take turns.
-pub(crate) fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let cues = [(); 3].map(|()| stage.cue());
@@ -117,7 +117,7 @@ pub(crate) fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// A thread that yields with no equal ready goes on.
-pub(crate) fn yield_alone(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn yield_alone(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.teller(LOW, low, 2);
@@ -132,7 +132,7 @@ pub(crate) fn yield_alone(host: &mut dyn Host, _: &Tolerance) -> Outcome {
 }
 
 /// Preemption costs no turn.
-pub(crate) fn preempted_resumes(host: &mut dyn Host, _: &Tolerance) -> Outcome {
+pub(crate) fn preempted_resumes(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let (first, second, top) = (stage.cue(), stage.cue(), stage.cue());
