@@ -295,7 +295,7 @@ fn a_handler_that_never_looks_keeps_the_urgent_waiting() {
         long.with_preemption(Preemption::Floating { longest })
             .unwrap()
     };
-    assert_eq!(edf.admit(&[urgent, looks(1_999)], &Dedicated), Ok(()));
+    assert_eq!(edf.admit(&[urgent, looks(2_000)], &Dedicated), Ok(()));
     assert!(edf.admit(&[urgent, looks(2_001)], &Dedicated).is_err());
     assert!(edf.is_intact());
     // The same by slots: X in every window, after Y − X at most.
@@ -319,4 +319,32 @@ fn handlers_are_of_fixed_size_without_pointers() {
         size_of::<Handlers<Edf<128>, 128>>(),
         24 + 128 * 40 + (128 * 24 + 128 * 4 + 16)
     );
+}
+
+/// On slots a nanosecond more may be a whole pause more: a region that begins in the very instant of an arrival blocks for all of its length.
+#[test]
+fn a_region_blocks_for_all_of_its_length() {
+    let task = |cost, period, deadline| {
+        let task = Task::new(Service::from_nanos(cost), Span::from_nanos(period)).unwrap();
+        task.with_deadline(Span::from_nanos(deadline)).unwrap()
+    };
+    let one = Service::from_nanos(1);
+    let looks = task(1, 12, 8).with_preemption(Preemption::Floating { longest: one });
+    let stubborn = task(1, 10, 22);
+    let slots = Reservation::new(one, Span::from_nanos(5)).unwrap();
+    let slots: &dyn SupplyBound = &ExplicitDeadline::continuous(slots);
+    let refused = Edf::new().admit(&[looks.unwrap(), stubborn], slots);
+    assert!(refused.is_err(), "it may be done at 10");
+    let later = task(1, 12, 10);
+    assert_eq!(Edf::new().admit(&[later, stubborn], slots), Ok(()));
+}
+
+#[test]
+fn first_come_first_served_asks_of_nobody_the_jitter_of_others() {
+    let (regular, late) = (task(1, 10, 10), task(1, 100, 100));
+    let late = late.with_jitter(Span::from_micros(50));
+    assert_eq!(Fcfs::new().admit(&[regular, late], &Dedicated), Ok(()));
+    let too_late = late.with_jitter(Span::from_micros(99));
+    let refused = Fcfs::new().admit(&[regular, too_late], &Dedicated);
+    assert_eq!(refused.unwrap_err().bottleneck, Some(1));
 }

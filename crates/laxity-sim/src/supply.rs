@@ -16,6 +16,7 @@ impl Profile {
             host,
             processors: self.slot_supply().on_each(processors),
             deadline: Err("the study's host has no SCHED_DEADLINE; `slots` enforces there".into()),
+            timer_grain: self.timer_grain(),
             linux_classes: Err("the study's host does not have: give it one of the 32 priorities, or run it on Linux or on the twin of a Linux machine".into()),
         }
     }

@@ -32,6 +32,7 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         host,
         processors: processors.collect(),
         deadline: by_deadline(&machine),
+        timer_grain: Span::ZERO,
         linux_classes: Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! What the policies of executors say of those who are placed on them.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -9,6 +10,7 @@ use crate::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, Suppl
 use crate::executor::Unschedulable;
 use crate::{
     Activity, ActivityId, Enforcer, ExecutorId, Grade, Program, Reservation, ReservationRequest,
+    Span,
 };
 
 /// What became of the tasks on one executor.
@@ -38,14 +40,18 @@ pub(super) fn executors(
         let request = requests.iter().find(|r| r.activity == activity);
         let granted = request.and_then(|request| request.asked.as_ref().ok());
         let holder = &program.activities[activity.index()];
+        let slots = supply.processors.get(holder.processor.index());
+        let slots = slots.and_then(|processor| processor.slots.as_ref().ok());
+        let late = |edges: Span| supply.timer_grain.checked_add(edges).unwrap_or(Span::MAX);
         let answer = match (holder.reservation, granted) {
             (None, _) => program
-                .admit_on(executor, &Dedicated)
+                .admit_on(executor, &Dedicated, late(Span::ZERO))
                 .map(|()| without_reservation(holder)),
             (Some(asked), Some(granted)) => {
+                let late = late(slots.map_or(Span::ZERO, |slots| slots.jitter));
                 let bound = reserved(asked, granted, supply);
-                let answer = bound.and_then(|bound| program.admit_on(executor, &bound));
-                answer.map(|()| granted.grade.clone())
+                let answer = bound.and_then(|bound| program.admit_on(executor, &bound, late));
+                answer.map(|()| with_reservation(program, executor, (asked, granted)))
             }
             // That is refused itself, and said there.
             (Some(_), None) => return None,
@@ -69,6 +75,31 @@ fn without_reservation(holder: &Activity) -> Grade {
     Grade::Unenforced { reason }
 }
 
+/// How firm the promise of the policy is on a reservation on which it makes one.
+fn with_reservation(
+    program: &Program,
+    executor: ExecutorId,
+    (asked, granted): (ReservationRequest, &Prediction),
+) -> Grade {
+    let unenforced = |reason: String| Grade::Unenforced { reason };
+    if let Grade::Unenforced { .. } = granted.grade {
+        return granted.grade.clone();
+    }
+    if let Some(other) = program.undeclared_on(executor).next() {
+        let name = &other.name;
+        return unenforced(format!(
+            "`{name}` takes turns there too, and how much it takes is not declared"
+        ));
+    }
+    if !asked.begins_at_start {
+        return unenforced("its reservation begins only when it asks for it".into());
+    }
+    if asked.enforcer == Enforcer::Slots && granted.keeps == Keeps::LongRun {
+        return unenforced("what ranks above its slots takes an amount that is not known".into());
+    }
+    Grade::Enforced
+}
+
 /// What the holder of a reservation gets.
 fn reserved(
     asked: ReservationRequest,
@@ -81,6 +112,10 @@ fn reserved(
     };
     let (service, period) = (asked.reservation.service(), asked.reservation.period());
     match (asked.enforcer, granted.keeps) {
+        (Enforcer::Slots, _) if granted.longest_gap == Span::MAX => Err(Unschedulable {
+            bottleneck: None,
+            reason: format!("what ranks above its slots may take all of {service}"),
+        }),
         (Enforcer::Slots, keeps) => {
             let above = match keeps {
                 Keeps::EveryWindowLess(above) => above,

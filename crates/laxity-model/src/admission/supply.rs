@@ -18,6 +18,9 @@ pub struct Supply {
     pub processors: Vec<ProcessorSupply>,
     /// The kernel's reservations; they are not kept to one processor.
     pub deadline: Result<DeadlineSupply, String>,
+    /// Who waits for an instant wakes up to so much after it by the clock alone: some periods of a clock that ticks, zero of one that
+    /// wakes at any instant.
+    pub timer_grain: Span,
     /// Whether it has Linux's scheduling classes; if not, a clause that says who does not have them, and what to do instead.
     pub linux_classes: Result<(), String>,
 }

@@ -28,24 +28,25 @@ impl Order for ByRelease {
         false
     }
 
-    /// Exact on an attained supply, and else sufficient: the longest response time of all ([`fixed_priority::fifo`]) against the shortest
-    /// deadline. Handlers that yield on their own are not covered.
+    /// Exact on an attained supply, and else sufficient: the longest time from release to end of all ([`fixed_priority::fifo`]) against
+    /// the least D − J. Handlers that yield on their own are not covered.
     fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
         let refused = |bottleneck, reason| Unschedulable { bottleneck, reason };
-        let shortest = tasks.iter().enumerate().min_by_key(|(_, t)| t.deadline());
+        let left = |task: &Task| task.deadline().saturating_sub(task.jitter());
+        let shortest = tasks.iter().enumerate().min_by_key(|(_, task)| left(task));
         let Some((bottleneck, shortest)) = shortest else {
             return Ok(());
         };
         let response = fixed_priority::fifo(tasks, &supply)
             .map_err(|overflow| refused(None, format!("{overflow}")))?;
         match response {
-            Response::Bounded(bound) if bound.from_arrival <= shortest.deadline() => Ok(()),
+            Response::Bounded(bound) if bound.from_release <= left(shortest) => Ok(()),
             Response::Bounded(bound) => Err(refused(
                 Some(bottleneck),
                 format!(
-                    "first come first served, a job may take {}, and task {bottleneck} ({shortest}) is due in {}",
-                    bound.from_arrival,
-                    shortest.deadline()
+                    "first come first served, a job may take {} from its release, and task {bottleneck} ({shortest}) is due in {}",
+                    bound.from_release,
+                    left(shortest)
                 ),
             )),
             Response::Unbounded => Err(refused(

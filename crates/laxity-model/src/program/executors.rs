@@ -10,7 +10,7 @@ use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
 use crate::base::port::PortKind;
 use crate::executor::{ExecutorPolicy, Unschedulable};
-use crate::{ActivityId, ExecutorId, ProcessorId};
+use crate::{ActivityId, ExecutorId, ProcessorId, Span};
 
 /// An executor whose program is being put together.
 pub(super) struct Declared {
@@ -78,17 +78,29 @@ impl Program {
             })
     }
 
-    /// What an executor's policy says of the tasks on it, if its activity gets this supply.
+    /// Those who take turns on an executor without a task: nothing says what they take.
+    pub(crate) fn undeclared_on(&self, executor: ExecutorId) -> impl Iterator<Item = &Activity> {
+        self.activities.iter().filter(move |activity| {
+            matches!(activity.placement, Placement::On { executor: on, task: None } if on == executor)
+        })
+    }
+
+    /// What an executor's policy says of the tasks on it, if its activity gets this supply, and each job is released up to `late` after
+    /// the instant that it waits for.
     ///
     /// # Errors
     ///
     /// What the policy cannot guarantee. Where it names a bottleneck, that is an index into [`Self::tasks_on`].
-    pub fn admit_on(
+    pub(crate) fn admit_on(
         &self,
         executor: ExecutorId,
         supply: &dyn SupplyBound,
+        late: Span,
     ) -> Result<(), Unschedulable> {
-        let tasks: Vec<Task> = self.tasks_on(executor).map(|(_, task)| task).collect();
+        let later =
+            |task: Task| task.with_jitter(task.jitter().checked_add(late).unwrap_or(Span::MAX));
+        let tasks = self.tasks_on(executor).map(|(_, task)| later(task));
+        let tasks: Vec<Task> = tasks.collect();
         match self.executors.get(executor.index()) {
             Some(declared) if !tasks.is_empty() => declared.body.admit(&tasks, supply),
             _ => Ok(()),

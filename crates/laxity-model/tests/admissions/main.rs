@@ -61,6 +61,7 @@ fn machine() -> Supply {
             granted: Bandwidth::ZERO,
             tick: Span::from_millis(4),
         }),
+        timer_grain: Span::ZERO,
         linux_classes: Ok(()),
     }
 }

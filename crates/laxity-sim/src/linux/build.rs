@@ -35,6 +35,7 @@ impl Linux {
                     self.tick()
                 },
             }),
+            timer_grain: Span::ZERO,
             linux_classes: Ok(()),
         }
     }

@@ -99,6 +99,19 @@ impl Profile {
         }
     }
 
+    /// How long after an instant who waits for it wakes at the latest: at the next tick, or at the one after if a handler, shorter than a
+    /// tick, runs then and the tick is lost.
+    pub(crate) fn timer_grain(&self) -> Span {
+        let tick = self.tick_hz.map_or(Span::ZERO, |hz| {
+            Span::from_nanos(1_000_000_000_u64.div_ceil(u64::from(hz)))
+        });
+        if self.handlers_lose_ticks {
+            tick * 2
+        } else {
+            tick
+        }
+    }
+
     /// The first tick after `now`.
     pub(crate) fn next_tick_after(&self, now: Instant) -> Instant {
         let later = now.checked_add(Span::from_nanos(1));

@@ -15,5 +15,6 @@ mod set;
 mod witness;
 
 pub use qpa::test;
+pub(crate) use qpa::test_with_whole_regions;
 pub use regions::longest_regions;
 pub use response::response_times;

@@ -77,11 +77,20 @@ pub(super) enum Latest {
 /// assert_eq!((witness.task, witness.due), (0, Span::from_micros(150)));
 /// ```
 pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
-    or_late_alone(tasks, judge(tasks, supply))
+    or_late_alone(tasks, judge(tasks, Set::new(tasks)?, supply))
 }
 
-fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
-    let set = Set::new(tasks)?.by_deadline();
+/// The same where a region may begin in the very instant in which others are released, just before them: it blocks for all of its length.
+/// On a supply with pauses the one tick more may be a pause more.
+pub(crate) fn test_with_whole_regions<S: SupplyBound>(
+    tasks: &[Task],
+    supply: &S,
+) -> Result<Verdict> {
+    or_late_alone(tasks, judge(tasks, Set::with_whole_regions(tasks)?, supply))
+}
+
+fn judge<S: SupplyBound>(tasks: &[Task], set: Set, supply: &S) -> Result<Verdict> {
+    let set = set.by_deadline();
     if let Some(witness) = released_late(tasks, &set) {
         return Ok(Verdict::NotSchedulable(witness));
     }

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 
 use crate::analysis::divisor::Divisor;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Fraction, Overflow, Result, Task};
+use crate::analysis::{Fraction, Overflow, Preemption, Result, Task};
 use crate::{Service, Span};
 
 /// How much a search may look at, in tasks: some 5 ms of work.
@@ -59,6 +59,15 @@ impl Set {
             });
         }
         Ok(Self { items, shift })
+    }
+
+    /// The same, of tasks whose regions block for all of their length.
+    pub(super) fn with_whole_regions(tasks: &[Task]) -> Result<Self> {
+        let mut set = Self::new(tasks)?;
+        for (item, task) in set.items.iter_mut().zip(tasks) {
+            item.blocking += u64::from(task.preemption() != Preemption::Anywhere);
+        }
+        Ok(set)
     }
 
     /// How many steps of O(n) a search may take.
