@@ -296,3 +296,41 @@ transfer = \"any\"
         variant.verdict
     );
 }
+
+/// A driver that has not run again when the run is over has lost what its card went on to move, and its calls are as late as they are.
+#[test]
+fn what_a_modem_is_owed_at_the_end_of_the_run_counts() {
+    let text = format!(
+        "{SERVED}{SPINNERS}
+[tasks.rogue]
+kind = \"rogue\"
+burst = \"300s\"
+every = \"301s\"
+after = \"300ms\"
+priority = 26
+[contracts.lossless]
+limits = [{{ quantity = \"samples_lost\", at_most = 0 }}]
+[contracts.in-time]
+limits = [{{ quantity = \"response_time\", at_most = \"64ms\" }}]
+[variants.starved]
+placement = \"thread 24\"
+contracts = [\"lossless\", \"in-time\"]
+start = \"connected\"
+transfer = \"any\"
+"
+    );
+    let results = run(&text);
+    let variant = only(&results);
+    for contract in ["lossless", "in-time"] {
+        let judged = outcome(variant, contract);
+        assert_eq!(
+            judged,
+            Outcome::Violated,
+            "{contract}: {:?}",
+            variant.verdict
+        );
+    }
+    let (_, modem) = variant.modems().next().unwrap();
+    assert!(modem.samples_overwritten > 0 && modem.samples_underrun > 0);
+    assert_eq!(modem.lost(), modem.samples_lost_undisturbed);
+}

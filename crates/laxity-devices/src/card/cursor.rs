@@ -3,6 +3,7 @@
 use laxity_model::Instant;
 
 use super::ring::{Card, Programming, Setting};
+use super::served::Unserved;
 
 /// The driver's place in the card's two rings, for one epoch.
 #[derive(Clone, Debug)]
@@ -121,6 +122,17 @@ impl Cursor {
         card.arrived(self.epoch, self.read + over, rest);
         self.read += block.len() as u64;
         over
+    }
+
+    /// What the card has done by `now` beyond a driver that has served so many interrupts: it reads on from where it was, and writes.
+    pub(crate) fn unserved(&self, now: Instant, served: u64) -> Unserved {
+        let raised = (served + 1..).map(|k| self.programming.interrupt_at(k));
+        Unserved {
+            raised: raised.take_while(|raised| *raised <= now).collect(),
+            pending: self.unread(now).min(self.programming.setting.ring),
+            lost: self.lost(now),
+            underrun: self.programming.position(now).saturating_sub(self.written),
+        }
     }
 
     /// Puts a block into the output ring at its place in time. Returns how many of its samples came too late: the card has

@@ -1,6 +1,7 @@
 //! A driver as an activity: one or several cards, in whatever context the placement gives it.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_model::{
     Body, Context, Instant, Mark, Program, Reservation, SemaphoreId, Service, Span, Step,
@@ -9,7 +10,7 @@ use laxity_model::{
 
 use super::clock::DeviceClock;
 use super::interrupt::Lines;
-use super::served::{Served, Work};
+use super::served::{Served, Unserved, Work};
 
 /// Names of the events that a driver records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +62,43 @@ pub(crate) struct Unit {
     pub(crate) clock: Arc<DeviceClock>,
 }
 
+/// What a driver leaves behind when its program is gone: the cards as it found them last.
+#[derive(Clone, Default)]
+pub struct Left(Arc<Mutex<Option<Vec<Unit>>>>);
+
+impl fmt::Debug for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Left")
+    }
+}
+
+impl Left {
+    fn leave(&self, units: Vec<Unit>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(units);
+    }
+
+    /// What the cards of the driver that have not come to their end were owed at `end`, by the host's clock; `None` while the driver is
+    /// still in its program.
+    #[must_use]
+    pub fn unserved(&self, end: Instant) -> Option<Unserved> {
+        let units = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Unserved::default();
+        for Unit { served, clock } in units.as_ref()?.iter().filter(|unit| !unit.served.is_over()) {
+            let own = served.unserved(clock.device_time(end));
+            let raised = own
+                .raised
+                .iter()
+                .map(|raised| clock.host_time(*raised, end));
+            all.raised.extend(raised);
+            all.pending += own.pending;
+            all.lost += own.lost;
+            all.underrun += own.underrun;
+        }
+        all.raised.sort_unstable();
+        Some(all)
+    }
+}
+
 /// Whether the call at work has a time constraint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Constraint {
@@ -101,6 +139,13 @@ pub(super) struct Driver {
     state: State,
     /// The phase recorded last.
     phase: Option<u64>,
+    left: Left,
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.left.leave(std::mem::take(&mut self.units));
+    }
 }
 
 impl Driver {
@@ -109,6 +154,7 @@ impl Driver {
         marks: Marks,
         ends_run: Option<Instant>,
         trigger: Trigger,
+        left: Left,
     ) -> Self {
         Self {
             units,
@@ -119,6 +165,7 @@ impl Driver {
             asking: Asking::default(),
             state: State::Idle,
             phase: None,
+            left,
         }
     }
 

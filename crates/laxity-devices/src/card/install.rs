@@ -7,7 +7,7 @@ use laxity_model::{
     ReservationRequest, Service,
 };
 
-use super::driver::{Asking, Driver, Marks, Trigger, Unit};
+use super::driver::{Asking, Driver, Left, Marks, Trigger, Unit};
 use super::interrupt::{Lines, deferred_signal};
 use super::ring::Card;
 
@@ -72,6 +72,8 @@ pub struct Installed<R> {
     pub deferred: Option<ActivityId>,
     /// The driver's events.
     pub marks: Marks,
+    /// What was not served when the run was over.
+    pub left: Left,
     /// What became of it.
     pub report: R,
 }
@@ -103,12 +105,15 @@ impl DriverParts {
             lines.0.push((card, Arc::clone(&unit.clock)));
             units.push(unit);
         }
-        let driver = |trigger| Driver::new(units, marks, self.ends_run, trigger);
+        let left = Left::default();
+        let leaves = left.clone();
+        let driver = |trigger| Driver::new(units, marks, self.ends_run, trigger, leaves);
         let installed = |interrupt, deferred, driver| Installed {
             driver,
             interrupt,
             deferred,
             marks,
+            left,
             report,
         };
         let name = |of: &str| format!("{} {of}", self.name);

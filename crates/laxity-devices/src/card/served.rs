@@ -13,6 +13,19 @@ pub struct Work {
     pub is_longest: bool,
 }
 
+/// What a run's end finds that a driver had not served.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Unserved {
+    /// When each interrupt was raised whose call has not ended, by the host's clock, the oldest first.
+    pub raised: Vec<Instant>,
+    /// Input samples that have arrived and are not read, no more than the rings hold.
+    pub pending: u64,
+    /// Input samples that are lost, beside those that the device has counted itself.
+    pub lost: u64,
+    /// Output samples whose time has passed without them, beside those that the device has counted itself.
+    pub underrun: u64,
+}
+
 /// A card as its driver sees it, in the device's own time: work to be done once an interrupt.
 pub trait Served: Send {
     /// Whether an interrupt has been raised that is not served yet.
@@ -34,6 +47,9 @@ pub trait Served: Send {
 
     /// All has been paid for and delivered: the interrupt is served.
     fn finish(&mut self, now: Instant);
+
+    /// What is not served by `now`, in the device's time.
+    fn unserved(&self, now: Instant) -> Unserved;
 
     /// The place of the phase that the device is in among its phases, from 0; `None` if it has none. In the first of them it needs no
     /// reservation yet.

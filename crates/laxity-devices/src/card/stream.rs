@@ -12,7 +12,7 @@ use super::install::{DriverParts, DriverPlacement, Installed};
 use super::listen::{Listener, listening};
 use super::report::Report;
 use super::ring::{Card, Setting};
-use super::served::{Served, Work};
+use super::served::{Served, Unserved, Work};
 
 /// How a stream's card and driver move samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,6 +159,25 @@ impl Served for StreamUnit {
         self.report.samples_underrun.add(late);
         self.report.blocks_underrun.add(u64::from(late > 0));
         self.served += 1;
+    }
+
+    /// Each block has a place of its own in the ring: what is lost are the samples that newer ones were written over.
+    fn unserved(&self, now: Instant) -> Unserved {
+        let all = self.cursor.unserved(now, self.served);
+        let (pending, ring) = (self.pending(now), self.format.ring());
+        match self.card.is_capture() {
+            true => Unserved {
+                pending: pending.min(ring),
+                lost: pending.saturating_sub(ring),
+                underrun: 0,
+                ..all
+            },
+            false => Unserved {
+                pending: pending.min(ring),
+                lost: 0,
+                ..all
+            },
+        }
     }
 
     fn damage(&self) -> u64 {

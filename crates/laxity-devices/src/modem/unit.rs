@@ -9,7 +9,7 @@ use super::hypothesis::Hypothesis;
 use super::near::NearModem;
 use super::phase::Phase;
 use super::report::Report;
-use crate::card::{Card, Cursor, Served, Work};
+use crate::card::{Card, Cursor, Served, Unserved, Work};
 
 /// The driver's side of the modem's card.
 pub struct ModemUnit {
@@ -151,6 +151,10 @@ impl Served for ModemUnit {
         if let Some(outcome) = self.near.report(&self.report) {
             self.report.end(outcome);
         }
+    }
+
+    fn unserved(&self, now: Instant) -> Unserved {
+        self.cursor.unserved(now, self.served)
     }
 
     fn phase(&self) -> Option<u64> {

@@ -54,7 +54,9 @@ struct Ended {
 pub(super) struct ModemReader<'a> {
     probe: &'a ModemProbe,
     recorder: Recorder<'a>,
+    /// Of the run.
     start: Instant,
+    end: Instant,
     /// When its phase began: an interval that began before belongs to neither.
     phase_since: Instant,
     phases: Vec<(Instant, Phase)>,
@@ -78,6 +80,7 @@ impl<'a> ModemReader<'a> {
             probe,
             recorder: Recorder::new(record),
             start: record.start,
+            end: record.end,
             phase_since: record.start,
             phases: Vec::new(),
             interrupt: None,
@@ -209,6 +212,37 @@ impl<'a> ModemReader<'a> {
     }
 }
 
+impl ModemReader<'_> {
+    /// What the run's end finds unserved counts as far as it got: a call has waited too long at any rate once the interrupt after its own
+    /// has been raised, and what is lost by then is lost.
+    fn unserved(&mut self) {
+        let left = self.probe.installed.left.unserved(self.end);
+        debug_assert!(left.is_some(), "the run is over, and its driver is not");
+        let Some(first) = left.as_ref().and_then(|left| left.raised.first()) else {
+            return;
+        };
+        let span = [self.busy.take(*first, self.end), self.end];
+        let left = left.unwrap_or_default();
+        for late in left.raised.windows(2) {
+            let waited = self.end.saturating_since(late[0]).as_nanos();
+            self.recorder.value(Quantity::RESPONSE_TIME, waited, span);
+        }
+        if left.raised.len() > 1 {
+            self.recorder.value(SAMPLES_PENDING, left.pending, span);
+        }
+        let report = &self.probe.installed.report;
+        let underrun = report.samples_underrun.get() + left.underrun;
+        let lost = report.samples_lost.get() + left.lost + underrun - self.lost;
+        let underrun = underrun - self.underrun;
+        if lost > 0 {
+            let overwritten = lost.saturating_sub(underrun);
+            self.recorder.value(SAMPLES_LOST, lost, span);
+            self.recorder.value(SAMPLES_UNDERRUN, underrun, span);
+            self.recorder.value(SAMPLES_OVERWRITTEN, overwritten, span);
+        }
+    }
+}
+
 impl Reader for ModemReader<'_> {
     fn take(&mut self, event: &Event, _: &Phase) {
         let installed = &self.probe.installed;
@@ -232,6 +266,7 @@ impl Reader for ModemReader<'_> {
 
     fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
         self.close_deferred();
+        self.unserved();
         let retrainings = self.probe.installed.report.retrainings.get();
         let start = [self.start; 2];
         self.recorder.value(RETRAININGS, retrainings, start);
