@@ -22,6 +22,7 @@ use core::fmt;
 
 pub use admitted::{Admission, Admitted, Launch, Rejected, SlotPlan, admit};
 use assess::assess;
+pub use deadline::DeadlineState;
 pub use executors::ExecutorAdmission;
 pub use supply::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
 
