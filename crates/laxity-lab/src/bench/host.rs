@@ -1,14 +1,14 @@
 //! The hosts of a study: a twin, or this machine with a witness.
 
 use laxity::observe::Disturbances;
-use laxity::{LiveConfig, LiveHost, Twin, Watch};
-use laxity_model::enforce::Witness;
+use laxity::{LiveHost, Twin, Watch};
 use laxity_model::{
     Event, EventKind, Host, HostError, Instant, Mark, ProcessorId, Program, RunRecord, Span,
 };
 
 use super::Here;
-use crate::runner::{RunError, live};
+use crate::runner::RunError;
+use crate::runner::live::{self, watched_host};
 use crate::scenario::Resolved;
 
 /// What is run to find the load of a scenario.
@@ -56,10 +56,7 @@ impl Live {
     /// [`RunError::CannotRun`] if there are too few, or the rights are missing.
     pub fn new(processors: u16) -> Result<Self, RunError> {
         let watch = Watch::begin();
-        let config = LiveConfig::detect(processors);
-        let mut config = config.map_err(|error| RunError::CannotRun(error.to_string()))?;
-        config.witness = Some(Witness::new(ProcessorId(0)));
-        let host = LiveHost::new(config);
+        let host = watched_host(processors, Some(ProcessorId(0)))?;
         Ok(Self { host, watch })
     }
 

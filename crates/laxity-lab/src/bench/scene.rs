@@ -5,7 +5,7 @@ use laxity_model::{HostError, Program, RunRecord, Span};
 use super::Runner;
 use crate::observe::Probes;
 use crate::runner::commands;
-use crate::runner::compose::{Composed, RunSpec, compose};
+use crate::runner::compose::{RunSpec, compose};
 use crate::scenario::{Length, Resolved, ResolvedVariant, parse};
 
 /// A study's scenario, at full length.
@@ -35,10 +35,7 @@ pub fn run(
     change: impl FnOnce(&mut Program, &Probes),
 ) -> Result<(RunRecord, Probes), HostError> {
     let composed = compose(variant, scenario.host.processors, &scenario.run, |_| spec)?;
-    let Composed {
-        mut program,
-        probes,
-    } = composed;
+    let (mut program, probes) = composed;
     change(&mut program, &probes);
     // They end when the run does.
     let _commands = match host {

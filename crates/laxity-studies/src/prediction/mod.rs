@@ -89,7 +89,7 @@ impl Study for Prediction {
         let machine = machine(made.request)?;
         let is_first = round.number == 0;
         let calls = match (round.live, is_first) {
-            (true, _) => return Ok(planned(made, |_| true, None)),
+            (true, _) => return planned(made, |_| true, None),
             // The calibration, as if calls took what they were measured to take: what the machine takes from them comes on top.
             (false, true) => measured_calls(&made.live),
             (false, false) => calls(made).or(Some(Quantiles::constant(ASSUMED_CALL))),
@@ -100,7 +100,7 @@ impl Study for Prediction {
             processors: processors(made),
         });
         let asked = |variant: &ResolvedVariant| is_calibration(variant) == is_first;
-        Ok(told.map_or_else(Vec::new, |told| planned(made, asked, Some(told))))
+        told.map_or_else(|| Ok(Vec::new()), |told| planned(made, asked, Some(told)))
     }
 
     fn name(&self, case: &Case) -> String {
@@ -185,11 +185,12 @@ fn planned(
     made: &Made<'_, Prediction>,
     asked: impl Fn(&ResolvedVariant) -> bool,
     told: Option<Told>,
-) -> Vec<Case> {
+) -> Result<Vec<Case>, RunError> {
     let request = made.request;
     let mut programs = PROGRAMS.clone();
     programs.run.repeats = repeats(request);
-    let wanted = |variant: &ResolvedVariant| {
+    let wanted = |planned: &PlannedRun| {
+        let variant = &programs.variants[planned.variant];
         asked(variant) && (is_calibration(variant) || request.wants(&variant.name))
     };
     let further = made.here.as_ref().map_or(0, |here| here.further_receivers);
@@ -199,8 +200,8 @@ fn planned(
         further_receivers: if told.is_some() { 0 } else { further },
         told: told.clone(),
     };
-    let planned = schedule(&programs, wanted, true).into_iter();
-    planned.map(case).collect()
+    let all = schedule(&programs, true)?.into_iter();
+    Ok(all.filter(wanted).map(case).collect())
 }
 
 /// How often each program is run.
