@@ -26,7 +26,7 @@ use laxity_model::Span;
 pub use transfer::Arrived;
 
 /// What the line carries in each direction, seen from one end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineRates {
     /// What this end sends, in bit/s.
     pub transmit_bit_s: u32,

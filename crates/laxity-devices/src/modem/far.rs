@@ -11,6 +11,7 @@ use laxity_model::{Instant, Span};
 use super::card::Setting;
 use super::exchange::Exchange;
 use super::far_profile::FarProfile;
+use super::near;
 use super::phase::Timing;
 use super::report::Report;
 use crate::bits::BitSink;
@@ -168,13 +169,7 @@ impl FarEnd {
     }
 
     fn follow_carrier(&mut self, now: Instant) {
-        let rates = match self.pump.state() {
-            PumpState::Data { down_rate, up_rate } => Some(LineRates {
-                transmit_bit_s: down_rate,
-                receive_bit_s: up_rate,
-            }),
-            _ => None,
-        };
+        let rates = near::rates(self.pump.state()).map(LineRates::reversed);
         if rates.is_some() != self.carrier {
             self.carrier = rates.is_some();
             self.endpoint.carrier(rates, now);

@@ -83,9 +83,3 @@ impl FarProfile {
         }
     }
 }
-
-impl Default for FarProfile {
-    fn default() -> Self {
-        Self::PLAIN
-    }
-}

@@ -56,8 +56,19 @@ pub struct NearModem {
     endpoint: Endpoint,
     bits: Vec<bool>,
     load: Load,
-    rates: Option<(u32, u32)>,
+    rates: LineRates,
     outcome: Option<Outcome>,
+}
+
+/// What the line carries while data flows, seen from the near end.
+pub(super) fn rates(state: PumpState) -> Option<LineRates> {
+    match state {
+        PumpState::Data { down_rate, up_rate } => Some(LineRates {
+            transmit_bit_s: up_rate,
+            receive_bit_s: down_rate,
+        }),
+        _ => None,
+    }
 }
 
 impl NearModem {
@@ -77,7 +88,7 @@ impl NearModem {
             endpoint: Endpoint::client(link),
             bits: Vec::new(),
             load: Load::new(further_receivers),
-            rates: None,
+            rates: LineRates::default(),
             outcome: None,
         }
     }
@@ -170,13 +181,9 @@ impl NearModem {
     }
 
     fn enter_data(&mut self, now: Instant) -> Stage {
-        if let PumpState::Data { down_rate, up_rate } = self.pump.state() {
-            let rates = LineRates {
-                transmit_bit_s: up_rate,
-                receive_bit_s: down_rate,
-            };
+        if let Some(rates) = rates(self.pump.state()) {
             self.endpoint.carrier(Some(rates), now);
-            self.rates = Some((down_rate, up_rate));
+            self.rates = rates;
             if let Some(receiver) = self.pump.receiver() {
                 self.load.begin(receiver);
             }
@@ -250,7 +257,7 @@ impl NearModem {
 
     /// Brings the report up to date; `Some` once the call's work is over.
     pub(super) fn report(&self, report: &Report) -> Option<Outcome> {
-        let (down, up) = self.rates.unwrap_or((0, 0));
+        let (down, up) = (self.rates.receive_bit_s, self.rates.transmit_bit_s);
         report.rate_down_bit_s.set(u64::from(down));
         report.rate_up_bit_s.set(u64::from(up));
         report.retrainings.set(u64::from(self.pump.retrainings()));
