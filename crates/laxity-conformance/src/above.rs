@@ -3,7 +3,7 @@
 use crate::meter::{expect_kept, expect_undisturbed, meter, readings, received_by_period};
 use crate::reservations::{holder, run};
 use crate::stage::{CPU, DEVICE, NORMAL, counted, marked, spinner};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure};
 use laxity_model::request::Work;
 use laxity_model::{
     Context, Host, Instant, Mark, Outside, Program, Reservation, RunRecord, Service, Span, Step,
@@ -22,7 +22,8 @@ fn works_every(work: Work) -> impl FnMut(u64, &mut dyn Context) -> Step + Send +
     }
 }
 
-pub(crate) fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// A device takes a bit of every slot, and its holder has X, or a known bit less.
+pub(crate) fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     const NUMBERS: [u64; 2] = [2_000, 8_000];
     const PIECE: Service = Service::from_micros(20);
     const PERIODS: u64 = 60;
@@ -62,10 +63,7 @@ pub(crate) fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), 
 }
 
 /// A device that wakes a holder once a period, for nine tenths of its service; the marks of arrivals and of ends.
-fn device_and_holder(
-    program: &mut Program,
-    numbers: [u64; 2],
-) -> Result<(Reservation, [Mark; 2]), Failure> {
+fn device_and_holder(program: &mut Program, numbers: [u64; 2]) -> Result<(Reservation, [Mark; 2])> {
     let arrived = program.semaphore(0);
     let told = [program.mark("arrival"), program.mark("done")];
     let body = counted(move |calls, context| match calls % 2 {
@@ -92,7 +90,8 @@ fn device_and_holder(
     Ok((reservation, told))
 }
 
-pub(crate) fn two_devices(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// Two devices each wake a holder, which is done within its own period.
+pub(crate) fn two_devices(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let first = device_and_holder(&mut program, [2_000, 10_000])?;
     let second = device_and_holder(&mut program, [1_000, 4_000])?;
@@ -110,7 +109,7 @@ fn expect_in_time(
     reservation: Reservation,
     [arrival, done]: [Mark; 2],
     tolerance: &Tolerance,
-) -> Result<(), Failure> {
+) -> Result {
     let period = reservation.period();
     let ends: Vec<Instant> = marked(record, done).map(|event| event.at).collect();
     let arrivals = marked(record, arrival).map(|event| event.at);

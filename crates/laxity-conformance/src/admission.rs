@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::reservations::{asker, by_slots, expect_enforced, holder};
 use crate::stage::{CPU, DEVICE, NORMAL, ORDINARY, counted, run_to};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::request::Work;
 use laxity_model::{
     Body, Context, Enforcer, Host, HostError, Outside, Program, Reservation, ReservationRequest,
@@ -16,7 +16,7 @@ const PERIOD: Span = Span::from_millis(20);
 const FIRST: Service = Service::from_millis(5);
 
 /// Two holders that finish at once; the second has what the first leaves, and so much more.
-fn pair(host: &mut dyn Host, more: Service, calls: &Arc<AtomicU32>) -> Result<Program, Failure> {
+fn pair(host: &mut dyn Host, more: Service, calls: &Arc<AtomicU32>) -> Result<Program> {
     pair_below(host, 0, more, calls)
 }
 
@@ -26,7 +26,7 @@ fn pair_below(
     above_ppm: u64,
     more: Service,
     calls: &Arc<AtomicU32>,
-) -> Result<Program, Failure> {
+) -> Result<Program> {
     let supply = host.supply(1)?;
     let slots = supply.processors.first().map(|first| first.slots.as_ref());
     let Some(Ok(slots)) = slots else {
@@ -55,7 +55,7 @@ fn finisher(calls: &Arc<AtomicU32>) -> impl Body + 'static {
 
 const LENGTH: Span = Span::from_secs(5);
 
-fn refused(host: &mut dyn Host, program: Program, calls: &Arc<AtomicU32>) -> Result<(), Failure> {
+fn refused(host: &mut dyn Host, program: Program, calls: &Arc<AtomicU32>) -> Result {
     let before = calls.load(Ordering::SeqCst);
     match host.admit_and_run(program, LENGTH) {
         Err(HostError::Refused(reason)) => ensure!(!reason.is_empty(), "no reason given"),
@@ -70,11 +70,12 @@ fn refused(host: &mut dyn Host, program: Program, calls: &Arc<AtomicU32>) -> Res
     Ok(())
 }
 
-fn accepted(host: &mut dyn Host, program: Program) -> Result<(), Failure> {
+fn accepted(host: &mut dyn Host, program: Program) -> Result {
     run_to(RunEnd::AllFinished, host, program).map(drop)
 }
 
-pub(crate) fn too_much(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// What is too much together is refused with a reason, and no body is called.
+pub(crate) fn too_much(host: &mut dyn Host, _: &Tolerance) -> Result {
     let calls = Arc::new(AtomicU32::new(0));
     let mut program = Program::new(1);
     for numbers in [[6_000, 10_000], [10_000, 20_000]] {
@@ -84,7 +85,8 @@ pub(crate) fn too_much(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure
     refused(host, program, &calls)
 }
 
-pub(crate) fn exactly(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Two reservations that leave nothing are granted; a microsecond more is refused.
+pub(crate) fn exactly(host: &mut dyn Host, _: &Tolerance) -> Result {
     let calls = Arc::new(AtomicU32::new(0));
     let whole = pair(host, Service::ZERO, &calls)?;
     accepted(host, whole)?;
@@ -92,7 +94,8 @@ pub(crate) fn exactly(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure>
     refused(host, more, &calls)
 }
 
-pub(crate) fn charged(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// What a device takes is not left for slots, to the microsecond.
+pub(crate) fn charged(host: &mut dyn Host, _: &Tolerance) -> Result {
     let work = Work {
         service: Service::from_millis(1),
         period: PERIOD,
@@ -110,7 +113,8 @@ pub(crate) fn charged(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure>
     refused(host, more, &calls)
 }
 
-pub(crate) fn bandwidth(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// More SCHED_DEADLINE than there is is refused, and all of it where there is none.
+pub(crate) fn bandwidth(host: &mut dyn Host, _: &Tolerance) -> Result {
     let deadline = host.supply(1)?.deadline;
     let calls = Arc::new(AtomicU32::new(0));
     let holders = |count: u16, service| {
@@ -146,7 +150,8 @@ pub(crate) fn bandwidth(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failur
     refused(host, holders(processors + 1, almost_all)?, &calls)
 }
 
-pub(crate) fn nothing_behind(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// After a refusal, and after a run, the whole capacity is there again.
+pub(crate) fn nothing_behind(host: &mut dyn Host, _: &Tolerance) -> Result {
     let calls = Arc::new(AtomicU32::new(0));
     for _ in 0..3 {
         let more = pair(host, Service::from_millis(1), &calls)?;
@@ -159,7 +164,8 @@ pub(crate) fn nothing_behind(host: &mut dyn Host, _: &Tolerance) -> Result<(), F
     Ok(())
 }
 
-pub(crate) fn grants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Who asked finds in the record the grant, by whom, and enforced; nobody else does.
+pub(crate) fn grants(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let finish = || counted(|_, _| Step::Finish);
     let numbers = [2_000, 8_000];

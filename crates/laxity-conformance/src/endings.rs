@@ -1,10 +1,11 @@
 //! How a run ends.
 
 use crate::stage::{CPU, DEVICE, LOW, NORMAL, counted, done_or, expect_end, of, run_to, spinner};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure};
 use laxity_model::{ActivityId, EventKind, Host, Placement, Program, RunEnd, Span, Step};
 
-pub(crate) fn length(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// A program that would go on is ended when its time is over, not before, and soon.
+pub(crate) fn length(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     const LENGTH: Span = Span::from_millis(40);
     let mut program = Program::new(1);
     program.add("spinner", CPU, NORMAL, spinner());
@@ -21,7 +22,8 @@ pub(crate) fn length(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), F
     Ok(())
 }
 
-pub(crate) fn end_run(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// Whoever works, sleeps, waits or is outside the machine is ended, and soon.
+pub(crate) fn end_run(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     const HOURS: Span = Span::from_secs(100_000);
     let mut program = Program::new(1);
     let never = program.semaphore(0);
@@ -61,7 +63,8 @@ pub(crate) fn end_run(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), 
     Ok(())
 }
 
-pub(crate) fn all_finished(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A run is no longer than its last activity, and each finishes once.
+pub(crate) fn all_finished(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let places = [
         Placement::Deferred,
@@ -93,7 +96,8 @@ pub(crate) fn all_finished(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fai
     Ok(())
 }
 
-pub(crate) fn empty(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Nobody is left at once.
+pub(crate) fn empty(host: &mut dyn Host, _: &Tolerance) -> Result {
     let record = run_to(RunEnd::AllFinished, host, Program::new(1))?;
     ensure!(record.usage.is_empty(), "{} usages", record.usage.len());
     Ok(())

@@ -1,7 +1,7 @@
 //! Executors: turns among handlers inside one thread.
 
 use crate::stage::{CPU, DEVICE, LOW, Stage, Story, counted, done_or, micros, of, run_to};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::analysis::Task;
 use laxity_model::executor::ExecutorPolicy;
 use laxity_model::executor::edf::Edf;
@@ -45,7 +45,7 @@ fn in_order(
     policy: impl ExecutorPolicy + 'static,
     deadlines_ms: [u64; 3],
     expected: &[u64],
-) -> Result<(), Failure> {
+) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let executor = executor(&mut stage.program, policy);
@@ -73,11 +73,13 @@ fn in_order(
     stage.play(host, &order)?.expect(expected)
 }
 
-pub(crate) fn first_come_first_served(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Handlers run in the order in which something arrived for them, each to its end.
+pub(crate) fn first_come_first_served(host: &mut dyn Host, _: &Tolerance) -> Result {
     in_order(host, Fcfs::new(), [500, 400, 300], &[2, 2, 0, 0, 1, 1])
 }
 
-pub(crate) fn earliest_deadline_first(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Of those for whom something arrived, the one that is due first runs first.
+pub(crate) fn earliest_deadline_first(host: &mut dyn Host, _: &Tolerance) -> Result {
     in_order(host, Edf::new(), [500, 100, 300], &[1, 1, 2, 2, 0, 0])
 }
 
@@ -118,7 +120,7 @@ fn beside_a_long_job(
     policy: impl ExecutorPolicy + 'static,
     (other_ms, looks, by_port): (u64, bool, bool),
     expected: &[u64],
-) -> Result<(), Failure> {
+) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let executor = executor(&mut stage.program, policy);
@@ -149,15 +151,18 @@ fn beside_a_long_job(
 const YIELDS: &[u64] = &[BEGAN, ASKED, URGENT, RESUMED, OVER];
 const DOES_NOT: &[u64] = &[BEGAN, OVER, URGENT];
 
-pub(crate) fn yields_to_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A job yields when a more urgent handler's instant has come, and resumes after it.
+pub(crate) fn yields_to_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result {
     beside_a_long_job(host, Edf::new(), (20, true, false), YIELDS)
 }
 
-pub(crate) fn yields_to_an_arrival(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// The same when something arrives at the port that a more urgent handler waits for.
+pub(crate) fn yields_to_an_arrival(host: &mut dyn Host, _: &Tolerance) -> Result {
     beside_a_long_job(host, Edf::new(), (20, true, true), YIELDS)
 }
 
-pub(crate) fn does_not_yield(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Nobody is told to yield first come, first served, nor for a later deadline.
+pub(crate) fn does_not_yield(host: &mut dyn Host, _: &Tolerance) -> Result {
     for by_port in [false, true] {
         beside_a_long_job(host, Fcfs::new(), (20, true, by_port), DOES_NOT)?;
         beside_a_long_job(host, Edf::new(), (900, true, by_port), DOES_NOT)?;
@@ -165,12 +170,14 @@ pub(crate) fn does_not_yield(host: &mut dyn Host, _: &Tolerance) -> Result<(), F
     Ok(())
 }
 
-pub(crate) fn is_not_interrupted(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A more urgent handler waits until the running job is over.
+pub(crate) fn is_not_interrupted(host: &mut dyn Host, _: &Tolerance) -> Result {
     beside_a_long_job(host, Edf::new(), (20, false, false), DOES_NOT)?;
     beside_a_long_job(host, Edf::new(), (20, false, true), DOES_NOT)
 }
 
-pub(crate) fn made_and_ended(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A handler makes another, which runs when something arrives for it, and ends it.
+pub(crate) fn made_and_ended(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, maker, giver) = (stage.story(), stage.cue(), stage.cue());
     let executor = executor(&mut stage.program, Edf::new());
@@ -234,7 +241,8 @@ pub(crate) fn made_and_ended(host: &mut dyn Host, _: &Tolerance) -> Result<(), F
     Ok(())
 }
 
-pub(crate) fn port_or_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Whichever comes first releases its job, and it can tell which.
+pub(crate) fn port_or_instant(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, cue) = (stage.story(), stage.cue());
     let executor = executor(&mut stage.program, Fcfs::new());
@@ -252,7 +260,8 @@ pub(crate) fn port_or_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), 
     stage.play(host, &[cue])?.expect(&[1, 70, 1])
 }
 
-pub(crate) fn refused(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Tasks that may miss a deadline are refused by the bottleneck's name; others run.
+pub(crate) fn refused(host: &mut dyn Host, _: &Tolerance) -> Result {
     let with_deadline = |deadline_ms| {
         let mut program = Program::new(1);
         let executor = executor(&mut program, Edf::new());
@@ -276,7 +285,8 @@ pub(crate) fn refused(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure>
     }
 }
 
-pub(crate) fn recorded(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Releases, beginnings and ends are events of the handler's own activity.
+pub(crate) fn recorded(host: &mut dyn Host, _: &Tolerance) -> Result {
     const PERIOD: Span = Span::from_millis(2);
     let mut program = Program::new(1);
     let executor = executor(&mut program, Edf::new());

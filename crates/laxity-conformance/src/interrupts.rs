@@ -1,7 +1,7 @@
 //! Interrupt handlers and deferred calls, above every thread.
 
 use crate::stage::{DEVICE, LOW, Stage, Story, TOP, done_or, micros};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure};
 use laxity_model::{Context, EventKind, Host, Placement, SemaphoreId, Service, Span, Step};
 
 /// Told by what is interrupted, and between them by what interrupts.
@@ -36,7 +36,7 @@ fn soon(story: Story) -> impl FnMut(u64, &mut dyn Context) -> Step + Send + 'sta
     }
 }
 
-fn interrupts(host: &mut dyn Host, below: Placement) -> Result<(), Failure> {
+fn interrupts(host: &mut dyn Host, below: Placement) -> Result {
     let mut stage = Stage::new(1);
     let (story, work, device) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(below, work, long_work(story, device));
@@ -44,16 +44,18 @@ fn interrupts(host: &mut dyn Host, below: Placement) -> Result<(), Failure> {
     stage.play(host, &[work])?.expect(&[BEGIN, BETWEEN, END])
 }
 
-pub(crate) fn interrupt_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A handler does not wait for a thread of the highest priority.
+pub(crate) fn interrupt_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result {
     interrupts(host, TOP)
 }
 
-pub(crate) fn interrupt_above_deferred(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A handler does not wait for a deferred call.
+pub(crate) fn interrupt_above_deferred(host: &mut dyn Host, _: &Tolerance) -> Result {
     interrupts(host, Placement::Deferred)
 }
 
 /// Something signals others at its beginning, which then run in this order after its end.
-fn completes(host: &mut dyn Host, who: Placement, others: &[Placement]) -> Result<(), Failure> {
+fn completes(host: &mut dyn Host, who: Placement, others: &[Placement]) -> Result {
     let mut stage = Stage::new(1);
     let (story, first) = (stage.story(), stage.cue());
     let mut cues = Vec::new();
@@ -80,15 +82,18 @@ fn completes(host: &mut dyn Host, who: Placement, others: &[Placement]) -> Resul
     stage.play(host, &[first])?.expect(&expected)
 }
 
-pub(crate) fn handler_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A handler is over before deferred calls, threads and handlers of its level go on.
+pub(crate) fn handler_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result {
     completes(host, DEVICE, &[DEVICE, Placement::Deferred, TOP, LOW])
 }
 
-pub(crate) fn deferred_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A deferred call is over before another one, or any thread, begins.
+pub(crate) fn deferred_to_completion(host: &mut dyn Host, _: &Tolerance) -> Result {
     completes(host, Placement::Deferred, &[Placement::Deferred, TOP, LOW])
 }
 
-pub(crate) fn deferred_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A deferred call queued after a thread became ready runs first.
+pub(crate) fn deferred_above_thread(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (thread, deferred) = (stage.cue(), stage.cue());
     for (what, placement, cue) in [(2, TOP, thread), (1, Placement::Deferred, deferred)] {
@@ -97,7 +102,8 @@ pub(crate) fn deferred_above_thread(host: &mut dyn Host, _: &Tolerance) -> Resul
     stage.play(host, &[thread, deferred])?.expect(&[1, 2])
 }
 
-pub(crate) fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// The queue of deferred calls is first in, first out, round after round.
+pub(crate) fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result {
     const ROUNDS: u64 = 10;
     let mut stage = Stage::new(1);
     let (story, device) = (stage.story(), stage.cue());
@@ -127,7 +133,8 @@ pub(crate) fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<()
     stage.play(host, &[device])?.expect(&expected)
 }
 
-pub(crate) fn deferred_counts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Signals to a deferred call that cannot run are counted, and each is served once.
+pub(crate) fn deferred_counts(host: &mut dyn Host, _: &Tolerance) -> Result {
     const SIGNALS: u64 = 7;
     let mut stage = Stage::new(1);
     let (story, device, count) = (stage.story(), stage.cue(), stage.cue());
@@ -151,7 +158,8 @@ pub(crate) fn deferred_counts(host: &mut dyn Host, _: &Tolerance) -> Result<(), 
     play.expect(&expected)
 }
 
-pub(crate) fn device_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A handler is entered once for each instant, never early, and knows the instant.
+pub(crate) fn device_instants(host: &mut dyn Host, _: &Tolerance) -> Result {
     const INSTANTS: u64 = 25;
     const PERIOD: Span = Span::from_millis(2);
     let mut stage = Stage::new(1);

@@ -105,13 +105,14 @@ pub enum Failure {
     },
 }
 
+/// Nothing, or something that was looked for, or how the host differs.
+pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
 /// One thing that every host must do.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Its name, unique in the suite.
     pub name: &'static str,
-    /// What it shows.
-    pub shows: &'static str,
     /// How many processors it needs.
     pub processors: u16,
     /// Runs it; an error says how the host differs.
@@ -119,26 +120,35 @@ pub struct Case {
 }
 
 /// Has a host run what a case is about, and judges the record.
-type Run = fn(&mut dyn Host, &Tolerance) -> Result<(), Failure>;
+type Run = fn(&mut dyn Host, &Tolerance) -> Result;
 
-impl Case {
-    /// A case for one processor.
-    const fn new(name: &'static str, run: Run) -> Self {
-        Self {
-            name,
-            shows: "",
-            processors: 1,
-            run,
-        }
+/// A case without its program.
+struct Named {
+    name: &'static str,
+    processors: u16,
+}
+
+/// A case for one processor.
+const fn case(name: &'static str) -> Named {
+    Named {
+        name,
+        processors: 1,
     }
+}
 
-    const fn shows(self, shows: &'static str) -> Self {
-        Self { shows, ..self }
-    }
-
+impl Named {
     /// For so many processors.
     const fn on(self, processors: u16) -> Self {
         Self { processors, ..self }
+    }
+
+    const fn by(self, run: Run) -> Case {
+        let Self { name, processors } = self;
+        Case {
+            name,
+            processors,
+            run,
+        }
     }
 }
 

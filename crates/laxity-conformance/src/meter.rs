@@ -4,7 +4,7 @@
 //! piece that lies between their services, so the service in a window that begins at a mark is known to within a piece.
 
 use crate::stage::{is_disturbed, marked};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::{
     Body, Context, EventKind, Instant, Mark, Reservation, RunRecord, Service, Step,
 };
@@ -47,7 +47,7 @@ pub(crate) fn expect_every_window(
     reservation: Reservation,
     piece: Service,
     tolerance: &Tolerance,
-) -> Result<(), Failure> {
+) -> Result {
     let periods = least_by_period(record, readings, reservation);
     ensure!(
         !periods.is_empty(),
@@ -76,7 +76,7 @@ pub(crate) fn expect_kept<T>(
     is_kept: impl Fn(&T) -> bool,
     tolerance: &Tolerance,
     what: &str,
-) -> Result<(), Failure> {
+) -> Result {
     let is_judged = |one: &&T| {
         let (from, to) = window(one);
         !is_disturbed(record, from, to)
@@ -93,11 +93,7 @@ pub(crate) fn expect_kept<T>(
 }
 
 /// Whether enough was undisturbed to tell.
-pub(crate) fn expect_undisturbed(
-    all: usize,
-    judged: usize,
-    tolerance: &Tolerance,
-) -> Result<(), Failure> {
+pub(crate) fn expect_undisturbed(all: usize, judged: usize, tolerance: &Tolerance) -> Result {
     let disturbed = all.saturating_sub(judged);
     let most = all as u128 * u128::from(tolerance.disturbed_ppm);
     if judged == 0 || disturbed as u128 * 1_000_000 > most {
@@ -114,7 +110,7 @@ fn expect_the_sum(
     reservation: Reservation,
     piece: Service,
     tolerance: &Tolerance,
-) -> Result<(), Failure> {
+) -> Result {
     let undisturbed = received_by_period(record, readings, reservation);
     let received: Service = undisturbed.iter().map(|(_, received)| *received).sum();
     let asked = reservation.service().as_nanos() * undisturbed.len() as u64;
@@ -244,11 +240,7 @@ mod tests {
         (record, readings)
     }
 
-    fn judge(
-        record: &RunRecord,
-        readings: &[Reading],
-        tolerance: &Tolerance,
-    ) -> Result<(), Failure> {
+    fn judge(record: &RunRecord, readings: &[Reading], tolerance: &Tolerance) -> Result {
         let promised = Reservation::new(Service::from_millis(1), Span::from_millis(10)).unwrap();
         let piece = Service::from_micros(50);
         expect_every_window(record, readings, promised, piece, tolerance)

@@ -2,14 +2,14 @@
 
 use crate::reservations::{asker, by_slots, reservation};
 use crate::stage::{CPU, DEVICE, LOW, NEVER, counted, done_or};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::{
     Context, ExecutorId, Host, HostError, Instant, InterruptLevel, Mark, Placement, ProcessorId,
     Program, SemaphoreId, Service, Span, Step, TimeConstraint,
 };
 
-fn is_bad(host: &mut dyn Host, what: &str, program: Program) -> Result<(), Failure> {
+fn is_bad(host: &mut dyn Host, what: &str, program: Program) -> Result {
     match host.admit_and_run(program, NEVER) {
         Err(HostError::BadProgram(reason)) => {
             ensure!(!reason.is_empty(), "{what}: no reason given");
@@ -29,7 +29,7 @@ fn one(
     what: &str,
     placement: Placement,
     mut mistake: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
-) -> Result<(), Failure> {
+) -> Result {
     let mut program = Program::new(1);
     let body = counted(move |calls, context| match calls {
         0 => mistake(context),
@@ -39,7 +39,8 @@ fn one(
     is_bad(host, what, program)
 }
 
-pub(crate) fn no_such_processor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// An activity on a processor beyond the program's own is a bad program.
+pub(crate) fn no_such_processor(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let elsewhere = counted(|_, _| Step::Finish);
     program.add("elsewhere", ProcessorId(1), LOW, elsewhere);
@@ -49,12 +50,14 @@ pub(crate) fn no_such_processor(host: &mut dyn Host, _: &Tolerance) -> Result<()
     is_bad(host, "processor 0 of 0", program)
 }
 
-pub(crate) fn no_such_level(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// There are 32 interrupt levels.
+pub(crate) fn no_such_level(host: &mut dyn Host, _: &Tolerance) -> Result {
     let placement = Placement::Interrupt(InterruptLevel(32));
     one(host, "interrupt level 32", placement, |_| Step::Finish)
 }
 
-pub(crate) fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Interrupt handlers, deferred calls and external activities hold no reservations.
+pub(crate) fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Result {
     for placement in [DEVICE, Placement::Deferred, Placement::External] {
         let mut program = Program::new(1);
         let request = by_slots(reservation([1_000, 10_000])?);
@@ -64,7 +67,8 @@ pub(crate) fn reservation_of_no_thread(host: &mut dyn Host, _: &Tolerance) -> Re
     Ok(())
 }
 
-pub(crate) fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// An executor that is absent, elsewhere, or takes a reservation is a bad program.
+pub(crate) fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Result {
     let on = |executor| Placement::On {
         executor,
         task: None,
@@ -85,7 +89,8 @@ pub(crate) fn no_such_executor(host: &mut dyn Host, _: &Tolerance) -> Result<(),
     is_bad(host, "a reservation on an executor", program)
 }
 
-pub(crate) fn no_such_semaphore(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Waiting for it, with and without a time-out, and signalling it end the run.
+pub(crate) fn no_such_semaphore(host: &mut dyn Host, _: &Tolerance) -> Result {
     const NONE: SemaphoreId = SemaphoreId(7);
     one(host, "a wait for semaphore 7 of 0", LOW, |_| {
         Step::Wait(NONE)
@@ -99,14 +104,16 @@ pub(crate) fn no_such_semaphore(host: &mut dyn Host, _: &Tolerance) -> Result<()
     })
 }
 
-pub(crate) fn no_such_mark(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Recording a mark that the program does not name ends the run.
+pub(crate) fn no_such_mark(host: &mut dyn Host, _: &Tolerance) -> Result {
     one(host, "mark 3 of 0", LOW, |context| {
         context.mark(Mark(3), [0; 2]);
         Step::Burn(Service::from_millis(5))
     })
 }
 
-pub(crate) fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A deferred call that sleeps, or waits with a time-out, ends the run.
+pub(crate) fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Result {
     let later = |context: &mut dyn Context| context.now() + Span::from_millis(1);
     let deferred = Placement::Deferred;
     one(host, "a sleeping deferred call", deferred, move |context| {
@@ -124,7 +131,8 @@ pub(crate) fn deferred_sleeps(host: &mut dyn Host, _: &Tolerance) -> Result<(), 
     is_bad(host, "a deferred call with a time-out", program)
 }
 
-pub(crate) fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Beginning or ending a reservation that an activity does not declare ends the run.
+pub(crate) fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Result {
     one(host, "a beginning", LOW, |_| Step::BeginReservation)?;
     one(host, "an end", LOW, |_| Step::EndReservation)?;
     let tenth = reservation([1_000, 10_000])?;
@@ -133,7 +141,8 @@ pub(crate) fn undeclared_reservation(host: &mut dyn Host, _: &Tolerance) -> Resu
     })
 }
 
-pub(crate) fn undeclared_constraint(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Asking for a time constraint without a reservation or a declaration ends the run.
+pub(crate) fn undeclared_constraint(host: &mut dyn Host, _: &Tolerance) -> Result {
     one(host, "a time constraint", LOW, |context| {
         let deadline = context.now() + Span::from_millis(10);
         TimeConstraint::new(context.now(), deadline, Service::from_millis(1))

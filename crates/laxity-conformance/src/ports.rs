@@ -1,18 +1,19 @@
 //! Ports: queues of arrivals with payloads.
 
 use crate::stage::{CPU, DEVICE, HIGH, LOW, Stage, counted, done_or, marks, micros, run_to};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::base::port::PortUsage;
 use laxity_model::{Host, Placement, PortId, ProcessorId, Program, RunEnd, Span, Step};
 
-fn usage(record: &laxity_model::RunRecord, port: PortId) -> Result<PortUsage, Failure> {
+fn usage(record: &laxity_model::RunRecord, port: PortId) -> Result<PortUsage> {
     let usage = record.ports.get(port.index()).copied();
     let usage = usage.ok_or_else(|| Failure::Wrong(format!("port {port} is not in the record")))?;
     ensure!(usage.is_conserved(), "arrivals were lost: {usage:?}");
     Ok(usage)
 }
 
-pub(crate) fn order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// What was put is taken in order, with its payload and the instant of the put.
+pub(crate) fn order(host: &mut dyn Host, _: &Tolerance) -> Result {
     const PUTS: u64 = 50;
     let mut stage = Stage::new(1);
     let (story, putter, taker) = (stage.story(), stage.cue(), stage.cue());
@@ -53,7 +54,8 @@ pub(crate) fn order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(crate) fn overflow(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// What finds no room is dropped, the putter is told, and the record counts it.
+pub(crate) fn overflow(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, putter, taker) = (stage.story(), stage.cue(), stage.cue());
     let port = stage.program.port(4);
@@ -87,12 +89,14 @@ pub(crate) fn overflow(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure
     Ok(())
 }
 
-pub(crate) fn from_outside(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// An external activity and an interrupt handler feed the same port.
+pub(crate) fn from_outside(host: &mut dyn Host, _: &Tolerance) -> Result {
     let feeders = [(0, Placement::External), (0, DEVICE)];
     all_is_taken(host, &feeders, LOW, (20, 1))
 }
 
-pub(crate) fn several(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Three activities put on two processors: each arrival is taken once, in its order.
+pub(crate) fn several(host: &mut dyn Host, _: &Tolerance) -> Result {
     all_is_taken(host, &[(0, LOW), (1, LOW), (1, HIGH)], HIGH, (30, 10))
 }
 
@@ -102,7 +106,7 @@ fn all_is_taken(
     putters: &[(u16, Placement)],
     taker: Placement,
     (times, at_once): (u64, u64),
-) -> Result<(), Failure> {
+) -> Result {
     let processors = putters.iter().map(|(processor, _)| processor + 1).max();
     let mut program = Program::new(processors.unwrap_or(1));
     let each = times * at_once;
@@ -137,7 +141,8 @@ fn all_is_taken(
     Ok(())
 }
 
-pub(crate) fn time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A wait whose time is up has taken nothing, and one that took is no time-out.
+pub(crate) fn time_out(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, taker) = (stage.story(), stage.cue());
     let port = stage.program.port(1);
@@ -154,7 +159,8 @@ pub(crate) fn time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure
     stage.play(host, &[taker])?.expect(&[1, 70, 1])
 }
 
-pub(crate) fn bell(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// One waiter is woken by arrivals at either of two ports, and finds them at once.
+pub(crate) fn bell(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, waiter, giver) = (stage.story(), stage.cue(), stage.cue());
     let ports = [stage.program.port(8), stage.program.port(8)];

@@ -1,13 +1,14 @@
 //! What is recorded: complete, in order, and consistent with itself.
 
 use crate::stage::{CPU, DEVICE, HIGH, LOW, NORMAL, counted, done_or, marks, run_to};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure};
 use laxity_model::{
     ActivityId, Event, EventKind, Host, Instant, Placement, Program, RunEnd, RunRecord, Service,
     Span, Step,
 };
 
-pub(crate) fn marks_arrive(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A burst of marks arrives whole, in order, with both arguments.
+pub(crate) fn marks_arrive(host: &mut dyn Host, _: &Tolerance) -> Result {
     const MARKS: u64 = 2_000;
     let mut program = Program::new(1);
     let (odd, even) = (program.mark("odd"), program.mark("even"));
@@ -37,7 +38,7 @@ pub(crate) fn marks_arrive(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fai
 }
 
 /// Everything at once: a device that queues a deferred call, which wakes a thread, beside a periodic thread and a worker.
-fn busy(host: &mut dyn Host) -> Result<(RunRecord, [ActivityId; 5]), Failure> {
+fn busy(host: &mut dyn Host) -> Result<(RunRecord, [ActivityId; 5])> {
     let mut program = Program::new(1);
     let (queued, served) = (program.semaphore(0), program.semaphore(0));
     let later = |context: &dyn laxity_model::Context| context.now() + Span::from_millis(2);
@@ -73,7 +74,8 @@ fn busy(host: &mut dyn Host) -> Result<(RunRecord, [ActivityId; 5]), Failure> {
     Ok((record, who))
 }
 
-pub(crate) fn sorted(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// All events by time, none before the start or after the end.
+pub(crate) fn sorted(host: &mut dyn Host, _: &Tolerance) -> Result {
     let (record, _) = busy(host)?;
     for pair in record.events.windows(2) {
         ensure!(pair[0].at <= pair[1].at, "out of order: {pair:?}");
@@ -116,7 +118,8 @@ fn next(state: State, event: &Event) -> Option<State> {
     }
 }
 
-pub(crate) fn thread_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Who blocks was running, is woken once, not early, and runs; a finish is the end.
+pub(crate) fn thread_states(host: &mut dyn Host, _: &Tolerance) -> Result {
     let (record, [_, _, threads @ ..]) = busy(host)?;
     for who in threads {
         let mut state = State::Ready;
@@ -137,7 +140,8 @@ pub(crate) fn thread_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fa
     Ok(())
 }
 
-pub(crate) fn handler_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Entries and exits of each handler and deferred call alternate.
+pub(crate) fn handler_states(host: &mut dyn Host, _: &Tolerance) -> Result {
     let (record, [device, deferred, ..]) = busy(host)?;
     let ranks = [
         (device, EventKind::InterruptEnter, EventKind::InterruptExit),
@@ -166,7 +170,8 @@ pub(crate) fn handler_states(host: &mut dyn Host, _: &Tolerance) -> Result<(), F
     Ok(())
 }
 
-pub(crate) fn signals(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Every signal is an event with its semaphore's number.
+pub(crate) fn signals(host: &mut dyn Host, _: &Tolerance) -> Result {
     let (record, [device, deferred, ..]) = busy(host)?;
     for (who, semaphore) in [(device, 0), (deferred, 1)] {
         let recorded = super::stage::of(&record, who, EventKind::Signal);

@@ -3,7 +3,7 @@
 use crate::meter::{Reading, expect_every_window, expect_kept, readings, stretches};
 use crate::reservations::{expect_enforced, holder, kept, metered, piece_of, reservation, run};
 use crate::stage::{CPU, NEVER, NORMAL, ORDINARY, at, counted, marks, of, run_to, spinner};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::{
     ActivityId, Body, Context, EventKind, Host, Instant, Mark, Outside, Program, Refused,
     Reservation, RunEnd, RunRecord, Service, Span, Step, TimeConstraint,
@@ -18,7 +18,7 @@ pub(crate) fn changes(
     host: &mut dyn Host,
     tolerance: &Tolerance,
     [before, after]: [[u64; 2]; 2],
-) -> Result<(), Failure> {
+) -> Result {
     const HALF: u64 = 300;
     let mut program = Program::new(1);
     let (service, answer) = (program.mark("service"), program.mark("answer"));
@@ -102,7 +102,8 @@ fn changes_to_and_fro(
     }
 }
 
-pub(crate) fn across_changes(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// Across changes a holder has the lesser service in the longer window.
+pub(crate) fn across_changes(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let (service, answer) = (program.mark("service"), program.mark("answer"));
     let numbers = [[4_000, 20_000], [2_000, 10_000]];
@@ -175,7 +176,7 @@ fn expect_across(
     changes: &[Instant],
     promised: &[Promised],
     tolerance: &Tolerance,
-) -> Result<(), Failure> {
+) -> Result {
     let longest = promised.iter().map(|promised| promised.window);
     let longest = longest.max().unwrap_or_default();
     let observed = (changes.iter().copied()).filter(|change| *change + longest * 2 <= record.end);
@@ -191,7 +192,8 @@ fn expect_across(
     expect_kept(record, &observed, window, is_kept, tolerance, what)
 }
 
-pub(crate) fn refused_change(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// It is refused with the reason, and what was held is held.
+pub(crate) fn refused_change(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let (service, answer) = (program.mark("service"), program.mark("answer"));
     let (held, asked) = (reservation([1_000, 10_000])?, reservation([9_000, 10_000])?);
@@ -265,7 +267,7 @@ pub(crate) fn constrained(
     tolerance: &Tolerance,
     held: Option<[u64; 2]>,
     [service_us, length_us]: [u64; 2],
-) -> Result<(), Failure> {
+) -> Result {
     let mut program = Program::new(1);
     let done = program.mark("done");
     let work = Service::from_micros(service_us);
@@ -296,7 +298,8 @@ pub(crate) fn constrained(
     expect_kept(&record, &calls, window, is_met, tolerance, what)
 }
 
-pub(crate) fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// More than reservations leave is refused, and a second one; what fits is granted.
+pub(crate) fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result {
     const LENGTH: Span = Span::from_millis(20);
     let mut program = Program::new(1);
     let answer = program.mark("answer");
@@ -343,7 +346,8 @@ pub(crate) fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result<
     Ok(())
 }
 
-pub(crate) fn given_back(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// After the end of a constraint no slot of it begins.
+pub(crate) fn given_back(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let body = counted(move |calls, context: &mut dyn Context| match calls {
         0 => ask(context, Span::from_millis(50), Service::from_millis(25)),

@@ -4,14 +4,14 @@ use crate::meter::{expect_every_window, meter, readings, stretches};
 use crate::stage::{
     CPU, LOW, NORMAL, ORDINARY, counted, expect_end, is_disturbed, of, run_to, spinner,
 };
-use crate::{Failure, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::{
     Activity, ActivityId, Body, Enforcer, EventKind, Grade, Host, Mark, Outside, Placement,
     Program, Reservation, ReservationRequest, RunEnd, RunRecord, Service, Span, Step,
 };
 
 /// So many microseconds in every so many.
-pub(crate) fn reservation([service_us, period_us]: [u64; 2]) -> Result<Reservation, Failure> {
+pub(crate) fn reservation([service_us, period_us]: [u64; 2]) -> Result<Reservation> {
     let period = Span::from_micros(period_us);
     Reservation::new(Service::from_micros(service_us), period)
         .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))
@@ -49,7 +49,7 @@ pub(crate) fn holder(
     outside: Outside,
     begins_at_start: bool,
     body: impl Body + 'static,
-) -> Result<(ActivityId, Reservation), Failure> {
+) -> Result<(ActivityId, Reservation)> {
     let reservation = reservation(numbers)?;
     let request = ReservationRequest {
         outside,
@@ -71,18 +71,14 @@ pub(crate) fn metered(
     program: &mut Program,
     numbers: [u64; 2],
     outside: Outside,
-) -> Result<(ActivityId, Reservation, Mark), Failure> {
+) -> Result<(ActivityId, Reservation, Mark)> {
     let mark = program.mark("service");
     let piece = piece_of(reservation(numbers)?);
     let (who, reservation) = holder(program, numbers, outside, true, meter(mark, piece))?;
     Ok((who, reservation, mark))
 }
 
-pub(crate) fn run(
-    host: &mut dyn Host,
-    program: Program,
-    length: Span,
-) -> Result<RunRecord, Failure> {
+pub(crate) fn run(host: &mut dyn Host, program: Program, length: Span) -> Result<RunRecord> {
     let record = host.admit_and_run(program, length)?;
     expect_enforced(&record)?;
     expect_end(&record, RunEnd::Length)?;
@@ -90,7 +86,7 @@ pub(crate) fn run(
 }
 
 /// Every grant is enforced: what is not is no promise, and need not be kept.
-pub(crate) fn expect_enforced(record: &RunRecord) -> Result<(), Failure> {
+pub(crate) fn expect_enforced(record: &RunRecord) -> Result {
     let grants = record.usage.iter().filter_map(|usage| usage.grant.as_ref());
     for grant in grants {
         if let Grade::Unenforced { reason } = &grant.grade {
@@ -112,7 +108,7 @@ pub(crate) fn kept(
     record: &RunRecord,
     (_, reservation, mark): (ActivityId, Reservation, Mark),
     tolerance: &Tolerance,
-) -> Result<(), Failure> {
+) -> Result {
     let (readings, piece) = (readings(record, mark), piece_of(reservation));
     expect_every_window(record, &readings, reservation, piece, tolerance)
 }
@@ -125,7 +121,7 @@ pub(crate) fn alone(
     tolerance: &Tolerance,
     numbers: [u64; 2],
     outside: Outside,
-) -> Result<(), Failure> {
+) -> Result {
     let mut program = Program::new(1);
     let own = metered(&mut program, numbers, outside)?;
     for _ in 0..4 {
@@ -144,7 +140,7 @@ fn inside_only(
     record: &RunRecord,
     (who, reservation, mark): (ActivityId, Reservation, Mark),
     tolerance: &Tolerance,
-) -> Result<(), Failure> {
+) -> Result {
     let slots = stretches(record, who, EventKind::SlotBegin, EventKind::SlotEnd);
     let pieces = readings(record, mark);
     let is_inside = |at| slots.iter().any(|(from, to)| *from <= at && at <= *to);
@@ -170,7 +166,7 @@ pub(crate) fn beside_a_rogue(
     host: &mut dyn Host,
     tolerance: &Tolerance,
     placement: Placement,
-) -> Result<(), Failure> {
+) -> Result {
     let mut program = Program::new(1);
     let own = metered(&mut program, [2_000, 8_000], ORDINARY)?;
     program.activities[own.0.index()].placement = placement;
@@ -190,7 +186,8 @@ pub(crate) fn beside_a_rogue(
     Ok(())
 }
 
-pub(crate) fn two_at_once(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// Two holders whose periods do not divide each other both get theirs.
+pub(crate) fn two_at_once(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let first = metered(&mut program, [2_000, 13_000], ORDINARY)?;
     let second = metered(&mut program, [400, 2_500], Outside::Confined)?;
@@ -202,10 +199,8 @@ pub(crate) fn two_at_once(host: &mut dyn Host, tolerance: &Tolerance) -> Result<
     kept(&record, second, tolerance)
 }
 
-pub(crate) fn confined_is_confined(
-    host: &mut dyn Host,
-    tolerance: &Tolerance,
-) -> Result<(), Failure> {
+/// On an idle processor too, a confined holder works inside its slots only.
+pub(crate) fn confined_is_confined(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let own = metered(&mut program, [2_000, 8_000], Outside::Confined)?;
     let record = run(host, program, Span::from_millis(320))?;
@@ -213,7 +208,8 @@ pub(crate) fn confined_is_confined(
     inside_only(&record, own, tolerance)
 }
 
-pub(crate) fn timesharing_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Outside its slots it is an ordinary thread.
+pub(crate) fn timesharing_shares(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let own = metered(&mut program, [1_000, 10_000], ORDINARY)?;
     let record = run(host, program, Span::from_millis(320))?;
@@ -227,10 +223,8 @@ pub(crate) fn timesharing_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(
     Ok(())
 }
 
-pub(crate) fn unused_is_returned(
-    host: &mut dyn Host,
-    tolerance: &Tolerance,
-) -> Result<(), Failure> {
+/// Slots whose holder waits belong to whoever is ready.
+pub(crate) fn unused_is_returned(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let never = program.semaphore(0);
     let idle = counted(move |_, _| Step::Wait(never));
@@ -247,7 +241,8 @@ pub(crate) fn unused_is_returned(
     Ok(())
 }
 
-pub(crate) fn on_request(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Slots are given from the holder's begin to its end, and neither before nor after.
+pub(crate) fn on_request(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let body = counted(|calls, context| match calls {
         0 => Step::SleepUntil(context.now() + Span::from_millis(30)),
@@ -294,7 +289,8 @@ pub(crate) fn on_request(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failu
     Ok(())
 }
 
-pub(crate) fn grid(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// The slots of a reservation begin exactly a period apart, none too early.
+pub(crate) fn grid(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     const PERIODS: usize = 30;
     let mut program = Program::new(1);
     let (who, reservation, _) = metered(&mut program, [700, 7_000], Outside::Confined)?;

@@ -1,10 +1,11 @@
 //! Processor time: who receives it, and that it is counted.
 
 use crate::stage::{CPU, LOW, NORMAL, Stage, TOP, done_or, of, run_to, spinner};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure};
 use laxity_model::{EventKind, Host, Placement, ProcessorId, Program, RunEnd, Service, Span, Step};
 
-pub(crate) fn burn(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// Work takes its service, however long a competitor makes it wait.
+pub(crate) fn burn(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let mut program = Program::new(1);
     let asked = Service::from_millis(30);
     let burner = super::stage::counted(move |calls, _| {
@@ -26,7 +27,8 @@ pub(crate) fn burn(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Fai
     Ok(())
 }
 
-pub(crate) fn told_service(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// What a body is told grows by what it burns, and ends as what the record says.
+pub(crate) fn told_service(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     const PIECE: Service = Service::from_millis(1);
     const PIECES: u64 = 20;
     let mut program = Program::new(1);
@@ -57,7 +59,8 @@ pub(crate) fn told_service(host: &mut dyn Host, tolerance: &Tolerance) -> Result
     Ok(())
 }
 
-pub(crate) fn equal_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Spinners of one ordinary priority receive the same, within a quarter.
+pub(crate) fn equal_shares(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut program = Program::new(1);
     for _ in 0..3 {
         program.add("spinner", CPU, NORMAL, spinner());
@@ -73,7 +76,8 @@ pub(crate) fn equal_shares(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fai
     Ok(())
 }
 
-pub(crate) fn totals(host: &mut dyn Host, tolerance: &Tolerance) -> Result<(), Failure> {
+/// The service of all activities fits into the run's length.
+pub(crate) fn totals(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let mut program = Program::new(1);
     for level in [7, 8, 8, 9, 20] {
         let placement = Placement::Thread(super::stage::level(level));
@@ -102,7 +106,7 @@ fn beside_a_spinner(
     processors: u16,
     processor: ProcessorId,
     placement: Placement,
-) -> Result<(), Failure> {
+) -> Result {
     let mut stage = Stage::new(processors);
     let (story, spinner, other) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(TOP, spinner, move |calls, context| {
@@ -128,10 +132,12 @@ fn beside_a_spinner(
     Ok(())
 }
 
-pub(crate) fn external(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// An external activity works while the highest priority has the processor.
+pub(crate) fn external(host: &mut dyn Host, _: &Tolerance) -> Result {
     beside_a_spinner(host, 1, CPU, Placement::External)
 }
 
-pub(crate) fn independent(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A spinner of the highest priority on one processor delays nobody on another.
+pub(crate) fn independent(host: &mut dyn Host, _: &Tolerance) -> Result {
     beside_a_spinner(host, 2, ProcessorId(1), LOW)
 }

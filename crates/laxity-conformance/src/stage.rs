@@ -3,7 +3,7 @@
 //! A host starts activities in an order of its own. So every actor says that it is there and waits for its cue; when all are there, a
 //! device gives the first cues, in a known order, from above all of them.
 
-use crate::{Failure, ensure};
+use crate::{Failure, Result, ensure};
 use laxity_model::{
     ActivityId, Body, Context, Event, EventKind, Host, Instant, InterruptLevel, Mark, Outside,
     Placement, Priority, ProcessorId, Program, RunEnd, RunRecord, SemaphoreId, Service, Span, Step,
@@ -60,18 +60,14 @@ pub(crate) fn done_or(is_done: bool, step: Step) -> Step {
 }
 
 /// Runs a program until it ends like this, which it must before long.
-pub(crate) fn run_to(
-    end: RunEnd,
-    host: &mut dyn Host,
-    program: Program,
-) -> Result<RunRecord, Failure> {
+pub(crate) fn run_to(end: RunEnd, host: &mut dyn Host, program: Program) -> Result<RunRecord> {
     let record = host.admit_and_run(program, NEVER)?;
     expect_end(&record, end)?;
     Ok(record)
 }
 
 /// Whether a record is whole, and its run ended like this.
-pub(crate) fn expect_end(record: &RunRecord, end: RunEnd) -> Result<(), Failure> {
+pub(crate) fn expect_end(record: &RunRecord, end: RunEnd) -> Result {
     let (lost, ended) = (record.events_lost, record.ended_by);
     ensure!(lost == 0, "{lost} events lost");
     ensure!(ended == end, "ended by {ended:?} instead of {end:?}");
@@ -185,7 +181,7 @@ impl Stage {
     }
 
     /// Plays until all actors have finished; the device gives these cues in this order.
-    pub(crate) fn play(self, host: &mut dyn Host, cues: &[SemaphoreId]) -> Result<Play, Failure> {
+    pub(crate) fn play(self, host: &mut dyn Host, cues: &[SemaphoreId]) -> Result<Play> {
         self.play_until(RunEnd::AllFinished, host, cues)
     }
 
@@ -194,7 +190,7 @@ impl Stage {
         end: RunEnd,
         host: &mut dyn Host,
         cues: &[SemaphoreId],
-    ) -> Result<Play, Failure> {
+    ) -> Result<Play> {
         let (ready, actors) = (self.ready, u64::from(self.actors));
         let cues = cues.to_vec();
         let curtain = counted(move |calls, context| {
@@ -221,7 +217,7 @@ impl Stage {
 
 impl Play {
     /// Whether exactly this was told.
-    pub(crate) fn expect(&self, told: &[u64]) -> Result<(), Failure> {
+    pub(crate) fn expect(&self, told: &[u64]) -> Result {
         ensure!(
             self.told == told,
             "told {:?} instead of {told:?}",

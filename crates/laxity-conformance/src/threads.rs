@@ -1,10 +1,11 @@
 //! Who runs among threads of real-time priorities.
 
 use crate::stage::{HIGH, LOW, MIDDLE, Stage, TOP, done_or, level, micros};
-use crate::{Failure, Tolerance};
+use crate::{Result, Tolerance};
 use laxity_model::{Host, Placement, Service, Span, Step};
 
-pub(crate) fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A signal to a higher priority takes the processor before the signaller goes on.
+pub(crate) fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(LOW, low, move |calls, context| {
@@ -23,7 +24,8 @@ pub(crate) fn higher_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), 
     play.expect(&[10, 20, 11, 21, 12, 22, 13])
 }
 
-pub(crate) fn timer_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A sleeper of higher priority does not wait until a lower one has done its work.
+pub(crate) fn timer_preempts(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(LOW, low, move |calls, context| {
@@ -45,7 +47,8 @@ pub(crate) fn timer_preempts(host: &mut dyn Host, _: &Tolerance) -> Result<(), F
     stage.play(host, &[low])?.expect(&[1, 2, 3])
 }
 
-pub(crate) fn lower_waits(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A signal to a lower priority takes effect when the higher one gives way.
+pub(crate) fn lower_waits(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(HIGH, high, move |calls, context| {
@@ -61,7 +64,8 @@ pub(crate) fn lower_waits(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fail
     play.expect(&[0, 1, 2, 3, 4, 5, 100])
 }
 
-pub(crate) fn all_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Sixteen threads woken from the lowest up run from the highest down.
+pub(crate) fn all_in_order(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let cues: Vec<_> = (16..32)
@@ -82,7 +86,8 @@ pub(crate) fn all_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fai
     stage.play(host, &cues)?.expect(&expected)
 }
 
-pub(crate) fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Equal real-time priorities run first come, first served, each until it is done.
+pub(crate) fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let cues = [(); 4].map(|()| stage.cue());
@@ -96,7 +101,8 @@ pub(crate) fn equals_in_order(host: &mut dyn Host, _: &Tolerance) -> Result<(), 
     play.expect(&[20, 21, 22, 0, 1, 2, 30, 31, 32, 10, 11, 12])
 }
 
-pub(crate) fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Yielding equals take turns.
+pub(crate) fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let cues = [(); 3].map(|()| stage.cue());
@@ -110,7 +116,8 @@ pub(crate) fn yield_takes_turns(host: &mut dyn Host, _: &Tolerance) -> Result<()
     play.expect(&[0, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32])
 }
 
-pub(crate) fn yield_alone(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A thread that yields with no equal ready goes on.
+pub(crate) fn yield_alone(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.teller(LOW, low, 2);
@@ -124,7 +131,8 @@ pub(crate) fn yield_alone(host: &mut dyn Host, _: &Tolerance) -> Result<(), Fail
     stage.play(host, &[low, high])?.expect(&[1, 2])
 }
 
-pub(crate) fn preempted_resumes(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Preemption costs no turn.
+pub(crate) fn preempted_resumes(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let (first, second, top) = (stage.cue(), stage.cue(), stage.cue());

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::stage::{HIGH, LOW, MIDDLE, Stage, TOP, at, done_or, of};
-use crate::{Failure, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure};
 use laxity_model::{EventKind, Host, Instant, Placement, Service, Span, Step};
 
 const PERIOD: Span = Span::from_millis(4);
 const RELEASES: u64 = 40;
 
 /// A periodic thread whose job number `long` takes so much; returns its wake-ups after the first of them.
-fn releases(host: &mut dyn Host, long: u64, work: Service) -> Result<(), Failure> {
+fn releases(host: &mut dyn Host, long: u64, work: Service) -> Result {
     let mut stage = Stage::new(1);
     let (story, cue) = (stage.story(), stage.cue());
     let mut release = Instant::ZERO;
@@ -47,15 +47,18 @@ fn releases(host: &mut dyn Host, long: u64, work: Service) -> Result<(), Failure
     Ok(())
 }
 
-pub(crate) fn periodic(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A periodic thread wakes once for each release, never early, and does not drift.
+pub(crate) fn periodic(host: &mut dyn Host, _: &Tolerance) -> Result {
     releases(host, 0, Service::from_micros(10))
 }
 
-pub(crate) fn overrun(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A job that takes several periods delays the following releases and drops none.
+pub(crate) fn overrun(host: &mut dyn Host, _: &Tolerance) -> Result {
     releases(host, 10, Service::from_millis(14))
 }
 
-pub(crate) fn past(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A sleep until an instant that is over leaves nothing to a lower priority.
+pub(crate) fn past(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, low, high) = (stage.story(), stage.cue(), stage.cue());
     stage.teller(LOW, low, 2);
@@ -70,11 +73,7 @@ pub(crate) fn past(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
 }
 
 /// Of threads that ask in this order to sleep so many milliseconds from one instant on, each by its number: who wakes in which order.
-fn sleepers(
-    host: &mut dyn Host,
-    sleepers: &[(Placement, u64)],
-    expected: &[u64],
-) -> Result<(), Failure> {
+fn sleepers(host: &mut dyn Host, sleepers: &[(Placement, u64)], expected: &[u64]) -> Result {
     let mut stage = Stage::new(1);
     let (story, begin) = (stage.story(), stage.cue());
     // The instant is that at which the first to run does so.
@@ -100,7 +99,8 @@ fn sleepers(
     stage.play(host, &[begin])?.expect(expected)
 }
 
-pub(crate) fn order_of_instants(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Who sleeps until an earlier instant wakes earlier, whoever asked first.
+pub(crate) fn order_of_instants(host: &mut dyn Host, _: &Tolerance) -> Result {
     // The latest asks first.
     let lengths_ms = [20, 17, 14, 11, 8];
     sleepers(
@@ -110,11 +110,13 @@ pub(crate) fn order_of_instants(host: &mut dyn Host, _: &Tolerance) -> Result<()
     )
 }
 
-pub(crate) fn same_instant(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// Of threads that wake together the highest priority runs first.
+pub(crate) fn same_instant(host: &mut dyn Host, _: &Tolerance) -> Result {
     sleepers(host, &[(LOW, 8), (HIGH, 8), (MIDDLE, 8)], &[1, 2, 0])
 }
 
-pub(crate) fn times_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A wait without a signal ends at its instant, not before, and says so.
+pub(crate) fn times_out(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, cue, never) = (stage.story(), stage.cue(), stage.cue());
     let mut until = Instant::ZERO;
@@ -130,7 +132,8 @@ pub(crate) fn times_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failur
     stage.play(host, &[cue])?.expect(&[1; 10])
 }
 
-pub(crate) fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A wait that was signalled in time says so, and its timer does not come back.
+pub(crate) fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, waiter, bell, ringer) = (stage.story(), stage.cue(), stage.cue(), stage.cue());
     let mut due = Instant::ZERO;
@@ -158,7 +161,8 @@ pub(crate) fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<()
     stage.play(host, &[waiter])?.expect(&[0, 1])
 }
 
-pub(crate) fn past_time_out(host: &mut dyn Host, _: &Tolerance) -> Result<(), Failure> {
+/// A timed wait whose instant is past takes a count if there is one, or times out.
+pub(crate) fn past_time_out(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, high, low) = (stage.story(), stage.cue(), stage.cue());
     let two = stage.program.semaphore(2);

@@ -147,7 +147,6 @@ proptest! {
         let responses = edf::response_times(&tasks, &supply).expect("small numbers");
         let far = far_enough(&tasks, supply);
         for (index, response) in responses.iter().enumerate() {
-            prop_assert_eq!(edf::response_time(&tasks, index, &supply), Ok(*response));
             match response {
                 Response::Bounded(bound) => {
                     let slow = oracle::response_time(&tasks, index, &supply, ticks(100_000));

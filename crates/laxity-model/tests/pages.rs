@@ -1,6 +1,5 @@
 //! The figures that `docs/which-test.md` prints, computed again.
 
-use laxity_model::analysis::fixed_priority::Overheads;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Preemption, Task, Verdict, fixed_priority, utilization};
 use laxity_model::{Service, Span};
@@ -66,20 +65,4 @@ fn the_shares_of_the_upcalls_are_those_of_the_page() {
         let row = format!("| {name} | {rmdp} | {hyperbolic} | {exact} |");
         assert!(PAGE.contains(&row), "computed: {row}");
     }
-}
-
-#[test]
-fn what_a_switch_costs_is_as_on_the_page() {
-    let overheads = Overheads {
-        context_switch: Service::from_micros(10),
-        ..Overheads::NONE
-    };
-    let left = most(16, None, |set| {
-        let with = overheads.applied_to(set).expect("fits");
-        with.test(&Dedicated).expect("fits")
-    });
-    assert!(
-        PAGE.contains(&format!("{left} % are left of 78.7 %")),
-        "computed: {left}"
-    );
 }

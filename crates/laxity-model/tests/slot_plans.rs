@@ -294,7 +294,7 @@ proptest! {
         let said = table.at(origin, now);
         prop_assert_eq!(said.owner, owner_of_tick(&table, tick));
         // Nothing changes before `until`, nor since `since`; and `since` is an edge, or the beginning.
-        let since = (table.since(origin, now) - origin).as_nanos();
+        let since = (said.since - origin).as_nanos();
         let until = (said.until - origin).as_nanos();
         prop_assert!(since <= tick && tick < until);
         for between in since..until.min(since + 200) {

@@ -132,7 +132,7 @@ fn trials_of(case: Case) -> [Trial; 3] {
         Trial::test(format!("{machine}::{}", case.name), move || {
             for (seed, mut host) in (1..).zip(hosts) {
                 (case.run)(&mut host, &tolerance)
-                    .map_err(|failure| format!("{}: seed {seed}: {failure}", case.shows))?;
+                    .map_err(|failure| format!("seed {seed}: {failure}"))?;
             }
             Ok(())
         })

@@ -127,11 +127,10 @@ fn surprises(variant: &ResolvedVariant, results: &VariantResults) -> Vec<String>
             ));
         }
     }
-    if variant.devices.is_empty() {
-        return surprises;
+    if !variant.devices.is_empty() {
+        losses(variant.expect.lost, results, &mut surprises);
+        transfers(variant.expect.transfer, results, &mut surprises);
     }
-    losses(variant.expect.lost, results, &mut surprises);
-    transfers(variant.expect.transfer, results, &mut surprises);
     if let Some(expected) = variant.expect.grade {
         grades(expected, variant, results, &mut surprises);
     }

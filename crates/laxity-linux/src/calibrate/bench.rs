@@ -7,7 +7,7 @@ use std::thread::{self, ScopedJoinHandle};
 use laxity_model::Span;
 
 use super::samples::Samples;
-use super::{CalibrateError, Settings};
+use super::{CalibrateError, Result, Settings};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::futex;
@@ -77,8 +77,8 @@ impl<'a> Bench<'a> {
         &self,
         samples: usize,
         parts: usize,
-        mut measure: impl FnMut(usize) -> Result<Vec<Samples>, CalibrateError>,
-    ) -> Result<Samples, CalibrateError> {
+        mut measure: impl FnMut(usize) -> Result<Vec<Samples>>,
+    ) -> Result<Samples> {
         let (parts, each) = self.parts(samples, parts);
         let mut all = Samples::with_room(0);
         for _ in 0..parts {
@@ -93,7 +93,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Fails if a signal has come.
-    pub(super) fn go_on(&self) -> Result<(), CalibrateError> {
+    pub(super) fn go_on(&self) -> Result {
         match self.watch.caught() {
             Some(signal) => Err(CalibrateError::Interrupted(signal)),
             None => Ok(()),
@@ -101,10 +101,7 @@ impl<'a> Bench<'a> {
     }
 
     /// One thread's work at the measured rank.
-    pub(super) fn alone<'w, T: Send>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'w,
-    ) -> Result<T, CalibrateError> {
+    pub(super) fn alone<'w, T: Send>(&self, work: impl FnOnce() -> T + Send + 'w) -> Result<T> {
         let mut results = self.together(vec![Worker::new(self.fifo(0), work)])?;
         // As many results as there were workers.
         results
@@ -114,10 +111,7 @@ impl<'a> Bench<'a> {
 
     /// Several threads with their policies, all on the measured processor; their results in order. A pause comes first. None begins its work
     /// before all are ready; then those of higher rank go first.
-    pub(super) fn together<'w, T: Send>(
-        &self,
-        workers: Vec<Worker<'w, T>>,
-    ) -> Result<Vec<T>, CalibrateError> {
+    pub(super) fn together<'w, T: Send>(&self, workers: Vec<Worker<'w, T>>) -> Result<Vec<T>> {
         self.pause();
         self.go_on()?;
         let entry = Entry::default();

@@ -8,7 +8,7 @@ use laxity_model::{Instant, Reservation, Service, Span};
 
 use super::bench::{Bench, ORDINARY};
 use super::samples::{Samples, paged_in};
-use super::{CalibrateError, DISTURBED, clock};
+use super::{DISTURBED, Result, clock};
 use crate::doctor::rights::{self, Right};
 use crate::enforce::deadline::{self, DeadlineError};
 use crate::os::sched::Tid;
@@ -47,7 +47,7 @@ struct Course {
 }
 
 /// Lets a reserved thread compute; `None` where `SCHED_DEADLINE` is not to be had.
-pub(super) fn spent(bench: &Bench<'_>) -> Result<Option<Budgets>, CalibrateError> {
+pub(super) fn spent(bench: &Bench<'_>) -> Result<Option<Budgets>> {
     let tick = clock::tick();
     if rights::missing(Right::Deadline).is_some() {
         return Ok(None);

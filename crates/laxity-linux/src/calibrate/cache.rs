@@ -4,7 +4,7 @@ use laxity_model::Span;
 
 use super::bench::Bench;
 use super::samples::Samples;
-use super::{CalibrateError, clock};
+use super::{Result, clock};
 
 /// What the thread works on: as much as a soft modem's filters, tables and state.
 pub const WORKING_SET_BYTES: usize = 64 << 10;
@@ -21,7 +21,7 @@ const LINE_BYTES: usize = 64;
 const STRIDE: usize = 389;
 
 /// How much longer a walk through the working set takes after one through the other's than right after itself.
-pub(super) fn reloads(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
+pub(super) fn reloads(bench: &Bench<'_>) -> Result<Samples> {
     let working_set = vec![1_u8; WORKING_SET_BYTES];
     let walked = vec![1_u8; WALKED_BYTES];
     bench.in_parts(SAMPLES, PARTS, |each| {

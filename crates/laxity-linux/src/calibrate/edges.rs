@@ -5,7 +5,7 @@ use laxity_model::{Instant, Outside, Priority, Span};
 
 use super::bench::Bench;
 use super::samples::Samples;
-use super::{CalibrateError, DISTURBED};
+use super::{CalibrateError, DISTURBED, Result};
 use crate::enforce::slots::calibrate::{CYCLE, LENGTH, Observed, delay_ns, watch};
 
 /// Runs of the dispatcher, of 0.1 s and a hundred slots each.
@@ -55,7 +55,7 @@ impl Edges {
 }
 
 /// Has slots dispatched without any compensation, and looks at what their holder sees.
-pub(super) fn edges(bench: &Bench<'_>) -> Result<Edges, CalibrateError> {
+pub(super) fn edges(bench: &Bench<'_>) -> Result<Edges> {
     let (runs, _) = bench.parts(RUNS * 100, RUNS);
     let mut found = Edges::with_room(runs * ROOM);
     // Real-time outside its slots too, so that the gaps are the dispatcher's and not those of ordinary threads.

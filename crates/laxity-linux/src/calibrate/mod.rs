@@ -135,11 +135,10 @@ pub enum CalibrateError {
 /// Fewer samples than this are no distribution.
 const ENOUGH: u64 = 20;
 
+type Result<T = (), E = CalibrateError> = std::result::Result<T, E>;
+
 /// A measurement: what it is called, and what it does.
-type Measurement = (
-    &'static str,
-    fn(&Bench<'_>, &mut Report) -> Result<(), CalibrateError>,
-);
+type Measurement = (&'static str, fn(&Bench<'_>, &mut Report) -> Result);
 
 /// In this order: the later ones subtract what the earlier ones found.
 const MEASUREMENTS: [Measurement; 10] = [
@@ -209,7 +208,7 @@ struct Report {
 }
 
 impl Report {
-    fn found(&mut self, figure: Figure, samples: Samples) -> Result<(), CalibrateError> {
+    fn found(&mut self, figure: Figure, samples: Samples) -> Result {
         let too_few = CalibrateError::Disturbed {
             what: figure.name(),
             processor: self.processor,
@@ -244,10 +243,7 @@ impl Report {
 /// # Errors
 ///
 /// See [`CalibrateError`].
-pub fn calibrate(
-    settings: &Settings,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Calibration, CalibrateError> {
+pub fn calibrate(settings: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Calibration> {
     check(settings)?;
     let watch = Watch::begin();
     // What is not locked costs page faults, which the large samples would show: no reason to refuse.
@@ -288,7 +284,7 @@ fn hidden(unknown: &Unknown) -> CalibrateError {
 }
 
 /// What would stand against it, before anything is begun.
-fn check(settings: &Settings) -> Result<(), CalibrateError> {
+fn check(settings: &Settings) -> Result {
     if !PRIORITIES.contains(&settings.priority) {
         return Err(CalibrateError::Settings(format!(
             "cannot measure at priority {}: it must be {} to {}",

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::bench::{Bench, ORDINARY, Worker};
 use super::samples::Samples;
-use super::{CalibrateError, clock};
+use super::{Result, clock};
 use crate::os::futex;
 use crate::os::sched::{Attributes, Tid};
 
@@ -12,7 +12,7 @@ const PARTS: usize = 5;
 const SAMPLES: usize = 10_000;
 
 /// A thread makes one of lower rank, which would compute, real-time and ordinary by turns.
-pub(super) fn changes(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
+pub(super) fn changes(bench: &Bench<'_>) -> Result<Samples> {
     let samples = bench.in_parts(SAMPLES, PARTS, |each| {
         let (target, done) = (AtomicU32::new(0), AtomicBool::new(false));
         let changer = || {
@@ -37,7 +37,7 @@ pub(super) fn changes(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
     Ok(samples.less(clock::reading_cost()))
 }
 
-fn change(bench: &Bench<'_>, times: usize, target: &AtomicU32) -> Result<Samples, CalibrateError> {
+fn change(bench: &Bench<'_>, times: usize, target: &AtomicU32) -> Result<Samples> {
     while target.load(Ordering::SeqCst) == 0 {
         futex::wait(target, 0, None);
     }

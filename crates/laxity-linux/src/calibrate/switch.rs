@@ -7,7 +7,7 @@ use laxity_model::{Instant, Span};
 
 use super::bench::{Bench, Worker};
 use super::samples::Samples;
-use super::{CalibrateError, clock};
+use super::{Result, clock};
 use crate::run::semaphore::{Semaphore, Taken};
 
 /// The samples are taken in so many parts, as the machine differs from moment to moment.
@@ -30,7 +30,7 @@ impl Last {
 }
 
 /// The switch alone: from a thread that yields to the other of the same rank, less what yielding costs without another.
-pub(super) fn switches(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
+pub(super) fn switches(bench: &Bench<'_>) -> Result<Samples> {
     let without = bench.in_parts(SAMPLES, PARTS, |each| {
         let last = Last::default();
         Ok(vec![bench.alone(|| yielding(&last, 1, each).0)?])
@@ -63,7 +63,7 @@ fn yielding(last: &Last, who: u32, rounds: usize) -> (Samples, Samples) {
 }
 
 /// Two threads of the same rank hand a semaphore to and fro: from the call in which one waits to the first instruction of the other.
-pub(super) fn blocking(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
+pub(super) fn blocking(bench: &Bench<'_>) -> Result<Samples> {
     let samples = bench.in_parts(SAMPLES, PARTS, |each| {
         let semaphores = [Semaphore::new(0), Semaphore::new(1)];
         let last = Last::default();
@@ -97,7 +97,7 @@ fn passing(last: &Last, who: u32, own: &Semaphore, other: &Semaphore, rounds: us
 }
 
 /// A thread signals a semaphore that one of higher rank waits for: from the signal to that one's first instruction.
-pub(super) fn handover(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
+pub(super) fn handover(bench: &Bench<'_>) -> Result<Samples> {
     let samples = bench.in_parts(SAMPLES, PARTS, |each| {
         let semaphore = Semaphore::new(0);
         let waiter = || {

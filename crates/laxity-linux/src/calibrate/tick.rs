@@ -4,7 +4,7 @@ use laxity_model::{Instant, Span};
 
 use super::bench::Bench;
 use super::samples::{Samples, paged_in};
-use super::{CalibrateError, clock};
+use super::{Result, clock};
 
 const PARTS: usize = 20;
 /// Ticks in all; of each part fewer than the processor may be kept busy at a stretch.
@@ -27,7 +27,7 @@ pub(super) struct Ticks {
 }
 
 /// Reads the clock for a while, and picks the gaps that come at the tick's instants.
-pub(super) fn ticks(bench: &Bench<'_>) -> Result<Ticks, CalibrateError> {
+pub(super) fn ticks(bench: &Bench<'_>) -> Result<Ticks> {
     let period = clock::tick();
     let (parts, each) = bench.parts(TICKS, PARTS);
     let stretch = (period * each as u64).min(LONGEST);

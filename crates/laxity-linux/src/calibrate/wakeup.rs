@@ -6,7 +6,7 @@ use laxity_model::{Instant, Span};
 
 use super::bench::{Bench, ORDINARY, Worker};
 use super::samples::Samples;
-use super::{CalibrateError, clock};
+use super::{Result, clock};
 
 /// From one wake-up to the next: no multiple of it is a tick soon, so that wake-ups meet ticks as often as chance has it.
 const STEP: Span = Span::from_micros(1_037);
@@ -41,7 +41,7 @@ struct Shared {
 type Seen = (Samples, Samples);
 
 /// A thread sleeps from instant to instant while ordinary threads compute.
-pub(super) fn busy(bench: &Bench<'_>) -> Result<Busy, CalibrateError> {
+pub(super) fn busy(bench: &Bench<'_>) -> Result<Busy> {
     let all = bench.count(BUSY_SAMPLES);
     let mut found = Busy {
         late: Samples::with_room(0),
@@ -77,7 +77,7 @@ pub(super) fn busy(bench: &Bench<'_>) -> Result<Busy, CalibrateError> {
 }
 
 /// A thread sleeps from instant to instant while nothing else runs, but for what others run here.
-pub(super) fn idle(bench: &Bench<'_>) -> Result<Samples, CalibrateError> {
+pub(super) fn idle(bench: &Bench<'_>) -> Result<Samples> {
     let all = bench.count(IDLE_SAMPLES);
     let mut late = Samples::with_room(0);
     for first in (0..all).step_by(PART) {

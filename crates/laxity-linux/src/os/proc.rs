@@ -1,8 +1,8 @@
 //! What `/proc` tells: steal time, locked memory, and who runs with real-time policies.
 
-use std::fmt;
 use std::path::Path;
 
+use derive_more::Display;
 use laxity_model::Span;
 use rustix::param::clock_ticks_per_second;
 
@@ -46,7 +46,8 @@ pub fn steal_ticks(stat: &str) -> Vec<(usize, u64)> {
 }
 
 /// A thread that is scheduled before ordinary ones.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Display)]
+#[display("thread {tid} {name:?} of process {pid} ({policy})")]
 pub struct RealTimeThread {
     /// Its process.
     pub pid: u32,
@@ -96,19 +97,6 @@ impl RealTimeThread {
     fn may_run_on(&self, cpu: usize) -> bool {
         let affinity = self.affinity.as_ref();
         affinity.map_or(true, |affinity| affinity.contains(cpu))
-    }
-}
-
-impl fmt::Display for RealTimeThread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            pid,
-            tid,
-            name,
-            policy,
-            ..
-        } = self;
-        write!(f, "thread {tid} {name:?} of process {pid} ({policy})")
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::mem;
 
+use derive_more::Display;
 use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest};
 use laxity_model::policy::classes::Scheduling;
 use laxity_model::{Service, Span};
@@ -11,7 +12,7 @@ use laxity_model::{Service, Span};
 use crate::os::cpuset::CpuSet;
 
 /// A thread as the kernel numbers it; also a process, whose first thread has its number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display)]
 pub struct Tid(pub i32);
 
 impl Tid {
@@ -23,53 +24,36 @@ impl Tid {
     }
 }
 
-impl fmt::Display for Tid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
 /// How the kernel schedules a thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Display)]
 pub enum Policy {
     /// `SCHED_OTHER` with a nice value, −20 to 19.
+    #[display("SCHED_OTHER nice {nice}")]
     Other {
         /// Lower is more.
         nice: i32,
     },
     /// `SCHED_BATCH`.
+    #[display("SCHED_BATCH nice {nice}")]
     Batch {
         /// Lower is more.
         nice: i32,
     },
     /// `SCHED_IDLE`.
+    #[display("SCHED_IDLE")]
     Idle,
     /// `SCHED_FIFO`, priority 1 to 99.
+    #[display("SCHED_FIFO priority {_0}")]
     Fifo(u8),
     /// `SCHED_RR`, priority 1 to 99.
+    #[display("SCHED_RR priority {_0}")]
     RoundRobin(u8),
     /// `SCHED_DEADLINE`.
+    #[display("SCHED_DEADLINE runtime {} deadline {} period {}", _0.runtime, _0.deadline, _0.period)]
     Deadline(DeadlineRequest),
     /// A policy this library does not know, by its number (`SCHED_EXT` is 7).
+    #[display("scheduling policy {_0}")]
     Unknown(u32),
-}
-
-impl fmt::Display for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Other { nice } => write!(f, "SCHED_OTHER nice {nice}"),
-            Self::Batch { nice } => write!(f, "SCHED_BATCH nice {nice}"),
-            Self::Idle => f.write_str("SCHED_IDLE"),
-            Self::Fifo(priority) => write!(f, "SCHED_FIFO priority {priority}"),
-            Self::RoundRobin(priority) => write!(f, "SCHED_RR priority {priority}"),
-            Self::Deadline(asked) => write!(
-                f,
-                "SCHED_DEADLINE runtime {} deadline {} period {}",
-                asked.runtime, asked.deadline, asked.period
-            ),
-            Self::Unknown(number) => write!(f, "scheduling policy {number}"),
-        }
-    }
 }
 
 impl From<Scheduling> for Policy {

@@ -18,39 +18,33 @@ mod supply;
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 pub use admitted::{Admission, Admitted, Launch, Rejected, SlotPlan, admit};
 use assess::assess;
+pub use deadline::DeadlineState;
 pub use executors::ExecutorAdmission;
 pub use supply::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
 
 use crate::policy::slots::Change;
 use crate::request::{Share, Shortage};
 use crate::{ActivityId, Grade, Reservation, Service, Span};
+use derive_more::Display;
 
 /// How literally an enforcer keeps *X in every window of length Y*.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Display)]
 pub enum Keeps {
     /// X/Y in the long run; a period may get less, and later ones more.
+    #[display("in the long run")]
     LongRun,
     /// X in every period, early in one and late in the next perhaps.
+    #[display("in every period")]
     EveryPeriod,
     /// X in every window, wherever it begins, less at most this, which known work above the slots may take.
+    #[display("less {_0} in every window")]
     EveryWindowLess(Service),
     /// X in every window, wherever it begins.
+    #[display("in every window")]
     EveryWindow,
-}
-
-impl fmt::Display for Keeps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LongRun => f.write_str("in the long run"),
-            Self::EveryPeriod => f.write_str("in every period"),
-            Self::EveryWindowLess(service) => write!(f, "less {service} in every window"),
-            Self::EveryWindow => f.write_str("in every window"),
-        }
-    }
 }
 
 /// What an enforcer will make of a request.

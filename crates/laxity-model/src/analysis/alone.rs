@@ -1,13 +1,10 @@
 //! What needs no analysis: tasks that are too much for a processor even if they have it to themselves.
 
-use super::{Overflow, Task, Verdict, Witness};
+use super::{Result, Task, Verdict, Witness};
 use crate::Span;
 
 /// What was judged; of a set whose numbers are too large for that, the job that is late whatever else there is.
-pub(super) fn or_late_alone(
-    tasks: &[Task],
-    judged: Result<Verdict, Overflow>,
-) -> Result<Verdict, Overflow> {
+pub(super) fn or_late_alone(tasks: &[Task], judged: Result<Verdict>) -> Result<Verdict> {
     judged.or_else(|overflow| {
         let late = late_alone(tasks).map(Verdict::NotSchedulable);
         late.ok_or(overflow)

@@ -2,16 +2,18 @@
 
 use core::cmp::Ordering;
 use core::hash::{Hash, Hasher};
-use core::{fmt, iter};
+use core::iter;
 
 use super::exact::compare_sums_exactly;
 use crate::base::number::gcd;
 use crate::{Service, Span};
+use derive_more::Display;
 
 /// A non-negative fraction of two 64-bit numbers, kept as it was given. Its denominator is never zero.
 ///
 /// Fractions are compared by value, exactly: 1/2 and 2/4 are equal, and are the same key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Display)]
+#[display("{numerator}/{denominator}")]
 pub struct Fraction {
     numerator: u64,
     denominator: u64,
@@ -132,12 +134,6 @@ impl Hash for Fraction {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let reduced = self.reduced();
         (reduced.numerator, reduced.denominator).hash(state);
-    }
-}
-
-impl fmt::Display for Fraction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.numerator, self.denominator)
     }
 }
 

@@ -29,3 +29,6 @@ mod verdict;
 pub use fraction::Fraction;
 pub use task::{Preemption, Task, TaskError};
 pub use verdict::{Bound, Doubt, Overflow, Response, Search, Verdict, Witness};
+
+/// What a test comes to, if its numbers fit.
+pub type Result<T, E = Overflow> = core::result::Result<T, E>;

@@ -1,8 +1,7 @@
 //! What tests answer.
 
-use core::fmt;
-
 use crate::Span;
+use derive_more::Display;
 
 /// A number that a test needs is too large: most must fit 64 bits of nanoseconds (584 years), some, of which sums are made without
 /// looking, 61 (73 years); 128 bits in between.
@@ -14,20 +13,26 @@ pub struct Overflow(
 );
 
 /// The answer of a schedulability test for a whole set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Display)]
 pub enum Verdict {
     /// No job misses its deadline, whatever the phases, as long as the tasks are what they say.
+    #[display("schedulable")]
     Schedulable,
     /// This job can miss its deadline. Only tests that are exact say so.
+    #[display("not schedulable: {_0}")]
     NotSchedulable(Witness),
     /// The test cannot tell.
+    #[display("unknown: {_0}")]
     Unknown(Doubt),
 }
 
 /// A job that can miss its deadline, in the worst case of its test: time 0 is the beginning of the busy window, when all tasks that
 /// delay the job release one as early as they may, a less urgent one perhaps having just begun a region. (By earliest deadline first,
 /// of a set with tasks that are cut at known points, a job that is due earlier in the same window may be late in its stead.)
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Display)]
+#[display(
+    "a job of task {task} released {release} after the worst instant is not complete {due} after it, when it is due"
+)]
 pub struct Witness {
     /// Its task, as an index into the set that was tested.
     pub task: usize,
@@ -38,13 +43,16 @@ pub struct Witness {
 }
 
 /// Why a test cannot tell.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Display)]
 pub enum Doubt {
     /// The test is only sufficient, and does not accept this set.
+    #[display("the test is only sufficient")]
     Sufficient,
     /// The test is for other sets: it needs, say, deadlines equal to periods, or priorities by rate.
+    #[display("the set is not what the test is made for")]
     OutOfScope,
     /// The set is so full, and its periods so many, that the busy window was not searched to its end.
+    #[display("the busy window is too long to be searched")]
     TooLong,
 }
 
@@ -118,35 +126,5 @@ impl Response {
             Self::Bounded(bound) => Some(*bound),
             Self::Unbounded | Self::Unknown(_) => None,
         }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Schedulable => f.write_str("schedulable"),
-            Self::NotSchedulable(witness) => write!(f, "not schedulable: {witness}"),
-            Self::Unknown(doubt) => write!(f, "unknown: {doubt}"),
-        }
-    }
-}
-
-impl fmt::Display for Witness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a job of task {} released {} after the worst instant is not complete {} after it, when it is due",
-            self.task, self.release, self.due
-        )
-    }
-}
-
-impl fmt::Display for Doubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Sufficient => "the test is only sufficient",
-            Self::OutOfScope => "the set is not what the test is made for",
-            Self::TooLong => "the busy window is too long to be searched",
-        })
     }
 }

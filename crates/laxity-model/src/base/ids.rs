@@ -1,18 +1,12 @@
 //! Names for the things of a program, so that a processor's number is never taken for an activity's.
 
-use core::fmt;
+use derive_more::Display;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Display)]
         pub struct $name(pub $inner);
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}", self.0)
-            }
-        }
 
         impl $name {
             /// As an index into a table with one entry an id.
@@ -45,7 +39,7 @@ id! {
 pub use PortId as SemaphoreId;
 
 /// A thread's priority: 0 (idle) to 31; 1–15 vary with boosts and quanta, 16–31 are real time (modem study §2.2).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display)]
 pub struct Priority(u8);
 
 impl Priority {
@@ -74,12 +68,6 @@ impl Priority {
     #[must_use]
     pub const fn is_real_time(self) -> bool {
         self.0 >= 16
-    }
-}
-
-impl fmt::Display for Priority {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
     }
 }
 

@@ -4,7 +4,9 @@
 //! hosts do not compare. The operators panic on overflow (a bug); the `checked_` forms are for values that come from outside.
 
 use core::fmt;
-use core::ops::{Add, AddAssign, Div, Mul, Rem, Sub, SubAssign};
+use core::ops::{Add, AddAssign, Div, Mul, Rem, Sub};
+
+use derive_more::{Add, AddAssign, Sub, SubAssign, Sum};
 
 const NANOS_PER_MICRO: u64 = 1_000;
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -13,14 +15,6 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 /// A point in time: nanoseconds since the epoch of the host it was read on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
-
-/// A length of time that passes on the wall, in nanoseconds; never negative.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Span(u64);
-
-/// Processor time received by one activity, in nanoseconds. Not a [`Span`]: 2 ms of service may take 8 ms to arrive.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Service(u64);
 
 macro_rules! quantity {
     ($name:ident) => {
@@ -82,7 +76,12 @@ macro_rules! quantity {
 }
 
 macro_rules! additive {
-    ($name:ident) => {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        #[derive(Add, AddAssign, Sub, SubAssign, Sum)]
+        pub struct $name(u64);
+
         impl $name {
             /// The sum, or `None` on overflow.
             #[must_use]
@@ -106,32 +105,6 @@ macro_rules! additive {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write_nanos(self.0, f)
-            }
-        }
-
-        impl Add for $name {
-            type Output = Self;
-            fn add(self, other: Self) -> Self {
-                Self(self.0 + other.0)
-            }
-        }
-
-        impl AddAssign for $name {
-            fn add_assign(&mut self, other: Self) {
-                self.0 += other.0;
-            }
-        }
-
-        impl Sub for $name {
-            type Output = Self;
-            fn sub(self, other: Self) -> Self {
-                Self(self.0 - other.0)
-            }
-        }
-
-        impl SubAssign for $name {
-            fn sub_assign(&mut self, other: Self) {
-                self.0 -= other.0;
             }
         }
 
@@ -162,20 +135,20 @@ macro_rules! additive {
                 Self(self.0 % other.0)
             }
         }
-
-        impl core::iter::Sum for $name {
-            fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
-                iter.fold(Self::ZERO, Add::add)
-            }
-        }
     };
 }
 
 quantity!(Instant);
 quantity!(Span);
 quantity!(Service);
-additive!(Span);
-additive!(Service);
+additive! {
+    /// A length of time that passes on the wall, in nanoseconds; never negative.
+    Span
+}
+additive! {
+    /// Processor time received by one activity, in nanoseconds. Not a [`Span`]: 2 ms of service may take 8 ms to arrive.
+    Service
+}
 
 impl Instant {
     /// This instant moved later, or `None` past the end of time.

@@ -2,65 +2,35 @@
 
 use alloc::format;
 
-use super::{ExecutorPolicy, Job, Ready, Unschedulable};
+use super::{InOrder, Job, Order, Unschedulable};
 use crate::Instant;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Response, Task, fixed_priority};
-use crate::policy::{Decision, Policy};
 
 /// Jobs in the order of release; among those released together the one that entered first. Nobody is ever to yield; who yields all the same goes behind all that
 /// are released by then.
+pub type Fcfs<const N: usize = { super::HANDLERS }> = InOrder<ByRelease, N>;
+
+/// The order of [`Fcfs`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[repr(C)]
-pub struct Fcfs<const N: usize = { super::HANDLERS }> {
-    ready: Ready<N>,
-}
+pub struct ByRelease;
 
-impl Fcfs {
-    /// With nobody released, and room for as many handlers as an executor of a program has.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
-impl<const N: usize> Policy for Fcfs<N> {
-    type Entry = Job;
-
-    fn enter(&mut self, who: u32, job: Job, _: Instant) {
-        self.ready.enter(who, job.release.as_nanos());
+impl Order for ByRelease {
+    fn rank(job: &Job) -> u64 {
+        job.release.as_nanos()
     }
 
-    fn leave(&mut self, who: u32, _: Instant) {
-        self.ready.leave(who);
+    fn rank_after_yield(now: Instant) -> Option<u64> {
+        Some(now.as_nanos())
     }
 
-    fn yield_now(&mut self, who: u32, now: Instant) {
-        self.ready.yield_now(who, Some(now.as_nanos()));
-    }
-
-    fn pause(&mut self, _: Instant) {}
-
-    fn decide(&mut self, _: Instant) -> Decision {
-        Decision {
-            who: self.ready.first(),
-            until: Instant::MAX,
-        }
-    }
-}
-
-impl<const N: usize> ExecutorPolicy for Fcfs<N> {
-    fn precedes(&self, _: &Job, _: &Job) -> bool {
+    fn precedes(_: &Job, _: &Job) -> bool {
         false
-    }
-
-    fn is_intact(&self) -> bool {
-        self.ready.is_intact()
     }
 
     /// Exact on an attained supply, and else sufficient: the longest response time of all ([`fixed_priority::fifo`]) against the shortest
     /// deadline. Handlers that yield on their own are not covered.
-    fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
+    fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
         let refused = |bottleneck, reason| Unschedulable { bottleneck, reason };
         let shortest = tasks.iter().enumerate().min_by_key(|(_, t)| t.deadline());
         let Some((bottleneck, shortest)) = shortest else {

@@ -1,12 +1,12 @@
 //! The state of an executor's handlers, and who of them runs.
 
-use core::fmt;
-
-use super::{ExecutorError, ExecutorPolicy, HANDLERS, Job};
+use super::{ExecutorError, ExecutorPolicy, HANDLERS, Job, Result};
 use crate::{Instant, PortId, Span};
+use derive_more::Display;
 
 /// A handler of an executor: its place in the table, and which of those that had the place it is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display)]
+#[display("{place}.{generation}")]
 pub struct HandlerId {
     place: u16,
     generation: u32,
@@ -17,12 +17,6 @@ impl HandlerId {
     #[must_use]
     pub const fn place(self) -> u16 {
         self.place
-    }
-}
-
-impl fmt::Display for HandlerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.place, self.generation)
     }
 }
 
@@ -71,7 +65,7 @@ impl State {
         }
     }
 
-    fn of(tag: u32) -> Result<Self, ExecutorError> {
+    fn of(tag: u32) -> Result<Self> {
         let all = [Self::Free, Self::Waiting, Self::Ready, Self::Running];
         let found = all.into_iter().find(|state| state.tag() == tag);
         found.ok_or(ExecutorError::Damaged("the tag of a handler"))
@@ -160,11 +154,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// Makes a handler whose first job is released now. Each of its jobs is due `deadline` after its release, or never.
-    pub fn make(
-        &mut self,
-        deadline: Option<Span>,
-        now: Instant,
-    ) -> Result<HandlerId, ExecutorError> {
+    pub fn make(&mut self, deadline: Option<Span>, now: Instant) -> Result<HandlerId> {
         let place = self.vacant()?;
         let entry = self.entry_mut(place)?;
         let generation = entry.generation.wrapping_add(1);
@@ -181,7 +171,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// Ends a handler, whatever it is at; its job, if it has one, is over.
-    pub fn end(&mut self, handler: HandlerId, now: Instant) -> Result<(), ExecutorError> {
+    pub fn end(&mut self, handler: HandlerId, now: Instant) -> Result {
         match self.state(handler)? {
             State::Free => return Err(ExecutorError::NoSuchHandler),
             State::Waiting => {}
@@ -196,12 +186,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// The handler's job is over, and it waits for the next.
-    pub fn wait(
-        &mut self,
-        handler: HandlerId,
-        wait: Wait,
-        now: Instant,
-    ) -> Result<(), ExecutorError> {
+    pub fn wait(&mut self, handler: HandlerId, wait: Wait, now: Instant) -> Result {
         self.expect(handler, State::Running)?;
         self.close(handler, now)?;
         let entry = self.entry_mut(handler.place)?;
@@ -212,7 +197,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// The running job lets its equals go first.
-    pub fn yield_now(&mut self, handler: HandlerId, now: Instant) -> Result<(), ExecutorError> {
+    pub fn yield_now(&mut self, handler: HandlerId, now: Instant) -> Result {
         self.expect(handler, State::Running)?;
         self.policy.yield_now(handler.place.into(), now);
         self.entry_mut(handler.place)?.tag = State::Ready.tag();
@@ -221,11 +206,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// Releases the jobs of all whose instant has come, by place, and tells each.
-    pub fn release_due(
-        &mut self,
-        now: Instant,
-        mut tell: impl FnMut(Released),
-    ) -> Result<(), ExecutorError> {
+    pub fn release_due(&mut self, now: Instant, mut tell: impl FnMut(Released)) -> Result {
         for place in 0..self.places() {
             let Some((handler, wait)) = self.waiting(place)? else {
                 continue;
@@ -243,7 +224,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// The next instant that anybody waits for; [`Instant::MAX`] if nobody does.
-    pub fn next_release(&self) -> Result<Instant, ExecutorError> {
+    pub fn next_release(&self) -> Result<Instant> {
         let mut next = Instant::MAX;
         for place in 0..self.places() {
             if let Some((_, wait)) = self.waiting(place)? {
@@ -254,7 +235,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// The handler of the running job; where none runs, the job that goes first is taken up. `None` if no job is released.
-    pub fn decide(&mut self, now: Instant) -> Result<Option<HandlerId>, ExecutorError> {
+    pub fn decide(&mut self, now: Instant) -> Result<Option<HandlerId>> {
         if let Some((handler, _)) = self.running()? {
             return Ok(Some(handler));
         }
@@ -267,7 +248,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// Whether the running job is to yield: somebody more urgent is released.
-    pub fn must_yield(&mut self, now: Instant) -> Result<bool, ExecutorError> {
+    pub fn must_yield(&mut self, now: Instant) -> Result<bool> {
         let Some((handler, running)) = self.running()? else {
             return Ok(false);
         };
@@ -278,7 +259,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// Until when nobody more urgent than the running job is released, but by an arrival, and the policy's order stays.
-    pub fn until(&mut self, now: Instant) -> Result<Instant, ExecutorError> {
+    pub fn until(&mut self, now: Instant) -> Result<Instant> {
         let mut until = self.policy.decide(now).until;
         let Some((_, running)) = self.running()? else {
             return Ok(until);
@@ -302,7 +283,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// The handler at this place and what it waits for; `None` if there is none, or it does not wait.
-    pub fn waiting(&self, place: u16) -> Result<Option<(HandlerId, Wait)>, ExecutorError> {
+    pub fn waiting(&self, place: u16) -> Result<Option<(HandlerId, Wait)>> {
         let entry = self.entry(place)?;
         if State::of(entry.tag)? != State::Waiting {
             return Ok(None);
@@ -319,7 +300,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// The running job, and whose it is.
-    pub fn running(&self) -> Result<Option<(HandlerId, Job)>, ExecutorError> {
+    pub fn running(&self) -> Result<Option<(HandlerId, Job)>> {
         if self.running == NONE {
             return Ok(None);
         }
@@ -327,7 +308,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// The job that goes first, running or not, and whose it is.
-    fn first(&mut self, now: Instant) -> Result<Option<(HandlerId, Job)>, ExecutorError> {
+    fn first(&mut self, now: Instant) -> Result<Option<(HandlerId, Job)>> {
         let first = self.policy.decide(now).who;
         self.intact()?;
         let Some(place) = first else {
@@ -342,7 +323,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// The job at this place, which must be in this state.
-    fn released(&self, place: u32, state: State) -> Result<(HandlerId, Job), ExecutorError> {
+    fn released(&self, place: u32, state: State) -> Result<(HandlerId, Job)> {
         let damaged = ExecutorError::Damaged("who runs, or is to run");
         let place = u16::try_from(place).map_err(|_| damaged)?;
         let entry = self.entry(place)?;
@@ -354,7 +335,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// A place that nobody has.
-    fn vacant(&self) -> Result<u16, ExecutorError> {
+    fn vacant(&self) -> Result<u16> {
         for (place, entry) in (0_u16..).zip(&self.entries) {
             if State::of(entry.tag)? == State::Free {
                 return Ok(place);
@@ -364,12 +345,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// Releases a job of a handler that waits: what it waited for came at this instant.
-    pub fn release(
-        &mut self,
-        handler: HandlerId,
-        at: Instant,
-        now: Instant,
-    ) -> Result<(), ExecutorError> {
+    pub fn release(&mut self, handler: HandlerId, at: Instant, now: Instant) -> Result {
         self.expect(handler, State::Waiting)?;
         let entry = self.entry_mut(handler.place)?;
         entry.release_ns = at.as_nanos();
@@ -381,7 +357,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// The handler's job is over.
-    fn close(&mut self, handler: HandlerId, now: Instant) -> Result<(), ExecutorError> {
+    fn close(&mut self, handler: HandlerId, now: Instant) -> Result {
         self.policy.leave(handler.place.into(), now);
         if self.running == u32::from(handler.place) {
             self.running = NONE;
@@ -390,12 +366,12 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
         self.intact()
     }
 
-    fn intact(&self) -> Result<(), ExecutorError> {
+    fn intact(&self) -> Result {
         let damaged = ExecutorError::Damaged("the policy's");
         self.policy.is_intact().then_some(()).ok_or(damaged)
     }
 
-    fn expect(&self, handler: HandlerId, state: State) -> Result<(), ExecutorError> {
+    fn expect(&self, handler: HandlerId, state: State) -> Result {
         if self.state(handler)? == state {
             Ok(())
         } else {
@@ -403,12 +379,12 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
         }
     }
 
-    fn at(&self, place: u16) -> Result<HandlerId, ExecutorError> {
+    fn at(&self, place: u16) -> Result<HandlerId> {
         let generation = self.entry(place)?.generation;
         Ok(HandlerId { place, generation })
     }
 
-    fn state(&self, handler: HandlerId) -> Result<State, ExecutorError> {
+    fn state(&self, handler: HandlerId) -> Result<State> {
         let entry = self.entry(handler.place)?;
         if entry.generation != handler.generation {
             return Err(ExecutorError::NoSuchHandler);
@@ -416,12 +392,12 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
         State::of(entry.tag)
     }
 
-    fn entry(&self, place: u16) -> Result<&Entry, ExecutorError> {
+    fn entry(&self, place: u16) -> Result<&Entry> {
         let entry = self.entries.get(usize::from(place));
         entry.ok_or(ExecutorError::Damaged("the place of a handler"))
     }
 
-    fn entry_mut(&mut self, place: u16) -> Result<&mut Entry, ExecutorError> {
+    fn entry_mut(&mut self, place: u16) -> Result<&mut Entry> {
         let entry = self.entries.get_mut(usize::from(place));
         entry.ok_or(ExecutorError::Damaged("the place of a handler"))
     }

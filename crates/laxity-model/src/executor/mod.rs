@@ -7,7 +7,7 @@
 //!
 //! * [`ExecutorPolicy`]: the order among released jobs, and the schedulability test that belongs to it.
 //! * [`Handlers`]: the state of all handlers, and who of them runs.
-//! * [`Ready`]: a queue that most policies can be made of.
+//! * [`Ready`]: a queue that most policies can be made of; [`InOrder`]: those that keep to one [`Order`].
 //! * [`edf`], [`fcfs`]: the two that come with it.
 //!
 //! All state is of fixed size, made of integers, and free of pointers; every index and every tag is checked whenever it is read. So it
@@ -17,9 +17,11 @@
 pub mod edf;
 pub mod fcfs;
 mod handlers;
+mod in_order;
 mod ready;
 
 pub use handlers::{HandlerId, Handlers, Released, Wait};
+pub use in_order::{InOrder, Order};
 pub use ready::Ready;
 
 use alloc::string::String;
@@ -40,6 +42,9 @@ pub struct Job {
     /// When it is due; [`Instant::MAX`] if never.
     pub deadline: Instant,
 }
+
+/// What an operation on an executor comes to.
+pub type Result<T = (), E = ExecutorError> = core::result::Result<T, E>;
 
 /// Why an operation of an executor did nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

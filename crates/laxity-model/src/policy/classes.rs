@@ -3,25 +3,29 @@
 //! `SCHED_DEADLINE` stands above all of them and is decided over all processors: [`super::deadline`].
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::fair::{Fair, Weight};
 use super::{Decision, Policy};
 use crate::{Instant, Span};
+use derive_more::Display;
 
 /// How the kernel schedules a thread, `SCHED_DEADLINE` apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Display)]
 pub enum Scheduling {
     /// `SCHED_FIFO` of this priority, 1 to 99.
+    #[display("SCHED_FIFO priority {_0}")]
     Fifo(u8),
     /// `SCHED_RR` of this priority, 1 to 99.
+    #[display("SCHED_RR priority {_0}")]
     RoundRobin(u8),
     /// `SCHED_OTHER` of this nice value, −20 to 19.
+    #[display("SCHED_OTHER nice {nice}")]
     Fair {
         /// The nice value.
         nice: i8,
     },
     /// `SCHED_IDLE`.
+    #[display("SCHED_IDLE")]
     Idle,
 }
 
@@ -42,17 +46,6 @@ impl Scheduling {
             Self::Fifo(priority) | Self::RoundRobin(priority) => 1 <= priority && priority <= 99,
             Self::Fair { nice } => -20 <= nice && nice <= 19,
             Self::Idle => true,
-        }
-    }
-}
-
-impl fmt::Display for Scheduling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fifo(priority) => write!(f, "SCHED_FIFO priority {priority}"),
-            Self::RoundRobin(priority) => write!(f, "SCHED_RR priority {priority}"),
-            Self::Fair { nice } => write!(f, "SCHED_OTHER nice {nice}"),
-            Self::Idle => f.write_str("SCHED_IDLE"),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
 use crate::base::port::Arrival;
 use crate::executor::{
-    ExecutorError, ExecutorPolicy, HANDLERS, HandlerId, Handlers, Unschedulable, Wait,
+    ExecutorError, ExecutorPolicy, HANDLERS, HandlerId, Handlers, Result, Unschedulable, Wait,
 };
 use crate::{EventKind, Instant, SemaphoreId, Service, Span};
 
@@ -74,7 +74,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         (activity, is_activity): (ActivityId, bool),
         deadline: Option<Span>,
         body: Box<dyn Body>,
-    ) -> Result<HandlerId, ExecutorError> {
+    ) -> Result<HandlerId> {
         let handler = self.handlers.make(deadline, now)?;
         let place = usize::from(handler.place());
         if self.guests.len() <= place {
@@ -98,7 +98,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
     }
 
     /// Whether somebody more urgent than the running job is released by now.
-    pub(super) fn must_yield(&mut self, context: &mut dyn Context) -> Result<bool, ExecutorError> {
+    pub(super) fn must_yield(&mut self, context: &mut dyn Context) -> Result<bool> {
         self.look(context)?;
         let asked = self.handlers.must_yield(context.now())?;
         if asked {
@@ -108,7 +108,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         Ok(asked)
     }
 
-    pub(super) fn guest(&mut self, handler: HandlerId) -> Result<&mut Guest, ExecutorError> {
+    pub(super) fn guest(&mut self, handler: HandlerId) -> Result<&mut Guest> {
         let guest = self.guests.get_mut(usize::from(handler.place()));
         let guest = guest.and_then(Option::as_mut);
         let guest = guest.filter(|guest| guest.handler == handler);
@@ -116,7 +116,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
     }
 
     /// Releases the jobs of all for whom something has arrived, or whose instant has come.
-    fn look(&mut self, context: &mut dyn Context) -> Result<(), ExecutorError> {
+    fn look(&mut self, context: &mut dyn Context) -> Result {
         let now = context.now();
         // In this order: what arrives while the ports are looked at rings again.
         if self.is_rung(context) {
@@ -149,7 +149,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         handler: HandlerId,
         arrival: Arrival,
         now: Instant,
-    ) -> Result<(), ExecutorError> {
+    ) -> Result {
         self.handlers.release(handler, arrival.at, now)?;
         let guest = self.guest(handler)?;
         guest.timed_out = false;
@@ -159,7 +159,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
     }
 
     /// Takes up the next job; the step to wait with if there is none.
-    fn next(&mut self, context: &mut dyn Context) -> Result<Option<Step>, ExecutorError> {
+    fn next(&mut self, context: &mut dyn Context) -> Result<Option<Step>> {
         if self.polls && !core::mem::take(&mut self.polled) {
             (self.polled, self.rung) = (true, true);
             return Ok(Some(Step::WaitUntil(self.doorbell, Instant::ZERO)));
@@ -183,7 +183,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
     }
 
     /// Calls the running handler's body once, and says what its host is to do.
-    fn call(&mut self, context: &mut dyn Context) -> Result<Option<Step>, ExecutorError> {
+    fn call(&mut self, context: &mut dyn Context) -> Result<Option<Step>> {
         let Some((handler, _)) = self.handlers.running()? else {
             return Ok(None);
         };
@@ -208,7 +208,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         context: &mut dyn Context,
         handler: HandlerId,
         step: Step,
-    ) -> Result<Option<Step>, ExecutorError> {
+    ) -> Result<Option<Step>> {
         let on = |port, until| Wait {
             port: Some(port),
             until,
@@ -235,12 +235,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         Ok(None)
     }
 
-    fn wait(
-        &mut self,
-        context: &mut dyn Context,
-        handler: HandlerId,
-        wait: Wait,
-    ) -> Result<(), ExecutorError> {
+    fn wait(&mut self, context: &mut dyn Context, handler: HandlerId, wait: Wait) -> Result {
         let now = context.now();
         self.handlers.wait(handler, wait, now)?;
         let guest = self.guest(handler)?;
@@ -256,11 +251,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
     }
 
     /// Ends a handler, and drops its body.
-    pub(super) fn end(
-        &mut self,
-        context: &mut dyn Context,
-        handler: HandlerId,
-    ) -> Result<(), ExecutorError> {
+    pub(super) fn end(&mut self, context: &mut dyn Context, handler: HandlerId) -> Result {
         self.handlers.end(handler, context.now())?;
         let guest = self.guest(handler)?;
         guest.record(context, EventKind::Finish, Instant::ZERO);
@@ -268,7 +259,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         Ok(())
     }
 
-    fn advance(&mut self, context: &mut dyn Context) -> Result<Step, ExecutorError> {
+    fn advance(&mut self, context: &mut dyn Context) -> Result<Step> {
         let now = context.now();
         for newcomer in core::mem::take(&mut self.newcomers) {
             let whose = (newcomer.activity, true);

@@ -1,4 +1,4 @@
-//! The executors of a program: declared, and seated before it runs.
+//! The executors of a program: declared, and given their bodies before it runs.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use super::executor::{Executor, Guest};
 use super::{Body, Context};
 use crate::base::port::Arrival;
-use crate::executor::{ExecutorError, ExecutorPolicy, HandlerId};
+use crate::executor::{ExecutorPolicy, HandlerId, Result};
 use crate::{ActivityId, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Span};
 
 /// The [`Context`] of a handler: its host's, but for what the executor knows better.
@@ -52,17 +52,13 @@ impl<P: ExecutorPolicy, const N: usize> Context for Hosted<'_, P, N> {
         self.executor.must_yield(self.outer).unwrap_or(true)
     }
 
-    fn make_handler(
-        &mut self,
-        deadline: Option<Span>,
-        body: Box<dyn Body>,
-    ) -> Result<HandlerId, ExecutorError> {
+    fn make_handler(&mut self, deadline: Option<Span>, body: Box<dyn Body>) -> Result<HandlerId> {
         let whose = self.executor.guest(self.handler)?.activity;
         let now = self.outer.now();
         self.executor.make(now, (whose, false), deadline, body)
     }
 
-    fn end_handler(&mut self, handler: HandlerId) -> Result<(), ExecutorError> {
+    fn end_handler(&mut self, handler: HandlerId) -> Result {
         self.executor.end(self.outer, handler)
     }
 

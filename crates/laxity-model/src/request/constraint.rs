@@ -1,13 +1,13 @@
 //! Time constraints: an amount of service between a start and a deadline, once.
 
-use core::fmt;
-
 use crate::{Instant, Service, Span};
+use derive_more::Display;
 
 /// *`service` of processor time between `start` and `deadline`*, once, while runnable (Jones, Roşu, Roşu, "CPU Reservations and Time
 /// Constraints", SOSP 1997, §3.2). Granted or refused at once; inside a reservation the holder's own slots count for it, and only
 /// the rest comes from time that nobody has reserved.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display)]
+#[display("{service} within {}", *deadline - *start)]
 pub struct TimeConstraint {
     start: Instant,
     deadline: Instant,
@@ -75,13 +75,6 @@ impl TimeConstraint {
     #[must_use]
     pub const fn service(self) -> Service {
         self.service
-    }
-}
-
-impl fmt::Display for TimeConstraint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let between = self.deadline - self.start;
-        write!(f, "{} within {between}", self.service)
     }
 }
 

@@ -3,13 +3,14 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::{Priority, Service, Span};
+use derive_more::Display;
 
 /// *X out of every Y*: at least `service` of processor time in **every** window of length `period`, while runnable
 /// (Jones, Saroiu, "Predictability Requirements of a Soft Modem", §5.4: continuously guaranteed).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display)]
+#[display("{service}/{period}")]
 pub struct Reservation {
     service: Service,
     period: Span,
@@ -78,14 +79,9 @@ impl Reservation {
     }
 }
 
-impl fmt::Display for Reservation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.service, self.period)
-    }
-}
-
 /// Who enforces a reservation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display)]
+#[display(rename_all = "lowercase")]
 pub enum Enforcer {
     /// The kernel's `SCHED_DEADLINE`: reservation only, nothing outside it.
     Deadline,
@@ -101,15 +97,6 @@ impl Enforcer {
             Self::Deadline => Self::Slots,
             Self::Slots => Self::Deadline,
         }
-    }
-}
-
-impl fmt::Display for Enforcer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Deadline => "deadline",
-            Self::Slots => "slots",
-        })
     }
 }
 
@@ -139,11 +126,13 @@ pub struct ReservationRequest {
 }
 
 /// Whether what was granted is enforced. Nothing is called granted that is not.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Display)]
 pub enum Grade {
     /// Nobody else's load or bug takes it away.
+    #[display("enforced")]
     Enforced,
     /// Somebody could take it away: who, and how.
+    #[display("unenforced")]
     Unenforced {
         /// The reason, naming those who interfere.
         reason: String,
@@ -168,15 +157,6 @@ impl Grade {
             Err(why) => format!("{above}; cannot see who else outranks it: {why}"),
         };
         Self::Unenforced { reason }
-    }
-}
-
-impl fmt::Display for Grade {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Enforced => "enforced",
-            Self::Unenforced { .. } => "unenforced",
-        })
     }
 }
 

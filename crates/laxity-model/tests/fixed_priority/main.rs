@@ -7,14 +7,13 @@ mod definition;
 mod edges;
 mod oracle;
 mod orders;
-mod overheads;
 mod parity;
 mod regions;
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
-use laxity_model::analysis::fixed_priority::{self as fp, Overheads};
+use laxity_model::analysis::fixed_priority as fp;
 use laxity_model::analysis::supply::{
     BoundedDelay, Dedicated, ExplicitDeadline, KernelDeadline, Residual, SupplyBound,
 };

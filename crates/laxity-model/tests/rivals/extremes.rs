@@ -7,7 +7,6 @@ use core::num::NonZeroU16;
 use laxity_model::analysis::devices::{
     Device, cheapest, least_reservation, least_reservations, serves, two_line_model,
 };
-use laxity_model::analysis::fixed_priority::Overheads;
 use laxity_model::analysis::multiprocessor::{
     Bandwidth, DeadlineRequest, Fit, KernelLimits, Order, edf_guarantee, global_edf, kernel_admits,
     partition, rate_monotonic_guarantee, tardiness,
@@ -140,7 +139,6 @@ fn ask(tasks: &[Task], supply: &dyn SupplyBound) {
     let _ = fixed_priority::best_order(tasks, supply);
     let _ = fixed_priority::fifo(tasks, supply);
     let _ = edf::response_times(tasks, supply);
-    let _ = edf::response_time(tasks, 0, supply);
     let _ = edf::test(tasks, supply);
     let _ = edf::longest_regions(tasks, supply);
 }
@@ -159,11 +157,6 @@ fn what_does_not_fit_is_an_error() {
         !matches!(responses.as_deref(), Ok([Response::Bounded(_)])),
         "{responses:?}"
     );
-    let one = Overheads {
-        context_switch: Service::MAX,
-        ..Overheads::NONE
-    };
-    assert!(one.applied_to(&[task(1, 2)]).is_err());
 }
 
 proptest! {
@@ -196,21 +189,11 @@ proptest! {
     #[test]
     fn the_orders_and_bounds_answer(
         tasks in prop::collection::vec(any_task(), 1..5),
-        overheads in (extreme(), extreme(), extreme(), extreme()),
         number in extreme(),
     ) {
         for tasks in [&tasks, &modest(&tasks)] {
             let _ = fixed_priority::best_order_with_final_regions(tasks, &Dedicated);
             let _ = (fixed_priority::rate_monotonic(tasks), fixed_priority::deadline_monotonic(tasks));
-            let overheads = Overheads {
-                context_switch: Service::from_nanos(overheads.0),
-                release_interrupt: Service::from_nanos(overheads.1),
-                cache_reload: Service::from_nanos(overheads.2),
-                tick: Span::from_nanos(overheads.3),
-            };
-            if let Ok(with) = overheads.applied_to(tasks) {
-                let _ = (with.response_times(&Dedicated), with.test(&Dedicated));
-            }
             let _ = (utilization::liu_layland(tasks), utilization::hyperbolic(tasks));
             let _ = (utilization::blocking_per_task(tasks), utilization::blocking_summed(tasks));
             let _ = (utilization::hyperbolic_with_blocking(tasks), utilization::rmdp(tasks));

@@ -41,11 +41,11 @@ impl System {
 
     /// The processor is taken from a thread that could go on.
     fn put_off(&mut self, former: u32) {
-        let gated = self.activity(former).scheduling().is_none();
+        let parks = self.activity(former).scheduling().is_none();
         let task = self.activity_mut(former);
         task.own.preempted = true;
-        // A confined thread waits at its gate of its own accord; whoever yields is counted as put off.
-        if gated {
+        // A confined thread parks of its own accord; whoever yields is counted as put off.
+        if parks {
             task.voluntary_switches += 1;
         } else {
             task.involuntary_switches += 1;

@@ -1,8 +1,7 @@
 //! Devices: interrupts, the deferred calls that they queue, the threads that those wake.
 
-use laxity_model::analysis::Task;
-use laxity_model::analysis::fixed_priority::Overheads;
 use laxity_model::analysis::supply::Dedicated;
+use laxity_model::analysis::{Preemption, Task};
 use laxity_model::{InterruptLevel, Placement, SemaphoreId, Service, Span};
 use laxity_sim::Profile;
 
@@ -59,12 +58,20 @@ impl MachineCosts {
 
     /// A thread's task with its switches, and the wait for the clock if a timer wakes it.
     pub(crate) fn thread(&self, task: &Task, by_timer: bool) -> Task {
-        let overheads = Overheads {
-            context_switch: Service::from_nanos(self.switch),
-            tick: Span::from_nanos(if by_timer { self.tick } else { 0 }),
-            ..Overheads::NONE
+        let longest = Service::from_nanos(self.switch);
+        let late = if by_timer {
+            self.tick.saturating_sub(1)
+        } else {
+            0
         };
-        overheads.applied_to(&[*task]).expect("small").tasks()[0]
+        let task = Self::longer(task, 2 * self.switch);
+        let task = task.with_jitter(task.jitter() + Span::from_nanos(late));
+        match self.switch {
+            0 => task,
+            _ => task
+                .with_preemption(Preemption::Floating { longest })
+                .expect("a switch is a part of the cost"),
+        }
     }
 }
 

@@ -60,7 +60,7 @@ struct Wanted {
 #[derive(Clone, Debug)]
 pub struct AdmissionState {
     costs: PlanCosts,
-    /// From an answer until the calendar it changes is in the hands of who carries it out.
+    /// From an answer until the calendar it changes reaches the thread that carries it out.
     notice: Span,
     held: Vec<Reservation>,
     open: Vec<Option<Open>>,

@@ -5,7 +5,7 @@ use core::cmp::{Ordering, Reverse};
 
 use super::{Device, serves};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Fraction, Overflow};
+use crate::analysis::{Fraction, Overflow, Result};
 use crate::base::number::last_of;
 use crate::{Reservation, Service, Span};
 
@@ -34,10 +34,10 @@ pub fn least_reservation<S: SupplyBound>(
     period: Span,
     granularity: Span,
     supply: impl Fn(Reservation) -> Option<S>,
-) -> Result<Option<Reservation>, Overflow> {
+) -> Result<Option<Reservation>> {
     let grain = granularity.as_nanos().max(1);
     let of = |grains: u64| Reservation::new(Service::from_nanos(grains * grain), period).ok();
-    let is_served = |grains: u64| -> Result<bool, Overflow> {
+    let is_served = |grains: u64| -> Result<bool> {
         let Some(supply) = of(grains).and_then(&supply) else {
             return Ok(false);
         };
@@ -59,7 +59,7 @@ pub fn least_reservations<S: SupplyBound>(
     periods: &[Span],
     granularity: Span,
     supply: impl Fn(Reservation) -> Option<S>,
-) -> Result<Vec<Option<Reservation>>, Overflow> {
+) -> Result<Vec<Option<Reservation>>> {
     let least = |period: &Span| least_reservation(device, *period, granularity, &supply);
     periods.iter().map(least).collect()
 }

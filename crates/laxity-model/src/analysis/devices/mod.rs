@@ -94,35 +94,22 @@ pub enum DeviceError {
     },
 }
 
+/// What making a device comes to.
+type Result<T, E = DeviceError> = core::result::Result<T, E>;
+
 impl Device {
     /// A device that is read: so much work for every block of `block` samples, which arrive in `period`, from a ring of `ring`.
-    pub fn capture(
-        work: Service,
-        period: Span,
-        block: u64,
-        ring: u64,
-    ) -> Result<Self, DeviceError> {
+    pub fn capture(work: Service, period: Span, block: u64, ring: u64) -> Result<Self> {
         Self::new(work, period, block, Some(ring), None)
     }
 
     /// A device that is written: so much work for every block of `block` samples, which are sent in `period`, `lead` ahead.
-    pub fn playback(
-        work: Service,
-        period: Span,
-        block: u64,
-        lead: u64,
-    ) -> Result<Self, DeviceError> {
+    pub fn playback(work: Service, period: Span, block: u64, lead: u64) -> Result<Self> {
         Self::new(work, period, block, None, Some(lead))
     }
 
     /// A device that is read and written, a block of each by the same work.
-    pub fn duplex(
-        work: Service,
-        period: Span,
-        block: u64,
-        ring: u64,
-        lead: u64,
-    ) -> Result<Self, DeviceError> {
+    pub fn duplex(work: Service, period: Span, block: u64, ring: u64, lead: u64) -> Result<Self> {
         Self::new(work, period, block, Some(ring), Some(lead))
     }
 
@@ -132,7 +119,7 @@ impl Device {
         block: u64,
         ring: Option<u64>,
         lead: Option<u64>,
-    ) -> Result<Self, DeviceError> {
+    ) -> Result<Self> {
         if work.is_zero() {
             return Err(DeviceError::NoWork);
         }
@@ -188,7 +175,7 @@ impl Device {
     /// assert!(serves(&modem.in_pieces(8)?, &supply).unwrap().is_served());
     /// # Ok::<(), laxity_model::analysis::devices::DeviceError>(())
     /// ```
-    pub fn in_pieces(self, pieces: u64) -> Result<Self, DeviceError> {
+    pub fn in_pieces(self, pieces: u64) -> Result<Self> {
         let block = self.block;
         if pieces == 0 || !block.is_multiple_of(pieces) {
             return Err(DeviceError::Pieces { block, pieces });

@@ -4,9 +4,10 @@ use core::fmt;
 
 use super::Device;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Overflow};
+use crate::analysis::{Doubt, Overflow, Result};
 use crate::base::number::gcd;
 use crate::{Service, Span};
+use derive_more::Display;
 
 /// Blocks looked at one by one.
 const MOST_BLOCKS: u64 = 100_000;
@@ -14,13 +15,16 @@ const MOST_BLOCKS: u64 = 100_000;
 const INEXACT: u64 = 1 << 62;
 
 /// Whether a supply serves a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Display)]
 pub enum Answer {
     /// Always, and so much is to spare.
+    #[display("served: complete {} after the interrupt at the latest", _0.response)]
     Served(Margins),
     /// There is a course of the supply in which a block is too late.
+    #[display("not served: {_0}")]
     TooLate(Late),
     /// The supply and the work are so nearly equal that neither was found.
+    #[display("unknown: {_0}")]
     Unknown(Doubt),
 }
 
@@ -74,22 +78,6 @@ impl Answer {
     }
 }
 
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Served(margins) => {
-                let response = margins.response;
-                write!(
-                    f,
-                    "served: complete {response} after the interrupt at the latest"
-                )
-            }
-            Self::TooLate(late) => write!(f, "not served: {late}"),
-            Self::Unknown(doubt) => write!(f, "unknown: {doubt}"),
-        }
-    }
-}
-
 impl fmt::Display for Late {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, done) = match self.limit {
@@ -128,7 +116,7 @@ enum Found {
 /// Cost: a query of the supply for every block of the longest stretch, or until work and supply repeat themselves (as all supplies of this
 /// library do with the fraction of their [rate](SupplyBound::rate), and others must), 100,000 at most; beyond them the
 /// supply's rate and delay decide, and the margins are what is sure.
-pub fn serves<S: SupplyBound + ?Sized>(device: &Device, supply: &S) -> Result<Answer, Overflow> {
+pub fn serves<S: SupplyBound + ?Sized>(device: &Device, supply: &S) -> Result<Answer> {
     let first = supply.window_for(Service::from_nanos(1))?;
     let pause = first.saturating_sub(Span::from_nanos(1));
     if let Some(due) = device.longest_pause().filter(|longest| pause > *longest) {
@@ -169,7 +157,7 @@ pub fn serves<S: SupplyBound + ?Sized>(device: &Device, supply: &S) -> Result<An
     })
 }
 
-fn interrupt_of(device: &Device, block: u64) -> Result<Span, Overflow> {
+fn interrupt_of(device: &Device, block: u64) -> Result<Span> {
     let interrupt = device.period().checked_mul(block - 1);
     interrupt.ok_or(Overflow("the interrupts of a device"))
 }
@@ -179,7 +167,7 @@ fn longest_response<S: SupplyBound + ?Sized>(
     device: &Device,
     supply: &S,
     due: Span,
-) -> Result<Found, Overflow> {
+) -> Result<Found> {
     let keeps_up = supply
         .rate()
         .compare_sum([device.share()].into_iter())
@@ -237,7 +225,7 @@ fn completion<S: SupplyBound + ?Sized>(
     device: &Device,
     supply: &S,
     block: u64,
-) -> Result<(Span, Span), Overflow> {
+) -> Result<(Span, Span)> {
     let work = device.work().checked_mul(block);
     let done = supply.window_for(work.ok_or(Overflow("the work of a device"))?)?;
     Ok((done, done.saturating_sub(interrupt_of(device, block)?)))

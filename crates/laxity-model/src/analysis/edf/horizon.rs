@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 
 use super::set::{Load, Set, is_whole};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Fraction, Overflow};
+use crate::analysis::{Fraction, Result};
 use crate::base::number::lcm;
 
 /// Bits behind the point.
@@ -48,7 +48,7 @@ pub(super) fn horizon<S: SupplyBound>(
     supply: &S,
     load: Load,
     ordering: Ordering,
-) -> Result<Horizon, Overflow> {
+) -> Result<Horizon> {
     let mut blocking = (0, 0);
     let mut longest_period = 0;
     for item in &set.items {

@@ -16,4 +16,4 @@ mod witness;
 
 pub use qpa::test;
 pub use regions::longest_regions;
-pub use response::{response_time, response_times};
+pub use response::response_times;

@@ -8,7 +8,7 @@ use super::witness;
 use crate::Span;
 use crate::analysis::alone::or_late_alone;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Overflow, Task, Verdict, Witness};
+use crate::analysis::{Doubt, Overflow, Result, Task, Verdict, Witness};
 
 /// What a search found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,11 +76,11 @@ pub(super) enum Latest {
 /// };
 /// assert_eq!((witness.task, witness.due), (0, Span::from_micros(150)));
 /// ```
-pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {
+pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
     or_late_alone(tasks, judge(tasks, supply))
 }
 
-fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {
+fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
     let set = Set::new(tasks)?.by_deadline();
     if let Some(witness) = released_late(tasks, &set) {
         return Ok(Verdict::NotSchedulable(witness));
@@ -130,7 +130,7 @@ pub(super) fn latest_overload<S: SupplyBound>(
     supply: &S,
     from: u64,
     mut time: u64,
-) -> Result<Latest, Overflow> {
+) -> Result<Latest> {
     for _ in 0..set.budget() {
         let (demand, blocking) = set.demand_and_blocking(time);
         if demand == 0 {
@@ -150,7 +150,7 @@ pub(super) fn latest_overload<S: SupplyBound>(
 }
 
 /// An overload of a set that needs more than the supply gives in the long run.
-fn overload_in_the_long_run<S: SupplyBound>(set: &Set, supply: &S) -> Result<u64, Overflow> {
+fn overload_in_the_long_run<S: SupplyBound>(set: &Set, supply: &S) -> Result<u64> {
     let first = set.items.iter().map(|item| item.due).max().unwrap_or(0);
     let mut time = first.max(1);
     loop {

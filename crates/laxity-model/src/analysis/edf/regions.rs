@@ -7,7 +7,7 @@ use super::qpa::test;
 use super::set::{Set, least_service, window_for};
 use crate::Service;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Overflow, Search, Task, Verdict};
+use crate::analysis::{Doubt, Result, Search, Task, Verdict};
 
 /// For each task, the longest floating region such that all deadlines are met; [`Search::None`] if one is missed even without
 /// regions, [`Search::Unknown`] if it is not known whether one is, or where the search takes too long. The regions that the
@@ -31,10 +31,7 @@ use crate::analysis::{Doubt, Overflow, Search, Task, Verdict};
 /// // The first has nobody to block. The second may have begun one tick before the first, with 3 ticks to spare, is released.
 /// assert_eq!(regions, [Service::from_nanos(2), Service::from_nanos(4)]);
 /// ```
-pub fn longest_regions<S: SupplyBound>(
-    tasks: &[Task],
-    supply: &S,
-) -> Result<Search<Vec<Service>>, Overflow> {
+pub fn longest_regions<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Search<Vec<Service>>> {
     let free: Vec<Task> = tasks.iter().map(Task::without_regions).collect();
     match test(&free, supply)? {
         Verdict::Schedulable => {}
@@ -81,7 +78,7 @@ fn least_slack<S: SupplyBound>(
     (from, mut time): (u64, u64),
     mut slack: u64,
     budget: &mut usize,
-) -> Result<Option<u64>, Overflow> {
+) -> Result<Option<u64>> {
     while *budget > 0 {
         *budget -= 1;
         let (demand, _) = set.demand_and_blocking(time);

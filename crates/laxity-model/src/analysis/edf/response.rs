@@ -7,25 +7,7 @@ use core::cmp::Ordering;
 use super::set::{Set, least_service, window_for};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Bound, Doubt, Overflow, Response, Task};
-
-/// How long jobs of the task at `index` take at most, under earliest deadline first, ties broken anyhow: as
-/// [`response_times`] says.
-///
-/// # Panics
-///
-/// If `index` is not the index of a task.
-pub fn response_time<S: SupplyBound>(
-    tasks: &[Task],
-    index: usize,
-    supply: &S,
-) -> Result<Response, Overflow> {
-    let set = Set::new(tasks)?;
-    match busy(&set, supply)? {
-        Ok(busy) => Search::new(tasks, &set, supply, busy)?.longest(index),
-        Err(none) => Ok(none),
-    }
-}
+use crate::analysis::{Bound, Doubt, Overflow, Response, Result, Task};
 
 /// How long jobs take at most, for each task.
 ///
@@ -69,10 +51,7 @@ pub fn response_time<S: SupplyBound>(
 /// // A job that arrives at 5 and the one that takes 4 are both due at 10: either may go first.
 /// assert_eq!(bounds.collect::<Vec<_>>(), [3, 8]);
 /// ```
-pub fn response_times<S: SupplyBound>(
-    tasks: &[Task],
-    supply: &S,
-) -> Result<Vec<Response>, Overflow> {
+pub fn response_times<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Vec<Response>> {
     let set = Set::new(tasks)?;
     match busy(&set, supply)? {
         Ok(busy) => {
@@ -84,7 +63,7 @@ pub fn response_times<S: SupplyBound>(
 }
 
 /// The longest busy window, or why there are no bounds.
-fn busy<S: SupplyBound>(set: &Set, supply: &S) -> Result<Result<u64, Response>, Overflow> {
+fn busy<S: SupplyBound>(set: &Set, supply: &S) -> Result<Result<u64, Response>> {
     let ordering = set.compare(set.load(), supply.rate());
     if ordering == Ordering::Greater {
         return Ok(Err(Response::Unbounded));
@@ -123,7 +102,7 @@ struct Longest {
 }
 
 impl<'a, S: SupplyBound> Search<'a, S> {
-    fn new(tasks: &'a [Task], set: &'a Set, supply: &'a S, busy: u64) -> Result<Self, Overflow> {
+    fn new(tasks: &'a [Task], set: &'a Set, supply: &'a S, busy: u64) -> Result<Self> {
         let search = Self {
             tasks,
             set,
@@ -142,7 +121,7 @@ impl<'a, S: SupplyBound> Search<'a, S> {
     }
 
     /// Whether all that the search computes fits: all later sums are of parts of these.
-    fn check_fit(&self) -> Result<(), Overflow> {
+    fn check_fit(&self) -> Result<()> {
         let latest = |task: &Task| {
             let deadline = task.deadline().as_nanos().checked_add(self.set.shift)?;
             deadline.checked_add(self.busy)
@@ -162,14 +141,14 @@ impl<'a, S: SupplyBound> Search<'a, S> {
     }
 
     /// The longest response times of a task.
-    fn longest(&mut self, task: usize) -> Result<Response, Overflow> {
+    fn longest(&mut self, task: usize) -> Result<Response> {
         self.budget = self.set.budget().min(self.left);
         let longest = self.longest_within_budget(task);
         self.left = self.left.saturating_sub(self.steps);
         longest
     }
 
-    fn longest_within_budget(&mut self, task: usize) -> Result<Response, Overflow> {
+    fn longest_within_budget(&mut self, task: usize) -> Result<Response> {
         let origin = self.tasks[task].deadline().as_nanos() + self.set.shift;
         self.tail = self.tasks[task].tail().as_nanos();
         self.steps = 0;
@@ -202,12 +181,7 @@ impl<'a, S: SupplyBound> Search<'a, S> {
     }
 
     /// Lengthens the response time to that of all jobs due from `first` to `due`; false if the budget runs out.
-    fn descend(
-        &mut self,
-        longest: &mut Longest,
-        mut due: u64,
-        first: u64,
-    ) -> Result<bool, Overflow> {
+    fn descend(&mut self, longest: &mut Longest, mut due: u64, first: u64) -> Result<bool> {
         while due >= first {
             self.steps += 1;
             if self.steps > self.budget {
@@ -269,7 +243,7 @@ impl<'a, S: SupplyBound> Search<'a, S> {
     }
 
     /// F, and the completion, of the job that is looked at.
-    fn completion(&mut self) -> Result<(u64, u64), Overflow> {
+    fn completion(&mut self) -> Result<(u64, u64)> {
         let mut window = self.least;
         loop {
             self.steps += 1;
@@ -284,7 +258,7 @@ impl<'a, S: SupplyBound> Search<'a, S> {
     }
 
     /// Whether the job that is looked at is complete by this, and, if so, a time by which it is.
-    fn completion_within(&mut self, limit: u64) -> Result<Option<u64>, Overflow> {
+    fn completion_within(&mut self, limit: u64) -> Result<Option<u64>> {
         let service = least_service(self.supply, limit).checked_sub(self.tail);
         let Some(service) = service.filter(|service| *service > 0) else {
             return Ok(None);

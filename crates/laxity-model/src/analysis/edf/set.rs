@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 
 use crate::analysis::divisor::Divisor;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Fraction, Overflow, Task};
+use crate::analysis::{Fraction, Overflow, Result, Task};
 use crate::{Service, Span};
 
 /// How much a search may look at, in tasks: some 5 ms of work.
@@ -42,7 +42,7 @@ pub(super) struct Load {
 }
 
 impl Set {
-    pub(super) fn new(tasks: &[Task]) -> Result<Self, Overflow> {
+    pub(super) fn new(tasks: &[Task]) -> Result<Self> {
         let lateness = |task: &Task| task.jitter().saturating_sub(task.deadline()).as_nanos();
         let shift = tasks.iter().map(lateness).max().unwrap_or(0);
         let mut items = Vec::with_capacity(tasks.len());
@@ -140,7 +140,7 @@ impl Set {
     }
 
     /// The most that [`Self::demand_and_blocking`] and a whole region more can come to up to this time.
-    pub(super) fn demand_fits(&self, time: u64) -> Result<u64, Overflow> {
+    pub(super) fn demand_fits(&self, time: u64) -> Result<u64> {
         let (mut demand, mut region) = (0_u128, 0);
         for item in &self.items {
             region = item.cost.max(region);
@@ -174,7 +174,7 @@ impl Set {
         &self,
         supply: &S,
         ordering: Ordering,
-    ) -> Result<Option<u64>, Overflow> {
+    ) -> Result<Option<u64>> {
         if ordering == Ordering::Equal
             && is_whole(supply.rate())
             && self.items.iter().any(|item| item.jitter > 0)
@@ -207,6 +207,6 @@ pub(super) fn least_service<S: SupplyBound>(supply: &S, window: u64) -> u64 {
 
 /// The least inverse of sbf, in plain numbers.
 #[inline]
-pub(super) fn window_for<S: SupplyBound>(supply: &S, service: u64) -> Result<u64, Overflow> {
+pub(super) fn window_for<S: SupplyBound>(supply: &S, service: u64) -> Result<u64> {
     Ok(supply.window_for(Service::from_nanos(service))?.as_nanos())
 }

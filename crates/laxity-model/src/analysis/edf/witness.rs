@@ -6,7 +6,7 @@ use super::qpa::{Latest, latest_overload};
 use super::set::Set;
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Overflow, Preemption, Task, Verdict, Witness};
+use crate::analysis::{Doubt, Preemption, Result, Task, Verdict, Witness};
 
 /// What an overload by `time`, the latest, proves on a supply that is attained.
 ///
@@ -17,7 +17,7 @@ pub(super) fn judge<S: SupplyBound>(
     set: &Set,
     supply: &S,
     time: u64,
-) -> Result<Verdict, Overflow> {
+) -> Result<Verdict> {
     let certain = without_uncertain_blocking(tasks);
     let Some(certain) = certain.map(|tasks| Set::new(&tasks)).transpose()? else {
         return shortest(tasks, set, supply, Latest::Overload(time));
@@ -33,7 +33,7 @@ fn shortest<S: SupplyBound>(
     set: &Set,
     supply: &S,
     latest: Latest,
-) -> Result<Verdict, Overflow> {
+) -> Result<Verdict> {
     // No overload up to here.
     let mut met = 0;
     let mut overload = match latest {

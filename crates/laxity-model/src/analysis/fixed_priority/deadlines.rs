@@ -6,7 +6,7 @@ use super::window::{Arrival, Budget, Outcome, Window};
 use crate::analysis::alone::or_late_alone;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::task::blocking_of_each;
-use crate::analysis::{Doubt, Overflow, Task, Verdict, Witness};
+use crate::analysis::{Doubt, Result, Task, Verdict, Witness};
 use crate::{Service, Span};
 
 /// Whether all jobs of a set that is given by priority, the highest first, no two alike, meet their deadlines.
@@ -32,11 +32,11 @@ use crate::{Service, Span};
 /// assert!(matches!(verdict, Verdict::NotSchedulable(witness) if witness.task == 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {
+pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
     or_late_alone(tasks, judge(tasks, supply))
 }
 
-fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict, Overflow> {
+fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
     let requests = requests_of(tasks)?;
     let blocking = blocking_of_each(tasks);
     let all = compare_load(&requests, supply.rate());
@@ -87,20 +87,14 @@ impl Fate {
 
 /// Looks at the jobs of a busy window one after the other, until one misses its deadline.
 #[inline]
-pub(super) fn fate<S: SupplyBound>(
-    mut window: Window<'_, S>,
-    deadline: Span,
-) -> Result<Fate, Overflow> {
+pub(super) fn fate<S: SupplyBound>(mut window: Window<'_, S>, deadline: Span) -> Result<Fate> {
     let fate = fate_of_jobs(&mut window, deadline);
     window.settle();
     fate
 }
 
 #[inline]
-fn fate_of_jobs<S: SupplyBound>(
-    window: &mut Window<'_, S>,
-    deadline: Span,
-) -> Result<Fate, Overflow> {
+fn fate_of_jobs<S: SupplyBound>(window: &mut Window<'_, S>, deadline: Span) -> Result<Fate> {
     let mut first = None;
     loop {
         let arrival = window.arrival();

@@ -4,7 +4,7 @@ use super::requests::{Requests, compare_load, requested, requests_of};
 use super::window::{Budget, repetition, window_for};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Bound, Doubt, Overflow, Response, Task};
+use crate::analysis::{Bound, Doubt, Overflow, Response, Result, Task};
 
 /// How long any job takes at most where all tasks' jobs run in the order of release, each to its end: `SCHED_FIFO` at one priority, or a
 /// queue of work.
@@ -29,7 +29,7 @@ use crate::analysis::{Bound, Doubt, Overflow, Response, Task};
 /// assert_eq!(response.bound().map(|bound| bound.from_release), Some(Span::from_micros(91)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn fifo<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Response, Overflow> {
+pub fn fifo<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Response> {
     let requests = requests_of(tasks)?;
     let load = compare_load(&requests, supply.rate());
     if load.is_gt() {

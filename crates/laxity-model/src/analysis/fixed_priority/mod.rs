@@ -4,7 +4,6 @@
 //! * [`response_time_among`]: for orders that are not one line, such as equal priorities.
 //! * [`longest_regions`]: how long less urgent tasks may keep the processor.
 //! * [`best_order`], [`best_order_with_final_regions`], [`rate_monotonic`], [`deadline_monotonic`]: who should be how urgent.
-//! * [`Overheads`]: what switches, interrupts, caches and timers cost.
 //! * [`fifo`]: no priorities at all.
 //!
 //! Everything works on any [supply](super::supply).
@@ -12,7 +11,6 @@
 mod deadlines;
 mod fifo;
 mod order;
-mod overheads;
 mod regions;
 mod requests;
 mod response;
@@ -21,6 +19,5 @@ mod window;
 pub use deadlines::test;
 pub use fifo::fifo;
 pub use order::{best_order, best_order_with_final_regions, deadline_monotonic, rate_monotonic};
-pub use overheads::{Overheads, WithOverheads};
 pub use regions::longest_regions;
 pub use response::{response_time, response_time_among, response_times};

@@ -10,7 +10,7 @@ use super::requests::{Requests, compare_load, requests_of};
 use super::response::load_of;
 use super::window::{Budget, Window};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Overflow, Search, Task};
+use crate::analysis::{Doubt, Result, Search, Task};
 use crate::{Service, Span};
 
 /// Indices by period, the shortest first; of equal ones the first first. O(n log n).
@@ -63,10 +63,7 @@ fn sorted_by(tasks: &[Task], key: impl Fn(&Task) -> Span) -> Vec<usize> {
 /// assert_eq!(fixed_priority::best_order(&[long, short], &Dedicated)?, Search::Found(vec![1, 0]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn best_order<S: SupplyBound>(
-    tasks: &[Task],
-    supply: &S,
-) -> Result<Search<Vec<usize>>, Overflow> {
+pub fn best_order<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Search<Vec<usize>>> {
     let budget = Budget::new();
     let Some(mut levels) = Levels::new(tasks, supply, &budget)? else {
         return Ok(Search::nothing(supply.is_attained()));
@@ -141,7 +138,7 @@ fn nothing<T>(supply: &impl SupplyBound, too_long: bool) -> Search<T> {
 pub fn best_order_with_final_regions<S: SupplyBound>(
     tasks: &[Task],
     supply: &S,
-) -> Result<Search<Vec<(usize, Service)>>, Overflow> {
+) -> Result<Search<Vec<(usize, Service)>>> {
     let budget = Budget::new();
     let Some(mut levels) = Levels::new(tasks, supply, &budget)? else {
         return Ok(Search::nothing(supply.is_attained()));
@@ -208,7 +205,7 @@ struct Level<'a, S> {
 
 impl<S: SupplyBound> Level<'_, S> {
     /// Whether it meets its deadlines there, blocked by, and with a tail of, so much.
-    fn meets(&self, regions: (Service, Service)) -> Result<Fate, Overflow> {
+    fn meets(&self, regions: (Service, Service)) -> Result<Fate> {
         let of = (self.interferers, self.own);
         let window = Window::new(of, regions, (self.supply, self.load), 0, self.budget);
         fate(window, self.deadline)
@@ -217,7 +214,7 @@ impl<S: SupplyBound> Level<'_, S> {
 
 impl<'a, S: SupplyBound> Levels<'a, S> {
     /// `None` if the tasks ask for more than the supply's rate.
-    fn new(tasks: &'a [Task], supply: &'a S, budget: &'a Budget) -> Result<Option<Self>, Overflow> {
+    fn new(tasks: &'a [Task], supply: &'a S, budget: &'a Budget) -> Result<Option<Self>> {
         let open = sorted_by(tasks, |task| task.deadline().saturating_sub(task.jitter()));
         let requests = requests_of(open.iter().map(|index| &tasks[*index]))?;
         let all = compare_load(&requests, supply.rate());
@@ -235,8 +232,8 @@ impl<'a, S: SupplyBound> Levels<'a, S> {
     fn with_lowest<R>(
         &mut self,
         position: usize,
-        look: impl FnOnce(&Level<'_, S>) -> Result<R, Overflow>,
-    ) -> Result<R, Overflow> {
+        look: impl FnOnce(&Level<'_, S>) -> Result<R>,
+    ) -> Result<R> {
         let lowest = self.requests.len() - 1;
         self.requests.swap(position, lowest);
         let (interferers, own) = self.requests.split_at(lowest);

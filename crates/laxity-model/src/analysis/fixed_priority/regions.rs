@@ -8,7 +8,7 @@ use super::response::load_of;
 use super::window::{Budget, Window};
 use crate::Service;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Overflow, Search, Task};
+use crate::analysis::{Doubt, Result, Search, Task};
 use crate::base::number::last_of;
 
 /// For each task of a set that is given by priority, the highest first, no two alike, the longest floating region that all more urgent
@@ -44,10 +44,7 @@ use crate::base::number::last_of;
 /// assert_eq!(longest, Search::Found([2, 2, 3].map(Service::from_nanos).to_vec()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn longest_regions<S: SupplyBound>(
-    tasks: &[Task],
-    supply: &S,
-) -> Result<Search<Vec<Service>>, Overflow> {
+pub fn longest_regions<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Search<Vec<Service>>> {
     let requests = requests_of(tasks)?;
     let all = compare_load(&requests, supply.rate());
     if all.is_gt() {
@@ -82,8 +79,8 @@ pub fn longest_regions<S: SupplyBound>(
 /// what is known of none at all, if they are not. Bisection.
 fn greatest(
     most: Service,
-    with: impl Fn(Service) -> Result<Fate, Overflow>,
-) -> Result<Result<Service, Fate>, Overflow> {
+    with: impl Fn(Service) -> Result<Fate>,
+) -> Result<Result<Service, Fate>> {
     let found = with(most)?;
     if found.is_met() {
         return Ok(Ok(most));
@@ -105,8 +102,8 @@ fn greatest(
 pub(super) fn least(
     least: Service,
     most: Service,
-    is_so: impl Fn(Service) -> Result<bool, Overflow>,
-) -> Result<Service, Overflow> {
+    is_so: impl Fn(Service) -> Result<bool>,
+) -> Result<Service> {
     if least == most || is_so(least)? {
         return Ok(least);
     }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use crate::analysis::divisor::Divisor;
-use crate::analysis::{Fraction, Overflow, Task};
+use crate::analysis::{Fraction, Overflow, Result, Task};
 
 /// The longest busy window, execution time, period or jitter that is looked at, in nanoseconds: 73 years. Below it, no sum of
 /// [`requested`] wraps.
@@ -19,7 +19,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    fn new(task: &Task) -> Result<Self, Overflow> {
+    fn new(task: &Task) -> Result<Self> {
         let (cost, period) = (task.cost().as_nanos(), task.period().as_nanos());
         let jitter = task.jitter().as_nanos();
         if cost.max(period).max(jitter) > HORIZON {
@@ -54,9 +54,7 @@ impl Requests {
 }
 
 /// The same tasks in plain numbers. An error unless all of them together ask for little enough at one instant.
-pub(super) fn requests_of<'a>(
-    tasks: impl IntoIterator<Item = &'a Task>,
-) -> Result<Vec<Requests>, Overflow> {
+pub(super) fn requests_of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Result<Vec<Requests>> {
     let tasks = tasks.into_iter();
     let mut all = Vec::with_capacity(tasks.size_hint().0);
     let mut backlog = 0_u64;

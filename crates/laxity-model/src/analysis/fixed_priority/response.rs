@@ -7,7 +7,7 @@ use super::requests::{Requests, compare_load, requests_of};
 use super::window::{Budget, Outcome, Window, blocking_by};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::task::blocking_of_each;
-use crate::analysis::{Bound, Doubt, Overflow, Response, Task};
+use crate::analysis::{Bound, Doubt, Response, Result, Task};
 use crate::{Service, Span};
 
 /// The response time of one task of a set that is given by priority, the highest first, no two alike.
@@ -17,11 +17,7 @@ use crate::{Service, Span};
 /// # Panics
 ///
 /// If `index` is not the index of a task.
-pub fn response_time<S: SupplyBound>(
-    tasks: &[Task],
-    index: usize,
-    supply: &S,
-) -> Result<Response, Overflow> {
+pub fn response_time<S: SupplyBound>(tasks: &[Task], index: usize, supply: &S) -> Result<Response> {
     let less_urgent = &tasks[index + 1..];
     response_time_among(
         &tasks[index],
@@ -54,7 +50,7 @@ pub fn response_time_among<S: SupplyBound>(
     interferers: &[Task],
     blocking: Service,
     supply: &S,
-) -> Result<Response, Overflow> {
+) -> Result<Response> {
     let requests = requests_of(interferers.iter().chain([task]))?;
     let load = compare_load(&requests, supply.rate());
     let [interferers @ .., own] = requests.as_slice() else {
@@ -72,7 +68,7 @@ pub fn response_time_among<S: SupplyBound>(
 /// The response times of all tasks of a set that is given by priority, the highest first, no two alike.
 ///
 /// **Assumed**: the tasks are independent; a job runs unless one of a more urgent task, or a region that is not preemptible, does; jobs
-/// of one task run in the order of arrival; nothing else costs time (see [`Overheads`](super::Overheads)).
+/// of one task run in the order of arrival; nothing else costs time.
 ///
 /// **Exact** on a supply that is [attained](SupplyBound::is_attained), and otherwise a bound: release jitter, deadlines of any length
 /// (every job of the busy window is looked at), blocking by less urgent tasks' regions, and the task's own last region where it is
@@ -111,10 +107,7 @@ pub fn response_time_among<S: SupplyBound>(
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn response_times<S: SupplyBound>(
-    tasks: &[Task],
-    supply: &S,
-) -> Result<Vec<Response>, Overflow> {
+pub fn response_times<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Vec<Response>> {
     let requests = requests_of(tasks)?;
     let blocking = blocking_of_each(tasks);
     let all = compare_load(&requests, supply.rate());
@@ -170,14 +163,14 @@ pub(super) fn least_demand(
 
 /// The longest response of the jobs of a busy window, and the demand when the first job's whole cost was done, if it was.
 #[inline]
-fn bound<S: SupplyBound>(mut window: Window<'_, S>) -> Result<(Response, u64), Overflow> {
+fn bound<S: SupplyBound>(mut window: Window<'_, S>) -> Result<(Response, u64)> {
     let bound = bound_of_jobs(&mut window);
     window.settle();
     bound
 }
 
 #[inline]
-fn bound_of_jobs<S: SupplyBound>(window: &mut Window<'_, S>) -> Result<(Response, u64), Overflow> {
+fn bound_of_jobs<S: SupplyBound>(window: &mut Window<'_, S>) -> Result<(Response, u64)> {
     let mut bound = Bound {
         from_arrival: Span::ZERO,
         from_release: Span::ZERO,

@@ -20,7 +20,7 @@ use core::cmp::Ordering;
 
 use super::requests::{HORIZON, Requests, requested};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Overflow, Task};
+use crate::analysis::{Overflow, Result, Task};
 use crate::base::number::lcm;
 use crate::{Service, Span};
 
@@ -189,7 +189,7 @@ impl<'a, S: SupplyBound> Window<'a, S> {
 
     /// The next job, looked at no further than to the limit.
     #[inline]
-    pub(super) fn next_job(&mut self, limit: u64) -> Result<Outcome, Overflow> {
+    pub(super) fn next_job(&mut self, limit: u64) -> Result<Outcome> {
         self.own_demand = self
             .own_demand
             .checked_add(self.own.cost)
@@ -230,7 +230,7 @@ impl<'a, S: SupplyBound> Window<'a, S> {
 
     /// The least F with sbf(F) ≥ `own` + what the interferers ask for in F, if D(F) ≥ `least` is known.
     #[inline]
-    fn fixed_point(&mut self, own: u64, least: u64, limit: u64) -> Result<Point, Overflow> {
+    fn fixed_point(&mut self, own: u64, least: u64, limit: u64) -> Result<Point> {
         let mut window = window_for(self.supply, least)?;
         loop {
             if window > limit {
@@ -273,7 +273,7 @@ impl<'a, S: SupplyBound> Window<'a, S> {
 
 /// The shortest window in which this much service is sure, if it is one that may be looked at.
 #[inline]
-pub(super) fn window_for(supply: &impl SupplyBound, demand: u64) -> Result<u64, Overflow> {
+pub(super) fn window_for(supply: &impl SupplyBound, demand: u64) -> Result<u64> {
     let window = supply.window_for(Service::from_nanos(demand))?.as_nanos();
     if window > HORIZON {
         return Err(TOO_LONG);

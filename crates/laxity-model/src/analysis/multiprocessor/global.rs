@@ -6,7 +6,7 @@ use core::iter;
 use core::num::NonZeroU16;
 
 use crate::analysis::utilization::utilizations;
-use crate::analysis::{Doubt, Fraction, Overflow, Task, Verdict};
+use crate::analysis::{Doubt, Fraction, Overflow, Result, Task, Verdict};
 use crate::{Service, Span};
 
 /// How late jobs may be under global earliest deadline first.
@@ -43,7 +43,7 @@ pub enum Tardiness {
 /// let dhall = [task(2, 10), task(2, 10), task(11, 12)];
 /// assert_eq!(global_edf(&dhall, two), Ok(Verdict::Unknown(Doubt::Sufficient)));
 /// ```
-pub fn global_edf(tasks: &[Task], processors: NonZeroU16) -> Result<Verdict, Overflow> {
+pub fn global_edf(tasks: &[Task], processors: NonZeroU16) -> Result<Verdict> {
     if !is_in_scope(tasks) {
         return Ok(Verdict::Unknown(Doubt::OutOfScope));
     }
@@ -96,7 +96,7 @@ pub fn global_edf(tasks: &[Task], processors: NonZeroU16) -> Result<Verdict, Ove
 /// let bounds = [3, 3, 5].map(Span::from_millis);
 /// assert_eq!(tardiness(&full, two), Ok(Tardiness::Bounded(bounds.to_vec())));
 /// ```
-pub fn tardiness(tasks: &[Task], processors: NonZeroU16) -> Result<Tardiness, Overflow> {
+pub fn tardiness(tasks: &[Task], processors: NonZeroU16) -> Result<Tardiness> {
     let implicit = tasks.iter().all(|task| task.deadline() == task.period());
     if !implicit || !is_in_scope(tasks) {
         return Ok(Tardiness::Unknown(Doubt::OutOfScope));
@@ -126,7 +126,7 @@ pub fn tardiness(tasks: &[Task], processors: NonZeroU16) -> Result<Tardiness, Ov
 const POINT: u32 = 62;
 
 /// x, for ΣU ≤ m, all U ≤ 1 and m ≥ 2.
-fn common_tardiness(tasks: &[Task], m: u64) -> Result<Span, Overflow> {
+fn common_tardiness(tasks: &[Task], m: u64) -> Result<Span> {
     let lambda = (1..=m).find(|k| whole(*k).compare_sum(utilizations(tasks)).is_le());
     let lambda = usize::try_from(lambda.unwrap_or(m) - 1).unwrap_or(usize::MAX);
     let mut costs: Vec<u64> = tasks.iter().map(|task| task.cost().as_nanos()).collect();

@@ -8,7 +8,7 @@ use core::num::NonZeroU16;
 use crate::Service;
 use crate::analysis::exact::compare_sums;
 use crate::analysis::utilization::utilizations;
-use crate::analysis::{Fraction, Overflow, Task, Verdict};
+use crate::analysis::{Fraction, Result, Task, Verdict};
 use crate::base::number::last_of;
 
 /// Of the processors on which a task fits, which one takes it.
@@ -99,9 +99,9 @@ pub fn partition<F>(
     fit: Fit,
     order: Order,
     test: F,
-) -> Result<Partitioning, Overflow>
+) -> Result<Partitioning>
 where
-    F: Fn(&[Task]) -> Result<Verdict, Overflow>,
+    F: Fn(&[Task]) -> Result<Verdict>,
 {
     let mut shelves = Shelves {
         members: vec![Vec::new(); usize::from(processors.get())],
@@ -142,9 +142,9 @@ struct Shelves<'a, F> {
     test: F,
 }
 
-impl<F: Fn(&[Task]) -> Result<Verdict, Overflow>> Shelves<'_, F> {
+impl<F: Fn(&[Task]) -> Result<Verdict>> Shelves<'_, F> {
     /// The processor that takes a task.
-    fn processor_for(&self, task: usize, fit: Fit) -> Result<Option<usize>, Overflow> {
+    fn processor_for(&self, task: usize, fit: Fit) -> Result<Option<usize>> {
         for processor in self.candidates(fit) {
             if self.accepts(processor, task, self.tasks[task])? {
                 return Ok(Some(processor));
@@ -177,7 +177,7 @@ impl<F: Fn(&[Task]) -> Result<Verdict, Overflow>> Shelves<'_, F> {
     }
 
     /// Whether the tasks on a processor and this one, with `index` in the order of all, pass the test.
-    fn accepts(&self, processor: usize, index: usize, task: Task) -> Result<bool, Overflow> {
+    fn accepts(&self, processor: usize, index: usize, task: Task) -> Result<bool> {
         let members = &self.members[processor];
         let above = members.partition_point(|member| *member < index);
         let (above, below) = members.split_at(above);
@@ -197,7 +197,7 @@ impl<F: Fn(&[Task]) -> Result<Verdict, Overflow>> Shelves<'_, F> {
     }
 
     /// The processor where most of a task fits.
-    fn nearest(&self, index: usize) -> Result<Option<Nearest>, Overflow> {
+    fn nearest(&self, index: usize) -> Result<Option<Nearest>> {
         let own = self.tasks[index].cost();
         let mut nearest: Option<Nearest> = None;
         for processor in self.candidates(Fit::First) {
@@ -214,7 +214,7 @@ impl<F: Fn(&[Task]) -> Result<Verdict, Overflow>> Shelves<'_, F> {
     }
 
     /// The largest C below a task's own with which it fits; zero if none.
-    fn largest_cost(&self, processor: usize, index: usize) -> Result<Service, Overflow> {
+    fn largest_cost(&self, processor: usize, index: usize) -> Result<Service> {
         let task = self.tasks[index];
         let accepts = |cost| match task.with_cost(Service::from_nanos(cost)) {
             Ok(less) => self.accepts(processor, index, less),

@@ -1,7 +1,7 @@
 //! A rate after a delay.
 
 use super::{SupplyBound, SupplyError};
-use crate::analysis::{Fraction, Overflow};
+use crate::analysis::{Fraction, Overflow, Result};
 use crate::{Service, Span};
 
 /// A share α of a processor, never more than Δ late: the bounded-delay resource model (α, Δ) of Mok, Feng, Chen, "Resource partition
@@ -50,7 +50,7 @@ impl SupplyBound for BoundedDelay {
     }
 
     #[inline]
-    fn window_for(&self, service: Service) -> Result<Span, Overflow> {
+    fn window_for(&self, service: Service) -> Result<Span> {
         if service.is_zero() {
             return Ok(Span::ZERO);
         }

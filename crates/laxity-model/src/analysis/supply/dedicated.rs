@@ -1,7 +1,7 @@
 //! A processor of one's own.
 
 use super::SupplyBound;
-use crate::analysis::{Fraction, Overflow};
+use crate::analysis::{Fraction, Result};
 use crate::{Service, Span};
 
 /// A processor that does nothing else: sbf(t) = t.
@@ -15,7 +15,7 @@ impl SupplyBound for Dedicated {
     }
 
     #[inline]
-    fn window_for(&self, service: Service) -> Result<Span, Overflow> {
+    fn window_for(&self, service: Service) -> Result<Span> {
         Ok(service.as_dedicated_span())
     }
 

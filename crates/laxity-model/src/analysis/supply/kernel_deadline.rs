@@ -1,7 +1,7 @@
 //! `SCHED_DEADLINE` as the kernel enforces it.
 
 use super::{ExplicitDeadline, SupplyBound};
-use crate::analysis::{Fraction, Overflow};
+use crate::analysis::{Fraction, Overflow, Result};
 use crate::{Reservation, Service, Span};
 
 /// X every Y by `SCHED_DEADLINE`, on a kernel that looks at budgets only every so often.
@@ -59,7 +59,7 @@ pub struct KernelDeadline {
 impl KernelDeadline {
     /// The reservation's budget, with other holders of deadlines, who may be served first, on a kernel that notices within `tick`
     /// that a budget is used up; zero: at once.
-    pub fn among_others(reservation: Reservation, tick: Span) -> Result<Self, Overflow> {
+    pub fn among_others(reservation: Reservation, tick: Span) -> Result<Self> {
         let ideal = ExplicitDeadline::periodic(reservation);
         let supply = Self::new(ideal, tick)?;
         Ok(Self {
@@ -69,7 +69,7 @@ impl KernelDeadline {
     }
 
     /// The reservation's budget, if there are no more holders of deadlines than processors, so that whoever has a budget runs.
-    pub fn alone(reservation: Reservation, tick: Span) -> Result<Self, Overflow> {
+    pub fn alone(reservation: Reservation, tick: Span) -> Result<Self> {
         let supply = Self::new(ExplicitDeadline::continuous(reservation), tick)?;
         let first = reservation.longest_gap().checked_add(supply.later);
         let first = first.and_then(|gap| gap.checked_add(Span::from_nanos(supply.excess() + 1)));
@@ -79,7 +79,7 @@ impl KernelDeadline {
         })
     }
 
-    fn new(ideal: ExplicitDeadline, tick: Span) -> Result<Self, Overflow> {
+    fn new(ideal: ExplicitDeadline, tick: Span) -> Result<Self> {
         let reservation = ideal.reservation();
         let mut supply = Self {
             ideal,
@@ -128,7 +128,7 @@ impl KernelDeadline {
     }
 
     /// The shortest window in which the ideal supply, later, gives this and the excess.
-    fn window_of_excess_and(&self, service_ns: u64) -> Result<Span, Overflow> {
+    fn window_of_excess_and(&self, service_ns: u64) -> Result<Span> {
         let overflow = Overflow("the window of a deadline reservation");
         let with_excess = service_ns.checked_add(self.excess()).ok_or(overflow)?;
         let window = self.ideal.window_for(Service::from_nanos(with_excess))?;
@@ -146,7 +146,7 @@ impl SupplyBound for KernelDeadline {
         sure.max(Service::from_nanos(1))
     }
 
-    fn window_for(&self, service: Service) -> Result<Span, Overflow> {
+    fn window_for(&self, service: Service) -> Result<Span> {
         match service.as_nanos() {
             0 => Ok(Span::ZERO),
             1 => Ok(self.first),

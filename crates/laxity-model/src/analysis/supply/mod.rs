@@ -32,7 +32,7 @@ pub use table::TableSupply;
 
 use alloc::boxed::Box;
 
-use super::{Fraction, Overflow};
+use super::{Fraction, Overflow, Result};
 use crate::{Service, Span};
 
 /// A lower bound on the service in any window of a given length, however the window lies.
@@ -48,7 +48,7 @@ pub trait SupplyBound {
     fn least_service(&self, window: Span) -> Service;
 
     /// The shortest window in which this much service is sure: the least t with sbf(t) ≥ `service`.
-    fn window_for(&self, service: Service) -> Result<Span, Overflow>;
+    fn window_for(&self, service: Service) -> Result<Span>;
 
     /// The share of a processor in the long run; never more than one.
     fn rate(&self) -> Fraction;
@@ -69,7 +69,7 @@ macro_rules! through {
                 (**self).least_service(window)
             }
 
-            fn window_for(&self, service: Service) -> Result<Span, Overflow> {
+            fn window_for(&self, service: Service) -> Result<Span> {
                 (**self).window_for(service)
             }
 

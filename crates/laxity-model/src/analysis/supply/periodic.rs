@@ -1,7 +1,7 @@
 //! X in every period of Y: how late in the period it may come makes the difference.
 
 use super::{SupplyBound, SupplyError};
-use crate::analysis::{Fraction, Overflow};
+use crate::analysis::{Fraction, Overflow, Result};
 use crate::{Reservation, Service, Span};
 
 /// X of service in every period of length Y, complete at the latest Δ after the period's beginning: the explicit deadline periodic
@@ -126,7 +126,7 @@ impl SupplyBound for ExplicitDeadline {
     }
 
     #[inline]
-    fn window_for(&self, service: Service) -> Result<Span, Overflow> {
+    fn window_for(&self, service: Service) -> Result<Span> {
         let Some(before) = service.as_nanos().checked_sub(1) else {
             return Ok(Span::ZERO);
         };

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{SupplyBound, SupplyError};
-use crate::analysis::{Fraction, Overflow, Task};
+use crate::analysis::{Fraction, Overflow, Result, Task};
 use crate::base::number::gcd;
 use crate::{Service, Span};
 
@@ -82,7 +82,7 @@ impl<S: SupplyBound> Residual<S> {
 
     /// The shortest window up to `limit` in which the supply gives this much service above α; `None` if there is none, or if finding
     /// it takes too long.
-    fn least_window(&self, service: Service, limit: Span) -> Result<Option<Span>, Overflow> {
+    fn least_window(&self, service: Service, limit: Span) -> Result<Option<Span>> {
         let overflow = Overflow("the work above a supply");
         let mut window = self
             .supply
@@ -152,7 +152,7 @@ impl<S: SupplyBound> SupplyBound for Residual<S> {
         Service::from_nanos(sure)
     }
 
-    fn window_for(&self, service: Service) -> Result<Span, Overflow> {
+    fn window_for(&self, service: Service) -> Result<Span> {
         if service.is_zero() {
             return Ok(Span::ZERO);
         }

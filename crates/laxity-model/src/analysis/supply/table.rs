@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{SupplyBound, SupplyError};
-use crate::analysis::{Fraction, Overflow};
+use crate::analysis::{Fraction, Overflow, Result};
 use crate::policy::slots::SlotTable;
 use crate::{Service, Span};
 
@@ -100,7 +100,7 @@ impl SupplyBound for TableSupply {
         Service::from_nanos(cycles * self.service_ns + begun)
     }
 
-    fn window_for(&self, service: Service) -> Result<Span, Overflow> {
+    fn window_for(&self, service: Service) -> Result<Span> {
         let Some(before) = service.as_nanos().checked_sub(1) else {
             return Ok(Span::ZERO);
         };

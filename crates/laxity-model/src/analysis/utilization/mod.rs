@@ -31,7 +31,7 @@ pub use bound::liu_layland_bound;
 
 use super::exact::{self, Product};
 use super::task::blocking_of_each;
-use super::{Doubt, Fraction, Overflow, Preemption, Task, Verdict};
+use super::{Doubt, Fraction, Overflow, Preemption, Result, Task, Verdict};
 use crate::Service;
 
 /// Σ C/T ≤ n(2^(1/n) − 1), for tasks that can be preempted anywhere.
@@ -48,7 +48,7 @@ use crate::Service;
 /// let full = [task(5, 10), task(10, 20)]; // schedulable, but not by this test
 /// assert_eq!(utilization::liu_layland(&full), Ok(Verdict::Unknown(Doubt::Sufficient)));
 /// ```
-pub fn liu_layland(tasks: &[Task]) -> Result<Verdict, Overflow> {
+pub fn liu_layland(tasks: &[Task]) -> Result<Verdict> {
     if !is_in_scope(tasks) || blocks(tasks) {
         return Ok(OUT_OF_SCOPE);
     }
@@ -71,7 +71,7 @@ pub fn liu_layland(tasks: &[Task]) -> Result<Verdict, Overflow> {
 /// // 1/2 and 1/3: 3/2 · 4/3 is 2 exactly, while 5/6 is more than Liu and Layland's 0.828.
 /// assert_eq!(utilization::hyperbolic(&[task(5, 10), task(4, 12)]), Ok(Verdict::Schedulable));
 /// ```
-pub fn hyperbolic(tasks: &[Task]) -> Result<Verdict, Overflow> {
+pub fn hyperbolic(tasks: &[Task]) -> Result<Verdict> {
     if !is_in_scope(tasks) || blocks(tasks) {
         return Ok(OUT_OF_SCOPE);
     }
@@ -97,7 +97,7 @@ pub fn hyperbolic(tasks: &[Task]) -> Result<Verdict, Overflow> {
 /// assert_eq!(utilization::hyperbolic_with_blocking(&tasks), Ok(Verdict::Schedulable));
 /// # Ok::<(), laxity_model::analysis::TaskError>(())
 /// ```
-pub fn hyperbolic_with_blocking(tasks: &[Task]) -> Result<Verdict, Overflow> {
+pub fn hyperbolic_with_blocking(tasks: &[Task]) -> Result<Verdict> {
     if !is_in_scope(tasks) {
         return Ok(OUT_OF_SCOPE);
     }
@@ -122,7 +122,7 @@ pub fn hyperbolic_with_blocking(tasks: &[Task]) -> Result<Verdict, Overflow> {
 /// assert_eq!(utilization::blocking_summed(&tasks), Ok(Verdict::Unknown(Doubt::Sufficient)));
 /// # Ok::<(), laxity_model::analysis::TaskError>(())
 /// ```
-pub fn blocking_per_task(tasks: &[Task]) -> Result<Verdict, Overflow> {
+pub fn blocking_per_task(tasks: &[Task]) -> Result<Verdict> {
     if !is_in_scope(tasks) {
         return Ok(OUT_OF_SCOPE);
     }
@@ -154,7 +154,7 @@ pub fn blocking_per_task(tasks: &[Task]) -> Result<Verdict, Overflow> {
 /// assert_eq!(utilization::blocking_summed(&[task(4, 10), background]), Ok(Verdict::Schedulable));
 /// # Ok::<(), laxity_model::analysis::TaskError>(())
 /// ```
-pub fn blocking_summed(tasks: &[Task]) -> Result<Verdict, Overflow> {
+pub fn blocking_summed(tasks: &[Task]) -> Result<Verdict> {
     if !is_in_scope(tasks) {
         return Ok(OUT_OF_SCOPE);
     }
@@ -191,7 +191,7 @@ pub fn blocking_summed(tasks: &[Task]) -> Result<Verdict, Overflow> {
 /// assert_eq!(utilization::rmdp(&tasks), Ok(Verdict::Schedulable));
 /// assert_ne!(utilization::blocking_summed(&tasks), Ok(Verdict::Schedulable));
 /// ```
-pub fn rmdp(tasks: &[Task]) -> Result<Verdict, Overflow> {
+pub fn rmdp(tasks: &[Task]) -> Result<Verdict> {
     if !is_in_scope(tasks) {
         return Ok(OUT_OF_SCOPE);
     }
@@ -215,7 +215,7 @@ pub fn rmdp(tasks: &[Task]) -> Result<Verdict, Overflow> {
 /// assert_eq!(utilization::earliest_deadline_first(&[third; 3]), Ok(Verdict::Schedulable));
 /// # Ok::<(), laxity_model::analysis::TaskError>(())
 /// ```
-pub fn earliest_deadline_first(tasks: &[Task]) -> Result<Verdict, Overflow> {
+pub fn earliest_deadline_first(tasks: &[Task]) -> Result<Verdict> {
     if !is_late_enough(tasks) || tasks.iter().any(|task| !task.blocking().is_zero()) {
         return Ok(OUT_OF_SCOPE);
     }
@@ -299,7 +299,7 @@ fn longest_region(tasks: &[Task]) -> Service {
 }
 
 /// Whether for every i (1 + (Cᵢ + Bᵢ)/Tᵢ) · Π over j < i of (1 + Cⱼ/Tⱼ) ≤ 2; blocking missing at the end is none.
-fn products_are_at_most_two(tasks: &[Task], blocking: &[Service]) -> Result<bool, Overflow> {
+fn products_are_at_most_two(tasks: &[Task], blocking: &[Service]) -> Result<bool> {
     let mut product = Product::ONE;
     for (i, task) in tasks.iter().enumerate() {
         let blocked = blocking.get(i).copied().unwrap_or(Service::ZERO);
@@ -325,7 +325,7 @@ fn factor_alone(task: &Task) -> Option<Fraction> {
 }
 
 /// 1 + (C + B)/T; `None` if it is more than 2.
-fn factor(task: &Task, blocking: Service) -> Result<Option<Fraction>, Overflow> {
+fn factor(task: &Task, blocking: Service) -> Result<Option<Fraction>> {
     let overflow = Overflow("the sum of an execution time, its blocking and its period");
     let period = task.period();
     let work = task.cost().checked_add(blocking).ok_or(overflow)?;

@@ -75,7 +75,7 @@ impl Era {
         let occupancy = self.table.at(Instant::ZERO, unrolled);
         Occupancy {
             owner: occupancy.owner,
-            since: self.real(self.table.since(Instant::ZERO, unrolled)),
+            since: self.real(occupancy.since),
             until: self.real(occupancy.until),
         }
     }

@@ -93,15 +93,6 @@ pub struct SlotTable {
     slots: Vec<Slot>,
 }
 
-/// Who has the processor at an instant by the table, and until when that holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TableOccupancy {
-    /// The reservation whose slot it is; `None` between slots.
-    pub owner: Option<usize>,
-    /// The next edge: the first instant after which this may no longer hold.
-    pub until: Instant,
-}
-
 impl SlotTable {
     /// A table from its parts; `None` unless the slots are in order, do not overlap, and end within the cycle.
     #[must_use]
@@ -137,42 +128,35 @@ impl SlotTable {
         &self.slots
     }
 
-    /// Who has the processor at `now`, the table having begun at `origin` (≤ `now`). O(log slots).
+    /// Who has the processor at `now`, the table having begun at `origin` (≤ `now`), and since when; since `origin` if that holds longer.
+    /// O(log slots).
     #[must_use]
-    pub fn at(&self, origin: Instant, now: Instant) -> TableOccupancy {
+    pub fn at(&self, origin: Instant, now: Instant) -> Occupancy {
         let phase = (now - origin) % self.cycle;
         let base = now - phase;
+        let end = |slot: Slot| slot.start + slot.length;
         let next = self.slots.partition_point(|slot| slot.start <= phase);
-        if let Some(slot) = next.checked_sub(1).map(|i| self.slots[i]) {
-            let end = slot.start + slot.length;
-            if phase < end {
-                return TableOccupancy {
-                    owner: Some(slot.owner),
-                    until: base + end,
-                };
-            }
+        let begun = next.checked_sub(1).map(|i| self.slots[i]);
+        if let Some(slot) = begun.filter(|slot| phase < end(*slot)) {
+            return Occupancy {
+                owner: Some(slot.owner),
+                since: base + slot.start,
+                until: base + end(slot),
+            };
         }
+        let since = match (begun, self.slots.last()) {
+            (Some(before), _) => base + end(before),
+            (None, Some(last)) if base > origin => base - self.cycle + end(*last),
+            _ => origin,
+        };
         let until = self.slots.get(next).map_or_else(
             || base + self.cycle + self.slots.first().map_or(Span::ZERO, |slot| slot.start),
             |slot| base + slot.start,
         );
-        TableOccupancy { owner: None, until }
-    }
-
-    /// The edge at which what [`Self::at`] tells of `now` began; `origin` if that was before it. O(log slots).
-    #[must_use]
-    pub fn since(&self, origin: Instant, now: Instant) -> Instant {
-        let phase = (now - origin) % self.cycle;
-        let base = now - phase;
-        let begun = self.slots.partition_point(|slot| slot.start <= phase);
-        if let Some(slot) = begun.checked_sub(1).map(|i| self.slots[i]) {
-            let end = slot.start + slot.length;
-            return base + if phase < end { slot.start } else { end };
-        }
-        let last_end = self.slots.last().map(|slot| slot.start + slot.length);
-        match last_end {
-            Some(end) if base > origin => base - self.cycle + end,
-            _ => origin,
+        Occupancy {
+            owner: None,
+            since,
+            until,
         }
     }
 }
@@ -201,15 +185,17 @@ mod tests {
         let table = SlotTable::new(MS(8), slots).unwrap();
         let origin = Instant::from_millis(100);
         let at = |ms| table.at(origin, Instant::from_millis(ms));
-        let occupancy = |owner, ms| TableOccupancy {
+        let occupancy = |owner, since, until| Occupancy {
             owner,
-            until: Instant::from_millis(ms),
+            since: Instant::from_millis(since),
+            until: Instant::from_millis(until),
         };
-        assert_eq!(at(100), occupancy(None, 101));
-        assert_eq!(at(101), occupancy(Some(0), 103));
-        assert_eq!(at(103), occupancy(Some(1), 104));
-        assert_eq!(at(104), occupancy(None, 109));
-        assert_eq!(at(109), occupancy(Some(0), 111));
+        assert_eq!(at(100), occupancy(None, 100, 101));
+        assert_eq!(at(102), occupancy(Some(0), 101, 103));
+        assert_eq!(at(103), occupancy(Some(1), 103, 104));
+        assert_eq!(at(105), occupancy(None, 104, 109));
+        assert_eq!(at(108), occupancy(None, 104, 109));
+        assert_eq!(at(109), occupancy(Some(0), 109, 111));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What an activity may take: the rules of its class, and what it was declared to take.
 
 use crate::{Priority, Service, Span};
+use derive_more::Display;
 
 /// The rules everybody has to keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,34 +76,27 @@ impl Declared {
 }
 
 /// A rule that was broken.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display)]
 pub enum Rule {
     /// One call of an interrupt handler took more than the rules allow.
+    #[display("keeps interrupts off too long")]
     LongHandler,
     /// One deferred call took more than the rules allow.
+    #[display("deferred call too long")]
     LongDeferred,
     /// One job took more than declared.
+    #[display("exceeds its declared budget")]
     Budget,
     /// Jobs came more often than declared.
+    #[display("runs more often than declared")]
     Rate,
     /// A thread that declares no budget ran while the victim had the better claim.
+    #[display("ran above the victim, nothing declared")]
     Undeclared,
     /// The machine itself stood still.
+    #[display("the machine stood still")]
     Machine,
     /// Something that leaves no events took the processor.
+    #[display("something that leaves no events")]
     Unseen,
-}
-
-impl core::fmt::Display for Rule {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::LongHandler => "keeps interrupts off too long",
-            Self::LongDeferred => "deferred call too long",
-            Self::Budget => "exceeds its declared budget",
-            Self::Rate => "runs more often than declared",
-            Self::Undeclared => "ran above the victim, nothing declared",
-            Self::Machine => "the machine stood still",
-            Self::Unseen => "something that leaves no events",
-        })
-    }
 }

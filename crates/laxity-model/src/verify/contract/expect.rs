@@ -1,11 +1,11 @@
 //! What is expected of a verdict: a demonstration of failure succeeds when it fails as expected.
 
-use core::fmt;
-
 use super::{Outcome, Verdict};
+use derive_more::Display;
 
 /// What is expected of a variant of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Display)]
+#[display(rename_all = "lowercase")]
 pub enum Expectation {
     /// The contract is met.
     #[default]
@@ -16,17 +16,6 @@ pub enum Expectation {
     Inconclusive,
     /// Nothing in particular.
     Any,
-}
-
-impl fmt::Display for Expectation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Met => "met",
-            Self::Violated => "violated",
-            Self::Inconclusive => "inconclusive",
-            Self::Any => "any",
-        })
-    }
 }
 
 /// Whether the verdict is what was expected. An inconclusive verdict is as expected only if that or anything was.

@@ -16,7 +16,6 @@
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::{
     Absence, Bound, Cause, Contract, Finding, Limit, Observations, Observed, Phase, Phases,
@@ -24,6 +23,7 @@ use super::{
 };
 use crate::base::histogram::Histogram;
 use crate::{Grade, RunRecord};
+use derive_more::Display;
 
 /// More than this share of a run disturbed, in parts per million, leaves a verdict inconclusive.
 pub const DISTURBED_LIMIT_PPM: u32 = 10_000;
@@ -69,7 +69,8 @@ pub struct Evidence {
 }
 
 /// Whether a contract was kept.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Display)]
+#[display(rename_all = "lowercase")]
 pub enum Outcome {
     /// It was.
     Met,
@@ -77,16 +78,6 @@ pub enum Outcome {
     Violated,
     /// The evidence does not tell.
     Inconclusive,
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Met => "met",
-            Self::Violated => "violated",
-            Self::Inconclusive => "inconclusive",
-        })
-    }
 }
 
 /// The judgement of a run.

@@ -5,6 +5,7 @@
 //! * [`Subject`]: a component; [`Observations`]: what was seen of it, per quantity and phase, the undisturbed apart from the disturbed.
 //! * [`judge`]: met, violated or inconclusive, with reasons.
 
+use derive_more::Display;
 mod expect;
 mod judge;
 mod observe;
@@ -27,7 +28,7 @@ pub use reason::{Cause, Finding, Reason};
 pub use subject::{Kind, Subject, Subjects};
 
 /// A stretch of a run in which the device is in one state, by name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display)]
 pub struct Phase(Cow<'static, str>);
 
 impl Phase {
@@ -58,12 +59,6 @@ impl Phase {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Whom a contract is about: the components of a program.
 
 use alloc::string::String;
-use core::fmt;
 
 use super::Quantity;
+use derive_more::Display;
 
 /// A kind of component, and what can be seen of each of its kind.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,7 +15,8 @@ pub struct Kind {
 }
 
 /// A component of a program: a device, a task. Values are observed of one, and contracts are judged for one.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Display)]
+#[display("{name}")]
 pub struct Subject {
     /// Its name, unique within its program.
     pub name: String,
@@ -44,11 +45,5 @@ impl Subjects {
             Self::Named(name) => subject.name == *name,
             Self::Kind(kind) => subject.kind.name == kind.name,
         }
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
     }
 }
