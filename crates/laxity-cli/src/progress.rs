@@ -49,7 +49,8 @@ impl Reporter {
     }
 
     fn say(&mut self, what: &str) {
-        if self.began.elapsed() < self.patience {
+        let is_over = |since: Instant| since.elapsed() >= self.patience;
+        if !is_over(self.began) {
             return;
         }
         if self.is_terminal {
@@ -58,10 +59,7 @@ impl Reporter {
             bar.set_position(self.made as u64);
             bar.set_message(what.to_owned());
             bar.tick();
-        } else if self
-            .last_line
-            .is_none_or(|last| last.elapsed() >= self.patience)
-        {
+        } else if self.last_line.is_none_or(is_over) {
             self.last_line = Some(Instant::now());
             let seconds = self.began.elapsed().as_secs();
             eprintln!("{seconds:4} s  {}/{}  {what}", self.made, self.runs);

@@ -47,17 +47,12 @@ fn resolve(scenario: Scenario, arguments: &Run) -> Result<Resolved, Failure> {
     if arguments.variants.is_empty() {
         return Ok(resolved);
     }
-    let names: Vec<String> = resolved
-        .variants
-        .iter()
-        .map(|variant| variant.name.clone())
-        .collect();
-    if let Some(unknown) = arguments.variants.iter().find(|name| !names.contains(name)) {
-        let there = names.join(", ");
-        let message = format!(
-            "`{unknown}` is no variant of {}; there are {there}",
-            resolved.file
-        );
+    let names = resolved.variants.iter().map(|variant| &*variant.name);
+    let names: Vec<&str> = names.collect();
+    let mut asked = arguments.variants.iter();
+    if let Some(unknown) = asked.find(|name| !names.contains(&name.as_str())) {
+        let (file, there) = (&resolved.file, names.join(", "));
+        let message = format!("`{unknown}` is no variant of {file}; there are {there}");
         return Err(Failure::new(USAGE, message));
     }
     resolved.keep(|variant| arguments.variants.contains(&variant.name));

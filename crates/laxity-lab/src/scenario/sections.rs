@@ -147,18 +147,19 @@ pub(super) fn chosen<'f, 't>(
     owner: &Section<'_>,
     (what, twice): (&str, &str),
     texts: &'f [Found<&'t str>],
-    names: impl Iterator<Item = &'t str> + Clone,
+    names: impl Iterator<Item = &'t str>,
 ) -> Vec<(usize, &'f Found<&'t str>)> {
+    let names: Vec<&str> = names.collect();
     let mut chosen: Vec<(usize, &Found<&str>)> = Vec::new();
     for text in texts {
-        match names.clone().position(|name| name == text.value) {
+        match names.iter().position(|name| *name == text.value) {
             Some(index) if chosen.iter().any(|(known, _)| *known == index) => owner.findings.error(
                 &text.place,
                 format!("the {what} `{}` is named twice", text.value),
                 twice,
             ),
             Some(index) => chosen.push((index, text)),
-            None => owner.findings.unknown(what, text, names.clone()),
+            None => owner.findings.unknown(what, text, names.iter().copied()),
         }
     }
     chosen
