@@ -24,7 +24,7 @@ fuzz_target!(|octets: &[u8]| {
 
 /// The last frame that arrives when this one is sent between flags.
 fn deliver(deframer: &mut Deframer, payload: &[u8]) -> Option<Vec<u8>> {
-    let mut framer = Framer::new();
+    let mut framer = Framer::default();
     let mut arrived = None;
     // A flag that ends what was before, one to begin with, the frame with an inserted zero for every five bits, and its flag.
     let bits = 8 * (payload.len() + 2) * 6 / 5 + 5 * 8;

@@ -76,7 +76,7 @@ fn bits_of(octets: &[u8]) -> impl Iterator<Item = bool> {
 
 /// A well-formed frame with any contents: what a checksum would keep random bits from being.
 fn frame(octets: &[u8], end: &mut Lapm) {
-    let mut framer = Framer::new();
+    let mut framer = Framer::default();
     for sent in 0..8 * (octets.len() + 2) * 6 / 5 + 5 * 8 {
         if sent == 16 {
             framer.begin(octets);

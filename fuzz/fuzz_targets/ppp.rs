@@ -10,13 +10,13 @@ fuzz_target!(|octets: &[u8]| {
     };
     let [a, b, c, d, e, f] = *head;
     let accm = u32::from_le_bytes([a, b, c, d]);
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::default();
     decoder.set_accm(accm);
     for octet in rest {
         if let Some(Ok(packet)) = decoder.push(*octet) {
             let (protocol, information) = (packet.protocol, packet.information.to_vec());
             assert!(information.len() <= MAX_INFORMATION_OCTETS);
-            assert_arrives(&mut Decoder::new(), protocol, &information, accm);
+            assert_arrives(&mut Decoder::default(), protocol, &information, accm);
         }
     }
     let payload = &rest[..rest.len().min(MAX_INFORMATION_OCTETS)];

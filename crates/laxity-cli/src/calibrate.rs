@@ -1,23 +1,21 @@
 //! `laxity calibrate`: what this machine costs, into a file from which a twin of it is built.
 
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use laxity::LiveConfig;
-use laxity::calibrate::{self as measure, CalibrateError, Calibration, Settings, calibrate};
+use laxity::calibrate::{CalibrateError, Calibration, Evidence, Settings, calibrate};
 use laxity_lab::machine_file::{self, meaning};
+use laxity_lab::runner::Progress;
 use laxity_lab::scenario::units::format_span;
 use laxity_model::Span;
-use laxity_model::enforce::machine::Figure;
-use laxity_model::enforce::machine::Machine;
+use laxity_model::enforce::machine::{Figure, Machine};
 use serde_json::{Value, json};
 
 use crate::arguments::Calibrate;
-use crate::exit::{CANNOT_RUN, ERROR, Failure, USAGE};
+use crate::exit::{CANNOT_RUN, ERROR, Failure, USAGE, failed};
 use crate::files;
+use crate::progress::Reporter;
 
 /// Only the so manieth part of the samples is taken for a first look.
 const QUICK: usize = 10;
@@ -32,11 +30,7 @@ const SHOWN: [(u32, &str); 4] = [
 /// Measures, and writes the machine file only when all has been measured.
 pub(crate) fn run(arguments: &Calibrate) -> Result<u8, Failure> {
     let path = output(arguments)?;
-    let json_is_output = arguments.json.as_deref() == Some(Path::new("-"));
-    if json_is_output && path == Path::new("-") {
-        let message = "both --json and --output name standard output; name a file for one of them";
-        return Err(Failure::new(USAGE, message));
-    }
+    let is_taken = files::taken(arguments.json.as_deref(), "--output", &path)?;
     let settings = Settings {
         processor: match arguments.processor {
             Some(processor) => processor,
@@ -45,18 +39,20 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<u8, Failure> {
         priority: arguments.priority,
         part: if arguments.quick { QUICK } else { 1 },
     };
-    let mut progress = Progress::new(arguments.quiet);
-    let found = calibrate(&settings, &mut |step| progress.tell(step));
-    progress.end();
+    let mut reporter = Reporter::new(arguments.quiet);
+    let found = calibrate(&settings, &mut |step| {
+        reporter.tell(step.done, step.all, step.what);
+    });
+    reporter.end();
     let found = found.map_err(|error| failure(&error))?;
     write(&path, &found)?;
     if let Some(json) = &arguments.json {
         let text = format!("{:#}\n", to_json(&found));
         files::write(json, text.as_bytes())?;
     }
-    if !(arguments.quiet || json_is_output || path == Path::new("-")) {
+    if !(arguments.quiet || is_taken) {
         let text = format!("{}\nMachine file: {}\n", table(&found), path.display());
-        files::write(Path::new("-"), text.as_bytes())?;
+        files::print(&text)?;
     }
     Ok(0)
 }
@@ -83,10 +79,8 @@ fn write(path: &Path, found: &Calibration) -> Result<(), Failure> {
     if machine_file::default_path().as_deref() == Some(path)
         && let Some(directory) = path.parent()
     {
-        std::fs::create_dir_all(directory).map_err(|error| {
-            let message = format!("cannot make {}: {error}", directory.display());
-            Failure::new(ERROR, message)
-        })?;
+        let what = format!("cannot make {}", directory.display());
+        std::fs::create_dir_all(directory).map_err(failed(what))?;
     }
     files::write(path, machine_file::render(found).as_bytes())
 }
@@ -172,13 +166,11 @@ fn to_json(found: &Calibration) -> Value {
         evidence,
         circumstances: c,
     } = found;
-    let figures: serde_json::Map<String, Value> = Figure::ALL
-        .into_iter()
-        .map(|figure| {
-            let value = figure_to_json(machine, figure, evidence.get(&figure));
-            (figure.name().to_owned(), value)
-        })
-        .collect();
+    let figures = Figure::ALL.into_iter().map(|figure| {
+        let value = figure_to_json(machine, figure, evidence.get(&figure));
+        (figure.name().to_owned(), value)
+    });
+    let figures: serde_json::Map<String, Value> = figures.collect();
     json!({
         "file_version": 1,
         "description": machine.description,
@@ -204,13 +196,10 @@ fn to_json(found: &Calibration) -> Value {
     })
 }
 
-fn figure_to_json(machine: &Machine, figure: Figure, seen: Option<&measure::Evidence>) -> Value {
-    let quantiles: Vec<Value> = machine
-        .figure(figure)
-        .points()
-        .iter()
-        .map(|(ppm, span)| json!({ "ppm": ppm, "ns": span.as_nanos() }))
-        .collect();
+fn figure_to_json(machine: &Machine, figure: Figure, seen: Option<&Evidence>) -> Value {
+    let points = machine.figure(figure).points().iter();
+    let quantiles = points.map(|(ppm, span)| json!({ "ppm": ppm, "ns": span.as_nanos() }));
+    let quantiles: Vec<Value> = quantiles.collect();
     json!({
         "meaning": meaning(figure),
         "samples": seen.map(|seen| seen.samples),
@@ -218,52 +207,6 @@ fn figure_to_json(machine: &Machine, figure: Figure, seen: Option<&measure::Evid
         "medians_ns": seen.map(|seen| [seen.medians.0.as_nanos(), seen.medians.1.as_nanos()]),
         "quantiles": quantiles,
     })
-}
-
-/// On standard error: a bar on a terminal, a line a measurement elsewhere.
-struct Progress {
-    quiet: bool,
-    began: Instant,
-    bar: Option<ProgressBar>,
-}
-
-impl Progress {
-    fn new(quiet: bool) -> Self {
-        Self {
-            quiet,
-            began: Instant::now(),
-            bar: None,
-        }
-    }
-
-    fn tell(&mut self, step: measure::Progress) {
-        if self.quiet {
-            return;
-        }
-        if std::io::stderr().is_terminal() {
-            let bar = self.bar.get_or_insert_with(|| bar(step.all));
-            bar.set_position(step.done as u64);
-            bar.set_message(step.what);
-            bar.tick();
-        } else {
-            let seconds = self.began.elapsed().as_secs();
-            eprintln!("{seconds:4} s  {}/{}  {}", step.done, step.all, step.what);
-        }
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-fn bar(all: usize) -> ProgressBar {
-    let bar = ProgressBar::new(all as u64);
-    match ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos}/{len} {msg}") {
-        Ok(style) => bar.with_style(style.progress_chars("=> ")),
-        Err(_) => bar,
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! `laxity doctor`: what this machine can do, and the remedy for what it cannot.
 
-use std::path::Path;
-
 use laxity::doctor::{Machine, Status, diagnose, table};
 use serde_json::json;
 
@@ -15,27 +13,21 @@ pub(crate) fn run(arguments: &Doctor) -> Result<u8, Failure> {
     let findings = diagnose(&machine);
     match &arguments.json {
         Some(path) => {
-            let list: Vec<_> = findings
-                .iter()
-                .map(|finding| {
-                    json!({
-                        "name": finding.name,
-                        "status": finding.status.as_str(),
-                        "cause": finding.cause,
-                        "remedy": finding.remedy,
-                    })
+            let list = findings.iter().map(|finding| {
+                json!({
+                    "name": finding.name,
+                    "status": finding.status.as_str(),
+                    "cause": finding.cause,
+                    "remedy": finding.remedy,
                 })
-                .collect();
+            });
+            let list: Vec<_> = list.collect();
             let text = format!("{:#}\n", json!({ "file_version": 1, "findings": list }));
             files::write(path, text.as_bytes())?;
         }
-        None => files::write(
-            Path::new("-"),
-            table::render(&machine, &findings).as_bytes(),
-        )?,
+        None => files::print(&table::render(&machine, &findings))?,
     }
-    let missing = findings
-        .iter()
-        .any(|finding| finding.status == Status::Missing);
+    let mut all = findings.iter();
+    let missing = all.any(|finding| finding.status == Status::Missing);
     Ok(if missing { CANNOT_RUN } else { 0 })
 }

@@ -1,5 +1,7 @@
 //! Exit codes, and failures that end in one.
 
+use std::fmt::Display;
+
 /// Something failed.
 pub(crate) const ERROR: u8 = 1;
 /// What was promised or claimed was not so.
@@ -10,6 +12,11 @@ pub(crate) const REFUSED: u8 = 3;
 pub(crate) const CANNOT_RUN: u8 = 4;
 /// The command line or the scenario is wrong.
 pub(crate) const USAGE: u8 = 64;
+
+/// Makes a failure of an error, with what failed before it.
+pub(crate) fn failed<E: Display>(what: impl Display) -> impl FnOnce(E) -> Failure {
+    move |error| Failure::new(ERROR, format!("{what}: {error}"))
+}
 
 /// Why a command ends without a result.
 #[derive(Debug)]

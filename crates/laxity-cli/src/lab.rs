@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use laxity_lab::bench::{self, Request};
 use laxity_lab::machine_file::{self, ReadError};
 use laxity_lab::report::{Report, json, page, svg, text};
-use laxity_lab::runner::{On as Host, Progress, Silent};
+use laxity_lab::runner::{On as Host, Progress};
 use laxity_model::enforce::machine::Machine;
 use laxity_studies::STUDIES;
 
 use crate::arguments::Lab;
-use crate::exit::{ERROR, Failure, USAGE, VIOLATED};
-use crate::experiments::Experiment;
-use crate::experiments::Study;
+use crate::exit::{Failure, USAGE, VIOLATED, failed};
+use crate::experiments::{Experiment, Study};
 use crate::on::On;
 use crate::progress::Reporter;
 use crate::{files, run};
@@ -38,24 +37,8 @@ fn list() -> Result<u8, Failure> {
         }
     }
     text.push_str("\n`laxity lab <EXPERIMENT> --help` says more.\n");
-    files::write(Path::new("-"), text.as_bytes())?;
+    files::print(&text)?;
     Ok(0)
-}
-
-fn is_output(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-/// Whether standard output is taken by a file; an error if by two.
-fn taken(json: Option<&Path>, html: &Path) -> Result<bool, Failure> {
-    match (json.is_some_and(is_output), is_output(html)) {
-        (true, true) => {
-            let message =
-                "both --json and --html name standard output; name a file for one of them";
-            Err(Failure::new(USAGE, message))
-        }
-        (json, html) => Ok(json || html),
-    }
 }
 
 /// A study, from what is asked to the exit code.
@@ -64,7 +47,7 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
     let text = experiment.study.text();
     let name = PathBuf::from(format!("laxity-{}.html", text.name));
     let page = arguments.html.as_deref().unwrap_or(&name);
-    let is_taken = taken(arguments.json.as_deref(), page)?;
+    let is_taken = files::taken(arguments.json.as_deref(), "--html", page)?;
     let on = match (text.measures, arguments.on) {
         (true, on) => on,
         (false, On::Linux) => {
@@ -76,12 +59,9 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
         }
         (false, _) => On::Twin,
     };
-    let (host, mut notices) = run::choose(on, arguments.threads)?;
+    let (host, _) = run::choose(on, arguments.threads)?;
     let live = host == Host::Linux;
-    let machine = machine(arguments.machine.as_deref(), live, &mut notices)?;
-    for notice in &notices {
-        eprintln!("{notice}");
-    }
+    let machine = machine(arguments.machine.as_deref(), live)?;
     let request = Request {
         figures: experiment.figures.clone(),
         live,
@@ -91,28 +71,22 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
         machine,
         options: experiment.options.clone(),
     };
-    let mut reporter = Reporter::patient();
-    let progress: &mut dyn Progress = if arguments.quiet {
-        &mut Silent
-    } else {
-        &mut reporter
-    };
-    let report = experiment.study.perform(&request, progress);
-    progress.end();
+    let mut reporter = Reporter::patient(arguments.quiet);
+    let report = experiment.study.perform(&request, &mut reporter);
+    reporter.end();
     let report = report.map_err(|error| run::failure(&error))?;
     leave(&report, page, arguments)?;
     if !(arguments.quiet || is_taken) {
         let mut shown = text::render(&report);
         shown.push_str(&format!("Drawings: {}\n", page.display()));
-        files::write(Path::new("-"), shown.as_bytes())?;
+        files::print(&shown)?;
     }
     Ok(if report.holds() { 0 } else { VIOLATED })
 }
 
 /// The files that are asked for.
 fn leave(report: &Report, page: &Path, arguments: &Study) -> Result<(), Failure> {
-    let html =
-        page::render(report).map_err(|error| Failure::new(ERROR, format!("the page: {error}")))?;
+    let html = page::render(report).map_err(failed("the page"))?;
     files::write(page, html.as_bytes())?;
     if let Some(path) = &arguments.json {
         files::write(path, &json::render(report))?;
@@ -127,11 +101,7 @@ fn leave(report: &Report, page: &Path, arguments: &Study) -> Result<(), Failure>
 
 /// What this machine costs, for predictions of what is measured. The twin alone reads none that is not named: its reports are the same on
 /// every machine.
-fn machine(
-    named: Option<&Path>,
-    live: bool,
-    notices: &mut Vec<String>,
-) -> Result<Option<Machine>, Failure> {
+fn machine(named: Option<&Path>, live: bool) -> Result<Option<Machine>, Failure> {
     let default = || live.then(machine_file::default_path).flatten();
     let Some(path) = named.map(Path::to_owned).or_else(default) else {
         return Ok(None);
@@ -141,8 +111,7 @@ fn machine(
         Err(ReadError::Io { cause, .. })
             if named.is_none() && cause.kind() == ErrorKind::NotFound =>
         {
-            let notice = "Without predictions: `laxity calibrate` measures what they need.";
-            notices.push(notice.into());
+            eprintln!("Without predictions: `laxity calibrate` measures what they need.");
             Ok(None)
         }
         Err(error) => Err(Failure::new(USAGE, error.to_string())),

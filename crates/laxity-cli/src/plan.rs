@@ -1,19 +1,14 @@
 //! `laxity plan`: what would be admitted, by whom and how well. Of a scenario, or of a task set.
 
-use std::io::IsTerminal;
-use std::path::Path;
-use std::time::{Duration, Instant};
-
 use laxity_lab::import::{self, Format};
-use laxity_lab::plan::scenario::{self as scenarios, Depth};
-use laxity_lab::plan::set::{self as sets, Kind, Options, PlanError, Supply};
-use laxity_lab::runner::Progress;
-use laxity_lab::scenario::{Length, Style, units};
+use laxity_lab::plan::scenario as scenarios;
+use laxity_lab::plan::set::{self as sets, Options, PlanError, Supply};
+use laxity_lab::scenario::{Length, units};
 use laxity_model::Span;
 use serde::Serialize;
 
 use crate::arguments::{Enforcer, Plan, Scheduler};
-use crate::exit::{ERROR, Failure, REFUSED, USAGE};
+use crate::exit::{ERROR, Failure, REFUSED, USAGE, failed};
 use crate::on::On;
 use crate::progress::Reporter;
 use crate::run::{choose, failure};
@@ -21,9 +16,7 @@ use crate::{files, scenario};
 
 /// Prints the plan. Exit code 3 if something would be refused.
 pub(crate) fn run(arguments: &Plan) -> Result<u8, Failure> {
-    let name = arguments.file.display().to_string();
-    let text = std::fs::read_to_string(&arguments.file)
-        .map_err(|error| Failure::new(ERROR, format!("{name}: {error}")))?;
+    let (name, text) = files::read(&arguments.file)?;
     match Format::of(&name, &text) {
         Some(format) => of_set(arguments, &text, &name, format),
         None => of_scenario(arguments),
@@ -41,18 +34,11 @@ fn of_scenario(arguments: &Plan) -> Result<u8, Failure> {
         return Err(Failure::new(USAGE, message));
     }
     let scenario = scenario::read(&arguments.file)?;
-    let (on, notices) = choose(arguments.on, 0)?;
-    for notice in &notices {
-        eprintln!("{notice}");
-    }
+    let (on, _) = choose(arguments.on, 0)?;
     scenario::print_notes(&scenario.notes);
     let resolved = scenario.resolve(Length::Quick);
-    let depth = if arguments.no_observe {
-        Depth::Bounded
-    } else {
-        Depth::Observed
-    };
-    let plan = scenarios::plan(&resolved, on, depth, &mut Patient::new());
+    let progress = &mut Reporter::patient(false);
+    let plan = scenarios::plan(&resolved, on, !arguments.no_observe, progress);
     let plan = plan.map_err(|error| failure(&error))?;
     print(arguments, &plan, || scenarios::render(&plan))?;
     Ok(if plan.admitted() { 0 } else { REFUSED })
@@ -64,18 +50,8 @@ fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8
         return Err(Failure::new(USAGE, message));
     }
     let options = options(arguments)?;
-    let set = import::read(text, name, format).map_err(|errors| {
-        let style = if std::io::stderr().is_terminal() {
-            Style::Coloured
-        } else {
-            Style::Plain
-        };
-        for error in &errors {
-            eprintln!("{}\n", error.render(style));
-        }
-        let plural = if errors.len() == 1 { "" } else { "s" };
-        Failure::new(USAGE, format!("{name}: {} error{plural}", errors.len()))
-    })?;
+    let set = import::read(text, name, format);
+    let set = set.map_err(|errors| scenario::wrong(name, &errors))?;
     let plan = sets::plan(&set, &options).map_err(|error| {
         let code = match error {
             PlanError::NoSuchProcessor { .. } => USAGE,
@@ -88,31 +64,24 @@ fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8
 }
 
 fn options(arguments: &Plan) -> Result<Options, Failure> {
-    let wrong = |option: &str, error: &units::UnitError| {
-        Failure::new(
-            USAGE,
-            format!("{option}: {}; {}", error.cause, error.remedy),
-        )
-    };
+    let wrong =
+        |option: &str, error: &units::UnitError| Failure::new(USAGE, format!("{option}: {error}"));
     let tick = match &arguments.tick {
         Some(tick) => units::span(tick).map_err(|error| wrong("--tick", &error))?,
         None => Span::ZERO,
     };
-    let kind = match arguments.enforcer {
-        Some(Enforcer::Deadline) => Kind::Deadline { tick },
-        Some(Enforcer::Slots) if arguments.tick.is_some() => {
+    let reserved = arguments.supply.as_deref().map(units::reservation);
+    let reserved = reserved.transpose();
+    let supply = match reserved.map_err(|error| wrong("--supply", &error))? {
+        None => Supply::Dedicated,
+        Some(asked) if arguments.enforcer == Some(Enforcer::Deadline) => {
+            Supply::Deadline(asked, tick)
+        }
+        Some(_) if arguments.tick.is_some() => {
             let message = "--tick is for --enforcer deadline: slots have no tick";
             return Err(Failure::new(USAGE, message));
         }
-        Some(Enforcer::Slots) | None => Kind::Slots,
-    };
-    let supply = match &arguments.supply {
-        Some(supply) => {
-            let reservation =
-                units::reservation(supply).map_err(|error| wrong("--supply", &error))?;
-            Supply::Reserved(reservation, kind)
-        }
-        None => Supply::Dedicated,
+        Some(asked) => Supply::Slots(asked),
     };
     Ok(Options {
         scheduler: match arguments.scheduler {
@@ -135,56 +104,10 @@ fn print<P: Serialize>(
 ) -> Result<(), Failure> {
     match &arguments.json {
         Some(path) => {
-            let mut bytes = serde_json::to_vec_pretty(plan)
-                .map_err(|error| Failure::new(ERROR, format!("the plan: {error}")))?;
+            let mut bytes = serde_json::to_vec_pretty(plan).map_err(failed("the plan"))?;
             bytes.push(b'\n');
             files::write(path, &bytes)
         }
-        None => files::write(Path::new("-"), render().as_bytes()),
-    }
-}
-
-/// Says how it goes on only where that takes a while.
-struct Patient {
-    began: Instant,
-    runs: usize,
-    reporter: Option<Reporter>,
-}
-
-/// A while.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-impl Patient {
-    fn new() -> Self {
-        Self {
-            began: Instant::now(),
-            runs: 0,
-            reporter: None,
-        }
-    }
-}
-
-impl Progress for Patient {
-    fn begin(&mut self, runs: usize) {
-        self.runs = runs;
-    }
-
-    fn prepare(&mut self, _: &str) {}
-
-    fn run(&mut self, variant: &str, repeat: u32) {
-        if self.reporter.is_none() && self.began.elapsed() > PATIENCE {
-            let mut reporter = Reporter::new();
-            reporter.begin(self.runs);
-            self.reporter = Some(reporter);
-        }
-        if let Some(reporter) = &mut self.reporter {
-            reporter.run(variant, repeat);
-        }
-    }
-
-    fn end(&mut self) {
-        if let Some(reporter) = &mut self.reporter {
-            reporter.end();
-        }
+        None => files::print(&render()),
     }
 }

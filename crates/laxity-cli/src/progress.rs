@@ -22,12 +22,12 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// Tells at once, and every step: for runs that take real time.
-    pub(crate) fn new() -> Self {
+    /// Tells at once, and every step: for what takes real time. One that is to be quiet never loses its patience.
+    pub(crate) fn new(quiet: bool) -> Self {
         Self {
             bar: None,
             is_terminal: std::io::stderr().is_terminal(),
-            patience: Duration::ZERO,
+            patience: if quiet { Duration::MAX } else { Duration::ZERO },
             began: Instant::now(),
             last_line: None,
             runs: 0,
@@ -36,11 +36,16 @@ impl Reporter {
     }
 
     /// Tells nothing of what is soon over, and not every one of many steps.
-    pub(crate) fn patient() -> Self {
-        Self {
-            patience: PATIENCE,
-            ..Self::new()
-        }
+    pub(crate) fn patient(quiet: bool) -> Self {
+        let mut reporter = Self::new(quiet);
+        reporter.patience = reporter.patience.max(PATIENCE);
+        reporter
+    }
+
+    /// So many steps of all are made, and this comes next.
+    pub(crate) fn tell(&mut self, made: usize, all: usize, what: &str) {
+        (self.made, self.runs) = (made, all);
+        self.say(what);
     }
 
     fn say(&mut self, what: &str) {

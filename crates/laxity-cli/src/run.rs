@@ -1,18 +1,16 @@
 //! `laxity run`: from a scenario file to a table, a verdict, a report and a trace.
 
-use std::path::Path;
-
 use laxity::can_run_live;
 use laxity_lab::evidence::results::VariantResults;
 use laxity_lab::evidence::subjects::Figures;
 use laxity_lab::evidence::{perfetto, trace::Trace};
 use laxity_lab::report::{Timeline, page, run as shown};
-use laxity_lab::runner::{self, Finished, On as Host, Progress, RunError, Silent};
+use laxity_lab::runner::{self, Finished, On as Host, RunError};
 use laxity_lab::scenario::{Length, Resolved, Scenario};
 use laxity_model::{ActivityId, EventKind, Span};
 
 use crate::arguments::Run;
-use crate::exit::{CANNOT_RUN, ERROR, Failure, REFUSED, USAGE};
+use crate::exit::{CANNOT_RUN, ERROR, Failure, REFUSED, USAGE, failed};
 use crate::on::On;
 use crate::progress::Reporter;
 use crate::{files, scenario};
@@ -26,20 +24,12 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
     let notes = scenario.notes.clone();
     let resolved = resolve(scenario, arguments)?;
     let (on, notices) = choose(arguments.on, arguments.threads)?;
-    for notice in &notices {
-        eprintln!("{notice}");
-    }
     if !arguments.quiet {
         scenario::print_notes(&notes);
     }
-    let mut reporter = Reporter::new();
-    let progress: &mut dyn Progress = if arguments.quiet {
-        &mut Silent
-    } else {
-        &mut reporter
-    };
-    let finished =
-        runner::run(&resolved, on, notices, progress).map_err(|error| failure(&error))?;
+    let progress = &mut Reporter::new(arguments.quiet);
+    let finished = runner::run(&resolved, on, notices, progress);
+    let finished = finished.map_err(|error| failure(&error))?;
     write(arguments, &finished)?;
     Ok(finished.results.exit_code)
 }
@@ -74,7 +64,7 @@ fn resolve(scenario: Scenario, arguments: &Run) -> Result<Resolved, Failure> {
     Ok(resolved)
 }
 
-/// The host, and what the reader should know about the choice.
+/// The host, and what the reader should know about the choice, which is told at once.
 pub(crate) fn choose(on: On, threads: usize) -> Result<(Host, Vec<String>), Failure> {
     let twin = Host::Twin { threads };
     if on == On::Twin {
@@ -91,6 +81,7 @@ pub(crate) fn choose(on: On, threads: usize) -> Result<(Host, Vec<String>), Fail
                 "This runs in the twin, in virtual time: on Linux it cannot run here, because {}. Remedy: {}",
                 why.what, why.remedy
             );
+            eprintln!("{notice}");
             Ok((twin, vec![notice]))
         }
     }
@@ -107,31 +98,26 @@ pub(crate) fn failure(error: &RunError) -> Failure {
 
 fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
     let results = &finished.results;
-    let page = page::render(&shown::report(results, timelines(finished)))
-        .map_err(|error| Failure::new(ERROR, format!("the report: {error}")))?;
+    let page = page::render(&shown::report(results, timelines(finished)));
+    let page = page.map_err(failed("the report"))?;
     let encoded = perfetto::encode(&finished.traces);
     files::write(&arguments.html, page.as_bytes())?;
     files::write(&arguments.trace, &encoded.bytes)?;
     if let Some(path) = &arguments.trace_summary {
-        let summary = serde_json::to_vec_pretty(&encoded.contents)
-            .map_err(|error| Failure::new(ERROR, format!("the trace's summary: {error}")))?;
-        files::write(path, &summary)?;
+        let summary = serde_json::to_vec_pretty(&encoded.contents);
+        files::write(path, &summary.map_err(failed("the trace's summary"))?)?;
     }
     if let Some(path) = &arguments.json {
         files::write(path, &results.to_json())?;
     }
-    if !arguments.quiet
-        && arguments
-            .json
-            .as_deref()
-            .is_none_or(|path| path.as_os_str() != "-")
-    {
+    let is_taken = arguments.json.as_deref().is_some_and(files::is_output);
+    if !(arguments.quiet || is_taken) {
         let mut text = shown::table(results);
         let (html, trace) = (arguments.html.display(), arguments.trace.display());
         text.push_str(&format!(
             "\nReport: {html}\nTrace:  {trace} (open it at https://ui.perfetto.dev)\n"
         ));
-        files::write(Path::new("-"), text.as_bytes())?;
+        files::print(&text)?;
     }
     Ok(())
 }
@@ -141,8 +127,7 @@ fn timelines(finished: &Finished) -> Vec<Timeline> {
     let mut shown = Vec::new();
     let mut views = Vec::new();
     for trace in &finished.traces {
-        let mut variants = finished.results.variants.iter();
-        let Some(variant) = variants.find(|variant| variant.name == trace.name) else {
+        let Some(variant) = finished.results.variant(&trace.name) else {
             continue;
         };
         if variant.modems().next().is_none() {
@@ -151,14 +136,8 @@ fn timelines(finished: &Finished) -> Vec<Timeline> {
         let kind = (
             has_activity(trace, "modem deferred"),
             has_activity(trace, "modem thread"),
-            trace
-                .events
-                .iter()
-                .any(|event| event.kind == EventKind::ReservationBegin),
-            trace
-                .events
-                .iter()
-                .any(|event| event.kind == EventKind::SlotBegin),
+            has_event(trace, EventKind::ReservationBegin),
+            has_event(trace, EventKind::SlotBegin),
         );
         if !shown.contains(&kind) {
             shown.push(kind);
@@ -170,10 +149,12 @@ fn timelines(finished: &Finished) -> Vec<Timeline> {
 }
 
 fn has_activity(trace: &Trace, name: &str) -> bool {
-    trace
-        .activities
-        .iter()
-        .any(|activity| activity.name.contains(name))
+    let mut all = trace.activities.iter();
+    all.any(|activity| activity.name.contains(name))
+}
+
+fn has_event(trace: &Trace, kind: EventKind) -> bool {
+    trace.events.iter().any(|event| event.kind == kind)
 }
 
 fn lanes(trace: &Trace, variant: &VariantResults) -> Vec<ActivityId> {

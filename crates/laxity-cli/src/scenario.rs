@@ -1,28 +1,30 @@
-//! Reading the scenario file that a command names.
+//! The scenario file that a command names, and what is wrong with a file.
 
 use std::io::IsTerminal;
 use std::path::Path;
 
 use laxity_lab::scenario::{self, Diagnostic, Scenario, Style};
 
-use crate::exit::{ERROR, Failure, USAGE};
+use crate::exit::{Failure, USAGE};
+use crate::files;
 
 /// Reads and checks a scenario. Nothing is started if anything is wrong with it.
 pub(crate) fn read(path: &Path) -> Result<Scenario, Failure> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::new(ERROR, format!("{name}: {error}")))?;
-    scenario::parse(&text, &name).map_err(|diagnostics| {
-        for diagnostic in &diagnostics {
-            eprintln!("{}\n", diagnostic.render(style()));
-        }
-        let errors = diagnostics.len();
-        let plural = if errors == 1 { "" } else { "s" };
-        Failure::new(
-            USAGE,
-            format!("{name}: {errors} error{plural}; nothing was started"),
-        )
+    let (name, text) = files::read(path)?;
+    scenario::parse(&text, &name).map_err(|errors| {
+        let mut failure = wrong(&name, &errors);
+        failure.message.push_str("; nothing was started");
+        failure
     })
+}
+
+/// Shows what is wrong with a file.
+pub(crate) fn wrong(name: &str, errors: &[Diagnostic]) -> Failure {
+    for error in errors {
+        eprintln!("{}\n", error.render(style()));
+    }
+    let plural = if errors.len() == 1 { "" } else { "s" };
+    Failure::new(USAGE, format!("{name}: {} error{plural}", errors.len()))
 }
 
 /// Prints what is merely worth knowing of a scenario.

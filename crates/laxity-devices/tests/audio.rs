@@ -23,7 +23,7 @@ fn heard(late_permille: &[u64]) -> (Vec<bool>, Bench) {
     for late in late_permille {
         bench.serve_one(&mut now, *late);
     }
-    let mut ear = Ear::new();
+    let mut ear = Ear::default();
     let silent = FORMAT.silent_blocks();
     let periods = (0..late_permille.len() as u64).map(|number| {
         let first = (number + silent) * FORMAT.block;

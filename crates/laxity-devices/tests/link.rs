@@ -211,6 +211,12 @@ fn flipped_bits_cost_retransmissions_and_nothing_else() {
     );
 }
 
+fn assert_retransmitted(what: &str, outcome: &Outcome) {
+    let server = outcome.server.counters().lapm;
+    println!("{what}: {:.2} s, {server:?}", duration_s(outcome));
+    assert!(server.frames_retransmitted > 0);
+}
+
 #[test]
 fn bursts_cost_retransmissions_and_nothing_else() {
     let mut random = Random(3);
@@ -230,9 +236,7 @@ fn bursts_cost_retransmissions_and_nothing_else() {
         |bit, out| out.push(bit ^ garbage.one_in(100_000)),
         60,
     );
-    let server = outcome.server.counters().lapm;
-    println!("bursts: {:.2} s, {server:?}", duration_s(&outcome));
-    assert!(server.frames_retransmitted > 0);
+    assert_retransmitted("bursts", &outcome);
 }
 
 #[test]
@@ -256,37 +260,22 @@ fn deleted_bits_cost_retransmissions_and_nothing_else() {
         intact,
         60,
     );
-    let server = outcome.server.counters().lapm;
-    println!("deleted: {:.2} s, {server:?}", duration_s(&outcome));
-    assert!(server.frames_retransmitted > 0);
+    assert_retransmitted("deleted", &outcome);
 }
 
 #[test]
 fn a_dead_line_is_given_up_after_the_stated_retries() {
     // The line dies 3 s into the file, in both directions and with noise at its end.
-    let (mut down_bits, mut up_bits, mut noise, mut more_noise) =
-        (0_u64, 0_u64, Random(6), Random(7));
-    let outcome = run(
-        Config::default(),
-        40,
-        |bit, out| {
-            down_bits += 1;
-            out.push(if down_bits > 152_000 {
-                noise.one_in(2)
-            } else {
-                bit
-            });
-        },
-        |bit, out| {
-            up_bits += 1;
-            out.push(if up_bits > 93_600 {
-                more_noise.one_in(2)
-            } else {
-                bit
-            });
-        },
-        60,
-    );
+    let dies_after = |limit: u64, mut noise: Random| {
+        let mut bits = 0;
+        move |bit: bool, out: &mut Vec<bool>| {
+            bits += 1;
+            out.push(if bits > limit { noise.one_in(2) } else { bit });
+        }
+    };
+    let down = dies_after(152_000, Random(6));
+    let up = dies_after(93_600, Random(7));
+    let outcome = run(Config::default(), 40, down, up, 60);
     assert_eq!(
         outcome.client.state(),
         State::Failed(Failure::Link(Loss::Unanswered))

@@ -133,7 +133,7 @@ proptest! {
         frames in collection::vec(collection::vec(any::<u8>(), 2..100), 1..8),
         garbage in collection::vec(any::<bool>(), 0..400),
     ) {
-        let (mut framer, mut deframer) = (Framer::new(), Deframer::new(100));
+        let (mut framer, mut deframer) = (Framer::default(), Deframer::new(100));
         let mut received = Vec::new();
         let mut chance_hits = 0;
         for bit in garbage {
@@ -169,7 +169,7 @@ proptest! {
         for (protocol, information) in &packets {
             encode(*protocol, information, accm, &mut octets);
         }
-        let mut decoder = Decoder::new();
+        let mut decoder = Decoder::default();
         decoder.set_accm(accm);
         for octet in garbage {
             let _ = decoder.push(octet);
@@ -212,7 +212,7 @@ proptest! {
         end.resume(RATES, Instant::ZERO);
         end.connect(Instant::ZERO);
         end.send(&[7; 3_000]);
-        let mut framer = Framer::new();
+        let mut framer = Framer::default();
         for (index, frame) in (0..).zip(frames) {
             // Establishes the connection first, whichever side this is.
             let frame = if index == 0 { vec![if originator { 0x03 } else { 0x01 }, 0x73] } else { frame };

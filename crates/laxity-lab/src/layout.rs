@@ -157,31 +157,36 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     short
 }
 
+/// Words in lines of at most so many characters, but for longer words; one line if there is no word.
+fn filled(words: impl Iterator<Item = String>, width: usize) -> Vec<String> {
+    let (mut lines, mut line, mut length) = (Vec::new(), String::new(), 0);
+    for word in words {
+        let own = word.chars().count();
+        if length > 0 && length + 1 + own > width {
+            lines.push(std::mem::take(&mut line));
+            length = 0;
+        }
+        if length > 0 {
+            line.push(' ');
+            length += 1;
+        }
+        line.push_str(&word);
+        length += own;
+    }
+    lines.push(line);
+    lines
+}
+
 /// A text in lines of at most so many characters; a longer word goes over several.
 fn broken(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
-    let mut lines = Vec::new();
-    for paragraph in text.split('\n') {
-        let mut line = String::new();
-        let mut length = 0;
-        for word in paragraph.split(' ').filter(|word| !word.is_empty()) {
-            let word: Vec<char> = printable(word).chars().collect();
-            for part in word.chunks(width) {
-                if length > 0 && length + 1 + part.len() > width {
-                    lines.push(std::mem::take(&mut line));
-                    length = 0;
-                }
-                if length > 0 {
-                    line.push(' ');
-                    length += 1;
-                }
-                line.extend(part);
-                length += part.len();
-            }
-        }
-        lines.push(line);
-    }
-    lines
+    let parts = |word: &str| {
+        let word: Vec<char> = printable(word).chars().collect();
+        let parts = word.chunks(width).map(|part| part.iter().collect());
+        parts.collect::<Vec<String>>()
+    };
+    let of_one = |paragraph: &str| filled(paragraph.split(' ').flat_map(parts), width);
+    text.split('\n').flat_map(of_one).collect()
 }
 
 /// A paragraph of [`WIDTH`]: a head, and the text behind it in lines that begin below its own beginning.
@@ -192,26 +197,14 @@ pub(crate) fn wrap(head: &str, text: &str, out: &mut String) {
 /// A paragraph as [`wrap`] makes it, in lines of at most `width` characters but for longer words.
 pub(crate) fn wrap_to(width: usize, head: &str, text: &str, out: &mut String) {
     let indent = head.chars().count();
-    let mut line = head.to_owned();
-    let mut length = indent;
-    for word in text.split_whitespace() {
-        let word = &printable(word);
-        let word_length = word.chars().count();
-        if length > indent && length + 1 + word_length > width {
-            out.push_str(line.trim_end());
-            out.push('\n');
-            line = " ".repeat(indent);
-            length = indent;
-        }
-        if length > indent {
-            line.push(' ');
-            length += 1;
-        }
-        line.push_str(word);
-        length += word_length;
+    let words = text.split_whitespace();
+    let words = words.map(|word| printable(word).into_owned());
+    let mut head = head.to_owned();
+    for line in filled(words, width.saturating_sub(indent)) {
+        out.push_str((head + &line).trim_end());
+        out.push('\n');
+        head = " ".repeat(indent);
     }
-    out.push_str(line.trim_end());
-    out.push('\n');
 }
 
 /// Parts per million as per cent with one decimal, rounded; but what is more than the whole never looks like the whole.

@@ -31,12 +31,12 @@ use laxity::calibrate::{Calibration, Circumstances, Evidence};
 use laxity_model::Span;
 use laxity_model::enforce::machine::{Figure, Machine, Quantiles, QuantilesError};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
+use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::Source;
-use crate::scenario::reader::{Findings, Found, SPAN, Section, describe, string};
+use crate::scenario::reader::{Found, SPAN, Section, describe, document, string};
 use crate::scenario::units::{self, format_span};
-use crate::scenario::{Diagnostic, Severity};
 
 /// Of a larger file no more than this is read, and that is refused.
 const LARGEST_FILE: usize = 1 << 16;
@@ -171,22 +171,17 @@ pub fn parse(text: &str, file: &str) -> Result<Calibration, Vec<Diagnostic>> {
         let remedy = format!("a machine file has at most {LARGEST_FILE} bytes");
         return Err(vec![*source.error(0..0, cause, remedy)]);
     }
-    let (document, errors) = DeTable::parse_recoverable(text);
     let place = |error: &toml::de::Error| error.span().unwrap_or(0..0);
-    if let Some(error) = errors.iter().min_by_key(|error| place(error).start) {
-        let cause = format!("not TOML: {}", error.message());
-        let remedy = format!("write `key = value`, spans in quotes, {MEASURE_AGAIN}");
-        return Err(vec![*source.error(place(error), cause, remedy)]);
-    }
-    let findings = Findings::new(source);
-    let root = Section::new(&findings, "the file", document.get_ref(), 0..0);
-    let read = whole(&root);
-    let found = findings.into_sorted();
-    let failed = found.iter().any(|f| f.severity == Severity::Error);
-    match read {
-        Some(calibration) if !failed => Ok(calibration),
-        _ => Err(found),
-    }
+    let not_toml = |errors: &[toml::de::Error]| {
+        let first = errors.iter().min_by_key(|error| place(error).start);
+        let wrong = first.map(|error| {
+            let cause = format!("not TOML: {}", error.message());
+            let remedy = format!("write `key = value`, spans in quotes, {MEASURE_AGAIN}");
+            *source.error(place(error), cause, remedy)
+        });
+        wrong.into_iter().collect()
+    };
+    document(source, not_toml, whole).map(|(calibration, _)| calibration)
 }
 
 /// The whole file; `None` only where an error has been found.
@@ -231,9 +226,7 @@ fn required<T>(
     example: &str,
     read: impl FnOnce(&str) -> Option<Found<T>>,
 ) -> Option<T> {
-    if !section.has(key) {
-        section.missing(key, example);
-    }
+    section.require(key, example);
     read(key).map(|found| found.value)
 }
 
@@ -350,10 +343,8 @@ fn evidence(section: &Section<'_>) -> Option<Evidence> {
 }
 
 fn medians(section: &Section<'_>, key: &str) -> Option<(Span, Span)> {
-    let Some(value) = section.value(key) else {
-        section.missing(key, MEDIANS);
-        return None;
-    };
+    section.require(key, MEDIANS);
+    let value = section.value(key)?;
     if let Some(texts) = pair(value) {
         let [least, most] = texts.map(|text| cost(section, &text));
         let (least, most) = (least?, most?);
@@ -369,30 +360,22 @@ fn medians(section: &Section<'_>, key: &str) -> Option<(Span, Span)> {
 
 fn quantiles(section: &Section<'_>) -> Option<Quantiles> {
     let example = format!("[{POINT}]");
-    let Some(value) = section.value(QUANTILES) else {
-        section.missing(QUANTILES, &example);
-        return None;
-    };
-    let DeValue::Array(list) = value.get_ref() else {
-        let found = describe(value.get_ref());
-        let cause = format!("`{QUANTILES}` must be a list, found {found}");
-        let remedy = format!("write for example: {QUANTILES} = {example}");
-        section.findings.error(&value.span(), cause, remedy);
-        return None;
-    };
-    // All are read before the first that is wrong ends it.
-    let points: Vec<_> = list.iter().map(|item| point(section, item)).collect();
+    section.require(QUANTILES, &example);
+    let items = section.items(QUANTILES, ("a list", &example), |item| {
+        Some((item.span(), point(section, item)))
+    });
+    let (places, points): (Vec<_>, Vec<_>) = items?.into_iter().unzip();
     let points: Option<Vec<_>> = points.into_iter().collect();
     let error = match Quantiles::new(points?) {
         Ok(quantiles) => return Some(quantiles),
         Err(error) => error,
     };
     let place = match error {
-        QuantilesError::Empty => value.span(),
-        QuantilesError::Falls { index } | QuantilesError::Beyond { index } => {
-            list.get(index).map_or(value.span(), Spanned::span)
-        }
+        QuantilesError::Empty => None,
+        QuantilesError::Falls { index } | QuantilesError::Beyond { index } => places.get(index),
     };
+    let place = place.cloned();
+    let place = place.unwrap_or_else(|| section.place_of(QUANTILES));
     let remedy = format!(
         "write the points in order, shares rising and spans not falling, such as {POINT}, {MEASURE_AGAIN}"
     );
@@ -470,7 +453,7 @@ pub fn render(calibration: &Calibration) -> String {
         }
         text.push_str("quantiles = [\n");
         for (ppm, span) in machine.figure(figure).points() {
-            let share = units::Share::from_ppm(*ppm);
+            let share = units::Share { ppm: *ppm };
             let _ = writeln!(text, "    [\"{share}\", \"{}\"],", format_span(*span));
         }
         text.push_str("]\n");

@@ -45,6 +45,9 @@ const SERVED: &str = "[devices.served]\nkind = \"soft-modem\"\n";
 const STARVED: &str = "[devices.starved]\nkind = \"soft-modem\"\n";
 const SPINNERS: &str = "[tasks.spinners]\nkind = \"spinner\"\ncount = 2\npriority = 8\n";
 
+/// A task whose jobs take a twentieth of the processor.
+const TICK: &str = "[tasks.tick]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"1ms\"";
+
 /// A modem with all it needs, and one below threads that never stop.
 fn two_modems(first: &str, second: &str) -> String {
     format!(
@@ -77,11 +80,7 @@ fn a_starved_modem_is_not_hidden_by_a_served_one() {
 #[test]
 fn the_deadlines_of_a_periodic_task_are_judged() {
     let text = format!(
-        "{SPINNERS}
-[tasks.tick]
-kind = \"periodic\"
-period = \"20ms\"
-service = \"1ms\"
+        "{SPINNERS}{TICK}
 [contracts.timely]
 limits = [
     {{ quantity = \"response_time\", at_most = \"20ms\" }},
@@ -115,11 +114,7 @@ contracts = [\"timely\"]
 fn a_bound_is_judged_to_the_nanosecond() {
     let text = |bound_ns: u64| {
         format!(
-            "{SPINNERS}
-[tasks.tick]
-kind = \"periodic\"
-period = \"20ms\"
-service = \"1ms\"
+            "{SPINNERS}{TICK}
 [contracts.timely]
 limits = [{{ quantity = \"response_time\", at_most = \"{bound_ns}ns\" }}]
 [variants.alone]

@@ -22,11 +22,7 @@ fn run(names: &[&str]) -> RunResults {
 }
 
 fn variant<'a>(results: &'a RunResults, name: &str) -> &'a VariantResults {
-    results
-        .variants
-        .iter()
-        .find(|variant| variant.name == name)
-        .unwrap()
+    results.variant(name).unwrap()
 }
 
 #[test]

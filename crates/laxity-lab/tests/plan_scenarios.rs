@@ -2,7 +2,7 @@
 //!
 //! `LAXITY_CASES` multiplies the number of seeds (default 1: two seeds); above 1, the shipped scenario is looked at in its full length too.
 
-use laxity_lab::plan::scenario::{Depth, Plan, plan, render};
+use laxity_lab::plan::scenario::{Plan, plan, render};
 use laxity_lab::runner::{On, Silent};
 use laxity_lab::scenario::{Length, Resolved, parse};
 
@@ -15,7 +15,7 @@ fn resolved(text: &str) -> Resolved {
 }
 
 fn whole(resolved: &Resolved) -> Plan {
-    plan(resolved, TWIN, Depth::Observed, &mut Silent).expect("a plan")
+    plan(resolved, TWIN, true, &mut Silent).expect("a plan")
 }
 
 /// How many bounds there are that something was seen of, all of it within.
@@ -148,7 +148,7 @@ fn a_reservation_is_judged_by_the_studys_lines_and_by_the_cards_rings() {
             "[devices.modem]\nkind = \"soft-modem\"\n[variants.a]\nplacement = \"reserved {reservation}\"\n"
         );
         let resolved = resolved(&text);
-        let plan = plan(&resolved, TWIN, Depth::Bounded, &mut Silent).expect("a plan");
+        let plan = plan(&resolved, TWIN, false, &mut Silent).expect("a plan");
         let variant = &plan.variants[0];
         let device = variant.devices.first().expect("a reserved modem");
         assert_eq!(
@@ -197,13 +197,7 @@ fn several(places: [u16; 3], of_b: &str) -> Resolved {
 #[test]
 fn each_of_several_modems_is_judged_by_itself() {
     for places in [[0, 1, 2], [0, 0, 0]] {
-        let plan = plan(
-            &several(places, "1ms/8ms"),
-            TWIN,
-            Depth::Bounded,
-            &mut Silent,
-        )
-        .expect("a plan");
+        let plan = plan(&several(places, "1ms/8ms"), TWIN, false, &mut Silent).expect("a plan");
         let devices = &plan.variants[0].devices;
         let told = devices.iter().map(|device| {
             let name = device.activity.split(':').next().expect("a name");
@@ -260,7 +254,7 @@ fn what_never_stops_has_no_bound_and_takes_it_from_its_equals() {
     let text = "[tasks.spin]\nkind = \"spinner\"\ncount = 2\n[tasks.work]\nkind = \"periodic\"\nperiod = \"10ms\"\npriority = 8\n[variants.a]\nplacement = \"absent\"\n";
     let text = text.replace("placement = \"absent\"\n", "tasks = [\"spin\", \"work\"]\n");
     let resolved = resolved(&text);
-    let plan = plan(&resolved, TWIN, Depth::Bounded, &mut Silent).expect("a plan");
+    let plan = plan(&resolved, TWIN, false, &mut Silent).expect("a plan");
     let why = |name: &str| {
         let line = plan.variants[0].lines.iter().find(|line| line.name == name);
         line.and_then(|line| line.no_bound.clone())

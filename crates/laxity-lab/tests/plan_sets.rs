@@ -5,7 +5,7 @@
 mod random_sets;
 
 use laxity_lab::import::{Format, Policy, TaskSet, read};
-use laxity_lab::plan::set::{Kind, Options, ProcessorPlan, Scheduler, Supply, plan, render};
+use laxity_lab::plan::set::{Options, ProcessorPlan, Scheduler, Supply, plan, render};
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::{Reservation, Service, Span};
 use random_sets::{cases, random, set_of};
@@ -250,9 +250,9 @@ fn a_reservation_gives_longer_bounds_than_a_processor_and_shorter_ones_than_a_sl
     let tick = Span::from_millis(4);
     let supplies = [
         Supply::Dedicated,
-        Supply::Reserved(reservation, Kind::Slots),
-        Supply::Reserved(reservation, Kind::Deadline { tick: Span::ZERO }),
-        Supply::Reserved(reservation, Kind::Deadline { tick }),
+        Supply::Slots(reservation),
+        Supply::Deadline(reservation, Span::ZERO),
+        Supply::Deadline(reservation, tick),
     ];
     let bounds = supplies.map(|supply| {
         let options = Options {
@@ -306,7 +306,7 @@ fn what_is_not_known_is_not_refused() {
     let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).expect("2/8");
     let tick = Span::from_millis(4);
     let options = Options {
-        supply: Supply::Reserved(reservation, Kind::Deadline { tick }),
+        supply: Supply::Deadline(reservation, tick),
         ..Options::default()
     };
     let found = only(&set, &options);

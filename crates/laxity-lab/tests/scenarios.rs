@@ -9,10 +9,11 @@ use std::fmt::Write as _;
 use laxity::Twin;
 use laxity::observe::observe;
 use laxity_lab::evidence::results::RunResults;
-use laxity_lab::plan::scenario::{self as plan, Depth};
+use laxity_lab::observe::Probes;
+use laxity_lab::plan::scenario as plan;
 use laxity_lab::plan::set as sets;
 use laxity_lab::report::run as shown;
-use laxity_lab::runner::compose::{Composed, RunSpec, compose};
+use laxity_lab::runner::compose::{RunSpec, compose};
 use laxity_lab::runner::conclude::{Circumstances, conclude};
 use laxity_lab::runner::{self, On, RunDone, Silent, schedule};
 use laxity_lab::scenario::{Length, Resolved, TaskKind, parse};
@@ -20,7 +21,7 @@ use laxity_lab::{import, machine_file};
 use laxity_model::admission::admit;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
-use laxity_model::{Enforcer, Host, ProcessorId};
+use laxity_model::{Enforcer, Host, ProcessorId, Program};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::Value;
 
@@ -85,7 +86,7 @@ fn in_the_studys_twin(name: &str, resolved: &Resolved) {
 }
 
 fn planned_for_the_studys_twin(name: &str, resolved: &Resolved) {
-    let plan = plan::plan(resolved, TWIN, Depth::Observed, &mut Silent).expect("a plan");
+    let plan = plan::plan(resolved, TWIN, true, &mut Silent).expect("a plan");
     assert_is(&format!("{name}.study.plan"), &plan::render(&plan));
     let json = serde_json::to_value(&plan).expect("JSON");
     assert_is(&format!("{name}.study.plan.json"), &lines(json));
@@ -105,7 +106,7 @@ fn linux(machine: &Machine, resolved: &Resolved, seed: u64) -> Twin {
 }
 
 /// The program of a run in that twin.
-fn composed(resolved: &Resolved, run: schedule::PlannedRun) -> (Composed, u64) {
+fn composed(resolved: &Resolved, run: schedule::PlannedRun) -> ((Program, Probes), u64) {
     let spec = RunSpec {
         seed: resolved.seed + u64::from(run.repeat),
         mss_bytes: resolved.mss_bytes,
@@ -121,11 +122,11 @@ fn composed(resolved: &Resolved, run: schedule::PlannedRun) -> (Composed, u64) {
 /// All that the scenario has for a live host, in the twin of a Linux machine; commands are outside every twin.
 fn in_the_twin_of_linux(name: &str) {
     let (machine, resolved) = (machine(), resolved(name, Length::Quick));
-    let planned = schedule::schedule(&resolved, |variant| variant.live, true);
+    let planned = schedule::schedule(&resolved, true).expect("runs");
     let plan = planned_for_linux(&machine, &resolved, &planned);
     assert_is(&format!("{name}.linux.plan"), &plan);
     let made = planned.into_par_iter().map(|planned| {
-        let (Composed { program, probes }, seed) = composed(&resolved, planned);
+        let ((program, probes), seed) = composed(&resolved, planned);
         let mut twin = linux(&machine, &resolved, seed);
         let record = twin.admit_and_run(program, planned.length).expect("a run");
         RunDone {
@@ -156,7 +157,7 @@ fn planned_for_linux(
     let mut plan = String::new();
     for run in runs.iter().filter(|run| run.repeat == 0) {
         let variant = &resolved.variants[run.variant].name;
-        let mut program = composed(resolved, *run).0.program;
+        let mut program = composed(resolved, *run).0.0;
         program.work.clear();
         let supply = linux(machine, resolved, SEED).supply(resolved.host.processors);
         let admitted = admit(program, &supply.expect("a twin's")).expect("all is granted");

@@ -24,11 +24,7 @@ fn run(resolved: &Resolved, threads: usize) -> RunResults {
 }
 
 fn variant<'a>(results: &'a RunResults, name: &str) -> &'a VariantResults {
-    results
-        .variants
-        .iter()
-        .find(|variant| variant.name == name)
-        .unwrap()
+    results.variant(name).unwrap()
 }
 
 fn modem<'a>(results: &'a RunResults, name: &str) -> &'a ModemFigures {

@@ -89,8 +89,17 @@ impl Twin {
     /// What this machine can enforce, with so many processors.
     fn enforceable(&self, processors: u16) -> Supply {
         match &self.kind {
-            Machinery::Study(profile) => profile.supply(self.describe(), processors),
-            Machinery::Linux(linux) => linux.supply(self.describe(), processors),
+            Machinery::Study(profile) => profile.supply(self.identity(processors), processors),
+            Machinery::Linux(linux) => linux.supply(self.identity(processors), processors),
+        }
+    }
+
+    /// The machine on which a program for so many processors is admitted: another one has another supply.
+    fn identity(&self, processors: u16) -> String {
+        let name = self.describe();
+        match &self.kind {
+            Machinery::Study(_) => name,
+            Machinery::Linux(linux) => format!("{name} ({})", linux.identity(processors)),
         }
     }
 
@@ -108,7 +117,8 @@ impl Twin {
     /// # Errors
     /// What [`Host::run`] says before anything has run.
     pub fn load(&self, admitted: Admitted, length: Span) -> Result<Machine, HostError> {
-        let launch = admitted.launch(&self.describe())?;
+        let here = self.identity(admitted.program.processors);
+        let launch = admitted.launch(&here)?;
         let profile = match &self.kind {
             Machinery::Study(profile) => *profile,
             Machinery::Linux(linux) => return linux.load(self.recording, launch, length),

@@ -1,15 +1,17 @@
 //! A modem's call from its first moment on hook, with what its driver asks for on the way.
 
 use laxity_devices::modem::{
-    Asking, Call, CallConfig, CardClock, DriverPlacement, Installed, Marks, Outcome, Timing,
+    Asking, Call, CallConfig, CardClock, DriverPlacement, Installed, Outcome, Timing,
 };
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::slots;
 use laxity_lab::runner::tasks::{Spinner, rogue};
 use laxity_model::{
-    Event, EventKind, HostError, Instant, Outside, Placement, Priority, ProcessorId, Program,
-    Reservation, ReservationRequest, RunRecord, Service, Span,
+    EventKind, HostError, Outside, Placement, Priority, ProcessorId, Program, Reservation,
+    ReservationRequest, RunRecord, Service, Span,
 };
+
+use crate::served::{Served, calls};
 
 const PROCESSOR: ProcessorId = ProcessorId(0);
 /// The modem thread's priority while it is on hook (Jones, Saroiu §5.4).
@@ -93,25 +95,12 @@ pub struct Setup {
     pub length: Span,
 }
 
-/// A call of the signal processing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Served {
-    /// When its interrupt was raised.
-    pub raised: Instant,
-    /// When it began.
-    pub begun: Instant,
-    /// When it was done.
-    pub done: Instant,
-    /// A time constraint was granted within it.
-    pub constrained: bool,
-}
-
 /// What came of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     /// Calls of the signal processing while it was on hook.
     pub on_hook: Vec<Served>,
-    /// And after.
+    /// Those after it was on hook.
     pub off_hook: Vec<Served>,
     /// Input samples lost, output samples underrun, blocks abandoned.
     pub damage: [u64; 3],
@@ -127,9 +116,7 @@ impl Seen {
     /// The longest time from an interrupt until its call was done, of these calls.
     #[must_use]
     pub fn longest(calls: &[Served]) -> Span {
-        let responses = calls
-            .iter()
-            .map(|call| call.done.saturating_since(call.raised));
+        let responses = calls.iter().map(Served::response);
         responses.max().unwrap_or(Span::ZERO)
     }
 
@@ -197,7 +184,8 @@ fn observe(record: &RunRecord, installed: &Installed) -> Seen {
     let own = events.filter(|event| event.activity == installed.driver);
     let count = |kind| own.clone().filter(|event| event.kind == kind).count() as u64;
     let report = &installed.report;
-    let (on_hook, off_hook) = calls(own.clone(), installed.marks);
+    let calls = calls(record, installed.driver, installed.marks).into_iter();
+    let (on_hook, off_hook) = calls.partition(|call| call.in_first_phase);
     let whole_file = |outcome: &Outcome| matches!(outcome, Outcome::Done(file) if file.intact);
     Seen {
         on_hook,
@@ -211,37 +199,4 @@ fn observe(record: &RunRecord, installed: &Installed) -> Seen {
         file_arrived: report.outcome().is_some_and(whole_file),
         disturbances: record.disturbances.len(),
     }
-}
-
-/// The calls of the signal processing until the first phase after on hook, and from then on.
-fn calls<'a>(own: impl Iterator<Item = &'a Event>, marks: Marks) -> (Vec<Served>, Vec<Served>) {
-    let (mut on_hook, mut off_hook) = (Vec::new(), Vec::new());
-    let (mut open, mut is_off_hook) = (None::<Served>, false);
-    for event in own {
-        match event.kind {
-            EventKind::Mark(mark) if mark == marks.phase => is_off_hook |= event.args[0] > 0,
-            EventKind::Mark(mark) if mark == marks.call_begin => {
-                open = Some(Served {
-                    raised: Instant::from_nanos(event.args[1]),
-                    begun: event.at,
-                    done: event.at,
-                    constrained: false,
-                });
-            }
-            EventKind::ConstraintBegin => open.iter_mut().for_each(|call| call.constrained = true),
-            EventKind::Mark(mark) if mark == marks.call_end => {
-                let call = open.take().map(|call| Served {
-                    done: event.at,
-                    ..call
-                });
-                let calls = match is_off_hook {
-                    true => &mut off_hook,
-                    false => &mut on_hook,
-                };
-                calls.extend(call);
-            }
-            _ => {}
-        }
-    }
-    (on_hook, off_hook)
 }

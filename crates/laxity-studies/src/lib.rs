@@ -3,7 +3,8 @@
 //! * [`laxity_lab::bench`]: how they are written, and what runs them.
 //! * [`acceptance`]: how many random task sets each schedulability test accepts.
 //! * [`modem`]: the soft-modem study; [`prediction`]: what a twin of this machine says of it.
-//! * [`call`]: a modem's call, of which more than one study makes some; [`sets`]: soft devices served together, the same.
+//! * [`served`]: the calls of a driver;
+//!   [`call`]: a modem's call, of which more than one study makes some; [`sets`]: soft devices served together, the same.
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ pub mod modem;
 pub mod on_hook;
 pub mod prediction;
 pub mod processors;
+pub mod served;
 pub mod sets;
 
 /// All experiments that leave a [`laxity_lab::report::Report`].

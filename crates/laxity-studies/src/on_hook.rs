@@ -9,6 +9,7 @@ use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Reservation, Span};
 
 use crate::call::{self, Seen, Setup, Way};
+use crate::served::Served;
 
 static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../data/on-hook.toml")));
 
@@ -90,7 +91,7 @@ fn growing(calls: &[Call]) -> Vec<&Seen> {
     of.map(|(_, seen)| seen).collect()
 }
 
-fn longest<'a>(of: impl Iterator<Item = &'a Vec<call::Served>>) -> Span {
+fn longest<'a>(of: impl Iterator<Item = &'a Vec<Served>>) -> Span {
     of.map(|calls| Seen::longest(calls))
         .max()
         .unwrap_or(Span::ZERO)
@@ -229,6 +230,7 @@ mod tests {
             twin: Vec::new(),
             live: calls.iter().map(|call| (setup, seen(call))).collect(),
             measured_on: None,
+            here: None,
         };
         let report = judge(&OnHook, &made).expect("nothing is analysed");
         report.checks.iter().map(|check| check.held).collect()

@@ -46,13 +46,13 @@ pub fn stream(seed: u64, cost: Service, further: usize, clock: CardClock) -> Str
     let sound = Arc::new(Sound::new(seed));
     let make = || Box::new(Player::new(Arc::clone(&sound))) as Box<dyn Block>;
     Stream {
-        name: "audio player".into(),
+        name: "audio player",
         level: LEVEL,
         format: FORMAT,
         recording: None,
         work: Repeated::new(further, make),
         cost,
         clock,
-        listener: Some(Box::new(Ear::new())),
+        listener: Some(Box::new(Ear::default())),
     }
 }

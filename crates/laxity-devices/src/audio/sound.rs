@@ -71,15 +71,6 @@ pub struct Ear {
 }
 
 impl Ear {
-    /// An ear for sounds of [`Sound::new`], whatever the seed.
-    #[must_use]
-    pub fn new() -> Self {
-        let turn = -2.0 * core::f64::consts::PI / LISTENED as f64;
-        Self {
-            tone: core::array::from_fn(|sample| unit(turn * sample as f64)),
-        }
-    }
-
     /// How strong the tone is in a symbol, and in which phase.
     fn symbol(&self, samples: &[i16]) -> Complex {
         let listened = samples[FROM..FROM + LISTENED].iter();
@@ -92,7 +83,10 @@ impl Ear {
 
 impl Default for Ear {
     fn default() -> Self {
-        Self::new()
+        let turn = -2.0 * core::f64::consts::PI / LISTENED as f64;
+        Self {
+            tone: core::array::from_fn(|sample| unit(turn * sample as f64)),
+        }
     }
 }
 

@@ -18,12 +18,6 @@ pub trait Block: Send {
     fn process(&mut self, number: u64, input: &[i16], output: &mut [i16]) -> Checked;
 }
 
-impl Block for Box<dyn Block> {
-    fn process(&mut self, number: u64, input: &[i16], output: &mut [i16]) -> Checked {
-        (**self).process(number, input, output)
-    }
-}
-
 /// A processor and others like it, which do the same work again: the load that makes up the share of a slower machine. Each has a
 /// state of its own, and must come to the result of the first.
 pub struct Repeated {

@@ -1,8 +1,8 @@
 //! A device's own time, from its first moment on, whichever host it runs on and however much of it was run ahead.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use laxity_model::{Instant, Span};
+use laxity_model::{Body, Context, Instant, Span, Step};
 
 /// How a device's clock, which is its card's crystal, stands to the host's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -61,6 +61,18 @@ impl DeviceClock {
             _ => (wanted * BILLION).div_ceil(self.rate()),
         };
         began + Span::from_nanos(wanted as u64)
+    }
+
+    /// What is outside the machine as an activity: it does what is due, in the device's time, and says when the next is.
+    pub(crate) fn activity(
+        self: Arc<Self>,
+        mut advance: impl FnMut(Instant) -> Instant + Send + 'static,
+    ) -> impl Body + 'static {
+        move |context: &mut dyn Context| {
+            let host_now = context.now();
+            let due = advance(self.device_time(host_now));
+            Step::SleepUntil(self.host_time(due, host_now))
+        }
     }
 }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use laxity_model::{
     Activity, ActivityId, Instant, InterruptLevel, Placement, Priority, ProcessorId, Program,
-    ReservationRequest, SemaphoreId, Service,
+    ReservationRequest, Service,
 };
 
 use super::driver::{Asking, Driver, Left, Marks, Trigger, Unit};
-use super::interrupt::{DeferredSignal, Handler, Lines};
+use super::interrupt::{Lines, deferred_signal};
 use super::ring::Card;
 
 /// Where the driver works (Jones, Saroiu §5).
@@ -80,7 +80,7 @@ pub struct Installed<R> {
 
 /// A driver that has not been put into a program yet.
 pub(crate) struct DriverParts {
-    pub(crate) name: String,
+    pub(crate) name: &'static str,
     /// The level of its cards' interrupt.
     pub(crate) level: InterruptLevel,
     /// Done only by a driver that holds a reservation.
@@ -91,7 +91,7 @@ pub(crate) struct DriverParts {
 }
 
 impl DriverParts {
-    /// Puts the driver into a program.
+    /// Puts the driver into a program: with the deferred call and the thread behind the handler, where it does not work before them.
     pub(crate) fn install<R>(
         self,
         program: &mut Program,
@@ -108,86 +108,44 @@ impl DriverParts {
         let left = Left::default();
         let leaves = left.clone();
         let driver = |trigger| Driver::new(units, marks, self.ends_run, trigger, leaves);
-        let name = format!("{} interrupt", self.name);
-        let int = Placement::Interrupt(self.level);
-        let (interrupt, deferred, driver) = if placement == DriverPlacement::Interrupt {
-            let body = driver(Trigger::Interrupt(lines));
-            let id = program.add(&name, processor, int, body);
-            (id, None, id)
-        } else {
-            let queued = program.semaphore(0);
-            let handler = Handler {
-                lines,
-                deferred: queued,
-                cost: Overheads::STUDY.interrupt,
-            };
-            let interrupt = program.add(&name, processor, int, handler);
-            let behind = Behind {
-                name: self.name,
-                processor,
-                queued,
-                asking: self.asking,
-            };
-            let (deferred, driver) = behind.install(program, placement, driver);
-            (interrupt, deferred, driver)
-        };
-        Installed {
+        let installed = |interrupt, deferred, driver| Installed {
             driver,
             interrupt,
             deferred,
             marks,
             left,
             report,
+        };
+        let name = |of: &str| format!("{} {of}", self.name);
+        let (handler, call) = (name("interrupt"), name("deferred call"));
+        let int = Placement::Interrupt(self.level);
+        if placement == DriverPlacement::Interrupt {
+            let body = driver(Trigger::Interrupt(lines));
+            let id = program.add(&handler, processor, int, body);
+            return installed(id, None, id);
         }
-    }
-}
-
-/// What is behind the interrupt handler.
-struct Behind {
-    name: String,
-    processor: ProcessorId,
-    /// Signalled by the handler.
-    queued: SemaphoreId,
-    asking: Asking,
-}
-
-impl Behind {
-    /// Puts the deferred call and the driver into a program. Returns the former only where it is not the driver itself.
-    fn install(
-        self,
-        program: &mut Program,
-        placement: DriverPlacement,
-        driver: impl FnOnce(Trigger) -> Driver,
-    ) -> (Option<ActivityId>, ActivityId) {
-        let (name, processor) = (format!("{} deferred call", self.name), self.processor);
-        let (priority, reservation) = match placement {
-            DriverPlacement::Interrupt | DriverPlacement::Deferred => {
-                let body = driver(Trigger::Semaphore(self.queued));
-                let id = program.add(&name, processor, Placement::Deferred, body);
-                return (None, id);
-            }
-            DriverPlacement::Thread(priority) => (priority, None),
-            DriverPlacement::Reserved(request, priority) => (priority, Some(request)),
+        let queued = program.semaphore(0);
+        let interrupt = program.add(&handler, processor, int, lines.handler(queued));
+        let Some(priority) = placement.priority() else {
+            let body = driver(Trigger::Semaphore(queued));
+            let id = program.add(&call, processor, Placement::Deferred, body);
+            return installed(interrupt, None, id);
         };
         let woken = program.semaphore(0);
-        let signal = DeferredSignal {
-            queued: self.queued,
-            thread: woken,
-            cost: Overheads::STUDY.deferred,
-            woken: false,
-        };
-        let deferred = program.add(&name, processor, Placement::Deferred, signal);
+        let signal = deferred_signal(queued, woken);
+        let deferred = program.add(&call, processor, Placement::Deferred, signal);
         let mut body = driver(Trigger::Semaphore(woken));
+        let reservation = placement.request();
         if let Some(request) = reservation {
             body.hold(!request.begins_at_start, self.asking);
         }
         let driver = program.push(Activity {
-            name: format!("{} thread", self.name),
+            name: name("thread"),
             processor,
             placement: Placement::Thread(priority),
             reservation,
             body: Box::new(body),
         });
-        (Some(deferred), driver)
+        installed(interrupt, Some(deferred), driver)
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use laxity_model::{Body, Context, Instant, SemaphoreId, Service, Step};
+use laxity_model::{Body, Context, Instant, SemaphoreId, Step};
 
 use super::clock::DeviceClock;
+use super::install::Overheads;
 use super::ring::Card;
 
 /// The interrupt lines that one handler answers to, as devices share a line of the bus.
@@ -25,44 +26,29 @@ impl Lines {
         }
         if counted > 0 { Ok(counted) } else { Err(next) }
     }
-}
 
-/// An interrupt handler that only counts and queues the deferred call.
-pub(super) struct Handler {
-    pub(super) lines: Lines,
-    pub(super) deferred: SemaphoreId,
-    /// For each line that had an interrupt.
-    pub(super) cost: Service,
-}
-
-impl Body for Handler {
-    fn step(&mut self, context: &mut dyn Context) -> Step {
-        match self.lines.poll(context.now()) {
+    /// An interrupt handler that only counts and queues the deferred call, for each line that had an interrupt.
+    pub(super) fn handler(self, deferred: SemaphoreId) -> impl Body + 'static {
+        move |context: &mut dyn Context| match self.poll(context.now()) {
             Err(due) => Step::SleepUntil(due),
             Ok(counted) => {
-                context.signal(self.deferred);
-                Step::Charge(self.cost * counted)
+                context.signal(deferred);
+                Step::Charge(Overheads::STUDY.interrupt * counted)
             }
         }
     }
 }
 
 /// A deferred call that only wakes the driver's thread: a handler may not signal a thread itself (§5.3).
-pub(super) struct DeferredSignal {
-    pub(super) queued: SemaphoreId,
-    pub(super) thread: SemaphoreId,
-    pub(super) cost: Service,
-    pub(super) woken: bool,
-}
-
-impl Body for DeferredSignal {
-    fn step(&mut self, context: &mut dyn Context) -> Step {
-        self.woken = !self.woken;
-        if self.woken {
+pub(super) fn deferred_signal(queued: SemaphoreId, thread: SemaphoreId) -> impl Body + 'static {
+    let mut is_woken = true;
+    move |context: &mut dyn Context| {
+        is_woken = !is_woken;
+        if !is_woken {
             // The first step of all waits; every second one after it follows a wake-up.
-            return Step::Wait(self.queued);
+            return Step::Wait(queued);
         }
-        context.signal(self.thread);
-        Step::Charge(self.cost)
+        context.signal(thread);
+        Step::Charge(Overheads::STUDY.deferred)
     }
 }

@@ -37,8 +37,6 @@ impl Counter {
 /// was, and by who checks the frames' CRCs.
 #[derive(Default, Debug)]
 pub struct Report {
-    /// Blocks that were worked on.
-    pub blocks: Counter,
     /// Input samples that newer ones had been written over before they were read, those of blocks passed over included.
     pub samples_lost: Counter,
     /// Blocks that were worked on though some of their samples were lost.

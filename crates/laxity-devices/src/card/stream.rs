@@ -9,7 +9,7 @@ use super::clock::{CardClock, DeviceClock};
 use super::cursor::Cursor;
 use super::driver::{Asking, Unit};
 use super::install::{DriverParts, DriverPlacement, Installed};
-use super::listen::{Listener, ListenerActivity};
+use super::listen::{Listener, listening};
 use super::report::Report;
 use super::ring::{Card, Setting};
 use super::served::{Served, Unserved, Work};
@@ -141,7 +141,6 @@ impl Served for StreamUnit {
         self.report
             .blocks_broken
             .add(u64::from(lost > self.format.spare));
-        self.report.blocks.add(1);
         let (checked, differs) = self
             .work
             .process(self.served, &self.input, &mut self.output);
@@ -193,7 +192,7 @@ impl Served for StreamUnit {
 /// A stream that has not been put into a program yet: a card, its driver, and who listens to it.
 pub struct Stream {
     /// Its name in tables and traces.
-    pub name: String,
+    pub name: &'static str,
     /// The level of its interrupt.
     pub level: InterruptLevel,
     /// How its samples move.
@@ -226,13 +225,8 @@ impl Stream {
         let report = Arc::new(Report::default());
         let clock = Arc::new(DeviceClock::new(Span::ZERO, self.clock));
         if let Some(listener) = self.listener {
-            let body = ListenerActivity::new(
-                Arc::clone(&card),
-                self.format,
-                Arc::clone(&clock),
-                Arc::clone(&report),
-                listener,
-            );
+            let (on, account) = (Arc::clone(&card), Arc::clone(&report));
+            let body = Arc::clone(&clock).activity(listening(on, self.format, account, listener));
             let name = format!("{} listener", self.name);
             program.add(&name, processor, Placement::External, body);
         }

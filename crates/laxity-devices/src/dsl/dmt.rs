@@ -32,22 +32,24 @@ impl Rate {
         }
     }
 
+    /// How often G.lite's tones, samples and work it has.
+    pub(super) const fn times(self) -> usize {
+        match self {
+            Self::GLite => 1,
+            Self::Full => 2,
+        }
+    }
+
     /// The transform's length in samples.
     #[must_use]
     pub const fn transform(self) -> usize {
-        match self {
-            Self::GLite => 256,
-            Self::Full => 512,
-        }
+        256 * self.times()
     }
 
     /// Tones that carry data.
     #[must_use]
     pub const fn tones(self) -> usize {
-        match self {
-            Self::GLite => 96,
-            Self::Full => 192,
-        }
+        96 * self.times()
     }
 
     /// Samples a second: 1.104 or 2.208 MHz.
@@ -59,10 +61,7 @@ impl Rate {
     /// Samples that a symbol repeats of its end before its beginning.
     #[must_use]
     pub const fn prefix(self) -> usize {
-        match self {
-            Self::GLite => 20,
-            Self::Full => 40,
-        }
+        20 * self.times()
     }
 
     /// Samples of a symbol with its prefix.

@@ -30,10 +30,7 @@ const LEVEL: InterruptLevel = InterruptLevel(6);
 /// What a frame costs, from the shares that the study was told (quoted, of a 600 MHz Pentium III): 25 % and 50 % of 4 ms.
 #[must_use]
 pub const fn quoted_cost(rate: Rate) -> Service {
-    match rate {
-        Rate::GLite => Service::from_millis(1),
-        Rate::Full => Service::from_millis(2),
-    }
+    Service::from_millis(rate.times() as u64)
 }
 
 /// How a card of this rate moves samples.
@@ -61,7 +58,7 @@ pub fn stream(
     let Recording { samples, receiver } = record(rate, line);
     let make = || Box::new(receiver.clone()) as Box<dyn Block>;
     Stream {
-        name: rate.name().into(),
+        name: rate.name(),
         level: LEVEL,
         format: format(rate),
         recording: Some(samples),

@@ -8,7 +8,7 @@
 //! ```
 //! use laxity_devices::link::hdlc::{Deframer, Framer};
 //!
-//! let (mut framer, mut deframer) = (Framer::new(), Deframer::new(64));
+//! let (mut framer, mut deframer) = (Framer::default(), Deframer::new(64));
 //! let mut received = Vec::new();
 //! framer.begin(b"laxity");
 //! for _ in 0..200 {
@@ -35,7 +35,7 @@ pub const MIN_FRAME_OCTETS: usize = 2;
 const FLAG: u8 = 0x7e;
 
 /// Turns frames into bits and never runs dry: between frames it sends flags.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Framer {
     frame: Vec<u8>,
     next_octet: usize,
@@ -47,30 +47,18 @@ pub struct Framer {
     stage: Stage,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Stage {
     /// Flags; a frame may begin whenever `bits` is used up.
     Flags,
     /// Octets of the frame.
     Frame,
     /// The flag after the frame.
+    #[default]
     Closing,
 }
 
 impl Framer {
-    /// A framer that begins with a flag.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            frame: Vec::new(),
-            next_octet: 0,
-            bits: 0,
-            bit_count: 0,
-            ones: 0,
-            stage: Stage::Closing,
-        }
-    }
-
     /// Whether the last flag is out and nothing follows yet: the moment to [`begin`](Self::begin) a
     /// frame.
     ///
@@ -144,12 +132,6 @@ impl Framer {
                 self.ones = 0;
             }
         }
-    }
-}
-
-impl Default for Framer {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -319,12 +301,12 @@ mod tests {
 
     #[test]
     fn an_idle_line_carries_flags() {
-        assert_eq!(bits(&mut Framer::new(), 24), "011111100111111001111110");
+        assert_eq!(bits(&mut Framer::default(), 24), "011111100111111001111110");
     }
 
     #[test]
     fn five_ones_are_followed_by_a_zero() {
-        let mut framer = Framer::new();
+        let mut framer = Framer::default();
         framer.begin(&[0xff, 0x03]);
         let line = bits(&mut framer, 8 + 18);
         assert_eq!(
@@ -335,7 +317,7 @@ mod tests {
 
     #[test]
     fn frames_share_one_flag() {
-        let mut framer = Framer::new();
+        let mut framer = Framer::default();
         assert_eq!(bits(&mut framer, 8), "01111110");
         assert!(framer.is_ready());
         framer.begin(&[0, 0]);
@@ -354,11 +336,11 @@ mod tests {
 
     #[test]
     fn an_abort_is_told_once_and_the_next_frame_arrives() {
-        let (mut framer, mut deframer) = (Framer::new(), Deframer::new(16));
+        let (mut framer, mut deframer) = (Framer::default(), Deframer::new(16));
         framer.begin(&[1, 2, 3, 4]);
         let mut results = feed(&mut deframer, &bits(&mut framer, 8 + 20));
         results.extend(feed(&mut deframer, "11111111"));
-        let mut framer = Framer::new();
+        let mut framer = Framer::default();
         framer.begin(&[5, 6]);
         results.extend(feed(&mut deframer, &bits(&mut framer, 100)));
         assert_eq!(results, [Err(FrameError::Aborted), Ok(vec![5, 6])]);
@@ -366,7 +348,7 @@ mod tests {
 
     #[test]
     fn each_defect_has_its_name() {
-        let mut framer = Framer::new();
+        let mut framer = Framer::default();
         framer.begin(&[1, 2, 3]);
         let line = bits(&mut framer, 8 + 40 + 8);
         let flip = |index: usize| {

@@ -4,7 +4,6 @@
 //!
 //! * `tones`: what is heard and sent before the modems train: dial tone, ringing, digits, answer
 //!   tone.
-//! * [`at`]: the commands with which an application dials.
 //! * [`hdlc`]: frames in bits.
 //! * [`lapm`]: retransmission, so that the octets above arrive whole and in order.
 //! * [`ppp`]: packets in octets, and the agreement on how.
@@ -14,7 +13,6 @@
 //! All of it is state machines that are told the time and tell what to do; nothing reads a clock,
 //! starts a thread or asks for randomness, so the same code runs live and in virtual time.
 
-pub mod at;
 pub mod endpoint;
 pub mod hdlc;
 pub mod lapm;

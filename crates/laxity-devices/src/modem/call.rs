@@ -6,7 +6,7 @@ use laxity_model::{Instant, InterruptLevel, Placement, ProcessorId, Program, Spa
 
 use super::card::Setting;
 use super::cost::Costs;
-use super::far::{FarEnd, FarEndActivity};
+use super::far::FarEnd;
 use super::far_profile::FarProfile;
 use super::near::NearModem;
 use super::phase::{Phase, Timing};
@@ -86,7 +86,7 @@ impl Call {
         let card = Arc::new(Card::duplex(Setting::ON_HOOK));
         let report = Arc::new(Report::default());
         let near = NearModem::new(
-            config.timing.clone(),
+            config.timing,
             config.far.standard,
             config.link,
             config.further_receivers,
@@ -95,7 +95,7 @@ impl Call {
         let far = FarEnd::new(
             Arc::clone(&card),
             Arc::clone(&report),
-            config.timing.clone(),
+            config.timing,
             &config.line,
             config.link,
             config.far,
@@ -166,7 +166,7 @@ impl Call {
     ) -> Installed {
         let report = Arc::clone(&self.report);
         let mut parts = DriverParts {
-            name: "modem".into(),
+            name: "modem",
             level: LEVEL,
             asking: self.asking,
             ends_run: Some(self.now + self.config.linger),
@@ -177,10 +177,10 @@ impl Call {
     }
 
     /// Adds the far end to a program, and the card to what a driver serves.
-    fn connect(self, program: &mut Program, processor: ProcessorId, parts: &mut DriverParts) {
+    fn connect(mut self, program: &mut Program, processor: ProcessorId, parts: &mut DriverParts) {
         let clock = DeviceClock::new(self.now.since_epoch(), self.config.clock);
         let clock = Arc::new(clock);
-        let far = FarEndActivity::new(self.far, Arc::clone(&clock));
+        let far = Arc::clone(&clock).activity(move |now| self.far.advance(now));
         program.add("far end", processor, Placement::External, far);
         let served = Box::new(self.unit);
         parts.cards.push((self.card, Unit { served, clock }));
@@ -214,7 +214,7 @@ impl SharedModems {
         let reports = self.0.iter().map(|call| Arc::clone(&call.report));
         let reports = reports.collect();
         let mut parts = DriverParts {
-            name: "modems".into(),
+            name: "modems",
             level: LEVEL,
             asking: Asking::default(),
             ends_run: None,

@@ -3,7 +3,6 @@
 use laxity_model::Instant;
 
 use super::phase::Timing;
-use crate::link::at::DialString;
 use crate::link::tones::{DtmfDecoder, Generator};
 
 /// The card's rate while dialing.
@@ -69,11 +68,9 @@ impl Exchange {
     }
 
     fn follow(&mut self, now: Instant) {
-        let expected = DialString::new(self.timing.number.as_bytes());
         match &self.stage {
             Stage::Collecting if self.digits.len() >= self.timing.number.len() => {
-                let right = expected.is_some_and(|number| number.digits() == self.digits);
-                self.stage = if right {
+                self.stage = if self.digits == self.timing.number {
                     Stage::Ringing {
                         ringback: Generator::ringback(RATE_HZ),
                         until: now + self.timing.ringing,

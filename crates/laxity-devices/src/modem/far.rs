@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use laxity_model::{Body, Context, Instant, Span, Step};
+use laxity_model::{Instant, Span};
 
 use super::card::Setting;
 use super::exchange::Exchange;
@@ -14,7 +14,7 @@ use super::far_profile::FarProfile;
 use super::phase::Timing;
 use super::report::Report;
 use crate::bits::BitSink;
-use crate::card::{Card, DeviceClock, Programming};
+use crate::card::{Card, Programming};
 use crate::link::LineRates;
 use crate::link::endpoint::{self, Endpoint};
 use crate::pump::{Line, LineConfig, Pump, PumpState};
@@ -103,8 +103,8 @@ impl FarEnd {
         }
     }
 
-    /// Does all the work that is due at `now`, in the call's time.
-    pub(super) fn advance(&mut self, now: Instant) {
+    /// Does all the work that is due at `now`, in the call's time. Returns when the next piece is due.
+    pub(super) fn advance(&mut self, now: Instant) -> Instant {
         let epoch = self.card.epoch();
         if epoch != self.epoch {
             self.epoch = epoch;
@@ -121,6 +121,8 @@ impl FarEnd {
             self.exchange_piece(programming, piece, end);
             self.next += piece;
         }
+        let period = Span::from_nanos(1_000_000_000 / PIECES_HZ);
+        Instant::ZERO + period * (now.since_epoch() / period + 1)
     }
 
     fn exchange_piece(&mut self, programming: Programming, piece: u64, end: Instant) {
@@ -177,28 +179,5 @@ impl FarEnd {
             self.carrier = rates.is_some();
             self.endpoint.carrier(rates, now);
         }
-    }
-}
-
-/// The far end as an activity outside the machine.
-pub(crate) struct FarEndActivity {
-    far: FarEnd,
-    clock: Arc<DeviceClock>,
-}
-
-impl FarEndActivity {
-    pub(crate) fn new(far: FarEnd, clock: Arc<DeviceClock>) -> Self {
-        Self { far, clock }
-    }
-}
-
-impl Body for FarEndActivity {
-    fn step(&mut self, context: &mut dyn Context) -> Step {
-        let host_now = context.now();
-        let now = self.clock.device_time(host_now);
-        self.far.advance(now);
-        let period = Span::from_nanos(1_000_000_000 / PIECES_HZ);
-        let next = Instant::ZERO + period * (now.since_epoch() / period + 1);
-        Step::SleepUntil(self.clock.host_time(next, host_now))
     }
 }

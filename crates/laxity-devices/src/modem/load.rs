@@ -10,6 +10,7 @@ use crate::pump::PamReceiver;
 const FRAME_SAMPLES: usize = 200;
 
 /// The further receivers of a modem.
+#[derive(Default)]
 pub(crate) struct Load {
     wanted: usize,
     receivers: Vec<PamReceiver>,
@@ -27,12 +28,7 @@ impl Load {
     pub(crate) fn new(wanted: usize) -> Self {
         Self {
             wanted,
-            receivers: Vec::new(),
-            samples: Vec::new(),
-            expected: Vec::new(),
-            bits: Vec::new(),
-            compared: 0,
-            errors: 0,
+            ..Self::default()
         }
     }
 

@@ -8,7 +8,6 @@ use super::phase::{Phase, Timing};
 use super::report::{Outcome, Report};
 use crate::bits::BitSink;
 use crate::link::LineRates;
-use crate::link::at::DialString;
 use crate::link::endpoint::{self, Endpoint};
 use crate::link::tones::{Generator, ToneDetector};
 use crate::pump::{Pump, PumpState, Standard};
@@ -27,7 +26,6 @@ const NO_CARRIER: &str = "NO CARRIER";
 enum Stage {
     OnHook(ToneDetector),
     DialTone {
-        number: DialString,
         detector: ToneDetector,
         since: Instant,
     },
@@ -103,19 +101,6 @@ impl NearModem {
         Stage::Over
     }
 
-    /// Gives the AT command as the application would, and lifts the hook if it was understood.
-    fn dial(&mut self, now: Instant) -> Stage {
-        let command = format!("ATDT{}", self.timing.number);
-        match DialString::of_command(command.as_bytes()) {
-            Some(number) => Stage::DialTone {
-                number,
-                detector: ToneDetector::dial_tone(7_200),
-                since: now,
-            },
-            None => self.fail(NO_CARRIER, "the number cannot be dialled"),
-        }
-    }
-
     /// Where the call stands after this block; `None` if it stays where it is.
     fn advance(
         &mut self,
@@ -128,15 +113,14 @@ impl NearModem {
         match stage {
             Stage::OnHook(detector) => {
                 detector.push(received);
-                (now.since_epoch() >= self.timing.on_hook).then(|| self.dial(now))
+                (now.since_epoch() >= self.timing.on_hook).then(|| Stage::DialTone {
+                    detector: ToneDetector::dial_tone(7_200),
+                    since: now,
+                })
             }
-            Stage::DialTone {
-                number,
-                detector,
-                since,
-            } => {
+            Stage::DialTone { detector, since } => {
                 if detector.push(received) {
-                    let digits = Generator::dial(7_200, number, self.timing.digit);
+                    let digits = Generator::dial(7_200, self.timing.number, self.timing.digit);
                     return Some(Stage::Digits(digits));
                 }
                 has_lasted(since, DIAL_TONE_LIMIT)

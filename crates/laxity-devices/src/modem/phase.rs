@@ -53,12 +53,12 @@ impl Phase {
 }
 
 /// How long the parts of a call last that do not follow from the protocol.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
     /// On hook before the modem dials.
     pub on_hook: Span,
     /// The number it dials: digits, `*`, `#` and A to D.
-    pub number: String,
+    pub number: &'static str,
     /// A digit's tone, and as long a silence behind it.
     pub digit: Span,
     /// The far end rings so long before it answers.
@@ -87,7 +87,7 @@ impl Timing {
         let spent = DIAL_TONE + digit * (2 * number.len() as u64) + answer_tone;
         Self {
             on_hook,
-            number: number.into(),
+            number,
             digit,
             ringing: dialing.saturating_sub(spent).max(Span::from_millis(50)),
             answer_tone,

@@ -58,8 +58,9 @@ pub enum PumpState {
     Lost,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Phase {
+    #[default]
     Idle,
     Training,
     Data,
@@ -67,7 +68,7 @@ enum Phase {
 }
 
 /// One end's side of the handshake. Time is counted in its own samples.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Handshake {
     config: HandshakeConfig,
     samples_per_ms: u32,
@@ -103,15 +104,7 @@ impl Handshake {
             config,
             samples_per_ms,
             codes,
-            phase: Phase::Idle,
-            age: 0,
-            pause: 0,
-            wish: 0,
-            peer: Message::default(),
-            sending: None,
-            receiving: None,
-            failures: 0,
-            retrainings: 0,
+            ..Self::default()
         }
     }
 

@@ -54,6 +54,28 @@ impl Direction {
     pub(crate) fn code(&self, rate: u8) -> Option<Code> {
         self.codes.get(usize::from(rate).checked_sub(1)?).copied()
     }
+
+    /// The first block of data in this code.
+    pub(crate) fn block(&self, code: Code) -> Block {
+        Block {
+            code,
+            levels: Levels::new(code.levels),
+            digits: [0; MAX_COORDINATES],
+            at: 0,
+            scrambler: Scrambler::new(self.polynomial),
+        }
+    }
+}
+
+/// The coordinates of a block of data, which an end sends or has received one by one.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    pub(crate) code: Code,
+    pub(crate) levels: Levels,
+    pub(crate) digits: [u16; MAX_COORDINATES],
+    /// The next of them.
+    pub(crate) at: usize,
+    pub(crate) scrambler: Scrambler,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -101,7 +123,7 @@ impl Quality {
 /// passes no direct current, so decisions that are all one level off confirm themselves through
 /// the feedback filter, and so does a carrier a quarter turn off. Then outputs lie beyond the
 /// outermost level, or blocks write numbers that no transmitter sends: many a second.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Suspicion {
     /// Symbols left of this window of 16 ms.
     left: u32,
@@ -114,15 +136,6 @@ impl Suspicion {
     /// A burst spoils a window or two; this many take about 100 ms.
     const LIMIT: f32 = 2.5;
 
-    fn new() -> Self {
-        Self {
-            left: 0,
-            impossible: false,
-            windows: 0.0,
-        }
-    }
-
-    /// Takes one symbol. True if the receiver must be wrong.
     #[inline]
     fn update(&mut self, impossible: bool, window: u32) -> bool {
         self.impossible |= impossible;
@@ -157,11 +170,7 @@ pub struct Receiver<E> {
     /// Samples until the next symbol.
     countdown: usize,
     quality: Quality,
-    code: Code,
-    levels: Levels,
-    digits: [u16; MAX_COORDINATES],
-    filled: usize,
-    descrambler: Scrambler,
+    block: Block,
     /// The last bits of the line while frames are expected.
     frame_bits: u64,
     /// Symbols since the last frame.
@@ -224,10 +233,9 @@ impl<E: Equalizer> Receiver<E> {
         carrier: f64,
         gain: f32,
     ) -> Self {
-        let code = direction.codes[0];
         Self {
             acquisition: Acquisition::new(direction.superframe.clone(), E::SPACING, carrier),
-            descrambler: Scrambler::new(direction.polynomial),
+            block: direction.block(direction.codes[0]),
             direction,
             nominal_step: resampler.step(),
             resampler,
@@ -241,14 +249,10 @@ impl<E: Equalizer> Receiver<E> {
                 error: 1.0,
                 power: 1.0,
             },
-            code,
-            levels: Levels::new(code.levels),
-            digits: [0; MAX_COORDINATES],
-            filled: 0,
             frame_bits: 0,
             unheard: 0,
             run: 0,
-            suspicion: Suspicion::new(),
+            suspicion: Suspicion::default(),
             again: false,
         }
     }
@@ -417,12 +421,9 @@ impl<E: Equalizer> Receiver<E> {
     }
 
     fn begin_data(&mut self, code: Code) {
-        self.code = code;
-        self.levels = Levels::new(code.levels);
-        self.filled = 0;
+        self.block = self.direction.block(code);
         self.run = 0;
-        self.suspicion = Suspicion::new();
-        self.descrambler = Scrambler::new(self.direction.polynomial);
+        self.suspicion = Suspicion::default();
         self.stage = Stage::Data;
     }
 
@@ -430,24 +431,25 @@ impl<E: Equalizer> Receiver<E> {
         let output = self.equalizer.output();
         let mut decision = [0.0; 2];
         let mut two_level = true;
-        let half = self.levels.half_spacing();
+        let half = self.block.levels.half_spacing();
         let mut impossible = false;
         for dimension in 0..E::DIMENSIONS {
-            let digit = self.levels.slice(output[dimension]);
-            decision[dimension] = self.levels.amplitude(digit);
-            self.digits[self.filled] = digit;
-            self.filled += 1;
+            let digit = self.block.levels.slice(output[dimension]);
+            decision[dimension] = self.block.levels.amplitude(digit);
+            self.block.digits[self.block.at] = digit;
+            self.block.at += 1;
             two_level &= (output[dimension].abs() - 1.0).abs() < 0.15;
             impossible |= (output[dimension] - decision[dimension]).abs() > 1.05 * half;
         }
         self.track(decision, output, half);
-        if self.filled == self.direction.coordinates {
-            self.filled = 0;
-            let bits = value(self.code, &self.digits[..self.direction.coordinates]);
+        if self.block.at == self.direction.coordinates {
+            self.block.at = 0;
+            let digits = &self.block.digits[..self.direction.coordinates];
+            let bits = value(self.block.code, digits);
             impossible |= bits.is_none();
             let bits = bits.unwrap_or_default();
-            for bit in 0..self.code.bits {
-                sink.push_bit(self.descrambler.descramble(bits >> bit & 1 == 1));
+            for bit in 0..self.block.code.bits {
+                sink.push_bit(self.block.scrambler.descramble(bits >> bit & 1 == 1));
             }
         }
         self.run = if two_level { self.run + 1 } else { 0 };

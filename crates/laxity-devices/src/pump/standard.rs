@@ -19,7 +19,7 @@ impl Standard {
         match self {
             Self::Study => Box::new(NearPump::new(handshake)),
             #[cfg(feature = "v22bis")]
-            Self::V22bis => Box::new(super::v22bis::NearV22bis::new()),
+            Self::V22bis => Box::new(super::v22bis::End::near()),
         }
     }
 
@@ -28,7 +28,7 @@ impl Standard {
         match self {
             Self::Study => Box::new(FarPump::new(handshake)),
             #[cfg(feature = "v22bis")]
-            Self::V22bis => Box::new(super::v22bis::FarV22bis::new()),
+            Self::V22bis => Box::new(super::v22bis::End::far()),
         }
     }
 }

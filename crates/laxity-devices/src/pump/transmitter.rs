@@ -5,9 +5,8 @@ use core::f64::consts::TAU;
 use super::fir::{DelayLine, dot};
 use super::handshake::PumpState;
 use super::line::{CARD_RMS, round};
-use super::mapper::{Code, DOWN_CODES, Levels, MAX_COORDINATES, UP_CODES, digits};
-use super::receiver::Direction;
-use super::scrambler::Scrambler;
+use super::mapper::{Code, DOWN_CODES, UP_CODES, digits};
+use super::receiver::{Block, Direction};
 use super::training::{Message, Symbol};
 use crate::bits::BitSource;
 use crate::signal::root_raised_cosine;
@@ -39,26 +38,17 @@ pub(crate) struct Transmitter {
     direction: Direction,
     mode: Mode,
     frame: u64,
-    code: Code,
-    levels: Levels,
-    digits: [u16; MAX_COORDINATES],
-    sent: usize,
-    scrambler: Scrambler,
+    block: Block,
     /// The rate that follows the frame being sent.
     then: Option<u8>,
 }
 
 impl Transmitter {
     pub(crate) fn new(direction: Direction) -> Self {
-        let code = direction.codes[0];
         Self {
             mode: Mode::Silence,
             frame: 0,
-            code,
-            levels: Levels::new(code.levels),
-            digits: [0; MAX_COORDINATES],
-            sent: 0,
-            scrambler: Scrambler::new(direction.polynomial),
+            block: direction.block(direction.codes[0]),
             then: None,
             direction,
         }
@@ -107,7 +97,7 @@ impl Transmitter {
             .then
             .and_then(|rate| Some((rate, self.direction.code(rate)?)))
         {
-            self.begin_data(code);
+            self.block = self.direction.block(code);
             started = Some(rate);
             Mode::Data
         } else if want == Want::Superframes {
@@ -118,25 +108,18 @@ impl Transmitter {
         (symbol, started)
     }
 
-    fn begin_data(&mut self, code: Code) {
-        self.code = code;
-        self.levels = Levels::new(code.levels);
-        self.sent = self.direction.coordinates;
-        self.scrambler = Scrambler::new(self.direction.polynomial);
-    }
-
     fn data_symbol(&mut self, source: &mut dyn BitSource) -> Symbol {
-        if self.sent == self.direction.coordinates {
-            self.sent = 0;
-            let bits = (0..self.code.bits).fold(0, |bits, i| {
-                bits | u64::from(self.scrambler.scramble(source.next_bit())) << i
+        let block = &mut self.block;
+        if block.at == 0 {
+            let bits = (0..block.code.bits).fold(0, |bits, i| {
+                bits | u64::from(block.scrambler.scramble(source.next_bit())) << i
             });
-            self.digits = digits(self.code, bits);
+            block.digits = digits(block.code, bits);
         }
         let mut symbol = [0.0; 2];
         for coordinate in &mut symbol[..self.direction.superframe.dimensions] {
-            *coordinate = self.levels.amplitude(self.digits[self.sent]);
-            self.sent += 1;
+            *coordinate = block.levels.amplitude(block.digits[block.at]);
+            block.at = (block.at + 1) % self.direction.coordinates;
         }
         symbol
     }

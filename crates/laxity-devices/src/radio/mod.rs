@@ -45,7 +45,7 @@ pub fn stream(air: &AirConfig, cost: Service, further: usize, clock: CardClock) 
     let receiver = Receiver::new(air.slots);
     let make = || Box::new(receiver.clone()) as Box<dyn Block>;
     Stream {
-        name: "radio".into(),
+        name: "radio",
         level: LEVEL,
         format: FORMAT,
         recording: Some(record(air)),

@@ -1,12 +1,18 @@
 //! The hosts of a study: a twin, or this machine with a witness.
 
-use laxity::{LiveConfig, LiveHost, Twin, Watch};
-use laxity_model::enforce::Witness;
+use laxity::observe::Disturbances;
+use laxity::{LiveHost, Twin, Watch};
 use laxity_model::{
     Event, EventKind, Host, HostError, Instant, Mark, ProcessorId, Program, RunRecord, Span,
 };
 
+use super::Here;
 use crate::runner::RunError;
+use crate::runner::live::{self, watched_host};
+use crate::scenario::Resolved;
+
+/// What is run to find the load of a scenario.
+pub(super) const LOAD: &str = "load of the modem";
 
 /// The host that a case runs on.
 pub enum Runner<'a> {
@@ -50,17 +56,29 @@ impl Live {
     /// [`RunError::CannotRun`] if there are too few, or the rights are missing.
     pub fn new(processors: u16) -> Result<Self, RunError> {
         let watch = Watch::begin();
-        let config = LiveConfig::detect(processors);
-        let mut config = config.map_err(|error| RunError::CannotRun(error.to_string()))?;
-        config.witness = Some(Witness::new(ProcessorId(0)));
-        let host = LiveHost::new(config);
+        let host = watched_host(processors, Some(ProcessorId(0)))?;
         Ok(Self { host, watch })
     }
 
     /// What the host calls itself.
-    #[must_use]
-    pub fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         self.host.describe()
+    }
+
+    /// Finds how many receivers take the share of this machine that a scenario's first device asks for.
+    pub(super) fn load(&mut self, scenario: &Resolved) -> Result<Here, RunError> {
+        let variants = scenario.variants.iter();
+        let device = variants.flat_map(|variant| &variant.devices).next();
+        let further_receivers = self.run(LOAD, |runner| match (runner, device) {
+            (Runner::Live(host), Some(device)) => live::calibrate(host, scenario, device),
+            _ => Ok(0),
+        })?;
+        let config = self.host.config();
+        let is_shared = config.processors.contains(&config.external);
+        Ok(Here {
+            processors: config.processors.len() as u16 + u16::from(!is_shared),
+            further_receivers,
+        })
     }
 
     /// Does something with the host.
@@ -90,8 +108,5 @@ pub fn marked(record: &RunRecord, mark: Mark) -> impl Iterator<Item = &Event> {
 /// Whether the machine stood still at some time between two instants, as its witness saw it.
 #[must_use]
 pub fn is_disturbed(record: &RunRecord, from: Instant, to: Instant) -> bool {
-    let all = &record.disturbances;
-    let first = all.partition_point(|disturbance| disturbance.to < from);
-    all.get(first)
-        .is_some_and(|disturbance| disturbance.from <= to)
+    Disturbances(&record.disturbances).overlap(from, to)
 }

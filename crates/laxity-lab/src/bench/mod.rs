@@ -18,7 +18,8 @@
 //! The bench does the rest: a pool of threads for the twin, the live host with its witness, signals, progress, errors that name their
 //! case, circumstances, the order of the figures, rendering. It is listed in `laxity_studies::STUDIES` as an [`Experiment`], which the
 //! command line finds by its name. What is run may be a scenario that the study brings along ([`scene`]); where the twin is told of what was
-//! measured, this machine comes first ([`Study::is_live_first`]). A study of another shape implements [`Experiment`] itself, with
+//! measured, this machine comes first ([`Study::is_live_first`]), and how many receivers make up its load is found before that
+//! ([`Study::loaded`]). A study of another shape implements [`Experiment`] itself, with
 //! [`pool::map`] and [`Live`].
 
 pub mod bodies;
@@ -38,6 +39,7 @@ use laxity_model::enforce::machine::Machine;
 use crate::report::Report;
 use crate::runner::{Progress, RunError};
 pub use crate::runner::{load, pool};
+use crate::scenario::Resolved;
 pub use draft::Draft;
 pub use host::{Live, Runner};
 pub use text::{FigureText, Holes, OptionText, Text};
@@ -128,6 +130,17 @@ pub struct Made<'a, S: Study> {
     pub live: Vec<Trial<S>>,
     /// What this machine calls itself; `None` if nothing was run on it.
     pub measured_on: Option<String>,
+    /// What was found of it for [`Study::loaded`].
+    pub here: Option<Here>,
+}
+
+/// This machine, as a scenario is run on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Here {
+    /// The processors of programs, and another one for what is outside them, if there is another one.
+    pub processors: u16,
+    /// So many receivers besides the first make up the load of the scenario's first device.
+    pub further_receivers: usize,
 }
 
 /// An experiment of independent cases.
@@ -143,6 +156,11 @@ pub trait Study: Sync {
     /// Whether this machine is measured before the twin is run, because the twin is told of what was measured.
     fn is_live_first(&self) -> bool {
         false
+    }
+
+    /// The scenario whose load is found on this machine before anything else is run there.
+    fn loaded(&self, _request: &Request) -> Option<&'static Resolved> {
+        None
     }
 
     /// How often cases are asked for: more than once where some depend on what others showed.
@@ -225,12 +243,11 @@ pub fn make<'a, S: Study>(
         twin: Vec::new(),
         live: Vec::new(),
         measured_on: None,
+        here: None,
     };
     for live in [study.is_live_first(), !study.is_live_first()] {
         match live {
-            true if request.live => {
-                made.measured_on = on_this_machine(study, &mut made, progress)?;
-            }
+            true if request.live => on_this_machine(study, &mut made, progress)?,
             true => {}
             false => in_twin(study, &mut made, progress)?,
         }
@@ -260,13 +277,19 @@ fn in_twin<S: Study>(
     Ok(())
 }
 
-/// The live runs, one after the other; what the host calls itself, if there were any.
+/// The live runs, one after the other; what they need to know of the load comes first.
 fn on_this_machine<S: Study>(
     study: &S,
     made: &mut Made<'_, S>,
     progress: &mut dyn Progress,
-) -> Result<Option<String>, RunError> {
+) -> Result<(), RunError> {
     let mut live: Option<Live> = None;
+    if let Some(scenario) = study.loaded(made.request) {
+        progress.begin(1);
+        progress.run(host::LOAD, 0);
+        let host = live.insert(Live::new(study.processors())?);
+        made.here = Some(host.load(scenario)?);
+    }
     for number in 0..study.rounds(true) {
         let cases = study.cases(Round { live: true, number }, made)?;
         progress.begin(cases.len());
@@ -281,5 +304,6 @@ fn on_this_machine<S: Study>(
             made.live.push((case, seen));
         }
     }
-    Ok(live.map(|host| host.describe()))
+    made.measured_on = live.map(|host| host.describe());
+    Ok(())
 }

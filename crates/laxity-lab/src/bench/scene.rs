@@ -4,8 +4,8 @@ use laxity_model::{HostError, Program, RunRecord, Span};
 
 use super::Runner;
 use crate::observe::Probes;
-use crate::runner::compose::{Composed, RunSpec, compose};
-use crate::runner::{commands, live};
+use crate::runner::commands;
+use crate::runner::compose::{RunSpec, compose};
 use crate::scenario::{Length, Resolved, ResolvedVariant, parse};
 
 /// A study's scenario, at full length.
@@ -35,10 +35,7 @@ pub fn run(
     change: impl FnOnce(&mut Program, &Probes),
 ) -> Result<(RunRecord, Probes), HostError> {
     let composed = compose(variant, scenario.host.processors, &scenario.run, |_| spec)?;
-    let Composed {
-        mut program,
-        probes,
-    } = composed;
+    let (mut program, probes) = composed;
     change(&mut program, &probes);
     // They end when the run does.
     let _commands = match host {
@@ -51,21 +48,5 @@ pub fn run(
         lost => Err(HostError::Failed(format!(
             "{lost} events did not fit the log"
         ))),
-    }
-}
-
-/// How many receivers besides the first take the share of this machine that the scenario's first device asks for; none in the twin.
-///
-/// # Errors
-///
-/// The host's.
-pub fn load(host: &mut Runner<'_>, scenario: &Resolved) -> Result<usize, HostError> {
-    let mut devices = scenario
-        .variants
-        .iter()
-        .flat_map(|variant| &variant.devices);
-    match (host, devices.next()) {
-        (Runner::Live(host), Some(device)) => live::calibrate(host, scenario, device),
-        _ => Ok(0),
     }
 }

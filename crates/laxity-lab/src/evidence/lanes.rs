@@ -182,7 +182,7 @@ struct Drawing<'a, F> {
 }
 
 /// The entry of this index, which is made if it is not there.
-fn entry<T: Clone + Default>(table: &mut Vec<T>, index: usize) -> &mut T {
+pub(super) fn entry<T: Clone + Default>(table: &mut Vec<T>, index: usize) -> &mut T {
     if index >= table.len() {
         table.resize(index + 1, T::default());
     }

@@ -183,30 +183,16 @@ impl VariantResults {
 
     /// Sums the contracts and the `surprises` up: what was expected, what came, and whether that is the same.
     pub fn summarise(&mut self, surprises: Vec<String>) {
-        let judged = self
-            .contracts
-            .iter()
-            .filter(|contract| contract.expected != Expectation::Any);
-        let has = |outcome| {
-            judged
-                .clone()
-                .any(|contract| contract.verdict.result == outcome)
-        };
-        let result = if has(Outcome::Violated) {
-            Outcome::Violated
-        } else if has(Outcome::Inconclusive) {
-            Outcome::Inconclusive
-        } else {
-            Outcome::Met
-        };
+        let judged = self.contracts.iter();
+        let judged = judged.filter(|contract| contract.expected != Expectation::Any);
+        let has = |outcome: &Outcome| judged.clone().any(|one| one.verdict.result == *outcome);
+        let mut worst = [Outcome::Violated, Outcome::Inconclusive].into_iter();
+        let result = worst.find(has).unwrap_or(Outcome::Met);
         let wished = judged.clone().map(|contract| contract.expected);
         self.expected = wished.max_by_key(|e| *e as u8).unwrap_or(Expectation::Any);
         let reasons = self.contracts.iter().flat_map(|contract| {
-            contract
-                .verdict
-                .reasons
-                .iter()
-                .map(move |reason| format!("{}: {reason}", contract.name))
+            let reasons = contract.verdict.reasons.iter();
+            reasons.map(move |reason| format!("{}: {reason}", contract.name))
         });
         let reasons = surprises.iter().cloned().chain(reasons).collect();
         self.as_expected = surprises.is_empty() && self.contracts.iter().all(|c| c.as_expected);
@@ -216,21 +202,12 @@ impl VariantResults {
 
     /// Everything that is not as expected, in words; empty if all is.
     pub fn unexpected(&self) -> impl Iterator<Item = String> + '_ {
-        let contracts = self
-            .contracts
-            .iter()
-            .filter(|contract| !contract.as_expected);
+        let contracts = self.contracts.iter().filter(|one| !one.as_expected);
         let contracts = contracts.map(|contract| {
-            let why = contract
-                .verdict
-                .reasons
-                .first()
-                .map_or("no reason", String::as_str);
-            let (name, result) = (&contract.name, contract.verdict.result);
-            format!(
-                "{name} was to be {} and is {result}: {why}",
-                contract.expected
-            )
+            let VerdictJson { result, reasons } = &contract.verdict;
+            let why = reasons.first().map_or("no reason", String::as_str);
+            let (name, expected) = (&contract.name, contract.expected);
+            format!("{name} was to be {expected} and is {result}: {why}")
         });
         self.surprises.iter().cloned().chain(contracts)
     }
@@ -290,6 +267,11 @@ enum ExpectationJson {
 }
 
 impl RunResults {
+    /// What became of one variant, by its name.
+    pub fn variant(&self, name: &str) -> Option<&VariantResults> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+
     /// As a file's bytes, ending in a newline.
     ///
     /// # Panics

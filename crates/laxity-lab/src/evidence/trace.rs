@@ -87,18 +87,15 @@ impl Trace {
     /// Whether the mark is a level to be drawn over time.
     #[must_use]
     pub fn is_level(&self, mark: Mark) -> bool {
-        self.marks
-            .get(usize::from(mark.0))
-            .is_some_and(|m| m.is_level)
+        let known = self.marks.get(usize::from(mark.0));
+        known.is_some_and(|known| known.is_level)
     }
 
     /// The end of the run, or of its last event if that is later.
     #[must_use]
     pub fn last_instant(&self) -> Instant {
-        self.events
-            .iter()
-            .map(|e| e.at)
-            .fold(self.end.max(self.start), Instant::max)
+        let instants = self.events.iter().map(|event| event.at);
+        instants.fold(self.end.max(self.start), Instant::max)
     }
 }
 

@@ -93,38 +93,32 @@ fn render_reasons(lines: &[Line], text: &mut String) {
 }
 
 fn table(what: &str, lines: &[Line], unit: TimeUnit) -> String {
-    let (left, right) = (Align::Left, Align::Right);
-    let heads = [
-        (what, left),
-        ("in", left),
-        ("on", right),
-        ("prio", right),
-        ("C", right),
-        ("T", right),
-        ("D", right),
-        ("U %", right),
-        ("bound", right),
-        ("slack", right),
-        ("seen", right),
-        ("of it %", right),
-        ("jobs", right),
-        ("C most", right),
-        ("region most", right),
-    ];
-    let mut grid = Grid::new(
-        heads.map(|(head, align)| (head.to_owned(), align)),
-        Fit::Plan,
-    );
     let several = lines.iter().any(|line| line.processor > Some(0));
-    for line in lines {
-        grid.row(row(line, several, unit));
+    let rows = lines.iter().map(|line| cells(what, line, several, unit));
+    let rows: Vec<_> = rows.collect();
+    let Some(first) = rows.first() else {
+        return String::new();
+    };
+    let heads = first
+        .each_ref()
+        .map(|(head, align, _)| ((*head).to_owned(), *align));
+    let mut grid = Grid::new(heads, Fit::Plan);
+    for row in rows {
+        grid.row(row.map(|(.., cell)| cell));
     }
     grid.render()
 }
 
-fn row(line: &Line, several: bool, unit: TimeUnit) -> [String; 15] {
+/// The cells of a line, each with the head of its column.
+fn cells<'h>(
+    what: &'h str,
+    line: &Line,
+    several: bool,
+    unit: TimeUnit,
+) -> [(&'h str, Align, String); 15] {
     let up = |value: Option<u64>| value.map_or_else(String::new, |ns| unit.up(ns));
     let down = |value: Option<u64>| value.map_or_else(String::new, |ns| unit.down(ns));
+    let said = |words: &Option<String>| words.clone().unwrap_or_default();
     let slack = match line.slack_ns {
         Some(slack) if slack < 0 => format!("-{}", unit.up(slack.unsigned_abs())),
         slack => down(slack.map(i64::unsigned_abs)),
@@ -134,32 +128,33 @@ fn row(line: &Line, several: bool, unit: TimeUnit) -> [String; 15] {
         let ppm = u128::from(seen) * 1_000_000 / u128::from(bound.max(1));
         percent(u64::try_from(ppm).unwrap_or(u64::MAX))
     });
-    let processor = line.processor.filter(|_| several);
+    let processor = line.processor.filter(|_| several).map(|on| on.to_string());
     let jobs = Some(line.observed_jobs).filter(|jobs| *jobs > 0);
-    let bound = if line.no_bound.is_some() {
-        "none".into()
-    } else {
-        up(line.bound_ns)
+    let bound = match &line.no_bound {
+        Some(_) => "none".into(),
+        None => up(line.bound_ns),
     };
     let at_least = match line.largest_cost_ns {
         Some(_) if !line.largest_cost_is_exact => "≥",
         _ => "",
     };
+    let most = format!("{at_least}{}", down(line.largest_cost_ns));
+    let (left, right) = (Align::Left, Align::Right);
     [
-        line.name.clone(),
-        line.phase.clone().unwrap_or_default(),
-        processor.map_or_else(String::new, |number| number.to_string()),
-        line.priority.clone().unwrap_or_default(),
-        up(line.cost_ns),
-        up(line.period_ns),
-        up(line.deadline_ns),
-        line.utilization_ppm.map_or_else(String::new, percent),
-        bound,
-        slack,
-        up(line.observed_max_ns),
-        ratio.unwrap_or_default(),
-        jobs.map_or_else(String::new, |jobs| jobs.to_string()),
-        format!("{at_least}{}", down(line.largest_cost_ns)),
-        down(line.longest_region_ns),
+        (what, left, line.name.clone()),
+        ("in", left, said(&line.phase)),
+        ("on", right, said(&processor)),
+        ("prio", right, said(&line.priority)),
+        ("C", right, up(line.cost_ns)),
+        ("T", right, up(line.period_ns)),
+        ("D", right, up(line.deadline_ns)),
+        ("U %", right, said(&line.utilization_ppm.map(percent))),
+        ("bound", right, bound),
+        ("slack", right, slack),
+        ("seen", right, up(line.observed_max_ns)),
+        ("of it %", right, said(&ratio)),
+        ("jobs", right, said(&jobs.map(|jobs| jobs.to_string()))),
+        ("C most", right, most),
+        ("region most", right, down(line.longest_region_ns)),
     ]
 }

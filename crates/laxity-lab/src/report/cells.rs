@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use laxity_model::{Service, Span};
 
-use super::{Axis, Cell, Chart, Compared, Mark, Origin, Point, Row, Series, Unit, Value, Verdict};
+use super::{
+    Axis, Cell, Chart, Compared, Figure, Mark, Origin, Point, Row, Series, Table, Unit, Value,
+    Verdict,
+};
 
 impl From<Span> for Value {
     fn from(span: Span) -> Self {
@@ -99,6 +102,32 @@ impl Axis {
     /// An axis of plain numbers.
     pub fn count(label: impl Into<String>) -> Self {
         Self::new(label, Unit::Count)
+    }
+}
+
+impl Table {
+    /// A table that needs no caption.
+    pub(super) fn new<const N: usize>(
+        columns: [&str; N],
+        rows: impl IntoIterator<Item = Row>,
+    ) -> Self {
+        Self {
+            caption: String::new(),
+            columns: columns.map(Into::into).into(),
+            rows: rows.into_iter().collect(),
+        }
+    }
+}
+
+impl Figure {
+    /// A table alone.
+    pub(super) fn of_table(key: &str, title: &str, table: Table) -> Self {
+        Self {
+            key: key.into(),
+            title: title.into(),
+            tables: vec![table],
+            ..Self::default()
+        }
     }
 }
 

@@ -32,11 +32,7 @@ pub fn table(results: &RunResults) -> String {
     if let Some(legend) = legend(&results.variants) {
         text.push_str(&format!("\n{legend}\n"));
     }
-    for variant in results
-        .variants
-        .iter()
-        .filter(|variant| needs_words(variant))
-    {
+    for variant in results.variants.iter().filter(|one| needs_words(one)) {
         text.push_str(&format!("\n{}: {}\n", variant.name, outcome(variant)));
         items(reasons(variant), &mut text);
     }
@@ -101,13 +97,8 @@ fn outcome(variant: &VariantResults) -> String {
 fn reasons(variant: &VariantResults) -> Vec<String> {
     let unenforced = variant.grade_reason.iter();
     let unenforced = unenforced.map(|reason| format!("unenforced: {reason}"));
-    variant
-        .verdict
-        .reasons
-        .iter()
-        .cloned()
-        .chain(unenforced)
-        .collect()
+    let reasons = variant.verdict.reasons.iter().cloned();
+    reasons.chain(unenforced).collect()
 }
 
 fn overall(results: &RunResults) -> String {
@@ -209,21 +200,15 @@ fn side_by_side(results: &RunResults, origin: Origin) -> Figure {
     };
     let explained = "The gap is the time between wake-ups of the periodic task; its maximum is the largest that no disturbance overlaps. × control is \
         the worst of p99, p99.9 and that maximum, divided by the same figure of runs without the device: medians of the repeats.";
+    let lines = results.variants.iter().flat_map(Line::of);
+    let table = Table {
+        caption: String::new(),
+        columns: columns.iter().map(|column| column.name.into()).collect(),
+        rows: lines.map(row).collect(),
+    };
     Figure {
-        key: "variants".into(),
-        title: "Variants side by side".into(),
-        tables: vec![Table {
-            caption: String::new(),
-            columns: columns.iter().map(|column| column.name.into()).collect(),
-            rows: results
-                .variants
-                .iter()
-                .flat_map(Line::of)
-                .map(row)
-                .collect(),
-        }],
         remarks: vec![explained.into()],
-        ..Figure::default()
+        ..Figure::of_table("variants", "Variants side by side", table)
     }
 }
 
@@ -246,15 +231,7 @@ fn skipped(results: &RunResults, origin: Origin) -> Option<Figure> {
         let words = [&skipped.name, &skipped.reason].map(|words| Value::Text(words.clone()));
         origin.row(words)
     });
-    let table = Table {
-        caption: String::new(),
-        columns: ["variant", "why not"].map(Into::into).into(),
-        rows: rows.collect(),
-    };
-    (!results.skipped.is_empty()).then(|| Figure {
-        key: "not-run".into(),
-        title: "What did not run".into(),
-        tables: vec![table],
-        ..Figure::default()
-    })
+    let table = Table::new(["variant", "why not"], rows);
+    let any = !results.skipped.is_empty();
+    any.then(|| Figure::of_table("not-run", "What did not run", table))
 }

@@ -107,10 +107,8 @@ impl Scale {
                 self.in_unit(value)
             }
         };
-        values
-            .into_iter()
-            .map(|value| (self.at(value), text(value)))
-            .collect()
+        let ticks = values.into_iter();
+        ticks.map(|value| (self.at(value), text(value))).collect()
     }
 
     /// The unit that is written beside the axis' name; none where ticks have their own.
@@ -192,11 +190,9 @@ pub(super) fn step(low: i64, high: i64, about: usize) -> i64 {
     let parts = about.max(1) as i128;
     let wanted = (i128::from(high) - i128::from(low) + parts - 1) / parts;
     let powers = (0..18).map(|exponent| 10_i64.pow(exponent));
-    let steps = powers.flat_map(|power| [power, 2 * power, 5 * power]);
-    steps
-        .into_iter()
-        .find(|step| i128::from(*step) >= wanted)
-        .unwrap_or(i64::MAX)
+    let mut steps = powers.flat_map(|power| [power, 2 * power, 5 * power]);
+    let found = steps.find(|step| i128::from(*step) >= wanted);
+    found.unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

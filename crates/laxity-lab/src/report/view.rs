@@ -92,10 +92,8 @@ impl CellView {
 /// All tables of a figure: its comparisons first.
 pub(super) fn tables(figure: &Figure) -> Vec<TableView<'_>> {
     let compared = (!figure.compared.is_empty()).then(|| compared(&figure.compared));
-    compared
-        .into_iter()
-        .chain(figure.tables.iter().map(table))
-        .collect()
+    let tables = figure.tables.iter().map(table);
+    compared.into_iter().chain(tables).collect()
 }
 
 /// A source of values and its heading.
@@ -138,11 +136,10 @@ fn table(table: &Table) -> TableView<'_> {
         }
     };
     let heads = table.columns.iter().enumerate();
+    let heads = heads.map(|(column, head)| (head.as_str(), align(column)));
     TableView {
         caption: &table.caption,
-        heads: heads
-            .map(|(column, head)| (head.as_str(), align(column)))
-            .collect(),
+        heads: heads.collect(),
         rows,
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use laxity_model::HostError;
 use laxity_model::admission::{Admission, Admitted, Rejected, Supply, admit};
+use laxity_model::{Host, HostError};
 
 use super::RunError;
-use super::compose::{Composed, RunSpec, compose};
+use super::compose::{RunSpec, compose};
 use super::schedule::PlannedRun;
 use crate::observe::Probes;
 use crate::scenario::{Resolved, ResolvedDevice, ResolvedVariant};
@@ -83,7 +83,7 @@ pub fn ready(
         gaps_only: planned.gaps_only,
     };
     let composed = compose(variant, resolved.host.processors, &resolved.run, spec);
-    let Composed { program, probes } = composed.map_err(wrong)?;
+    let (program, probes) = composed.map_err(wrong)?;
     let answer = match admit(program, supply) {
         Ok(admitted) => Ok(admitted),
         Err(Rejected::Refused(admission)) => Err(admission),
@@ -94,4 +94,10 @@ pub fn ready(
         answer,
         probes,
     })
+}
+
+/// What a host can enforce now, on as many processors as the scenario has.
+pub(crate) fn supply(host: &mut dyn Host, resolved: &Resolved) -> Result<Supply, RunError> {
+    let supply = host.supply(resolved.host.processors);
+    supply.map_err(|error| RunError::CannotRun(error.to_string()))
 }

@@ -22,9 +22,8 @@ pub fn variant(
     receivers: &BTreeMap<String, u32>,
 ) -> Option<VariantResults> {
     let of = |index: usize| {
-        runs.iter()
-            .filter(move |run| run.planned.variant == index)
-            .collect::<Vec<_>>()
+        let own = runs.iter().filter(|run| run.planned.variant == index);
+        own.collect::<Vec<_>>()
     };
     let variant = &resolved.variants[index];
     let made = of(index);
@@ -38,16 +37,14 @@ pub fn variant(
     });
     let grades: Vec<_> = components.iter().flat_map(Component::grades).collect();
     let (grade, grade_reason) = worst(&grades);
+    let steal = made.iter().map(|run| run.record.steal.map(Span::as_nanos));
     let mut results = VariantResults {
         name: variant.name.clone(),
         about: variant.about.clone(),
         grade,
         grade_reason,
         repeats: made.len() as u32,
-        steal_ns: made
-            .iter()
-            .map(|run| run.record.steal.map(Span::as_nanos))
-            .sum(),
+        steal_ns: steal.sum(),
         disturbed: disturbed(&made),
         events_recorded: first.trace.as_ref().map_or(0, |t| t.events.len() as u64),
         events_lost: made.iter().map(|run| run.record.events_lost).sum(),
@@ -130,11 +127,10 @@ fn surprises(variant: &ResolvedVariant, results: &VariantResults) -> Vec<String>
             ));
         }
     }
-    if variant.devices.is_empty() {
-        return surprises;
+    if !variant.devices.is_empty() {
+        losses(variant.expect.lost, results, &mut surprises);
+        transfers(variant.expect.transfer, results, &mut surprises);
     }
-    losses(variant.expect.lost, results, &mut surprises);
-    transfers(variant.expect.transfer, results, &mut surprises);
     if let Some(expected) = variant.expect.grade {
         grades(expected, variant, results, &mut surprises);
     }

@@ -42,14 +42,6 @@ pub struct RunSpec {
     pub gaps_only: bool,
 }
 
-/// A program with its probes.
-pub struct Composed {
-    /// What the host runs.
-    pub program: Program,
-    /// Where to look afterwards.
-    pub probes: Probes,
-}
-
 /// Makes the program of one run, in which each device has a run of its own.
 ///
 /// # Errors
@@ -60,7 +52,7 @@ pub fn compose(
     processors: u16,
     length: &LengthSpec,
     spec: impl Fn(&ResolvedDevice) -> RunSpec,
-) -> Result<Composed, HostError> {
+) -> Result<(Program, Probes), HostError> {
     let mut program = Program::new(processors);
     let mut probes = Probes::default();
     let devices = &variant.devices;
@@ -69,40 +61,24 @@ pub fn compose(
         // No two lines have the same noise, and none has another if the devices are declared in another order.
         let before = devices.iter().filter(|other| other.name < device.name);
         spec.seed = spec.seed.wrapping_add(before.count() as u64);
-        let modem = Modem {
-            device,
-            length,
-            spec,
-            is_only: devices.len() == 1,
-        };
-        probes.0.push(modem.install(&mut program)?);
+        let modem = modem(&mut program, device, length, spec, devices.len() == 1);
+        probes.0.push(modem?);
     }
     for task in &variant.tasks {
         probes.0.push(task.install(&mut program));
     }
-    Ok(Composed { program, probes })
+    Ok((program, probes))
 }
 
 /// The call of a device before it is handed to a host; these are its phases where it says nothing else.
-#[must_use]
-pub fn call_config(
-    device: &ResolvedDevice,
-    phases: Phases,
-    bytes: u64,
-    spec: RunSpec,
-) -> CallConfig {
+fn call_config(device: &ResolvedDevice, phases: Phases, bytes: u64, spec: RunSpec) -> CallConfig {
     let phases = device.phases.or(phases);
-    let line = device.line;
-    let thousandths = |value: u32| f64::from(value) / 1_000.0;
     let timing = Timing::lasting(phases.on_hook, phases.dialing, phases.training);
     let usual = CallConfig::new(timing, spec.seed, bytes);
     CallConfig {
         line: LineConfig {
-            snr_down_db: thousandths(line.snr_down_mdb),
-            snr_up_db: thousandths(line.snr_up_mdb),
-            clock_ppm: f64::from(line.clock_offset_ppb) / 1_000.0,
-            carrier_offset_hz: f64::from(line.carrier_offset_mhz) / 1_000.0,
-            ..usual.line
+            seed: usual.line.seed,
+            ..device.line.clone()
         },
         link: usual.link.with_mss(spec.mss_bytes),
         further_receivers: spec.further_receivers,
@@ -111,53 +87,48 @@ pub fn call_config(
     }
 }
 
-/// A modem and the call that it is to make.
-struct Modem<'a> {
-    device: &'a ResolvedDevice,
-    length: &'a LengthSpec,
+/// A modem, and the call that it is to make.
+fn modem(
+    program: &mut Program,
+    device: &ResolvedDevice,
+    length: &LengthSpec,
     spec: RunSpec,
     is_only: bool,
-}
-
-impl Modem<'_> {
-    /// Puts it into the program, and hands back where its evidence will be found; fails if it cannot be brought to where the run is to begin.
-    fn install(&self, program: &mut Program) -> Result<Probe, HostError> {
-        let (device, spec) = (self.device, self.spec);
-        let bytes = if spec.gaps_only {
-            ENDLESS_BYTES
-        } else {
-            self.length.bytes
-        };
-        let mut config = call_config(device, self.length.phases, bytes, spec);
-        if !self.is_only {
-            // A call that is over ends the run, and the others are not to be cut short.
-            config.linger = self.length.limit;
-        } else if spec.start == Start::Connected {
-            // A short transfer is over before there is much to see.
-            config.linger = self.length.idle;
-        }
-        let mut call = Call::new(config);
-        if spec.start == Start::Connected && !call.run_ahead(RUN_AHEAD_LIMIT) {
-            let outcome = call.report().outcome().cloned();
-            return Err(HostError::Failed(format!(
-                "the line of `{}` carries no transfer even without a host: {outcome:?}",
-                device.name
-            )));
-        }
-        let first = program.activities.len();
-        let installed = call.install(program, device.processor, device.placing);
-        work::declare_modem(program, &installed, device);
-        if !self.is_only {
-            for activity in &mut program.activities[first..] {
-                activity.name = format!("{}: {}", device.name, activity.name);
-            }
-        }
-        let watched = Watched::Modem(ModemProbe {
-            installed,
-            placing: device.placing,
-        });
-        Ok(probe(program, first, &device.name, kinds::MODEM, watched))
+) -> Result<Probe, HostError> {
+    let bytes = if spec.gaps_only {
+        ENDLESS_BYTES
+    } else {
+        length.bytes
+    };
+    let mut config = call_config(device, length.phases, bytes, spec);
+    if !is_only {
+        // A call that is over ends the run, and the others are not to be cut short.
+        config.linger = length.limit;
+    } else if spec.start == Start::Connected {
+        // A short transfer is over before there is much to see.
+        config.linger = length.idle;
     }
+    let mut call = Call::new(config);
+    if spec.start == Start::Connected && !call.run_ahead(RUN_AHEAD_LIMIT) {
+        let outcome = call.report().outcome().cloned();
+        return Err(HostError::Failed(format!(
+            "the line of `{}` carries no transfer even without a host: {outcome:?}",
+            device.name
+        )));
+    }
+    let first = program.activities.len();
+    let installed = call.install(program, device.processor, device.placing);
+    work::declare_modem(program, &installed, device);
+    if !is_only {
+        for activity in &mut program.activities[first..] {
+            activity.name = format!("{}: {}", device.name, activity.name);
+        }
+    }
+    let watched = Watched::Modem(ModemProbe {
+        installed,
+        placing: device.placing,
+    });
+    Ok(probe(program, first, &device.name, kinds::MODEM, watched))
 }
 
 /// The probe of a component whose activities are those from `first` on.

@@ -70,29 +70,21 @@ fn contracts(resolved: &Resolved) -> String {
 
 /// Met if every variant came as the scenario expects; inconclusive if all that did not are inconclusive.
 fn overall(variants: &[VariantResults]) -> (VerdictJson, u8) {
-    let surprising: Vec<_> = variants
-        .iter()
-        .filter(|variant| !variant.as_expected)
-        .collect();
-    let inconclusive = |v: &&VariantResults| v.verdict.result == Outcome::Inconclusive;
-    let (result, exit_code) = if surprising.is_empty() {
+    let surprising = variants.iter().filter(|variant| !variant.as_expected);
+    let inconclusive = |v: &VariantResults| v.verdict.result == Outcome::Inconclusive;
+    let (result, exit_code) = if surprising.clone().next().is_none() {
         (Outcome::Met, AS_EXPECTED)
-    } else if surprising.iter().all(inconclusive) {
+    } else if surprising.clone().all(inconclusive) {
         (Outcome::Inconclusive, INCONCLUSIVE)
     } else {
         (Outcome::Violated, NOT_AS_EXPECTED)
     };
-    let reasons = surprising.iter().map(|variant| {
+    let reasons = surprising.map(|variant| {
         let why: Vec<String> = variant.unexpected().collect();
         format!("{}: {}", variant.name, why.join("; "))
     });
-    (
-        VerdictJson {
-            result,
-            reasons: reasons.collect(),
-        },
-        exit_code,
-    )
+    let reasons = reasons.collect();
+    (VerdictJson { result, reasons }, exit_code)
 }
 
 fn read(path: &str) -> Option<String> {
@@ -110,9 +102,8 @@ fn steal_ns(runs: &[RunDone]) -> u64 {
 /// This machine, as far as its timing depends on it.
 pub fn machine(steal_ns: u64) -> Machine {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let mut lines = info.lines();
+    let model = lines.find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     let has_hypervisor = info.lines().any(|line| {
         line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
     });

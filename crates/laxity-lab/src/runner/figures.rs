@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use laxity_devices::modem::{Outcome as CallOutcome, Report};
 use laxity_model::base::histogram::Histogram;
-use laxity_model::verify::contract::{Observations, Observed, Phase, Quantity, Unit};
-use laxity_model::{Grade, Instant, Usage};
+use laxity_model::verify::contract::{Observations, Observed, Quantity, Subject, Unit};
+use laxity_model::{Grade, Usage};
 
 use super::RunDone;
 use crate::each_once::each_once;
@@ -40,26 +40,21 @@ pub(super) fn components<'a>(runs: &[&'a RunDone], control: &[&'a RunDone]) -> V
         return Vec::new();
     };
     let of = |probe: &Probe, runs: &[&'a RunDone]| {
-        let seen = runs
-            .iter()
-            .filter_map(|run| run.component(&probe.subject.name));
-        seen.filter(|seen| seen.probe.subject == probe.subject)
-            .collect()
+        let seen = runs.iter().filter_map(|run| run.component(&probe.subject));
+        seen.collect()
     };
-    let probes = first.probes.0.iter();
-    probes
-        .map(|probe| Component {
-            runs: of(probe, runs),
-            control: of(probe, control),
-        })
-        .collect()
+    let components = first.probes.0.iter().map(|probe| Component {
+        runs: of(probe, runs),
+        control: of(probe, control),
+    });
+    components.collect()
 }
 
 impl RunDone {
     /// What was seen of a component.
-    fn component(&self, name: &str) -> Option<Seen<'_>> {
+    fn component(&self, subject: &Subject) -> Option<Seen<'_>> {
         let mut seen = self.probes.0.iter().zip(&self.observations);
-        let (probe, observation) = seen.find(|(probe, _)| probe.subject.name == name)?;
+        let (probe, observation) = seen.find(|(probe, _)| probe.subject == *subject)?;
         Some(Seen {
             run: self,
             probe,
@@ -96,9 +91,8 @@ fn sum(histogram: &Histogram) -> u64 {
 impl Component<'_> {
     /// What contracts judge by.
     pub(super) fn observations(seen: &[Seen<'_>]) -> Vec<Observations> {
-        let each = seen.iter();
-        each.map(|seen| seen.observation.quantities.clone())
-            .collect()
+        let each = seen.iter().map(|seen| &seen.observation.quantities);
+        each.cloned().collect()
     }
 
     /// The grants of its activities, each once.
@@ -163,28 +157,23 @@ impl Component<'_> {
             let mut control = self.control.iter();
             control.find(|seen| seen.run.planned.repeat == repeat)
         };
-        let pairs = self
-            .runs
-            .iter()
-            .filter_map(|seen| Some((seen, control(seen.run.planned.repeat)?)));
-        pairs
-            .map(|(seen, control)| GapRepeat {
+        let pairs = self.runs.iter().filter_map(|seen| {
+            Some(GapRepeat {
                 variant: gap_figures(*seen),
-                control: gap_figures(*control),
+                control: gap_figures(*control(seen.run.planned.repeat)?),
             })
-            .collect()
+        });
+        pairs.collect()
     }
 
     fn modem(&self, modem: &ModemProbe, bytes: u64, receivers: u32) -> ModemFigures {
         let pending = of_runs(&self.runs, kinds::SAMPLES_PENDING).raw();
-        let usage = self.driver_usage();
+        let processing = of_runs(&self.runs, kinds::PROCESSING_TIME).raw();
+        let (usage, request) = (self.driver_usage(), modem.placing.request());
         let lost = |quantity| sum(&of_runs(&self.runs, quantity).raw());
         ModemFigures {
             placement: show_placing(modem.placing),
-            enforcer: modem
-                .placing
-                .request()
-                .map(|asked| asked.enforcer.to_string()),
+            enforcer: request.map(|asked| asked.enforcer.to_string()),
             receivers,
             receiver_bit_errors: self.sum(|report| report.receiver_bit_errors.get()),
             transfer: self.transfer(bytes),
@@ -194,18 +183,12 @@ impl Component<'_> {
             samples_undelivered: self.sum(|report| report.samples_undelivered.get()),
             samples_pending_max: pending.max().unwrap_or(0),
             samples_pending: HistogramJson::new("samples", &pending),
-            processing_ns: HistogramJson::new(
-                "ns",
-                &of_runs(&self.runs, kinds::PROCESSING_TIME).raw(),
-            ),
+            processing_ns: HistogramJson::new("ns", &processing),
             cpu_share: self.cpu_share(),
             context_switches: usage.voluntary_switches + usage.involuntary_switches,
             context_switches_involuntary: usage.involuntary_switches,
             page_faults: usage.page_faults,
-            phases: self
-                .runs
-                .first()
-                .map_or_else(Vec::new, |seen| phases(*seen)),
+            phases: self.runs.first().copied().map_or_else(Vec::new, phases),
         }
     }
 
@@ -233,10 +216,8 @@ impl Component<'_> {
 
     /// The share of a processor while connected: the median of the runs.
     fn cpu_share(&self) -> f64 {
-        let connected = self
-            .runs
-            .iter()
-            .filter_map(|seen| seen.observation.connected);
+        let runs = self.runs.iter();
+        let connected = runs.filter_map(|seen| seen.observation.connected);
         let shares = connected.filter(|(_, span)| !span.is_zero());
         let ppm = shares.map(|(service, span)| service.as_nanos() * 1_000_000 / span.as_nanos());
         median(ppm).map_or(0.0, |ppm| ppm as f64 / 1e6)
@@ -245,10 +226,8 @@ impl Component<'_> {
     /// What became of the file, in the runs whose transfer can end; others only repeat the gaps.
     fn transfer(&self, bytes: u64) -> Transfer {
         let whole = self.runs.iter().filter(|seen| !seen.run.planned.gaps_only);
-        let outcomes: Vec<_> = whole
-            .filter_map(|seen| seen.report())
-            .map(Report::outcome)
-            .collect();
+        let outcomes = whole.filter_map(|seen| seen.report());
+        let outcomes: Vec<_> = outcomes.map(Report::outcome).collect();
         let done = outcomes.iter().filter_map(|outcome| done(*outcome));
         let done: Vec<(u64, bool)> = done.collect();
         let completed = !outcomes.is_empty() && done.len() == outcomes.len();
@@ -314,25 +293,13 @@ fn done(outcome: Option<&CallOutcome>) -> Option<(u64, bool)> {
 /// The phases of a component in a run, from the run's start.
 fn phases(seen: Seen<'_>) -> Vec<PhaseTime> {
     let record = &seen.run.record;
-    let after = |at: Instant| at.saturating_since(record.start).as_nanos();
-    let starts: Vec<(u64, &Phase)> = seen
-        .observation
-        .phases
-        .iter()
-        .map(|(at, phase)| (after(*at), phase))
-        .collect();
-    let ends = starts
-        .iter()
-        .skip(1)
-        .map(|(at, _)| *at)
-        .chain([after(record.end)]);
-    let timed = starts
-        .iter()
-        .zip(ends)
-        .map(|((start, phase), end)| PhaseTime {
-            name: phase.name().into(),
-            start_ns: *start,
-            duration_ns: end.saturating_sub(*start),
-        });
+    let phases = seen.observation.phases.iter();
+    let ends = phases.clone().skip(1).map(|(at, _)| *at);
+    let timed = phases.zip(ends.chain([record.end]));
+    let timed = timed.map(|((start, phase), end)| PhaseTime {
+        name: phase.name().into(),
+        start_ns: start.saturating_since(record.start).as_nanos(),
+        duration_ns: end.saturating_since(*start).as_nanos(),
+    });
     timed.collect()
 }

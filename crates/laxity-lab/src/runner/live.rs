@@ -2,16 +2,15 @@
 
 use laxity::{LiveConfig, LiveHost, Watch};
 use laxity_devices::pump::Standard;
-use laxity_model::admission::Supply;
 use laxity_model::enforce::Witness;
 use laxity_model::{Host, HostError, Priority, ProcessorId, Span};
 
-use super::admit::{FurtherReceivers, ready};
+use super::admit::{FurtherReceivers, ready, supply};
 use super::commands;
-use super::compose::{Composed, RunSpec, compose};
+use super::compose::{RunSpec, compose};
 use super::conclude::Circumstances;
 use super::schedule::{PlannedRun, schedule};
-use super::{Made, Progress, RunDone, RunError, done, load, names, not_run};
+use super::{Made, Progress, RunError, load, not_run, run_one};
 use crate::each_once::each_once;
 use crate::scenario::kinds;
 use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
@@ -32,23 +31,16 @@ const MOST_RECEIVERS: usize = 2_000;
 ///
 /// The first that fails; whatever was changed is restored.
 pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, RunError> {
-    let planned = schedule(resolved, |variant| variant.live, true);
-    if planned.is_empty() {
-        return Err(RunError::Nothing("Linux"));
-    }
+    let planned = schedule(resolved, true)?;
     // From here on a signal ends the run in order, wherever it comes.
     let watch = Watch::begin();
     let mut host = host(resolved)?;
-    let supply = supply(&mut host, resolved)?;
+    let outlined = supply(&mut host, resolved)?;
     // How many receivers make up the load is not known yet, and nothing is started to find out before all variants are admitted.
     for run in planned.iter().filter(|run| run.repeat == 0) {
         let start = Start::OnHook;
-        let outline = ready(
-            resolved,
-            PlannedRun { start, ..*run },
-            &FurtherReceivers::new(),
-            &supply,
-        )?;
+        let run = PlannedRun { start, ..*run };
+        let outline = ready(resolved, run, &FurtherReceivers::new(), &outlined)?;
         outline.require(&resolved.variants[run.variant])?;
     }
     progress.begin(planned.len());
@@ -59,14 +51,20 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, Run
             return Err(RunError::Interrupted(signal));
         }
         progress.run(&resolved.variants[planned.variant].name, planned.repeat);
-        runs.push(run_one(&mut host, resolved, planned, &further)?);
+        // What others do on this machine may have changed since the run before.
+        let supply = supply(&mut host, resolved)?;
+        let ready = ready(resolved, planned, &further, &supply)?;
+        runs.push(run_one(resolved, ready, |variant, admitted, length| {
+            let _commands = commands::start(variant, host.config())?;
+            host.run(admitted, length)
+        })?);
     }
     progress.end();
     let receivers = further.into_iter();
     let receivers = receivers.map(|(name, further)| (name, further as u32 + 1));
     Ok(Made {
         runs,
-        skipped: not_run(resolved, |variant| variant.live, "the twin"),
+        skipped: not_run(resolved, true),
         circumstances: Circumstances {
             host: host.describe(),
             live: true,
@@ -104,36 +102,19 @@ fn unwatched(resolved: &Resolved) -> Option<String> {
 /// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works,
 /// or else the first periodic task.
 pub(crate) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
-    let cannot = |error: HostError| RunError::CannotRun(error.to_string());
-    let mut config = LiveConfig::detect(resolved.host.processors).map_err(cannot)?;
     let watched = observed_processors(resolved).first().copied();
+    watched_host(resolved.host.processors, watched)
+}
+
+/// A host of so many processors, one of which a witness may watch.
+pub(crate) fn watched_host(
+    processors: u16,
+    watched: Option<ProcessorId>,
+) -> Result<LiveHost, RunError> {
+    let config = LiveConfig::detect(processors);
+    let mut config = config.map_err(|error| RunError::CannotRun(error.to_string()))?;
     config.witness = watched.map(Witness::new);
     Ok(LiveHost::new(config))
-}
-
-/// What this machine can enforce now.
-pub(crate) fn supply(host: &mut LiveHost, resolved: &Resolved) -> Result<Supply, RunError> {
-    let supply = host.supply(resolved.host.processors);
-    supply.map_err(|error| RunError::CannotRun(error.to_string()))
-}
-
-fn run_one(
-    host: &mut LiveHost,
-    resolved: &Resolved,
-    planned: PlannedRun,
-    further: &FurtherReceivers,
-) -> Result<RunDone, RunError> {
-    let variant = &resolved.variants[planned.variant];
-    let wrong = |error| RunError::of(error, &variant.name);
-    // What others do on this machine may have changed since the run before.
-    let supply = supply(host, resolved)?;
-    let ready = ready(resolved, planned, further, &supply)?;
-    let (admitted, probes) = ready.granted(variant)?;
-    let names = names(&admitted.program, &probes, variant);
-    let commands = commands::start(variant, host.config()).map_err(wrong)?;
-    let record = host.run(admitted, planned.length).map_err(wrong)?;
-    drop(commands);
-    Ok(done(planned, names, probes, record))
 }
 
 /// How many receivers besides the first make up the load of each device, by its name.
@@ -205,8 +186,7 @@ fn measure_share(
         idle: CALIBRATION_RUN,
         ..resolved.run
     };
-    let composed = compose(&variant, resolved.host.processors, &length, |_| spec)?;
-    let Composed { program, probes } = composed;
+    let (program, probes) = compose(&variant, resolved.host.processors, &length, |_| spec)?;
     let record = host.admit_and_run(program, CALIBRATION_RUN)?;
     let seen = observe(&record, &probes.0);
     let connected = seen.first().and_then(|modem| modem.connected);

@@ -19,15 +19,17 @@ pub mod tasks;
 pub mod twin;
 pub(crate) mod work;
 
-use laxity_model::{HostError, Mark, Program, RunRecord};
+use laxity_model::admission::Admitted;
+use laxity_model::{HostError, Mark, RunRecord, Span};
 
 use crate::evidence::results::{RunResults, Skipped};
 use crate::evidence::trace::Trace;
 use crate::observe::Probes;
 use crate::scenario::{Resolved, ResolvedVariant};
+use admit::Ready;
 use conclude::Circumstances;
 use laxity::observe::{Observation, observe};
-use schedule::PlannedRun;
+use schedule::{PlannedRun, host_name};
 
 /// So many events of a run are kept for its trace: the last ones. Everything is observed, whatever is kept.
 const TRACED_EVENTS: usize = 200_000;
@@ -57,24 +59,19 @@ pub struct Finished {
 /// Hears how a long piece of work goes on. Called from one thread at a time.
 pub trait Progress: Send {
     /// So many runs will be made.
-    fn begin(&mut self, runs: usize);
+    fn begin(&mut self, _runs: usize) {}
     /// Something is being prepared.
-    fn prepare(&mut self, what: &str);
+    fn prepare(&mut self, _what: &str) {}
     /// A run begins (live) or is over (twin).
-    fn run(&mut self, variant: &str, repeat: u32);
+    fn run(&mut self, _variant: &str, _repeat: u32) {}
     /// All is over.
-    fn end(&mut self);
+    fn end(&mut self) {}
 }
 
 /// Nobody listens.
 pub struct Silent;
 
-impl Progress for Silent {
-    fn begin(&mut self, _: usize) {}
-    fn prepare(&mut self, _: &str) {}
-    fn run(&mut self, _: &str, _: u32) {}
-    fn end(&mut self) {}
-}
+impl Progress for Silent {}
 
 /// Why a scenario has no results.
 #[derive(Debug, thiserror::Error)]
@@ -172,30 +169,30 @@ pub struct Made {
 }
 
 /// The variants that do not run on a host, for they are for the other.
-fn not_run(
-    resolved: &Resolved,
-    runs: impl Fn(&ResolvedVariant) -> bool,
-    other: &str,
-) -> Vec<Skipped> {
-    let others = resolved.variants.iter().filter(|variant| !runs(variant));
+fn not_run(resolved: &Resolved, live: bool) -> Vec<Skipped> {
+    let others = resolved.variants.iter().filter(|one| !one.runs(live));
     let not_run = others.map(|variant| Skipped {
         name: variant.name.clone(),
-        reason: format!("the scenario has it for {other} only"),
+        reason: format!("the scenario has it for {} only", host_name(!live)),
     });
     not_run.collect()
 }
 
-/// The trace of a run without its events: the names, before the host takes the program.
-fn names(program: &Program, probes: &Probes, variant: &ResolvedVariant) -> Trace {
-    let levels: Vec<Mark> = probes
-        .modems()
-        .map(|m| m.installed.marks.call_end)
-        .collect();
-    Trace::of(program, &variant.name, &levels)
-}
-
-/// Takes a run's record apart: what was seen, and the trace if it is kept.
-fn done(planned: PlannedRun, names: Trace, probes: Probes, mut record: RunRecord) -> RunDone {
+/// Makes one run, and takes its record apart: what was seen, and the trace if it is kept.
+fn run_one(
+    resolved: &Resolved,
+    ready: Ready,
+    run: impl FnOnce(&ResolvedVariant, Admitted, Span) -> Result<RunRecord, HostError>,
+) -> Result<RunDone, RunError> {
+    let planned = ready.planned;
+    let variant = &resolved.variants[planned.variant];
+    let (admitted, probes) = ready.granted(variant)?;
+    let levels = probes.modems().map(|modem| modem.installed.marks.call_end);
+    let levels: Vec<Mark> = levels.collect();
+    // The names are the program's, which the host takes.
+    let names = Trace::of(&admitted.program, &variant.name, &levels);
+    let record = run(variant, admitted, planned.length);
+    let mut record = record.map_err(|error| RunError::of(error, &variant.name))?;
     let observations = observe(&record, &probes.0);
     let mut events = std::mem::take(&mut record.events);
     let all = events.len();
@@ -208,11 +205,11 @@ fn done(planned: PlannedRun, names: Trace, probes: Probes, mut record: RunRecord
         events_lost: record.events_lost,
         ..names
     });
-    RunDone {
+    Ok(RunDone {
         planned,
         record,
         observations,
         probes,
         trace,
-    }
+    })
 }

@@ -3,6 +3,7 @@
 use laxity_model::Span;
 use laxity_model::verify::contract::Expectation;
 
+use super::RunError;
 use crate::scenario::{Length, Resolved, ResolvedDevice, ResolvedVariant, Start, needs_control};
 
 /// How often gaps are measured at the quick length: medians of five.
@@ -28,24 +29,31 @@ pub struct PlannedRun {
 /// At the quick length each variant is run once to the end of its transfer. What is compared with a control, and the controls, are
 /// then run again and again for the length of [`LengthSpec::idle`](crate::scenario::LengthSpec::idle), with the transfer under way.
 /// The twin has no noise to take medians of: there each run is made once a repeat of the scenario.
-#[must_use]
-pub fn schedule(
-    resolved: &Resolved,
-    runs_here: impl Fn(&ResolvedVariant) -> bool,
-    live: bool,
-) -> Vec<PlannedRun> {
+///
+/// # Errors
+///
+/// [`RunError::Nothing`] if no variant runs there.
+pub fn schedule(resolved: &Resolved, live: bool) -> Result<Vec<PlannedRun>, RunError> {
     let quick = resolved.length == Length::Quick && live;
     let least = if quick { QUICK_GAP_REPEATS } else { 0 };
     let mut runs = Vec::new();
     for repeat in 0..resolved.run.repeats.max(least) {
         for (index, variant) in resolved.variants.iter().enumerate() {
             let gaps_only = repeat >= resolved.run.repeats;
-            if runs_here(variant) && (!gaps_only || is_compared(resolved, index)) {
+            if variant.runs(live) && (!gaps_only || is_compared(resolved, index)) {
                 runs.push(planned(resolved, index, repeat, gaps_only));
             }
         }
     }
-    runs
+    if runs.is_empty() {
+        return Err(RunError::Nothing(host_name(live)));
+    }
+    Ok(runs)
+}
+
+/// What a host is called, and so what it is for.
+pub(super) const fn host_name(live: bool) -> &'static str {
+    if live { "Linux" } else { "the twin" }
 }
 
 fn planned(resolved: &Resolved, index: usize, repeat: u32, gaps_only: bool) -> PlannedRun {
@@ -103,7 +111,7 @@ mod tests {
     #[test]
     fn what_is_compared_is_measured_five_times_with_its_control_in_every_round() {
         let resolved = main_scenario(Length::Quick);
-        let runs = schedule(&resolved, |variant| variant.live, true);
+        let runs = schedule(&resolved, true).unwrap();
         for name in [
             "none",
             "interrupt",
@@ -124,10 +132,10 @@ mod tests {
     #[test]
     fn the_twin_and_the_full_length_repeat_as_the_scenario_says() {
         let quick = main_scenario(Length::Quick);
-        let runs = schedule(&quick, |variant| variant.twin, false);
+        let runs = schedule(&quick, false).unwrap();
         assert_eq!(times(&quick, &runs, "interrupt"), 1);
         let full = main_scenario(Length::Full);
-        let runs = schedule(&full, |variant| variant.live, true);
+        let runs = schedule(&full, true).unwrap();
         assert_eq!(times(&full, &runs, "rogue-slots"), 5);
         assert!(runs.iter().all(|run| !run.gaps_only));
     }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use laxity::Twin;
 use laxity_model::Host;
-use laxity_model::admission::Supply;
 
-use super::admit::{FurtherReceivers, Ready, ready};
+use super::admit::{FurtherReceivers, Ready, ready, supply};
 use super::conclude::Circumstances;
 use super::schedule::{PlannedRun, schedule};
-use super::{Made, Progress, RunDone, RunError, Silent, done, names, not_run, pool};
+use super::{Made, Progress, RunError, Silent, not_run, pool, run_one};
 use crate::scenario::Resolved;
 
 /// Makes all runs that the twin can make. The results do not depend on the number of threads.
@@ -22,11 +21,8 @@ pub fn run(
     threads: usize,
     progress: &mut dyn Progress,
 ) -> Result<Made, RunError> {
-    let planned = schedule(resolved, |variant| variant.twin, false);
-    if planned.is_empty() {
-        return Err(RunError::Nothing("the twin"));
-    }
-    let supply = supply(resolved)?;
+    let planned = schedule(resolved, false)?;
+    let supply = supply(&mut host(resolved), resolved)?;
     let ready = |planned: PlannedRun| ready(resolved, planned, &FurtherReceivers::new(), &supply);
     let name =
         |planned: &PlannedRun| match (&resolved.variants[planned.variant].name, planned.repeat) {
@@ -43,13 +39,16 @@ pub fn run(
         ready.require(&resolved.variants[ready.planned.variant])?;
     }
     let one = |(planned, first): (PlannedRun, Option<Ready>)| {
-        run_one(resolved, first.map_or_else(|| ready(planned), Ok)?)
+        let ready = first.map_or_else(|| ready(planned), Ok)?;
+        run_one(resolved, ready, |_, admitted, length| {
+            host(resolved).run(admitted, length)
+        })
     };
     let runs = pool::map(first, threads, |(planned, _)| name(planned), one, progress)?;
     progress.end();
     Ok(Made {
         runs,
-        skipped: not_run(resolved, |variant| variant.twin, "Linux"),
+        skipped: not_run(resolved, false),
         circumstances: Circumstances {
             host: format!("twin {}", resolved.host.profile.name),
             live: false,
@@ -59,23 +58,6 @@ pub fn run(
     })
 }
 
-/// What the scenario's twin can enforce.
-pub(crate) fn supply(resolved: &Resolved) -> Result<Supply, RunError> {
-    let supply = host(resolved).supply(resolved.host.processors);
-    supply.map_err(|error| RunError::CannotRun(error.to_string()))
-}
-
 pub(crate) fn host(resolved: &Resolved) -> Twin {
     Twin::new(resolved.host.profile)
-}
-
-/// Runs what is ready.
-fn run_one(resolved: &Resolved, ready: Ready) -> Result<RunDone, RunError> {
-    let planned = ready.planned;
-    let variant = &resolved.variants[planned.variant];
-    let (admitted, probes) = ready.granted(variant)?;
-    let names = names(&admitted.program, &probes, variant);
-    let record = host(resolved).run(admitted, planned.length);
-    let record = record.map_err(|error| RunError::of(error, &variant.name))?;
-    Ok(done(planned, names, probes, record))
 }

@@ -8,13 +8,12 @@ use laxity_model::verify::contract::{
 use toml::de::DeValue;
 
 use super::Declared;
-use super::devices::Device;
 use super::diagnostic::alternatives;
 use super::kinds;
 use super::reader::{Found, SPAN, Section};
 use super::sections::{Names, chosen, named};
-use super::types::ResolvedTask;
-use super::units::{self, UnitError, format_span};
+use super::types::{ResolvedDevice, ResolvedTask};
+use super::units::{self, UnitError};
 
 /// The phases that a soft modem goes through, and the one of programs without.
 const PHASES: [Phase; 5] = [
@@ -42,7 +41,7 @@ type Component<'a> = (&'a str, Option<Kind>);
 /// All contracts of a file, `pc99` first.
 pub(super) fn contracts(
     root: &Section<'_>,
-    devices: &Names<Device>,
+    devices: &Names<ResolvedDevice>,
     tasks: &Names<ResolvedTask>,
 ) -> Names<Contract> {
     let devices = devices.iter();
@@ -60,11 +59,9 @@ pub(super) fn contracts(
     }];
     let own = named(root, "contracts", |section, name| {
         if name == "pc99" {
-            section.findings.error(
-                &section.place,
-                "the contract `pc99` is built in",
-                "give your own contract another name",
-            );
+            let cause = "the contract `pc99` is built in";
+            let remedy = "give your own contract another name";
+            section.findings.error(&section.place, cause, remedy);
             return None;
         }
         contract(section, name, &all)
@@ -106,11 +103,9 @@ fn subjects(section: &Section<'_>, all: &[Component<'_>]) -> Option<(Subjects, O
         return Some((kind.map_or(Subjects::All, Subjects::Kind), kind));
     };
     if kind.is_some() {
-        section.findings.error(
-            &text.place,
-            format!("{} names a component and a kind", section.path),
-            "keep `subject` for one component, or `kind` for all of a kind",
-        );
+        let cause = format!("{} names a component and a kind", section.path);
+        let remedy = "keep `subject` for one component, or `kind` for all of a kind";
+        section.findings.error(&text.place, cause, remedy);
     }
     let Some((name, kind)) = all.iter().find(|(name, _)| *name == text.value) else {
         let names = all.iter().map(|(name, _)| *name);
@@ -134,11 +129,8 @@ fn check_observed(section: &Section<'_>, kind: Kind, limits: &[Limit]) {
             format!("limit {}", alternatives(names))
         };
         let (quantity, kind) = (limit.quantity.name(), kind.name);
-        section.wrong(
-            key.unwrap_or("limits"),
-            format!("`{quantity}` is not observed of a {kind}"),
-            remedy,
-        );
+        let cause = format!("`{quantity}` is not observed of a {kind}");
+        section.wrong(key.unwrap_or("limits"), cause, remedy);
     }
 }
 
@@ -149,11 +141,9 @@ fn contract(section: &Section<'_>, name: &str, all: &[Component<'_>]) -> Option<
     let path = format!("a limit of {}", section.path);
     let tables = section.sections("limits", &path, LIMIT_EXAMPLE)?;
     if tables.is_empty() {
-        section.wrong(
-            "limits",
-            format!("{} limits nothing", section.path),
-            format!("write for example: limits = {LIMIT_EXAMPLE}"),
-        );
+        let cause = format!("{} limits nothing", section.path);
+        let remedy = format!("write for example: limits = {LIMIT_EXAMPLE}");
+        section.wrong("limits", cause, remedy);
     }
     let limits: Vec<Limit> = tables.iter().filter_map(limits).flatten().collect();
     let (subjects, kind) = subjects?;
@@ -209,11 +199,9 @@ fn phases_have_control(section: &Section<'_>, bound: Bound, phases: &Phases) -> 
     if !is_relative(bound) || *phases == Phases::Whole {
         return true;
     }
-    section.wrong(
-        "phases",
-        "a control run has no phases to compare with",
-        "remove `phases`: a bound relative to the control is judged over the whole run",
-    );
+    let cause = "a control run has no phases to compare with";
+    let remedy = "remove `phases`: a bound relative to the control is judged over the whole run";
+    section.wrong("phases", cause, remedy);
     false
 }
 
@@ -243,11 +231,9 @@ fn bound(section: &Section<'_>, key: &str, quantity: Quantity) -> Option<Found<B
     {
         let text = section.text(key, "a bound", "1.05 x control")?;
         if key != "at_most" {
-            section.findings.error(
-                &text.place,
-                "only an upper bound can be relative to the control",
-                "write for example: at_most = \"1.05 x control\"",
-            );
+            let cause = "only an upper bound can be relative to the control";
+            let remedy = "write for example: at_most = \"1.05 x control\"";
+            section.findings.error(&text.place, cause, remedy);
             return None;
         }
         return section.parsed(&text, relative);
@@ -334,32 +320,11 @@ fn phases(section: &Section<'_>) -> Phases {
     let texts = section.texts(key, "[\"connected\"]").unwrap_or_default();
     if texts.is_empty() {
         let names = alternatives(PHASES.iter().map(Phase::name));
-        section.wrong(
-            key,
-            "no phase is named",
-            format!("name some of {names}, or write: phases = \"whole\""),
-        );
+        let cause = "no phase is named";
+        let remedy = format!("name some of {names}, or write: phases = \"whole\"");
+        section.wrong(key, cause, remedy);
     }
     let names = PHASES.iter().map(Phase::name);
     let named = chosen(section, ("phase", "remove one"), &texts, names).into_iter();
     Phases::Only(named.map(|(index, _)| PHASES[index].clone()).collect())
-}
-
-/// A bound as a file has it, in `quantity`'s unit.
-#[must_use]
-pub fn show_bound(bound: Bound, quantity: Quantity) -> String {
-    let value = |value: u64| match quantity.unit() {
-        Unit::Nanoseconds => format_span(Span::from_nanos(value)),
-        Unit::Count => value.to_string(),
-    };
-    match bound {
-        Bound::AtMost(most) => format!("<= {}", value(most)),
-        Bound::AtLeast(least) => format!(">= {}", value(least)),
-        Bound::AtMostTimesControl { ratio_ppm } => {
-            format!(
-                "<= {} x control",
-                units::exact(u64::from(ratio_ppm), 1_000_000)
-            )
-        }
-    }
 }

@@ -1,46 +1,21 @@
 //! `[devices.*]`: the soft modems, their lines and their phases.
 
 use laxity_devices::modem::FarProfile;
-use laxity_model::ProcessorId;
+use laxity_devices::pump::LineConfig;
 
 use super::Placing;
 use super::reader::{FREQUENCY, LEVEL, LOAD, OFFSET, SPAN, Section};
-use super::sections::{DURATIONS, Names, named, processor};
-use super::types::{HostSpec, LengthSpec, Line, PhaseOverrides, ResolvedDevice};
+use super::sections::{DURATIONS, Names, named, processor, set};
+use super::types::{HostSpec, LengthSpec, PhaseOverrides, ResolvedDevice};
 use super::units::{self, format_span};
-
-/// A device as it is declared: which of its kind it is, and not yet where its driver works.
-#[derive(Clone)]
-pub(super) struct Device {
-    processor: ProcessorId,
-    load: units::Load,
-    line: Line,
-    far: FarProfile,
-    phases: PhaseOverrides,
-}
-
-impl Device {
-    /// In a variant.
-    pub(super) fn placed(&self, name: &str, placing: Placing) -> ResolvedDevice {
-        ResolvedDevice {
-            name: name.to_owned(),
-            processor: self.processor,
-            placing,
-            load: self.load,
-            line: self.line,
-            far: self.far,
-            phases: self.phases,
-        }
-    }
-}
 
 /// `[devices.*]`.
 pub(super) fn devices(
     root: &Section<'_>,
     host: &HostSpec,
     lengths: &[(&str, &LengthSpec)],
-) -> Names<Device> {
-    named(root, "devices", |section, _| {
+) -> Names<ResolvedDevice> {
+    named(root, "devices", |section, name| {
         section.allow(&["kind", "processor", "load", "line", "standard", "phases"]);
         section.require("kind", "\"soft-modem\"");
         section.choice("kind", &[("soft-modem", ())])?;
@@ -48,8 +23,10 @@ pub(super) fn devices(
         for (name, length) in lengths {
             check_limit(root, section, name, length, phases);
         }
-        Some(Device {
+        Some(ResolvedDevice {
+            name: name.to_owned(),
             processor: processor(section, host),
+            placing: Placing::Deferred,
             load: load(section),
             line: line(section),
             far: far(section)?,
@@ -87,8 +64,8 @@ fn check_limit(
 fn load(section: &Section<'_>) -> units::Load {
     // 14.7 % of a 450 MHz Pentium II (§6.2.3).
     let study = units::Load {
-        share: units::Share::from_ppm(147_000),
-        tolerance: units::Share::from_ppm(7_000),
+        share: units::Share { ppm: 147_000 },
+        tolerance: units::Share { ppm: 7_000 },
     };
     let Some(found) = section.quantity("load", &LOAD) else {
         return study;
@@ -135,27 +112,32 @@ fn far(section: &Section<'_>) -> Option<FarProfile> {
     }
 }
 
-fn line(section: &Section<'_>) -> Line {
-    let standard = Line::default();
+fn line(section: &Section<'_>) -> LineConfig {
+    let mut line = LineConfig::default();
     let Some(section) = section.section("line", &format!("`line` of {}", section.path)) else {
-        return standard;
+        return line;
     };
     section.allow(&["snr_down", "snr_up", "clock_offset", "carrier_offset"]);
-    let level = |key, default| {
+    let level = |key, place: &mut f64| {
         let show = |mdb: u64| format!("\"{} dB\"", mdb / 1_000);
         let found = section.quantity_in(key, &LEVEL, &(1_000..=120_000), show);
-        found.map_or(default, |found| found.value as u32)
+        set(
+            place,
+            found.map(|found| found.map(|mdb| mdb as f64 / 1_000.0)),
+        );
     };
-    let offset = |key, quantity, most: i64, unit, default| {
+    level("snr_down", &mut line.snr_down_db);
+    level("snr_up", &mut line.snr_up_db);
+    let offset = |key, quantity, most: i64, unit, place: &mut f64| {
         let show = |thousandths: i64| format!("\"{} {unit}\"", thousandths / 1_000);
         let found = section.quantity_in(key, quantity, &(-most..=most), show);
-        found.map_or(default, |found| found.value as i32)
+        set(
+            place,
+            found.map(|found| found.map(|size| size as f64 / 1_000.0)),
+        );
     };
-    let (ppb, mhz) = (standard.clock_offset_ppb, standard.carrier_offset_mhz);
-    Line {
-        snr_down_mdb: level("snr_down", standard.snr_down_mdb),
-        snr_up_mdb: level("snr_up", standard.snr_up_mdb),
-        clock_offset_ppb: offset("clock_offset", &OFFSET, 500_000, "ppm", ppb),
-        carrier_offset_mhz: offset("carrier_offset", &FREQUENCY, 10_000, "Hz", mhz),
-    }
+    let (clock, carrier) = (&mut line.clock_ppm, &mut line.carrier_offset_hz);
+    offset("clock_offset", &OFFSET, 500_000, "ppm", clock);
+    offset("carrier_offset", &FREQUENCY, 10_000, "Hz", carrier);
+    line
 }

@@ -1,6 +1,7 @@
 //! What a variant is expected to show: contracts and their verdicts, loss, transfer and grade.
 
-use laxity_model::verify::contract::{Contract, Expectation, Subject, Subjects};
+use laxity_model::ReservationRequest;
+use laxity_model::verify::contract::{Contract, Expectation, Kind, Subject, Subjects};
 use toml::de::DeValue;
 
 use super::contracts::{needs_control, needs_device, needs_periodic};
@@ -36,19 +37,15 @@ pub(super) fn expectations(
     let grade = section.choice("grade", &grades).map(|found| found.value);
     for key in ["lost", "transfer"] {
         if !has_device && section.has(key) {
-            section.wrong(
-                key,
-                format!("`{key}` is expected, and no device takes part"),
-                "remove it, or place the device: placement = \"thread 24\"",
-            );
+            let cause = format!("`{key}` is expected, and no device takes part");
+            let remedy = "remove it, or place the device: placement = \"thread 24\"";
+            section.wrong(key, cause, remedy);
         }
     }
     if section.has("grade") && !reserved {
-        section.wrong(
-            "grade",
-            "a grade is expected, and nothing is reserved",
-            "remove `grade`, or write for example: placement = \"reserved 2ms/8ms\"",
-        );
+        let cause = "a grade is expected, and nothing is reserved";
+        let remedy = "remove `grade`, or write for example: placement = \"reserved 2ms/8ms\"";
+        section.wrong("grade", cause, remedy);
     }
     // Who cannot be sure of the processor, or loses samples, may lose the line too.
     let unsure = grade == Some(ExpectedGrade::Unenforced);
@@ -65,11 +62,9 @@ pub(super) fn expectations(
     };
     let transfer = transfer.map_or(follows, |found| found.value);
     if lost == Loss::None && transfer == Outcome::Fails {
-        section.wrong(
-            "transfer",
-            "a transfer that loses no sample does not fail",
-            "write lost = \"some\", or transfer = \"complete\"",
-        );
+        let cause = "a transfer that loses no sample does not fail";
+        let remedy = "write lost = \"some\", or transfer = \"complete\"";
+        section.wrong("transfer", cause, remedy);
     }
     let default = reserved.then_some(ExpectedGrade::Enforced);
     Expectations {
@@ -115,21 +110,15 @@ pub(super) fn contracts(
 
 /// Everything that takes part; and whether it holds a reservation, or runs in one.
 fn subjects(variant: &ResolvedVariant) -> impl Iterator<Item = (Subject, bool)> + Clone {
-    let devices = variant.devices.iter().map(|device| {
-        let subject = Subject {
-            name: device.name.clone(),
-            kind: kinds::MODEM,
-        };
-        (subject, device.placing.request().is_some())
-    });
-    let tasks = variant.tasks.iter().map(|task| {
-        let subject = Subject {
-            name: task.name.clone(),
-            kind: task.kind.kind(),
-        };
-        (subject, task.request().is_some())
-    });
-    devices.chain(tasks)
+    let one = |name: &str, kind: Kind, request: Option<ReservationRequest>| {
+        let name = name.to_owned();
+        (Subject { name, kind }, request.is_some())
+    };
+    let devices = variant.devices.iter();
+    let devices =
+        devices.map(move |device| one(&device.name, kinds::MODEM, device.placing.request()));
+    let tasks = variant.tasks.iter();
+    devices.chain(tasks.map(move |task| one(&task.name, task.kind.kind(), task.request())))
 }
 
 /// What must take part for the contract to be judged, and does not.
@@ -177,11 +166,9 @@ fn expected(
     if !section.value("expect").is_some_and(is_table) {
         let all = section.choice("expect", &VERDICTS);
         if all.is_some() && chosen.is_empty() {
-            section.wrong(
-                "expect",
-                "a verdict is expected, and there is no contract to judge by",
-                "remove `expect`, or write for example: contracts = [\"pc99\"]",
-            );
+            let cause = "a verdict is expected, and there is no contract to judge by";
+            let remedy = "remove `expect`, or write for example: contracts = [\"pc99\"]";
+            section.wrong("expect", cause, remedy);
         }
         let all = all.map_or(Expectation::Met, |found| found.value);
         return judged(scope, chosen, |_| all);

@@ -9,8 +9,6 @@
 
 use std::ops::Range;
 
-use toml::de::DeTable;
-
 mod contracts;
 mod control;
 mod devices;
@@ -27,19 +25,18 @@ pub mod units;
 mod variants;
 
 pub(crate) use contracts::needs_control;
-pub use contracts::show_bound;
 pub use diagnostic::{Diagnostic, Severity, Style};
 /// Where a device's driver runs, or a command, which is in threads.
 pub use laxity_devices::modem::DriverPlacement as Placing;
 pub(crate) use placing::show_placing;
 pub use types::{
-    Executor, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Line, Loss, Outcome,
+    Executor, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Loss, Outcome,
     PeriodicRank, PhaseOverrides, Phases, Rank, Resolved, ResolvedDevice, ResolvedTask,
     ResolvedVariant, Scenario, Start, TaskKind, TurnPolicy,
 };
 
 use diagnostic::Source;
-use reader::{Findings, Section};
+use reader::Section;
 
 /// Files larger than this are refused unread: 128 KiB, as every finding keeps its line.
 const LARGEST_FILE: usize = 1 << 17;
@@ -75,22 +72,10 @@ pub fn parse(text: &str, file: &str) -> Result<Scenario, Vec<Diagnostic>> {
             format!("a scenario has at most {LARGEST_FILE} bytes"),
         )]);
     }
-    let (document, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        return Err(syntax::diagnostics(source, &errors));
-    }
-    let findings = Findings::new(source);
-    let root = Section::new(&findings, "the file", document.get_ref(), 0..0);
-    let scenario = read(&root, file);
-    let found = findings.into_sorted();
-    let failed = found.iter().any(|f| f.severity == Severity::Error);
-    match scenario {
-        Some(mut scenario) if !failed => {
-            scenario.notes = found;
-            Ok(scenario)
-        }
-        _ => Err(found),
-    }
+    let not_toml = |errors: &[toml::de::Error]| syntax::diagnostics(source, errors);
+    let (mut scenario, notes) = reader::document(source, not_toml, |root| read(root, file))?;
+    scenario.notes = notes;
+    Ok(scenario)
 }
 
 /// The whole file. `None` only where an error has been found.

@@ -6,10 +6,9 @@ use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest}
 use toml::de::DeValue;
 
 use super::Placing;
-use super::devices::Device;
 use super::reader::{Found, Place, Section, shortened};
 use super::sections::{Names, priority};
-use super::types::{ResolvedTask, TaskKind};
+use super::types::{ResolvedDevice, ResolvedTask, TaskKind};
 use super::units::{self, UnitError};
 
 /// The keys that say more of a placement, in a variant or in a placement's own table.
@@ -42,7 +41,7 @@ pub(super) type Placed = BTreeMap<String, Found<Option<Placing>>>;
 /// Reads a variant's placements. An error leaves the thing out of the result.
 pub(super) fn placed(
     section: &Section<'_>,
-    devices: &Names<Device>,
+    devices: &Names<ResolvedDevice>,
     tasks: &Names<ResolvedTask>,
 ) -> Placed {
     let mut placed = Placed::new();
@@ -65,7 +64,7 @@ pub(super) fn placed(
 }
 
 /// `placement = "thread 24"`: of the only device.
-fn the_only(section: &Section<'_>, devices: &Names<Device>, placed: &mut Placed) {
+fn the_only(section: &Section<'_>, devices: &Names<ResolvedDevice>, placed: &mut Placed) {
     let Some(text) = section.text("placement", "a string or a table", "thread 24") else {
         return;
     };
@@ -103,7 +102,7 @@ fn the_only(section: &Section<'_>, devices: &Names<Device>, placed: &mut Placed)
 /// `[variants.x.placement]` with a line for each thing that takes part.
 fn each(
     section: &Section<'_>,
-    devices: &Names<Device>,
+    devices: &Names<ResolvedDevice>,
     tasks: &Names<ResolvedTask>,
     placed: &mut Placed,
 ) {
@@ -142,7 +141,7 @@ fn each(
 fn holder(
     table: &Section<'_>,
     name: &Found<&str>,
-    devices: &Names<Device>,
+    devices: &Names<ResolvedDevice>,
     tasks: &Names<ResolvedTask>,
 ) -> Option<Holder> {
     if devices.iter().any(|device| device.name == name.value) {
@@ -215,11 +214,9 @@ fn placing(
     let value = match word.value {
         Word::Absent => None,
         Word::Interrupt | Word::Deferred if holder == Holder::Command => {
-            details.findings.error(
-                &word.place,
-                "a command runs in threads, not in an interrupt handler",
-                "write \"thread 24\" or \"reserved 2ms/8ms\"",
-            );
+            let cause = "a command runs in threads, not in an interrupt handler";
+            let remedy = "write \"thread 24\" or \"reserved 2ms/8ms\"";
+            details.findings.error(&word.place, cause, remedy);
             return None;
         }
         Word::Interrupt => Some(Placing::Interrupt),
@@ -234,11 +231,9 @@ fn placing(
 /// Reports the keys about a reservation where there is none.
 fn refuse_details(details: &Section<'_>) {
     for key in DETAIL_KEYS.into_iter().filter(|key| details.has(key)) {
-        details.wrong(
-            key,
-            format!("`{key}` is for a reservation, and there is none"),
-            "remove it, or write for example: placement = \"reserved 2ms/8ms\"",
-        );
+        let cause = format!("`{key}` is for a reservation, and there is none");
+        let remedy = "remove it, or write for example: placement = \"reserved 2ms/8ms\"";
+        details.wrong(key, cause, remedy);
     }
 }
 

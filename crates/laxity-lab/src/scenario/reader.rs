@@ -154,11 +154,34 @@ pub(crate) const LOAD: Quantity<units::Load> = Quantity {
     parse: units::load,
 };
 /// A signal-to-noise ratio.
+pub(crate) const SIZE: Quantity<u64> = Quantity::of(&units::SIZE, units::bytes);
 pub(crate) const LEVEL: Quantity<u64> = Quantity::of(&units::LEVEL, units::level_mdb);
 /// A clock's offset.
 pub(crate) const OFFSET: Quantity<i64> = Quantity::of(&units::OFFSET, units::offset_ppb);
 /// A carrier's offset.
 pub(crate) const FREQUENCY: Quantity<i64> = Quantity::of(&units::FREQUENCY, units::frequency_mhz);
+
+/// Reads a whole file: what is made of it, and what is merely worth knowing; or all that is wrong, which `not_toml` tells of a file that
+/// is no TOML.
+pub(crate) fn document<T>(
+    source: Source<'_>,
+    not_toml: impl FnOnce(&[toml::de::Error]) -> Vec<Diagnostic>,
+    read: impl FnOnce(&Section<'_>) -> Option<T>,
+) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (document, errors) = DeTable::parse_recoverable(source.text);
+    if !errors.is_empty() {
+        return Err(not_toml(&errors));
+    }
+    let findings = Findings::new(source);
+    let root = Section::new(&findings, "the file", document.get_ref(), 0..0);
+    let read = read(&root);
+    let found = findings.into_sorted();
+    let failed = found.iter().any(|one| one.severity == Severity::Error);
+    match read {
+        Some(read) if !failed => Ok((read, found)),
+        _ => Err(found),
+    }
+}
 
 /// One table of the file.
 #[derive(Clone)]
@@ -196,28 +219,23 @@ impl<'a> Section<'a> {
     pub(crate) fn allow(&self, keys: &[&str]) {
         for entry in self.entries() {
             if !keys.contains(&entry.name.value) && !self.findings.is_full() {
-                self.findings.error(
-                    &entry.name.place,
-                    format!("{} has no key `{}`", self.path, shortened(entry.name.value)),
-                    suggestion(entry.name.value, keys.iter().copied()),
-                );
+                let cause = format!("{} has no key `{}`", self.path, shortened(entry.name.value));
+                let remedy = suggestion(entry.name.value, keys.iter().copied());
+                self.findings.error(&entry.name.place, cause, remedy);
             }
         }
     }
 
     /// All entries in the order of the file.
     pub(crate) fn entries(&self) -> Vec<Entry<'a>> {
-        let mut entries: Vec<Entry<'a>> = self
-            .table
-            .iter()
-            .map(|(key, value)| Entry {
-                name: Found {
-                    value: key.get_ref().as_ref(),
-                    place: key.span(),
-                },
-                value,
-            })
-            .collect();
+        let entries = self.table.iter().map(|(key, value)| Entry {
+            name: Found {
+                value: key.get_ref().as_ref(),
+                place: key.span(),
+            },
+            value,
+        });
+        let mut entries: Vec<Entry<'a>> = entries.collect();
         entries.sort_by_key(|entry| entry.name.place.start);
         entries
     }
@@ -266,11 +284,9 @@ impl<'a> Section<'a> {
         if self.entries().iter().any(slip) {
             return;
         }
-        self.findings.error(
-            &self.place,
-            format!("{} lacks the key `{key}`", self.path),
-            format!("add a line such as: {key} = {example}"),
-        );
+        let cause = format!("{} lacks the key `{key}`", self.path);
+        let remedy = format!("add a line such as: {key} = {example}");
+        self.findings.error(&self.place, cause, remedy);
     }
 
     /// Reports that a key is missing, if it is.
@@ -358,8 +374,8 @@ impl<'a> Section<'a> {
             format!("`{key}` is out of range: {}", show(found.value))
         };
         let (least, most) = (show(*range.start()), show(*range.end()));
-        self.findings
-            .error(&found.place, cause, format!("write {least} to {most}"));
+        let remedy = format!("write {least} to {most}");
+        self.findings.error(&found.place, cause, remedy);
         None
     }
 
@@ -419,7 +435,7 @@ impl<'a> Section<'a> {
     }
 
     /// What `read` makes of each item of a list; an item of which it makes nothing is reported, and left out.
-    fn items<T>(
+    pub(crate) fn items<T>(
         &self,
         key: &str,
         (wanted, example): (&str, &str),

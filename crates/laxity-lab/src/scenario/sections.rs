@@ -6,9 +6,9 @@ use laxity::study::Profile;
 use laxity_model::{Priority, ProcessorId, Span};
 
 use super::Declared;
-use super::reader::{Entry, Found, SPAN, Section};
+use super::reader::{Entry, Found, SIZE, SPAN, Section};
 use super::types::{HostSpec, LengthSpec, Phases};
-use super::units::{self, format_span};
+use super::units::format_span;
 
 /// Everything of one kind that a file declares, in its order.
 pub(super) type Names<T> = Vec<Declared<T>>;
@@ -38,7 +38,7 @@ pub(super) fn host(root: &Section<'_>) -> HostSpec {
 }
 
 /// What was found, in place of what stands otherwise.
-fn set<T>(place: &mut T, found: Option<Found<T>>) {
+pub(super) fn set<T>(place: &mut T, found: Option<Found<T>>) {
     if let Some(found) = found {
         *place = found.value;
     }
@@ -61,18 +61,14 @@ pub(super) fn length(root: &Section<'_>, key: &str, default: LengthSpec) -> Leng
         return length;
     };
     section.allow(&["repeats", "bytes", "phases", "limit", "idle"]);
-    set(
-        &mut length.repeats,
-        section.integer("repeats", &(1..=1_000)),
-    );
+    let repeats = section.integer("repeats", &(1..=1_000));
+    set(&mut length.repeats, repeats);
     set(&mut length.bytes, size(&section));
     let presets = [("short", Phases::SHORT), ("study", Phases::STUDY)];
     set(&mut length.phases, section.choice("phases", &presets));
     for (key, place) in [("limit", &mut length.limit), ("idle", &mut length.idle)] {
-        set(
-            place,
-            section.quantity_in(key, &SPAN, &LENGTHS, format_span),
-        );
+        let span = section.quantity_in(key, &SPAN, &LENGTHS, format_span);
+        set(place, span);
     }
     length
 }
@@ -80,26 +76,13 @@ pub(super) fn length(root: &Section<'_>, key: &str, default: LengthSpec) -> Leng
 /// `bytes = 200_000` or `bytes = "200 kB"`.
 fn size(section: &Section<'_>) -> Option<Found<u64>> {
     /// As much as TCP's sequence numbers count.
-    const LARGEST: u64 = 1 << 31;
-    let value = section.value("bytes")?;
-    if matches!(value.get_ref(), toml::de::DeValue::Integer(_)) {
-        return section.integer("bytes", &(1..=LARGEST));
+    const SIZES: RangeInclusive<u64> = 1..=1 << 31;
+    match section.value("bytes")?.get_ref() {
+        toml::de::DeValue::Integer(_) => section.integer("bytes", &SIZES),
+        _ => section.quantity_in("bytes", &SIZE, &SIZES, |bytes| format!("{bytes} B")),
     }
-    let text = section.text("bytes", "a size", "8 kB")?;
-    let found = section.parsed(&text, units::bytes)?;
-    if (1..=LARGEST).contains(&found.value) {
-        return Some(found);
-    }
-    let cause = match found.value {
-        0 => "`bytes` must be more than zero".to_owned(),
-        bytes => format!("`bytes` is out of range: {bytes} B"),
-    };
-    let remedy = format!("write 1 B to {LARGEST} B");
-    section.findings.error(&found.place, cause, remedy);
-    None
 }
 
-/// The processor a thing runs on; the first if it says nothing.
 pub(super) fn processor(section: &Section<'_>, host: &HostSpec) -> ProcessorId {
     let Some(found) = section.integer("processor", &(0..=u16::MAX)) else {
         return ProcessorId(0);
@@ -144,11 +127,8 @@ pub(super) fn named<'a, T>(
         let remedy = format!("write at most {MOST_NAMES}");
         section.findings.error(&beyond.name.place, cause, remedy);
     }
-    entries
-        .into_iter()
-        .take(MOST_NAMES)
-        .map(read_entry)
-        .collect()
+    let read = entries.into_iter().take(MOST_NAMES).map(read_entry);
+    read.collect()
 }
 
 /// Names go into tables, file names and traces.
@@ -192,11 +172,9 @@ pub(super) fn distinct<T, U>(
 ) {
     for declared in names {
         if known.iter().any(|known| known.name == declared.name) {
-            root.findings.error(
-                &declared.place,
-                format!("`{}` is the name of {kind} already", declared.name),
-                format!("give the {own} a name of its own"),
-            );
+            let cause = format!("`{}` is the name of {kind} already", declared.name);
+            let remedy = format!("give the {own} a name of its own");
+            root.findings.error(&declared.place, cause, remedy);
         }
     }
 }

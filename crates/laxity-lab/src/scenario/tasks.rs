@@ -68,9 +68,8 @@ pub(super) fn tasks(
     named(root, "tasks", |section, name| {
         let kind = section.choice("kind", &words).map(|found| found.value);
         if kind.is_some() || !section.has("kind") {
-            let known = KINDS
-                .iter()
-                .filter(|known| kind.is_none_or(|kind| kind.name == known.name));
+            let is_known = |known: &&Kind| kind.is_none_or(|kind| kind.name == known.name);
+            let known = KINDS.iter().filter(is_known);
             let keys = ["kind", "processor"].iter();
             let keys = keys.chain(known.flat_map(|known| known.keys)).copied();
             section.allow(&each_once(keys));
@@ -132,17 +131,13 @@ fn check_periodic_enforcer(section: &Section<'_>) {
         return;
     };
     if !section.has("reservation") {
-        section.findings.error(
-            &found.place,
-            "`enforcer` is for a reservation, and there is none",
-            "add a line such as: reservation = \"0.1ms/1ms\"",
-        );
+        let cause = "`enforcer` is for a reservation, and there is none";
+        let remedy = "add a line such as: reservation = \"0.1ms/1ms\"";
+        section.findings.error(&found.place, cause, remedy);
     } else if found.value == Enforcer::Slots {
-        section.findings.error(
-            &found.place,
-            "a periodic task would wait for its slot at every release",
-            "write enforcer = \"deadline\", or leave it out",
-        );
+        let cause = "a periodic task would wait for its slot at every release";
+        let remedy = "write enforcer = \"deadline\", or leave it out";
+        section.findings.error(&found.place, cause, remedy);
     }
 }
 
@@ -156,11 +151,9 @@ fn periodic(
     section.require("period", "\"1ms\"");
     let reservation = section.quantity("reservation", &RESERVATION);
     if reservation.is_some() && section.has("priority") {
-        section.wrong(
-            "priority",
-            format!("{} has a reservation and a priority", section.path),
-            "remove one: a thread with a reservation by `deadline` has no priority",
-        );
+        let cause = format!("{} has a reservation and a priority", section.path);
+        let remedy = "remove one: a thread with a reservation by `deadline` has no priority";
+        section.wrong("priority", cause, remedy);
     }
     let period = section.quantity_in("period", &SPAN, &DURATIONS, format_span)?;
     let period = period.value;
@@ -215,10 +208,8 @@ fn on<'e>(
         section.wrong("service", cause, remedy);
     }
     let name = section.text("on", "the name of an executor", "shared")?;
-    let found = executors
-        .iter()
-        .find(|declared| declared.name == name.value);
-    let Some(declared) = found else {
+    let mut all = executors.iter();
+    let Some(declared) = all.find(|declared| declared.name == name.value) else {
         let names = executors.iter().map(|declared| declared.name.as_str());
         section.findings.unknown("executor", &name, names);
         return None;
@@ -297,16 +288,12 @@ fn command(section: &Section<'_>) -> Option<TaskKind> {
     let argv = section.texts("argv", example)?;
     let empty = argv.first().is_none_or(|program| program.value.is_empty());
     if empty || argv.iter().any(|argument| argument.value.contains('\0')) {
-        section.wrong(
-            "argv",
-            "`argv` names no program that could be started",
-            format!("write the program and its arguments, such as: argv = {example}"),
-        );
+        let cause = "`argv` names no program that could be started";
+        let remedy = format!("write the program and its arguments, such as: argv = {example}");
+        section.wrong("argv", cause, remedy);
     }
+    let argv = argv.iter().map(|argument| argument.value.to_owned());
     Some(TaskKind::Command {
-        argv: argv
-            .iter()
-            .map(|argument| argument.value.to_owned())
-            .collect(),
+        argv: argv.collect(),
     })
 }

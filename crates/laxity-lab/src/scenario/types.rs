@@ -2,6 +2,7 @@
 
 use laxity::study::Profile;
 use laxity_devices::modem::FarProfile;
+use laxity_devices::pump::LineConfig;
 use laxity_model::verify::contract::{Contract, Expectation, Kind};
 use laxity_model::{Priority, ProcessorId, ReservationRequest, Service, Span};
 
@@ -10,7 +11,7 @@ use super::units::Load;
 use super::{Placing, kinds};
 
 /// A scenario file, read and checked. Names are unique within their kind; every reference leads somewhere.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
     /// At [`Length::Quick`].
     pub(super) quick: Resolved,
@@ -37,7 +38,7 @@ impl Scenario {
 }
 
 /// A scenario at one length: what a runner needs, with every default filled in.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Resolved {
     /// The file's name, as it was given.
     pub file: String,
@@ -86,58 +87,33 @@ pub struct HostSpec {
 }
 
 /// A soft modem in a variant.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ResolvedDevice {
     /// Its name.
     pub name: String,
     /// Where its driver runs.
     pub processor: ProcessorId,
-    /// And how.
+    /// And how: as a deferred call, until a variant places it.
     pub placing: Placing,
     /// How much of a processor its driver takes in data mode.
     pub load: Load,
-    /// The telephone line.
-    pub line: Line,
+    /// The telephone line; its noise is the run's.
+    pub line: LineConfig,
     /// The far end of its call, and with it what both ends speak.
     pub far: FarProfile,
     /// Phases that are the same at both lengths, in place of the length's own.
     pub phases: PhaseOverrides,
 }
 
-/// A telephone line's quality.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Line {
-    /// Signal to noise towards the modem, in thousandths of a decibel.
-    pub snr_down_mdb: u32,
-    /// Signal to noise from the modem, in thousandths of a decibel.
-    pub snr_up_mdb: u32,
-    /// How much faster the far end's clock is, in parts per billion.
-    pub clock_offset_ppb: i32,
-    /// The carrier's offset, in millihertz.
-    pub carrier_offset_mhz: i32,
-}
-
-impl Default for Line {
-    /// A line on which the rates of the study are reached: 52 dB down, 44 dB up, 50 ppm, 0.5 Hz.
-    fn default() -> Self {
-        Self {
-            snr_down_mdb: 52_000,
-            snr_up_mdb: 44_000,
-            clock_offset_ppb: 50_000,
-            carrier_offset_mhz: 500,
-        }
-    }
-}
-
 /// How long each phase of a call lasts before the connection (Jones, Saroiu §6.2.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Phases {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Phases<T = Span> {
     /// On hook, detecting rings.
-    pub on_hook: Span,
+    pub on_hook: T,
     /// Dialling, and waiting for the other end.
-    pub dialing: Span,
+    pub dialing: T,
     /// From the answer to the connection.
-    pub training: Span,
+    pub training: T,
 }
 
 impl Phases {
@@ -161,16 +137,8 @@ impl Phases {
     }
 }
 
-/// Phases that differ from their preset.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PhaseOverrides {
-    /// In place of the preset's.
-    pub on_hook: Option<Span>,
-    /// In place of the preset's.
-    pub dialing: Option<Span>,
-    /// In place of the preset's.
-    pub training: Option<Span>,
-}
+/// Phases that differ from their preset, in whose place they are.
+pub type PhaseOverrides = Phases<Option<Span>>;
 
 impl PhaseOverrides {
     /// All phases of a call, these in place of others.
@@ -335,7 +303,7 @@ pub enum Rank {
 }
 
 /// One of the things that a scenario compares, with all that takes part in it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ResolvedVariant {
     /// Its name.
     pub name: String,
@@ -360,6 +328,11 @@ pub struct ResolvedVariant {
 }
 
 impl ResolvedVariant {
+    /// Whether it is for this host.
+    pub(crate) const fn runs(&self, live: bool) -> bool {
+        if live { self.live } else { self.twin }
+    }
+
     /// The periodic tasks among these.
     pub(super) fn periodic(&self) -> Vec<&str> {
         let tasks = self.tasks.iter();

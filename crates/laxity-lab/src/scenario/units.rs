@@ -52,7 +52,7 @@ pub(super) const DURATION: Scale = Scale {
     smallest: "nanosecond",
     example: "8ms",
 };
-const SIZE: Scale = Scale {
+pub(super) const SIZE: Scale = Scale {
     what: "a size",
     units: &[
         ("B", 1),
@@ -296,14 +296,6 @@ fn signed(scale: &Scale, text: &str) -> Result<i64, UnitError> {
 pub struct Share {
     /// In millionths of a processor.
     pub ppm: u32,
-}
-
-impl Share {
-    /// From millionths of a processor.
-    #[must_use]
-    pub const fn from_ppm(ppm: u32) -> Self {
-        Self { ppm }
-    }
 }
 
 impl fmt::Display for Share {

@@ -6,7 +6,6 @@ use laxity_model::{Priority, ProcessorId, Reservation};
 
 use super::Placing;
 use super::control::control;
-use super::devices::Device;
 use super::expectations::{check_grade_and_verdicts, contracts, expectations};
 use super::placing::{DETAIL_KEYS, Placed, placed};
 use super::reader::{Found, Section};
@@ -19,7 +18,7 @@ use super::units::{Share, format_reservation};
 /// What a variant may name.
 pub(super) struct Scope<'a> {
     pub(super) host: &'a HostSpec,
-    pub(super) devices: &'a Names<Device>,
+    pub(super) devices: &'a Names<ResolvedDevice>,
     pub(super) tasks: &'a Names<ResolvedTask>,
     pub(super) contracts: &'a Names<Contract>,
 }
@@ -64,11 +63,9 @@ pub(super) fn variants(root: &Section<'_>, scope: &Scope<'_>) -> Option<Vec<Reso
     });
     let table = root.section("variants", "");
     if !root.has("variants") || table.is_some_and(|table| table.entries().is_empty()) {
-        root.findings.error(
-            &root.place,
-            "the scenario has no variant to run",
-            "add one, such as: [variants.reserved] with placement = \"reserved 2ms/8ms\"",
-        );
+        let cause = "the scenario has no variant to run";
+        let remedy = "add one, such as: [variants.reserved] with placement = \"reserved 2ms/8ms\"";
+        root.findings.error(&root.place, cause, remedy);
     }
     // With a broken variant missing, the indices of the others would be wrong.
     let drafts: Option<Vec<Draft<'_>>> = drafts.into_iter().map(|draft| draft.value).collect();
@@ -151,7 +148,8 @@ fn devices(scope: &Scope<'_>, placed: &Placed) -> Vec<ResolvedDevice> {
     let devices = scope.devices.iter();
     let devices = devices.filter_map(|declared| {
         let placing = placed.get(&declared.name)?.value?;
-        Some(declared.value.as_ref()?.placed(&declared.name, placing))
+        let device = declared.value.clone()?;
+        Some(ResolvedDevice { placing, ..device })
     });
     devices.collect()
 }
@@ -208,11 +206,9 @@ fn check_placed_take_part(
     for (name, found) in placed {
         let index = scope.tasks.iter().position(|task| task.name == *name);
         if index.is_some_and(|index| !chosen.contains(&index)) {
-            section.findings.error(
-                &found.place,
-                format!("`{name}` is placed and takes no part"),
-                "name it in `tasks`, or remove its placement",
-            );
+            let cause = format!("`{name}` is placed and takes no part");
+            let remedy = "name it in `tasks`, or remove its placement";
+            section.findings.error(&found.place, cause, remedy);
         }
     }
 }
@@ -242,18 +238,12 @@ fn reservations<'v>(
     devices: &'v [ResolvedDevice],
     tasks: &'v [ResolvedTask],
 ) -> Vec<(&'v str, ProcessorId, Reservation)> {
-    let devices = devices
-        .iter()
-        .map(|one| (one.name.as_str(), one.processor, one.placing.request()));
-    let tasks = tasks
-        .iter()
-        .map(|one| (one.holder(), one.processor, one.request()));
+    let devices = devices.iter();
+    let devices = devices.map(|one| (&*one.name, one.processor, one.placing.request()));
+    let tasks = tasks.iter();
+    let all = devices.chain(tasks.map(|one| (one.holder(), one.processor, one.request())));
     // Those that share an executor share its reservation.
-    each_once(
-        devices
-            .chain(tasks)
-            .filter_map(|(name, processor, request)| Some((name, processor, request?.reservation))),
-    )
+    each_once(all.filter_map(|(name, on, request)| Some((name, on, request?.reservation))))
 }
 
 /// No processor can be reserved more than once over. What a machine admits is less, and is said by its admission.
@@ -265,13 +255,14 @@ fn check_sums(section: &Section<'_>, host: &HostSpec, placed: &Placed, variant: 
         if sum <= 1_000_000 {
             continue;
         }
-        let parts = here
-            .clone()
-            .map(|(name, _, held)| format!("`{name}` {}", format_reservation(*held)));
-        let parts: Vec<String> = parts.collect();
+        let part =
+            |(name, _, held): &(&str, _, _)| format!("`{name}` {}", format_reservation(*held));
+        let parts: Vec<String> = here.clone().map(part).collect();
         let named = here.clone().find_map(|(name, ..)| placed.get(*name));
         let place = named.map_or_else(|| section.place_of("tasks"), |found| found.place.clone());
-        let total = Share::from_ppm(u32::try_from(sum).unwrap_or(u32::MAX));
+        let total = Share {
+            ppm: u32::try_from(sum).unwrap_or(u32::MAX),
+        };
         section.findings.error(
             &place,
             format!(

@@ -1,8 +1,9 @@
 //! A thread's hold on its reservation: one interface to both enforcers.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use laxity_model::{Instant, Refused, Reservation, TimeConstraint};
+use laxity_model::admission::DeadlineState;
+use laxity_model::{ActivityId, Instant, Refused, Reservation, TimeConstraint};
 
 use crate::enforce::deadline::{self, DeadlineError};
 use crate::enforce::slots::{ChangeQueue, SlotBinding};
@@ -17,13 +18,49 @@ pub(crate) struct Bound {
     pub(crate) owner: usize,
 }
 
+/// One of the kernel's reservations, as admission knows it.
+#[derive(Clone)]
+pub(crate) struct Booked {
+    pub(crate) activity: ActivityId,
+    pub(crate) all: Arc<Mutex<DeadlineState>>,
+}
+
+impl Booked {
+    fn all(&self) -> MutexGuard<'_, DeadlineState> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reservation(&self) -> Option<Reservation> {
+        self.all().held(self.activity)
+    }
+
+    /// Asks admission, then the kernel, for the calling thread; tells from when it surely holds.
+    fn change(&self, asked: Reservation) -> Result<Result<Instant, Refused>, DeadlineError> {
+        let before = match self.all().change(self.activity, asked) {
+            Ok(before) => before,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let changed = deadline::change(Tid::current(), before, asked);
+        if changed.is_err() {
+            self.all().undo(self.activity, before);
+        }
+        match changed {
+            Ok(from) => Ok(Ok(from)),
+            Err(DeadlineError::NoBandwidth { .. }) => Ok(Err(Refused::DeadlineBandwidth {
+                needed_ppm: asked.share_ppm(),
+            })),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// Who will enforce an activity's reservation, if it has one.
 #[derive(Clone)]
 pub(crate) enum Place {
     /// It has none.
     Free,
     /// The kernel.
-    Deadline(Reservation),
+    Deadline(Booked),
     /// The dispatcher of its processor.
     Slots(Bound),
     /// The dispatcher too, but of time constraints only.
@@ -71,7 +108,7 @@ impl Holding {
     pub(crate) fn reservation(&self) -> Option<Reservation> {
         match &self.place {
             Place::Free | Place::Guest(_) => None,
-            Place::Deadline(reservation) => Some(*reservation),
+            Place::Deadline(booked) => booked.reservation(),
             Place::Slots(at) => at.changes.held(at.owner),
         }
     }
@@ -87,7 +124,11 @@ impl Holding {
         }
         match &self.place {
             Place::Free | Place::Guest(_) => return Ok(()),
-            Place::Deadline(reservation) => deadline::reserve(Tid::current(), *reservation)?,
+            Place::Deadline(booked) => {
+                if let Some(reservation) = booked.reservation() {
+                    deadline::reserve(Tid::current(), reservation)?;
+                }
+            }
             Place::Slots(at) => at.binding.bind(self.own_policy),
         }
         self.held = true;
@@ -101,8 +142,10 @@ impl Holding {
         }
         match &self.place {
             Place::Free => {}
-            Place::Deadline(reservation) => {
-                deadline::release(Tid::current(), *reservation, self.own_policy);
+            Place::Deadline(booked) => {
+                if let Some(reservation) = booked.reservation() {
+                    deadline::release(Tid::current(), reservation, self.own_policy);
+                }
                 // A failure leaves the thread on more processors than its activity names, which no promise rests on.
                 let _ = sched::pin(self.cpu);
             }
@@ -119,20 +162,11 @@ impl Holding {
             Place::Free | Place::Guest(_) => Ok(Err(Refused::NotInForce)),
             Place::Slots(at) => Ok(at.changes.change(at.owner, asked)),
             Place::Deadline(_) if !self.held => Ok(Err(Refused::NotInForce)),
-            Place::Deadline(reservation) => {
-                match deadline::change(Tid::current(), *reservation, asked) {
-                    Ok(from) => {
-                        *reservation = asked;
-                        // Until then the deadline under way may be one of the reservation before the last.
-                        self.changed_by = self.changed_by.max(from);
-                        Ok(Ok(self.changed_by))
-                    }
-                    Err(DeadlineError::NoBandwidth { .. }) => Ok(Err(Refused::DeadlineBandwidth {
-                        needed_ppm: asked.share_ppm(),
-                    })),
-                    Err(error) => Err(error),
-                }
-            }
+            Place::Deadline(booked) => Ok(booked.change(asked)?.map(|from| {
+                // Until then the deadline under way may be one of the reservation before the last.
+                self.changed_by = self.changed_by.max(from);
+                self.changed_by
+            })),
         }
     }
 

@@ -1,13 +1,13 @@
 //! From what was admitted to where each thread is: in a slot table, under the kernel's reservations, or free.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use laxity_model::admission::SlotPlan;
+use laxity_model::admission::{DeadlineState, SlotPlan};
 use laxity_model::{Activity, Enforcer, Grade, Grant, Outside, Program, Reservation};
 
 use super::LiveConfig;
 use super::supply::outranking;
-use crate::enforce::holding::{Bound, Place};
+use crate::enforce::holding::{Booked, Bound, Place};
 use crate::enforce::slots::{ChangeQueue, Doorbell, SlotBinding};
 use crate::os::proc;
 
@@ -26,12 +26,16 @@ pub(crate) struct ProcessorSlots {
 /// Where every activity is, and the slots.
 pub(crate) fn prepare(
     program: &Program,
-    plans: Vec<SlotPlan>,
+    (plans, deadline): (Vec<SlotPlan>, Option<DeadlineState>),
     config: &LiveConfig,
 ) -> (Vec<Place>, Vec<ProcessorSlots>) {
     let mut places = vec![Place::Free; program.activities.len()];
-    for (id, _, reservation) in program.askers(Enforcer::Deadline) {
-        places[id.index()] = Place::Deadline(reservation);
+    if let Some(all) = deadline {
+        let all = Arc::new(Mutex::new(all));
+        for (activity, ..) in program.askers(Enforcer::Deadline) {
+            let all = Arc::clone(&all);
+            places[activity.index()] = Place::Deadline(Booked { activity, all });
+        }
     }
     let mut slots = Vec::new();
     for plan in plans {

@@ -124,6 +124,17 @@ impl LiveHost {
     }
 }
 
+impl LiveHost {
+    /// The machine as this host uses it: what was admitted for other processors of it says nothing of these.
+    fn identity(&self) -> String {
+        let (own, external) = (&self.config.processors, self.config.external);
+        format!(
+            "{} (processors {own:?}, {external} beside them)",
+            self.describe()
+        )
+    }
+}
+
 impl Host for LiveHost {
     fn describe(&self) -> String {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -139,7 +150,7 @@ impl Host for LiveHost {
             Some(cpu) => Err(HostError::CannotRun(format!(
                 "processor {cpu} may not be used, only {usable}"
             ))),
-            None => Ok(supply(self.describe(), config)),
+            None => Ok(supply(self.identity(), config)),
         }
     }
 
@@ -148,9 +159,10 @@ impl Host for LiveHost {
         let Launch {
             program,
             slots,
+            deadline,
             grades,
-        } = admitted.launch(&self.describe())?;
-        let (places, slots) = admit::prepare(&program, slots, &self.config);
+        } = admitted.launch(&self.identity())?;
+        let (places, slots) = admit::prepare(&program, (slots, deadline), &self.config);
         let mut timings = Vec::new();
         for slots in &slots {
             let outside = if slots.confined {

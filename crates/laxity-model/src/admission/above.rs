@@ -88,7 +88,10 @@ impl Above {
                 Some((_, work)) => this.known.push((name.clone(), *work)),
                 None => {
                     // Of a thread nobody says that it keeps its work short, as a handler does.
-                    if matches!(activity.placement, Placement::Linux(_)) {
+                    if matches!(
+                        activity.placement,
+                        Placement::Linux(_) | Placement::Thread(_)
+                    ) {
                         this.interfering.push((id, named(activity)));
                     }
                     this.uncharged.push(name.clone());

@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 use core::ops::Deref;
 
 use super::executors::executors;
-use super::{Denial, ExecutorAdmission, RequestAdmission, Supply, Why, assess};
+use super::{DeadlineState, Denial, ExecutorAdmission, RequestAdmission, Supply, Why, assess};
 use crate::admission::changes::AdmissionState;
 use crate::policy::slots::{PlanCosts, SlotTable};
 use crate::{
-    Activity, ActivityId, Grade, HostError, Instant, ProcessorId, Program, Reservation,
+    Activity, ActivityId, Enforcer, Grade, HostError, Instant, ProcessorId, Program, Reservation,
     ReservationRequest, Span,
 };
 
@@ -56,8 +56,8 @@ pub struct Admission {
     pub requests: Vec<RequestAdmission>,
     /// The executors on which tasks are declared.
     pub executors: Vec<ExecutorAdmission>,
-    /// On whose supply.
-    host: String,
+    /// On what.
+    supply: Supply,
 }
 
 /// A program that may run: every reservation that it asks for is granted by the enforcer that it asked. The only thing that a
@@ -113,7 +113,7 @@ pub fn admit(program: Program, supply: &Supply) -> Result<Admitted, Rejected> {
         slots,
         requests,
         executors,
-        host: supply.host.clone(),
+        supply: supply.clone(),
     };
     if admission.granted() {
         Ok(Admitted(admission))
@@ -129,6 +129,8 @@ pub struct Launch {
     pub program: Program,
     /// The slots, by processor.
     pub slots: Vec<SlotPlan>,
+    /// The kernel's reservations, where there are any to be had.
+    pub deadline: Option<DeadlineState>,
     /// How firmly each activity's reservation is granted, by [`ActivityId`], if it asked for one.
     pub grades: Vec<Option<Grade>>,
 }
@@ -145,13 +147,18 @@ impl Admitted {
             slots,
             requests,
             executors: _,
-            host: admitted_on,
+            supply,
         } = self.0;
-        if admitted_on != host {
+        if supply.host != host {
             return Err(HostError::BadProgram(format!(
-                "it was admitted on {admitted_on}, which says nothing of {host}"
+                "it was admitted on {}, which says nothing of {host}",
+                supply.host
             )));
         }
+        let held = program.askers(Enforcer::Deadline);
+        let held = held.map(|(id, _, reservation)| (id, reservation)).collect();
+        let deadline = supply.deadline.ok();
+        let deadline = deadline.map(|supply| DeadlineState::new(supply, held));
         let mut grades: Vec<Option<Grade>> = program.activities.iter().map(|_| None).collect();
         for request in requests {
             grades[request.activity.index()] = request.asked.ok().map(|granted| granted.grade);
@@ -160,6 +167,7 @@ impl Admitted {
         Ok(Launch {
             program,
             slots,
+            deadline,
             grades,
         })
     }

@@ -18,7 +18,7 @@ use crate::analysis::multiprocessor::{
 };
 use crate::analysis::supply::KernelDeadline;
 use crate::policy::slots::Change;
-use crate::{ActivityId, Grade, Reservation, Service, Span};
+use crate::{ActivityId, Grade, Refused, Reservation, Service, Span};
 
 /// The deadline reservations granted so far.
 pub(super) struct Book<'a> {
@@ -106,6 +106,64 @@ impl Book<'_> {
             KernelRefusal::Order { .. } | KernelRefusal::Disabled => None,
         };
         candidates.into_iter().collect()
+    }
+}
+
+/// Who holds which of the kernel's reservations while a program runs. All that the program was admitted with count, those too that begin
+/// later, of which the kernel knows nothing yet.
+#[derive(Clone, Debug)]
+pub struct DeadlineState {
+    supply: DeadlineSupply,
+    held: Vec<(ActivityId, Reservation)>,
+}
+
+impl DeadlineState {
+    pub(super) fn new(supply: DeadlineSupply, held: Vec<(ActivityId, Reservation)>) -> Self {
+        Self { supply, held }
+    }
+
+    /// What an activity holds, in force or not.
+    #[must_use]
+    pub fn held(&self, activity: ActivityId) -> Option<Reservation> {
+        let mut held = self.held.iter();
+        held.find(|(holder, _)| *holder == activity)
+            .map(|(_, held)| *held)
+    }
+
+    /// Another reservation in place of the activity's own, if it fits beside those of all others; tells which it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::NotInForce`] for an activity that has none, [`Refused::DeadlineBandwidth`] where it does not fit; nothing has changed then.
+    pub fn change(
+        &mut self,
+        activity: ActivityId,
+        asked: Reservation,
+    ) -> Result<Reservation, Refused> {
+        let own = self.held.iter().position(|(holder, _)| *holder == activity);
+        let own = own.ok_or(Refused::NotInForce)?;
+        let before = self.held[own].1;
+        let others = self.held.iter().enumerate();
+        let others = others.filter(|(place, _)| *place != own);
+        let others: Vec<Reservation> = others.map(|(_, (_, held))| *held).collect();
+        if Kernel::beside(&self.supply, &others)
+            .refusal(asked)
+            .is_some()
+        {
+            return Err(Refused::DeadlineBandwidth {
+                needed_ppm: asked.share_ppm(),
+            });
+        }
+        self.held[own].1 = asked;
+        Ok(before)
+    }
+
+    /// The kernel did not agree to a change: the activity holds what it held before.
+    pub fn undo(&mut self, activity: ActivityId, before: Reservation) {
+        let mut held = self.held.iter_mut();
+        if let Some((_, held)) = held.find(|(holder, _)| *holder == activity) {
+            *held = before;
+        }
     }
 }
 

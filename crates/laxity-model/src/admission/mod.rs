@@ -21,6 +21,7 @@ use alloc::vec::Vec;
 
 pub use admitted::{Admission, Admitted, Launch, Rejected, SlotPlan, admit};
 use assess::assess;
+pub use deadline::DeadlineState;
 pub use executors::ExecutorAdmission;
 pub use supply::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
 

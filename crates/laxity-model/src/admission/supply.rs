@@ -11,7 +11,8 @@ use crate::{Priority, ProcessorId, Service, Span};
 /// What a host found that its machine can do. Where something is missing, the text says why, and what would help.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Supply {
-    /// Whose it is, as [`Host::describe`](crate::Host::describe) says it. What was admitted on it runs nowhere else.
+    /// Whose it is: what was admitted on it runs nowhere else. Begins as [`Host::describe`](crate::Host::describe) says it, and tells
+    /// apart whatever has another supply.
     pub host: String,
     /// By processor.
     pub processors: Vec<ProcessorSupply>,

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use laxity_model::admission::{DeadlineSupply, Launch, SlotPlan, Supply};
+use laxity_model::admission::{DeadlineState, DeadlineSupply, Launch, SlotPlan, Supply};
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
 use laxity_model::enforce::machine::Figure;
 use laxity_model::enforce::{Dispatcher, slots};
@@ -39,6 +39,17 @@ impl Linux {
         }
     }
 
+    /// What tells such a machine from others whose supply is another.
+    pub(crate) fn identity(&self, processors: u16) -> String {
+        let (all, tick) = (self.all_processors(processors), self.tick());
+        let timer = if self.has_budget_timer() {
+            "a timer for budgets"
+        } else {
+            "no timer for budgets"
+        };
+        format!("processors: {all}, tick: {tick}, {timer}")
+    }
+
     /// The machine's processors, for a program of so many: one more for what is external, unless it is known how many there are.
     fn all_processors(&self, program: u16) -> NonZeroU16 {
         let all = self.processors.unwrap_or(program.saturating_add(1));
@@ -54,6 +65,7 @@ impl Linux {
         let Launch {
             program,
             slots,
+            deadline,
             grades,
         } = launch;
         if let Some(witness) = self.witness
@@ -62,14 +74,14 @@ impl Linux {
             let text = "the witness's processor does not exist";
             return Err(HostError::CannotRun(text.into()));
         }
-        let system = self.build(&program, (slots, grades), recording);
+        let system = self.build(&program, (slots, deadline, grades), recording);
         Ok(Loaded::begin(system, program, length))
     }
 
     fn build(
         &self,
         program: &Program,
-        (plans, grades): (Vec<SlotPlan>, Vec<Option<Grade>>),
+        (plans, deadline, grades): (Vec<SlotPlan>, Option<DeadlineState>, Vec<Option<Grade>>),
         recording: Recording,
     ) -> System {
         let start = start(&plans);
@@ -101,6 +113,7 @@ impl Linux {
                 let above = program.askers(Enforcer::Deadline);
                 witness.outranked_by(above.map(|(_, _, held)| held), self.tick())
             }),
+            deadline,
             seed: self.seed,
             budgets: Timers::new(tasks.len()),
             unassigned: false,

@@ -1,5 +1,6 @@
 //! The machine under Linux: its state, and what the core calls it for.
 
+use laxity_model::admission::DeadlineState;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Figure, Machine};
 use laxity_model::policy::Policy;
@@ -60,6 +61,8 @@ pub(crate) struct Kernel {
     /// Whether the kernel notices by a timer that a budget is used up.
     pub(super) has_budget_timer: bool,
     pub(super) witness: Option<Witness>,
+    /// Who holds which of its reservations.
+    pub(super) deadline: Option<DeadlineState>,
     pub(super) seed: u64,
     /// When throttled threads get their next budget.
     pub(super) budgets: Timers,

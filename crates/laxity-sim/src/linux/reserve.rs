@@ -1,8 +1,5 @@
 //! How reservations are enforced under Linux: by a deadline server, or by the dispatcher of a slot table.
 
-use std::num::NonZeroU16;
-
-use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest, KernelLimits};
 use laxity_model::policy::Policy;
 use laxity_model::policy::deadline::Server;
 use laxity_model::{Enforcer, Instant, Refused, Reservation};
@@ -61,26 +58,15 @@ impl System {
         }
     }
 
-    /// By the kernel's own test, beside all other servers in force.
+    /// As admission says, beside what all others were granted.
     pub(super) fn change_server(
         &mut self,
         task: u32,
         asked: Reservation,
     ) -> Result<Instant, Refused> {
-        let others = (0..).zip(&self.activities);
-        let others = others.filter(|(other, held)| *other != task && held.own.server.is_some());
-        let others = others.filter_map(|(_, other)| {
-            let held = other.held.as_ref()?;
-            Some(DeadlineRequest::from(held.request.reservation).bandwidth())
-        });
-        let granted: Bandwidth = others.sum();
-        let processors = NonZeroU16::new(self.processors.len() as u16).unwrap_or(NonZeroU16::MIN);
-        KernelLimits::WITH_FAIR_SERVER
-            .check(processors, granted, asked.into())
-            .map_err(|_| Refused::DeadlineBandwidth {
-                needed_ppm: asked.share_ppm(),
-            })?;
-        let now = self.now;
+        let (now, id) = (self.now, self.activity(task).id);
+        let deadline = self.parts.deadline.as_mut();
+        deadline.ok_or(Refused::NotInForce)?.change(id, asked)?;
         let Some(server) = &mut self.activity_mut(task).own.server else {
             return Err(Refused::NotInForce);
         };

@@ -1,5 +1,7 @@
 //! `SCHED_DEADLINE` in the twin of a Linux machine: budgets, ticks, changes, processors.
 
+use laxity_model::admission::admit;
+
 use super::*;
 
 fn gaps(stretches: &[(Instant, Instant)]) -> Vec<Span> {
@@ -155,6 +157,72 @@ fn the_kernel_s_rule_refuses_what_two_processors_do_not_have() {
     let text = refused.expect_err("2.1 of 1.8 processors").to_string();
     assert!(
         text.contains("`holder`") && text.contains("deadline bandwidth: 70.00 % needed"),
+        "{text}"
+    );
+}
+
+/// The kernel knows nothing yet of a reservation that begins later; admission has promised it all the same.
+#[test]
+fn a_change_leaves_alone_what_begins_later() {
+    let asks = |share_us: u64| {
+        let mut program = Program::new(1);
+        let mut asked = false;
+        let reservation = Reservation::new(Service::from_micros(share_us), us(100_000));
+        let body = move |_: &mut dyn Context| {
+            if !std::mem::replace(&mut asked, true) {
+                return Step::ChangeReservation(reservation.expect("a reservation"));
+            }
+            Step::Burn(Service::from_micros(100))
+        };
+        let changing = reserved(&mut program, [10_000, 100_000], Enforcer::Deadline, body);
+        let later = reserved(
+            &mut program,
+            [60_000, 100_000],
+            Enforcer::Deadline,
+            spinner(),
+        );
+        let request = program.activities[later.index()].reservation.as_mut();
+        request.expect("it asks").begins_at_start = false;
+        let twin = Twin::linux(&Machine::without_costs(250), 1);
+        let length = Span::from_millis(300);
+        let record = twin.on_processors(1).admit_and_run(program, length);
+        let events = record.expect("the program is right").events;
+        let answer = |kind| {
+            events
+                .iter()
+                .filter(|e| e.activity == changing && e.kind == kind)
+                .count()
+        };
+        (
+            answer(EventKind::ReservationChange),
+            answer(EventKind::Refused),
+        )
+    };
+    assert_eq!(asks(20_000), (1, 0));
+    assert_eq!(asks(50_000), (0, 1));
+}
+
+#[test]
+fn what_was_admitted_on_many_processors_does_not_run_on_one() {
+    let mut program = Program::new(1);
+    for _ in 0..2 {
+        reserved(
+            &mut program,
+            [80_000, 100_000],
+            Enforcer::Deadline,
+            spinner(),
+        );
+    }
+    let twin = Twin::linux(&Machine::without_costs(250), 1);
+    let (mut wide, mut narrow) = (twin.clone().on_processors(8), twin.on_processors(1));
+    let supply = wide.supply(1).expect("it says so");
+    let admitted = admit(program, &supply).expect("there is room");
+    let error = narrow
+        .run(admitted, Span::from_millis(10))
+        .expect_err("there is no room");
+    let text = error.to_string();
+    assert!(
+        text.contains("processors: 8") && text.contains("processors: 1"),
         "{text}"
     );
 }

@@ -14,7 +14,8 @@ use laxity_lab::report::{Axis, Chart, Origin, Row, Series, Value, nanos};
 use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Span};
 
-use crate::call::{self, Served, Setup, Way};
+use crate::call::{self, Setup, Way};
+use crate::served::Served;
 use burst::Bursts;
 use sweep::Swept;
 
@@ -297,17 +298,13 @@ fn recognition([without, with]: &[&call::Seen; 2]) -> Option<[Served; 2]> {
     Some([*without.off_hook.get(place)?, with.off_hook[place]])
 }
 
-fn response(call: Served) -> Span {
-    call.done.saturating_since(call.raised)
-}
-
 fn call_row((number, both): (usize, &[&call::Seen; 2])) -> Option<Row> {
     let [without, with] = recognition(both)?;
     Some(Origin::Simulated.row([
         format!("call {number}").into(),
         with.begun.saturating_since(with.raised).into(),
-        response(without).into(),
-        response(with).into(),
+        without.response().into(),
+        with.response().into(),
     ]))
 }
 
@@ -319,7 +316,7 @@ fn claim_of_modem(draft: &mut Draft<'_>, calls: &[[&call::Seen; 2]]) {
     let [without, with] = [0, 1].map(|which| {
         let late = granted
             .iter()
-            .filter(|both| response(both[which]) > MODEM_WITHIN);
+            .filter(|both| both[which].response() > MODEM_WITHIN);
         late.count()
     });
     let seen: Holes<'_> = &[

@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(second, first);
         let all = ["1/7", "2/13", "2/14", "3/16", "4/17", "7/20"];
         assert_eq!(third, all.map(|row| format!("RES {row}")));
-        // And no constant was chosen by a row that the study does not have.
+        // No constant was chosen by a row that the study does not have.
         for constant in REGISTER.iter() {
             for chosen in constant
                 .chosen_by

@@ -17,9 +17,10 @@ use std::sync::LazyLock;
 
 use laxity::Twin;
 use laxity::study::Profile;
-use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text, scene};
+use laxity_lab::bench::{Draft, Holes, Made, Request, Round, Runner, Study, Text};
 use laxity_lab::report::Verdict;
 use laxity_lab::runner::RunError;
+use laxity_lab::scenario::Resolved;
 use laxity_model::HostError;
 
 pub use figures::{Readings, Run};
@@ -34,8 +35,6 @@ pub struct Modem;
 /// What is run.
 #[derive(Clone, Debug)]
 pub enum Case {
-    /// On this machine: what finds the load that makes up the study's share.
-    Load,
     /// A run that figures are drawn from.
     Run(Run),
     /// A transfer.
@@ -45,8 +44,6 @@ pub enum Case {
 /// What was seen of it.
 #[derive(Clone, Debug)]
 pub enum Seen {
-    /// Receivers besides the first.
-    Load(usize),
     /// The run's events as series.
     Run(Box<Readings>),
     /// What became of the transfer.
@@ -61,33 +58,27 @@ impl Study for Modem {
         &TEXT
     }
 
-    fn rounds(&self, live: bool) -> usize {
-        if live { 2 } else { 1 }
+    fn loaded(&self, request: &Request) -> Option<&'static Resolved> {
+        figures::is_needed(request).then(|| &*figures::SCENES)
     }
 
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
         let request = made.request;
-        Ok(match (round.live, round.number) {
-            (true, 0) => figures::loads(request),
-            (true, _) => figures::here(made),
-            (false, _) => {
-                let mut batches = tables::batches(request);
-                if request.wants(map::KEY) {
-                    batches.insert(0, map::batch(request)?);
-                }
-                let transfers = batches.iter().flat_map(Batch::transfers);
-                let transfers = transfers.map(|one| Case::Transfer(Box::new(one)));
-                figures::in_twin(request)
-                    .into_iter()
-                    .chain(transfers)
-                    .collect()
-            }
-        })
+        if round.live {
+            return Ok(figures::here(made));
+        }
+        let mut batches = tables::batches(request);
+        if request.wants(map::KEY) {
+            batches.insert(0, map::batch(request)?);
+        }
+        let transfers = batches.iter().flat_map(Batch::transfers);
+        let transfers = transfers.map(|one| Case::Transfer(Box::new(one)));
+        let runs = figures::in_twin(request).into_iter();
+        Ok(runs.chain(transfers).collect())
     }
 
     fn name(&self, case: &Case) -> String {
         match case {
-            Case::Load => "load of the modem".into(),
             Case::Run(run) => run.name(),
             Case::Transfer(transfer) => transfer.name(),
         }
@@ -96,13 +87,12 @@ impl Study for Modem {
     fn twin(&self, case: &Case) -> Twin {
         match case {
             Case::Transfer(transfer) => transfer.twin(),
-            Case::Load | Case::Run(_) => Twin::new(Profile::WIN2000_PII450),
+            Case::Run(_) => Twin::new(Profile::WIN2000_PII450),
         }
     }
 
     fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Seen, HostError> {
         match case {
-            Case::Load => scene::load(host, &figures::SCENES).map(Seen::Load),
             Case::Run(run) => run.make(host).map(|seen| Seen::Run(Box::new(seen))),
             Case::Transfer(transfer) => transfer.make(host).map(Seen::Transfer),
         }

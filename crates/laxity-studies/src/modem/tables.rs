@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use laxity_devices::modem::{Costs, FarProfile};
+use laxity_devices::modem::FarProfile;
 use laxity_lab::bench::{Draft, Holes, Request};
 use laxity_lab::report::{Attempts, Origin, Row as Cells, Times};
 use laxity_model::{Outside, Priority, Service, Span};
@@ -115,43 +115,27 @@ impl QuotedTable {
     /// Its rows over what the study does not settle, and the key of what shows them: of table 2 those that live on what they get beside their
     /// reservation, over the spinner's quantum; of table 3 all, over the cost of a call.
     fn sweep(&self, request: &Request) -> Option<(&'static str, Batch)> {
-        let all = self.rows.iter().map(|row| row.place.clone());
-        let setting = |outside| Setting::study(SWEEP_BYTES, outside, request.seed);
-        match self.key.as_str() {
-            "table-2" => {
-                let quantum = |us| Setting {
-                    quantum: Span::from_micros(us),
-                    ..setting(TIMESHARING)
-                };
-                let quanta = TEXT.quoted::<Vec<u64>>("quanta_us").into_iter();
-                let reserved = all.filter(|place| place.reservation().is_some());
-                Some((
-                    "quanta",
-                    Batch {
-                        places: reserved.collect(),
-                        settings: quanta.map(quantum).collect(),
-                    },
-                ))
+        let (key, outside) = match self.key.as_str() {
+            "table-2" => ("quanta", TIMESHARING),
+            "table-3" => ("costs", Outside::Confined),
+            _ => return None,
+        };
+        let varied = |us| {
+            let mut setting = Setting::study(SWEEP_BYTES, outside, request.seed);
+            match key {
+                "quanta" => setting.quantum = Span::from_micros(us),
+                _ => setting.costs.data = Service::from_micros(us),
             }
-            "table-3" => {
-                let cost = |us| Setting {
-                    costs: Costs {
-                        data: Service::from_micros(us),
-                        ..Costs::UNLOGGED
-                    },
-                    ..setting(Outside::Confined)
-                };
-                let costs = TEXT.quoted::<Vec<u64>>("costs_us").into_iter();
-                Some((
-                    "costs",
-                    Batch {
-                        places: all.collect(),
-                        settings: costs.map(cost).collect(),
-                    },
-                ))
-            }
-            _ => None,
-        }
+            setting
+        };
+        let values = TEXT.quoted::<Vec<u64>>(&format!("{key}_us")).into_iter();
+        let places = self.rows.iter().map(|row| row.place.clone());
+        let reserved = places.filter(|place| place.reservation().is_some());
+        let batch = Batch {
+            places: reserved.collect(),
+            settings: values.map(varied).collect(),
+        };
+        Some((key, batch))
     }
 }
 
@@ -234,6 +218,7 @@ fn times(place: &Place, attempts: &[Attempt]) -> Cells {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use laxity_devices::modem::Costs;
 
     #[test]
     fn the_costs_that_are_charged_are_among_those_that_are_tried() {

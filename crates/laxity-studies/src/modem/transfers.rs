@@ -209,7 +209,7 @@ impl Transfer {
                 begins_after: Span::from_nanos(scrambled(setting.seed) % 1_000_000_000),
                 fast_ppb: setting.fast_ppb,
             },
-            ..CallConfig::new(setting.timing.clone(), setting.seed, setting.bytes)
+            ..CallConfig::new(setting.timing, setting.seed, setting.bytes)
         });
         let mut program = Program::new(1);
         let placement = self.place.placement(setting.outside);

@@ -45,46 +45,29 @@ const ASSUMED_CALL: Span = Span::from_nanos(1_837_500);
 /// The experiment.
 pub struct Prediction;
 
-/// What is run.
+/// A run of a program.
 #[derive(Clone, Debug)]
-pub enum Case {
-    /// On this machine: what finds the load of the modem.
-    Load,
-    /// A program, with this seed.
-    Run(PlannedRun, u64, On),
-}
-
-/// Where a program is run.
-#[derive(Clone, Debug)]
-pub enum On {
-    /// On this machine, with so many receivers besides the first.
-    Here(usize),
-    /// In a twin that is told of it.
-    Twin(Box<Told>),
+pub struct Case {
+    planned: PlannedRun,
+    seed: u64,
+    /// On this machine: so many receivers besides the first.
+    further_receivers: usize,
+    /// In a twin: what it is told of this machine.
+    told: Option<Told>,
 }
 
 /// What the twin is told of a machine.
 #[derive(Clone, Debug)]
-pub struct Told {
+struct Told {
     machine: Machine,
     /// What a call of the signal processing takes.
     calls: Quantiles,
     processors: u16,
 }
 
-/// What was seen.
-#[derive(Clone, Debug)]
-pub enum Seen {
-    /// Receivers besides the first, and the processors of this machine: those of the programs, and another one for what is outside them, if there
-    /// is another one.
-    Load(usize, u16),
-    /// Of a program.
-    Run(Box<Account>),
-}
-
 impl Study for Prediction {
     type Case = Case;
-    type Seen = Seen;
+    type Seen = Account;
 
     fn text(&self) -> &'static Text {
         &TEXT
@@ -94,18 +77,19 @@ impl Study for Prediction {
         true
     }
 
-    fn rounds(&self, _live: bool) -> usize {
-        2
+    fn loaded(&self, request: &Request) -> Option<&'static Resolved> {
+        machine(request).ok().map(|_| &*PROGRAMS)
+    }
+
+    fn rounds(&self, live: bool) -> usize {
+        if live { 1 } else { 2 }
     }
 
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
-        let request = made.request;
-        let machine = machine(request)?;
-        let (further, processors) = load(made);
+        let machine = machine(made.request)?;
         let is_first = round.number == 0;
         let calls = match (round.live, is_first) {
-            (true, true) => return Ok(vec![Case::Load]),
-            (true, false) => return Ok(planned(request, |_| true, &On::Here(further))),
+            (true, _) => return planned(made, |_| true, None),
             // The calibration, as if calls took what they were measured to take: what the machine takes from them comes on top.
             (false, true) => measured_calls(&made.live),
             (false, false) => calls(made).or(Some(Quantiles::constant(ASSUMED_CALL))),
@@ -113,58 +97,42 @@ impl Study for Prediction {
         let told = calls.map(|calls| Told {
             machine: machine.clone(),
             calls,
-            processors,
+            processors: processors(made),
         });
         let asked = |variant: &ResolvedVariant| is_calibration(variant) == is_first;
-        let cases = told.map(|told| planned(request, asked, &On::Twin(Box::new(told))));
-        Ok(cases.unwrap_or_default())
+        told.map_or_else(|| Ok(Vec::new()), |told| planned(made, asked, Some(told)))
     }
 
     fn name(&self, case: &Case) -> String {
-        match case {
-            Case::Load => "load of the modem".into(),
-            Case::Run(planned, ..) => PROGRAMS.variants[planned.variant].name.clone(),
-        }
+        PROGRAMS.variants[case.planned.variant].name.clone()
     }
 
     fn twin(&self, case: &Case) -> Twin {
-        match case {
-            Case::Run(_, seed, On::Twin(told)) => Twin::linux(&told.machine, *seed)
-                .on_processors(told.processors)
-                .watched_by(Witness::new(ProcessorId(0))),
-            _ => Twin::new(Profile::WIN2000_PII450),
-        }
+        let Some(told) = &case.told else {
+            return Twin::new(Profile::WIN2000_PII450);
+        };
+        Twin::linux(&told.machine, case.seed)
+            .on_processors(told.processors)
+            .watched_by(Witness::new(ProcessorId(0)))
     }
 
-    fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Seen, HostError> {
-        let Case::Run(planned, seed, on) = case else {
-            let further = scene::load(host, &PROGRAMS)?;
-            let is_shared = match host {
-                Runner::Twin(_) => false,
-                Runner::Live(host) => host.config().processors.contains(&host.config().external),
-            };
-            let processors = PROGRAMS.host.processors + u16::from(!is_shared);
-            return Ok(Seen::Load(further, processors));
-        };
-        let (further_receivers, calls) = match on {
-            On::Here(further) => (*further, None),
-            On::Twin(told) => (0, Some(&told.calls)),
-        };
+    fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Account, HostError> {
+        let (planned, seed) = (&case.planned, case.seed);
         let spec = RunSpec {
-            seed: *seed,
+            seed,
             mss_bytes: PROGRAMS.mss_bytes,
-            further_receivers,
+            further_receivers: case.further_receivers,
             start: planned.start,
             gaps_only: planned.gaps_only,
         };
         let variant = (&*PROGRAMS, &PROGRAMS.variants[planned.variant]);
         let (record, probes) =
             scene::run(host, variant, spec, planned.length, |program, probes| {
-                if let (Some(calls), Some(modem)) = (calls, probes.modem()) {
-                    recharge::recharge(program, modem, calls, *seed);
+                if let (Some(told), Some(modem)) = (&case.told, probes.modem()) {
+                    recharge::recharge(program, modem, &told.calls, seed);
                 }
             })?;
-        Ok(Seen::Run(Box::new(Account::of(&record, &probes))))
+        Ok(Account::of(&record, &probes))
     }
 
     fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
@@ -213,43 +181,47 @@ fn is_calibration(variant: &ResolvedVariant) -> bool {
 }
 
 /// The runs of the programs asked for, and of the calibration: in the twin as many as are made live, each as long, with draws of its own.
-fn planned(request: &Request, asked: impl Fn(&ResolvedVariant) -> bool, on: &On) -> Vec<Case> {
+fn planned(
+    made: &Made<'_, Prediction>,
+    asked: impl Fn(&ResolvedVariant) -> bool,
+    told: Option<Told>,
+) -> Result<Vec<Case>, RunError> {
+    let request = made.request;
     let mut programs = PROGRAMS.clone();
     programs.run.repeats = repeats(request);
-    let wanted = |variant: &ResolvedVariant| {
+    let wanted = |planned: &PlannedRun| {
+        let variant = &programs.variants[planned.variant];
         asked(variant) && (is_calibration(variant) || request.wants(&variant.name))
     };
-    let run = |planned: PlannedRun| {
-        let seed = request.seed + u64::from(planned.repeat);
-        Case::Run(planned, seed, on.clone())
+    let further = made.here.as_ref().map_or(0, |here| here.further_receivers);
+    let case = |planned: PlannedRun| Case {
+        seed: request.seed + u64::from(planned.repeat),
+        planned,
+        further_receivers: if told.is_some() { 0 } else { further },
+        told: told.clone(),
     };
-    schedule(&programs, wanted, true)
-        .into_iter()
-        .map(run)
-        .collect()
+    let all = schedule(&programs, true)?.into_iter();
+    Ok(all.filter(wanted).map(case).collect())
 }
 
+/// How often each program is run.
 fn repeats(request: &Request) -> u32 {
     request.repeats.unwrap_or(PROGRAMS.run.repeats).max(1)
 }
 
-/// What was found of this machine: receivers besides the first, and its processors. A prediction by itself is the same wherever it is made:
-/// there is another processor for what is outside the programs.
-fn load(made: &Made<'_, Prediction>) -> (usize, u16) {
-    let mut found = made.live.iter().filter_map(|(_, seen)| match seen {
-        Seen::Load(further, processors) => Some((*further, *processors)),
-        Seen::Run(_) => None,
-    });
-    found.next().unwrap_or((0, PROGRAMS.host.processors + 1))
+/// The processors of the machine that is predicted for.
+fn processors(made: &Made<'_, Prediction>) -> u16 {
+    let here = made.here.as_ref().map(|here| here.processors);
+    here.unwrap_or(PROGRAMS.host.processors + 1)
 }
 
 /// All runs of a program together; `None` if there was none.
 fn account(trials: &[Trial<Prediction>], variant: usize) -> Option<Account> {
-    let mut runs = trials.iter().filter_map(|trial| match trial {
-        (Case::Run(planned, ..), Seen::Run(account)) if planned.variant == variant => Some(account),
-        _ => None,
-    });
-    let mut all = Account::clone(runs.next()?);
+    let runs = trials
+        .iter()
+        .filter(|(case, _)| case.planned.variant == variant);
+    let mut runs = runs.map(|(_, account)| account);
+    let mut all = runs.next()?.clone();
     runs.for_each(|account| all.merge(account));
     Some(all)
 }
@@ -272,7 +244,6 @@ fn calls(made: &Made<'_, Prediction>) -> Option<Quantiles> {
 
 fn circumstances(made: &Made<'_, Prediction>, draft: &mut Draft<'_>) -> Result<(), RunError> {
     let machine = machine(made.request)?;
-    let (_, processors) = load(made);
     let call = match calls(made) {
         Some(calls) => TEXT.say("measured", &[("median", &calls.median())]),
         None => TEXT.say("assumed", &[("median", &ASSUMED_CALL)]),
@@ -280,7 +251,7 @@ fn circumstances(made: &Made<'_, Prediction>, draft: &mut Draft<'_>) -> Result<(
     for (name, value) in [
         ("machine", machine.description.clone()),
         ("machine file", machine.provenance.clone()),
-        ("its processors", processors.to_string()),
+        ("its processors", processors(made).to_string()),
         ("runs of each program", repeats(made.request).to_string()),
         ("a call of the signal processing", call),
     ] {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_devices::card::{self, Installed, Marks};
+use laxity_devices::card::{self, Marks};
 use laxity_devices::modem::{self, CallConfig, CardClock, SharedModems, Timing};
 use laxity_devices::{audio, dsl, radio};
 use laxity_model::{ActivityId, HostError, ProcessorId, Program, Span};
@@ -43,98 +43,80 @@ pub struct Probe {
     pub account: Account,
 }
 
-/// A device of a run.
-pub struct Making<'a> {
-    setup: &'a Setup,
-    member: &'a Member,
-    clock: CardClock,
-    /// What the lines' noise and all payload comes from.
-    seed: u64,
+/// Puts the member of this number into a program.
+///
+/// # Errors
+///
+/// [`HostError::Failed`] if a modem's line carries no transfer even without a host.
+pub fn install(setup: &Setup, number: usize, program: &mut Program) -> Result<Probe, HostError> {
+    let Member {
+        kind,
+        processor,
+        further,
+        reservation,
+        ..
+    } = setup.members[number];
+    let crystal = if setup.drifts { CRYSTAL_PPB } else { 0 };
+    let clock = CardClock {
+        begins_after: APART * number as u64,
+        fast_ppb: crystal * number as i32,
+    };
+    // What the lines' noise and all payload comes from.
+    let seed = setup.seed + 16 * number as u64;
+    let dsl = |rate| {
+        let line = dsl::LineConfig {
+            seed,
+            ..dsl::LineConfig::default()
+        };
+        dsl::stream(rate, &line, kind.charged(), further, clock)
+    };
+    let stream = match kind {
+        Kind::Modem | Kind::Modems(_) => None,
+        Kind::GLite => Some(dsl(dsl::Rate::GLite)),
+        Kind::FullRate => Some(dsl(dsl::Rate::Full)),
+        Kind::Radio => {
+            let air = radio::AirConfig {
+                seed,
+                ..radio::AirConfig::default()
+            };
+            Some(radio::stream(&air, kind.charged(), further, clock))
+        }
+        Kind::Audio => Some(audio::stream(seed, kind.charged(), further, clock)),
+    };
+    let placement = setup.variant.placement(reservation);
+    let (driver, marks, account) = if let Some(stream) = stream {
+        let stream = stream.install(program, processor, placement);
+        (stream.driver, stream.marks, Account::Stream(stream.report))
+    } else {
+        let cards = 0..kind.cards();
+        let mut modems =
+            SharedModems::new(cards.map(|card| call(card, further, clock, seed)).collect());
+        if !modems.run_ahead(RUN_AHEAD_LIMIT) {
+            let why = "a modem's line carries no transfer even without a host";
+            return Err(HostError::Failed(why.into()));
+        }
+        let modems = modems.install(program, processor, placement);
+        (modems.driver, modems.marks, Account::Modems(modems.report))
+    };
+    Ok(Probe {
+        kind,
+        processor,
+        driver,
+        marks,
+        account,
+    })
 }
 
-impl<'a> Making<'a> {
-    /// The member of this number.
-    #[must_use]
-    pub fn new(setup: &'a Setup, number: usize) -> Self {
-        let crystal = if setup.drifts { CRYSTAL_PPB } else { 0 };
-        Self {
-            setup,
-            member: &setup.members[number],
-            clock: CardClock {
-                begins_after: APART * number as u64,
-                fast_ppb: crystal * number as i32,
-            },
-            seed: setup.seed + 16 * number as u64,
-        }
-    }
-
-    /// Puts the device into a program.
-    ///
-    /// # Errors
-    ///
-    /// [`HostError::Failed`] if a modem's line carries no transfer even without a host.
-    pub fn install(&self, program: &mut Program) -> Result<Probe, HostError> {
-        let (member, seed, clock) = (self.member, self.seed, self.clock);
-        let (cost, further) = (member.kind.charged(), member.further);
-        let dsl = |rate| {
-            let line = dsl::LineConfig {
-                seed,
-                ..dsl::LineConfig::default()
-            };
-            dsl::stream(rate, &line, cost, further, clock)
-        };
-        let placement = self.setup.variant.placement(member.reservation);
-        let stream = match member.kind {
-            Kind::Modem | Kind::Modems(_) => {
-                let installed = self.modems()?.install(program, member.processor, placement);
-                return Ok(self.probe(installed, Account::Modems));
-            }
-            Kind::GLite => dsl(dsl::Rate::GLite),
-            Kind::FullRate => dsl(dsl::Rate::Full),
-            Kind::Radio => {
-                let air = radio::AirConfig {
-                    seed,
-                    ..radio::AirConfig::default()
-                };
-                radio::stream(&air, cost, further, clock)
-            }
-            Kind::Audio => audio::stream(seed, cost, further, clock),
-        };
-        let installed = stream.install(program, member.processor, placement);
-        Ok(self.probe(installed, Account::Stream))
-    }
-
-    fn probe<R>(&self, installed: Installed<R>, account: impl FnOnce(R) -> Account) -> Probe {
-        Probe {
-            kind: self.member.kind,
-            processor: self.member.processor,
-            driver: installed.driver,
-            marks: installed.marks,
-            account: account(installed.report),
-        }
-    }
-
-    fn modems(&self) -> Result<SharedModems, HostError> {
-        let calls = (0..self.member.kind.cards()).map(|card| self.call(card));
-        let mut modems = SharedModems::new(calls.collect());
-        if modems.run_ahead(RUN_AHEAD_LIMIT) {
-            return Ok(modems);
-        }
-        let why = "a modem's line carries no transfer even without a host";
-        Err(HostError::Failed(why.into()))
-    }
-
-    /// A call whose transfer is longer than the run.
-    fn call(&self, card: u64) -> CallConfig {
-        let (on_hook, dialing) = (Span::from_millis(100), Span::from_millis(1_500));
-        let timing = Timing::lasting(on_hook, dialing, Span::from_secs(1));
-        CallConfig {
-            further_receivers: self.member.further,
-            clock: CardClock {
-                begins_after: self.clock.begins_after + APART * card * 2,
-                ..self.clock
-            },
-            ..CallConfig::new(timing, self.seed + card, ENDLESS_OCTETS)
-        }
+/// A call whose transfer is longer than the run.
+fn call(card: u64, further_receivers: usize, clock: CardClock, seed: u64) -> CallConfig {
+    let (on_hook, dialing) = (Span::from_millis(100), Span::from_millis(1_500));
+    let timing = Timing::lasting(on_hook, dialing, Span::from_secs(1));
+    CallConfig {
+        further_receivers,
+        clock: CardClock {
+            begins_after: clock.begins_after + APART * card * 2,
+            ..clock
+        },
+        ..CallConfig::new(timing, seed + card, ENDLESS_OCTETS)
     }
 }

@@ -2,13 +2,14 @@
 
 use laxity_model::base::histogram::Histogram;
 use laxity_model::{
-    Event, EventKind, HostError, Instant, Mark, Placement, Priority, ProcessorId, Program,
-    Reservation, RunRecord, Service, Span, Step,
+    HostError, Instant, Mark, Placement, Priority, ProcessorId, Program, Reservation, RunRecord,
+    Service, Span, Step,
 };
 
-use super::install::{Account, Making, Probe};
+use super::install::{Account, Probe, install};
 use super::kind::Kind;
 use super::serving::Variant;
+use crate::served::{Served, calls};
 use laxity::periodic;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::host::{is_disturbed, marked};
@@ -71,11 +72,11 @@ impl Setup {
     ///
     /// # Errors
     ///
-    /// Those of [`Making::install`], and the host's.
+    /// Those of [`install`], and the host's.
     pub fn run(&self, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
         let mut program = Program::new(self.processors);
         let probes = (0..self.members.len())
-            .map(|number| Making::new(self, number).install(&mut program))
+            .map(|number| install(self, number, &mut program))
             .collect::<Result<Vec<Probe>, HostError>>()?;
         let mut watchers = Vec::new();
         for number in 0..self.processors {
@@ -169,19 +170,32 @@ fn largest_gap(record: &RunRecord, mark: Mark) -> Span {
 }
 
 fn of(record: &RunRecord, probe: &Probe) -> Seen {
-    let mut calls = Calls::default();
-    let events = record.events.iter();
-    for event in events.filter(|event| event.activity == probe.driver) {
-        calls.take(event, probe, record);
+    let calls = calls(record, probe.driver, probe.marks);
+    // When the last call that the machine's halts had a part in ended: what waited behind it is disturbed too, until all has been caught
+    // up with.
+    let mut disturbed_until = None;
+    let quiet = calls.iter().filter(|call| {
+        let waited = disturbed_until.is_some_and(|until| call.raised < until);
+        let is_disturbed = waited || is_disturbed(record, call.raised, call.done);
+        if is_disturbed {
+            disturbed_until = Some(call.done);
+        }
+        !is_disturbed
+    });
+    let quiet: Vec<&Served> = quiet.collect();
+    let mut lengths = Histogram::new();
+    for call in &quiet {
+        lengths.record(call.done.saturating_since(call.begun).as_nanos());
     }
+    let responses = quiet.iter().map(|call| call.response());
     Seen {
         kind: probe.kind,
         processor: probe.processor,
-        calls: calls.ended,
-        longest_response: calls.longest_response,
-        call_p99: Span::from_nanos(calls.lengths.percentile(990_000).unwrap_or(0)),
+        calls: calls.len() as u64,
+        longest_response: responses.max().unwrap_or_default(),
+        call_p99: Span::from_nanos(lengths.percentile(990_000).unwrap_or(0)),
         service: record.usage[probe.driver.index()].service,
-        undisturbed_damage: calls.undisturbed_damage,
+        undisturbed_damage: quiet.iter().map(|call| call.damage).sum(),
         counts: counts(&probe.account),
     }
 }
@@ -218,45 +232,4 @@ fn counts(account: &Account) -> Counts {
         }
     }
     counts
-}
-
-/// The calls of a driver, from its marks.
-#[derive(Default)]
-struct Calls {
-    began: Option<(Instant, Instant)>,
-    damage: u64,
-    ended: u64,
-    longest_response: Span,
-    lengths: Histogram,
-    undisturbed_damage: u64,
-    /// When the last call that the machine's halts had a part in ended.
-    disturbed_until: Option<Instant>,
-}
-
-impl Calls {
-    fn take(&mut self, event: &Event, probe: &Probe, record: &RunRecord) {
-        let EventKind::Mark(mark) = event.kind else {
-            return;
-        };
-        if mark == probe.marks.call_begin {
-            self.began = Some((Instant::from_nanos(event.args[1]), event.at));
-        } else if mark == probe.marks.call_end
-            && let Some((raised, began)) = self.began.take()
-        {
-            self.ended += 1;
-            let new = event.args[1] - self.damage;
-            self.damage = event.args[1];
-            // What waited behind a disturbed call is disturbed too, until all has been caught up with.
-            let waited = self.disturbed_until.is_some_and(|until| raised < until);
-            if waited || is_disturbed(record, raised, event.at) {
-                self.disturbed_until = Some(event.at);
-                return;
-            }
-            let response = event.at.saturating_since(raised);
-            self.longest_response = self.longest_response.max(response);
-            let length = event.at.saturating_since(began);
-            self.lengths.record(length.as_nanos());
-            self.undisturbed_damage += new;
-        }
-    }
 }

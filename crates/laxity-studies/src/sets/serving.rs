@@ -16,7 +16,7 @@ const REAL_TIME: u8 = 24;
 const ROGUE: u8 = 28;
 /// It takes the processor for longer than any of the rings lasts.
 const BURST: Service = Service::from_millis(60);
-/// And so often.
+/// A rogue's bursts begin this long after one another.
 const EVERY: Span = Span::from_millis(250);
 
 /// How the devices of a run are served.

@@ -97,7 +97,7 @@ impl Lapm {
             now: Instant::from_nanos(0),
             paused: true,
             state: State::Idle,
-            framer: Framer::new(),
+            framer: Framer::default(),
             deframer: Deframer::new(HEADER_OCTETS + config.max_octets),
             send_queue: VecDeque::new(),
             receive_queue: VecDeque::new(),
@@ -149,7 +149,7 @@ impl Lapm {
         self.now = now;
         self.paused = true;
         self.t401_at = None;
-        self.framer = Framer::new();
+        self.framer = Framer::default();
         self.deframer.reset();
     }
 

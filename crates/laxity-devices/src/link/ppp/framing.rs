@@ -78,19 +78,6 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder at the beginning of a stream. What comes before the first flag counts as a frame,
-    /// as it does after the other side shared its last flag.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            octets: Vec::with_capacity(MAX_FRAME_OCTETS),
-            accm: DEFAULT_ACCM,
-            escaped: false,
-            overlong: false,
-            delivered: false,
-        }
-    }
-
     /// Sets the control characters that are ignored, since only the line can have put them there.
     pub fn set_accm(&mut self, accm: u32) {
         self.accm = accm;
@@ -159,7 +146,13 @@ impl Decoder {
 
 impl Default for Decoder {
     fn default() -> Self {
-        Self::new()
+        Self {
+            octets: Vec::with_capacity(MAX_FRAME_OCTETS),
+            accm: DEFAULT_ACCM,
+            escaped: false,
+            overlong: false,
+            delivered: false,
+        }
     }
 }
 
@@ -168,7 +161,7 @@ mod tests {
     use super::*;
 
     fn decode(octets: &[u8], accm: u32) -> Vec<Result<(u16, Vec<u8>), FramingError>> {
-        let mut decoder = Decoder::new();
+        let mut decoder = Decoder::default();
         decoder.set_accm(accm);
         let push = |&octet: &u8| {
             decoder

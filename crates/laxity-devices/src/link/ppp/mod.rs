@@ -74,17 +74,12 @@ pub struct Ppp {
     counters: Counters,
 }
 
-/// Writes each packet that it is given as a frame of this protocol.
-fn framed(protocol: u16, accm: u32, output: &mut Vec<u8>) -> impl FnMut(&[u8]) {
-    move |packet| encode(protocol, packet, accm, output)
-}
-
 impl Ppp {
     /// A side that waits for [`open`](Self::open).
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
-            decoder: Decoder::new(),
+            decoder: Decoder::default(),
             lcp: Automaton::new(LcpOptions::new(config.mru, config.magic)),
             ipcp: Automaton::new(IpcpOptions::new(config.local, config.assigned)),
             output: Vec::new(),
@@ -95,18 +90,15 @@ impl Ppp {
 
     /// Begins to negotiate.
     pub fn open(&mut self, now: Instant) {
-        let Self { lcp, output, .. } = self;
-        lcp.open(now, &mut framed(PROTOCOL_LCP, DEFAULT_ACCM, output));
+        self.lcp.open(now);
+        self.flush();
     }
 
     /// Lets the restart timers run out.
     pub fn poll(&mut self, now: Instant) {
-        let accm = self.lcp.options.peer_accm;
-        let Self {
-            lcp, ipcp, output, ..
-        } = self;
-        lcp.poll(now, &mut framed(PROTOCOL_LCP, DEFAULT_ACCM, output));
-        ipcp.poll(now, &mut framed(PROTOCOL_IPCP, accm, output));
+        self.lcp.poll(now);
+        self.ipcp.poll(now);
+        self.flush();
     }
 
     /// How far the agreement is.
@@ -202,30 +194,32 @@ impl Ppp {
             PROTOCOL_LCP => self.on_lcp(packet.information, now),
             // RFC 1661, section 3.4: before LCP has agreed, all else is discarded.
             _ if self.lcp.state() != State::Opened => {}
-            PROTOCOL_IPCP => self.on_ipcp(packet.information, now),
+            PROTOCOL_IPCP => self.ipcp.receive(packet.information, now),
             PROTOCOL_IP if self.ipcp.state() == State::Opened => {
                 self.datagrams.push_back(packet.information.to_vec());
             }
             _ => {}
         }
+        self.flush();
     }
 
     fn on_lcp(&mut self, octets: &[u8], now: Instant) {
         let was_opened = self.lcp.state() == State::Opened;
-        let Self {
-            lcp, ipcp, output, ..
-        } = self;
-        lcp.receive(octets, now, &mut framed(PROTOCOL_LCP, DEFAULT_ACCM, output));
-        if lcp.state() == State::Opened && !was_opened {
-            let accm = lcp.options.peer_accm;
-            ipcp.open(now, &mut framed(PROTOCOL_IPCP, accm, output));
+        self.lcp.receive(octets, now);
+        if self.lcp.state() == State::Opened && !was_opened {
+            self.ipcp.open(now);
         }
     }
 
-    fn on_ipcp(&mut self, octets: &[u8], now: Instant) {
+    /// Writes the packets of both protocols as frames.
+    fn flush(&mut self) {
+        for packet in self.lcp.sent.drain(..) {
+            encode(PROTOCOL_LCP, &packet, DEFAULT_ACCM, &mut self.output);
+        }
         let accm = self.lcp.options.peer_accm;
-        let Self { ipcp, output, .. } = self;
-        ipcp.receive(octets, now, &mut framed(PROTOCOL_IPCP, accm, output));
+        for packet in self.ipcp.sent.drain(..) {
+            encode(PROTOCOL_IPCP, &packet, accm, &mut self.output);
+        }
     }
 }
 
@@ -332,7 +326,7 @@ mod tests {
             client.input(&octets, now);
             let answer = client.output().to_vec();
             client.take_output(answer.len());
-            let mut decoder = Decoder::new();
+            let mut decoder = Decoder::default();
             let mut codes = Vec::new();
             for octet in answer {
                 if let Some(Ok(packet)) = decoder.push(octet) {

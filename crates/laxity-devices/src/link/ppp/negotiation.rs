@@ -54,6 +54,8 @@ pub(super) struct Automaton<O> {
     identifier: u8,
     restarts: u32,
     restart_at: Option<Instant>,
+    /// Packets for the other side.
+    pub(super) sent: Vec<Vec<u8>>,
 }
 
 impl<O: Options> Automaton<O> {
@@ -64,6 +66,7 @@ impl<O: Options> Automaton<O> {
             identifier: 0,
             restarts: 0,
             restart_at: None,
+            sent: Vec::new(),
         }
     }
 
@@ -71,14 +74,14 @@ impl<O: Options> Automaton<O> {
         self.state
     }
 
-    /// Begins to negotiate; `send` takes packets.
-    pub(super) fn open(&mut self, now: Instant, send: &mut dyn FnMut(&[u8])) {
+    /// Begins to negotiate.
+    pub(super) fn open(&mut self, now: Instant) {
         self.state = State::RequestSent;
         self.restarts = 0;
-        self.request(now, send);
+        self.request(now);
     }
 
-    pub(super) fn poll(&mut self, now: Instant, send: &mut dyn FnMut(&[u8])) {
+    pub(super) fn poll(&mut self, now: Instant) {
         if self.restart_at.is_none_or(|at| at > now) {
             return;
         }
@@ -90,14 +93,21 @@ impl<O: Options> Automaton<O> {
         if self.state == State::AckReceived {
             self.state = State::RequestSent;
         }
-        self.request(now, send);
+        self.request(now);
     }
 
-    fn request(&mut self, now: Instant, send: &mut dyn FnMut(&[u8])) {
+    fn request(&mut self, now: Instant) {
         self.identifier = self.identifier.wrapping_add(1);
         self.restarts += 1;
         self.restart_at = Some(now + RESTART);
-        send(&packet(CONFIGURE_REQUEST, self.identifier, &self.wanted()));
+        let wanted = self.wanted();
+        self.send(CONFIGURE_REQUEST, self.identifier, &wanted);
+    }
+
+    fn send(&mut self, code: u8, identifier: u8, data: &[u8]) {
+        let [high, low] = ((HEADER_OCTETS + data.len()) as u16).to_be_bytes();
+        self.sent
+            .push([&[code, identifier, high, low], data].concat());
     }
 
     fn wanted(&self) -> Vec<u8> {
@@ -108,28 +118,22 @@ impl<O: Options> Automaton<O> {
     }
 
     /// Takes a packet. Malformed ones are ignored, as RFC 1661 wants it, and so are those of codes that our other end does not send.
-    pub(super) fn receive(&mut self, octets: &[u8], now: Instant, send: &mut dyn FnMut(&[u8])) {
+    pub(super) fn receive(&mut self, octets: &[u8], now: Instant) {
         let Some((code, identifier, data)) = parts(octets) else {
             return;
         };
         match code {
             _ if matches!(self.state, State::Closed | State::Stopped) => {}
-            CONFIGURE_REQUEST => self.on_request(identifier, data, now, send),
+            CONFIGURE_REQUEST => self.on_request(identifier, data, now),
             CONFIGURE_ACK if identifier == self.identifier && data == self.wanted() => {
-                self.on_ack(now, send);
+                self.on_ack(now);
             }
-            CONFIGURE_NAK if identifier == self.identifier => self.on_proposals(data, now, send),
+            CONFIGURE_NAK if identifier == self.identifier => self.on_proposals(data, now),
             _ => {}
         }
     }
 
-    fn on_request(
-        &mut self,
-        identifier: u8,
-        data: &[u8],
-        now: Instant,
-        send: &mut dyn FnMut(&[u8]),
-    ) {
+    fn on_request(&mut self, identifier: u8, data: &[u8], now: Instant) {
         let Some(options) = options(data) else {
             return;
         };
@@ -147,10 +151,10 @@ impl<O: Options> Automaton<O> {
             // The other side begins anew.
             self.state = State::RequestSent;
             self.restarts = 0;
-            self.request(now, send);
+            self.request(now);
         }
         if good {
-            send(&packet(CONFIGURE_ACK, identifier, data));
+            self.send(CONFIGURE_ACK, identifier, data);
             self.state = match self.state {
                 State::AckReceived => self.opened(),
                 _ => State::AckSent,
@@ -158,16 +162,16 @@ impl<O: Options> Automaton<O> {
             return;
         }
         if rejected.is_empty() {
-            send(&packet(CONFIGURE_NAK, identifier, &proposed));
+            self.send(CONFIGURE_NAK, identifier, &proposed);
         } else {
-            send(&packet(CONFIGURE_REJECT, identifier, &rejected));
+            self.send(CONFIGURE_REJECT, identifier, &rejected);
         }
         if self.state == State::AckSent {
             self.state = State::RequestSent;
         }
     }
 
-    fn on_ack(&mut self, now: Instant, send: &mut dyn FnMut(&[u8])) {
+    fn on_ack(&mut self, now: Instant) {
         self.restarts = 0;
         match self.state {
             State::RequestSent => self.state = State::AckReceived,
@@ -175,7 +179,7 @@ impl<O: Options> Automaton<O> {
             // A second answer to one request: something is out of step.
             State::AckReceived | State::Opened => {
                 self.state = State::RequestSent;
-                self.request(now, send);
+                self.request(now);
             }
             State::Closed | State::Stopped => {}
         }
@@ -186,7 +190,7 @@ impl<O: Options> Automaton<O> {
         State::Opened
     }
 
-    fn on_proposals(&mut self, data: &[u8], now: Instant, send: &mut dyn FnMut(&[u8])) {
+    fn on_proposals(&mut self, data: &[u8], now: Instant) {
         let Some(options) = options(data) else {
             return;
         };
@@ -196,17 +200,8 @@ impl<O: Options> Automaton<O> {
         if self.state != State::AckSent {
             self.state = State::RequestSent;
         }
-        self.request(now, send);
+        self.request(now);
     }
-}
-
-/// A packet of LCP or IPCP.
-pub(super) fn packet(code: u8, identifier: u8, data: &[u8]) -> Vec<u8> {
-    let length = (HEADER_OCTETS + data.len()) as u16;
-    let mut packet = vec![code, identifier];
-    packet.extend(length.to_be_bytes());
-    packet.extend_from_slice(data);
-    packet
 }
 
 /// Code, identifier and data of a packet; octets after its end are padding (RFC 1661, section 5).

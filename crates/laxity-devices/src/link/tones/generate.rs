@@ -5,7 +5,6 @@ use laxity_model::Span;
 use super::{
     ANSWER_HZ, BUSY_HZ, DIAL_TONE_HZ, DTMF_COLUMNS_HZ, DTMF_KEYS, DTMF_ROWS_HZ, RINGBACK_HZ, peak,
 };
-use crate::link::at::DialString;
 
 /// A sine, made by rotating a vector by one step a sample.
 #[derive(Debug, Clone, Copy)]
@@ -106,20 +105,13 @@ impl Generator {
         Self::tones(rate_hz, &[ANSWER_HZ], -12.0)
     }
 
-    /// The digits of a number, each `digit` long and followed by as long a silence; a `,` is a pause of 2 s. −8 dBm0 the rows, as much the
-    /// columns.
+    /// The digits of a number, each `digit` long and followed by as long a silence: −8 dBm0 the rows, as much the columns.
     #[must_use]
-    pub(crate) fn dial(rate_hz: u32, number: &DialString, digit: Span) -> Self {
-        number
-            .digits()
-            .chars()
-            .fold(
-                Self::sequence(rate_hz, false),
-                |sequence, key| match frequencies(key) {
-                    Some(pair) => sequence.then(&pair, -8.0, digit).then(&[], 0.0, digit),
-                    None => sequence.then(&[], 0.0, Span::from_secs(2)),
-                },
-            )
+    pub(crate) fn dial(rate_hz: u32, number: &str, digit: Span) -> Self {
+        let pairs = number.chars().filter_map(frequencies);
+        pairs.fold(Self::sequence(rate_hz, false), |sequence, pair| {
+            sequence.then(&pair, -8.0, digit).then(&[], 0.0, digit)
+        })
     }
 
     fn cadence(rate_hz: u32, frequencies_hz: &[f64], level_dbm0: f64, on_off_ms: [u64; 2]) -> Self {

@@ -43,13 +43,11 @@ fn peak(level_dbm0: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::at::DialString;
     use laxity_model::Span;
     use proptest::prelude::*;
 
     fn dialled(rate: u32, digits: &str, digit_ms: u64) -> Vec<i16> {
-        let number = DialString::new(digits.as_bytes()).expect("a number");
-        let mut generator = Generator::dial(rate, &number, Span::from_millis(digit_ms));
+        let mut generator = Generator::dial(rate, digits, Span::from_millis(digit_ms));
         let mut samples = vec![0; rate as usize / 50];
         while !generator.is_finished() {
             let start = samples.len();

@@ -5,114 +5,74 @@ use crate::bits::{BitSink, BitSource};
 use crate::pump::line::{CARD_RMS, round};
 use crate::pump::{Pump, PumpState};
 
-/// A modem that is silent until it is started.
+/// A modem that is silent until it is started, at an end whose samples are these.
 #[derive(Debug, Clone)]
-struct End {
+pub(crate) struct End<S> {
     role: Role,
     modem: Option<V22bis>,
+    /// The end has so many samples for each of the modem's, which are 8,000 a second.
+    every: usize,
+    /// Samples since the last of the modem's.
+    passed: usize,
+    hears: fn(S) -> i16,
+    sends: fn(i16) -> S,
 }
 
-impl End {
-    /// A sample for a sample, at 8 kHz.
-    fn step(&mut self, heard: i16, source: &mut dyn BitSource, sink: &mut dyn BitSink) -> i16 {
-        let mut sent = [0];
-        if let Some(modem) = &mut self.modem {
-            modem.process(&[heard], &mut sent, source, sink);
+impl End<i16> {
+    /// The near end: at a card of 16 kHz. Every second sample is left out on the way in, and zero on the way out, where the others are twice
+    /// as large; the line's filters do the rest.
+    pub(crate) fn near() -> Self {
+        Self {
+            role: Role::Calling,
+            modem: None,
+            every: 2,
+            passed: 0,
+            hears: |heard| heard,
+            sends: |sent| sent.saturating_mul(2),
         }
-        sent[0]
     }
+}
 
+impl End<f32> {
+    /// The far end: in the network, at its levels.
+    pub(crate) fn far() -> Self {
+        Self {
+            role: Role::Answering,
+            modem: None,
+            every: 1,
+            passed: 0,
+            hears: |heard| round(heard * CARD_RMS),
+            sends: |sent| f32::from(sent) / CARD_RMS,
+        }
+    }
+}
+
+impl<S: Copy + Default> Pump<S> for End<S> {
     fn start(&mut self) {
         self.modem = Some(V22bis::new(self.role));
     }
 
+    fn process(
+        &mut self,
+        received: &[S],
+        transmit: &mut [S],
+        source: &mut dyn BitSource,
+        sink: &mut dyn BitSink,
+    ) {
+        let lost = core::iter::repeat(S::default());
+        for (heard, out) in received.iter().copied().chain(lost).zip(transmit) {
+            let is_between = self.passed > 0;
+            self.passed = (self.passed + 1) % self.every;
+            *out = S::default();
+            if let Some(modem) = self.modem.as_mut().filter(|_| !is_between) {
+                let mut sent = [0];
+                modem.process(&[(self.hears)(heard)], &mut sent, source, sink);
+                *out = (self.sends)(sent[0]);
+            }
+        }
+    }
+
     fn state(&self) -> PumpState {
         self.modem.as_ref().map_or(PumpState::Idle, V22bis::state)
-    }
-}
-
-/// The calling modem, behind a card at 16 kHz.
-///
-/// It hears every second sample and sends every second one: what lies between is above 4 kHz, which the line does not carry.
-#[derive(Debug, Clone)]
-pub(crate) struct NearV22bis {
-    end: End,
-    /// Whether the next sample of the card is one between two of the modem's.
-    is_between: bool,
-}
-
-impl NearV22bis {
-    /// A modem that has not been started.
-    pub(crate) fn new() -> Self {
-        let role = Role::Calling;
-        Self {
-            end: End { role, modem: None },
-            is_between: false,
-        }
-    }
-}
-
-impl Pump<i16> for NearV22bis {
-    fn start(&mut self) {
-        self.end.start();
-    }
-
-    fn process(
-        &mut self,
-        received: &[i16],
-        transmit: &mut [i16],
-        source: &mut dyn BitSource,
-        sink: &mut dyn BitSink,
-    ) {
-        let lost = core::iter::repeat(&0);
-        for (heard, sent) in received.iter().chain(lost).zip(transmit) {
-            let is_between = self.is_between;
-            self.is_between = !is_between;
-            *sent = match is_between {
-                true => 0,
-                // Twice the level: half of the samples carry all of the power below 4 kHz.
-                false => self.end.step(*heard, source, sink).saturating_mul(2),
-            };
-        }
-    }
-
-    fn state(&self) -> PumpState {
-        self.end.state()
-    }
-}
-
-/// The answering modem, in the network at 8 kHz.
-#[derive(Debug, Clone)]
-pub(crate) struct FarV22bis(End);
-
-impl FarV22bis {
-    /// A modem that has not been started.
-    pub(crate) fn new() -> Self {
-        let role = Role::Answering;
-        Self(End { role, modem: None })
-    }
-}
-
-impl Pump<f32> for FarV22bis {
-    fn start(&mut self) {
-        self.0.start();
-    }
-
-    fn process(
-        &mut self,
-        received: &[f32],
-        transmit: &mut [f32],
-        source: &mut dyn BitSource,
-        sink: &mut dyn BitSink,
-    ) {
-        let lost = core::iter::repeat(&0.0);
-        for (heard, sent) in received.iter().chain(lost).zip(transmit) {
-            let heard = round(heard * CARD_RMS);
-            *sent = f32::from(self.0.step(heard, source, sink)) / CARD_RMS;
-        }
-    }
-
-    fn state(&self) -> PumpState {
-        self.0.state()
     }
 }

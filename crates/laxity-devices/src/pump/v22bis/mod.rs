@@ -23,7 +23,7 @@ mod receiver;
 mod startup;
 mod transmitter;
 
-pub(crate) use self::ends::{FarV22bis, NearV22bis};
+pub(crate) use self::ends::End;
 use self::receiver::{Receiver, Symbol};
 use self::startup::Startup;
 use self::transmitter::Transmitter;

@@ -24,7 +24,7 @@ pub(super) enum Pattern {
     Other,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct PatternDetector {
     history: [Complex; HISTORY],
     at: usize,
@@ -34,14 +34,6 @@ pub(super) struct PatternDetector {
 impl PatternDetector {
     /// Half symbols until a change has filled half of the window.
     pub(super) const LAG: usize = 6;
-
-    pub(super) fn new() -> Self {
-        Self {
-            history: [Complex::ZERO; HISTORY],
-            at: 0,
-            carrier: false,
-        }
-    }
 
     #[inline]
     pub(super) fn push(&mut self, sample: Complex) {

@@ -87,7 +87,7 @@ impl MatchedFilter {
 }
 
 /// Gardner's loop: the sample between two symbols shows by how much it is late.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Timing {
     /// Samples until the next output.
     until: f32,
@@ -185,15 +185,10 @@ impl Receiver {
                 im: [0.0; 2 * TAPS],
                 at: 0,
             },
-            detector: PatternDetector::new(),
+            detector: PatternDetector::default(),
             timing: Timing {
                 until: HALF_SYMBOL,
-                drift: 0.0,
-                power: 0.0,
-                previous: Complex::ZERO,
-                middle: Complex::ZERO,
-                cos: 0.0,
-                sin: 0.0,
+                ..Timing::default()
             },
             carrier: CarrierLoop::default(),
             equalizer: Equalizer::new(),

@@ -2,7 +2,7 @@
 
 use laxity_model::Instant;
 
-use super::super::lanes::{Drawn, Edge, Label, Lane};
+use super::super::lanes::{Drawn, Edge, Label, Lane, entry};
 use super::super::trace::Trace;
 use super::wire::Message;
 use super::{Contents, SliceTotal};
@@ -67,11 +67,7 @@ struct Track {
 
 impl Track {
     fn count(&mut self, iid: u64, duration_ns: u64) {
-        let index = iid as usize;
-        if index >= self.totals.len() {
-            self.totals.resize(index + 1, (0, 0));
-        }
-        let (count, total_duration_ns) = &mut self.totals[index];
+        let (count, total_duration_ns) = entry(&mut self.totals, iid as usize);
         *count += 1;
         *total_duration_ns += duration_ns;
     }
@@ -239,11 +235,7 @@ impl<'a> Run<'a> {
     /// The number of the label's name, which is sent when it is first used.
     fn intern(&mut self, label: Label) -> u64 {
         let iid = label.number();
-        let index = iid as usize;
-        if index >= self.names.len() {
-            self.names.resize(index + 1, None);
-        }
-        if self.names[index].is_none() {
+        if entry(&mut self.names, iid as usize).is_none() {
             let name = label.name(self.trace).into_owned();
             self.packet(NEEDS_STATE, |packet| {
                 packet.nested(field::PACKET_INTERNED_DATA, |interned| {
@@ -253,7 +245,7 @@ impl<'a> Run<'a> {
                     });
                 });
             });
-            self.names[index] = Some(name);
+            self.names[iid as usize] = Some(name);
         }
         iid
     }

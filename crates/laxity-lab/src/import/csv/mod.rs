@@ -197,15 +197,14 @@ impl<'s> Table<'s> {
             } else {
                 "give every column a field; one that may be left out may be empty"
             };
-            self.errors
-                .push(row.error(fields.min(wanted), cause, remedy));
-            return;
+            let wrong = row.error(fields.min(wanted), cause, remedy);
+            return self.errors.push(wrong);
         }
         if self.tasks.len() == MOST_TASKS {
             if self.rows.len() == MOST_TASKS {
                 let cause = format!("the set has more than {MOST_TASKS} tasks");
-                self.errors
-                    .push(row.error(0, cause, "split it, by processor perhaps"));
+                let wrong = row.error(0, cause, "split it, by processor perhaps");
+                self.errors.push(wrong);
                 self.rows.push(row);
             }
             return;
@@ -283,9 +282,8 @@ impl Cells<'_, '_> {
         let Some(text) = self.text(kind) else {
             return Ok(None);
         };
-        let unit = self
-            .field(kind)
-            .map_or("", |field| self.columns[field].unit);
+        let unit = self.field(kind).map(|field| self.columns[field].unit);
+        let unit = unit.unwrap_or_default();
         if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
             let cause = format!("`{}` is not a number of {unit}", shown(text));
             let remedy = format!(
@@ -370,10 +368,10 @@ impl Cells<'_, '_> {
         };
         let wrong = |error: TaskError| self.wrong(error);
         let task = Task::new(service(cost), period).map_err(wrong)?;
+        let task = task.with_deadline(deadline.unwrap_or(period));
         let task = task
-            .with_deadline(deadline.unwrap_or(period))
-            .map_err(wrong)?;
-        let task = task.with_jitter(jitter.unwrap_or(Span::ZERO));
+            .map_err(wrong)?
+            .with_jitter(jitter.unwrap_or(Span::ZERO));
         task.with_preemption(preemption).map_err(wrong)
     }
 

@@ -11,7 +11,6 @@ use laxity_model::{Service, Span};
 use super::machine::Machine;
 use super::modes::{Mode, modes};
 use super::sources::{Source, Stage, Work, is_handler, is_thread, slot_rank, thread_rank};
-use super::subjects::Subject;
 use super::{Ready, slots_of};
 use crate::plan::{Bottleneck, Line, NoBound, bound};
 use crate::runner::On;
@@ -35,17 +34,12 @@ pub(super) fn of(
     let mut worst: Option<(i64, Bottleneck)> = None;
     for processor in 0..resolved.host.processors {
         let stage = Stage::new(machine, variant, ready, processor);
-        let has_modem = !stage.modems.is_empty();
-        let analyst = Analyst {
-            stage,
-            modes: if has_modem {
-                modes(variant.start)
-            } else {
-                Vec::new()
-            },
+        let modes = match stage.modems.is_empty() {
+            true => Vec::new(),
+            false => modes(variant.start),
         };
-        for subject in analyst.subjects() {
-            let mut line = analyst.line(&subject);
+        let analyst = Analyst { stage, modes };
+        for (subject, mut line) in analyst.subjects() {
             let found = match on {
                 On::Linux => Err(
                     "how long things take on this machine is not known before they are measured"
@@ -80,14 +74,14 @@ pub(super) struct Analyst<'a> {
 }
 
 impl Analyst<'_> {
-    fn bound(&self, subject: &Subject) -> Result<Span, NoBound> {
+    fn bound(&self, subject: &Source) -> Result<Span, NoBound> {
         if self.stage.modems.len() > 1 {
             return Err("the phases of several calls are not analysed together".into());
         }
         if self.stage.has_reserved_turns() {
             return Err("turns that are taken within a reservation are not analysed together with others; that the executor's own test admits them stands above".into());
         }
-        if subject.net.is_none() {
+        if subject.task().is_none() {
             return Err("it never stops, so it is never done".into());
         }
         let mut longest = Span::ZERO;
@@ -98,7 +92,7 @@ impl Analyst<'_> {
     }
 
     /// In which modes a subject is looked at.
-    pub(super) fn cases(&self, subject: &Subject) -> Vec<Option<&Mode>> {
+    pub(super) fn cases(&self, subject: &Source) -> Vec<Option<&Mode>> {
         if self.modes.is_empty() {
             return vec![None];
         }
@@ -108,7 +102,7 @@ impl Analyst<'_> {
 
     /// The longest response in a mode. The driver's calls know no other phase; for all others, of this phase alone if all is quiet before
     /// the next begins, else of all phases together.
-    fn response(&self, subject: &Subject, mode: Option<&Mode>) -> Result<Span, NoBound> {
+    fn response(&self, subject: &Source, mode: Option<&Mode>) -> Result<Span, NoBound> {
         let reserved = self.stage.is_reserved(mode);
         let same = |other: &&Mode| mode.is_some_and(|mode| mode.phase == other.phase);
         let phase: Vec<Mode> = self.modes.iter().filter(same).copied().collect();
@@ -127,7 +121,7 @@ impl Analyst<'_> {
     /// The longest response and the busy window, if the modem may be in any of these modes.
     fn among(
         &self,
-        subject: &Subject,
+        subject: &Source,
         modes: &[Mode],
         reserved: bool,
     ) -> Result<(Span, Span), NoBound> {
@@ -194,7 +188,7 @@ impl Analyst<'_> {
         let usual = source.task().ok_or("it does not run then")?;
         let whole = Task::new(usual.cost() + task.cost(), task.period());
         let whole = whole.map_err(|_| "it takes no time")?;
-        let before = self.among(&Subject::of(source), modes, reserved);
+        let before = self.among(source, modes, reserved);
         let is_done = NoBound::settle(before)?.is_ok_and(|(before, _)| before <= usual.period());
         Ok((whole, if is_done { Usual::Done } else { Usual::Open }))
     }
@@ -280,7 +274,7 @@ impl Analyst<'_> {
             let Some(task) = source.task() else {
                 continue;
             };
-            let found = NoBound::settle(self.among(&Subject::of(source), modes, true))?;
+            let found = NoBound::settle(self.among(source, modes, true))?;
             let (response, _) =
                 found.map_err(|why| format!("`{}` has no bound: {why}", source.name))?;
             let late = response.saturating_sub(task.cost().as_dedicated_span());

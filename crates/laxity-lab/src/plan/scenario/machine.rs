@@ -45,11 +45,6 @@ impl Machine {
         work + (self.0.costs.context_switch * 2).as_full_service()
     }
 
-    /// An interrupt that finds nothing to do.
-    pub(super) fn empty_handler(self) -> Service {
-        self.handler(Service::ZERO)
-    }
-
     /// What one less urgent activity can have the processor pay just before: nothing interrupts that, and such costs add up.
     pub(super) fn one_cost(self) -> Service {
         let costs = self.0.costs;

@@ -27,22 +27,10 @@ use laxity_model::{ActivityId, Enforcer, Grade, Host};
 use serde::Serialize;
 
 use super::{Bottleneck, FILE_VERSION, Line};
-use crate::runner::admit::{FurtherReceivers, Ready, ready};
+use crate::runner::admit::{FurtherReceivers, Ready, ready, supply};
 use crate::runner::schedule::{PlannedRun, schedule};
 use crate::runner::{On, Progress, RunError, live, twin};
 use crate::scenario::{Resolved, ResolvedVariant, Start};
-
-/// How much a plan says.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Depth {
-    /// What is admitted.
-    Admitted,
-    /// And a bound for everything that recurs, or why there is none: in the twin, where all costs are known, and while a call lasts; and
-    /// whether a reserved modem gets what its rings need.
-    Bounded,
-    /// And what the twin shows of everything that has a line in the plan: each variant is run once. Adds nothing on Linux.
-    Observed,
-}
 
 /// What would become of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -58,7 +46,7 @@ pub struct Plan {
 }
 
 /// What would become of one variant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct VariantPlan {
     /// Its name.
     pub name: String,
@@ -70,11 +58,11 @@ pub struct VariantPlan {
     pub requests: Vec<RequestPlan>,
     /// What the executors on which tasks take turns promise them.
     pub executors: Vec<ExecutorPlan>,
-    /// Everything that recurs, and how long it takes; see [`Depth::Bounded`].
+    /// Everything that recurs, with a bound, or why there is none: in the twin, where all costs are known, and while a call lasts.
     pub lines: Vec<Line>,
     /// Which of them is closest to its deadline or furthest behind it, and who takes most of its time.
     pub bottleneck: Option<Bottleneck>,
-    /// Whether each modem's reservation serves it, of those that have one; see [`Depth::Bounded`].
+    /// Whether each modem's reservation gives it what its rings need, of those that have one.
     pub devices: Vec<DevicePlan>,
 }
 
@@ -135,7 +123,8 @@ impl Plan {
     }
 }
 
-/// Plans all variants that run on this host.
+/// Plans all variants that run on this host. To observe is to run each variant once, in the twin only, and to say what that showed of
+/// everything that has a line in the plan.
 ///
 /// # Errors
 ///
@@ -144,44 +133,29 @@ impl Plan {
 pub fn plan(
     resolved: &Resolved,
     on: On,
-    depth: Depth,
+    observe: bool,
     progress: &mut dyn Progress,
 ) -> Result<Plan, RunError> {
     let (host, supply) = supply_of(resolved, on)?;
     let is_live = on == On::Linux;
-    let here = |variant: &ResolvedVariant| if is_live { variant.live } else { variant.twin };
-    let first = schedule(resolved, here, is_live).into_iter();
-    let first: Vec<PlannedRun> = first.filter(|run| run.repeat == 0).collect();
-    if first.is_empty() {
-        return Err(RunError::Nothing(if is_live {
-            "Linux"
-        } else {
-            "the twin"
-        }));
-    }
-    let observed = depth == Depth::Observed && !is_live;
-    let mut variants = Vec::with_capacity(first.len());
+    let first = schedule(resolved, is_live)?.into_iter();
+    let observed = observe && !is_live;
+    let mut variants = Vec::new();
     let mut admitted = Vec::new();
-    for run in first {
+    for run in first.filter(|run| run.repeat == 0) {
         // What a run is ahead of is admitted alike, and takes its time.
         let start = if observed { run.start } else { Start::OnHook };
-        let ready = ready(
-            resolved,
-            PlannedRun { start, ..run },
-            &FurtherReceivers::new(),
-            &supply,
-        )?;
+        let run = PlannedRun { start, ..run };
+        let ready = ready(resolved, run, &FurtherReceivers::new(), &supply)?;
         let variant = &resolved.variants[run.variant];
         let mut plan = variant_plan(variant, ready.admission());
-        if depth >= Depth::Bounded {
-            let too_large = |error: Overflow| RunError::Failed {
-                variant: variant.name.clone(),
-                reason: error.to_string(),
-            };
-            let bounded = bounds::of(resolved, variant, &ready, on);
-            (plan.lines, plan.bottleneck) = bounded.map_err(too_large)?;
-            plan.devices = device::of(&ready, &supply).map_err(too_large)?;
-        }
+        let too_large = |error: Overflow| RunError::Failed {
+            variant: variant.name.clone(),
+            reason: error.to_string(),
+        };
+        let bounded = bounds::of(resolved, variant, &ready, on);
+        (plan.lines, plan.bottleneck) = bounded.map_err(too_large)?;
+        plan.devices = device::of(&ready, &supply).map_err(too_large)?;
         if observed && ready.answer.is_ok() {
             admitted.push((variants.len(), ready));
         }
@@ -202,11 +176,11 @@ fn supply_of(resolved: &Resolved, on: On) -> Result<(String, Supply), RunError> 
     match on {
         On::Twin { .. } => {
             let host = format!("twin {}", resolved.host.profile.name);
-            Ok((host, twin::supply(resolved)?))
+            Ok((host, supply(&mut twin::host(resolved), resolved)?))
         }
         On::Linux => {
             let mut host = live::host(resolved)?;
-            Ok((host.describe(), live::supply(&mut host, resolved)?))
+            Ok((host.describe(), supply(&mut host, resolved)?))
         }
     }
 }
@@ -251,9 +225,7 @@ fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan
             .iter()
             .map(|found| executor_plan(admission, found))
             .collect(),
-        lines: Vec::new(),
-        bottleneck: None,
-        devices: Vec::new(),
+        ..VariantPlan::default()
     }
 }
 

@@ -132,10 +132,11 @@ impl Reader {
     /// Whether the calls on an activity's processor are over: what is there then, no bound is about.
     fn is_over(&self, activity: ActivityId) -> bool {
         let here = self.processors.get(activity.index());
-        let mut calls = self.calls.values();
-        let mut calls = calls.by_ref().filter(|call| Some(&call.processor) == here);
-        let first = calls.next().is_some_and(|call| call.phase == Phase::Ended);
-        first && calls.all(|call| call.phase == Phase::Ended)
+        let calls = self.calls.values();
+        let mut calls = calls
+            .filter(|call| Some(&call.processor) == here)
+            .peekable();
+        calls.peek().is_some() && calls.all(|call| call.phase == Phase::Ended)
     }
 
     fn note(&mut self, activity: ActivityId, mode: Option<&'static str>, took: Span) {
@@ -194,11 +195,8 @@ impl Reader {
 
     /// The last call belongs to its phase, or is the one that recognised the answer.
     fn settle(&mut self, driver: ActivityId, next: Option<Phase>) {
-        let Some((phase, took)) = self
-            .calls
-            .get_mut(&driver)
-            .and_then(|call| call.last.take())
-        else {
+        let call = self.calls.get_mut(&driver);
+        let Some((phase, took)) = call.and_then(|call| call.last.take()) else {
             return;
         };
         let mode = match (phase, next) {

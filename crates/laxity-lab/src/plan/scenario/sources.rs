@@ -58,6 +58,11 @@ impl Source {
         }
     }
 
+    /// Whether both are the same jobs: of an activity, in a mode.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        (self.activity, self.mode) == (other.activity, other.mode)
+    }
+
     /// What it does, where that ends.
     pub(super) const fn task(&self) -> Option<&Task> {
         match &self.work {
@@ -221,7 +226,7 @@ impl<'a> Stage<'a> {
         }
         // A card that is programmed anew was still awaited at the time that was set before. Within a phase that is one of its own interrupts.
         let several = modes.windows(2).any(|pair| pair[0].phase != pair[1].phase);
-        let empty = (machine.empty_handler(), Service::ZERO);
+        let empty = (machine.handler(Service::ZERO), Service::ZERO);
         let empty = jobs(modem.interrupt, rank(modem.interrupt), empty, ONCE);
         sources.extend(empty.map(|empty| Source {
             activity: None,

@@ -1,7 +1,7 @@
 //! Whose response times are asked for in a variant, and what is said of them besides.
 
+use laxity_model::Span;
 use laxity_model::analysis::Task;
-use laxity_model::{ActivityId, Service, Span};
 
 use super::bounds::Analyst;
 use super::modes::Mode;
@@ -9,45 +9,15 @@ use super::sources::{Source, Work};
 use crate::plan::{Bottleneck, Line};
 use crate::scenario::TaskKind;
 
-/// Whose bound is asked for: an activity, the driver in one mode.
-pub(super) struct Subject {
-    pub(super) name: String,
-    pub(super) activity: Option<ActivityId>,
-    pub(super) mode: Option<&'static str>,
-    /// For how long after its arrival a job may take.
-    pub(super) deadline: Option<Span>,
-    /// Jobs arrive at least so far apart, as its owner sees it.
-    pub(super) period: Option<Span>,
-    pub(super) net: Option<Service>,
-}
-
-impl Subject {
-    /// The jobs of a source, whenever they are due.
-    pub(super) fn of(source: &Source) -> Self {
-        Self {
-            name: source.name.clone(),
-            activity: source.activity,
-            mode: source.mode,
-            deadline: None,
-            period: None,
-            net: None,
-        }
-    }
-
-    /// Whether a source is this one's jobs.
-    pub(super) fn is(&self, source: &Source) -> bool {
-        (self.activity, self.mode) == (source.activity, source.mode)
-    }
-}
-
 impl Analyst<'_> {
-    /// Everything that recurs or runs on this processor, once.
-    pub(super) fn subjects(&self) -> Vec<Subject> {
+    /// Everything that recurs or runs on this processor, once: an activity, the driver in each mode; and what is said of it besides its
+    /// bound, as its owner sees it.
+    pub(super) fn subjects(&self) -> Vec<(Source, Line)> {
         let sources = self.stage.sources(&self.modes, false, Span::ZERO);
-        let mut subjects: Vec<Subject> = Vec::new();
+        let mut subjects: Vec<(Source, Line)> = Vec::new();
         for source in sources {
             let is_machine = source.activity.is_none() && source.work != Work::Endless;
-            let is_known = subjects.iter().any(|subject| subject.is(&source));
+            let is_known = subjects.iter().any(|(known, _)| known.is(&source));
             if is_machine || (source.activity.is_some() && is_known) {
                 continue;
             }
@@ -55,15 +25,19 @@ impl Analyst<'_> {
             let period = asked.or(source.task().map(Task::period));
             let mut modes = self.modes.iter();
             let once = modes.any(|mode| mode.once && Some(mode.name) == source.mode);
-            subjects.push(Subject {
-                deadline: self.deadline(&source, asked),
-                period: period.filter(|_| !once),
-                net: match source.work {
-                    Work::Jobs { net, .. } => Some(net),
+            let line = Line {
+                name: source.name.clone(),
+                processor: Some(self.stage.processor),
+                phase: source.mode.map(str::to_owned),
+                cost_ns: match source.work {
+                    Work::Jobs { net, .. } => Some(net.as_nanos()),
                     Work::Endless => None,
                 },
-                ..Subject::of(&source)
-            });
+                period_ns: period.filter(|_| !once).map(Span::as_nanos),
+                deadline_ns: self.deadline(&source, asked).map(Span::as_nanos),
+                ..Line::default()
+            };
+            subjects.push((source, line));
         }
         subjects
     }
@@ -81,30 +55,15 @@ impl Analyst<'_> {
 
     /// The period of a periodic task of the scenario.
     fn asked_period(&self, name: &str) -> Option<Span> {
-        self.stage
-            .variant
-            .tasks
-            .iter()
-            .find_map(|task| match task.kind {
-                TaskKind::Periodic { period, .. } if task.name == name => Some(period),
-                _ => None,
-            })
-    }
-
-    pub(super) fn line(&self, subject: &Subject) -> Line {
-        Line {
-            name: subject.name.clone(),
-            processor: Some(self.stage.processor),
-            phase: subject.mode.map(str::to_owned),
-            cost_ns: subject.net.map(Service::as_nanos),
-            period_ns: subject.period.map(Span::as_nanos),
-            deadline_ns: subject.deadline.map(Span::as_nanos),
-            ..Line::default()
-        }
+        let mut tasks = self.stage.variant.tasks.iter();
+        tasks.find_map(|task| match task.kind {
+            TaskKind::Periodic { period, .. } if task.name == name => Some(period),
+            _ => None,
+        })
     }
 
     /// Who takes most of the time of one that is closest to its deadline.
-    pub(super) fn bottleneck(&self, subject: &Subject, line: &Line) -> Bottleneck {
+    pub(super) fn bottleneck(&self, subject: &Source, line: &Line) -> Bottleneck {
         let modes: Vec<Mode> = self.cases(subject).into_iter().flatten().copied().collect();
         let window = line.bound_ns.unwrap_or(0);
         let reserved = self.stage.is_reserved(modes.last());

@@ -1,5 +1,7 @@
 //! How much could be added to a set that is admitted, and the nearest sets that are to one that is not. Whatever is found was tested.
 
+use std::cmp::Reverse;
+
 use laxity_model::analysis::{Fraction, Overflow, Preemption, Task};
 use laxity_model::{Service, Span};
 
@@ -52,15 +54,11 @@ impl Advisor<'_> {
     /// All that can be said. A set that is not admitted fails on `offender`.
     pub(super) fn advise(&self, offender: Option<usize>) -> Result<Advice, Overflow> {
         let refused = offender.filter(|_| self.admitted_by.is_none());
-        let another_scheduler = match refused {
-            Some(_) => self.another_scheduler()?,
-            None => None,
-        };
+        let another = refused.map(|_| self.another_scheduler());
+        let another = another.transpose()?.flatten();
         let scale = self.scale()?;
-        let period = match refused {
-            Some(offender) => self.shortest_period(offender)?,
-            None => None,
-        };
+        let period = refused.map(|offender| self.shortest_period(offender));
+        let period = period.transpose()?.flatten();
         let mut costs = vec![None; self.members.len()];
         // The offender first: who knows how far one gets.
         let others = (0..costs.len()).filter(|index| refused != Some(*index));
@@ -72,9 +70,11 @@ impl Advisor<'_> {
             costs[index] = self.largest_cost(index)?;
             asked += 1;
         }
-        let mut nearest: Vec<Change> = another_scheduler.into_iter().collect();
+        let mut nearest: Vec<Change> = another.into_iter().collect();
         if let Some(offender) = refused {
-            nearest.extend(self.of_one(offender, costs[offender], period));
+            let cost = costs[offender];
+            nearest.extend(cost.and_then(|most| self.cheaper(offender, most, false)));
+            nearest.extend(period.and_then(|most| self.rarer(offender, most)));
             nearest.extend(self.another_gives_up(offender, &costs));
             nearest.extend(self.all_give_up(scale));
         }
@@ -215,35 +215,30 @@ impl Advisor<'_> {
         }))
     }
 
-    /// The one task that fails, changed.
-    fn of_one(&self, offender: usize, cost: Option<Most>, period: Option<Most>) -> Vec<Change> {
-        let name = &self.members[offender].name;
-        let Some(task) = self.task(offender) else {
-            return Vec::new();
-        };
-        let mut changes = Vec::new();
-        if let Some(most) = cost
-            && let Some(changed) = with_cost(task, most.number)
-        {
-            let text = format!(
-                "`{name}` at most {} every {}{}",
-                changed.cost(),
-                task.period(),
-                cut_region(task, changed)
-            );
-            changes.push(change(text, &self.with(offender, changed), most.method));
-        }
-        if let Some(most) = period
-            && let Some(changed) = with_period(task, most.number)
-        {
-            let text = format!(
-                "`{name}` every {}, with its {}",
-                changed.period(),
-                task.cost()
-            );
-            changes.push(change(text, &self.with(offender, changed), most.method));
-        }
-        changes
+    /// One task with a lesser cost; of one that is not at fault, also what it gives up.
+    fn cheaper(&self, index: usize, most: Most, gives_up: bool) -> Option<Change> {
+        let task = self.task(index)?;
+        let changed = with_cost(task, most.number)?;
+        let given = task.cost().saturating_sub(changed.cost());
+        let given = gives_up.then(|| format!(" gives up {given}:"));
+        let text = format!(
+            "`{}`{} at most {} every {}{}",
+            self.members[index].name,
+            given.unwrap_or_default(),
+            changed.cost(),
+            task.period(),
+            cut_region(task, changed)
+        );
+        Some(change(text, &self.with(index, changed), most.method))
+    }
+
+    /// One task with a longer period.
+    fn rarer(&self, index: usize, most: Most) -> Option<Change> {
+        let task = self.task(index)?;
+        let changed = with_period(task, most.number)?;
+        let (name, period) = (&self.members[index].name, changed.period());
+        let text = format!("`{name}` every {period}, with its {}", task.cost());
+        Some(change(text, &self.with(index, changed), most.method))
     }
 
     /// As it is, under a scheduler that was not asked for.
@@ -275,28 +270,15 @@ impl Advisor<'_> {
 
     /// Who else would have to give up the least share of its cost.
     fn another_gives_up(&self, offender: usize, costs: &[Option<Most>]) -> Option<Change> {
-        let mut best: Option<(u64, usize, Most)> = None;
-        for (index, most) in costs.iter().enumerate() {
-            let (Some(task), Some(most)) = (self.task(index), most) else {
-                continue;
-            };
-            let kept = Fraction::new(most.number, task.cost().as_nanos()).map_or(0, Fraction::ppm);
-            if index != offender && best.is_none_or(|(other, ..)| kept > other) {
-                best = Some((kept, index, *most));
-            }
-        }
-        let (_, index, most) = best?;
-        let task = self.task(index)?;
-        let changed = with_cost(task, most.number)?;
-        let given = Service::from_nanos(task.cost().as_nanos().saturating_sub(most.number));
-        let text = format!(
-            "`{}` gives up {given}: at most {} every {}{}",
-            self.members[index].name,
-            changed.cost(),
-            task.period(),
-            cut_region(task, changed)
-        );
-        Some(change(text, &self.with(index, changed), most.method))
+        let others = costs.iter().enumerate();
+        let others = others.filter(|(index, _)| *index != offender);
+        let kept = others.filter_map(|(index, most)| {
+            let (task, most) = (self.task(index)?, (*most)?);
+            let kept = Fraction::new(most.number, task.cost().as_nanos());
+            Some((kept.map_or(0, Fraction::ppm), index, most))
+        });
+        let (_, index, most) = kept.min_by_key(|(kept, ..)| Reverse(*kept))?;
+        self.cheaper(index, most, true)
     }
 
     fn all_give_up(&self, scale: Option<Most>) -> Option<Change> {

@@ -136,7 +136,7 @@ pub(super) fn accepts(
     })
 }
 
-fn in_order(tasks: &[Task], order: &[usize]) -> Vec<Task> {
+pub(super) fn in_order(tasks: &[Task], order: &[usize]) -> Vec<Task> {
     order.iter().map(|index| tasks[*index]).collect()
 }
 
@@ -155,25 +155,23 @@ pub(super) fn by_rate(
     tasks: &[Task],
     test: impl Fn(&[Task]) -> Result<Verdict, Overflow>,
 ) -> Result<ByRate, Overflow> {
-    let order = fixed_priority::rate_monotonic(tasks);
-    let verdict = test(&in_order(tasks, &order))?;
-    if verdict == Verdict::Unknown(Doubt::OutOfScope) {
+    let found = |tasks: &[Task], is_shortened| {
+        let order = fixed_priority::rate_monotonic(tasks);
+        let verdict = test(&in_order(tasks, &order))?;
+        Ok(ByRate {
+            order,
+            verdict,
+            is_shortened,
+        })
+    };
+    let as_it_is = found(tasks, false)?;
+    if as_it_is.verdict == Verdict::Unknown(Doubt::OutOfScope) {
         let implicit: Option<Vec<Task>> = tasks.iter().map(utilization::implicit).collect();
         if let Some(implicit) = implicit.filter(|implicit| implicit != tasks) {
-            let order = fixed_priority::rate_monotonic(&implicit);
-            let verdict = test(&in_order(&implicit, &order))?;
-            return Ok(ByRate {
-                order,
-                verdict,
-                is_shortened: true,
-            });
+            return found(&implicit, true);
         }
     }
-    Ok(ByRate {
-        order,
-        verdict,
-        is_shortened: false,
-    })
+    Ok(as_it_is)
 }
 
 /// Whether a supply is a processor of one's own, which the utilization bounds are made for.

@@ -71,20 +71,16 @@ pub(super) fn plan(
     let is_bounded = |line: &Line| line.bound_ns.is_some();
     Ok(Some(Global {
         plan: ProcessorPlan {
-            processor: None,
             utilization_ppm: sum_ppm(&members),
             admitted: kernel_says.is_ok() && lines.iter().all(is_bounded),
             test: format!("{KERNEL}, over all processors"),
             lines,
             tests: tests(&members, processors, &budgets, &late)?,
-            bottleneck: None,
-            scale_ppm: None,
-            scale_is_exact: false,
-            nearest: Vec::new(),
             left_out: vec![
                 "margins: they are not looked for where tasks are on all processors".into(),
             ],
             observed: observed.into(),
+            ..ProcessorPlan::default()
         },
         left,
     }))

@@ -47,27 +47,16 @@ pub enum Scheduler {
     Rmdp,
 }
 
-/// Who enforces the reservation in which a set runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Kind {
-    /// Time slots: X in every window of Y.
-    #[default]
-    Slots,
-    /// `SCHED_DEADLINE`: X in every period, and late by what the kernel's tick makes it.
-    Deadline {
-        /// How often the kernel looks at budgets; zero: at once.
-        tick: Span,
-    },
-}
-
 /// What a set runs on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Supply {
     /// A processor of its own.
     #[default]
     Dedicated,
-    /// A reservation on each processor.
-    Reserved(Reservation, Kind),
+    /// A reservation by slots on each processor: X at any distance of Y.
+    Slots(Reservation),
+    /// A reservation by `SCHED_DEADLINE` on each processor, whose budgets the kernel looks at so often; zero: at once.
+    Deadline(Reservation, Span),
 }
 
 /// How to plan.
@@ -134,7 +123,7 @@ pub struct SetPlan {
 }
 
 /// What would become of one processor's tasks.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ProcessorPlan {
     /// Which; none: all of them, for threads of `SCHED_DEADLINE`, which the kernel binds to none.
     pub processor: Option<u16>,
@@ -318,23 +307,20 @@ fn all_timesharing(set: &TaskSet) -> bool {
 
 impl Supply {
     fn bound(self) -> Result<Box<dyn SupplyBound>, PlanError> {
-        let Self::Reserved(reservation, kind) = self else {
-            return Ok(Box::new(Dedicated));
-        };
-        match kind {
-            Kind::Slots => Ok(Box::new(ExplicitDeadline::continuous(reservation))),
-            Kind::Deadline { tick } => {
-                let supply = KernelDeadline::among_others(reservation, tick)?;
-                Ok(Box::new(supply))
+        Ok(match self {
+            Self::Dedicated => Box::new(Dedicated),
+            Self::Slots(reservation) => Box::new(ExplicitDeadline::continuous(reservation)),
+            Self::Deadline(reservation, tick) => {
+                Box::new(KernelDeadline::among_others(reservation, tick)?)
             }
-        }
+        })
     }
 
     fn words(self) -> String {
         match self {
             Self::Dedicated => "a processor of its own".into(),
-            Self::Reserved(reservation, Kind::Slots) => format!("{reservation} by slots"),
-            Self::Reserved(reservation, Kind::Deadline { tick }) => {
+            Self::Slots(reservation) => format!("{reservation} by slots"),
+            Self::Deadline(reservation, tick) => {
                 format!("{reservation} by deadline, {}", enforced(tick))
             }
         }

@@ -172,25 +172,33 @@ fn run(
     first: Option<usize>,
     length: Span,
 ) -> Result<Vec<Seen>, String> {
+    let mut program = Program::new(1);
     let stage = Arc::new(Mutex::new(Stage {
         holder: None,
         waiting: BTreeSet::new(),
         sleeping: vec![None; tasks.len()],
         levels: levels.to_vec(),
+        semaphores: tasks.iter().map(|_| program.semaphore(0)).collect(),
         seen: vec![Seen::default(); tasks.len()],
     }));
-    let mut program = Program::new(1);
     for (place, (_, task)) in tasks.iter().enumerate() {
-        let semaphore = program.semaphore(0);
         // Nobody waits for a region that begins with everything else.
         let offset = u64::from(first.is_some_and(|first| first != place));
-        let thread = Thread::new(place, *task, Span::from_nanos(offset), semaphore, &stage);
+        let thread = Thread {
+            place,
+            task: *task,
+            offset: Span::from_nanos(offset),
+            stage: Arc::clone(&stage),
+            state: State::Asleep,
+            job: 0,
+            left: task.cost(),
+        };
         let priority = Priority::new(levels[place]).unwrap_or(Priority::IDLE);
         program.add("task", ProcessorId(0), Placement::Thread(priority), thread);
     }
     let mut twin = Twin::new(Profile::IDEAL).recording(Recording::NONE);
-    twin.admit_and_run(program, length)
-        .map_err(|error| error.to_string())?;
+    let record = twin.admit_and_run(program, length);
+    record.map_err(|error| error.to_string())?;
     let stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(stage.seen.clone())
 }
@@ -202,6 +210,8 @@ struct Stage {
     /// When a thread that sleeps is released next.
     sleeping: Vec<Option<Instant>>,
     levels: Vec<u8>,
+    /// What each thread waits for.
+    semaphores: Vec<SemaphoreId>,
     seen: Vec<Seen>,
 }
 
@@ -231,37 +241,13 @@ struct Thread {
     task: Task,
     /// Of its first release.
     offset: Span,
-    semaphore: SemaphoreId,
     stage: Arc<Mutex<Stage>>,
-    all: Vec<SemaphoreId>,
     state: State,
     job: u64,
     left: Service,
 }
 
 impl Thread {
-    fn new(
-        place: usize,
-        task: Task,
-        offset: Span,
-        semaphore: SemaphoreId,
-        stage: &Arc<Mutex<Stage>>,
-    ) -> Self {
-        // Semaphores are made in the order of the threads, one each.
-        let levels = stage.lock().map_or(0, |stage| stage.levels.len());
-        Self {
-            place,
-            task,
-            offset,
-            semaphore,
-            stage: Arc::clone(stage),
-            all: (0..levels as u16).map(SemaphoreId).collect(),
-            state: State::Asleep,
-            job: 0,
-            left: task.cost(),
-        }
-    }
-
     /// From time 0, by this much, to where the job's arrival would be without jitter.
     fn nominal(&self) -> Span {
         self.offset + self.task.period() * self.job
@@ -295,6 +281,12 @@ impl Thread {
         Step::SleepUntil(release)
     }
 
+    fn wait(&mut self, stage: &mut Stage) -> Step {
+        stage.waiting.insert(self.place);
+        self.state = State::Waiting;
+        Step::Wait(stage.semaphores[self.place])
+    }
+
     fn go(&mut self, stage: &mut Stage, now: Instant) -> Step {
         let region = self.region();
         let must_wait = match region {
@@ -302,9 +294,7 @@ impl Thread {
             None => stage.holder.is_some(),
         };
         if must_wait {
-            stage.waiting.insert(self.place);
-            self.state = State::Waiting;
-            return Step::Wait(self.semaphore);
+            return self.wait(stage);
         }
         if region.is_some() {
             stage.holder = Some(self.place);
@@ -339,16 +329,14 @@ impl Body for Thread {
                 }
                 let outranked = stage.is_outranked(self.place, now);
                 for place in std::mem::take(&mut stage.waiting) {
-                    context.signal(self.all[place]);
+                    context.signal(stage.semaphores[place]);
                 }
                 if self.left.is_zero() {
                     self.complete(&mut stage, now);
                     return self.sleep(&mut stage);
                 }
                 if outranked {
-                    stage.waiting.insert(self.place);
-                    self.state = State::Waiting;
-                    return Step::Wait(self.semaphore);
+                    return self.wait(&mut stage);
                 }
             }
         }

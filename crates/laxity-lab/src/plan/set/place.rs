@@ -58,9 +58,8 @@ pub(super) fn place(
 ) -> Result<Placed, PlanError> {
     let own = |(task, member): (&SetTask, &Member)| task.processor.filter(|_| !is_global(member));
     let mut homes: Vec<Option<u16>> = set.tasks.iter().zip(members).map(own).collect();
-    let mut open: Vec<usize> = (0..homes.len())
-        .filter(|index| homes[*index].is_none() && !is_global(&members[*index]))
-        .collect();
+    let is_open = |index: &usize| homes[*index].is_none() && !is_global(&members[*index]);
+    let mut open: Vec<usize> = (0..homes.len()).filter(is_open).collect();
     // What is not known counts as nothing.
     let load = |index: usize| members[index].work.as_ref().ok().map(share);
     open.sort_by_key(|index| Reverse(load(*index)));
@@ -97,9 +96,8 @@ fn of<'m>(
     homes: &'m [Option<u16>],
 ) -> impl Iterator<Item = &'m Member> {
     let pairs = members.iter().zip(homes);
-    pairs
-        .filter(move |(_, home)| **home == Some(processor))
-        .map(|(member, _)| member)
+    let here = pairs.filter(move |(_, home)| **home == Some(processor));
+    here.map(|(member, _)| member)
 }
 
 /// C/T in parts per million, or what is reserved, where that is more; what is not known counts as nothing.

@@ -162,21 +162,17 @@ fn longest_regions(
 
 /// The first member that is promised something and does not get it, else the one with the least slack; and who takes most of its time.
 fn bottleneck(members: &[Member], attempt: &Attempt) -> Option<(usize, Bottleneck)> {
-    let known = attempt
-        .order
-        .iter()
-        .copied()
-        .filter(|index| attempt.responses[*index].is_ok() && members[*index].work.is_ok());
+    let is_known =
+        |index: &usize| attempt.responses[*index].is_ok() && members[*index].work.is_ok();
+    let known = attempt.order.iter().copied().filter(is_known);
     let slack = |index: &usize| {
         let task = members[*index].work.as_ref().ok()?;
         let response = *attempt.responses[*index].as_ref().ok()?;
         Some(slack_ns(task.deadline(), bound(response).ok()?))
     };
     let fails = |index: &usize| slack(index).is_none_or(|slack| slack < 0);
-    let index = known
-        .clone()
-        .find(fails)
-        .or_else(|| known.min_by_key(slack))?;
+    let failing = known.clone().find(fails);
+    let index = failing.or_else(|| known.min_by_key(slack))?;
     let (contributor, contribution_ns) = contributor(index, members, attempt)?;
     let found = Bottleneck {
         name: members[index].name.clone(),
@@ -191,9 +187,8 @@ fn bottleneck(members: &[Member], attempt: &Attempt) -> Option<(usize, Bottlenec
 fn contributor(index: usize, members: &[Member], attempt: &Attempt) -> Option<(String, u64)> {
     let task = members[index].work.as_ref().ok()?;
     let response = attempt.responses[index].as_ref().ok()?;
-    let window = response
-        .bound()
-        .map_or(task.deadline(), |bound| bound.from_release);
+    let window = response.bound().map(|bound| bound.from_release);
+    let window = window.unwrap_or(task.deadline());
     let place = attempt.order.iter().position(|other| *other == index)?;
     let level = |member: &Member| member.policy.priority();
     let mut best = (members[index].name.clone(), task.cost().as_nanos());

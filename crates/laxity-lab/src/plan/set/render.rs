@@ -87,26 +87,20 @@ fn partition_words(partitioning: &PartitionPlan, plan: &SeveralPlan) -> String {
             _ => sentence,
         };
     }
-    let same = plan
-        .partitionings
-        .iter()
-        .find(|other| other.processors == partitioning.processors && other.misfit.is_none());
+    let is_same =
+        |one: &&PartitionPlan| one.processors == partitioning.processors && one.misfit.is_none();
+    let same = plan.partitionings.iter().find(is_same);
     if let Some(same) = same.filter(|same| same.heuristic != partitioning.heuristic) {
         return format!("all fit, as by {}", same.heuristic);
     }
     let most = MOST_NAMES.div_ceil(usize::from(plan.processors));
-    let places = partitioning
-        .processors
-        .iter()
-        .enumerate()
-        .filter(|(_, names)| !names.is_empty())
-        .map(|(number, names)| {
-            let more = if names.len() > most { ", …" } else { "" };
-            format!(
-                "{number}: {}{more}",
-                names[..names.len().min(most)].join(", ")
-            )
-        });
+    let places = partitioning.processors.iter().enumerate();
+    let places = places.filter(|(_, names)| !names.is_empty());
+    let places = places.map(|(number, names)| {
+        let more = if names.len() > most { ", …" } else { "" };
+        let few = names[..names.len().min(most)].join(", ");
+        format!("{number}: {few}{more}")
+    });
     format!("all fit; {}", places.collect::<Vec<_>>().join("; "))
 }
 
@@ -115,19 +109,13 @@ fn guarantee_words(plan: &SeveralPlan) -> String {
         let why = plan.no_guarantee.as_deref();
         return format!("none: {}", why.unwrap_or_default());
     };
-    let (tenths, word) = (
-        bound / 1_000,
-        if plan.is_guaranteed {
-            "and this has no more"
-        } else {
-            "and this has more"
-        },
-    );
-    format!(
-        "each of the three places such tasks up to {}.{} %, {word}",
-        tenths / 10,
-        tenths % 10
-    )
+    let has = if plan.is_guaranteed {
+        "no more"
+    } else {
+        "more"
+    };
+    let (whole, tenth) = (bound / 10_000, bound / 1_000 % 10);
+    format!("each of the three places such tasks up to {whole}.{tenth} %, and this has {has}")
 }
 
 fn test_words(test: &TestPlan) -> String {

@@ -119,6 +119,7 @@ pub(super) fn plan(
     }
     let guarantee = set.guarantee(&methods);
     let (tardiness, no_tardiness) = set.tardiness()?;
+    let unknown = members.iter().filter(|member| member.work.is_err());
     Ok(Some(SeveralPlan {
         processors: processors.get(),
         utilization_ppm: utilization_ppm(&set.tasks),
@@ -134,11 +135,7 @@ pub(super) fn plan(
         tardiness,
         no_tardiness,
         kernel: set.kernel(),
-        left_out: members
-            .iter()
-            .filter(|member| member.work.is_err())
-            .map(|member| member.name.clone())
-            .collect(),
+        left_out: unknown.map(|member| member.name.clone()).collect(),
     }))
 }
 

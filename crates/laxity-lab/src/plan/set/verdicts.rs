@@ -9,7 +9,9 @@ use laxity_model::analysis::{
 };
 
 use super::TestPlan;
-use super::attempt::{Attempt, Member, Method, by_rate, is_whole, kernel_refusal, meets};
+use super::attempt::{
+    Attempt, Member, Method, by_rate, in_order, is_whole, kernel_refusal, known, meets,
+};
 use crate::import::Policy;
 
 /// A bound of [`utilization`], with its name.
@@ -36,26 +38,22 @@ pub(super) fn run(
     attempt: &Attempt,
     supply: &dyn SupplyBound,
 ) -> Result<Vec<TestPlan>, Overflow> {
-    let known: Vec<(&str, Task)> = members
-        .iter()
-        .filter_map(|member| Some((member.name.as_str(), member.work.clone().ok()?)))
-        .collect();
-    if known.is_empty() {
+    let (places, tasks) = known(members);
+    if tasks.is_empty() {
         return Ok(kernel(members, NonZeroU16::MIN).into_iter().collect());
     }
-    let tasks: Vec<Task> = known.iter().map(|(_, task)| *task).collect();
+    let name = |index: usize| members[places[index]].name.as_str();
+    let known = |index: usize| (name(index), tasks[index]);
     let mut tests = bounds(&tasks, supply)?;
     if attempt.method == Method::AsGiven {
         tests.push(as_given(members, attempt, supply));
     }
     tests.extend(kernel(members, NonZeroU16::MIN));
     let order = fixed_priority::deadline_monotonic(&tasks);
-    let sorted: Vec<Task> = order.iter().map(|index| tasks[*index]).collect();
-    let verdict = fixed_priority::test(&sorted, &supply)?;
+    let verdict = fixed_priority::test(&in_order(&tasks, &order), &supply)?;
     tests.push(of_verdict(Method::Monotonic.name(), verdict, |index| {
-        known[order[index]]
+        known(order[index])
     }));
-    let name = |index: usize| known[index].0;
     let best = fixed_priority::best_order(&tasks, &supply)?;
     let nothing = "no order meets all deadlines";
     tests.push(of_search("best priorities (Audsley)", best, name, nothing));
@@ -68,7 +66,7 @@ pub(super) fn run(
         nothing,
     ));
     tests.push(match edf::test(&tasks, &supply) {
-        Ok(verdict) => of_verdict(Method::Edf.name(), verdict, |index| known[index]),
+        Ok(verdict) => of_verdict(Method::Edf.name(), verdict, known),
         Err(overflow) => TestPlan::new(Method::Edf.name(), "cannot tell", overflow.to_string()),
     });
     Ok(tests)

@@ -54,13 +54,8 @@ pub(super) fn facts(variant: &VariantResults, origin: Origin) -> Table {
         add("runs", u64::from(variant.repeats).into());
     }
     let rows = facts.into_iter();
-    Table {
-        caption: String::new(),
-        columns: ["figure", "value"].map(Into::into).into(),
-        rows: rows
-            .map(|(fact, value)| origin.row([fact.into(), value]))
-            .collect(),
-    }
+    let rows = rows.map(|(fact, value)| origin.row([fact.into(), value]));
+    Table::new(["figure", "value"], rows)
 }
 
 fn modem_facts(modem: &ModemFigures) -> Vec<(&'static str, Value)> {
@@ -109,15 +104,6 @@ pub(super) fn provenance(results: &RunResults, origin: Origin) -> Figure {
         let words = [figure.replace('_', " "), format!("{kind}: {source}")];
         origin.row(words.map(Value::Text))
     });
-    let table = Table {
-        caption: String::new(),
-        columns: ["figure", "from"].map(Into::into).into(),
-        rows: rows.collect(),
-    };
-    Figure {
-        key: "provenance".into(),
-        title: "Where the figures come from".into(),
-        tables: vec![table],
-        ..Figure::default()
-    }
+    let table = Table::new(["figure", "from"], rows);
+    Figure::of_table("provenance", "Where the figures come from", table)
 }

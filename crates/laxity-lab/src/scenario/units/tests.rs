@@ -103,8 +103,8 @@ proptest! {
     #[test]
     fn a_load_survives_writing(share in 2_u32..=1_000_000, part: u32) {
         let original = Load {
-            share: Share::from_ppm(share),
-            tolerance: Share::from_ppm(part % share),
+            share: Share { ppm: share },
+            tolerance: Share { ppm: part % share },
         };
         prop_assert_eq!(load(&original.to_string()), Ok(original));
     }

@@ -7,8 +7,8 @@
 
 use laxity_lab::workload::Draws;
 use laxity_model::{
-    Body, Context, InterruptLevel, Placement, Priority, ProcessorId, Program, SemaphoreId, Service,
-    Span, Step,
+    Body, Context, Instant, InterruptLevel, Placement, Priority, ProcessorId, Program, SemaphoreId,
+    Service, Span, Step,
 };
 
 /// The modem's.
@@ -25,102 +25,71 @@ const SEARCH_US: (u64, u64) = (200, 3_000);
 const HANDLER_US: (u64, u64) = (10, 25);
 const DEFERRED_US: (u64, u64) = (30, 80);
 
+/// What so many microseconds of a stage are.
+type Spend = fn(Instant, u64) -> Step;
+
 /// Adds the search and its disk to a program.
 pub(super) fn install(program: &mut Program, seed: u64) {
     let [requested, raised, queued, read] = [0; 4].map(|count| program.semaphore(count));
-    let stage = |number, waits, signals, range, kind| Stage {
-        waits,
-        signals,
-        range,
-        kind,
-        next: Next::Wait,
-        draws: Draws::new(seed, number),
-    };
-    let disk = stage(1, requested, raised, DISK_US, Kind::Device);
-    program.add("disk", PROCESSOR, Placement::External, disk);
-    let handler = stage(2, raised, queued, HANDLER_US, Kind::Handler);
-    program.add(
-        "disk interrupt",
-        PROCESSOR,
-        Placement::Interrupt(LEVEL),
-        handler,
-    );
-    let deferred = stage(3, queued, read, DEFERRED_US, Kind::Handler);
-    program.add(
-        "disk deferred call",
-        PROCESSOR,
-        Placement::Deferred,
-        deferred,
-    );
-    let mut search = stage(4, read, requested, SEARCH_US, Kind::Thread);
-    // It begins with a request, of which nothing has been read yet.
-    search.next = Next::Signal;
-    let priority = Priority::new(PRIORITY).unwrap_or(Priority::NORMAL);
-    program.add(
-        "disk search",
-        PROCESSOR,
-        Placement::Thread(priority),
-        search,
-    );
-}
-
-/// What spends a stage's time.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// The disk itself: time passes.
-    Device,
-    /// A handler or a deferred call: it signals first, as those of the modem do, and is charged.
-    Handler,
-    /// A thread: it works, and signals then.
-    Thread,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    Wait,
-    Spend,
-    Signal,
+    let search = Placement::Thread(Priority::new(PRIORITY).unwrap_or(Priority::NORMAL));
+    let passes: Spend = |now, us| Step::SleepUntil(now + Span::from_micros(us));
+    let charged: Spend = |_, us| Step::Charge(Service::from_micros(us));
+    let worked: Spend = |_, us| Step::Burn(Service::from_micros(us));
+    let (device, int) = (Placement::External, Placement::Interrupt(LEVEL));
+    let call = Placement::Deferred;
+    for (number, (name, placement, semaphores, range, spend)) in (1..).zip([
+        ("disk", device, [requested, raised], DISK_US, passes),
+        ("disk interrupt", int, [raised, queued], HANDLER_US, charged),
+        (
+            "disk deferred call",
+            call,
+            [queued, read],
+            DEFERRED_US,
+            charged,
+        ),
+        ("disk search", search, [read, requested], SEARCH_US, worked),
+    ]) {
+        let stage = Stage {
+            semaphores,
+            range,
+            spend,
+            signals_first: [int, call].contains(&placement),
+            has_waited: false,
+            // The search begins with a request, of which nothing has been read yet.
+            has_spent: placement == search,
+            draws: Draws::new(seed, number),
+        };
+        program.add(name, PROCESSOR, placement, stage);
+    }
 }
 
 /// One stage of a disk request: waits for the stage before, takes some time, and signals the next.
 struct Stage {
-    waits: SemaphoreId,
-    signals: SemaphoreId,
+    /// What it waits for, and what it signals.
+    semaphores: [SemaphoreId; 2],
     range: (u64, u64),
-    kind: Kind,
-    next: Next,
+    spend: Spend,
+    /// As the modem's handler and deferred call do.
+    signals_first: bool,
+    has_waited: bool,
+    /// Its time is spent, and the next stage is not signalled yet.
+    has_spent: bool,
     draws: Draws,
-}
-
-impl Stage {
-    fn spend(&mut self, context: &mut dyn Context) -> Step {
-        let micros = self.draws.between(self.range.0, self.range.1);
-        match self.kind {
-            Kind::Device => {
-                self.next = Next::Signal;
-                Step::SleepUntil(context.now() + Span::from_micros(micros))
-            }
-            Kind::Handler => {
-                context.signal(self.signals);
-                self.next = Next::Wait;
-                Step::Charge(Service::from_micros(micros))
-            }
-            Kind::Thread => {
-                self.next = Next::Signal;
-                Step::Burn(Service::from_micros(micros))
-            }
-        }
-    }
 }
 
 impl Body for Stage {
     fn step(&mut self, context: &mut dyn Context) -> Step {
-        match self.next {
-            Next::Spend => return self.spend(context),
-            Next::Signal => context.signal(self.signals),
-            Next::Wait => {}
+        let [waits, signals] = self.semaphores;
+        let begins = std::mem::take(&mut self.has_waited);
+        if std::mem::take(&mut self.has_spent) || begins && self.signals_first {
+            context.signal(signals);
         }
-        self.next = Next::Spend;
-        Step::Wait(self.waits)
+        if begins {
+            self.has_spent = !self.signals_first;
+            let micros = self.draws.between(self.range.0, self.range.1);
+            return (self.spend)(context.now(), micros);
+        }
+        self.has_waited = true;
+        Step::Wait(waits)
     }
 }

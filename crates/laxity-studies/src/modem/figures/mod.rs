@@ -66,10 +66,9 @@ pub(super) fn in_twin(request: &Request) -> Vec<Case> {
     runs.into_iter().map(Case::Run).collect()
 }
 
-/// What is run on this machine to find the load that makes up the study's share, if anything is to be measured.
-pub(super) fn loads(request: &Request) -> Vec<Case> {
-    let is_needed = !needed(request).is_empty();
-    is_needed.then_some(Case::Load).into_iter().collect()
+/// Whether any run is made for the figures that are wanted.
+pub(super) fn is_needed(request: &Request) -> bool {
+    !needed(request).is_empty()
 }
 
 /// The runs on this machine, at the load that was found.
@@ -79,12 +78,9 @@ pub(super) fn here(made: &Made<'_, Modem>) -> Vec<Case> {
     runs.into_iter().map(Case::Run).collect()
 }
 
+/// Receivers besides the first that make up the load here.
 fn further_receivers(made: &Made<'_, Modem>) -> usize {
-    let mut loads = made.live.iter().filter_map(|(_, seen)| match seen {
-        Seen::Load(further) => Some(*further),
-        _ => None,
-    });
-    loads.next().unwrap_or(0)
+    made.here.as_ref().map_or(0, |here| here.further_receivers)
 }
 
 /// What was seen on a host, by run.

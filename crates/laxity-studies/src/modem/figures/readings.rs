@@ -1,10 +1,12 @@
 //! What figures are drawn from: one run's events as series over time.
 
 use laxity::observe::Disturbances;
-use laxity_devices::modem::{Installed, Outcome, Phase};
+use laxity_devices::modem::{Outcome, Phase};
 use laxity_lab::observe::Probes;
-use laxity_model::{Event, EventKind, Instant, Mark, RunRecord, Span};
+use laxity_model::{Event, EventKind, Instant, RunRecord, Span};
 use serde::Deserialize;
+
+use crate::served::{Served, calls};
 
 /// Each point of figure 3 covers so much (§6.2.3).
 const WINDOW: Span = Span::from_micros(12_500);
@@ -77,17 +79,15 @@ impl Readings {
             probes,
             disturbances: Disturbances(&record.disturbances),
             start: record.start,
-            last_interrupt: None,
-            entered: None,
-            deferred_entered: None,
-            call: None,
-            damage: 0,
-            dispatched: None,
-            last_callback: None,
+            open: [None; Series::COUNT],
             readings: Self::default(),
         };
         for event in &record.events {
             reader.take(event);
+        }
+        if let Some(modem) = probes.modem() {
+            let calls = calls(record, modem.driver, modem.marks);
+            calls.iter().for_each(|call| reader.call(call));
         }
         let mut readings = reader.readings;
         readings.length = record.end.saturating_since(record.start);
@@ -165,25 +165,25 @@ struct Reader<'a> {
     probes: &'a Probes,
     disturbances: Disturbances<'a>,
     start: Instant,
-    last_interrupt: Option<Instant>,
-    entered: Option<Instant>,
-    deferred_entered: Option<Instant>,
-    /// When the interrupt of the call under way was raised, and when the call began.
-    call: Option<(Instant, Instant)>,
-    damage: u64,
-    dispatched: Option<Instant>,
-    last_callback: Option<Instant>,
+    /// What has begun, and is not over.
+    open: [Option<Instant>; Series::COUNT],
     readings: Readings,
 }
 
 impl Reader<'_> {
-    /// Something took from one moment to another, if its beginning was seen.
-    fn took(&mut self, series: Series, from: Option<Instant>, to: Instant) {
-        if let Some(from) = from {
+    /// What is open ends, if its beginning was seen.
+    fn close(&mut self, series: Series, to: Instant) {
+        if let Some(from) = self.open[series as usize].take() {
             let value = to.saturating_since(from).as_nanos();
             let disturbed = self.disturbances.overlap(from, to);
             self.push(series, [from, to], value, disturbed);
         }
+    }
+
+    /// One ends, and the next begins.
+    fn next(&mut self, series: Series, at: Instant) {
+        self.close(series, at);
+        self.open[series as usize] = Some(at);
     }
 
     fn push(&mut self, series: Series, [from, to]: [Instant; 2], value: u64, disturbed: bool) {
@@ -197,79 +197,52 @@ impl Reader<'_> {
 
     fn take(&mut self, event: &Event) {
         let probes = self.probes;
-        let is_callback = probes.cothread().is_some_and(|task| {
-            event.activity == task.activity && event.kind == EventKind::Mark(task.runs)
-        });
-        if is_callback {
-            let ran = Instant::from_nanos(event.args[1]);
-            let before = self.last_callback.replace(ran);
-            self.took(Series::Gaps, before, ran);
+        if let Some(task) = probes.cothread()
+            && event.activity == task.activity
+            && event.kind == EventKind::Mark(task.runs)
+        {
+            self.next(Series::Gaps, Instant::from_nanos(event.args[1]));
         }
         let Some(modem) = probes.modem() else { return };
-        if event.activity == modem.interrupt {
-            self.interrupt(event);
-        }
-        if event.activity == modem.driver {
-            self.driver(modem, event);
-        }
-    }
-
-    fn interrupt(&mut self, event: &Event) {
+        let [is_interrupt, is_driver] =
+            [modem.interrupt, modem.driver].map(|of| of == event.activity);
         match event.kind {
             // The first step of all only tells the host what the handler waits for.
-            EventKind::InterruptEnter if event.args[0] > self.start.as_nanos() => {
-                self.entered = Some(event.at);
-                let before = self.last_interrupt.replace(event.at);
-                self.took(Series::Intervals, before, event.at);
+            EventKind::InterruptEnter if is_interrupt && event.args[0] > self.start.as_nanos() => {
+                self.open[Series::Handler as usize] = Some(event.at);
+                self.next(Series::Intervals, event.at);
             }
-            EventKind::InterruptExit => {
-                let entered = self.entered.take();
-                self.took(Series::Handler, entered, event.at);
-            }
-            _ => {}
-        }
-    }
-
-    fn driver(&mut self, modem: &Installed, event: &Event) {
-        match event.kind {
-            EventKind::DeferredEnter => self.deferred_entered = Some(event.at),
-            EventKind::DeferredExit => {
-                let entered = self.deferred_entered.take();
-                self.took(Series::Deferred, entered, event.at);
-            }
+            EventKind::InterruptExit if is_interrupt => self.close(Series::Handler, event.at),
+            _ if !is_driver => {}
+            EventKind::DeferredEnter => self.open[Series::Deferred as usize] = Some(event.at),
+            EventKind::DeferredExit => self.close(Series::Deferred, event.at),
             EventKind::Dispatch => {
-                self.dispatched.get_or_insert(event.at);
+                self.open[Series::Thread as usize].get_or_insert(event.at);
             }
-            EventKind::Block => {
-                let since = self.dispatched.take();
-                self.took(Series::Thread, since, event.at);
+            EventKind::Block => self.close(Series::Thread, event.at),
+            EventKind::Mark(mark) if mark == modem.marks.phase => {
+                let place = usize::try_from(event.args[0]).unwrap_or(usize::MAX);
+                let at = event.at.saturating_since(self.start);
+                let phase = Phase::ALL.get(place).map(|phase| (at, *phase));
+                self.readings.phases.extend(phase);
             }
-            EventKind::Mark(mark) => self.mark(modem, mark, event),
             _ => {}
         }
     }
 
-    fn mark(&mut self, modem: &Installed, mark: Mark, event: &Event) {
-        if mark == modem.marks.phase {
-            let place = usize::try_from(event.args[0]).unwrap_or(usize::MAX);
-            if let Some(phase) = Phase::ALL.get(place) {
-                let at = event.at.saturating_since(self.start);
-                self.readings.phases.push((at, *phase));
-            }
-        } else if mark == modem.marks.call_begin {
-            self.call = Some((Instant::from_nanos(event.args[1]), event.at));
-        } else if mark == modem.marks.call_end
-            && let Some((raised, began)) = self.call.take()
-        {
-            let [pending, damage] = event.args;
-            let when = [began, event.at];
-            let took = event.at.saturating_since(began).as_nanos();
-            // What came too late may have been held up before it began.
-            let disturbed = self.disturbances.overlap(raised.min(began), event.at);
-            self.push(Series::Calls, when, took, disturbed);
-            self.push(Series::Pending, when, pending, disturbed);
-            self.push(Series::Damage, when, damage - self.damage, disturbed);
-            self.damage = damage;
+    fn call(&mut self, call: &Served) {
+        let when = [call.begun, call.done];
+        let took = call.done.saturating_since(call.begun).as_nanos();
+        // What came too late may have been held up before it began.
+        let disturbed = self
+            .disturbances
+            .overlap(call.raised.min(call.begun), call.done);
+        for (series, value) in [
+            (Series::Calls, took),
+            (Series::Pending, call.pending),
+            (Series::Damage, call.damage),
+        ] {
+            self.push(series, when, value, disturbed);
         }
     }
 }
