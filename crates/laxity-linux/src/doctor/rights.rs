@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 
 use crate::doctor::{self, Machine, Operation};
+use crate::enforce::confine::{FairQuota, Freezer};
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 
 /// Something a live run needs.
@@ -14,6 +15,10 @@ pub enum Right {
     RealTime,
     /// `SCHED_DEADLINE`.
     Deadline,
+    /// A cgroup v2 hierarchy in which groups may be made.
+    Freezer,
+    /// A group with the fair class's bandwidth control.
+    FairQuota,
     /// At least this many processors to run on.
     Processors(usize),
 }
@@ -24,6 +29,10 @@ pub fn missing(right: Right) -> Option<String> {
     let refused: Result<(), Box<dyn Error>> = match right {
         Right::RealTime => try_fifo().map_err(Into::into),
         Right::Deadline => may_reserve().map_err(Into::into),
+        Right::Freezer => Freezer::create("probe").map(drop).map_err(Into::into),
+        Right::FairQuota => FairQuota::create("probe", 10_000)
+            .map(drop)
+            .map_err(Into::into),
         Right::Processors(wanted) => {
             let found = sched::affinity(Tid::current()).map_or(0, |set| set.len());
             let enough = (found >= wanted).then_some(());

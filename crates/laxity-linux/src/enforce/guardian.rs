@@ -1,43 +1,75 @@
 //! The guardian: a process that undoes what outlives us, if we die without doing it ourselves (SIGKILL included).
 //!
-//! It is forked once, before the first child of the application, into a session of its own, and reads a pipe of which only we have the
-//! other end. Every child that would outlive this process is written to the pipe. When the pipe ends, we are gone: the guardian kills
-//! the children it knows, each with its process group, and exits. Who has ended properly is struck from its list, so usually there is
-//! nothing to do.
+//! It is forked once, as early as the application wishes, into a session of its own, and reads a pipe of which only we have the
+//! other end. Every change that would outlive this process is written to the pipe *before* it is made. When the pipe ends, we are
+//! gone: the guardian thaws and empties the groups it knows, kills the children it knows, gives foreign threads their policies
+//! back, removes the groups, and exits. What was undone properly is struck from its list, so usually there is nothing to do.
 //!
 //! A fork of a process with threads may only make async-signal-safe calls, since locks of the C library may be held by threads
 //! that do not exist in the child. So the guardian allocates nothing and calls the kernel only; its list has a fixed size.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::OnceLock;
 
+use rustix::fs::{Mode, OFlags, open, rmdir};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::thread::nanosleep;
+use rustix::time::Timespec;
 
 use crate::os::sched::Tid;
 
-/// The most children on the list.
+/// The most things on the list.
 const MOST: usize = 256;
 
-/// The children's numbers; 0 where there is none.
-type List = [i32; MOST];
+/// A thing to undo, as it is on the list: its kind, and behind it the group's path or the child's number. The last byte stays 0.
+type Entry = [u8; 255];
 
-/// What goes through the pipe: a child's number to put it on the list, and the same negated to strike it. So short that a write is
-/// atomic.
-const MESSAGE_BYTES: usize = size_of::<i32>();
+const FREE: Entry = [0; 255];
+const GROUP: u8 = 1;
+const CHILD: u8 = 2;
+
+/// What goes through the pipe: 1 to put an entry on the list or 0 to strike it, and the entry. So short that a write is atomic.
+const MESSAGE_BYTES: usize = 1 + size_of::<Entry>();
+const _: () = assert!(MESSAGE_BYTES <= libc::PIPE_BUF);
+
+/// What is to be undone if we die.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Undo<'a> {
+    /// The cgroup in this directory is thawed, emptied into its parent and removed.
+    Group(&'a Path),
+    /// This child, the leader of its process group, is killed with its group.
+    Child(Tid),
+}
+
+impl Undo<'_> {
+    fn entry(self) -> io::Result<Entry> {
+        let mut entry = FREE;
+        let (kind, bytes) = match &self {
+            Self::Group(path) => (GROUP, path.as_os_str().as_bytes()),
+            Self::Child(child) => (CHILD, &child.0.to_ne_bytes()[..]),
+        };
+        entry[0] = kind;
+        let room = entry[1..254].get_mut(..bytes.len());
+        room.ok_or(Errno::NAMETOOLONG)?.copy_from_slice(bytes);
+        Ok(entry)
+    }
+}
 
 /// Our end of the pipe.
 #[derive(Debug)]
-pub(crate) struct Guardian {
+pub struct Guardian {
     pipe: File,
 }
 
 /// The guardian of this process, started at the first call. Call it early: what a fork must copy grows with the process.
-pub(crate) fn start() -> io::Result<&'static Guardian> {
+pub fn start() -> io::Result<&'static Guardian> {
     static GUARDIAN: OnceLock<Result<Guardian, i32>> = OnceLock::new();
     GUARDIAN
         .get_or_init(|| Guardian::fork().map_err(|error| error.raw_os_error().unwrap_or(0)))
@@ -65,29 +97,32 @@ impl Guardian {
         Ok(Self { pipe })
     }
 
-    fn send(&self, message: i32) -> io::Result<()> {
-        (&self.pipe).write_all(&message.to_ne_bytes())
+    fn send(&self, keep: bool, undo: Undo<'_>) -> io::Result<()> {
+        let mut message = [u8::from(keep); MESSAGE_BYTES];
+        message[1..].copy_from_slice(&undo.entry()?);
+        (&self.pipe).write_all(&message)
     }
 
-    /// From now on this child, the leader of its process group, is killed with its group if we die.
-    pub(crate) fn watch(&self, child: Tid) -> io::Result<()> {
-        self.send(child.0)
+    /// From now on, this is undone if we die.
+    pub(crate) fn watch(&self, undo: Undo<'_>) -> io::Result<()> {
+        self.send(true, undo)
     }
 
-    /// The child has ended.
-    pub(crate) fn forget(&self, child: Tid) -> io::Result<()> {
-        self.send(-child.0)
+    /// It has been undone.
+    pub(crate) fn forget(&self, undo: Undo<'_>) -> io::Result<()> {
+        self.send(false, undo)
     }
 }
 
 /// The guardian's life. Kernel calls only.
 fn guard(reader: c_int) -> ! {
     detach(reader);
-    let mut list = [0; MOST];
-    while let Some(message) = read_message() {
-        note(&mut list, message);
+    let mut list = [FREE; MOST];
+    let mut message = [0; MESSAGE_BYTES];
+    while read_message(&mut message) {
+        note(&mut list, &message);
     }
-    kill(&list);
+    undo(&list);
     // SAFETY: ends this process.
     unsafe { libc::_exit(0) }
 }
@@ -117,38 +152,101 @@ fn detach(reader: c_int) {
     }
 }
 
-/// Reads one message; `None` at the end of the pipe.
-fn read_message() -> Option<i32> {
+/// Reads one message; `false` at the end of the pipe.
+fn read_message(message: &mut [u8; MESSAGE_BYTES]) -> bool {
     // SAFETY: nobody closes it in this process.
     let pipe = unsafe { BorrowedFd::borrow_raw(PIPE) };
-    let mut message = [0; MESSAGE_BYTES];
     let mut filled = 0;
     while filled < MESSAGE_BYTES {
         match rustix::io::read(pipe, &mut message[filled..]) {
             Ok(got @ 1..) => filled += got,
             Err(Errno::INTR) => {}
-            _ => return None,
+            _ => return false,
         }
     }
-    Some(i32::from_ne_bytes(message))
+    true
 }
 
-/// Puts a child on the list or strikes it.
-fn note(list: &mut List, message: i32) {
-    let (before, after) = match message {
-        1.. => (0, message),
-        struck => (struck.wrapping_neg(), 0),
+/// Puts an entry on the list or strikes it.
+fn note(list: &mut [Entry; MOST], message: &[u8; MESSAGE_BYTES]) {
+    let mut entry = FREE;
+    entry.copy_from_slice(&message[1..]);
+    let (before, after) = match message[0] {
+        1 => (FREE, entry),
+        _ => (entry, FREE),
     };
     if let Some(place) = list.iter_mut().find(|place| **place == before) {
         *place = after;
     }
 }
 
-/// Our parent started them, and had not reaped them. What has gone needs no signal.
-fn kill(list: &List) {
-    for child in list.iter().filter_map(|child| Pid::from_raw(*child)) {
-        let _ = kill_process_group(child, Signal::KILL);
-        let _ = kill_process(child, Signal::KILL);
+fn undo(list: &[Entry; MOST]) {
+    for entry in list.iter().filter(|entry| entry[0] == CHILD) {
+        let child = i32::from_ne_bytes([entry[1], entry[2], entry[3], entry[4]]);
+        // Our parent started it, and had not reaped it. What has gone needs no signal.
+        if let Some(child) = Pid::from_raw(child) {
+            let _ = kill_process_group(child, Signal::KILL);
+            let _ = kill_process(child, Signal::KILL);
+        }
+    }
+    for group in list.iter().filter(|entry| entry[0] == GROUP) {
+        write_file(group, b"/cgroup.freeze", b"0");
+    }
+    for group in list.iter().filter(|entry| entry[0] == GROUP) {
+        // A process that is just being killed keeps its group busy for a moment.
+        for _ in 0..2_000 {
+            if remove(group) {
+                break;
+            }
+            let _ = nanosleep(&Timespec {
+                tv_sec: 0,
+                tv_nsec: 1_000_000,
+            });
+        }
+    }
+}
+
+/// Empties a group into its parent and removes it; `true` when it is gone.
+fn remove(group: &Entry) -> bool {
+    let mut procs = [0u8; 4096];
+    let length = read_file(group, b"/cgroup.procs", &mut procs);
+    for process in procs[..length].split(|byte| *byte == b'\n') {
+        if !process.is_empty() {
+            write_file(group, b"/../cgroup.procs", process);
+        }
+    }
+    let mut buffer = [0; PATH_BYTES];
+    let removed = join(group, b"", &mut buffer).map(rmdir);
+    matches!(removed, Some(Ok(()) | Err(Errno::NOENT)))
+}
+
+/// Room for a group's path with a suffix.
+const PATH_BYTES: usize = size_of::<Entry>() + 32;
+
+/// A group's path with a suffix, ended by 0.
+fn join<'a>(group: &Entry, suffix: &[u8], buffer: &'a mut [u8; PATH_BYTES]) -> Option<&'a CStr> {
+    let path = group[1..].split(|byte| *byte == 0).next()?;
+    let (start, rest) = buffer.split_at_mut(path.len());
+    start.copy_from_slice(path);
+    rest.get_mut(..suffix.len())?.copy_from_slice(suffix);
+    CStr::from_bytes_until_nul(buffer).ok()
+}
+
+/// What cannot be written belongs to nobody any more.
+fn write_file(group: &Entry, suffix: &[u8], value: &[u8]) {
+    let mut buffer = [0; PATH_BYTES];
+    let path = join(group, suffix, &mut buffer);
+    if let Some(Ok(file)) = path.map(|path| open(path, OFlags::WRONLY, Mode::empty())) {
+        let _ = rustix::io::write(file, value);
+    }
+}
+
+fn read_file(group: &Entry, suffix: &[u8], into: &mut [u8]) -> usize {
+    let mut buffer = [0; PATH_BYTES];
+    let path = join(group, suffix, &mut buffer);
+    match path.map(|path| open(path, OFlags::RDONLY, Mode::empty())) {
+        Some(Ok(file)) => rustix::io::read(file, into).unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -156,16 +254,31 @@ fn kill(list: &List) {
 mod tests {
     use super::*;
 
+    fn message(keep: u8, undo: Undo<'_>) -> [u8; MESSAGE_BYTES] {
+        let mut message = [keep; MESSAGE_BYTES];
+        message[1..].copy_from_slice(&undo.entry().unwrap());
+        message
+    }
+
     #[test]
-    fn who_has_ended_is_struck() {
-        let mut list = [0; MOST];
-        for message in [7, 8, -7, 9] {
-            note(&mut list, message);
-        }
-        assert_eq!(list[..3], [9, 8, 0]);
-        for message in [-8, -9, -10] {
-            note(&mut list, message);
-        }
-        assert_eq!(list, [0; MOST]);
+    fn what_was_undone_is_struck() {
+        let mut list = [FREE; MOST];
+        let group = Undo::Group(Path::new("/sys/fs/cgroup/x"));
+        let child = Undo::Child(Tid(7));
+        note(&mut list, &message(1, group));
+        note(&mut list, &message(1, child));
+        let mut buffer = [0; PATH_BYTES];
+        let path = join(&list[0], b"/cgroup.procs", &mut buffer).unwrap();
+        assert_eq!(path, c"/sys/fs/cgroup/x/cgroup.procs");
+        note(&mut list, &message(0, group));
+        assert_eq!(list.iter().filter(|entry| **entry != FREE).count(), 1);
+        note(&mut list, &message(0, child));
+        assert!(list.iter().all(|entry| *entry == FREE));
+    }
+
+    #[test]
+    fn a_path_too_long_to_be_kept_is_refused() {
+        let long = "x".repeat(size_of::<Entry>());
+        assert!(Undo::Group(Path::new(&long)).entry().is_err());
     }
 }

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use laxity_model::{HostError, Reservation, Scheduling};
 
 use crate::enforce::deadline::{self, DeadlineError};
-use crate::enforce::guardian;
+use crate::enforce::guardian::{self, Undo};
 use crate::os::cpuset::CpuSet;
 use crate::os::proc;
 use crate::os::sched::{self, Tid};
@@ -18,7 +18,7 @@ use crate::os::sched::{self, Tid};
 /// A running program. Dropping it kills it.
 ///
 /// It also dies with the thread that started it (`PR_SET_PDEATHSIG` means the thread, not the process), so this cannot be sent
-/// to another; and a guardian process kills its whole process group if this process is killed.
+/// to another; and the [`guardian`] kills its whole process group if this process is killed.
 #[derive(Debug)]
 pub struct RunningCommand {
     child: Child,
@@ -49,7 +49,7 @@ impl RunningCommand {
             _not_send: PhantomData,
         };
         // From here on the whole group is looked after; until here its leader was, by the kernel.
-        guardian.watch(running.id())?;
+        guardian.watch(Undo::Child(running.id()))?;
         Ok(running)
     }
 
@@ -102,7 +102,7 @@ impl Drop for RunningCommand {
         let _ = self.child.wait();
         if let Ok(guardian) = guardian::start() {
             // Without a guardian there is no list to strike from.
-            let _ = guardian.forget(self.id());
+            let _ = guardian.forget(Undo::Child(self.id()));
         }
     }
 }

@@ -12,7 +12,7 @@ pub const EARLY: Span = Span::from_micros(40);
 const PHASE: Span = Span::from_micros(250);
 /// Real-time threads and slots may take this much of a processor together: above it the kernel's server for ordinary threads
 /// steps in, and gaps of 50 ms appear.
-const MOST_SHARE_PPM: u32 = 940_000;
+pub const MOST_SHARE_PPM: u32 = 940_000;
 
 /// What the dispatcher can do on each processor.
 pub const SUPPLY: SlotSupply = SlotSupply {

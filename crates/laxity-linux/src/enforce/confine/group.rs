@@ -1,0 +1,133 @@
+//! A cgroup of our own: made below the one we are in, emptied into that and removed when dropped.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::enforce::guardian::{self, Undo};
+use crate::os::cgroup::{self, Hierarchy};
+use crate::os::fact::Unknown;
+
+/// Why processes cannot be confined.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfineError {
+    /// The hierarchy that is needed is not mounted.
+    #[error("no cgroup hierarchy with {0} is mounted")]
+    NotMounted(&'static str),
+    /// A file of the group could not be used.
+    #[error("{action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The answer.
+        source: io::Error,
+    },
+    /// The group that a process is in cannot be seen from here.
+    #[error(transparent)]
+    Hidden(#[from] Unknown),
+    /// The process is in another group than this one: it could not be put back from where it came if this process dies.
+    #[error("process {process} is in another cgroup than this process")]
+    Elsewhere {
+        /// The process.
+        process: i32,
+    },
+    /// There is nobody to undo it if this process dies.
+    #[error("no guardian process: {0}")]
+    NoGuardian(io::Error),
+}
+
+pub(super) fn file_error(
+    action: &'static str,
+    path: &Path,
+) -> impl FnOnce(io::Error) -> ConfineError {
+    let path = path.to_owned();
+    move |source| ConfineError::File {
+        action,
+        path,
+        source,
+    }
+}
+
+/// A cgroup of our own.
+#[derive(Debug)]
+pub(super) struct Group {
+    hierarchy: Hierarchy<'static>,
+    path: PathBuf,
+    parent: PathBuf,
+}
+
+impl Group {
+    /// Makes it below the group this process is in, and registers it with the guardian.
+    pub(super) fn create(hierarchy: Hierarchy<'static>, name: &str) -> Result<Self, ConfineError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let guardian = guardian::start().map_err(ConfineError::NoGuardian)?;
+        let parent = group_of(hierarchy, "self")?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let own = std::process::id();
+        let path = parent.join(format!("laxity-{own}-{number}-{name}"));
+        // The guardian knows before the group exists: there is no moment at which a death would leave it behind.
+        let watched = guardian.watch(Undo::Group(&path));
+        watched.map_err(ConfineError::NoGuardian)?;
+        fs::create_dir(&path).map_err(file_error("make", &path))?;
+        Ok(Self {
+            hierarchy,
+            path,
+            parent,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Moves a process there with all its threads, and what it starts later. It must be in the group that this process was in
+    /// when it made this one, as its children are: that is where all are put back.
+    pub(super) fn add(&self, process: i32) -> Result<(), ConfineError> {
+        if group_of(self.hierarchy, &process.to_string())? != self.parent {
+            return Err(ConfineError::Elsewhere { process });
+        }
+        let file = self.path.join("cgroup.procs");
+        fs::write(&file, process.to_string()).map_err(file_error("write", &file))
+    }
+
+    pub(super) fn write(&self, file: &str, value: &str) -> Result<(), ConfineError> {
+        let file = self.path.join(file);
+        fs::write(&file, value).map_err(file_error("write", &file))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // What cannot be undone here (a process that is just dying) is gone a moment later; the guardian tries again at the end.
+        let procs = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
+        for process in procs.lines() {
+            let _ = fs::write(self.parent.join("cgroup.procs"), process);
+        }
+        let removed = (0..200).any(|_| match fs::remove_dir(&self.path) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                false
+            }
+            _ => true,
+        });
+        if removed && let Ok(guardian) = guardian::start() {
+            let _ = guardian.forget(Undo::Group(&self.path));
+        }
+    }
+}
+
+/// The directory of the group that a process is in: its number, or `self`.
+fn group_of(hierarchy: Hierarchy<'static>, process: &str) -> Result<PathBuf, ConfineError> {
+    let read = |path: &str| fs::read_to_string(path).map_err(file_error("read", Path::new(path)));
+    let mounts = cgroup::mounts(&read("/proc/self/mountinfo")?);
+    let groups = read(&format!("/proc/{process}/cgroup"))?;
+    let place = hierarchy.mount(&mounts).zip(hierarchy.group(&groups));
+    let (mount, group) = place.ok_or(ConfineError::NotMounted(match hierarchy {
+        Hierarchy::Unified => "version 2",
+        Hierarchy::V1(controller) => controller,
+    }))?;
+    Ok(mount.directory(group)?)
+}
