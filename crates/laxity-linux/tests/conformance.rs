@@ -52,7 +52,7 @@ fn trial(case: Case) -> Trial {
             return Ok(());
         };
         (case.run)(&mut host(case.processors), &tolerance())
-            .map_err(|failure| format!("{}: {failure}", case.name).into())
+            .map_err(|failure| failure.to_string().into())
     })
 }
 

@@ -140,7 +140,7 @@ fn periodic_supplies_are_the_least_of_all_placements() {
                 keeps_the_laws(&supply, 5 * y);
                 if deadline == period {
                     let periodic = ExplicitDeadline::periodic(every(x, y));
-                    assert_eq!(ExplicitDeadline::from(periodic), supply);
+                    assert_eq!(periodic, supply);
                     keeps_the_laws(&periodic, 5 * y);
                 }
             }
