@@ -329,3 +329,156 @@ transfer = \"any\"
     assert!(modem.samples_overwritten > 0 && modem.samples_underrun > 0);
     assert_eq!(modem.lost(), modem.samples_lost_undisturbed);
 }
+
+/// A task on an executor, below a thread that takes the processor; what it was granted, and by whom it is judged.
+fn on_an_executor(above: &str, variant: &str) -> String {
+    format!(
+        "[quick]
+idle = \"2s\"
+[executors.shared]
+policy = \"edf\"
+placement = \"reserved 2ms/8ms\"
+outside = \"confined\"
+[tasks.a]
+kind = \"periodic\"
+period = \"40ms\"
+service = \"2ms\"
+on = \"shared\"
+[tasks.above]
+{above}
+[contracts.in-time]
+subject = \"a\"
+limits = [{{ quantity = \"deadline_misses\", at_most = 0 }}]
+[variants.v]
+tasks = [\"a\", \"above\"]
+{variant}
+"
+    )
+}
+
+/// Of a thread above the slots nobody says that it keeps its work short.
+#[test]
+fn nothing_is_enforced_below_a_thread_whose_work_is_not_declared() {
+    let spinner = "kind = \"spinner\"\ncount = 1\npriority = 31";
+    for (variant, expected) in [
+        ("", false),
+        ("grade = \"enforced\"", false),
+        ("grade = \"unenforced\"", true),
+    ] {
+        let results = run(&on_an_executor(spinner, variant));
+        let variant = only(&results);
+        assert_eq!(
+            variant.grade.as_deref(),
+            Some("unenforced"),
+            "{:?}",
+            variant.verdict
+        );
+        assert_eq!(variant.as_expected, expected, "{:?}", variant.verdict);
+    }
+}
+
+#[test]
+fn more_work_above_is_never_admitted_where_less_is_refused() {
+    let admitted = |service: &str| {
+        let above = format!(
+            "kind = \"periodic\"\nperiod = \"4ms\"\nservice = \"{service}\"\npriority = 31"
+        );
+        let text = on_an_executor(&above, "").replace("period = \"40ms\"", "period = \"16ms\"");
+        let scenario = scenario::parse(&text, "above.toml").unwrap();
+        let resolved = scenario.resolve(Length::Quick);
+        runner::run(&resolved, On::Twin { threads: 1 }, Vec::new(), &mut Silent).is_ok()
+    };
+    let answers = ["0.4ms", "0.6ms", "0.66ms", "0.7ms", "1.9ms", "2.6ms"].map(admitted);
+    assert!(
+        answers.is_sorted_by(|less, more| less >= more),
+        "{answers:?}"
+    );
+    assert!(!answers[5]);
+}
+
+#[test]
+fn an_executor_has_room_for_so_many_and_says_so() {
+    let task = |n: usize| {
+        format!(
+            "[tasks.t{n}]\nkind = \"periodic\"\nperiod = \"1s\"\nservice = \"1ms\"\non = \"q\"\n"
+        )
+    };
+    let tasks: String = (0..129).map(task).collect();
+    let names: Vec<String> = (0..129).map(|n| format!("\"t{n}\"")).collect();
+    let text = format!(
+        "[executors.q]\npolicy = \"edf\"\nplacement = \"thread 20\"\n{tasks}[variants.v]\ntasks = [{}]\n",
+        names.join(",")
+    );
+    let scenario = scenario::parse(&text, "many.toml").unwrap();
+    let resolved = scenario.resolve(Length::Quick);
+    let refused = runner::run(&resolved, On::Twin { threads: 1 }, Vec::new(), &mut Silent);
+    let text = refused.err().expect("there is no room").to_string();
+    assert!(
+        text.contains("129 activities") && text.contains("128"),
+        "{text}"
+    );
+}
+
+/// Whoever has not run again when the run is over has waited since, in a thread of its own and on an executor.
+#[test]
+fn a_task_that_is_starved_to_the_end_has_missed_its_deadlines() {
+    let own =
+        "[tasks.t]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"1ms\"\npriority = 10\n";
+    let shared = "[executors.q]\npolicy = \"fcfs\"\nplacement = \"thread 10\"\n[tasks.t]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"1ms\"\non = \"q\"\n";
+    let limits = [
+        ("deadline_misses", "0"),
+        ("service_gap", "\"30ms\""),
+        ("wakeup_gap", "\"30ms\""),
+        ("wakeup_latency", "\"30ms\""),
+        ("response_time", "\"30ms\""),
+    ];
+    for task in [own, shared] {
+        let mut text = format!(
+            "[quick]\nidle = \"3s\"\n{task}[tasks.rogue]\nkind = \"rogue\"\nburst = \"20s\"\nevery = \"21s\"\nafter = \"505ms\"\npriority = 26\n"
+        );
+        for (quantity, most) in limits {
+            text += &format!(
+                "[contracts.{quantity}]\nsubject = \"t\"\nlimits = [{{ quantity = \"{quantity}\", at_most = {most} }}]\n"
+            );
+        }
+        let names = limits
+            .map(|(quantity, _)| format!("\"{quantity}\""))
+            .join(",");
+        text += &format!("[variants.v]\ntasks = [\"t\", \"rogue\"]\ncontracts = [{names}]\n");
+        let results = run(&text);
+        for (quantity, _) in limits {
+            let judged = outcome(only(&results), quantity);
+            assert_eq!(
+                judged,
+                Outcome::Violated,
+                "{quantity}: {:?}",
+                only(&results).verdict
+            );
+        }
+    }
+}
+
+#[test]
+fn a_task_that_never_runs_is_not_excused_by_a_device_that_does() {
+    let text = format!(
+        "{SERVED}[tasks.starved]
+kind = \"periodic\"
+period = \"20ms\"
+service = \"1ms\"
+priority = 5
+[tasks.spin]
+kind = \"spinner\"
+count = 1
+priority = 20
+[contracts.excused]
+subject = \"starved\"
+limits = [{{ quantity = \"response_time\", at_most = \"1ms\", holds_if_seen = \"interrupt_period\" }}]
+[variants.v]
+placement = {{ served = \"thread 24\" }}
+tasks = [\"starved\", \"spin\"]
+contracts = [\"excused\"]
+"
+    );
+    let results = run(&text);
+    assert_eq!(outcome(only(&results), "excused"), Outcome::Violated);
+}

@@ -76,6 +76,13 @@ impl laxity::observe::Probe for Probe {
         &self.activities
     }
 
+    fn holders(&self) -> &[ActivityId] {
+        match &self.watched {
+            Watched::Periodic(task) => task.holders(),
+            _ => &self.activities,
+        }
+    }
+
     fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
         match &self.watched {
             Watched::Modem(modem) => Some(Box::new(modem::ModemReader::new(modem, record))),

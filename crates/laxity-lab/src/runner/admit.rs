@@ -35,7 +35,7 @@ impl Ready {
     ///
     /// # Errors
     ///
-    /// [`RunError::Refused`].
+    /// [`RunError::Refused`], or [`RunError::CannotRun`] where the machine lacks what was to enforce it.
     pub fn require(&self, variant: &ResolvedVariant) -> Result<(), RunError> {
         let answer = self.answer.as_ref().map(drop);
         answer.map_err(|refused| refusal(refused, variant))
@@ -45,7 +45,7 @@ impl Ready {
     ///
     /// # Errors
     ///
-    /// [`RunError::Refused`].
+    /// [`RunError::Refused`], or [`RunError::CannotRun`] where the machine lacks what was to enforce it.
     pub fn granted(self, variant: &ResolvedVariant) -> Result<(Admitted, Probes), RunError> {
         let answer = self.answer.map_err(|refused| refusal(&refused, variant));
         Ok((answer?, self.probes))
@@ -53,10 +53,7 @@ impl Ready {
 }
 
 fn refusal(refused: &Admission, variant: &ResolvedVariant) -> RunError {
-    RunError::Refused {
-        variant: variant.name.clone(),
-        reason: refused.explain().join("; "),
-    }
+    RunError::of(refused.refusal(), &variant.name)
 }
 
 /// Receivers besides the first in each modem, by the device's name, as load; none in those that are not named.

@@ -18,7 +18,7 @@ use crate::observe::{ModemProbe, Probe, Watched};
 use crate::scenario::kinds::{self, key};
 use crate::scenario::show_placing;
 use laxity::PeriodicProbe;
-use laxity::observe::Observation;
+use laxity::observe::{Observation, Probe as _, grades};
 
 /// One component in one run.
 #[derive(Clone, Copy)]
@@ -97,14 +97,11 @@ impl Component<'_> {
 
     /// The grants of its activities, each once.
     pub(super) fn grades(&self) -> Vec<(String, Grade)> {
-        each_once(self.runs.iter().flat_map(|seen| {
-            let own = seen.probe.activities.iter();
-            let holders = own.chain(match &seen.probe.watched {
-                Watched::Periodic(task) if task.thread != task.activity => Some(&task.thread),
-                _ => None,
-            });
-            laxity::observe::grades(&seen.run.record, holders)
-        }))
+        each_once(
+            self.runs
+                .iter()
+                .flat_map(|seen| grades(&seen.run.record, seen.probe.holders())),
+        )
     }
 
     /// Everything that is told of it; `receivers` are those of a modem.

@@ -282,7 +282,12 @@ impl Worker {
             Taken::TimedOut => until,
             Taken::Closed => return Err(Stop::Ended),
         };
-        if let (true, Some(meant)) = (waits, meant) {
+        // A deferred call that was queued again while it ran is another call.
+        let again = !waits && self.placement == Placement::Deferred;
+        if again {
+            self.left();
+        }
+        if let (true, Some(meant)) = (waits || again, meant) {
             self.woke(meant);
         }
         Ok(())

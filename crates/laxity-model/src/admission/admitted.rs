@@ -80,15 +80,7 @@ impl From<Rejected> for HostError {
     fn from(rejected: Rejected) -> Self {
         match rejected {
             Rejected::Impossible(error) => error,
-            Rejected::Refused(admission) => {
-                let text = admission.explain().join("; ");
-                let missing = |denial: &Denial| matches!(denial.why, Why::Unavailable(_));
-                if admission.refusals().any(|(_, denial)| missing(denial)) {
-                    Self::CannotRun(text)
-                } else {
-                    Self::Refused(text)
-                }
-            }
+            Rejected::Refused(admission) => admission.refusal(),
         }
     }
 }
@@ -188,6 +180,18 @@ impl Deref for Admitted {
 }
 
 impl Admission {
+    /// What is said of a program that is not admitted: that this machine cannot run it, where it lacks what enforces a request.
+    #[must_use]
+    pub fn refusal(&self) -> HostError {
+        let text = self.explain().join("; ");
+        let missing = |denial: &Denial| matches!(denial.why, Why::Unavailable(_));
+        if self.refusals().any(|(_, denial)| missing(denial)) {
+            HostError::CannotRun(text)
+        } else {
+            HostError::Refused(text)
+        }
+    }
+
     /// Who asks, and for what.
     #[must_use]
     pub fn asker(&self, request: &RequestAdmission) -> (&Activity, ReservationRequest) {

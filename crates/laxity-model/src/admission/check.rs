@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use super::Supply;
+use crate::executor::HANDLERS;
 use crate::{Activity, HostError, Placement, Program};
 
 /// Marks are stored in 15 bits.
@@ -62,6 +63,16 @@ pub(super) fn check(program: &Program, supply: &Supply) -> Result<(), HostError>
 
 /// Everybody who is on an executor is where it is, and no executor is on one.
 fn check_executors(program: &Program) -> Result<(), HostError> {
+    for (executor, own) in program.executors() {
+        let is_on = |activity: &&Activity| matches!(activity.placement, Placement::On { executor: on, .. } if on == executor);
+        let placed = program.activities.iter().filter(is_on).count();
+        if placed > HANDLERS {
+            return Err(HostError::BadProgram(format!(
+                "{placed} activities are on executor `{}`, which has room for {HANDLERS}",
+                program.activities[own.index()].name
+            )));
+        }
+    }
     for (id, activity) in program.numbered() {
         let Placement::On { executor, .. } = activity.placement else {
             continue;

@@ -80,8 +80,13 @@ where
         }
         let arrival = self.take(port, who);
         self.activity_mut(who).arrival = arrival;
-        if arrival.is_none() {
+        let Some(arrival) = arrival else {
             return true;
+        };
+        if self.activity(who).class == Class::Deferred {
+            // It was queued again while it ran: that is another call.
+            self.record_exit(EventKind::DeferredExit, who);
+            self.record_entry(EventKind::DeferredEnter, who, arrival.at);
         }
         self.next_step_at_once(who);
         false

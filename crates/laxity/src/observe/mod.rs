@@ -18,6 +18,11 @@ pub trait Probe {
     /// Its activities in the program.
     fn activities(&self) -> &[ActivityId];
 
+    /// The activities on whose reservations it depends: its own, or that of the executor on which it takes turns.
+    fn holders(&self) -> &[ActivityId] {
+        self.activities()
+    }
+
     /// Who reads its events; `None` if nothing is to be seen of it.
     fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>>;
 }
@@ -121,8 +126,7 @@ pub fn grades<'a>(
     })
 }
 
-/// Judges a run by a contract: what the run's events say of the components that left these probes, the grants that their activities had,
-/// and whether the evidence is complete. [`contract::judge`] judges several runs together, and beside a control.
+/// Judges a run by a contract: what the run's events say of the components that left these probes, the grants that they depend on, and whether the evidence is complete. [`contract::judge`] judges several runs together, and beside a control.
 #[must_use]
 pub fn judge<P: Probe>(contract: &Contract, record: &RunRecord, probes: &[P]) -> Verdict {
     let seen = observe(record, probes).into_iter().zip(probes);
@@ -130,7 +134,7 @@ pub fn judge<P: Probe>(contract: &Contract, record: &RunRecord, probes: &[P]) ->
         subject: seen.subject,
         runs: vec![seen.quantities],
         control: Vec::new(),
-        grades: grades(record, probe.activities()).collect(),
+        grades: grades(record, probe.holders()).collect(),
     });
     let all: Vec<Evidence> = all.collect();
     contract::judge(contract, &all, &RunFacts::of([record]))

@@ -120,6 +120,10 @@ impl Probe for PeriodicProbe {
         std::slice::from_ref(&self.activity)
     }
 
+    fn holders(&self) -> &[ActivityId] {
+        std::slice::from_ref(&self.thread)
+    }
+
     fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
         Some(Box::new(PeriodicReader::new(self, record)))
     }

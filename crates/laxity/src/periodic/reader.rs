@@ -1,7 +1,7 @@
 //! What is seen of a periodic task: how late and how regularly it wakes, and when its jobs end.
 
 use laxity_model::verify::contract::{Phase, Quantity, Subject};
-use laxity_model::{Event, EventKind, Instant, RunRecord};
+use laxity_model::{Event, EventKind, Instant, RunRecord, Span};
 
 use super::PeriodicProbe;
 use crate::observe::{Observation, Reader, Recorder};
@@ -9,7 +9,10 @@ use crate::observe::{Observation, Reader, Recorder};
 pub(super) struct PeriodicReader<'a> {
     probe: &'a PeriodicProbe,
     recorder: Recorder<'a>,
+    start: Instant,
     end: Instant,
+    /// The longest that a job waited until it began, and from one to the next, so far.
+    longest: [Span; 2],
     /// When the job before ran.
     ran: Option<Instant>,
     /// When the last job was due that began.
@@ -35,7 +38,9 @@ impl<'a> PeriodicReader<'a> {
         Self {
             probe,
             recorder: Recorder::new(record),
+            start: record.start,
             end: record.end,
+            longest: [Span::ZERO; 2],
             ran: None,
             last_due: None,
             job: None,
@@ -56,20 +61,39 @@ impl<'a> PeriodicReader<'a> {
     fn begin(&mut self, event: &Event) {
         let [due, ran] = event.args.map(Instant::from_nanos);
         self.served(ran);
-        self.recorder.span(Quantity::WAKEUP_LATENCY, due, ran);
-        if let Some(before) = self.ran.replace(ran) {
-            self.recorder.span(Quantity::WAKEUP_GAP, before, ran);
-        }
-        self.skipped_before(due);
+        self.waited(due, ran);
+        self.ran = Some(ran);
+        // The grid of releases began a period before the first.
+        let first = self.last_due.is_none().then_some(self.probe.period);
+        self.skipped_until(due.saturating_sub(first.unwrap_or(Span::ZERO)));
         self.last_due = Some(due);
         self.job = Some(due);
     }
 
-    /// Releases that passed while the job before was still at work: they never ran, and so missed their deadlines.
-    fn skipped_before(&mut self, due: Instant) {
-        let Some(last) = self.last_due else { return };
-        let mut skipped = last + self.probe.period;
-        while skipped < due {
+    /// A job that was due began.
+    fn waited(&mut self, due: Instant, began: Instant) {
+        let waits = [
+            (Quantity::WAKEUP_LATENCY, Some(due)),
+            (Quantity::WAKEUP_GAP, self.ran),
+        ];
+        for (longest, (quantity, from)) in self.longest.iter_mut().zip(waits) {
+            if let Some(from) = from {
+                self.recorder.span(quantity, from, began);
+                *longest = (*longest).max(began.saturating_since(from));
+            }
+        }
+    }
+
+    /// When the job after the last that began is due. Who has never begun was to begin with the run.
+    fn next_due(&self) -> Instant {
+        self.last_due.unwrap_or(self.start) + self.probe.period
+    }
+
+    /// Releases whose deadlines passed by then while the job before was still at work, or the task had not had the processor at all: they
+    /// never ran, and so missed them.
+    fn skipped_until(&mut self, until: Instant) {
+        let mut skipped = self.next_due();
+        while skipped + self.probe.period <= until {
             let span = [skipped, skipped + self.probe.period];
             self.recorder.value(Quantity::DEADLINE_MISSES, 1, span);
             skipped += self.probe.period;
@@ -112,20 +136,30 @@ impl Reader for PeriodicReader<'_> {
         }
     }
 
-    /// A job that the run's end finds unfinished has missed its deadline if that is past, and so have all that were due after it.
+    /// A job that the run's end finds unfinished has missed its deadline if that is past, and so have all that were due after it. One that
+    /// was due and has not begun has waited as long as it has, whether or not anybody has seen it wake.
     fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
         let end = self.end;
+        let due = self.job.unwrap_or(self.next_due());
+        let has_begun = self.last_due == Some(due);
+        if due < end && !has_begun {
+            self.ready.get_or_insert(due);
+            let [latency, gap] = self.longest;
+            if end - due > latency {
+                self.recorder.span(Quantity::WAKEUP_LATENCY, due, end);
+            }
+            if let Some(ran) = self.ran.filter(|ran| end.saturating_since(*ran) > gap) {
+                self.recorder.span(Quantity::WAKEUP_GAP, ran, end);
+            }
+        }
         if let Some(since) = self.ready.take() {
             self.recorder.span(Quantity::SERVICE_GAP, since, end);
         }
-        if let Some(due) = self.job
-            && due + self.probe.period < end
-        {
+        if due + self.probe.period < end {
+            self.job = Some(due);
             self.complete(end);
             self.last_due = Some(due);
-            self.skipped_before(Instant::from_nanos(
-                end.as_nanos() - self.probe.period.as_nanos(),
-            ));
+            self.skipped_until(end.saturating_sub(Span::from_nanos(1)));
         }
         Observation::of(subject, self.recorder.finish())
     }
@@ -134,7 +168,7 @@ impl Reader for PeriodicReader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laxity_model::{ActivityId, Mark, ProcessorId, Service, Span, Usage};
+    use laxity_model::{ActivityId, Mark, ProcessorId, Service, Usage};
 
     const RUNS: Mark = Mark(0);
 
@@ -244,6 +278,43 @@ mod tests {
         assert_eq!(values(&record, Quantity::RESPONSE_TIME), [2, 25]);
         assert_eq!(values(&record, Quantity::SERVICE_GAP), [10, 25]);
         // Those at 20 and 30 ms; that at 40 may still have met it.
+        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0, 1, 1]);
+    }
+
+    /// Nobody sees a thread wake that gets no processor, but for the host that looks on from outside.
+    #[test]
+    fn a_task_that_never_runs_again_waits_to_the_end() {
+        let events = vec![
+            event(10, Dispatch, [0, 0]),
+            event(10, EventKind::Mark(RUNS), [10, 10]),
+            event(12, Block, [0, 0]),
+        ];
+        let record = record(events, 55);
+        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0, 1, 1, 1]);
+        assert_eq!(values(&record, Quantity::RESPONSE_TIME), [2, 35]);
+        assert_eq!(values(&record, Quantity::WAKEUP_LATENCY), [0, 35]);
+        assert_eq!(values(&record, Quantity::WAKEUP_GAP), [45]);
+        assert_eq!(values(&record, Quantity::SERVICE_GAP), [10, 35]);
+    }
+
+    #[test]
+    fn a_task_that_never_runs_misses_all_its_deadlines() {
+        let record = record(Vec::new(), 45);
+        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [1, 1, 1]);
+        assert_eq!(values(&record, Quantity::RESPONSE_TIME), [35]);
+        assert_eq!(values(&record, Quantity::WAKEUP_LATENCY), [35]);
+        assert_eq!(values(&record, Quantity::SERVICE_GAP), [45]);
+    }
+
+    #[test]
+    fn what_passed_before_a_task_first_ran_was_missed() {
+        // It first ran at 37 ms, and its first job was due at 47.
+        let events = vec![
+            event(47, EventKind::Mark(RUNS), [47, 47]),
+            event(49, Block, [0, 0]),
+        ];
+        let record = record(events, 50);
+        // Those that were to be done by 20 and by 30 ms.
         assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0, 1, 1]);
     }
 

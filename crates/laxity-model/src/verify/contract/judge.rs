@@ -22,7 +22,7 @@ use super::{
     Quantity, Reason, Severity, Statistic, Subject, Subjects,
 };
 use crate::base::histogram::Histogram;
-use crate::{Grade, RunRecord};
+use crate::{Grade, RunRecord, Span};
 use derive_more::Display;
 
 /// More than this share of a run disturbed, in parts per million, leaves a verdict inconclusive.
@@ -33,21 +33,31 @@ pub const DISTURBED_LIMIT_PPM: u32 = 10_000;
 pub struct RunFacts {
     /// Events that did not fit the ring.
     pub events_lost: u64,
-    /// The share of the witness's wake-ups that were late, in parts per million.
+    /// The share of the runs that was disturbed, in parts per million: of the witness's wake-ups, or of the time, whichever is more.
     pub disturbed_ppm: u32,
 }
 
 impl RunFacts {
     /// The facts of these runs.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a RunRecord>) -> Self {
-        let (mut events_lost, mut disturbances, mut wakeups) = (0, 0, 0);
+        let (mut events_lost, mut late, mut wakeups) = (0, 0, 0);
+        let (mut still, mut length) = (Span::ZERO, Span::ZERO);
         for record in records {
             events_lost += record.events_lost;
-            disturbances += record.disturbances.len() as u64;
+            late += record.disturbances.len() as u64;
             wakeups += record.witness_wakeups;
+            let stretches = record.disturbances.iter();
+            still += stretches
+                .map(|still| still.to.saturating_since(still.from))
+                .sum::<Span>();
+            length += record.end.saturating_since(record.start);
         }
-        // Without a witness nothing counts as disturbed.
-        let share = (disturbances * 1_000_000).checked_div(wakeups).unwrap_or(0);
+        let share = |part: u64, whole: u64| {
+            let ppm = u128::from(part) * 1_000_000;
+            // Without a witness nothing counts as disturbed.
+            ppm.checked_div(whole.into()).unwrap_or(0)
+        };
+        let share = share(late, wakeups).max(share(still.as_nanos(), length.as_nanos()));
         Self {
             events_lost,
             disturbed_ppm: u32::try_from(share).unwrap_or(u32::MAX),
@@ -165,7 +175,7 @@ impl Court<'_> {
         let is_named = subjects.len() > 1 || self.contract.subjects != Subjects::All;
         for evidence in subjects {
             for phase in evidence.phases_to_judge(limit) {
-                let finding = evidence.judge_in_phase(limit, phase.as_ref(), self.all);
+                let finding = evidence.judge_in_phase(limit, phase.as_ref());
                 let subject = is_named.then(|| evidence.subject.name.clone());
                 reasons.extend(finding.map(|finding| limit.found(subject, phase, finding)));
             }
@@ -242,12 +252,7 @@ impl Evidence {
         phases.into_iter().cloned().map(Some).collect()
     }
 
-    fn judge_in_phase(
-        &self,
-        limit: &Limit,
-        phase: Option<&Phase>,
-        all: &[Self],
-    ) -> Option<Finding> {
+    fn judge_in_phase(&self, limit: &Limit, phase: Option<&Phase>) -> Option<Finding> {
         let statistic = limit.statistic;
         let required = limit.severity == Severity::Required;
         let observed = self.together(limit.quantity, phase);
@@ -256,7 +261,7 @@ impl Evidence {
             Bound::AtMost(_) | Bound::AtLeast(_) => limit.value_of(&observed.undisturbed),
         };
         let Some(measured) = judged else {
-            let decides = required && !self.holds_unseen(limit, &observed, phase, all);
+            let decides = required && !self.holds_unseen(limit, &observed, phase);
             return decides.then_some(Finding::NotObserved);
         };
         let bound_value = match limit.bound {
@@ -285,27 +290,13 @@ impl Evidence {
         })
     }
 
-    /// Whether there was nothing to see although somebody looked: at this component, or, where it does not show what tells that, at any.
-    fn holds_unseen(
-        &self,
-        limit: &Limit,
-        observed: &Observed,
-        phase: Option<&Phase>,
-        all: &[Self],
-    ) -> bool {
+    /// Whether there was nothing to see although somebody looked.
+    fn holds_unseen(&self, limit: &Limit, observed: &Observed, phase: Option<&Phase>) -> bool {
         match limit.absence {
             Absence::Inconclusive => false,
             Absence::HoldsIfSeen(witness) => {
-                let seen = |evidence: &Self| {
-                    let looked = evidence.together(witness, phase);
-                    !looked.undisturbed.is_empty()
-                };
-                let looked = if self.shows(witness) {
-                    seen(self)
-                } else {
-                    all.iter().any(seen)
-                };
-                observed.disturbed.is_empty() && looked
+                let looked = self.together(witness, phase);
+                observed.disturbed.is_empty() && !looked.undisturbed.is_empty()
             }
         }
     }
