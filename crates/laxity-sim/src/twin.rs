@@ -1,12 +1,12 @@
 //! The twin as a host: a program in, a record out.
 
-use laxity_model::admission::{Admitted, SlotPlan, Supply};
+use laxity_model::admission::{Admitted, Launch, SlotPlan, Supply};
 use laxity_model::enforce::machine::Machine as MeasuredMachine;
 use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::enforce::{Dispatcher, Witness};
 use laxity_model::policy::bands::Bands;
 use laxity_model::policy::slots::PlanCosts;
-use laxity_model::{Host, HostError, Instant, Priority, Program, RunRecord, Span};
+use laxity_model::{Grade, Host, HostError, Instant, Priority, Program, RunRecord, Span};
 
 use crate::core::{Core, Loaded, Machine, Recording};
 use crate::linux::Linux;
@@ -123,8 +123,14 @@ impl Twin {
             Machinery::Study(profile) => *profile,
             Machinery::Linux(linux) => return linux.load(self.recording, launch, length),
         };
-        let machine = build(profile, self.recording, &launch.program, launch.slots);
-        Ok(Loaded::begin(machine, launch.program, length))
+        let Launch {
+            program,
+            slots,
+            grades,
+            ..
+        } = launch;
+        let machine = build(profile, self.recording, &program, (slots, grades));
+        Ok(Loaded::begin(machine, program, length))
     }
 
     /// The same machine, recording something else.
@@ -166,7 +172,7 @@ fn build(
     profile: Profile,
     recording: Recording,
     program: &Program,
-    plans: Vec<SlotPlan>,
+    (plans, grades): (Vec<SlotPlan>, Vec<Option<Grade>>),
 ) -> study::Machine {
     let placements = program.activities.iter().map(|activity| activity.placement);
     let priorities: Vec<Priority> = placements.map(study::priority).collect();
@@ -178,8 +184,9 @@ fn build(
         Processor::new(Stack::new(bands, priorities.len()), slots)
     });
     let processors = processors.collect();
-    let activities = (0..).zip(&program.activities);
-    let activities = activities.map(|(number, activity)| study::activity(number, activity));
+    let activities = (0..).zip(program.activities.iter().zip(grades));
+    let activities =
+        activities.map(|(number, (activity, grade))| study::activity(number, activity, grade));
     let when = (Instant::ZERO, recording);
     let study = Study::new(profile);
     Core::new(study, program, when, activities.collect(), processors)

@@ -38,7 +38,7 @@ pub(crate) struct Start {
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) usage: Usage,
-    /// The reservation it was granted last, if it asked for one.
+    /// The reservation it was granted last, if it asked for one and ever had it in force.
     pub(crate) reservation: Option<Reservation>,
 }
 
@@ -89,6 +89,8 @@ struct Worker {
     inside: Option<Service>,
     /// The beginning of its reservation is recorded, and its end not yet.
     recorded: bool,
+    /// It had its reservation in force at some time.
+    has_begun: bool,
 }
 
 impl Worker {
@@ -137,6 +139,7 @@ impl Worker {
             holding,
             inside: None,
             recorded: false,
+            has_begun: begins,
         };
         let before = usage::now();
         if worker.context.run.sleep_until(begin) {
@@ -151,7 +154,7 @@ impl Worker {
         let asked = activity.reservation.map(|request| request.reservation);
         Ok(Outcome {
             usage: usage::since(&before),
-            reservation: worker.holding.reservation().or(asked),
+            reservation: (worker.holding.reservation().or(asked)).filter(|_| worker.has_begun),
         })
     }
 
@@ -398,6 +401,7 @@ impl Worker {
         let from = clock::now();
         self.holding.begin()?;
         self.recorded = true;
+        self.has_begun = true;
         if let Some(held) = self.holding.reservation() {
             let args = [held.service().as_nanos(), held.period().as_nanos()];
             self.context.log.at(from, EventKind::ReservationBegin, args);

@@ -50,6 +50,8 @@ pub(crate) struct Held {
     pub(crate) request: ReservationRequest,
     pub(crate) grade: Grade,
     pub(crate) in_force: bool,
+    /// Whether it ever was.
+    pub(crate) has_begun: bool,
 }
 
 #[derive(Debug)]
@@ -116,6 +118,7 @@ impl<P: Parts> Activity<P> {
                     request,
                     grade,
                     in_force: false,
+                    has_begun: false,
                 })
             }),
             answer: Err(Refused::NothingAsked),
@@ -176,11 +179,15 @@ impl<P: Parts> Activity<P> {
             voluntary_switches: self.voluntary_switches,
             involuntary_switches: self.involuntary_switches,
             page_faults: 0,
-            grant: self.held.as_ref().map(|held| Grant {
-                reservation: held.request.reservation,
-                enforcer: held.request.enforcer,
-                grade: held.grade.clone(),
-            }),
+            grant: self
+                .held
+                .as_ref()
+                .filter(|held| held.has_begun)
+                .map(|held| Grant {
+                    reservation: held.request.reservation,
+                    enforcer: held.request.enforcer,
+                    grade: held.grade.clone(),
+                }),
         }
     }
 }

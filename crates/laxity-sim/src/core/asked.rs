@@ -52,6 +52,7 @@ where
         if std::mem::replace(&mut held.in_force, true) {
             return;
         }
+        held.has_begun = true;
         let args = numbers(held.request.reservation);
         self.record(EventKind::ReservationBegin, who, args);
         self.enforce(who);

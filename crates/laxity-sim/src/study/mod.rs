@@ -94,11 +94,11 @@ impl Stack {
 }
 
 /// An activity as this machine begins with it.
-pub(crate) fn activity(number: u16, activity: &laxity_model::Activity) -> core::Activity<Study> {
-    // Only the program's own interrupts and deferred calls stand above slots here, and they were admitted with it.
-    let held = activity
-        .reservation
-        .map(|request| (request, Grade::Enforced));
+pub(crate) fn activity(
+    number: u16,
+    activity: &laxity_model::Activity,
+    grade: Option<Grade>,
+) -> core::Activity<Study> {
     core::Activity::new(
         (
             laxity_model::ActivityId(number),
@@ -106,7 +106,7 @@ pub(crate) fn activity(number: u16, activity: &laxity_model::Activity) -> core::
         ),
         activity.processor.0,
         (Waiting::No, Instant::ZERO),
-        held,
+        activity.reservation.zip(grade),
         priority(activity.placement),
     )
 }
