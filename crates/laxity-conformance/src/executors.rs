@@ -272,7 +272,7 @@ pub(crate) fn refused(host: &mut dyn Host, _: &Tolerance) -> Result {
         }
         program
     };
-    host.admit_and_run(with_deadline(2), crate::stage::NEVER)?;
+    host.admit_and_run(with_deadline(4), crate::stage::NEVER)?;
     match host.admit_and_run(with_deadline(1), crate::stage::NEVER) {
         Err(HostError::Refused(why)) => {
             ensure!(
@@ -301,7 +301,7 @@ pub(crate) fn recorded(host: &mut dyn Host, _: &Tolerance) -> Result {
         context.mark(mark, [calls, 0]);
         Step::Burn(micros(100))
     });
-    let handler = program.add("handler", CPU, on(executor, 2), body);
+    let handler = program.add("handler", CPU, on(executor, 4), body);
     let record = run_to(RunEnd::AllFinished, host, program)?;
     let count = |kind| of(&record, handler, kind).len();
     let counts = [

@@ -214,31 +214,42 @@ impl<'a> ModemReader<'a> {
 
 impl ModemReader<'_> {
     /// What the run's end finds unserved counts as far as it got: a call has waited too long at any rate once the interrupt after its own
-    /// has been raised, and what is lost by then is lost.
+    /// has been raised, and what is lost by then is lost. Each of these calls had its own time, to the next interrupt: a stretch in which
+    /// the machine stood still excuses none that was to come before or after it.
     fn unserved(&mut self) {
         let left = self.probe.installed.left.unserved(self.end);
         debug_assert!(left.is_some(), "the run is over, and its driver is not");
-        let Some(first) = left.as_ref().and_then(|left| left.raised.first()) else {
-            return;
-        };
-        let span = [self.busy.take(*first, self.end), self.end];
         let left = left.unwrap_or_default();
-        for late in left.raised.windows(2) {
-            let waited = self.end.saturating_since(late[0]).as_nanos();
-            self.recorder.value(Quantity::RESPONSE_TIME, waited, span);
-        }
-        if left.raised.len() > 1 {
-            self.recorder.value(SAMPLES_PENDING, left.pending, span);
+        let ends = left.raised.iter().skip(1).chain([&self.end]);
+        let own: Vec<[Instant; 2]> = left
+            .raised
+            .iter()
+            .zip(ends)
+            .map(|(from, to)| [*from, *to])
+            .collect();
+        if let Some((_, late)) = own.split_last() {
+            for span in late {
+                let waited = self.end.saturating_since(span[0]).as_nanos();
+                self.recorder.value(Quantity::RESPONSE_TIME, waited, *span);
+                self.recorder.value(SAMPLES_PENDING, left.pending, *span);
+            }
         }
         let report = &self.probe.installed.report;
         let underrun = report.samples_underrun.get() + left.underrun;
         let lost = report.samples_lost.get() + left.lost + underrun - self.lost;
         let underrun = underrun - self.underrun;
-        if lost > 0 {
-            let overwritten = lost.saturating_sub(underrun);
-            self.recorder.value(SAMPLES_LOST, lost, span);
-            self.recorder.value(SAMPLES_UNDERRUN, underrun, span);
-            self.recorder.value(SAMPLES_OVERWRITTEN, overwritten, span);
+        let overwritten = lost.saturating_sub(underrun);
+        let calls = own.len() as u64;
+        for (call, span) in (0..).zip(own).filter(|_| lost > 0) {
+            for (quantity, all) in [
+                (SAMPLES_LOST, lost),
+                (SAMPLES_UNDERRUN, underrun),
+                (SAMPLES_OVERWRITTEN, overwritten),
+            ] {
+                // All that is lost, shared by the calls in whose time it was.
+                let share = all * (call + 1) / calls - all * call / calls;
+                self.recorder.value(quantity, share, span);
+            }
         }
     }
 }

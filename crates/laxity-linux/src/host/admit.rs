@@ -96,7 +96,7 @@ impl Granted {
     }
 
     /// As a grant of what is held now. Somebody may have come meanwhile: it is as good as its worst moment that was seen.
-    pub(crate) fn of_reservation(self, reservation: Reservation) -> Grant {
+    pub(crate) fn of_reservation(self, reservation: Reservation, has_begun: bool) -> Grant {
         let grade = match (self.enforcer, self.grade) {
             (Enforcer::Slots, Grade::Enforced) => {
                 let strangers = outranking(&proc::real_time_threads(), self.cpu);
@@ -108,6 +108,7 @@ impl Granted {
             reservation,
             enforcer: self.enforcer,
             grade,
+            has_begun,
         }
     }
 }

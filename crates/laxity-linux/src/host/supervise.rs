@@ -128,7 +128,7 @@ pub(super) fn run(
 fn used((outcome, granted): (Outcome, Option<Granted>)) -> Usage {
     let held = granted.zip(outcome.reservation);
     Usage {
-        grant: held.map(|(granted, held)| granted.of_reservation(held)),
+        grant: held.map(|(granted, held)| granted.of_reservation(held, outcome.has_begun)),
         ..outcome.usage
     }
 }

@@ -38,8 +38,10 @@ pub(crate) struct Start {
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) usage: Usage,
-    /// The reservation it was granted last, if it asked for one and ever had it in force.
+    /// The reservation it was granted last, if it asked for one.
     pub(crate) reservation: Option<Reservation>,
+    /// Whether it ever had it in force.
+    pub(crate) has_begun: bool,
 }
 
 /// Starts the thread.
@@ -52,6 +54,7 @@ pub(crate) fn spawn(start: Start, run: Arc<Run>) -> Result<Thread<Outcome>, Host
             // A thread that was starved until the end is raised by whoever ends the run, perhaps while it lowers itself.
             Err(error) if run.ended() && error.is_without_effect() => Ok(Outcome {
                 reservation: request.map(|request| request.reservation),
+                has_begun: request.is_some_and(|request| request.begins_at_start),
                 ..Outcome::default()
             }),
             done => done.map_err(|error| error.about(&name)),
@@ -87,6 +90,8 @@ struct Worker {
     holding: Holding,
     /// What a handler or deferred call had received when it was entered; `None` outside it.
     inside: Option<Service>,
+    /// Arrivals that a deferred call took without waiting, since it was entered last.
+    further: u64,
     /// The beginning of its reservation is recorded, and its end not yet.
     recorded: bool,
     /// It had its reservation in force at some time.
@@ -138,6 +143,7 @@ impl Worker {
             context: LiveContext::new(Arc::clone(run), log, marks, &activity),
             holding,
             inside: None,
+            further: 0,
             recorded: false,
             has_begun: begins,
         };
@@ -154,7 +160,8 @@ impl Worker {
         let asked = activity.reservation.map(|request| request.reservation);
         Ok(Outcome {
             usage: usage::since(&before),
-            reservation: (worker.holding.reservation().or(asked)).filter(|_| worker.has_begun),
+            reservation: worker.holding.reservation().or(asked),
+            has_begun: worker.has_begun,
         })
     }
 
@@ -285,14 +292,10 @@ impl Worker {
             Taken::TimedOut => until,
             Taken::Closed => return Err(Stop::Ended),
         };
-        // A deferred call that was queued again while it ran is another call.
-        let again = !waits && self.placement == Placement::Deferred;
-        if again {
-            self.left();
-        }
-        if let (true, Some(meant)) = (waits || again, meant) {
+        if let (true, Some(meant)) = (waits, meant) {
             self.woke(meant);
         }
+        self.further += u64::from(!waits);
         Ok(())
     }
 
@@ -312,6 +315,7 @@ impl Worker {
         };
         log.at(now, entered, args);
         self.inside = Some(clock::thread_service());
+        self.further = 0;
     }
 
     /// Records that the activity gives the processor up.
@@ -322,7 +326,11 @@ impl Worker {
             (Placement::Thread(_) | Placement::Linux(_), _) => (EventKind::Block, Service::ZERO),
             _ => return,
         };
-        self.context.log.now(kind, [service.as_nanos(), 0]);
+        let further = match kind {
+            EventKind::DeferredExit => self.further,
+            _ => 0,
+        };
+        self.context.log.now(kind, [service.as_nanos(), further]);
     }
 
     fn finish(&mut self) {

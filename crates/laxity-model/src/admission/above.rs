@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Keeps, ProcessorSupply, SlotSupply};
+use crate::analysis::Task;
 use crate::request::Work;
 use crate::{
     Activity, ActivityId, Enforcer, Grade, Outside, Placement, Program, Reservation, Service, Span,
@@ -120,6 +121,20 @@ impl Above {
             work.service.as_nanos().saturating_mul(jobs)
         });
         Service::from_nanos(taken.fold(0, u64::saturating_add))
+    }
+
+    /// The known work, as tasks that preempt whoever holds a slot. What needs nothing, or never comes, takes nothing.
+    pub(super) fn tasks(&self) -> Vec<Task> {
+        let tasks = self
+            .known
+            .iter()
+            .map(|(_, work)| Task::new(work.service, work.period));
+        tasks.filter_map(Result::ok).collect()
+    }
+
+    /// Whether there is work of which nobody says how much it is.
+    pub(super) const fn is_unknown(&self) -> bool {
+        !self.uncharged.is_empty()
     }
 
     /// How literally slots for `asked` keep it under this.

@@ -5,13 +5,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Keeps, Prediction, RequestAdmission, Supply};
-use crate::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound};
+use super::above::Above;
+use super::{Prediction, RequestAdmission, Supply};
+use crate::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, Residual, SupplyBound};
 use crate::executor::Unschedulable;
-use crate::{
-    Activity, ActivityId, Enforcer, ExecutorId, Grade, Program, Reservation, ReservationRequest,
-    Span,
-};
+use crate::{Activity, ActivityId, Enforcer, ExecutorId, Grade, Program, ReservationRequest, Span};
 
 /// What became of the tasks on one executor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,18 +38,21 @@ pub(super) fn executors(
         let request = requests.iter().find(|r| r.activity == activity);
         let granted = request.and_then(|request| request.asked.as_ref().ok());
         let holder = &program.activities[activity.index()];
-        let slots = supply.processors.get(holder.processor.index());
-        let slots = slots.and_then(|processor| processor.slots.as_ref().ok());
+        let place = supply.processors.get(holder.processor.index());
+        let slots = place.and_then(|place| Some((place, place.slots.as_ref().ok()?)));
+        let above = slots.map_or(Above::nobody(), |(place, slots)| {
+            Above::of(program, place, slots)
+        });
         let late = |edges: Span| supply.timer_grain.checked_add(edges).unwrap_or(Span::MAX);
         let answer = match (holder.reservation, granted) {
             (None, _) => program
                 .admit_on(executor, &Dedicated, late(Span::ZERO))
                 .map(|()| without_reservation(holder)),
             (Some(asked), Some(granted)) => {
-                let late = late(slots.map_or(Span::ZERO, |slots| slots.jitter));
-                let bound = reserved(asked, granted, supply);
+                let late = late(slots.map_or(Span::ZERO, |(_, slots)| slots.jitter));
+                let bound = reserved(asked, &above, supply);
                 let answer = bound.and_then(|bound| program.admit_on(executor, &bound, late));
-                answer.map(|()| with_reservation(program, executor, (asked, granted)))
+                answer.map(|()| with_reservation(program, executor, &above, (asked, granted)))
             }
             // That is refused itself, and said there.
             (Some(_), None) => return None,
@@ -79,6 +80,7 @@ fn without_reservation(holder: &Activity) -> Grade {
 fn with_reservation(
     program: &Program,
     executor: ExecutorId,
+    above: &Above,
     (asked, granted): (ReservationRequest, &Prediction),
 ) -> Grade {
     let unenforced = |reason: String| Grade::Unenforced { reason };
@@ -94,38 +96,29 @@ fn with_reservation(
     if !asked.begins_at_start {
         return unenforced("its reservation begins only when it asks for it".into());
     }
-    if asked.enforcer == Enforcer::Slots && granted.keeps == Keeps::LongRun {
+    if asked.enforcer == Enforcer::Slots && above.is_unknown() {
         return unenforced("what ranks above its slots takes an amount that is not known".into());
     }
     Grade::Enforced
 }
 
-/// What the holder of a reservation gets.
+/// What the holder of a reservation gets, under work that is known to run above the slots of its processor.
 fn reserved(
     asked: ReservationRequest,
-    granted: &Prediction,
+    above: &Above,
     supply: &Supply,
 ) -> Result<Box<dyn SupplyBound>, Unschedulable> {
     let refused = |error: &dyn core::fmt::Display| Unschedulable {
         bottleneck: None,
         reason: error.to_string(),
     };
-    let (service, period) = (asked.reservation.service(), asked.reservation.period());
-    match (asked.enforcer, granted.keeps) {
-        (Enforcer::Slots, _) if granted.longest_gap == Span::MAX => Err(Unschedulable {
-            bottleneck: None,
-            reason: format!("what ranks above its slots may take all of {service}"),
-        }),
-        (Enforcer::Slots, keeps) => {
-            let above = match keeps {
-                Keeps::EveryWindowLess(above) => above,
-                _ => crate::Service::ZERO,
-            };
-            let left = Reservation::new(service.saturating_sub(above), period);
-            let left = left.map_err(|error| refused(&error))?;
-            Ok(Box::new(ExplicitDeadline::continuous(left)))
+    match asked.enforcer {
+        Enforcer::Slots => {
+            let slots = ExplicitDeadline::continuous(asked.reservation);
+            let left = Residual::new(slots, above.tasks()).map_err(|error| refused(&error))?;
+            Ok(Box::new(left))
         }
-        (Enforcer::Deadline, _) => {
+        Enforcer::Deadline => {
             let deadline = supply.deadline.as_ref().map_err(|why| refused(why))?;
             let bound = KernelDeadline::among_others(asked.reservation, deadline.tick);
             Ok(Box::new(bound.map_err(|error| refused(&error))?))

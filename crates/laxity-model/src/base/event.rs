@@ -25,7 +25,8 @@ pub enum EventKind {
     InterruptExit,
     /// A deferred procedure call began. `args[0]`: when it was queued, in nanoseconds.
     DeferredEnter,
-    /// A deferred procedure call returned. `args[0]`: the processor time it took, in nanoseconds.
+    /// A deferred procedure call returned. `args`: the processor time it took, in nanoseconds; how often it was queued again while it ran, and
+    /// served that too.
     DeferredExit,
     /// A semaphore was signalled. `args[0]`: its number.
     Signal,

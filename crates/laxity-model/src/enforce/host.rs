@@ -73,7 +73,7 @@ pub struct Usage {
     pub involuntary_switches: u64,
     /// Page faults served without and with I/O; always 0 in the twin.
     pub page_faults: u64,
-    /// The reservation it was granted, if it asked for one and ever had it in force.
+    /// The reservation it was granted, if it asked for one.
     pub grant: Option<Grant>,
 }
 

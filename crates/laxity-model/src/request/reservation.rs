@@ -169,6 +169,8 @@ pub struct Grant {
     pub enforcer: Enforcer,
     /// How firmly it is enforced.
     pub grade: Grade,
+    /// Whether it was ever in force: one that begins when its activity asks for it may never have been.
+    pub has_begun: bool,
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 mod subjects;
 
-use laxity_model::Grade;
 use laxity_model::verify::contract::{
     Bound, Cause, Contract, Evidence, Expectation, Finding, Kind, Limit, Observations, Outcome,
     Phase, Phases, Quantity, RunFacts, Severity, Statistic, Subject, Subjects, Verdict,
     as_expected, judge as judge_all, pc99,
 };
+use laxity_model::{Disturbance, Grade, Instant, RunEnd, RunRecord};
 use proptest::prelude::*;
 
 const QUIET: RunFacts = RunFacts {
@@ -114,6 +114,37 @@ fn modem(handler_us: u64, deferred_us: Option<u64>) -> Observations {
         }
     }
     seen
+}
+
+/// One long stretch is one late wake-up, and a third of the run all the same.
+#[test]
+fn what_was_disturbed_counts_by_time_and_by_wake_ups() {
+    let at = Instant::from_millis;
+    let record = |stretches: &[(u64, u64)], wakeups| RunRecord {
+        start: at(0),
+        end: at(3_000),
+        ended_by: RunEnd::Length,
+        events: Vec::new(),
+        events_lost: 0,
+        usage: Vec::new(),
+        ports: Vec::new(),
+        disturbances: stretches
+            .iter()
+            .map(|(from, to)| Disturbance {
+                from: at(*from),
+                to: at(*to),
+            })
+            .collect(),
+        witness_wakeups: wakeups,
+        steal: None,
+    };
+    let share = |record| RunFacts::of([&record]).disturbed_ppm;
+    assert_eq!(share(record(&[(1_000, 2_000)], 2_000)), 333_333);
+    assert_eq!(
+        share(record(&[(1_000, 1_001), (2_000, 2_001)], 20)),
+        100_000
+    );
+    assert_eq!(share(record(&[], 0)), 0);
 }
 
 #[test]

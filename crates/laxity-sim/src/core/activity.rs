@@ -61,6 +61,8 @@ pub(crate) struct Activity<P: Parts> {
     pub(crate) received: Service,
     /// What a handler or deferred call had received when it was entered last.
     pub(crate) received_before: Service,
+    /// Arrivals that it took without waiting, since a deferred call was entered last.
+    pub(crate) further: u32,
     /// When a sleeper asked to wake; when an interrupt was raised or a deferred call queued.
     pub(crate) meant_at: Instant,
     pub(crate) waiting: Waiting,
@@ -100,6 +102,7 @@ impl<P: Parts> Activity<P> {
             work: Service::ZERO,
             received: Service::ZERO,
             received_before: Service::ZERO,
+            further: 0,
             meant_at: since,
             waiting,
             id,
@@ -179,15 +182,12 @@ impl<P: Parts> Activity<P> {
             voluntary_switches: self.voluntary_switches,
             involuntary_switches: self.involuntary_switches,
             page_faults: 0,
-            grant: self
-                .held
-                .as_ref()
-                .filter(|held| held.has_begun)
-                .map(|held| Grant {
-                    reservation: held.request.reservation,
-                    enforcer: held.request.enforcer,
-                    grade: held.grade.clone(),
-                }),
+            grant: self.held.as_ref().map(|held| Grant {
+                reservation: held.request.reservation,
+                enforcer: held.request.enforcer,
+                grade: held.grade.clone(),
+                has_begun: held.has_begun,
+            }),
         }
     }
 }

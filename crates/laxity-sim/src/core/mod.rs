@@ -279,6 +279,7 @@ impl<P: Parts> Core<P> {
     pub(crate) fn record_entry(&mut self, kind: EventKind, who: u32, meant: Instant) {
         let activity = self.activity_mut(who);
         activity.received_before = activity.received;
+        activity.further = 0;
         self.record(kind, who, [meant.as_nanos(), 0]);
     }
 
@@ -286,7 +287,8 @@ impl<P: Parts> Core<P> {
     pub(crate) fn record_exit(&mut self, kind: EventKind, who: u32) {
         let activity = self.activity(who);
         let took = activity.received.saturating_sub(activity.received_before);
-        self.record(kind, who, [took.as_nanos(), 0]);
+        let further = u64::from(activity.further);
+        self.record(kind, who, [took.as_nanos(), further]);
     }
 
     #[inline]

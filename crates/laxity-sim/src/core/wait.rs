@@ -80,14 +80,11 @@ where
         }
         let arrival = self.take(port, who);
         self.activity_mut(who).arrival = arrival;
-        let Some(arrival) = arrival else {
+        if arrival.is_none() {
             return true;
-        };
-        if self.activity(who).class == Class::Deferred {
-            // It was queued again while it ran: that is another call.
-            self.record_exit(EventKind::DeferredExit, who);
-            self.record_entry(EventKind::DeferredEnter, who, arrival.at);
         }
+        let activity = self.activity_mut(who);
+        activity.further += u32::from(activity.class == Class::Deferred);
         self.next_step_at_once(who);
         false
     }

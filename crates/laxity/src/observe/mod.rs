@@ -111,7 +111,7 @@ pub fn observe<P: Probe>(record: &RunRecord, probes: &[P]) -> Vec<Observation> {
     .collect()
 }
 
-/// The grants that these activities had in a run, each with what was granted: `2ms/8ms by slots`.
+/// The grants that these activities had in force in a run, each with what was granted: `2ms/8ms by slots`.
 pub fn grades<'a>(
     record: &'a RunRecord,
     activities: impl IntoIterator<Item = &'a ActivityId> + 'a,
@@ -120,6 +120,7 @@ pub fn grades<'a>(
         .into_iter()
         .filter_map(|id| record.usage.get(id.index()));
     let grants = usages.filter_map(|usage| usage.grant.as_ref());
+    let grants = grants.filter(|grant| grant.has_begun);
     grants.map(|grant| {
         let granted = format!("{} by {}", grant.reservation, grant.enforcer);
         (granted, grant.grade.clone())

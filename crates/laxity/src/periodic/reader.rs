@@ -137,27 +137,43 @@ impl Reader for PeriodicReader<'_> {
     }
 
     /// A job that the run's end finds unfinished has missed its deadline if that is past, and so have all that were due after it. One that
-    /// was due and has not begun has waited as long as it has, whether or not anybody has seen it wake.
+    /// was due and has not begun has waited as long as it has, whether or not anybody has seen it wake. A stretch in which the machine
+    /// stood still excuses that only where it lies in the job's own period.
     fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
         let end = self.end;
         let due = self.job.unwrap_or(self.next_due());
+        let deadline = due + self.probe.period;
+        let own = [due, deadline.min(end)];
         let has_begun = self.last_due == Some(due);
         if due < end && !has_begun {
             self.ready.get_or_insert(due);
             let [latency, gap] = self.longest;
-            if end - due > latency {
-                self.recorder.span(Quantity::WAKEUP_LATENCY, due, end);
-            }
-            if let Some(ran) = self.ran.filter(|ran| end.saturating_since(*ran) > gap) {
-                self.recorder.span(Quantity::WAKEUP_GAP, ran, end);
+            let waits = [
+                (Quantity::WAKEUP_LATENCY, Some(due), latency),
+                (Quantity::WAKEUP_GAP, self.ran, gap),
+            ];
+            for (quantity, from, longest) in waits {
+                let open = from.map(|from| end.saturating_since(from));
+                if let Some(open) = open.filter(|open| *open > longest) {
+                    self.recorder.value(quantity, open.as_nanos(), own);
+                }
             }
         }
         if let Some(since) = self.ready.take() {
-            self.recorder.span(Quantity::SERVICE_GAP, since, end);
+            let gap = end.saturating_since(since).as_nanos();
+            let from = since.max(own[0].min(end));
+            self.recorder
+                .value(Quantity::SERVICE_GAP, gap, [from, from.max(own[1])]);
         }
-        if due + self.probe.period < end {
-            self.job = Some(due);
-            self.complete(end);
+        if deadline < end {
+            let response = (end - due).as_nanos();
+            self.recorder.value(Quantity::RESPONSE_TIME, response, own);
+            self.recorder.value(Quantity::DEADLINE_MISSES, 1, own);
+            if !self.sees_preemptions {
+                let service = self.probe.service.as_dedicated_span().as_nanos();
+                let gap = response.saturating_sub(service);
+                self.recorder.value(Quantity::SERVICE_GAP, gap, own);
+            }
             self.last_due = Some(due);
             self.skipped_until(end.saturating_sub(Span::from_nanos(1)));
         }
@@ -304,6 +320,24 @@ mod tests {
         assert_eq!(values(&record, Quantity::RESPONSE_TIME), [35]);
         assert_eq!(values(&record, Quantity::WAKEUP_LATENCY), [35]);
         assert_eq!(values(&record, Quantity::SERVICE_GAP), [45]);
+    }
+
+    #[test]
+    fn a_short_standstill_excuses_only_the_job_in_whose_time_it_was() {
+        let mut record = record(Vec::new(), 45);
+        record.disturbances = vec![laxity_model::Disturbance {
+            from: Instant::from_millis(24),
+            to: Instant::from_millis(25),
+        }];
+        let probe = probe();
+        let seen = Box::new(PeriodicReader::new(&probe, &record)).finish(probe.subject.clone());
+        let misses = seen.quantities.whole(Quantity::DEADLINE_MISSES);
+        assert_eq!(
+            (misses.undisturbed.count(), misses.disturbed.count()),
+            (2, 1)
+        );
+        let response = seen.quantities.whole(Quantity::RESPONSE_TIME);
+        assert_eq!(response.undisturbed.count(), 1);
     }
 
     #[test]

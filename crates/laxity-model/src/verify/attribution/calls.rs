@@ -56,18 +56,19 @@ impl Budget {
         }
     }
 
-    /// Which rule a call of this length breaks, if it breaks one.
-    fn broken(&self, took: Span, undue: bool, in_the_way: bool) -> Option<Rule> {
+    /// Which rule so many calls of this length together break, if they break one.
+    fn broken(&self, (calls, took): (u64, Span), undue: bool, in_the_way: bool) -> Option<Rule> {
         if undue {
             return Some(Rule::Rate);
         }
         if self.rule.is_none() && !self.declared {
             return in_the_way.then_some(Rule::Undeclared);
         }
-        if took <= self.limit {
+        let exceeds = |limit: Span| limit.checked_mul(calls).is_some_and(|limit| took > limit);
+        if !exceeds(self.limit) {
             return None;
         }
-        let class_rule = self.rule.filter(|rule| took > rule.as_dedicated_span());
+        let class_rule = self.rule.filter(|rule| exceeds(rule.as_dedicated_span()));
         Some(match (self.who, class_rule) {
             (Holder::Handler(_), Some(_)) => Rule::LongHandler,
             (Holder::Deferred(_), Some(_)) => Rule::LongDeferred,
@@ -112,13 +113,13 @@ impl Account {
         from + left.min(length)
     }
 
-    /// The call or job is over; it says itself what it took, or is taken at what it held. Returns whether it kept to the rules after all, so
+    /// The call or job is over; it says itself what it took, or is taken at what it held, and how many it was in one. Returns whether it kept to the rules after all, so
     /// that what seemed excess was not.
-    pub(super) fn end(&mut self, exact: Option<Service>, budget: &Budget) -> bool {
+    pub(super) fn end(&mut self, (exact, calls): (Option<Service>, u64), budget: &Budget) -> bool {
         self.open = false;
         let took = exact.map_or(self.used, Service::as_dedicated_span);
         let in_the_way = !self.in_excess.is_empty();
-        let Some(rule) = budget.broken(took, self.undue, in_the_way) else {
+        let Some(rule) = budget.broken((calls, took), self.undue, in_the_way) else {
             return true;
         };
         let first = Breach {

@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
             }
             EventKind::InterruptExit => {
                 self.handlers.retain(|handler| *handler != who);
-                self.end(Holder::Handler(who), event.args[0]);
+                self.end(Holder::Handler(who), [event.args[0], 0]);
             }
             EventKind::DeferredEnter => {
                 self.deferred.push(who);
@@ -231,11 +231,11 @@ impl<'a> Reader<'a> {
             }
             EventKind::DeferredExit => {
                 self.deferred.retain(|deferred| *deferred != who);
-                self.end(Holder::Deferred(who), event.args[0]);
+                self.end(Holder::Deferred(who), event.args);
             }
             EventKind::Wake => {
                 let late = self.accounts[who.index()].is_open();
-                self.end(Holder::Thread(who), 0);
+                self.end(Holder::Thread(who), [0; 2]);
                 self.begin(Holder::Thread(who), event, late);
                 self.ready |= self.is_victim(who);
             }
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
             EventKind::Preempt => self.threads.retain(|thread| *thread != who),
             EventKind::Block | EventKind::Finish => {
                 self.threads.retain(|thread| *thread != who);
-                self.end(Holder::Thread(who), 0);
+                self.end(Holder::Thread(who), [0; 2]);
                 self.ready &= !self.is_victim(who);
             }
             EventKind::SlotBegin | EventKind::SlotEnd => self.slot(event),
@@ -278,8 +278,8 @@ impl<'a> Reader<'a> {
         self.accounts[event.activity.index()].begin(release, ready, &budget);
     }
 
-    /// A call or job is over, which took `exact` nanoseconds (0: not known).
-    fn end(&mut self, holder: Holder, exact: u64) {
+    /// A call or job is over, which took `exact` nanoseconds (0: not known), and so many `further` calls with it.
+    fn end(&mut self, holder: Holder, [exact, further]: [u64; 2]) {
         let open = |who: &ActivityId| !self.is_victim(*who) && self.accounts[who.index()].is_open();
         let Some(who) = holder.activity().filter(open) else {
             return;
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
         let budget = self.budget(holder);
         let account = &mut self.accounts[who.index()];
         let exact = (exact > 0).then(|| Service::from_nanos(exact));
-        let kept = account.end(exact, &budget);
+        let kept = account.end((exact, further.saturating_add(1)), &budget);
         for piece in account.in_excess.drain(..) {
             if kept && let Some(piece) = self.timeline.pieces.get_mut(piece) {
                 piece.excess_from = piece.to;
@@ -348,14 +348,14 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self) -> Timeline {
         for who in self.handlers.clone() {
-            self.end(Holder::Handler(who), 0);
+            self.end(Holder::Handler(who), [0; 2]);
         }
         for who in self.deferred.clone() {
-            self.end(Holder::Deferred(who), 0);
+            self.end(Holder::Deferred(who), [0; 2]);
         }
         // What is still open is a thread's.
         for who in 0..self.accounts.len() {
-            self.end(Holder::Thread(ActivityId(who as u16)), 0);
+            self.end(Holder::Thread(ActivityId(who as u16)), [0; 2]);
         }
         self.reserve(None, self.timeline.end);
         let breaches = self.accounts.iter().filter_map(Account::breach);
