@@ -17,6 +17,7 @@ const OURSELVES: &str = "cargo xtask";
 /// codes it may have, such as `# exits 0, 2 or 5`: what a live run says of a noisy machine is not an error of the page.
 pub(crate) fn run() -> Result<()> {
     let docs = pages(&root().join("docs"))?;
+    let pictures = pictures(&docs)?;
     let mut results = Vec::new();
     for page in [root().join("README.md")].iter().chain(&docs) {
         let text = std::fs::read_to_string(page)?;
@@ -26,18 +27,42 @@ pub(crate) fn run() -> Result<()> {
         }
         results.extend(commands.iter().map(|(line, codes)| run_line(line, codes)));
     }
+    for (path, before) in pictures {
+        if std::fs::read(&path)? != before {
+            let path = path.display();
+            results.push(Err(anyhow!(
+                "{path} was not what its page's command makes: it is now; look at it, and commit it"
+            )));
+        }
+    }
     all(results)
+}
+
+/// The drawings beside the pages, as they are: those that a page's command makes again are to come out the same.
+fn pictures(docs: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+    let folder = docs.first().and_then(|page| page.parent());
+    let files = folder.map_or(Ok(Vec::new()), |folder| files(folder, "svg"))?;
+    let read = |path: PathBuf| Ok((path.clone(), std::fs::read(path)?));
+    files.into_iter().map(read).collect()
 }
 
 /// The pages of a folder, by name.
 fn pages(folder: &Path) -> Result<Vec<PathBuf>> {
+    files(folder, "md")
+}
+
+/// The files of a folder with this extension, by name.
+fn files(folder: &Path, wanted: &str) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
     let paths = entries.into_iter().map(|entry| entry.path());
-    let mut pages: Vec<_> = paths
-        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+    let mut files: Vec<_> = paths
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == wanted)
+        })
         .collect();
-    pages.sort();
-    Ok(pages)
+    files.sort();
+    Ok(files)
 }
 
 fn run_line(line: &str, codes: &[i32]) -> Result<()> {
