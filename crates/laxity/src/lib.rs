@@ -141,7 +141,7 @@ pub use laxity_linux::os::signals::Watch;
 pub use laxity_linux::{LiveConfig, LiveHost, calibrate};
 pub use laxity_model::enforce::Witness;
 pub use laxity_model::enforce::machine::Machine;
-pub use laxity_model::verify::contract;
+pub use laxity_model::verify::{attribution, contract};
 pub use laxity_model::{
     Activity, ActivityId, Body, Context, Disturbance, Enforcer, Event, EventKind, Grade, Grant,
     Host, HostError, Instant, Mark, Outside, Placement, ProcessorId, Program, Refused, Reservation,

@@ -45,7 +45,9 @@ fn sweep(seed: u64, cases: u64) -> Vec<Trial> {
 
 fn cases() -> u64 {
     let cases = std::env::var("LAXITY_CASES").ok();
-    cases.map_or(280, |cases| cases.parse().expect("LAXITY_CASES is a number"))
+    cases.map_or(280, |cases| {
+        cases.parse().expect("LAXITY_CASES is a number")
+    })
 }
 
 #[test]

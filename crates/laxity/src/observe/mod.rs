@@ -27,6 +27,25 @@ pub trait Probe {
     fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>>;
 }
 
+/// Components of several kinds can be judged together.
+impl<P: Probe + ?Sized> Probe for Box<P> {
+    fn subject(&self) -> &Subject {
+        (**self).subject()
+    }
+
+    fn activities(&self) -> &[ActivityId] {
+        (**self).activities()
+    }
+
+    fn holders(&self) -> &[ActivityId] {
+        (**self).holders()
+    }
+
+    fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
+        (**self).reader(record)
+    }
+}
+
 /// Reads the events of one component.
 pub trait Reader {
     /// Takes the next event of the component's activities; `phase` is the one that a component without phases is in.
