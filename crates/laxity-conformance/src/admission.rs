@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::deadline::by_deadline;
 use crate::reservations::{asker, by_slots, expect_enforced, holder};
 use crate::stage::{CPU, DEVICE, NORMAL, ORDINARY, counted, run_to};
 use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::request::Work;
 use laxity_model::{
-    Body, Context, Enforcer, Host, HostError, Outside, Program, Reservation, ReservationRequest,
-    RunEnd, Service, Span, Step,
+    ActivityId, Body, Context, Enforcer, Host, HostError, Outside, Program, Reservation, RunEnd,
+    Service, Span, Step,
 };
 
 const PERIOD: Span = Span::from_millis(20);
@@ -70,6 +71,16 @@ fn refused(host: &mut dyn Host, program: Program, calls: &Arc<AtomicU32>) -> Res
     Ok(())
 }
 
+/// Whether a program that needs what the host lacks is answered with why it lacks it.
+pub(crate) fn cannot_run(host: &mut dyn Host, program: Program, why: &str) -> Result {
+    let ran = host.admit_and_run(program, LENGTH);
+    ensure!(
+        matches!(&ran, Err(HostError::CannotRun(reason)) if reason.contains(why)),
+        "it lacks what is asked for ({why}), and answered {ran:?}"
+    );
+    Ok(())
+}
+
 fn accepted(host: &mut dyn Host, program: Program) -> Result {
     run_to(RunEnd::AllFinished, host, program).map(drop)
 }
@@ -122,12 +133,7 @@ pub(crate) fn bandwidth(host: &mut dyn Host, _: &Tolerance) -> Result {
             .map_err(|error| Failure::Wrong(format!("the case is wrong: {error}")))?;
         let mut program = Program::new(1);
         for _ in 0..count {
-            let request = ReservationRequest {
-                enforcer: Enforcer::Deadline,
-                begins_at_start: false,
-                ..by_slots(reservation)
-            };
-            program.push(asker(NORMAL, request, finisher(&calls)));
+            program.push(by_deadline(reservation, false, finisher(&calls)));
         }
         Ok::<_, Failure>(program)
     };
@@ -137,14 +143,7 @@ pub(crate) fn bandwidth(host: &mut dyn Host, _: &Tolerance) -> Result {
             accepted(host, little)?;
             supply.processors.get()
         }
-        Err(why) => {
-            let ran = host.admit_and_run(little, LENGTH);
-            ensure!(
-                matches!(&ran, Err(HostError::CannotRun(reason)) if reason.contains(&why)),
-                "it has no SCHED_DEADLINE, and answered {ran:?}"
-            );
-            return Ok(());
-        }
+        Err(why) => return cannot_run(host, little, &why),
     };
     let almost_all = PERIOD.as_full_service() / 100 * 99;
     refused(host, holders(processors + 1, almost_all)?, &calls)
@@ -170,7 +169,7 @@ pub(crate) fn grants(host: &mut dyn Host, _: &Tolerance) -> Result {
     let finish = || counted(|_, _| Step::Finish);
     let numbers = [2_000, 8_000];
     let (who, reservation) = holder(&mut program, numbers, Outside::Confined, true, finish())?;
-    // Granted, though it never asks to have it enforced.
+    // It never asks to have it enforced.
     let (later, _) = holder(&mut program, [1_000, 8_000], ORDINARY, false, finish())?;
     let other = program.add("other", CPU, NORMAL, finish());
     let record = host.admit_and_run(program, LENGTH)?;
@@ -181,9 +180,15 @@ pub(crate) fn grants(host: &mut dyn Host, _: &Tolerance) -> Result {
         granted == Some((reservation, Enforcer::Slots)),
         "granted {granted:?} instead of {reservation} by slots"
     );
+    let begun = |who: ActivityId| {
+        record.usage[who.index()]
+            .grant
+            .as_ref()
+            .map(|grant| grant.has_begun)
+    };
     ensure!(
-        record.usage[later.index()].grant.is_some(),
-        "no grant for who may ask later"
+        begun(who) == Some(true) && begun(later) == Some(false),
+        "who began is not who is said to have"
     );
     ensure!(
         record.usage[other.index()].grant.is_none(),

@@ -1,5 +1,6 @@
 //! Executors: turns among handlers inside one thread.
 
+use crate::reservations::{by_slots, reservation};
 use crate::stage::{CPU, DEVICE, LOW, Stage, Story, counted, done_or, micros, of, run_to};
 use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::analysis::Task;
@@ -7,8 +8,8 @@ use laxity_model::executor::ExecutorPolicy;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::{
-    Context, EventKind, ExecutorId, Host, HostError, Instant, Placement, PortId, Program, RunEnd,
-    SemaphoreId, Service, Span, Step,
+    Context, EventKind, ExecutorId, Host, HostError, Instant, Placement, PortId, Program,
+    ReservationRequest, RunEnd, SemaphoreId, Service, Span, Step,
 };
 
 /// An executor in a thread of real-time priority.
@@ -262,18 +263,32 @@ pub(crate) fn port_or_instant(host: &mut dyn Host, _: &Tolerance) -> Result {
 
 /// Tasks that may miss a deadline are refused by the bottleneck's name; others run.
 pub(crate) fn refused(host: &mut dyn Host, _: &Tolerance) -> Result {
+    // Each works for 1 ms, and does not say that it looks; a clock that ticks may be late by two ticks.
+    refuses_to_hurry(host, None, [4, 1])
+}
+
+/// The same of an executor with a reservation: between two slots of 2 ms in 8 nobody on it runs.
+pub(crate) fn in_reservation(host: &mut dyn Host, _: &Tolerance) -> Result {
+    refuses_to_hurry(host, Some(by_slots(reservation([2_000, 8_000])?)), [30, 5])
+}
+
+/// A task that is due so many milliseconds after its release is admitted, and the same due sooner refused by its name.
+fn refuses_to_hurry(
+    host: &mut dyn Host,
+    request: Option<ReservationRequest>,
+    [late_ms, soon_ms]: [u64; 2],
+) -> Result {
     let with_deadline = |deadline_ms| {
         let mut program = Program::new(1);
-        let executor = executor(&mut program, Edf::new());
-        // Each works for 1 ms, and does not say that it looks.
+        let executor = program.executor("executor", (CPU, LOW), request, Edf::new());
         for (name, deadline_ms) in [("easy", 900), ("hurried", deadline_ms)] {
             let body = counted(|_, _| Step::Finish);
             program.add(name, CPU, on(executor, deadline_ms), body);
         }
         program
     };
-    host.admit_and_run(with_deadline(4), crate::stage::NEVER)?;
-    match host.admit_and_run(with_deadline(1), crate::stage::NEVER) {
+    host.admit_and_run(with_deadline(late_ms), crate::stage::NEVER)?;
+    match host.admit_and_run(with_deadline(soon_ms), crate::stage::NEVER) {
         Err(HostError::Refused(why)) => {
             ensure!(
                 why.contains("`hurried`"),

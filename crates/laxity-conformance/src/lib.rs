@@ -18,6 +18,8 @@
 
 mod above;
 mod admission;
+mod classes;
+mod deadline;
 mod endings;
 mod executors;
 mod interrupts;

@@ -103,8 +103,8 @@ pub(crate) fn expect_undisturbed(all: usize, judged: usize, tolerance: &Toleranc
     Ok(())
 }
 
-/// Whether the undisturbed periods together gave the holder its service.
-fn expect_the_sum(
+/// Whether the undisturbed periods together gave the holder its service, if they are enough to tell.
+pub(crate) fn expect_the_sum(
     record: &RunRecord,
     readings: &[Reading],
     reservation: Reservation,
@@ -112,6 +112,9 @@ fn expect_the_sum(
     tolerance: &Tolerance,
 ) -> Result {
     let undisturbed = received_by_period(record, readings, reservation);
+    let first = readings.first().map_or(record.end, |first| first.at);
+    let whole = record.end.saturating_since(first) / reservation.period();
+    expect_undisturbed(whole as usize, undisturbed.len(), tolerance)?;
     let received: Service = undisturbed.iter().map(|(_, received)| *received).sum();
     let asked = reservation.service().as_nanos() * undisturbed.len() as u64;
     let kept = u128::from(asked) * u128::from(tolerance.service_kept_ppm) / 1_000_000;

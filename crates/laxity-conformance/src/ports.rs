@@ -160,21 +160,21 @@ pub(crate) fn time_out(host: &mut dyn Host, _: &Tolerance) -> Result {
 }
 
 /// One waiter is woken by arrivals at either of two ports, and finds them at once.
-pub(crate) fn bell(host: &mut dyn Host, _: &Tolerance) -> Result {
+pub(crate) fn doorbell(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, waiter, giver) = (stage.story(), stage.cue(), stage.cue());
     let ports = [stage.program.port(8), stage.program.port(8)];
-    let bell = stage.program.semaphore(0);
+    let doorbell = stage.program.semaphore(0);
     stage.actor(HIGH, waiter, move |calls, context| {
         for port in ports {
             if calls == 0 {
-                context.ring(port, bell);
+                context.ring(port, doorbell);
             }
             while let Some(arrival) = context.take(port) {
                 story.tell(context, arrival.payload[0]);
             }
         }
-        done_or(calls == 3, Step::Wait(bell))
+        done_or(calls == 3, Step::Wait(doorbell))
     });
     stage.actor(LOW, giver, move |calls, context| {
         let port = ports[usize::from(calls % 2 == 0)];

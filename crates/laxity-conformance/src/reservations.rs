@@ -97,7 +97,7 @@ pub(crate) fn expect_enforced(record: &RunRecord) -> Result {
 }
 
 /// How long the machine stood still. Nobody worked, but whoever had the processor may be credited with it.
-fn stood_still(record: &RunRecord) -> Service {
+pub(crate) fn stood_still(record: &RunRecord) -> Service {
     let disturbances = record.disturbances.iter();
     disturbances
         .map(|disturbance| (disturbance.to - disturbance.from).as_full_service())

@@ -90,12 +90,12 @@ pub(crate) fn counts_are_kept(host: &mut dyn Host, _: &Tolerance) -> Result {
 /// Three signals wake three of five equal waiters, first come, first served.
 pub(crate) fn one_signal_one_waiter(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
-    let (story, bell, giver) = (stage.story(), stage.cue(), stage.cue());
+    let (story, signal, giver) = (stage.story(), stage.cue(), stage.cue());
     let cues = [(); 5].map(|()| stage.cue());
     for (who, cue) in (0..).zip(cues) {
         stage.actor(MIDDLE, cue, move |calls, context| {
             if calls == 0 {
-                return Step::Wait(bell);
+                return Step::Wait(signal);
             }
             story.tell(context, who);
             Step::Finish
@@ -104,7 +104,7 @@ pub(crate) fn one_signal_one_waiter(host: &mut dyn Host, _: &Tolerance) -> Resul
     stage.actor(LOW, giver, move |calls, context| match calls {
         0 => {
             for _ in 0..3 {
-                context.signal(bell);
+                context.signal(signal);
             }
             Step::SleepUntil(context.now() + Span::from_millis(5))
         }
@@ -119,9 +119,9 @@ pub(crate) fn one_signal_one_waiter(host: &mut dyn Host, _: &Tolerance) -> Resul
 pub(crate) fn timeout_takes_nothing(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
     let (story, gone, stays, device) = (stage.story(), stage.cue(), stage.cue(), stage.cue());
-    let bell = stage.cue();
+    let signal = stage.cue();
     stage.actor(HIGH, gone, move |calls, context| match calls {
-        0 => Step::WaitUntil(bell, context.now() + Span::from_millis(2)),
+        0 => Step::WaitUntil(signal, context.now() + Span::from_millis(2)),
         1 => {
             let told = 10 + u64::from(context.timed_out());
             story.tell(context, told);
@@ -131,14 +131,14 @@ pub(crate) fn timeout_takes_nothing(host: &mut dyn Host, _: &Tolerance) -> Resul
         _ => Step::EndRun,
     });
     stage.actor(LOW, stays, move |calls, context| match calls {
-        0 => Step::Wait(bell),
+        0 => Step::Wait(signal),
         _ => {
             story.tell(context, 20);
             Step::Finish
         }
     });
     stage.actor(DEVICE, device, move |_, context| {
-        context.signal(bell);
+        context.signal(signal);
         Step::Finish
     });
     let play = stage.play_until(RunEnd::EndRun, host, &[gone, stays])?;

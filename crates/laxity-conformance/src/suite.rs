@@ -4,8 +4,8 @@ use laxity_model::Outside;
 
 use crate::stage::{HIGH, NORMAL, ORDINARY};
 use crate::{
-    Case, above, admission, case, endings, executors, interrupts, mistakes, ports, records,
-    requests, reservations, semaphores, service, threads, timers,
+    Case, above, admission, case, classes, deadline, endings, executors, interrupts, mistakes,
+    ports, records, requests, reservations, semaphores, service, threads, timers,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -40,7 +40,7 @@ pub(crate) const CASES: &[Case] = &[
         .on(2)
         .by(ports::several),
     case("a-time-out-brings-no-arrival").by(ports::time_out),
-    case("a-bell-rings-for-any-port").by(ports::bell),
+    case("a-doorbell-rings-for-any-port").by(ports::doorbell),
     case("an-executor-serves-first-come-first").by(executors::first_come_first_served),
     case("an-executor-serves-the-earliest-deadline").by(executors::earliest_deadline_first),
     case("a-job-yields-to-a-more-urgent-release").by(executors::yields_to_an_instant),
@@ -50,6 +50,7 @@ pub(crate) const CASES: &[Case] = &[
     case("handlers-are-made-and-ended-while-others-run").by(executors::made_and_ended),
     case("a-handler-waits-for-a-port-or-an-instant").by(executors::port_or_instant),
     case("what-an-executor-s-policy-does-not-admit-is-refused").by(executors::refused),
+    case("an-executor-has-what-its-reservation-gives").by(executors::in_reservation),
     case("handlers-are-recorded-as-activities").by(executors::recorded),
     case("periodic-releases-keep-their-grid").by(timers::periodic),
     case("an-overrun-loses-no-release").by(timers::overrun),
@@ -116,6 +117,10 @@ pub(crate) const CASES: &[Case] = &[
     }),
     case("a-time-constraint-that-does-not-fit-changes-nothing").by(requests::refused_constraints),
     case("what-a-time-constraint-does-not-need-is-given-back").by(requests::given_back),
+    case("a-deadline-reservation-has-its-service").by(deadline::service),
+    case("a-change-leaves-room-for-what-begins-later").by(deadline::change_beside_later),
+    case("nice-values-weigh-as-the-kernel-s-table").by(classes::nice),
+    case("equals-under-sched-rr-take-turns").by(classes::round_robin),
     case("more-than-a-processor-is-refused").by(admission::too_much),
     case("what-fits-exactly-is-accepted").by(admission::exactly),
     case("work-above-slots-is-charged").by(admission::charged),

@@ -135,13 +135,13 @@ pub(crate) fn times_out(host: &mut dyn Host, _: &Tolerance) -> Result {
 /// A wait that was signalled in time says so, and its timer does not come back.
 pub(crate) fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result {
     let mut stage = Stage::new(1);
-    let (story, waiter, bell, ringer) = (stage.story(), stage.cue(), stage.cue(), stage.cue());
+    let (story, waiter, signal, ringer) = (stage.story(), stage.cue(), stage.cue(), stage.cue());
     let mut due = Instant::ZERO;
     stage.actor(HIGH, waiter, move |calls, context| match calls {
         0 => {
             context.signal(ringer);
             due = context.now() + Span::from_millis(50);
-            Step::WaitUntil(bell, due)
+            Step::WaitUntil(signal, due)
         }
         1 => {
             story.tell_wait(context);
@@ -155,7 +155,7 @@ pub(crate) fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result {
         }
     });
     stage.actor(LOW, ringer, move |_, context| {
-        context.signal(bell);
+        context.signal(signal);
         Step::Finish
     });
     stage.play(host, &[waiter])?.expect(&[0, 1])

@@ -188,6 +188,13 @@ fn build(
     let activities =
         activities.map(|(number, (activity, grade))| study::activity(number, activity, grade));
     let when = (Instant::ZERO, recording);
+    // It has no `SCHED_DEADLINE`, and nobody is admitted with it.
     let study = Study::new(profile);
-    Core::new(study, program, when, activities.collect(), processors)
+    Core::new(
+        study,
+        (program, None),
+        when,
+        activities.collect(),
+        processors,
+    )
 }

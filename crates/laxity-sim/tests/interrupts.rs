@@ -98,6 +98,12 @@ fn a_deferred_call_is_queued_once_and_serves_all_that_was_counted() {
         occurrences(&record, EventKind::DeferredExit),
         [(0, 2), (4_500, 2)]
     );
+    let exits = record
+        .events
+        .iter()
+        .filter(|event| event.kind == EventKind::DeferredExit);
+    let further: Vec<u64> = exits.map(|event| event.args[1]).collect();
+    assert_eq!(further, [0, 2], "how many it served besides");
 }
 
 #[test]

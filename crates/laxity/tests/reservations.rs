@@ -185,18 +185,18 @@ fn bandwidth_that_others_hold_is_missing() {
     let before = state();
     let most = || reserve(Service::from_millis(8), Span::from_millis(10));
     let holders = thread::available_parallelism().unwrap().get();
-    let bell = Barrier::new(holders + 1);
+    let barrier = Barrier::new(holders + 1);
     let error = thread::scope(|scope| {
         for _ in 0..holders {
             scope.spawn(|| {
                 let _held = most();
-                bell.wait();
-                bell.wait();
+                barrier.wait();
+                barrier.wait();
             });
         }
-        bell.wait();
+        barrier.wait();
         let error = most().err();
-        bell.wait();
+        barrier.wait();
         error
     });
     let error = error.expect("eight tenths a processor, and one time more, is more than there is");

@@ -2,8 +2,8 @@
 
 use laxity_model::base::port::Arrival;
 use laxity_model::{
-    ActivityId, Event, EventKind, Grade, Grant, Instant, Outside, Placement, ProcessorId, Refused,
-    ReservationRequest, Service, Usage,
+    ActivityId, Enforcer, Event, EventKind, Grade, Grant, Instant, Outside, Placement, ProcessorId,
+    Refused, Reservation, ReservationRequest, Service, Usage,
 };
 
 use super::Parts;
@@ -44,10 +44,12 @@ pub(crate) enum Waiting {
     ForEver,
 }
 
-/// A reservation that was granted.
+/// How a reservation was granted. What it is, which may change, [`super::Core::reservation`] knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    pub(crate) request: ReservationRequest,
+    pub(crate) enforcer: Enforcer,
+    pub(crate) outside: Outside,
+    pub(crate) begins_at_start: bool,
     pub(crate) grade: Grade,
     pub(crate) in_force: bool,
     /// Whether it ever was.
@@ -118,7 +120,9 @@ impl<P: Parts> Activity<P> {
             involuntary_switches: 0,
             held: held.map(|(request, grade)| {
                 Box::new(Held {
-                    request,
+                    enforcer: request.enforcer,
+                    outside: request.outside,
+                    begins_at_start: request.begins_at_start,
                     grade,
                     in_force: false,
                     has_begun: false,
@@ -159,10 +163,9 @@ impl<P: Parts> Activity<P> {
         P::charge(&mut self.own, counted);
     }
 
-    /// Its reservation, if that is in force.
-    pub(crate) fn in_force(&self) -> Option<&ReservationRequest> {
-        let held = self.held.as_ref().filter(|held| held.in_force);
-        held.map(|held| &held.request)
+    /// How its reservation is held, if that is in force.
+    pub(crate) fn in_force(&self) -> Option<&Held> {
+        self.held.as_deref().filter(|held| held.in_force)
     }
 
     /// Whether a slot of its own is anything to it: its reservation is in force, or it has a time constraint.
@@ -173,18 +176,20 @@ impl<P: Parts> Activity<P> {
     /// Whether it runs in its slots and nowhere else.
     pub(crate) fn is_confined(&self) -> bool {
         self.in_force()
-            .is_some_and(|request| request.outside == Outside::Confined)
+            .is_some_and(|held| held.outside == Outside::Confined)
     }
 
-    pub(crate) fn usage(&self) -> Usage {
+    /// What it received, and its grant, if it has one, which is this in the end.
+    pub(super) fn usage(&self, reservation: Option<Reservation>) -> Usage {
+        let held = self.held.as_ref().zip(reservation);
         Usage {
             service: self.received,
             voluntary_switches: self.voluntary_switches,
             involuntary_switches: self.involuntary_switches,
             page_faults: 0,
-            grant: self.held.as_ref().map(|held| Grant {
-                reservation: held.request.reservation,
-                enforcer: held.request.enforcer,
+            grant: held.map(|(held, reservation)| Grant {
+                reservation,
+                enforcer: held.enforcer,
                 grade: held.grade.clone(),
                 has_begun: held.has_begun,
             }),

@@ -10,8 +10,20 @@ impl<P: Parts> Core<P> {
     pub(crate) fn slots_of(&mut self, who: u32) -> Option<(&mut Slots<P::Carried>, usize)> {
         let home = usize::from(self.activity(who).home);
         let slots = self.processors[home].slots.as_mut()?;
-        let number = slots.owners.iter().position(|owner| *owner == who)?;
+        let number = slots.number_of(who)?;
         Some((slots, number))
+    }
+
+    /// What an activity was granted, in force or not.
+    pub(crate) fn reservation(&self, who: u32) -> Option<Reservation> {
+        let activity = self.activity(who);
+        match activity.held.as_ref()?.enforcer {
+            Enforcer::Deadline => self.deadline.as_ref()?.held(activity.id),
+            Enforcer::Slots => {
+                let slots = self.processors[usize::from(activity.home)].slots.as_ref()?;
+                slots.admission.held(slots.number_of(who)?)
+            }
+        }
     }
 
     /// A slot of the activity's begins, by the table at `edge`. Tells whether that is anything to it.
@@ -39,7 +51,7 @@ where
     pub(crate) fn begin_reservations_at_start(&mut self) {
         for who in 0..self.activities.len() as u32 {
             let held = self.activity(who).held.as_ref();
-            if held.is_some_and(|held| held.request.begins_at_start) {
+            if held.is_some_and(|held| held.begins_at_start) {
                 self.put_in_force(who);
             }
         }
@@ -53,8 +65,9 @@ where
             return;
         }
         held.has_begun = true;
-        let args = numbers(held.request.reservation);
-        self.record(EventKind::ReservationBegin, who, args);
+        if let Some(reservation) = self.reservation(who) {
+            self.record(EventKind::ReservationBegin, who, numbers(reservation));
+        }
         self.enforce(who);
     }
 
@@ -84,17 +97,24 @@ where
         let Some(held) = &self.activity(who).held else {
             return self.fail(who, Fault::NoReservation);
         };
-        let answer = match held.request.enforcer {
+        let answer = match held.enforcer {
             Enforcer::Slots => self.change_slots(who, asked),
             Enforcer::Deadline if held.in_force => self.change_deadline(who, asked),
             Enforcer::Deadline => Err(Refused::NotInForce),
         };
-        if let (Ok(from), Some(held)) = (answer, &mut self.activity_mut(who).held) {
-            held.request.reservation = asked;
+        if let Ok(from) = answer {
             self.record(EventKind::ReservationChange, who, numbers(asked));
             self.record(EventKind::ReservationFrom, who, [from.as_nanos(), 0]);
         }
         self.answer(who, answer);
+    }
+
+    /// As admission says, beside what all others were granted.
+    fn change_deadline(&mut self, who: u32, asked: Reservation) -> Result<Instant, Refused> {
+        let id = self.activity(who).id;
+        let deadline = self.deadline.as_mut().ok_or(Refused::NotInForce)?;
+        deadline.change(id, asked)?;
+        self.change_server(who, asked).ok_or(Refused::NotInForce)
     }
 
     fn change_slots(&mut self, who: u32, asked: Reservation) -> Result<Instant, Refused> {

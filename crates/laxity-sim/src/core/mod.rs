@@ -22,11 +22,12 @@ use step::MAX_STEPS_AT_AN_INSTANT;
 pub(crate) use timers::Timers;
 pub(crate) use wait::Port;
 
+use laxity_model::admission::DeadlineState;
 use laxity_model::admission::changes::AdmissionState;
 use laxity_model::enforce::Dispatcher;
 use laxity_model::policy::queue::Links;
 use laxity_model::{
-    Disturbance, EventKind, Instant, Refused, Reservation, RunEnd, RunRecord, Service, Span,
+    Disturbance, EventKind, Instant, Reservation, RunEnd, RunRecord, Service, Span,
 };
 
 /// What a kind of machine is made of beyond what the core knows.
@@ -90,8 +91,10 @@ pub(crate) trait Machinery {
     fn release(&mut self, who: u32);
     /// What beginning and ending a reservation takes of the activity's time.
     fn pay_for_reservation(&mut self, who: u32);
-    /// Another reservation by `deadline`: from when it holds.
-    fn change_deadline(&mut self, who: u32, asked: Reservation) -> Result<Instant, Refused>;
+    /// The kernel gives who is under `SCHED_DEADLINE` another reservation: from when it holds; `None` if nobody is.
+    fn change_server(&mut self, _who: u32, _asked: Reservation) -> Option<Instant> {
+        None
+    }
     /// The dispatcher is to carry out what was granted.
     fn adopt(&mut self, who: u32);
     /// The time constraint of somebody without a reservation is over.
@@ -107,6 +110,13 @@ pub(crate) struct Slots<T> {
     /// The activity of each owner in the table.
     pub(crate) owners: Vec<u32>,
     pub(crate) carried: T,
+}
+
+impl<T> Slots<T> {
+    /// An activity's number among the owners.
+    fn number_of(&self, who: u32) -> Option<usize> {
+        self.owners.iter().position(|owner| *owner == who)
+    }
 }
 
 pub(crate) struct Processor<P: Parts> {
@@ -205,6 +215,8 @@ pub(crate) struct Core<P: Parts> {
     pub(crate) ports: Vec<Port>,
     /// Of what is outside the machine; of what is inside, where the machinery has no timers of its own.
     pub(crate) timers: Timers,
+    /// Who holds which of the kernel's reservations.
+    deadline: Option<DeadlineState>,
     /// Everybody waits in one queue at most.
     pub(crate) links: Links,
     pub(crate) recorder: Recorder,
@@ -227,7 +239,7 @@ impl<P: Parts> Core<P> {
     /// A machine with these activities, the first `own` of which are the program's.
     pub(crate) fn new(
         parts: P,
-        program: &laxity_model::Program,
+        (program, deadline): (&laxity_model::Program, Option<DeadlineState>),
         (start, recording): (Instant, Recording),
         activities: Vec<Activity<P>>,
         processors: Vec<Processor<P>>,
@@ -238,6 +250,7 @@ impl<P: Parts> Core<P> {
             processors,
             ports: program.ports.iter().copied().map(Port::new).collect(),
             timers: Timers::new(activities.len()),
+            deadline,
             links: Links::new(activities.len()),
             recorder: Recorder::new(recording),
             disturbances: Vec::new(),
@@ -315,12 +328,14 @@ impl<P: Parts> Core<P> {
     }
 
     fn into_record(self, ended_by: RunEnd, own: usize) -> RunRecord {
-        let activities = self.activities.iter().take(own);
+        let activities = (0..).zip(self.activities.iter().take(own));
         RunRecord {
             start: self.start,
             end: self.now,
             ended_by,
-            usage: activities.map(Activity::usage).collect(),
+            usage: activities
+                .map(|(who, activity)| activity.usage(self.reservation(who)))
+                .collect(),
             ports: self.ports.iter().map(|port| port.state.usage()).collect(),
             events: self.recorder.events,
             events_lost: self.recorder.lost,

@@ -114,13 +114,12 @@ impl Linux {
                 let above = program.askers(Enforcer::Deadline);
                 witness.outranked_by(above.map(|(_, _, held)| held), self.tick())
             }),
-            deadline,
             seed: self.seed,
             budgets: Timers::new(tasks.len()),
             unassigned: false,
         };
         let when = (start, recording);
-        Core::new(kernel, program, when, tasks, processors)
+        Core::new(kernel, (program, deadline), when, tasks, processors)
     }
 
     /// The threads of the program, and the witness.

@@ -1,11 +1,10 @@
 //! The machine under Linux: its state, and what the core calls it for.
 
-use laxity_model::admission::DeadlineState;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Figure, Machine};
 use laxity_model::policy::Policy;
 use laxity_model::policy::classes::RunQueue;
-use laxity_model::{EventKind, Instant, Refused, Reservation, Service, Span};
+use laxity_model::{EventKind, Instant, Reservation, Service, Span};
 
 use super::dispatch::Timing;
 use super::draws::Draws;
@@ -61,8 +60,6 @@ pub(crate) struct Kernel {
     /// Whether the kernel notices by a timer that a budget is used up.
     pub(super) has_budget_timer: bool,
     pub(super) witness: Option<Witness>,
-    /// Who holds which of its reservations.
-    pub(super) deadline: Option<DeadlineState>,
     pub(super) seed: u64,
     /// When throttled threads get their next budget.
     pub(super) budgets: Timers,
@@ -270,8 +267,12 @@ impl Machinery for System {
         self.work(task, call.as_full_service(), false);
     }
 
-    fn change_deadline(&mut self, task: u32, asked: Reservation) -> Result<Instant, Refused> {
-        self.change_server(task, asked)
+    fn change_server(&mut self, task: u32, asked: Reservation) -> Option<Instant> {
+        let now = self.now;
+        let server = self.activity_mut(task).own.server.as_mut()?;
+        server.change(asked);
+        // The budget under way stays what it is.
+        Some(server.deadline().max(now))
     }
 
     fn adopt(&mut self, task: u32) {

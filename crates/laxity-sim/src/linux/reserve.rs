@@ -1,8 +1,8 @@
 //! How reservations are enforced under Linux: by a deadline server, or by the dispatcher of a slot table.
 
+use laxity_model::Enforcer;
 use laxity_model::policy::Policy;
 use laxity_model::policy::deadline::Server;
-use laxity_model::{Enforcer, Instant, Refused, Reservation};
 
 use super::kernel::System;
 use crate::core::{Machinery, Waiting};
@@ -10,15 +10,16 @@ use crate::core::{Machinery, Waiting};
 impl System {
     pub(super) fn begin_enforcing(&mut self, task: u32) {
         let now = self.now;
+        let reservation = self.reservation(task);
         let activity = &mut self.activities[task as usize];
-        let Some(request) = activity.in_force().copied() else {
+        let Some(enforcer) = activity.in_force().map(|held| held.enforcer) else {
             return;
         };
         let place = &mut self.processors[usize::from(activity.processor)];
-        if request.enforcer == Enforcer::Deadline {
+        if enforcer == Enforcer::Deadline {
             place.own.queue.leave(task, now);
             place.undecided = true;
-            activity.own.server = Some(Server::new(request.reservation, now));
+            activity.own.server = reservation.map(|reservation| Server::new(reservation, now));
             self.parts.unassigned = true;
             return;
         }
@@ -56,23 +57,6 @@ impl System {
             let home = activity.place();
             self.settle(home);
         }
-    }
-
-    /// As admission says, beside what all others were granted.
-    pub(super) fn change_server(
-        &mut self,
-        task: u32,
-        asked: Reservation,
-    ) -> Result<Instant, Refused> {
-        let (now, id) = (self.now, self.activity(task).id);
-        let deadline = self.parts.deadline.as_mut();
-        deadline.ok_or(Refused::NotInForce)?.change(id, asked)?;
-        let Some(server) = &mut self.activity_mut(task).own.server else {
-            return Err(Refused::NotInForce);
-        };
-        server.change(asked);
-        // The budget under way stays what it is.
-        Ok(server.deadline().max(now))
     }
 
     /// The dispatcher is handed what was granted, and woken to look at it.

@@ -116,7 +116,7 @@ impl Task {
         if self.own.in_slot {
             return Some(Scheduling::Fifo(ranks::OCCUPANT));
         }
-        match self.in_force().map(|request| request.outside) {
+        match self.in_force().map(|held| held.outside) {
             None | Some(laxity_model::Outside::AsPlaced) => Some(self.own.scheduling),
             Some(laxity_model::Outside::Timesharing(priority)) => Some(ranks::of_thread(priority)),
             Some(laxity_model::Outside::Confined) => None,

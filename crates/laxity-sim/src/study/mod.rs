@@ -10,7 +10,7 @@ use laxity_model::enforce::Command;
 use laxity_model::policy::Policy;
 use laxity_model::policy::bands::{Arrival, Bands, WaitEnd};
 use laxity_model::policy::queue::{Levels, Queue};
-use laxity_model::{EventKind, Grade, Instant, Outside, Placement, Priority, Refused, Reservation};
+use laxity_model::{EventKind, Grade, Instant, Outside, Placement, Priority};
 
 use crate::core::{self, Bodies, Class, Core, Machinery, Parts, Waiting};
 
@@ -265,12 +265,12 @@ impl Machinery for Machine {
     fn enforce(&mut self, who: u32) {
         let now = self.now;
         let activity = &self.activities[who as usize];
-        let Some(request) = activity.in_force() else {
+        let Some(held) = activity.in_force() else {
             return;
         };
         let place = &mut self.processors[usize::from(activity.processor)];
         place.undecided = true;
-        match request.outside {
+        match held.outside {
             Outside::AsPlaced => {}
             Outside::Confined => place.own.bands.leave(who, now),
             Outside::Timesharing(priority) => place.own.bands.set_priority(who, priority, now),
@@ -288,7 +288,7 @@ impl Machinery for Machine {
         let place = &mut self.processors[usize::from(activity.processor)];
         place.undecided = true;
         let bands = &mut place.own.bands;
-        match held.request.outside {
+        match held.outside {
             Outside::Confined => bands.enter(who, Arrival::Resume, now),
             Outside::AsPlaced => {}
             Outside::Timesharing(_) => bands.set_priority(who, activity.own, now),
@@ -297,11 +297,6 @@ impl Machinery for Machine {
 
     fn pay_for_reservation(&mut self, who: u32) {
         self.next_step_at_once(who);
-    }
-
-    fn change_deadline(&mut self, _who: u32, _asked: Reservation) -> Result<Instant, Refused> {
-        // No program with such a reservation is run here.
-        Err(Refused::NotInForce)
     }
 
     fn adopt(&mut self, who: u32) {
