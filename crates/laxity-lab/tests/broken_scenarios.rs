@@ -299,12 +299,13 @@ fn each_thing_can_be_placed_by_name() {
         placement = { second = "thread 24" }
     "#;
     let scenario = parse(text, "x.toml").expect("this is right");
-    // That `deadline` confines anyway is worth a note, and no error.
-    assert_eq!(scenario.notes.len(), 1);
-    assert_eq!(
-        (scenario.notes[0].severity, scenario.notes[0].line),
-        (Severity::Note, 16)
-    );
+    // That `deadline` confines anyway is worth a note, and no error; so is a device that is left out.
+    let notes = scenario.notes.iter();
+    let notes: Vec<_> = notes.map(|note| (note.severity, note.line)).collect();
+    assert_eq!(notes, [(Severity::Note, 16), (Severity::Note, 21)]);
+    let (said, remedy) = (&scenario.notes[1].cause, &scenario.notes[1].remedy);
+    assert!(said.contains("`modem` is not placed"), "{said}");
+    assert!(remedy.contains("modem = \"absent\""), "{remedy}");
     let asked = |placing: Option<Placing>| placing?.request().map(|request| request.enforcer);
     let run = scenario.resolve(Length::Quick);
     let all = &run.variants[0];

@@ -1,5 +1,5 @@
-//! The file's form of a variant: as long as it has one modem and one periodic task at most, their figures stand among its own fields, so
-//! that who is interested in one device needs no list of components.
+//! The file's form of a variant: the figures of its only modem, and of its only periodic task, stand among its own fields, so that who is
+//! interested in one device needs no list of components.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,13 @@ struct Flat<'a> {
     quantities: BTreeMap<&'a str, &'a HistogramJson>,
 }
 
-/// The only figures of a kind, those of one that is absent if there are none; `None` if there are several.
-fn only<'a, T>(mut all: impl Iterator<Item = (&'a str, &'a T)>, absent: &'a T) -> Option<&'a T> {
-    let first = all.next().map_or(absent, |(_, figures)| figures);
-    all.next().is_none().then_some(first)
+/// The only figures of a kind, those `without` any if there are none; `None` if there are several.
+fn only<'a, T>(
+    mut all: impl Iterator<Item = (&'a str, &'a T)>,
+    without: Option<&'a T>,
+) -> Option<&'a T> {
+    let first = all.next().map(|(_, figures)| figures);
+    all.next().is_none().then_some(first.or(without)).flatten()
 }
 
 fn quantities(variant: &VariantResults) -> BTreeMap<&str, &HistogramJson> {
@@ -50,14 +53,15 @@ pub(super) fn variants<S: Serializer>(
     variants: &[VariantResults],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let (no_modem, no_task) = (ModemFigures::absent(), PeriodicFigures::default());
+    // Its fields say themselves that there is none.
+    let no_task = PeriodicFigures::default();
     let flat = variants.iter().map(|variant| {
-        let modem = only(variant.modems(), &no_modem);
+        let modem = only(variant.modems(), None);
         Flat {
             variant,
             samples_lost: modem.map(|modem| modem.samples_overwritten),
             modem,
-            periodic: only(variant.periodic(), &no_task),
+            periodic: only(variant.periodic(), Some(&no_task)),
             quantities: quantities(variant),
         }
     });

@@ -37,8 +37,8 @@ pub struct RunResults {
     pub provenance: BTreeMap<String, Provenance>,
     /// What the reader should know first: that the twin stands in for the live host, and why.
     pub notices: Vec<String>,
-    /// The variants that ran, in the scenario's order. In the file a variant with one modem and one periodic task at most has their
-    /// figures among its own fields too.
+    /// The variants that ran, in the scenario's order. In the file the figures of a variant's only modem, and of its only periodic task, are among
+    /// the variant's own fields too.
     #[serde(serialize_with = "flat::variants")]
     pub variants: Vec<VariantResults>,
     /// Those that did not.
@@ -135,7 +135,8 @@ pub struct VariantResults {
     pub surprises: Vec<String>,
     /// Whether everything came as the scenario expects.
     pub as_expected: bool,
-    /// The judgement on all contracts of which the scenario expects something.
+    /// The judgement on all contracts of which the scenario expects something; on all where it expects nothing of any. Met if there
+    /// is no contract.
     pub verdict: VerdictJson,
 }
 
@@ -173,11 +174,19 @@ impl VariantResults {
 
     /// The periodic tasks, with their names.
     pub fn periodic(&self) -> impl Iterator<Item = (&str, &PeriodicFigures)> + Clone {
+        let tasks = self.tasks();
+        tasks.map(|(subject, figures)| (subject.name.as_str(), figures))
+    }
+
+    /// The periodic tasks, with everything that was observed of them.
+    pub(crate) fn tasks(
+        &self,
+    ) -> impl Iterator<Item = (&SubjectResults, &PeriodicFigures)> + Clone {
         self.subjects.iter().filter_map(|subject| {
             let Figures::Periodic(figures) = &subject.figures else {
                 return None;
             };
-            Some((subject.name.as_str(), &**figures))
+            Some((subject, &**figures))
         })
     }
 
@@ -185,7 +194,11 @@ impl VariantResults {
     pub fn summarise(&mut self, surprises: Vec<String>) {
         let judged = self.contracts.iter();
         let judged = judged.filter(|contract| contract.expected != Expectation::Any);
-        let has = |outcome: &Outcome| judged.clone().any(|one| one.verdict.result == *outcome);
+        // Where nothing is expected of any contract, all are told.
+        let nothing_expected = judged.clone().next().is_none();
+        let told = self.contracts.iter();
+        let told = told.filter(|c| nothing_expected || c.expected != Expectation::Any);
+        let has = |outcome: &Outcome| told.clone().any(|one| one.verdict.result == *outcome);
         let mut worst = [Outcome::Violated, Outcome::Inconclusive].into_iter();
         let result = worst.find(has).unwrap_or(Outcome::Met);
         let wished = judged.clone().map(|contract| contract.expected);
@@ -200,12 +213,29 @@ impl VariantResults {
         self.verdict = VerdictJson { result, reasons };
     }
 
+    /// The first of these reasons of every component that they are about.
+    fn of_each_subject(&self, reasons: &[String]) -> String {
+        let about = |reason: &str| {
+            let (name, _) = reason.split_once(": ")?;
+            self.subjects.iter().position(|s| s.name == name)
+        };
+        let first = reasons.iter().enumerate().filter(|(index, reason)| {
+            let mut earlier = reasons.iter().take(*index);
+            earlier.all(|earlier| about(earlier) != about(reason))
+        });
+        let first: Vec<&str> = first.map(|(_, reason)| reason.as_str()).collect();
+        match first[..] {
+            [] => "no reason".to_owned(),
+            _ => first.join(" and "),
+        }
+    }
+
     /// Everything that is not as expected, in words; empty if all is.
     pub fn unexpected(&self) -> impl Iterator<Item = String> + '_ {
         let contracts = self.contracts.iter().filter(|one| !one.as_expected);
         let contracts = contracts.map(|contract| {
             let VerdictJson { result, reasons } = &contract.verdict;
-            let why = reasons.first().map_or("no reason", String::as_str);
+            let why = self.of_each_subject(reasons);
             let (name, expected) = (&contract.name, contract.expected);
             format!("{name} was to be {expected} and is {result}: {why}")
         });

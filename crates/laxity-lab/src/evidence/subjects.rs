@@ -79,18 +79,6 @@ pub struct ModemFigures {
 }
 
 impl ModemFigures {
-    /// Of a modem that takes no part.
-    #[must_use]
-    pub fn absent() -> Self {
-        let nothing = Default::default();
-        Self {
-            placement: "absent".into(),
-            samples_pending: HistogramJson::new("samples", &nothing),
-            processing_ns: HistogramJson::new("ns", &nothing),
-            ..Self::default()
-        }
-    }
-
     /// Samples lost in either direction.
     #[must_use]
     pub const fn lost(&self) -> u64 {
@@ -136,6 +124,11 @@ pub(crate) fn label(name: &str, several: usize) -> String {
         0 | 1 => String::new(),
         _ => format!("{name}: "),
     }
+}
+
+/// Whether a task is the study's callback, or that with a reservation, by its name: it is spoken of as there.
+pub(crate) fn is_cothread(name: &str) -> bool {
+    name.ends_with("cothread")
 }
 
 /// The median; the lower one of an even number.

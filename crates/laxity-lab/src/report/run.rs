@@ -13,6 +13,7 @@ use self::facts::{facts, placed, provenance};
 use self::histograms::Limits;
 use super::{Check, Figure, Origin, Report, Row, Table, Timeline, Value, value};
 use crate::evidence::results::{RunResults, VariantResults};
+use crate::evidence::subjects::is_cothread;
 use crate::layout::{Fit, Grid, wrap_to};
 
 /// The widest line of the table, in characters.
@@ -57,19 +58,26 @@ fn items(items: Vec<String>, text: &mut String) {
 
 fn heading(results: &RunResults) -> String {
     let (scenario, host) = (&results.scenario, &results.host);
-    let (contract, seed) = (&results.contract, results.seed);
-    format!("{scenario} on {host}, contract {contract}, seed {seed}")
+    let contract = match results.contract.as_str() {
+        "" => "no contract".to_owned(),
+        contract => format!("contract {contract}"),
+    };
+    format!("{scenario} on {host}, {contract}, seed {}", results.seed)
 }
 
 /// What the gaps are of, if any are shown.
 fn legend(variants: &[VariantResults]) -> Option<String> {
     let tasks = variants.iter().flat_map(VariantResults::periodic);
-    let periods: BTreeSet<_> = tasks.map(|(_, task)| task.task_period_ns).collect();
-    let whose = match Vec::from_iter(&periods)[..] {
-        [] => return None,
-        [Some(period)] if period % 1_000_000 == 0 => {
-            format!("the {} ms co-thread", period / 1_000_000)
+    let called = tasks.map(|(name, task)| {
+        let period = task.task_period_ns.map(value::nanos).unwrap_or_default();
+        match is_cothread(name) {
+            true => format!("the {period} co-thread"),
+            false => format!("`{name}`, every {period}"),
         }
+    });
+    let whose = match Vec::from_iter(called.collect::<BTreeSet<_>>()).as_slice() {
+        [] => return None,
+        [only] => only.clone(),
         _ => "a periodic task".to_owned(),
     };
     Some(format!(
@@ -83,11 +91,20 @@ fn needs_words(variant: &VariantResults) -> bool {
     !(is_met && variant.verdict.reasons.is_empty())
 }
 
+/// The verdict in a word, or `none` where there is no contract to judge by.
+fn judgement(variant: &VariantResults, none: &str) -> String {
+    if variant.contracts.is_empty() {
+        return none.to_owned();
+    }
+    variant.verdict.result.to_string()
+}
+
 /// What became of a variant, and whether that was expected.
 fn outcome(variant: &VariantResults) -> String {
-    let result = variant.verdict.result;
+    let result = judgement(variant, "no contract");
     match (variant.as_expected, variant.expected) {
-        (_, Expectation::Any) => result.to_string(),
+        (true, Expectation::Any) => result,
+        (false, Expectation::Any) => format!("{result}, not as expected"),
         (true, _) => format!("{result}, as expected"),
         (false, expected) => format!("{result}, expected {expected}"),
     }
@@ -127,7 +144,7 @@ pub fn report(results: &RunResults, timelines: Vec<Timeline>) -> Report {
     figures.extend(variants.map(|variant| Figure {
         key: variant.name.clone(),
         title: variant.name.clone(),
-        about: format!("{}; {}", outcome(variant), placed(variant)),
+        about: about(variant),
         remarks: reasons(variant),
         charts: histograms::of(variant, &limits),
         side_by_side: true,
@@ -155,6 +172,15 @@ pub fn report(results: &RunResults, timelines: Vec<Timeline>) -> Report {
     }
 }
 
+/// What became of a variant, where its devices work, and whether what is reserved is enforced.
+fn about(variant: &VariantResults) -> String {
+    let (outcome, placed) = (outcome(variant), placed(variant));
+    let parts = [outcome, placed]
+        .into_iter()
+        .filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("; ")
+}
+
 const DISTURBED: &str = "A virtual machine, or firmware, stops a whole processor for milliseconds at times, and no account of the kernel \
     shows it. So on the live host a witness thread of the highest real-time priority wakes at the same instants as the co-thread, on the same \
     processor. Where it wakes more than 100 µs late, nobody on that processor could have run: what overlaps is disturbed. It is counted and \
@@ -162,7 +188,7 @@ const DISTURBED: &str = "A virtual machine, or firmware, stops a whole processor
 
 fn check(variant: &VariantResults) -> Check {
     let seen = if variant.as_expected {
-        variant.verdict.result.to_string()
+        judgement(variant, "no contract to judge by")
     } else {
         variant.unexpected().collect::<Vec<_>>().join("; ")
     };

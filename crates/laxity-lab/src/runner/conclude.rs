@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use laxity_model::verify::contract::Outcome;
+use laxity_model::verify::contract::{Expectation, Outcome};
 
 use super::{RunDone, aggregate};
 use crate::each_once::each_once;
@@ -42,6 +42,7 @@ pub fn conclude(
         .filter_map(|index| aggregate::variant(resolved, index, runs, &circumstances.receivers))
         .collect();
     let (verdict, exit_code) = overall(&variants);
+    let has_modem = variants.iter().any(|v| v.modems().next().is_some());
     let machine = circumstances.live.then(|| machine(steal_ns(runs)));
     RunResults {
         file_version: FILE_VERSION,
@@ -49,7 +50,7 @@ pub fn conclude(
         scenario: resolved.title.clone(),
         file: resolved.file.clone(),
         contract: contracts(resolved),
-        provenance: provenance(&circumstances, machine.as_ref()),
+        provenance: provenance(&circumstances, machine.as_ref(), has_modem),
         host: circumstances.host,
         seed: resolved.seed,
         machine,
@@ -71,7 +72,9 @@ fn contracts(resolved: &Resolved) -> String {
 /// Met if every variant came as the scenario expects; inconclusive if all that did not are inconclusive.
 fn overall(variants: &[VariantResults]) -> (VerdictJson, u8) {
     let surprising = variants.iter().filter(|variant| !variant.as_expected);
-    let inconclusive = |v: &VariantResults| v.verdict.result == Outcome::Inconclusive;
+    let inconclusive = |v: &VariantResults| {
+        v.expected != Expectation::Any && v.verdict.result == Outcome::Inconclusive
+    };
     let (result, exit_code) = if surprising.clone().next().is_none() {
         (Outcome::Met, AS_EXPECTED)
     } else if surprising.clone().all(inconclusive) {
@@ -124,6 +127,7 @@ pub fn machine(steal_ns: u64) -> Machine {
 fn provenance(
     circumstances: &Circumstances,
     machine: Option<&Machine>,
+    has_modem: bool,
 ) -> BTreeMap<String, Provenance> {
     let study = "Jones, Saroiu, Predictability Requirements of a Soft Modem, SIGMETRICS 2001";
     let seen = || match machine {
@@ -158,7 +162,9 @@ fn provenance(
     ]
     .map(|(name, from)| (name.to_string(), from))
     .into();
-    if machine.is_some() {
+    if !has_modem {
+        provenance.retain(|name, _| name == "cothread_gap_ns");
+    } else if machine.is_some() {
         let to = "the load that the scenario asks for, by the number of receivers".into();
         provenance.insert("receivers".into(), Provenance::Calibrated { to });
     }

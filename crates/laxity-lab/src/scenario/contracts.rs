@@ -278,13 +278,39 @@ fn statistics(section: &Section<'_>, quantity: Quantity, bound: Bound) -> Vec<St
         let parsed = texts
             .iter()
             .filter_map(|text| section.parsed(text, statistic));
-        return parsed.map(|found| found.value).collect();
+        return parsed
+            .filter(|found| tells_of_all(section, quantity, bound, found))
+            .map(|found| found.value)
+            .collect();
     }
     vec![match bound {
         _ if quantity.is_summed() => Statistic::Total,
         Bound::AtLeast(_) => Statistic::Minimum,
         Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => Statistic::Maximum,
     }]
+}
+
+/// Reports a limit on the wrong extreme of things that are counted: one job that missed nothing would keep it, however many did.
+fn tells_of_all(
+    section: &Section<'_>,
+    quantity: Quantity,
+    bound: Bound,
+    statistic: &Found<Statistic>,
+) -> bool {
+    let is_lower = matches!(bound, Bound::AtLeast(_));
+    let (extreme, key) = match statistic.value {
+        Statistic::Minimum if !is_lower => ("fewest", "at_most"),
+        Statistic::Maximum if is_lower => ("most", "at_least"),
+        _ => return true,
+    };
+    if !quantity.is_summed() {
+        return true;
+    }
+    let name = quantity.name();
+    let cause = format!("`{key}` of the {extreme} `{name}` at a time says nothing of all others");
+    let remedy = "write statistic = \"total\", or leave it out: the sum is what is limited then";
+    section.findings.error(&statistic.place, cause, remedy);
+    false
 }
 
 fn statistic(text: &str) -> Result<Statistic, UnitError> {

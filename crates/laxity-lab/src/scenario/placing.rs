@@ -130,10 +130,17 @@ fn each(
     if !placed.values().any(is_reserved) {
         refuse_details(section);
     }
+    let all_read = placed.len() == table.entries().len();
     for device in devices {
         let place = section.place_of("placement");
+        let name = &device.name;
+        if all_read && !table.has(name) {
+            let cause = format!("`{name}` is not placed, so it takes no part");
+            let remedy = format!("place it, or write: {name} = \"absent\"");
+            section.findings.note(&place, cause, remedy);
+        }
         let absent = Found { value: None, place };
-        placed.entry(device.name.clone()).or_insert(absent);
+        placed.entry(name.clone()).or_insert(absent);
     }
 }
 
@@ -214,7 +221,7 @@ fn placing(
     let value = match word.value {
         Word::Absent => None,
         Word::Interrupt | Word::Deferred if holder == Holder::Command => {
-            let cause = "a command runs in threads, not in an interrupt handler";
+            let cause = "only a device's driver runs in an interrupt handler or a deferred call";
             let remedy = "write \"thread 24\" or \"reserved 2ms/8ms\"";
             details.findings.error(&word.place, cause, remedy);
             return None;
@@ -250,7 +257,7 @@ fn reserved(details: &Section<'_>, holder: Holder, reservation: Reservation) -> 
     if let (Some(found), Holder::Command) = (&begins, holder)
         && !found.value
     {
-        let cause = "a command does not dial: it is reserved from its start";
+        let cause = "only a modem dials: anything else is reserved from its start";
         details
             .findings
             .error(&found.place, cause, "remove `reserve_from`");

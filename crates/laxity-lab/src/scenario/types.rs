@@ -1,5 +1,7 @@
 //! What a scenario says, as plain data.
 
+use std::collections::BTreeSet;
+
 use laxity::study::Profile;
 use laxity_devices::modem::FarProfile;
 use laxity_devices::pump::LineConfig;
@@ -333,8 +335,8 @@ impl ResolvedVariant {
         if live { self.live } else { self.twin }
     }
 
-    /// The periodic tasks among these.
-    pub(super) fn periodic(&self) -> Vec<&str> {
+    /// The periodic tasks among these, in whatever order they are named.
+    pub(super) fn periodic(&self) -> BTreeSet<&str> {
         let tasks = self.tasks.iter();
         let periodic = tasks.filter(|task| task.kind.kind() == kinds::PERIODIC);
         periodic.map(|task| task.name.as_str()).collect()

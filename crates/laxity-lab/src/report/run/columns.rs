@@ -1,7 +1,5 @@
 //! The columns of a run's table: a heading, a unit, and how to get the cell. The terminal and the page show the same.
 
-use std::borrow::Cow;
-
 use laxity_model::Span;
 
 use crate::evidence::histogram::GapJson;
@@ -15,7 +13,7 @@ use crate::report::value;
 pub(super) struct Line<'a> {
     variant: &'a VariantResults,
     is_first: bool,
-    modem: Option<(&'a str, Cow<'a, ModemFigures>)>,
+    modem: Option<(&'a str, &'a ModemFigures)>,
     task: Option<(&'a str, &'a PeriodicFigures)>,
 }
 
@@ -60,12 +58,10 @@ const VERDICT: Column = column("verdict", "verdict", None, |line| {
     Some(line.once(|variant| {
         // What is not as expected must be seen at a glance.
         let mark = if variant.as_expected { "" } else { "!" };
-        format!("{}{mark}", variant.verdict.result)
+        format!("{}{mark}", super::judgement(variant, "-"))
     }))
 });
-const MODEM: Column = column("modem", "modem", None, |line| {
-    Some(line.modem.as_ref()?.0.into())
-});
+const MODEM: Column = column("modem", "modem", None, |line| Some(line.modem?.0.into()));
 const TASK: Column = column("task", "task", None, |line| Some(line.task?.0.into()));
 
 /// What is shown of a modem.
@@ -169,16 +165,11 @@ impl<'a> Line<'a> {
     /// The lines of a variant: modems and tasks side by side, as far as there are any.
     pub(super) fn of(variant: &'a VariantResults) -> Vec<Self> {
         let several = variant.modems().count().max(variant.periodic().count());
-        let line = |number: usize| {
-            let modem = variant.modems().nth(number);
-            let modem = modem.map(|(name, modem)| (name, Cow::Borrowed(modem)));
-            let absent = || ("", Cow::Owned(ModemFigures::absent()));
-            Self {
-                variant,
-                is_first: number == 0,
-                modem: modem.or_else(|| (number == 0).then(absent)),
-                task: variant.periodic().nth(number),
-            }
+        let line = |number: usize| Self {
+            variant,
+            is_first: number == 0,
+            modem: variant.modems().nth(number),
+            task: variant.periodic().nth(number),
         };
         (0..several.max(1)).map(line).collect()
     }
@@ -190,7 +181,7 @@ impl<'a> Line<'a> {
     }
 
     fn modem(&self) -> Option<&ModemFigures> {
-        self.modem.as_ref().map(|(_, modem)| &**modem)
+        Some(self.modem?.1)
     }
 
     fn gap(&self) -> Option<&GapJson> {

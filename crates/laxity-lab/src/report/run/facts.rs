@@ -1,27 +1,17 @@
 //! What else is known of a variant, and where all figures come from.
 
 use laxity_model::Span;
+use laxity_model::verify::contract::Quantity;
 
 use crate::evidence::results::{Provenance, RunResults, VariantResults};
-use crate::evidence::subjects::ModemFigures;
+use crate::evidence::subjects::{ModemFigures, SubjectResults};
 use crate::report::value::{self, count};
 use crate::report::{Figure, Origin, Table, Value};
+use crate::scenario::kinds::key;
 
-/// The modems, each with its name for the begin of a sentence where there are several; one that is absent where there are none.
-pub(super) fn modems_or_absent(variant: &VariantResults) -> Vec<(String, ModemFigures)> {
-    let modems = variant.each_modem();
-    let modems = modems.map(|(whose, modem)| (whose, modem.clone()));
-    let mut modems: Vec<_> = modems.collect();
-    if modems.is_empty() {
-        modems.push((String::new(), ModemFigures::absent()));
-    }
-    modems
-}
-
-/// Where the devices work, by whom their reservations are kept, and whether they are enforced.
+/// Where the devices work, by whom their reservations are kept, and whether what is reserved is enforced; empty if there is neither.
 pub(super) fn placed(variant: &VariantResults) -> String {
-    let modems = modems_or_absent(variant);
-    let each = modems.iter().map(|(whose, modem)| {
+    let each = variant.each_modem().map(|(whose, modem)| {
         let by = modem.enforcer.as_ref();
         let by = by.map_or_else(String::new, |enforcer| format!(" by {enforcer}"));
         format!("{whose}{}{by}", modem.placement)
@@ -33,9 +23,13 @@ pub(super) fn placed(variant: &VariantResults) -> String {
 /// What was counted, and how long phases were.
 pub(super) fn facts(variant: &VariantResults, origin: Origin) -> Table {
     let mut facts: Vec<(String, Value)> = Vec::new();
-    for (whose, modem) in modems_or_absent(variant) {
-        let of_modem = modem_facts(&modem).into_iter();
+    for (whose, modem) in variant.each_modem() {
+        let of_modem = modem_facts(modem).into_iter();
         facts.extend(of_modem.map(|(fact, value)| (format!("{whose}{fact}"), value)));
+    }
+    for (task, _) in variant.tasks() {
+        let of_task = task_facts(task).into_iter();
+        facts.extend(of_task.map(|(fact, value)| (format!("{}: {fact}", task.name), value)));
     }
     let mut add = |fact: &str, value: Value| facts.push((fact.to_owned(), value));
     if let Some(steal) = variant.steal_ns {
@@ -90,6 +84,22 @@ fn modem_facts(modem: &ModemFigures) -> Vec<(&'static str, Value)> {
         facts.push(("phases", phases.into()));
     }
     facts
+}
+
+/// How long its jobs took from their release, and how many ended too late, as far as it had any.
+fn task_facts(task: &SubjectResults) -> Vec<(&'static str, Value)> {
+    let seen = |quantity: Quantity| task.quantities.get(&key(quantity));
+    let response = seen(Quantity::RESPONSE_TIME).and_then(|all| Some((all.p99?, all.max?)));
+    let response = response.map(|(p99, max)| {
+        let [p99, max] = [p99, max].map(value::nanos);
+        ("response time, p99 and max", format!("{p99}, {max}").into())
+    });
+    let misses = seen(Quantity::DEADLINE_MISSES).map(|jobs| {
+        let missed = jobs.buckets.iter().filter(|(misses, _)| *misses > 0);
+        let [missed, all] = [missed.map(|(_, jobs)| jobs).sum(), jobs.count].map(count);
+        ("deadline misses", format!("{missed} of {all} jobs").into())
+    });
+    response.into_iter().chain(misses).collect()
 }
 
 /// Where the figures come from, by their names in the file for programs.

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use laxity_model::verify::contract::Quantity;
+
 use crate::evidence::histogram::HistogramJson;
 use crate::evidence::results::{RunResults, VariantResults};
-use crate::evidence::subjects::{ModemFigures, label};
+use crate::evidence::subjects::{ModemFigures, SubjectResults, is_cothread, label};
 use crate::report::scale::{alone, step};
 use crate::report::{Axis, Chart, Mark, Point, Series, Unit};
-
-use super::facts::modems_or_absent;
+use crate::scenario::kinds::key;
 
 /// Bars in a picture.
 const BARS: u64 = 73;
@@ -17,6 +18,7 @@ const BARS: u64 = 73;
 /// The scales that all variants share, so that their pictures compare.
 pub(super) struct Limits {
     gap: u64,
+    response: u64,
     processing: u64,
     pending: u64,
 }
@@ -28,10 +30,13 @@ impl Limits {
             let modems = variants.clone().flat_map(VariantResults::modems);
             shared_limit(modems.filter_map(|(_, modem)| of(modem)))
         };
-        let tasks = variants.clone().flat_map(VariantResults::periodic);
-        let gaps = tasks.filter_map(|(_, task)| task.cothread_gap_ns.as_ref()?.all.max);
+        let tasks = variants.clone().flat_map(VariantResults::tasks);
+        let gaps = tasks.clone();
+        let gaps = gaps.filter_map(|(_, task)| task.cothread_gap_ns.as_ref()?.all.max);
+        let responses = tasks.filter_map(|(task, _)| response(task)?.max);
         Self {
             gap: shared_limit(gaps),
+            response: shared_limit(responses),
             processing: modem(|modem| modem.processing_ns.max),
             pending: modem(|modem| modem.samples_pending.max),
         }
@@ -49,18 +54,32 @@ fn shared_limit(maxima: impl Iterator<Item = u64>) -> u64 {
     step(0, enough, 1).unsigned_abs()
 }
 
+/// How long the jobs of a task took from their release, if it had any.
+fn response(task: &SubjectResults) -> Option<&HistogramJson> {
+    task.quantities.get(&key(Quantity::RESPONSE_TIME))
+}
+
 /// The pictures of all that was seen in a variant.
 pub(super) fn of(variant: &VariantResults, limits: &Limits) -> Vec<Chart> {
     let mut charts = Vec::new();
     let several = variant.periodic().count();
-    for (name, task) in variant.periodic() {
+    for (subject, task) in variant.tasks() {
+        let name = &subject.name;
         if let Some(gap) = &task.cothread_gap_ns {
             let control = task.control_gap_ns.as_ref().map(|control| &control.all);
-            let title = format!("{}Co-thread gap", label(name, several));
+            let title = if is_cothread(name) {
+                format!("{}Co-thread gap", label(name, several))
+            } else {
+                format!("{name}: gap between wake-ups")
+            };
             charts.push(chart(&title, (&gap.all, control), limits.gap));
         }
+        if let Some(response) = response(subject) {
+            let title = format!("{name}: response time");
+            charts.push(chart(&title, (response, None), limits.response));
+        }
     }
-    for (whose, modem) in modems_or_absent(variant) {
+    for (whose, modem) in variant.each_modem() {
         let (processing, pending) = (&modem.processing_ns, &modem.samples_pending);
         let title = format!("{whose}Processing time");
         charts.push(chart(&title, (processing, None), limits.processing));

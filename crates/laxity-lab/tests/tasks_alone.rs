@@ -1,0 +1,165 @@
+//! Periodic tasks without a modem, in the study's twin: what a person is told of them.
+
+use laxity_lab::evidence::results::RunResults;
+use laxity_lab::report::page;
+use laxity_lab::report::run::{report, table};
+use laxity_lab::runner::{self, On, Silent};
+use laxity_lab::scenario::{self, Length, Scenario};
+use laxity_model::verify::contract::Outcome;
+
+/// A task of which a rogue makes every few jobs late.
+const LATE: &str = "
+[tasks.audio]
+kind = \"periodic\"
+period = \"10ms\"
+service = \"4ms\"
+priority = 20
+[tasks.hog]
+kind = \"rogue\"
+burst = \"60ms\"
+every = \"200ms\"
+priority = 26
+[contracts.timely]
+limits = [{ quantity = \"deadline_misses\", at_most = 0 }]
+";
+
+fn parsed(text: &str) -> Scenario {
+    scenario::parse(text, "tasks.toml").unwrap_or_else(|found| {
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        panic!("{}\n{text}", found.join("\n"))
+    })
+}
+
+fn run(text: &str) -> RunResults {
+    let resolved = parsed(text).resolve(Length::Quick);
+    runner::run(&resolved, On::Twin { threads: 1 }, Vec::new(), &mut Silent)
+        .unwrap()
+        .results
+}
+
+/// The verdict in the table's line of a variant.
+fn verdict_of<'t>(table: &'t str, variant: &str) -> &'t str {
+    let mut lines = table.lines();
+    let line = lines.find(|line| line.starts_with(&format!("{variant} ")));
+    line.and_then(|line| line.split_whitespace().last())
+        .unwrap()
+}
+
+/// Whoever expects nothing of a contract is told what came of it all the same.
+#[test]
+fn what_nothing_is_expected_of_is_not_called_met() {
+    let results = run(&format!(
+        "{LATE}
+[variants.any]
+contracts = [\"timely\"]
+expect = \"any\"
+[variants.no-contract]
+contracts = []
+"
+    ));
+    let table = table(&results);
+    let any = results.variant("any").unwrap();
+    assert_eq!(any.verdict.result, Outcome::Violated);
+    assert!(any.as_expected && results.exit_code == 0, "{table}");
+    assert_eq!(verdict_of(&table, "any"), "violated", "{table}");
+    assert_eq!(verdict_of(&table, "no-contract"), "-", "{table}");
+    assert!(!table.contains("any: met"), "{table}");
+}
+
+/// A variant's tasks are the same in whatever order they are named.
+#[test]
+fn a_control_is_found_in_either_order() {
+    for order in ["\"a\", \"b\"", "\"b\", \"a\""] {
+        for named in ["", "control = \"none\""] {
+            let text = format!(
+                "[devices.m]
+kind = \"soft-modem\"
+[tasks.a]
+kind = \"periodic\"
+period = \"1ms\"
+[tasks.b]
+kind = \"periodic\"
+period = \"5ms\"
+[contracts.unnoticed]
+limits = [{{ quantity = \"wakeup_gap\", at_most = \"1.05 x control\" }}]
+[variants.none]
+placement = \"absent\"
+tasks = [\"a\", \"b\"]
+[variants.beside]
+placement = \"thread 24\"
+tasks = [{order}]
+contracts = [\"unnoticed\"]
+{named}
+"
+            );
+            let resolved = parsed(&text).resolve(Length::Quick);
+            assert_eq!(resolved.variants[1].control, Some(0), "{text}");
+        }
+    }
+}
+
+/// Every component that broke a contract is named, not the first alone.
+#[test]
+fn all_who_break_a_contract_are_named() {
+    let results = run(&format!(
+        "{LATE}
+[tasks.video]
+kind = \"periodic\"
+period = \"20ms\"
+service = \"4ms\"
+priority = 19
+[variants.judged]
+contracts = [\"timely\"]
+"
+    ));
+    assert_eq!(results.exit_code, 2);
+    let [why] = &results.verdict.reasons[..] else {
+        panic!("{:?}", results.verdict.reasons);
+    };
+    for name in ["audio: deadline misses", "video: deadline misses"] {
+        assert_eq!(why.matches(name).count(), 1, "{why}");
+    }
+}
+
+/// What takes no part is not shown as if it had been there and done nothing.
+#[test]
+fn a_report_without_a_modem_tells_of_its_tasks() {
+    let results = run(&format!("{LATE}[variants.alone]\ncontracts = []\n"));
+    let page = page::render(&report(&results, Vec::new())).unwrap();
+    for absent in [
+        "Processing time",
+        "Samples pending",
+        "not completed",
+        "samples lost",
+        "receivers",
+        "absent",
+        "o-thread gap",
+    ] {
+        assert!(!page.contains(absent), "{absent}");
+    }
+    let quantities = &results.variants[0].subjects[0].quantities;
+    let missed = quantities["deadline_misses"].buckets.last().unwrap();
+    let jobs = quantities["deadline_misses"].count;
+    assert!(missed.0 == 1 && missed.1 > 0, "{missed:?}");
+    for there in [
+        "audio: gap between wake-ups",
+        "audio: response time",
+        "audio: deadline misses",
+        &format!("{} of {jobs} jobs", missed.1),
+        "no contract, seed 1",
+    ] {
+        assert!(page.contains(there), "{there}\n{page}");
+    }
+    let table = table(&results);
+    assert!(
+        table.contains("wake-ups of `audio`, every 10 ms"),
+        "{table}"
+    );
+    assert!(!table.contains("contract ,"), "{table}");
+    let json: serde_json::Value = serde_json::from_slice(&results.to_json()).unwrap();
+    let variant = &json["variants"][0];
+    for key in ["placement", "samples_lost", "transfer", "receivers"] {
+        assert!(variant.get(key).is_none(), "{key}");
+    }
+    assert!(variant.get("cothread_gap_ns").is_some());
+}
