@@ -2,8 +2,11 @@
 
 mod streams;
 
-use laxity_devices::card::Block;
+use std::sync::Arc;
+
+use laxity_devices::card::{Block, Card, Repeated, Report, Served, StreamUnit};
 use laxity_devices::radio::{AirConfig, FORMAT, Receiver, record};
+use laxity_model::{Instant, Service};
 use streams::Bench;
 
 fn bench() -> Bench {
@@ -62,4 +65,29 @@ fn the_same_air_gives_the_same_bits() {
     };
     assert_eq!(bits(3), bits(3));
     assert_ne!(bits(3), bits(4));
+}
+
+#[test]
+fn a_block_that_was_taken_is_lost_no_more() {
+    let air = AirConfig::default();
+    let card = Arc::new(Card::capture(FORMAT.setting(), record(&air)));
+    let report = Arc::new(Report::default());
+    let work = Repeated::new(0, || Box::new(Receiver::new(air.slots)));
+    let (on, account) = (Arc::clone(&card), Arc::clone(&report));
+    let mut unit = StreamUnit::new(on, FORMAT, account, work, Service::from_micros(1));
+    let half = FORMAT.block / 2;
+    let after = |samples| Instant::ZERO + FORMAT.setting().duration(samples);
+    let now = after(FORMAT.ring() + half);
+    while card.due() <= now {
+        card.raise();
+    }
+    assert_eq!(unit.unserved(now).lost, half);
+    unit.begin(now);
+    assert_eq!(
+        (report.samples_lost.get(), unit.unserved(now).lost),
+        (half, 0)
+    );
+    // While its call is at work, the next block is written over.
+    let end = after(FORMAT.ring() + FORMAT.block + half);
+    assert_eq!(unit.unserved(end).lost, half);
 }

@@ -11,7 +11,7 @@ use laxity_model::{
     ReservationRequest, RunRecord, Service, Span,
 };
 
-use crate::served::{Served, calls};
+use crate::served::{Served, calls, unserved};
 
 const PROCESSOR: ProcessorId = ProcessorId(0);
 /// The modem thread's priority while it is on hook (Jones, Saroiu §5.4).
@@ -98,7 +98,7 @@ pub struct Setup {
 /// What came of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// Calls of the signal processing while it was on hook.
+    /// Calls of the signal processing while it was on hook, with those that the run's end found too late.
     pub on_hook: Vec<Served>,
     /// Those after it was on hook.
     pub off_hook: Vec<Served>,
@@ -120,10 +120,11 @@ impl Seen {
         responses.max().unwrap_or(Span::ZERO)
     }
 
-    /// Whether no sample was lost, late or left out.
+    /// Whether there were calls, and no sample was lost, late or left out.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.damage == [0; 3]
+        let mut calls = self.on_hook.iter().chain(&self.off_hook);
+        self.damage == [0; 3] && calls.any(|call| !call.is_left)
     }
 }
 
@@ -146,7 +147,7 @@ pub fn run(host: &mut Runner<'_>, setup: &Setup) -> Result<Seen, HostError> {
         program.add("rogue", PROCESSOR, placement, body);
     }
     let record = host.run(program, setup.length)?;
-    Ok(observe(&record, &installed))
+    observe(&record, &installed)
 }
 
 fn priority(level: u8) -> Priority {
@@ -179,24 +180,25 @@ fn install(program: &mut Program, setup: &Setup) -> Installed {
     call.install(program, PROCESSOR, placement)
 }
 
-fn observe(record: &RunRecord, installed: &Installed) -> Seen {
+fn observe(record: &RunRecord, installed: &Installed) -> Result<Seen, HostError> {
     let events = record.events.iter();
     let own = events.filter(|event| event.activity == installed.driver);
     let count = |kind| own.clone().filter(|event| event.kind == kind).count() as u64;
     let report = &installed.report;
-    let calls = calls(record, installed.driver, installed.marks).into_iter();
+    let left = unserved(record, installed)?;
+    let calls = calls(record, installed)?.into_iter();
     let (on_hook, off_hook) = calls.partition(|call| call.in_first_phase);
     let whole_file = |outcome: &Outcome| matches!(outcome, Outcome::Done(file) if file.intact);
-    Seen {
+    Ok(Seen {
         on_hook,
         off_hook,
         damage: [
-            report.samples_lost.get(),
-            report.samples_underrun.get(),
+            report.samples_lost.get() + left.lost,
+            report.samples_underrun.get() + left.underrun,
             report.blocks_abandoned.get(),
         ],
         answers: [EventKind::ReservationChange, EventKind::Refused].map(count),
         file_arrived: report.outcome().is_some_and(whole_file),
         disturbances: record.disturbances.len(),
-    }
+    })
 }

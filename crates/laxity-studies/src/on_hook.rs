@@ -218,7 +218,7 @@ mod tests {
             length: Span::ZERO,
         };
         let seen = |(lost, disturbances): &(u64, usize)| Seen {
-            on_hook: Vec::new(),
+            on_hook: vec![Served::default()],
             off_hook: Vec::new(),
             damage: [*lost, 0, 0],
             answers: [1, 0],

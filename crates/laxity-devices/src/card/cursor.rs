@@ -65,6 +65,12 @@ impl Cursor {
         unread - unread % self.programming.setting.ring
     }
 
+    /// Samples that newer ones were written over before they were read, for a driver whose blocks have their places in the ring.
+    pub(super) fn overwritten(&self, now: Instant) -> u64 {
+        let ring = self.programming.setting.ring;
+        self.unread(now).saturating_sub(ring)
+    }
+
     /// Samples in the input ring that are not read yet, as a driver sees them that reads on: modulo the ring.
     #[must_use]
     pub(crate) fn pending(&self, now: Instant) -> u64 {
@@ -132,6 +138,7 @@ impl Cursor {
             pending: self.unread(now).min(self.programming.setting.ring),
             lost: self.lost(now),
             underrun: self.programming.position(now).saturating_sub(self.written),
+            ..Unserved::default()
         }
     }
 

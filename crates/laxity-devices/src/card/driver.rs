@@ -77,13 +77,17 @@ impl Left {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(units);
     }
 
-    /// What the cards of the driver that have not come to their end were owed at `end`, by the host's clock; `None` while the driver is
-    /// still in its program.
+    /// What the cards of the driver that have not come to their end were owed at `end`, by the host's clock, beside what all of them have
+    /// counted; `None` while the driver is still in its program.
     #[must_use]
     pub fn unserved(&self, end: Instant) -> Option<Unserved> {
         let units = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Unserved::default();
-        for Unit { served, clock } in units.as_ref()?.iter().filter(|unit| !unit.served.is_over()) {
+        for Unit { served, clock } in units.as_ref()? {
+            all.counted += served.damage();
+            if served.is_over() {
+                continue;
+            }
             let own = served.unserved(clock.device_time(end));
             let raised = own
                 .raised

@@ -78,6 +78,20 @@ pub struct Installed<R> {
     pub report: R,
 }
 
+impl<R> Installed<R> {
+    /// The same with another report of it.
+    pub fn reporting<T>(self, report: impl FnOnce(R) -> T) -> Installed<T> {
+        Installed {
+            driver: self.driver,
+            interrupt: self.interrupt,
+            deferred: self.deferred,
+            marks: self.marks,
+            left: self.left,
+            report: report(self.report),
+        }
+    }
+}
+
 /// A driver that has not been put into a program yet.
 pub(crate) struct DriverParts {
     pub(crate) name: &'static str,

@@ -24,6 +24,16 @@ pub struct Unserved {
     pub lost: u64,
     /// Output samples whose time has passed without them, beside those that the device has counted itself.
     pub underrun: u64,
+    /// Samples lost and underrun that all devices of the driver have counted themselves.
+    pub counted: u64,
+}
+
+impl Unserved {
+    /// All samples that were lost and underrun by the run's end.
+    #[must_use]
+    pub const fn damage(&self) -> u64 {
+        self.counted + self.lost + self.underrun
+    }
 }
 
 /// A card as its driver sees it, in the device's own time: work to be done once an interrupt.

@@ -161,19 +161,18 @@ impl Served for StreamUnit {
         self.served += 1;
     }
 
-    /// Each block has a place of its own in the ring: what is lost are the samples that newer ones were written over.
+    /// Each block has a place of its own in the ring: what is lost are the samples that newer ones were written over. A block that was taken
+    /// is no longer in the ring, though its call may still be at work.
     fn unserved(&self, now: Instant) -> Unserved {
         let all = self.cursor.unserved(now, self.served);
-        let (pending, ring) = (self.pending(now), self.format.ring());
         match self.card.is_capture() {
             true => Unserved {
-                pending: pending.min(ring),
-                lost: pending.saturating_sub(ring),
+                lost: self.cursor.overwritten(now),
                 underrun: 0,
                 ..all
             },
             false => Unserved {
-                pending: pending.min(ring),
+                pending: self.pending(now).min(self.format.ring()),
                 lost: 0,
                 ..all
             },

@@ -9,7 +9,7 @@ use laxity_lab::runner::tasks::Times;
 use laxity_lab::workload::Draws;
 
 /// Jobs this old are lost: what the study's card buffers, 512 samples, is 64 ms at 8 kHz.
-const BUFFERED: Span = Span::from_millis(64);
+pub(super) const BUFFERED: Span = Span::from_millis(64);
 
 /// Run times over time.
 #[derive(Clone, Debug)]

@@ -3,6 +3,9 @@
 use laxity_lab::bench::{Request, make};
 use laxity_lab::runner::Silent;
 
+use laxity_lab::runner::tasks::Times;
+use laxity_model::Instant;
+
 use super::*;
 
 fn request(figures: &[&str]) -> Request {
@@ -72,4 +75,16 @@ fn only_what_is_asked_for_is_run() {
     let request = request(&["constant"]);
     let made = make(&Adaptive, &request, &mut Silent).expect("the twin runs it");
     assert_eq!(made.twin.len(), Policy::ALL.len());
+}
+
+#[test]
+fn jobs_that_are_never_done_are_counted() {
+    let times = Times::steady(Span::from_millis(1), trial::PERIOD);
+    let mut outcome = Outcome {
+        jobs: 2,
+        ..Outcome::default()
+    };
+    // Released after 1 + 12.5 n ms: those of 26 and 38.5 are older than 64 ms at the end, those of 51 to 88.5 are late, that of 101 is not.
+    outcome.end(Instant::from_millis(104), times, Instant::from_millis(0));
+    assert_eq!((outcome.jobs, outcome.late, outcome.lost), (8, 4, 2));
 }

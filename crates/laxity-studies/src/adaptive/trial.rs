@@ -1,12 +1,14 @@
 //! A device under a load that changes, and what came of it.
 
+use std::sync::Arc;
+
 use laxity_model::adaptive::{Adapter, Policy, Settings};
 use laxity_model::{
     ActivityId, EventKind, HostError, Instant, Placement, Priority, ProcessorId, Program,
     Reservation, RunRecord, Service, Span,
 };
 
-use super::driver::{Load, Marks, driver};
+use super::driver::{BUFFERED, Load, Marks, driver};
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::{HandsOn, confined};
 use laxity_lab::runner::tasks::{Spinner, Times};
@@ -120,6 +122,7 @@ pub fn run(host: &mut Runner<'_>, setup: &Setup, length: Span) -> Result<Outcome
         Way::Adaptive(policy, _) => Some(Adapter::new(policy, settings(MOST), held)),
     };
     let load = (setup.load.clone(), Draws::new(setup.seed, 0));
+    let began = Arc::clone(&device.began);
     let body = driver(device, marks, times, load, adapter);
     let driver = program.push(confined("device", reservation(held)?, body));
     let mut other = None;
@@ -131,6 +134,7 @@ pub fn run(host: &mut Runner<'_>, setup: &Setup, length: Span) -> Result<Outcome
     program.add("spinner", CPU, normal, Spinner);
     let record = host.run(program, length)?;
     let mut outcome = observe(&record, driver, marks, held);
+    outcome.end(record.end, times, *began.get().unwrap_or(&record.start));
     outcome.other_ppm = other.map(|other| {
         let ran = (record.end - record.start).as_nanos();
         let promised = u128::from(setup.other.as_nanos()) * u128::from(ran / WINDOW.as_nanos());
@@ -199,6 +203,18 @@ pub struct Settled {
 const CALM: Span = Span::from_secs(10);
 
 impl Outcome {
+    /// Counts the jobs that the run's end found too late and not done, of a device that began at `origin`: they are done in their order.
+    pub(super) fn end(&mut self, end: Instant, times: Times, origin: Instant) {
+        let left = (self.jobs..).map(|number| times.at(origin, number));
+        for release in left.take_while(|release| *release + PERIOD < end) {
+            self.jobs += 1;
+            match release + BUFFERED < end {
+                true => self.lost += 1,
+                false => self.late += 1,
+            }
+        }
+    }
+
     /// When it was changed, from `from` to before `to`, and to how much service in each window.
     fn changes(&self, from: Span, to: Span) -> impl Iterator<Item = &(Span, Service)> {
         let within = from..to;

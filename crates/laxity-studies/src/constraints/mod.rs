@@ -260,7 +260,8 @@ fn claim_of_bursts(draft: &mut Draft<'_>, [without, with]: [&Bursts; 2], place: 
     ];
     draft.say("bursts", seen);
     let granted = with.bursts.iter().all(|burst| burst.granted);
-    let is_done = granted && with.late() == 0 && quiet(with) > 0;
+    let all = with.bursts.len() as u64 == place.bursts;
+    let is_done = granted && all && with.late() == 0 && quiet(with) > 0;
     draft.claim("done", is_done, seen);
     let is_late = without.late() == quiet(without) && quiet(without) > 0;
     draft.claim("late", is_late, seen);

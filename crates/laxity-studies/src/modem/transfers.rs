@@ -17,6 +17,8 @@ use laxity_model::{
 };
 use serde::Deserialize;
 
+use crate::served::unserved;
+
 /// The clock that drives the study's scheduler interrupts 1024 times a second (§6.3.1). We read its "milliseconds" as ticks of that clock: its
 /// reservations are multiples of a millisecond "since they are driven off the periodic Windows 2000 clock" (§5.4).
 pub(super) const TICK_HZ: u64 = 1_024;
@@ -218,7 +220,8 @@ impl Transfer {
             let spinner = Placement::Thread(SPINNER_PRIORITY);
             program.add("spinner", ProcessorId(0), spinner, Spinner);
         }
-        host.run(program, LIMIT)?;
+        let record = host.run(program, LIMIT)?;
+        let left = unserved(&record, &installed)?;
         let report = installed.report;
         let took = match report.outcome() {
             Some(Outcome::Done(arrived)) if arrived.intact => Some(arrived.took),
@@ -228,8 +231,8 @@ impl Transfer {
             took,
             calls: report.calls.get(),
             abandoned: report.blocks_abandoned.get(),
-            underrun: report.samples_underrun.get(),
-            overflown: report.samples_lost.get(),
+            underrun: report.samples_underrun.get() + left.underrun,
+            overflown: report.samples_lost.get() + left.lost,
             retrainings: report.retrainings.get(),
             latest_begin: Span::from_nanos(report.begin_latest_ns.get()),
         })

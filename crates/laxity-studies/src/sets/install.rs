@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use laxity_devices::card::{self, Marks};
+use laxity_devices::card::{self, Installed};
 use laxity_devices::modem::{self, CallConfig, CardClock, SharedModems, Timing};
 use laxity_devices::{audio, dsl, radio};
-use laxity_model::{ActivityId, HostError, ProcessorId, Program, Span};
+use laxity_model::{HostError, ProcessorId, Program, Span};
 
 use super::kind::Kind;
 use super::run::{Member, Setup};
@@ -35,12 +35,8 @@ pub struct Probe {
     pub kind: Kind,
     /// Where its driver runs.
     pub processor: ProcessorId,
-    /// The activity that does the signal processing.
-    pub driver: ActivityId,
-    /// What it records.
-    pub marks: Marks,
-    /// Who keeps its account.
-    pub account: Account,
+    /// Its activities, its events and who keeps its account.
+    pub device: Installed<Account>,
 }
 
 /// Puts the member of this number into a program.
@@ -84,9 +80,9 @@ pub fn install(setup: &Setup, number: usize, program: &mut Program) -> Result<Pr
         Kind::Audio => Some(audio::stream(seed, kind.charged(), further, clock)),
     };
     let placement = setup.variant.placement(reservation);
-    let (driver, marks, account) = if let Some(stream) = stream {
+    let device = if let Some(stream) = stream {
         let stream = stream.install(program, processor, placement);
-        (stream.driver, stream.marks, Account::Stream(stream.report))
+        stream.reporting(Account::Stream)
     } else {
         let cards = 0..kind.cards();
         let mut modems =
@@ -96,14 +92,12 @@ pub fn install(setup: &Setup, number: usize, program: &mut Program) -> Result<Pr
             return Err(HostError::Failed(why.into()));
         }
         let modems = modems.install(program, processor, placement);
-        (modems.driver, modems.marks, Account::Modems(modems.report))
+        modems.reporting(Account::Modems)
     };
     Ok(Probe {
         kind,
         processor,
-        driver,
-        marks,
-        account,
+        device,
     })
 }
 

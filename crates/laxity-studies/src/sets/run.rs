@@ -9,8 +9,9 @@ use laxity_model::{
 use super::install::{Account, Probe, install};
 use super::kind::Kind;
 use super::serving::Variant;
-use crate::served::{Served, calls};
+use crate::served::{Served, calls, unserved};
 use laxity::periodic;
+use laxity_devices::card::Unserved;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::host::{is_disturbed, marked};
 
@@ -74,6 +75,15 @@ impl Setup {
     ///
     /// Those of [`install`], and the host's.
     pub fn run(&self, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
+        self.beside(host, |_| ())
+    }
+
+    /// Makes the run beside what is `added` to its program.
+    fn beside(
+        &self,
+        host: &mut Runner<'_>,
+        added: impl FnOnce(&mut Program),
+    ) -> Result<Outcome, HostError> {
         let mut program = Program::new(self.processors);
         let probes = (0..self.members.len())
             .map(|number| install(self, number, &mut program))
@@ -91,11 +101,13 @@ impl Setup {
                 watchers.push(mark);
             }
         }
+        added(&mut program);
         let record = host.run(program, self.length)?;
         let gaps = watchers.into_iter().map(|mark| largest_gap(&record, mark));
+        let devices = probes.iter().map(|probe| of(&record, probe));
         Ok(Outcome {
             gaps: gaps.collect(),
-            devices: probes.iter().map(|probe| of(&record, probe)).collect(),
+            devices: devices.collect::<Result<Vec<Seen>, HostError>>()?,
         })
     }
 }
@@ -109,15 +121,15 @@ pub struct Seen {
     pub processor: ProcessorId,
     /// Calls of the signal processing that ended in the run.
     pub calls: u64,
-    /// Of them, the longest from interrupt to end, the undisturbed ones only.
+    /// Of them, the longest from interrupt to end, the undisturbed ones only; or as long as one has waited that the run's end found.
     pub longest_response: Span,
-    /// Of them, from beginning to end: 99 in 100 take no longer. The undisturbed ones only.
+    /// Of the calls, from beginning to end: 99 in 100 take no longer. The undisturbed ones only.
     pub call_p99: Span,
     /// Processor time that the driver received.
     pub service: Service,
-    /// Samples lost or late in calls that the machine's own halts had no part in.
+    /// Samples lost or late in calls, those that the run's end found included, that the machine's own halts had no part in.
     pub undisturbed_damage: u64,
-    /// What its driver and its far end counted.
+    /// What its driver and its far end counted, and the samples that the run's end found lost.
     pub counts: Counts,
 }
 
@@ -169,8 +181,8 @@ fn largest_gap(record: &RunRecord, mark: Mark) -> Span {
     gaps.max().unwrap_or(Span::ZERO)
 }
 
-fn of(record: &RunRecord, probe: &Probe) -> Seen {
-    let calls = calls(record, probe.driver, probe.marks);
+fn of(record: &RunRecord, probe: &Probe) -> Result<Seen, HostError> {
+    let calls = calls(record, &probe.device)?;
     // When the last call that the machine's halts had a part in ended: what waited behind it is disturbed too, until all has been caught
     // up with.
     let mut disturbed_until = None;
@@ -184,23 +196,24 @@ fn of(record: &RunRecord, probe: &Probe) -> Seen {
     });
     let quiet: Vec<&Served> = quiet.collect();
     let mut lengths = Histogram::new();
-    for call in &quiet {
+    for call in quiet.iter().filter(|call| !call.is_left) {
         lengths.record(call.done.saturating_since(call.begun).as_nanos());
     }
     let responses = quiet.iter().map(|call| call.response());
-    Seen {
+    Ok(Seen {
         kind: probe.kind,
         processor: probe.processor,
-        calls: calls.len() as u64,
+        calls: calls.iter().filter(|call| !call.is_left).count() as u64,
         longest_response: responses.max().unwrap_or_default(),
         call_p99: Span::from_nanos(lengths.percentile(990_000).unwrap_or(0)),
-        service: record.usage[probe.driver.index()].service,
+        service: record.usage[probe.device.driver.index()].service,
         undisturbed_damage: quiet.iter().map(|call| call.damage).sum(),
-        counts: counts(&probe.account),
-    }
+        counts: counts(&probe.device.report, &unserved(record, &probe.device)?),
+    })
 }
 
-fn counts(account: &Account) -> Counts {
+/// What the device counted itself, and what it was owed at the run's end.
+fn counts(account: &Account, left: &Unserved) -> Counts {
     let mut counts = Counts::default();
     match account {
         Account::Stream(report) => {
@@ -231,5 +244,44 @@ fn counts(account: &Account) -> Counts {
             }
         }
     }
+    counts.samples_lost += left.lost;
+    counts.samples_underrun += left.underrun;
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity::Twin;
+    use laxity::study::Profile;
+    use laxity_lab::runner::tasks::Spinner;
+
+    use super::super::serving::Way;
+    use super::*;
+
+    #[test]
+    fn a_device_that_is_never_served_loses_all_of_its_samples() {
+        for kind in [Kind::Modem, Kind::GLite, Kind::Audio] {
+            let setup = Setup {
+                members: vec![Member::new(kind)],
+                variant: Variant::of(Way::RealTime, false),
+                processors: 1,
+                seed: 1,
+                length: Span::from_secs(3),
+                drifts: false,
+                rogues: 0,
+                watched: false,
+            };
+            let mut twin = Twin::new(Profile::WIN2000_PII450);
+            let outcome = setup.beside(&mut Runner::Twin(&mut twin), |program| {
+                let highest = Placement::Thread(Priority::HIGHEST);
+                program.add("rogue", ProcessorId(0), highest, Spinner);
+            });
+            let outcome = outcome.expect("the twin runs it");
+            let seen = &outcome.devices[0];
+            assert_eq!(seen.calls, 0, "{kind:?}");
+            assert_eq!(seen.undisturbed_damage, seen.counts.damage(), "{kind:?}");
+            assert!(seen.counts.damage() > 10_000, "{kind:?}: {seen:?}");
+            assert!(seen.longest_response > Span::from_secs(2), "{seen:?}");
+        }
+    }
 }

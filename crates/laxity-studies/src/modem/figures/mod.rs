@@ -166,7 +166,9 @@ fn claims(twin: &Runs<'_>, draft: &mut Draft<'_>) {
         };
         let damage = runs.iter().flat_map(|run| run.points(Series::Damage));
         let damage: u64 = damage.map(|lost| lost.value).sum();
-        let goes_on = runs.iter().all(|run| run.outcome.is_none());
+        let has_calls = |run: &&Readings| !run.points(Series::Calls).is_empty();
+        let goes_on = |run: &&Readings| run.outcome.is_none();
+        let is_served = runs.iter().all(|run| has_calls(run) && goes_on(run));
         let calls = match runs.len() {
             1 => "one call".to_owned(),
             10 => "ten calls".to_owned(),
@@ -174,7 +176,7 @@ fn claims(twin: &Runs<'_>, draft: &mut Draft<'_>) {
         };
         draft.claim(
             "whole",
-            damage == 0 && goes_on,
+            damage == 0 && is_served,
             &[
                 ("run", &scene.about),
                 ("damage", &damage),
@@ -225,6 +227,15 @@ fn circumstances(made: &Made<'_, Modem>, live: &Runs<'_>, draft: &mut Draft<'_>)
 
 #[cfg(test)]
 mod tests {
+    use laxity::Twin;
+    use laxity::observe::observe;
+    use laxity::study::Profile;
+    use laxity_lab::bench::{Runner, judge};
+    use laxity_lab::report::Verdict;
+    use laxity_lab::runner::tasks::Spinner;
+    use laxity_lab::scenario::kinds::SAMPLES_LOST;
+    use laxity_model::{Placement, Priority, ProcessorId};
+
     use super::*;
 
     #[test]
@@ -244,6 +255,66 @@ mod tests {
         );
         for drawing in &PLAN.drawings {
             assert!(PLAN.looks.contains_key(&drawing.series), "{drawing:?}");
+        }
+    }
+
+    /// A dial-up of this name in the twin, beside a spinner of this priority: its readings, and the samples that contracts are judged by.
+    fn beside(name: &str, rogue: Option<u8>) -> (Case, Readings, u128) {
+        let run = runs::in_twin(&[name], 1)[0];
+        let mut twin = Twin::new(Profile::WIN2000_PII450);
+        let recorded = run.record(&mut Runner::Twin(&mut twin), |program| {
+            if let Some(level) = rogue {
+                let priority = Priority::new(level).expect("a priority");
+                let placement = Placement::Thread(priority);
+                program.add("rogue", ProcessorId(0), placement, Spinner);
+            }
+        });
+        let (record, probes) = recorded.expect("the twin runs everywhere");
+        let lost = observe(&record, &probes.0)
+            .iter()
+            .map(|seen| seen.quantities.whole(SAMPLES_LOST).undisturbed.sum())
+            .sum();
+        let readings = Readings::of(&record, &probes).expect("the driver is gone");
+        (Case::Run(run), readings, lost)
+    }
+
+    fn damage(readings: &Readings) -> u64 {
+        let points = readings.points(Series::Damage).iter();
+        points.map(|point| point.value).sum()
+    }
+
+    #[test]
+    fn figures_and_contracts_count_the_same_losses() {
+        for (name, rogue) in [("int", None), ("thr-8", None), ("thr-24", Some(30))] {
+            let (_, readings, lost) = beside(name, rogue);
+            assert_eq!(u128::from(damage(&readings)), lost, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_modem_that_is_never_served_holds_nothing() {
+        let request = Request {
+            figures: vec!["figure-6".into()],
+            ..Request::default()
+        };
+        let (case, readings, _) = beside("thr-24", Some(30));
+        assert!(damage(&readings) > 400_000, "{}", damage(&readings));
+        let nothing = Readings::default();
+        for readings in [readings, nothing] {
+            let made = Made {
+                request: &request,
+                twin: vec![(case.clone(), Seen::Run(Box::new(readings)))],
+                live: Vec::new(),
+                measured_on: None,
+                here: None,
+            };
+            let report = judge(&Modem, &made).expect("it is judged");
+            let held = report.checks.iter().map(|check| check.held);
+            assert_eq!(held.collect::<Vec<_>>(), [false]);
+            let mut rows = report.figures[0].compared.iter();
+            let lost = rows.find(|row| row.quantity.starts_with("samples lost"));
+            let lost = lost.expect("it is compared");
+            assert!(matches!(lost.verdict, Verdict::Disagrees(_)), "{lost:?}");
         }
     }
 }

@@ -69,8 +69,11 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// `None` if there is nothing that it could be read from.
+    /// `None` if there is nothing that it could be read from: of no calls none lost a sample, and that says nothing.
     pub(super) fn of(&self, runs: &[&Readings]) -> Option<u64> {
+        if runs.iter().all(|run| run.points(self.series).is_empty()) {
+            return None;
+        }
         let by_run: Vec<Vec<u64>> = runs.iter().map(|run| self.values(run)).collect();
         let all = by_run.concat();
         let chosen: Vec<u64> = all

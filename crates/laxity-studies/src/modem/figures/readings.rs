@@ -3,7 +3,7 @@
 use laxity::observe::Disturbances;
 use laxity_devices::modem::{Outcome, Phase};
 use laxity_lab::observe::Probes;
-use laxity_model::{Event, EventKind, Instant, RunRecord, Span};
+use laxity_model::{Event, EventKind, HostError, Instant, RunRecord, Span};
 use serde::Deserialize;
 
 use crate::served::{Served, calls};
@@ -27,9 +27,9 @@ pub(super) enum Series {
     Gaps,
     /// Each call of the signal processing, from its first to its last instruction.
     Calls,
-    /// Samples left in the input ring after each call.
+    /// Samples left in the input ring after each call, or when the run's end found a call too late.
     Pending,
-    /// Samples lost or sent as garbage from one call to the next.
+    /// Samples lost or sent as garbage from one call to the next, and from the last to the run's end.
     Damage,
     /// Each phase but the last: how long it lasted.
     Phases,
@@ -74,7 +74,11 @@ pub struct Readings {
 
 impl Readings {
     /// Reads a run's events once, in their order.
-    pub(super) fn of(record: &RunRecord, probes: &Probes) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// See [`calls`].
+    pub(super) fn of(record: &RunRecord, probes: &Probes) -> Result<Self, HostError> {
         let mut reader = Reader {
             probes,
             disturbances: Disturbances(&record.disturbances),
@@ -86,7 +90,7 @@ impl Readings {
             reader.take(event);
         }
         if let Some(modem) = probes.modem() {
-            let calls = calls(record, modem.driver, modem.marks);
+            let calls = calls(record, modem)?;
             calls.iter().for_each(|call| reader.call(call));
         }
         let mut readings = reader.readings;
@@ -98,7 +102,7 @@ impl Readings {
         readings.disturbed_ppm = late.checked_div(record.witness_wakeups);
         readings.steal = record.steal.unwrap_or(Span::ZERO);
         readings.derive();
-        readings
+        Ok(readings)
     }
 
     /// The series that follow from others.
@@ -242,7 +246,10 @@ impl Reader<'_> {
             (Series::Pending, call.pending),
             (Series::Damage, call.damage),
         ] {
-            self.push(series, when, value, disturbed);
+            // What took a call that is not done is not known.
+            if !(call.is_left && series == Series::Calls) {
+                self.push(series, when, value, disturbed);
+            }
         }
     }
 }

@@ -6,11 +6,12 @@
 use std::sync::LazyLock;
 
 use laxity_lab::bench::{Request, Runner, scene};
+use laxity_lab::observe::Probes;
 use laxity_lab::runner::compose::RunSpec;
 use laxity_lab::scenario::{
     Phases, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start, TaskKind,
 };
-use laxity_model::{HostError, Span};
+use laxity_model::{HostError, Program, RunRecord, Span};
 
 use super::disk;
 use super::readings::Readings;
@@ -134,6 +135,16 @@ impl Run {
     ///
     /// The host's.
     pub(in crate::modem) fn make(&self, host: &mut Runner<'_>) -> Result<Readings, HostError> {
+        let (record, probes) = self.record(host, |_| ())?;
+        Readings::of(&record, &probes)
+    }
+
+    /// What was recorded of it, with what is `added` to its program.
+    pub(super) fn record(
+        &self,
+        host: &mut Runner<'_>,
+        added: impl FnOnce(&mut Program),
+    ) -> Result<(RunRecord, Probes), HostError> {
         let mut scene = self.scene().clone();
         if host.is_live() {
             let phases = if has_callback(&scene) {
@@ -164,13 +175,12 @@ impl Run {
         };
         let is_search = |kind: &TaskKind| matches!(kind, TaskKind::Command { .. });
         let has_disk = !host.is_live() && scene.tasks.iter().any(|task| is_search(&task.kind));
-        let (record, probes) =
-            scene::run(host, (&SCENES, &scene), spec, self.length, |program, _| {
-                if has_disk {
-                    disk::install(program, self.seed);
-                }
-            })?;
-        Ok(Readings::of(&record, &probes))
+        scene::run(host, (&SCENES, &scene), spec, self.length, |program, _| {
+            if has_disk {
+                disk::install(program, self.seed);
+            }
+            added(program);
+        })
     }
 
     /// The study's milliseconds are ticks of the host's clock, as in its tables; its phases are those of a whole call.

@@ -1,7 +1,7 @@
 //! The stress run of §6.1: a spinner, and a search of every file of the disk at priority 10, beside the modem.
 
 use laxity_lab::bench::Holes;
-use laxity_lab::report::{Compared, Figure, Origin, Row};
+use laxity_lab::report::{Compared, Figure, Origin, Row, Verdict};
 use serde::Deserialize;
 
 use super::quantity::judge;
@@ -32,13 +32,14 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(run: &Readings, columns: &[Measure]) -> Self {
-        let column = |place: usize| columns[place].of(&[run]).unwrap_or(0);
-        Self {
-            pending: column(3),
-            damage: column(4),
-            disturbed: column(5),
-        }
+    /// `None` if the modem was never called, or not in training nor after.
+    fn of(run: &Readings, columns: &[Measure]) -> Option<Self> {
+        let column = |place: usize| columns[place].of(&[run]);
+        Some(Self {
+            pending: column(3)?,
+            damage: column(4)?,
+            disturbed: column(5)?,
+        })
     }
 
     fn lost(&self) -> String {
@@ -83,9 +84,13 @@ fn first<'a>(runs: &Runs<'a>, name: &str) -> Option<&'a Readings> {
 }
 
 fn compared(plan: &Plan, pair: &Pair, [twin, live]: [&Runs<'_>; 2]) -> Compared {
-    let summaries = |runs: &Runs<'_>| -> Option<[Summary; 2]> {
+    let both = |runs: &Runs<'_>| {
         let [alone, stressed] = pair.runs.each_ref().map(|name| first(runs, name));
-        Some([alone?, stressed?].map(|run| Summary::of(run, &plan.stress_columns)))
+        alone.zip(stressed).map(|(alone, stressed)| {
+            let [alone, stressed] =
+                [alone, stressed].map(|run| Summary::of(run, &plan.stress_columns));
+            Some([alone?, stressed?])
+        })
     };
     let told = |[alone, stressed]: &[Summary; 2]| {
         let holes: Holes<'_> = &[
@@ -96,8 +101,11 @@ fn compared(plan: &Plan, pair: &Pair, [twin, live]: [&Runs<'_>; 2]) -> Compared 
         ];
         TEXT.say("stress", holes)
     };
-    let seen = summaries(twin);
-    let verdict = seen.as_ref().map(|[alone, stressed]| {
+    let (seen, live) = (both(twin), both(live));
+    let verdict = seen.as_ref().map(|seen| {
+        let Some([alone, stressed]) = seen else {
+            return Verdict::Disagrees("no call to judge".into());
+        };
         let is_same = stressed.pending.abs_diff(alone.pending) <= SAME_SAMPLES;
         let more = stressed.pending.saturating_sub(alone.pending);
         judge(
@@ -114,9 +122,11 @@ fn compared(plan: &Plan, pair: &Pair, [twin, live]: [&Runs<'_>; 2]) -> Compared 
     Compared {
         paper: Origin::Quoted.cell("as with the spinner alone"),
         twin: seen
-            .as_ref()
-            .and_then(|seen| Origin::Simulated.cell(told(seen))),
-        live: summaries(live).and_then(|seen| Origin::Measured.cell(told(&seen))),
+            .flatten()
+            .and_then(|seen| Origin::Simulated.cell(told(&seen))),
+        live: live
+            .flatten()
+            .and_then(|seen| Origin::Measured.cell(told(&seen))),
         verdict: verdict.unwrap_or(row.verdict),
         ..row
     }
