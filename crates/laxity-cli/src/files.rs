@@ -10,7 +10,15 @@ use crate::exit::{ERROR, Failure, USAGE, failed};
 /// The text of a file, with the name to speak of it by.
 pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(failed(&name))?;
+    let bytes = std::fs::read(path).map_err(failed(&name))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(&error.as_bytes()[..good]);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        let place = format!("{name}:{line}:{column}");
+        Failure::new(USAGE, format!("{place}: not UTF-8; save it as UTF-8 text"))
+    })?;
     Ok((name, text))
 }
 

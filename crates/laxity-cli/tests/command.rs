@@ -210,9 +210,8 @@ fn a_refused_scenario_does_not_run_live() {
     }
 }
 
-/// What a variant has at least, as JSON pointers.
-const VARIANT_KEYS: [&str; 25] = [
-    "/name",
+/// What a variant with one modem has besides, and one without does not have, as JSON pointers.
+const MODEM_KEYS: [&str; 12] = [
     "/placement",
     "/enforcer",
     "/transfer/completed",
@@ -224,11 +223,16 @@ const VARIANT_KEYS: [&str; 25] = [
     "/processing_ns/p50",
     "/processing_ns/max",
     "/cpu_share",
+    "/context_switches",
+];
+
+/// What a variant has at least, as JSON pointers.
+const VARIANT_KEYS: [&str; 13] = [
+    "/name",
     "/cothread_gap_ns/p50",
     "/cothread_gap_ns/p99",
     "/cothread_gap_ns/p999",
     "/cothread_gap_ns/max",
-    "/context_switches",
     "/steal_ns",
     "/disturbed",
     "/grade",
@@ -254,9 +258,14 @@ fn a_run_in_the_twin_writes_json_report_and_trace() {
     assert_eq!(results["exit_code"], 0);
     assert_eq!(results["notices"], Value::Array(Vec::new()));
     let variants = results["variants"].as_array().expect("variants");
-    for key in VARIANT_KEYS {
-        for variant in variants {
+    for variant in variants {
+        for key in VARIANT_KEYS {
             assert!(variant.pointer(key).is_some(), "{key} in {variant:#}");
+        }
+        let has_modem = variant["name"] != "none";
+        for key in MODEM_KEYS {
+            let is_there = variant.pointer(key).is_some();
+            assert_eq!(is_there, has_modem, "{key} in {variant:#}");
         }
     }
     let named = |name: &str| {
@@ -451,5 +460,17 @@ fn a_device_is_written_to_and_not_replaced() {
         assert_code(&output, code);
         assert_says(&stderr(&output), &[said]);
         fs::remove_file(&link).expect("the link is ours");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_text_is_a_usage_error_with_its_place() {
+    let bench = Bench::new();
+    let latin = b"title = \"x\"\nseed = 1 # \xe9\n";
+    fs::write(bench.path("latin.toml"), latin).expect("the directory is ours");
+    for command in ["run", "plan"] {
+        let output = bench.run(&[command, "latin.toml"]);
+        assert_code(&output, 64);
+        assert_says(&stderr(&output), &["latin.toml:2:12", "UTF-8"]);
     }
 }

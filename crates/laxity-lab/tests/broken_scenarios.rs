@@ -401,3 +401,25 @@ proptest! {
         }
     }
 }
+
+/// The README says which shipped scenario explains which keys.
+#[test]
+fn every_key_stands_in_a_scenario_that_is_shipped() {
+    let soft_modem = "title seed processors twin mss repeats bytes phases limit idle kind processor standard load line \
+        snr_down snr_up clock_offset carrier_offset on_hook dialing training count priority period reservation burst every \
+        after fifo quantity statistic at_most at_least severity holds_if_seen subject about on placement tasks contracts \
+        expect lost transfer grade start enforcer outside before reserve_from control";
+    let keys = [
+        ("soft-modem.toml", soft_modem),
+        ("turns.toml", "policy placement on service"),
+        ("one-hour.toml", "argv placement"),
+    ];
+    for (file, keys) in keys {
+        let text = read(&directory("../../scenarios").join(file));
+        for key in keys.split_whitespace() {
+            let is_there =
+                text.contains(&format!("{key} = ")) || text.contains(&format!("`{key}`"));
+            assert!(is_there, "{key} in {file}");
+        }
+    }
+}

@@ -6,12 +6,14 @@
 //! |---|---|---|
 //! | **reserve** the processor for a thread of mine | [`reserve`] | [below](#reserve), `examples/reserve.rs` |
 //! | **run** a program of activities, on this machine or in its twin | [`Host::admit_and_run`] of a [`LiveHost`] or a [`Twin`] | [below](#run), `examples/two_hosts.rs` |
+//! | **take turns**: several tasks in one thread, by deadline or in their order | [`Program::executor`] with [`executor::Edf`] or [`executor::Fcfs`] | [below](#take-turns) |
 //! | **analyse** whether deadlines will be met, before anything runs | [`analysis`]; of a whole program [`admission::admit`] | [below](#analyse) |
 //! | **judge** what happened by a contract | [`judge`] | [below](#judge), `examples/two_hosts.rs` |
 //!
 //! Besides: what this machine can do, and the remedy for what it cannot ([`doctor`]); what it costs ([`calibrate`]); programs of others,
-//! scheduled or reserved for ([`RunningCommand`]); an application's own events ([`EventLog`]); handlers that take turns in one thread
-//! ([`executor`]), by a policy of one's own if need be (`examples/own_policy.rs`); reservations that follow the load ([`adaptive`]); and the
+//! scheduled or reserved for ([`RunningCommand`]); an application's own events ([`EventLog`]); activities that wait for each
+//! other at ports ([`Program::port`]), which descriptors of the outside may feed ([`LiveHost::feed`]); turns by a policy of one's own
+//! (`examples/own_policy.rs`); reservations that follow the load ([`adaptive`]); and the
 //! host of the modem study, with its 32 priorities, interrupts and deferred calls ([`study`]).
 //!
 //! # Reserve
@@ -67,6 +69,43 @@
 //! assert_eq!(one + two, Service::from_secs(1));
 //! assert!(one > two * 2, "five nice steps are a factor of three");
 //! # Ok::<(), laxity::HostError>(())
+//! ```
+//!
+//! # Take turns
+//!
+//! On an executor the jobs of several tasks take turns in one thread, each to its end. Its policy says before anything runs whether all of
+//! them will meet their deadlines; where one may not, the program is refused and the task named.
+//!
+//! ```
+//! use laxity::analysis::Task;
+//! use laxity::contract::{Bound, Contract, Limit, Outcome, Quantity, Statistic};
+//! use laxity::executor::Edf;
+//! use laxity::{
+//!     Host, Machine, Periodic, Placement, ProcessorId, Program, Scheduling, Service, Span, Step, Twin, judge,
+//! };
+//!
+//! let mut program = Program::new(1);
+//! let thread = (ProcessorId(0), Placement::Linux(Scheduling::Fifo(50)));
+//! let executor = program.executor("shared", thread, None, Edf::default());
+//! let mut tasks = Vec::new();
+//! for (name, service, period) in [("video", 8, 40), ("audio", 3, 30)] {
+//!     let (service, period) = (Service::from_millis(service), Span::from_millis(period));
+//!     let task = Periodic {
+//!         name: name.into(),
+//!         processor: ProcessorId(0),
+//!         placement: Placement::On { executor, task: Some(Task::new(service, period)?) },
+//!         reservation: None,
+//!         period,
+//!         service,
+//!     };
+//!     tasks.push(task.install(&mut program, move |_| Step::Burn(service)));
+//! }
+//! let record = Twin::linux(&Machine::without_costs(250), 1).admit_and_run(program, Span::from_secs(1))?;
+//!
+//! let never_late = Limit::new(Quantity::DEADLINE_MISSES, Statistic::Total, Bound::AtMost(0));
+//! let contract = Contract { name: "in time".into(), limits: vec![never_late], ..Contract::default() };
+//! assert_eq!(judge(&contract, &record, &tasks).result, Outcome::Met);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Analyse

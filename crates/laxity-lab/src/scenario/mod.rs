@@ -1,4 +1,5 @@
-//! The scenario file: what is compared, on what machine, and what is expected of it. TOML; `scenarios/soft-modem.toml` explains every part of it.
+//! The scenario file: what is compared, on what machine, and what is expected of it. TOML; `scenarios/soft-modem.toml` explains the most of it,
+//! `scenarios/turns.toml` executors, `scenarios/one-hour.toml` commands.
 //!
 //! [`parse`] reads and checks a file as a whole: what it returns runs, or every [`Diagnostic`] says file, line, column, cause and remedy.
 //! [`Scenario::resolve`] then makes one length of it plain data for a runner.

@@ -26,7 +26,7 @@ use crate::os::sched::{self, Policy, Tid};
 /// The highest FIFO priority that a live run needs.
 pub const HIGHEST_PRIORITY: u8 = 99;
 
-/// Whether this process may do what a live run needs: FIFO up to [`HIGHEST_PRIORITY`], no limit on real-time processor time, and all
+/// Whether this process may do what a live run needs: FIFO up to 99, no limit on real-time processor time, and all
 /// memory locked. Says first what lacks first. FIFO is really tried, in a thread that ends at once; nothing of the process is changed.
 ///
 /// `SCHED_DEADLINE` is not asked for: `slots` does without. [`diagnose`] tells about it.

@@ -27,7 +27,7 @@ id! {
     ActivityId(u16)
 }
 id! {
-    /// A port of a program.
+    /// A port of a program: a queue of arrivals, or, as a [`SemaphoreId`], a count of them.
     PortId(u16)
 }
 id! {

@@ -47,7 +47,10 @@ impl Order for ByDeadline {
             Verdict::Schedulable => Ok(()),
             Verdict::NotSchedulable(witness) => Err(refused(
                 Some(witness.task),
-                format!("earliest deadline first, {witness}"),
+                format!(
+                    "earliest deadline first, a job of the bottleneck released {} after the worst instant is not complete {} after it, when it is due",
+                    witness.release, witness.due
+                ),
             )),
             Verdict::Unknown(doubt) => Err(refused(None, format!("{doubt}"))),
         }

@@ -44,7 +44,7 @@ impl Order for ByRelease {
             Response::Bounded(bound) => Err(refused(
                 Some(bottleneck),
                 format!(
-                    "first come first served, a job may take {} from its release, and task {bottleneck} ({shortest}) is due in {}",
+                    "first come first served, a job may take {} from its release, and the bottleneck ({shortest}) is due in {}",
                     bound.from_release,
                     left(shortest)
                 ),

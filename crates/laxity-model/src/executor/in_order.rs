@@ -24,18 +24,36 @@ pub trait Order: Send {
 }
 
 /// The released jobs of an executor, in an order.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct InOrder<O, const N: usize = { super::HANDLERS }> {
     ready: Ready<N>,
     order: PhantomData<O>,
 }
 
-impl<O: Default> InOrder<O> {
+impl<O> InOrder<O> {
     /// With nobody released, and room for as many handlers as an executor of a program has.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_room()
+    }
+}
+
+/// For the usual room alone, so that it need not be said.
+impl<O> Default for InOrder<O> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<O, const N: usize> InOrder<O, N> {
+    /// With nobody released, and room for `N` handlers.
+    #[must_use]
+    pub fn with_room() -> Self {
+        Self {
+            ready: Ready::default(),
+            order: PhantomData,
+        }
     }
 }
 

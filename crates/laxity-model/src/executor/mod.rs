@@ -72,7 +72,7 @@ pub enum ExecutorError {
 pub struct Unschedulable {
     /// The handler that is the bottleneck, as an index into the set; `None` where it is the set as a whole.
     pub bottleneck: Option<usize>,
-    /// A sentence, with the amounts.
+    /// A sentence, with the amounts. It names no handler: whoever knows their names says which is the bottleneck.
     pub reason: String,
 }
 
