@@ -19,26 +19,27 @@ fn only(set: &TaskSet, options: &Options) -> ProcessorPlan {
 
 #[test]
 fn the_twin_never_exceeds_a_bound_and_often_reaches_it() {
-    let (mut compared, mut reached, mut jobs) = (0_u64, 0_u64, 0_u64);
-    for seed in 0..cases() {
-        let set = random(seed);
-        let options = Options {
-            scheduler: Scheduler::FixedPriority,
-            ..Options::default()
-        };
-        let found = only(&set, &options);
-        for task in &found.lines {
-            if let (Some(bound), Some(seen)) = (task.bound_ns, task.observed_max_ns) {
-                assert!(seen <= bound, "seed {seed}: {task:?}");
-                compared += 1;
-                reached += u64::from(seen == bound);
-                jobs += task.observed_jobs;
+    for scheduler in [Scheduler::FixedPriority, Scheduler::Edf] {
+        let (mut compared, mut reached, mut jobs) = (0_u64, 0_u64, 0_u64);
+        for seed in 0..cases() {
+            let options = Options {
+                scheduler,
+                ..Options::default()
+            };
+            let found = only(&random(seed), &options);
+            for task in &found.lines {
+                if let (Some(bound), Some(seen)) = (task.bound_ns, task.observed_max_ns) {
+                    assert!(seen <= bound, "seed {seed}: {task:?}");
+                    compared += 1;
+                    reached += u64::from(seen == bound);
+                    jobs += task.observed_jobs;
+                }
             }
         }
+        println!("{compared} bounds compared with {jobs} jobs, {reached} of them reached");
+        assert!(compared > cases(), "{compared}");
+        assert!(2 * reached > compared, "{reached} of {compared}");
     }
-    println!("{compared} bounds compared with {jobs} jobs, {reached} of them reached");
-    assert!(compared > cases(), "{compared}");
-    assert!(2 * reached > compared, "{reached} of {compared}");
 }
 
 /// A change as a program has it that reads the plan's JSON.

@@ -6,7 +6,7 @@ mod atomic;
 pub mod event;
 pub mod histogram;
 pub mod ids;
-pub(crate) mod number;
+pub mod number;
 pub mod port;
 pub mod random;
 pub mod ring;

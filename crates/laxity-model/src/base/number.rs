@@ -9,7 +9,7 @@ pub(crate) const fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// The least common multiple of numbers that are not zero, if it fits; of none, 1.
-pub(crate) fn lcm(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
+pub fn lcm(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
     numbers.try_fold(1_u64, |multiple, number| {
         (multiple / gcd(multiple, number)).checked_mul(number)
     })

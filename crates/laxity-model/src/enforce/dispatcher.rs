@@ -69,16 +69,16 @@ impl Dispatcher {
 
     /// What to do now. `now` never goes back. A switch that is returned counts as carried out. O(log entries).
     pub fn poll(&mut self, now: Instant) -> Command {
-        let stand = self.occupancy(now);
-        if stand.owner != self.current {
-            let from = core::mem::replace(&mut self.current, stand.owner);
+        let occupancy = self.occupancy(now);
+        if occupancy.owner != self.current {
+            let from = core::mem::replace(&mut self.current, occupancy.owner);
             return Command::Switch {
                 from,
-                to: stand.owner,
-                edge: stand.since,
+                to: occupancy.owner,
+                edge: occupancy.since,
             };
         }
-        let edge = stand.until;
+        let edge = occupancy.until;
         if self.owner_from(edge).is_none() {
             return Command::SleepUntil(edge);
         }
@@ -92,12 +92,12 @@ impl Dispatcher {
 
     /// Who is to have the processor, the switch that is due within the compensation already counted.
     fn occupancy(&self, now: Instant) -> Occupancy {
-        let stand = self.calendar.at(now);
-        let due = stand.until.saturating_sub(self.compensation) <= now;
-        if due && self.owner_from(stand.until).is_some() {
-            self.calendar.at(stand.until)
+        let occupancy = self.calendar.at(now);
+        let due = occupancy.until.saturating_sub(self.compensation) <= now;
+        if due && self.owner_from(occupancy.until).is_some() {
+            self.calendar.at(occupancy.until)
         } else {
-            stand
+            occupancy
         }
     }
 

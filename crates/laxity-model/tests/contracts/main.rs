@@ -324,6 +324,23 @@ fn an_unenforced_grant_is_a_violation_that_names_the_interfering_task() {
     );
 }
 
+/// What was seen only where the machine stood still was seen: the limit does not hold for want of anything to see.
+#[test]
+fn nothing_is_held_unseen_that_a_disturbance_showed() {
+    let limit = Limit::new(
+        Quantity::DEFERRED_TIME,
+        Statistic::Maximum,
+        Bound::AtMost(100),
+    );
+    let limit = limit.holds_unseen_with(Quantity::INTERRUPT_TIME);
+    let mut seen = observe(&[(Quantity::INTERRUPT_TIME, &Phase::RUN, 1)]);
+    let contract = contract(limit);
+    let judged = |seen: &Observations| judge(&contract, seen, None, &QUIET).result;
+    assert_eq!(judged(&seen), Outcome::Met);
+    seen.record(Quantity::DEFERRED_TIME, &Phase::RUN, 90, true);
+    assert_eq!(judged(&seen), Outcome::Inconclusive);
+}
+
 #[test]
 fn a_phase_that_was_never_reached_is_inconclusive() {
     let limit = Limit::new(LOST, Statistic::Total, Bound::AtMost(0));

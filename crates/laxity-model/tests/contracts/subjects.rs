@@ -87,3 +87,27 @@ fn a_contract_about_one_component_knows_no_grant_of_another() {
         assert_eq!(judge_all(&contract, &all, &QUIET).result, result, "{name}");
     }
 }
+
+#[test]
+fn the_grants_of_every_component_are_looked_at() {
+    let seen = observe(&[(Quantity::RESPONSE_TIME, &Phase::RUN, 1)]);
+    let holder = |name: &str, grade| {
+        let mut holder = evidence(name, TASK, std::slice::from_ref(&seen), &[]);
+        holder.grades = vec![("2ms/8ms".into(), grade)];
+        holder
+    };
+    let reason = "somebody is above it".to_owned();
+    let unenforced = Grade::Unenforced { reason };
+    let all = [holder("firm", Grade::Enforced), holder("weak", unenforced)];
+    let limit = Limit::new(
+        Quantity::RESPONSE_TIME,
+        Statistic::Maximum,
+        Bound::AtMost(100),
+    );
+    let verdict = judge_all(&contract(limit), &all, &QUIET);
+    assert_eq!(verdict.result, Outcome::Violated);
+    assert_eq!(
+        texts(&verdict),
+        ["weak: unenforced: the reservation of 2ms/8ms: somebody is above it"]
+    );
+}

@@ -159,3 +159,135 @@ pub fn judge<P: Probe>(contract: &Contract, record: &RunRecord, probes: &[P]) ->
     let all: Vec<Evidence> = all.collect();
     contract::judge(contract, &all, &RunFacts::of([record]))
 }
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::verify::contract::{Kind, Quantity};
+    use laxity_model::{Enforcer, EventKind, Grant, ProcessorId, Reservation, RunEnd, Usage};
+
+    use super::*;
+
+    const PHASES: [Phase; 2] = [Phase::ON_HOOK, Phase::CONNECTED];
+
+    /// Something with one activity, that is in the first of two phases until its first event, or has no phases.
+    struct Thing {
+        subject: Subject,
+        activity: ActivityId,
+        has_phases: bool,
+    }
+
+    fn thing(number: u16, has_phases: bool) -> Thing {
+        let quantities = &[Quantity::RESPONSE_TIME];
+        let name = number.to_string();
+        let kind = Kind {
+            name: "thing",
+            quantities,
+        };
+        Thing {
+            subject: Subject { name, kind },
+            activity: ActivityId(number),
+            has_phases,
+        }
+    }
+
+    impl Probe for Thing {
+        fn subject(&self) -> &Subject {
+            &self.subject
+        }
+
+        fn activities(&self) -> &[ActivityId] {
+            std::slice::from_ref(&self.activity)
+        }
+
+        fn reader<'a>(&'a self, _: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
+            Some(Box::new(Told {
+                own: self.has_phases.then_some(0),
+                seen: Observations::new(),
+            }))
+        }
+    }
+
+    /// Keeps the phases that it is told.
+    struct Told {
+        own: Option<usize>,
+        seen: Observations,
+    }
+
+    impl Reader for Told {
+        fn take(&mut self, _: &Event, phase: &Phase) {
+            self.own = self.own.map(|_| 1);
+            self.seen.record(Quantity::RESPONSE_TIME, phase, 1, false);
+        }
+
+        fn phase(&self) -> Option<&Phase> {
+            self.own.map(|own| &PHASES[own])
+        }
+
+        fn finish(self: Box<Self>, subject: Subject) -> Observation {
+            Observation::of(subject, self.seen)
+        }
+    }
+
+    fn record(events: Vec<Event>, usage: Vec<Usage>) -> RunRecord {
+        RunRecord {
+            start: Instant::ZERO,
+            end: Instant::from_millis(10),
+            ended_by: RunEnd::Length,
+            events,
+            events_lost: 0,
+            usage,
+            ports: Vec::new(),
+            disturbances: Vec::new(),
+            witness_wakeups: 0,
+            steal: None,
+        }
+    }
+
+    /// The phases that the last of these is told, which has an event after each of the others.
+    fn told(things: &[Thing]) -> Vec<Phase> {
+        let last = things.len() as u16 - 1;
+        let order = (0..last).flat_map(|other| [other, last]);
+        let events = order.zip(1..).map(|(activity, at)| Event {
+            at: Instant::from_millis(at),
+            kind: EventKind::Dispatch,
+            processor: ProcessorId(0),
+            activity: ActivityId(activity),
+            args: [0; 2],
+        });
+        let usage = vec![Usage::default(); things.len()];
+        let record = record(events.collect(), usage);
+        let seen = observe(&record, things).pop().expect("one of each");
+        let phases = seen.quantities.phases(Quantity::RESPONSE_TIME);
+        phases.map(|(phase, _)| phase.clone()).collect()
+    }
+
+    #[test]
+    fn the_only_component_with_phases_guides_and_of_several_none_does() {
+        let task = || thing(2, false);
+        let one = [thing(0, true), thing(1, false), task()];
+        assert_eq!(told(&one), [Phase::CONNECTED]);
+        let two = [thing(0, true), thing(1, true), task()];
+        assert_eq!(told(&two), [Phase::RUN]);
+        let none = [thing(0, false), thing(1, false), task()];
+        assert_eq!(told(&none), [Phase::RUN]);
+    }
+
+    #[test]
+    fn the_grades_are_those_of_all_holders() {
+        let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8));
+        let holder = |grade| Usage {
+            grant: Some(Grant {
+                reservation: reservation.expect("a reservation"),
+                enforcer: Enforcer::Slots,
+                grade,
+            }),
+            ..Usage::default()
+        };
+        let reason = "somebody is above it".into();
+        let all = [Grade::Enforced, Grade::Unenforced { reason }];
+        let record = record(Vec::new(), all.clone().map(holder).to_vec());
+        let holders = [ActivityId(0), ActivityId(1)];
+        let found = grades(&record, &holders);
+        assert!(found.eq(all.map(|grade| ("2ms/8ms by slots".to_owned(), grade))));
+    }
+}

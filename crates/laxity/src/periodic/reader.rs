@@ -229,8 +229,11 @@ mod tests {
 
     /// The values of a quantity in milliseconds, sorted; times are exact to 1/128.
     fn values(record: &RunRecord, quantity: Quantity) -> Vec<u64> {
-        let probe = probe();
-        let mut reader = Box::new(PeriodicReader::new(&probe, record));
+        values_of(&probe(), record, quantity)
+    }
+
+    fn values_of(probe: &PeriodicProbe, record: &RunRecord, quantity: Quantity) -> Vec<u64> {
+        let mut reader = Box::new(PeriodicReader::new(probe, record));
         for event in &record.events {
             reader.take(event, &Phase::RUN);
         }
@@ -363,5 +366,29 @@ mod tests {
         let mut record = record(events, 20);
         record.usage[0].involuntary_switches = 2;
         assert_eq!(values(&record, Quantity::SERVICE_GAP), [5]);
+    }
+
+    /// That it yields to others on its executor tells nothing of who took the thread's processor.
+    #[test]
+    fn on_an_executor_preemptions_of_the_task_are_not_those_of_its_thread() {
+        let events = vec![
+            event(10, Wake, [10, 0]),
+            event(10, Dispatch, [0, 0]),
+            event(10, EventKind::Mark(RUNS), [10, 10]),
+            event(12, Preempt, [0, 0]),
+            event(13, Dispatch, [0, 0]),
+            event(17, Block, [0, 0]),
+        ];
+        let mut record = record(events, 20);
+        record.usage.push(Usage {
+            involuntary_switches: 2,
+            ..Usage::default()
+        });
+        let on_executor = PeriodicProbe {
+            thread: ActivityId(1),
+            ..probe()
+        };
+        let gaps = values_of(&on_executor, &record, Quantity::SERVICE_GAP);
+        assert_eq!(gaps, [5]);
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn plan(
         Err(why) => Err(format!("threads of SCHED_DEADLINE go first: {why}")),
     };
     let observed = if options.observe {
-        "not observed: the twin has no SCHED_DEADLINE"
+        "not observed: sets are run on one processor, without budgets"
     } else {
         "not observed: not asked for"
     };

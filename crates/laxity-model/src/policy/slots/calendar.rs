@@ -99,12 +99,12 @@ impl Calendar {
     /// Who has the processor at `now`. O(log slots).
     #[must_use]
     pub fn at(&self, now: Instant) -> Occupancy {
-        let stand = self.by_tables(now);
-        if stand.owner.is_some() || self.extras.is_empty() {
-            return stand;
+        let occupancy = self.by_tables(now);
+        if occupancy.owner.is_some() || self.extras.is_empty() {
+            return occupancy;
         }
         let next = self.extras.partition_point(|extra| extra.from <= now);
-        let mut since = stand.since;
+        let mut since = occupancy.since;
         if let Some(last) = next.checked_sub(1).map(|i| self.extras[i]) {
             if now < last.until {
                 return Occupancy {
@@ -118,11 +118,11 @@ impl Calendar {
         let until = self
             .extras
             .get(next)
-            .map_or(stand.until, |extra| extra.from);
+            .map_or(occupancy.until, |extra| extra.from);
         Occupancy {
             owner: None,
             since,
-            until: stand.until.min(until),
+            until: occupancy.until.min(until),
         }
     }
 
@@ -130,11 +130,11 @@ impl Calendar {
     #[must_use]
     pub fn by_tables(&self, now: Instant) -> Occupancy {
         let next = self.eras.partition_point(|era| era.from <= now).max(1);
-        let stand = self.eras[next - 1].occupancy(now);
+        let occupancy = self.eras[next - 1].occupancy(now);
         let end = self.eras.get(next).map_or(Instant::MAX, |era| era.from);
         Occupancy {
-            until: stand.until.min(end),
-            ..stand
+            until: occupancy.until.min(end),
+            ..occupancy
         }
     }
 
@@ -145,11 +145,11 @@ impl Calendar {
             if at >= to {
                 return None;
             }
-            let stand = self.by_tables(at);
+            let occupancy = self.by_tables(at);
             let piece = Occupancy {
-                owner: stand.owner,
+                owner: occupancy.owner,
                 since: at,
-                until: stand.until.min(to),
+                until: occupancy.until.min(to),
             };
             at = piece.until;
             Some(piece)
