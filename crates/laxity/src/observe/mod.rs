@@ -280,6 +280,7 @@ mod tests {
                 reservation: reservation.expect("a reservation"),
                 enforcer: Enforcer::Slots,
                 grade,
+                has_begun: true,
             }),
             ..Usage::default()
         };
