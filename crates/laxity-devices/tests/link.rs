@@ -16,9 +16,8 @@ struct Outcome {
 }
 
 /// Runs until the client is done or has failed, or `limit_s` seconds are over.
-fn run_at(
-    rates: LineRates,
-    config: Config,
+fn run(
+    (rates, config): (LineRates, Config),
     delay_ms: u64,
     down: impl FnMut(bool, &mut Vec<bool>),
     up: impl FnMut(bool, &mut Vec<bool>),
@@ -47,17 +46,6 @@ fn run_at(
     }
 }
 
-/// The same at the rates of the study.
-fn run(
-    config: Config,
-    delay_ms: u64,
-    down: impl FnMut(bool, &mut Vec<bool>),
-    up: impl FnMut(bool, &mut Vec<bool>),
-    limit_s: u64,
-) -> Outcome {
-    run_at(RATES, config, delay_ms, down, up, limit_s)
-}
-
 fn duration_s(outcome: &Outcome) -> f64 {
     match outcome.client.state() {
         State::Done(Arrived {
@@ -79,7 +67,7 @@ fn slower_lines_carry_the_file_too() {
             file_octets: 20_000,
             ..Config::default()
         };
-        let outcome = run_at(rates, config, 40, intact, intact, 200);
+        let outcome = run((rates, config), 40, intact, intact, 200);
         let efficiency = 160_000.0 / f64::from(bit_s) / duration_s(&outcome);
         println!(
             "{bit_s} bit/s: {:.1} s, {:.0} % of the rate, {:?}",
@@ -123,7 +111,7 @@ fn a_clean_line_takes_as_long_as_protocol_and_rate_say() {
     let default = Config::default();
     for config in [default, default.with_mss(1460)] {
         for delay_ms in [10, 40, 70] {
-            let outcome = run(config, delay_ms, intact, intact, 60);
+            let outcome = run((RATES, config), delay_ms, intact, intact, 60);
             let (duration_s, expected_s) = (duration_s(&outcome), expected_s(config, delay_ms));
             println!(
                 "MSS {}, delay {delay_ms} ms: {duration_s:.2} s, by calculation {expected_s:.2} s",
@@ -159,7 +147,7 @@ fn a_clean_line_takes_as_long_as_protocol_and_rate_say() {
 fn the_default_is_within_five_percent_of_the_study() {
     // Jones and Saroiu, Predictability Requirements of a Soft Modem, table 2: 36.4 s with signal
     // processing in the interrupt handler.
-    let duration_s = duration_s(&run(Config::default(), 10, intact, intact, 60));
+    let duration_s = duration_s(&run((RATES, Config::default()), 10, intact, intact, 60));
     assert!((duration_s / 36.4 - 1.0).abs() < 0.05, "{duration_s} s");
 }
 
@@ -168,7 +156,7 @@ fn the_same_run_gives_the_same_result() {
     let once = || {
         let mut random = Random(4);
         let outcome = run(
-            small(),
+            (RATES, small()),
             40,
             |bit, out| out.push(bit ^ random.one_in(50_000)),
             intact,
@@ -186,9 +174,9 @@ fn the_same_run_gives_the_same_result() {
 #[test]
 fn flipped_bits_cost_retransmissions_and_nothing_else() {
     let (mut down, mut up) = (Random(1), Random(2));
-    let clean = duration_s(&run(small(), 40, intact, intact, 60));
+    let clean = duration_s(&run((RATES, small()), 40, intact, intact, 60));
     let outcome = run(
-        small(),
+        (RATES, small()),
         40,
         |bit, out| out.push(bit ^ down.one_in(20_000)),
         |bit, out| out.push(bit ^ up.one_in(20_000)),
@@ -223,7 +211,7 @@ fn bursts_cost_retransmissions_and_nothing_else() {
     let (mut bits, mut garbage) = (0_u64, Random(9));
     // Every two seconds 50 ms of noise.
     let outcome = run(
-        small(),
+        (RATES, small()),
         40,
         |bit, out| {
             bits += 1;
@@ -245,7 +233,7 @@ fn deleted_bits_cost_retransmissions_and_nothing_else() {
     let mut missing = 0;
     // A card that loses 105 samples of 512, ten times or so: 400 bits at once.
     let outcome = run(
-        small(),
+        (RATES, small()),
         40,
         |bit, out| {
             if random.one_in(30_000) {
@@ -275,7 +263,7 @@ fn a_dead_line_is_given_up_after_the_stated_retries() {
     };
     let down = dies_after(152_000, Random(6));
     let up = dies_after(93_600, Random(7));
-    let outcome = run(Config::default(), 40, down, up, 60);
+    let outcome = run((RATES, Config::default()), 40, down, up, 60);
     assert_eq!(
         outcome.client.state(),
         State::Failed(Failure::Link(Loss::Unanswered))
@@ -319,7 +307,7 @@ fn nobody_at_the_other_end_is_a_failure_too() {
 #[test]
 fn a_retraining_pauses_the_link_and_costs_its_time() {
     let config = small();
-    let clean = duration_s(&run(config, 40, intact, intact, 60));
+    let clean = duration_s(&run((RATES, config), 40, intact, intact, 60));
     let (mut client, mut server) = (Endpoint::client(config), Endpoint::server(config));
     client.carrier(Some(RATES), Instant::ZERO);
     server.carrier(Some(RATES.reversed()), Instant::ZERO);
@@ -373,7 +361,7 @@ fn a_retraining_pauses_the_link_and_costs_its_time() {
 
 #[test]
 fn a_server_polled_rarely_keeps_the_line_busy() {
-    let clean = duration_s(&run(small(), 10, intact, intact, 60));
+    let clean = duration_s(&run((RATES, small()), 10, intact, intact, 60));
     let (mut client, mut server) = (Endpoint::client(small()), Endpoint::server(small()));
     client.carrier(Some(RATES), Instant::ZERO);
     server.carrier(Some(RATES.reversed()), Instant::ZERO);

@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use laxity_model::{
-    Context, EventKind, Instant, InterruptLevel, Placement, Program, Service, Span, Step,
+    Context, EventKind, Instant, InterruptLevel, Placement, Program, SemaphoreId, Service, Span,
+    Step,
 };
 use laxity_sim::{Costs, Profile};
 
@@ -254,80 +255,55 @@ fn external_activities_take_time_but_no_processor() {
     assert_eq!(record.usage[1].service, Service::ZERO);
 }
 
+/// When a wait until an instant for a semaphore of this count was over, and whether by time; `more` puts who signals beside the waiter.
+fn wait_until(
+    (count, until): (u32, Instant),
+    more: impl FnOnce(&mut Program, SemaphoreId),
+) -> Option<(Instant, bool)> {
+    let mut program = Program::new(1);
+    let semaphore = program.semaphore(count);
+    let outcome = program.mark("outcome");
+    let mut waited = false;
+    let waiter = move |context: &mut dyn Context| {
+        if waited {
+            context.mark(outcome, [u64::from(context.timed_out()), 7]);
+            return Step::EndRun;
+        }
+        waited = true;
+        Step::WaitUntil(semaphore, until)
+    };
+    program.add("waiter", CPU, thread(8), waiter);
+    more(&mut program, semaphore);
+    let record = run(Profile::IDEAL, program, 10);
+    let mut marks = record.events.iter();
+    let mark = marks.find(|e| e.kind == EventKind::Mark(outcome));
+    mark.map(|e| (e.at, e.args[0] == 1))
+}
+
 #[test]
 fn a_signal_at_the_very_instant_beats_the_time_out() {
     for (signal_at, timed_out) in [(4, false), (5, false), (6, true)] {
-        let mut program = Program::new(1);
-        let semaphore = program.semaphore(0);
-        let outcome = program.mark("outcome");
-        let mut waited = false;
-        program.add(
-            "waiter",
-            CPU,
-            thread(8),
-            move |context: &mut dyn Context| {
-                if waited {
-                    context.mark(outcome, [u64::from(context.timed_out()), 7]);
-                    return Step::EndRun;
-                }
-                waited = true;
-                Step::WaitUntil(semaphore, ms(5))
-            },
-        );
-        let mut worked = false;
-        program.add(
-            "signaller",
-            CPU,
-            thread(7),
-            move |context: &mut dyn Context| {
+        let over = wait_until((0, ms(5)), |program, semaphore| {
+            let mut worked = false;
+            let signaller = move |context: &mut dyn Context| {
                 if worked {
                     context.signal(semaphore);
                     return Step::Finish;
                 }
                 worked = true;
                 Step::Charge(Service::from_millis(signal_at))
-            },
-        );
-        let record = run(Profile::IDEAL, program, 10);
-        let marks: Vec<_> = record
-            .events
-            .iter()
-            .filter(|e| e.kind == EventKind::Mark(outcome))
-            .map(|e| (e.at, e.args[0]))
-            .collect();
-        assert_eq!(marks, [(ms(signal_at.min(5)), u64::from(timed_out))]);
+            };
+            program.add("signaller", CPU, thread(7), signaller);
+        });
+        assert_eq!(over, Some((ms(signal_at.min(5)), timed_out)));
     }
 }
 
 #[test]
 fn a_wait_whose_time_is_past_is_over_at_once_unless_the_count_helps() {
     for (count, timed_out) in [(0, true), (1, false)] {
-        let mut program = Program::new(1);
-        let semaphore = program.semaphore(count);
-        let outcome = program.mark("outcome");
-        let mut waited = false;
-        program.add(
-            "waiter",
-            CPU,
-            thread(8),
-            move |context: &mut dyn Context| {
-                if waited {
-                    context.mark(outcome, [u64::from(context.timed_out()), 7]);
-                    return Step::Finish;
-                }
-                waited = true;
-                Step::WaitUntil(semaphore, Instant::ZERO)
-            },
-        );
-        let record = run(Profile::IDEAL, program, 10);
-        let mark = record
-            .events
-            .iter()
-            .find(|e| e.kind == EventKind::Mark(outcome));
-        assert_eq!(
-            mark.map(|e| (e.at, e.args[0])),
-            Some((ms(0), u64::from(timed_out)))
-        );
+        let over = wait_until((count, Instant::ZERO), |_, _| {});
+        assert_eq!(over, Some((ms(0), timed_out)));
     }
 }
 
