@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::deadline::by_deadline;
 use crate::reservations::{asker, by_slots, expect_enforced, holder};
-use crate::stage::{CPU, DEVICE, NORMAL, ORDINARY, counted, run_to};
+use crate::stage::{CPU, DEVICE, NORMAL, ORDINARY, cannot_run, counted, run_to};
 use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::request::Work;
 use laxity_model::{
@@ -67,16 +67,6 @@ fn refused(host: &mut dyn Host, program: Program, calls: &Arc<AtomicU32>) -> Res
     ensure!(
         called == 0,
         "{called} bodies of what was refused were called"
-    );
-    Ok(())
-}
-
-/// Whether a program that needs what the host lacks is answered with why it lacks it.
-pub(crate) fn cannot_run(host: &mut dyn Host, program: Program, why: &str) -> Result {
-    let ran = host.admit_and_run(program, LENGTH);
-    ensure!(
-        matches!(&ran, Err(HostError::CannotRun(reason)) if reason.contains(why)),
-        "it lacks what is asked for ({why}), and answered {ran:?}"
     );
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! The scheduling classes of Linux: how threads of the fair class share a processor, and equals under `SCHED_RR` take turns. A host that
 //! has no such classes says so.
 
-use crate::admission::cannot_run;
-use crate::stage::{CPU, Stage, done_or, micros, spinner};
+use crate::stage::{CPU, Stage, cannot_run, done_or, micros, spinner};
 use crate::{Result, Tolerance, ensure};
 use laxity_model::policy::classes::Scheduling;
 use laxity_model::{Host, Placement, Program, Service, Span, Step};

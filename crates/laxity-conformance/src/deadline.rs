@@ -1,9 +1,8 @@
 //! Reservations by `SCHED_DEADLINE`: their service, and changes beside what begins later. A host that has none says so.
 
-use crate::admission::cannot_run;
 use crate::meter::{expect_the_sum, meter, readings};
 use crate::reservations::{asker, by_slots, piece_of, reservation, run, stood_still};
-use crate::stage::{CPU, LOW, NEVER, NORMAL, counted, expect_end, marks, spinner};
+use crate::stage::{CPU, LOW, NEVER, NORMAL, cannot_run, counted, expect_end, marks, spinner};
 use crate::{Result, Tolerance, ensure};
 use laxity_model::{
     Activity, Body, Context, Enforcer, Host, Program, Refused, Reservation, ReservationRequest,

@@ -5,8 +5,9 @@
 
 use crate::{Failure, Result, ensure};
 use laxity_model::{
-    ActivityId, Body, Context, Event, EventKind, Host, Instant, InterruptLevel, Mark, Outside,
-    Placement, Priority, ProcessorId, Program, RunEnd, RunRecord, SemaphoreId, Service, Span, Step,
+    ActivityId, Body, Context, Event, EventKind, Host, HostError, Instant, InterruptLevel, Mark,
+    Outside, Placement, Priority, ProcessorId, Program, RunEnd, RunRecord, SemaphoreId, Service,
+    Span, Step,
 };
 
 pub(crate) const CPU: ProcessorId = ProcessorId(0);
@@ -64,6 +65,16 @@ pub(crate) fn run_to(end: RunEnd, host: &mut dyn Host, program: Program) -> Resu
     let record = host.admit_and_run(program, NEVER)?;
     expect_end(&record, end)?;
     Ok(record)
+}
+
+/// Whether a program that needs what the host lacks is answered with why it lacks it.
+pub(crate) fn cannot_run(host: &mut dyn Host, program: Program, why: &str) -> Result {
+    let ran = host.admit_and_run(program, NEVER);
+    ensure!(
+        matches!(&ran, Err(HostError::CannotRun(reason)) if reason.contains(why)),
+        "it lacks what is asked for ({why}), and answered {ran:?}"
+    );
+    Ok(())
 }
 
 /// Whether a record is whole, and its run ended like this.
