@@ -319,7 +319,7 @@ fn claims(all: &[Tried]) -> Vec<(&'static str, bool, String)> {
         false => format!("not accounted for: {}", unexplained.join(", ")),
     };
     let far = (of > 0).then(|| ("far", right == of, format!("{right} of {of}")));
-    let near = (!all.is_empty()).then(|| ("near", unexplained.is_empty(), told));
+    let near = (!all.is_empty()).then_some(("near", unexplained.is_empty(), told));
     far.into_iter().chain(near).collect()
 }
 
