@@ -1,8 +1,10 @@
 //! The experiments on what is asked for while it runs: small runs in the twin, and the same report every time.
 
 use laxity_lab::bench::{Experiment, Request};
+use laxity_lab::report::json;
 use laxity_lab::runner::Silent;
 use laxity_studies::constraints::Constraints;
+use laxity_studies::modem::Modem;
 use laxity_studies::on_hook::OnHook;
 
 fn report_of(
@@ -39,6 +41,36 @@ fn what_is_claimed_of_time_constraints_is_so() {
     expect_held(&report);
     let drawn = report.figures.iter().map(|figure| &figure.key);
     assert!(drawn.eq(Constraints.text().figures.iter().map(|figure| &figure.key)));
+}
+
+#[test]
+fn a_map_with_holes_says_so_and_claims_nothing_of_what_was_not_tried() {
+    let request = Request {
+        figures: vec!["figure-17".into()],
+        seed: 1,
+        repeats: Some(1),
+        // Of 56 the first, which is near a line.
+        options: [("every".into(), 56)].into(),
+        ..Request::default()
+    };
+    let report = Modem
+        .perform(&request, &mut Silent)
+        .expect("the twin runs it");
+    let holes = "1 of 56: one in 56";
+    let told = report.circumstances.iter().any(|(_, value)| value == holes);
+    assert!(told, "{:?}", report.circumstances);
+    let json = String::from_utf8(json::render(&report)).expect("it is text");
+    assert!(json.contains(holes));
+    let seen: Vec<&str> = report.checks.iter().map(|check| &*check.seen).collect();
+    assert_eq!(seen, ["0 differ"]);
+    let figure = &report.figures[0];
+    assert!(
+        figure
+            .remarks
+            .iter()
+            .any(|remark| remark.contains("nothing is claimed"))
+    );
+    assert!(figure.compared.iter().all(|row| row.twin.is_none()));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! which rows it was chosen. The values are taken from where they are used, the words from the study's data; this is the list that the report
 //! shows.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use laxity::study::Profile;
@@ -10,6 +11,7 @@ use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{Costs, FarProfile, Hypothesis, Timing};
 use laxity_devices::pump::LineConfig;
 use laxity_lab::report::{Origin, Row, Value};
+use laxity_lab::runner::RunError;
 use laxity_model::Span;
 use serde::Deserialize;
 
@@ -51,9 +53,12 @@ impl Kind {
 
 /// A constant.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Constant {
     /// What it is.
     name: String,
+    /// The key of its value.
+    value: String,
     /// How it came to its value.
     kind: Kind,
     /// Why this value.
@@ -75,86 +80,117 @@ pub(super) fn took_part(place: &str) -> bool {
 }
 
 /// As rows of the report.
-pub(super) fn rows() -> Vec<Row> {
-    let row = |(constant, value): (&Constant, Value)| -> Row {
-        constant.kind.origin().row([
-            constant.name.as_str().into(),
+///
+/// # Errors
+///
+/// [`RunError::CannotRun`] if a constant's value has no such key, or a value has no constant.
+pub(super) fn rows() -> Result<Vec<Row>, RunError> {
+    rows_of(&REGISTER)
+}
+
+fn rows_of(register: &[Constant]) -> Result<Vec<Row>, RunError> {
+    let mut values = values();
+    let row = |constant: &Constant| -> Result<Row, RunError> {
+        let Constant { name, value, .. } = constant;
+        let value = values.remove(value.as_str());
+        let value =
+            value.ok_or_else(|| wrong(&format!("{name} has the value of another, or none")))?;
+        Ok(constant.kind.origin().row([
+            name.as_str().into(),
             value,
             constant.kind.name().into(),
             constant.reason.as_str().into(),
             constant.chosen_by.join(", ").into(),
-        ])
+        ]))
     };
-    REGISTER.iter().zip(values()).map(row).collect()
+    let rows = register
+        .iter()
+        .map(row)
+        .collect::<Result<Vec<Row>, RunError>>()?;
+    match values.keys().next() {
+        Some(key) => Err(wrong(&format!("{key} is the value of none"))),
+        None => Ok(rows),
+    }
 }
 
-/// What each of them is, in their order.
-fn values() -> Vec<Value> {
-    let mut all = of_device();
-    all.extend(of_line());
-    all.extend(of_host());
-    all
+fn wrong(what: &str) -> RunError {
+    RunError::CannotRun(format!("constants: {what}"))
 }
 
-fn of_device() -> Vec<Value> {
+/// What each of them is, by its key.
+fn values() -> BTreeMap<&'static str, Value> {
+    let all = of_device().into_iter();
+    all.chain(of_line()).chain(of_host()).collect()
+}
+
+fn of_device() -> Vec<(&'static str, Value)> {
     let hypothesis = Hypothesis::STUDY;
     let (costs, unlogged) = (Costs::STUDY, Costs::UNLOGGED);
+    let blocks = Setting::CONNECTED.blocks;
     vec![
-        hypothesis.output_lead.into(),
-        u64::from(hypothesis.pieces).into(),
-        "abandons its block".into(),
-        RING_SAMPLES.into(),
-        format!("{:?} samples at 16 kHz", Setting::CONNECTED.blocks).into(),
-        hypothesis.programming_pause.into(),
-        costs.data.into(),
-        unlogged.data.into(),
-        costs.recognition.into(),
-        Overheads::STUDY.interrupt.into(),
-        Overheads::STUDY.deferred.into(),
-        costs.abandoned.into(),
-        costs.on_hook.into(),
-        costs.dialing.into(),
+        ("output-lead", hypothesis.output_lead.into()),
+        ("pieces", u64::from(hypothesis.pieces).into()),
+        ("dry", "abandons its block".into()),
+        ("ring", RING_SAMPLES.into()),
+        ("blocks", format!("{blocks:?} samples at 16 kHz").into()),
+        ("programming-pause", hypothesis.programming_pause.into()),
+        ("call-logged", costs.data.into()),
+        ("call-unlogged", unlogged.data.into()),
+        ("recognition", costs.recognition.into()),
+        ("interrupt", Overheads::STUDY.interrupt.into()),
+        ("deferred", Overheads::STUDY.deferred.into()),
+        ("abandoned", costs.abandoned.into()),
+        ("on-hook", costs.on_hook.into()),
+        ("dialing", costs.dialing.into()),
     ]
 }
 
 /// Of the line and of the servers.
-fn of_line() -> Vec<Value> {
+fn of_line() -> Vec<(&'static str, Value)> {
     let (line, timing) = (LineConfig::default(), Timing::study());
     let decibels = |db: f64| format!("{db} dB").into();
     let handshake = FarProfile::near_handshake(&timing);
     let (pool, server) = (FarProfile::TOTAL_CONTROL, FarProfile::DATAFIRE);
     let rate = |profile: FarProfile| Value::BitRate(u64::from(profile.fastest_up_bit_s));
-    let network = pool.network.into_iter();
+    let lasting = Span::from_millis(u64::from(handshake.lasting_ms));
     let mut all = vec![
-        decibels(line.snr_down_db),
-        decibels(line.snr_up_db),
-        timing.before_training.into(),
-        Span::from_millis(u64::from(handshake.lasting_ms)).into(),
-        u64::from(handshake.attempts).into(),
-        rate(pool),
-        rate(server),
+        ("snr-down", decibels(line.snr_down_db)),
+        ("snr-up", decibels(line.snr_up_db)),
+        ("before-training", timing.before_training.into()),
+        ("training-lasts", lasting.into()),
+        ("training-attempts", u64::from(handshake.attempts).into()),
+        ("up-pool", rate(pool)),
+        ("up-server", rate(server)),
     ];
-    all.extend(network.flat_map(|network| [network.delay.into(), network.jitter.into()]));
+    if let Some(network) = pool.network {
+        all.push(("network-delay", network.delay.into()));
+        all.push(("network-jitter", network.jitter.into()));
+    }
     all
 }
 
-fn of_host() -> Vec<Value> {
+fn of_host() -> Vec<(&'static str, Value)> {
     let profile = Profile::WIN2000_PII450;
     let above = profile.threads_above.map(|above| u64::from(above.level()));
     let tick = match profile.handlers_lose_ticks {
         true => "wakes nobody",
         false => "waits for its end",
     };
+    let costs = profile.costs;
+    let entry = costs.interrupt_entry + costs.interrupt_exit;
     vec![
-        TICK_HZ.into(),
-        u64::from(CARD_FAST_PPB.unsigned_abs()).into(),
-        profile.costs.context_switch.into(),
-        profile.costs.clock_tick.into(),
-        (profile.costs.interrupt_entry + profile.costs.interrupt_exit).into(),
-        profile.bands.quantum.into(),
-        u64::from(profile.bands.signal_boost).into(),
-        tick.into(),
-        above.map_or_else(|| "none".into(), Value::from),
+        ("ticks", TICK_HZ.into()),
+        ("crystal", u64::from(CARD_FAST_PPB.unsigned_abs()).into()),
+        ("switch", costs.context_switch.into()),
+        ("tick", costs.clock_tick.into()),
+        ("interrupt-entry", entry.into()),
+        ("quantum", profile.bands.quantum.into()),
+        ("boost", u64::from(profile.bands.signal_boost).into()),
+        ("tick-in-handler", tick.into()),
+        (
+            "above-reservations",
+            above.map_or_else(|| "none".into(), Value::from),
+        ),
     ]
 }
 
@@ -218,8 +254,28 @@ mod tests {
     }
 
     #[test]
-    fn each_has_a_value() {
-        assert_eq!(values().len(), REGISTER.len());
-        assert_eq!(rows().len(), REGISTER.len());
+    fn a_constant_keeps_its_value_wherever_it_stands() {
+        let rows = rows().expect("each has a value");
+        let mut swapped = REGISTER.clone();
+        swapped.reverse();
+        let mut again = rows_of(&swapped).expect("each has a value");
+        again.reverse();
+        assert_eq!(rows, again);
+    }
+
+    #[test]
+    fn a_value_that_is_none_is_not_shown() {
+        let mut register = REGISTER.clone();
+        let left_out = register.pop().expect("there are constants");
+        let error = rows_of(&register).expect_err("a value is left").to_string();
+        assert!(error.contains(&left_out.value), "{error}");
+        register.push(Constant {
+            value: "no-such".into(),
+            ..left_out
+        });
+        assert!(rows_of(&register).is_err());
+        register.pop();
+        register.push(register[0].clone());
+        assert!(rows_of(&register).is_err(), "one value twice");
     }
 }

@@ -68,8 +68,8 @@ pub struct Tried {
     pub underrun: u64,
     /// Retrainings.
     pub retrainings: u64,
-    /// The longest time from an interrupt to its call, once training began.
-    pub latest_begin: Span,
+    /// The longest time from an interrupt to its call, once training began; `None` if it never did.
+    pub latest_begin: Option<Span>,
 }
 
 impl Tried {
@@ -95,7 +95,7 @@ impl Tried {
             (true, false) if is_little => says("map-little", &[("underrun", &underrun)]),
             (false, true) if is_little => says("map-made-up", &[("underrun", &underrun)]),
             (false, true) if self.near && self.abandoned + underrun == 0 => {
-                says("map-not-met", &[("latest", &self.latest_begin)])
+                says("map-not-met", &[("latest", &self.latest_begin?)])
             }
             _ => None,
         }
@@ -138,14 +138,30 @@ fn is_near(reservation: Reservation) -> bool {
     share || close(u128::from(y - x), u128::from(lead.as_nanos()))
 }
 
-/// Every so many-th reservation, of the study's and of those that it did not try.
-fn places(request: &Request) -> Result<Vec<Place>, RunError> {
-    let every = request.option(&TEXT, "every")?;
+/// All reservations, the study's and those that it did not try.
+fn all_places() -> Vec<Place> {
     let study = tables::table_3().rows.iter().map(|row| row.place.clone());
     let others: Others = TEXT.quoted("map");
     let others = [others.clear, others.near_shares, others.near_gaps];
-    let all = study.chain(others.into_iter().flatten());
-    Ok(all.step_by(every as usize).collect())
+    study.chain(others.into_iter().flatten()).collect()
+}
+
+/// Every so many-th of them.
+fn places(request: &Request) -> Result<Vec<Place>, RunError> {
+    let every = request.option(&TEXT, "every")?;
+    Ok(all_places().into_iter().step_by(every as usize).collect())
+}
+
+/// Says how many reservations are tried, if that is not all.
+fn tell_how_many(request: &Request, draft: &mut Draft<'_>) -> Result<(), RunError> {
+    let every = request.option(&TEXT, "every")?;
+    let (tried, all) = (places(request)?.len(), all_places().len());
+    if tried < all {
+        let holes: Holes<'_> = &[("tried", &tried), ("all", &all), ("every", &every)];
+        let words = TEXT.say("map-thinned", holes);
+        draft.circumstance("reservations tried for figure 17", words);
+    }
+    Ok(())
 }
 
 /// The transfers of all places, after those of INT, by which full speed is measured.
@@ -214,11 +230,7 @@ fn tried(
         abandoned: sum(|a| a.abandoned),
         underrun: sum(|a| a.underrun),
         retrainings: sum(|a| a.retrainings),
-        latest_begin: attempts
-            .iter()
-            .map(|a| a.latest_begin)
-            .max()
-            .unwrap_or_default(),
+        latest_begin: attempts.iter().filter_map(|a| a.latest_begin).max(),
     })
 }
 
@@ -234,6 +246,7 @@ pub(super) fn draw(
 ) -> Result<(), RunError> {
     let batch = batch(request)?;
     let all = judged(&batch, attempts)?;
+    tell_how_many(request, draft)?;
     if let Some(figure) = draft.figure(KEY) {
         let holes: Holes<'_> = &[
             ("each", &transfers(batch.settings.len() as u32, "short ")),
@@ -247,7 +260,7 @@ pub(super) fn draw(
         figure.remarks = remarks(&all);
     }
     draft.table(KEY, "map", &[], all.iter().map(row));
-    for (key, (held, seen)) in ["far", "near"].into_iter().zip(claims(&all)) {
+    for (key, held, seen) in claims(&all) {
         draft.claim(key, held, &[("seen", &seen)]);
     }
     Ok(())
@@ -280,14 +293,17 @@ fn compared(all: &[Tried]) -> [Compared; 3] {
             .count();
         let quantity = TEXT.say("map-row", &[("by", &TEXT.say(by, holes))]);
         Compared {
-            twin: Origin::Simulated.cell(format!("{right} of {of}")),
+            twin: match of {
+                0 => None,
+                of => Origin::Simulated.cell(format!("{right} of {of}")),
+            },
             ..Compared::new(quantity)
         }
     })
 }
 
-/// Whether what is claimed is so, and what was seen: of what is far from the lines, and of all.
-fn claims(all: &[Tried]) -> [(bool, String); 2] {
+/// Whether what is claimed is so, and what was seen: of what is far from the lines, and of all. Nothing is claimed of what was not tried.
+fn claims(all: &[Tried]) -> Vec<(&'static str, bool, String)> {
     let far = || all.iter().filter(|tried| !tried.near);
     let plain =
         |tried: &&Tried| tried.study_lines == tried.served() && tried.exact == tried.served();
@@ -302,10 +318,9 @@ fn claims(all: &[Tried]) -> [(bool, String); 2] {
         true => format!("{differing} differ"),
         false => format!("not accounted for: {}", unexplained.join(", ")),
     };
-    [
-        (right == of && of > 0, format!("{right} of {of}")),
-        (unexplained.is_empty() && !all.is_empty(), told),
-    ]
+    let far = (of > 0).then(|| ("far", right == of, format!("{right} of {of}")));
+    let near = (!all.is_empty()).then_some(("near", unexplained.is_empty(), told));
+    far.into_iter().chain(near).collect()
 }
 
 fn remarks(all: &[Tried]) -> Vec<String> {
@@ -318,6 +333,9 @@ fn remarks(all: &[Tried]) -> Vec<String> {
         TEXT.say("map-pieces", &[("pieces", &pieces)]),
         TEXT.say("map-phases", &[("gap", &output_lead)]),
     ];
+    if all.iter().all(|tried| tried.near) {
+        remarks.push(TEXT.say("map-none-far", &[]));
+    }
     remarks.extend(between(all));
     remarks.extend(disagreements(all));
     remarks
@@ -403,8 +421,9 @@ fn row(tried: &Tried) -> Row {
         tried.abandoned.into(),
         tried.underrun.into(),
         tried.retrainings.into(),
-        tried.latest_begin.into(),
     ]));
+    let latest = tried.latest_begin;
+    row.push(latest.and_then(|latest| Origin::Simulated.cell(latest)));
     row
 }
 

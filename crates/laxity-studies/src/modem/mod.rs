@@ -106,7 +106,7 @@ impl Study for Modem {
             map::draw(made.request, &mut attempts, draft)?;
         }
         tables::draw(made.request, &mut attempts, draft);
-        draft.table("constants", "constants", &[], calibration::rows());
+        draft.table("constants", "constants", &[], calibration::rows()?);
         tell(draft);
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! Tables 1 to 3, the study's transfers beside the twin's, and how much they depend on two constants that the study does not settle.
 
+use std::fmt::Display;
 use std::sync::LazyLock;
 
 use laxity_devices::modem::FarProfile;
 use laxity_lab::bench::{Draft, Holes, Request};
-use laxity_lab::report::{Attempts, Origin, Row as Cells, Times};
+use laxity_lab::report::{Attempts, Origin, Row as Cells, Table, Times};
 use laxity_model::{Outside, Priority, Service, Span};
 use serde::Deserialize;
 
@@ -179,7 +180,13 @@ pub(super) fn draw(request: &Request, attempts: &mut &[Attempt], draft: &mut Dra
         if let Some((key, sweep)) = table.sweep(request) {
             let rows = sweep.places.iter().zip(sweep.taken(attempts));
             let rows = rows.map(|(place, attempts)| times(place, attempts));
-            draft.table(&table.key, key, &[], rows);
+            if let Some(figure) = draft.figure(&table.key) {
+                figure.tables.push(Table {
+                    caption: TEXT.say(key, &[]),
+                    columns: headings(key, &sweep.settings),
+                    rows: rows.collect(),
+                });
+            }
         }
         let (held, seen) = agreement(&judged);
         let name = table.key.replace('-', " ");
@@ -201,6 +208,19 @@ fn late_of(place: &Place, attempts: &[Attempt]) -> Cells {
         mean(|a| a.overflown),
         mean(|a| a.retrainings),
     ]
+}
+
+/// What is varied in each column of a sweep.
+fn headings(key: &str, settings: &[Setting]) -> Vec<String> {
+    let heading = |setting: &Setting| {
+        let value: &dyn Display = match key {
+            "quanta" => &setting.quantum,
+            _ => &setting.costs.data,
+        };
+        TEXT.say(&format!("{key}-column"), &[("value", value)])
+    };
+    let varied = settings.iter().map(heading);
+    std::iter::once("row".to_owned()).chain(varied).collect()
 }
 
 /// How long each transfer from a place took.

@@ -182,8 +182,8 @@ pub struct Attempt {
     pub(super) overflown: u64,
     /// Retrainings, as the near end counts them.
     pub(super) retrainings: u64,
-    /// The longest time from an interrupt to its call, once training began.
-    pub(super) latest_begin: Span,
+    /// The longest time from an interrupt to its call, once training began; `None` if it never did.
+    pub(super) latest_begin: Option<Span>,
 }
 
 impl Transfer {
@@ -234,7 +234,11 @@ impl Transfer {
             underrun: report.samples_underrun.get() + left.underrun,
             overflown: report.samples_lost.get() + left.lost,
             retrainings: report.retrainings.get(),
-            latest_begin: Span::from_nanos(report.begin_latest_ns.get()),
+            // No call begins at the very moment of its interrupt.
+            latest_begin: match report.begin_latest_ns.get() {
+                0 => None,
+                latest => Some(Span::from_nanos(latest)),
+            },
         })
     }
 }

@@ -100,7 +100,7 @@ impl Study for Prediction {
             processors: processors(made),
         });
         let asked = |variant: &ResolvedVariant| is_calibration(variant) == is_first;
-        told.map_or_else(|| Ok(Vec::new()), |told| planned(made, asked, Some(told)))
+        told.map_or_else(|| Ok(Vec::new()), |told| planned(made, asked, Some(&told)))
     }
 
     fn name(&self, case: &Case) -> String {
@@ -184,7 +184,7 @@ fn is_calibration(variant: &ResolvedVariant) -> bool {
 fn planned(
     made: &Made<'_, Prediction>,
     asked: impl Fn(&ResolvedVariant) -> bool,
-    told: Option<Told>,
+    told: Option<&Told>,
 ) -> Result<Vec<Case>, RunError> {
     let request = made.request;
     let mut programs = PROGRAMS.clone();
@@ -198,7 +198,7 @@ fn planned(
         seed: request.seed + u64::from(planned.repeat),
         planned,
         further_receivers: if told.is_some() { 0 } else { further },
-        told: told.clone(),
+        told: told.cloned(),
     };
     let all = schedule(&programs, true)?.into_iter();
     Ok(all.filter(wanted).map(case).collect())

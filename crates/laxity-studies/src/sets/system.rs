@@ -26,6 +26,7 @@ pub type Placing = Result<Vec<Member>, String>;
 
 /// Devices on one or more processors.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct System {
     /// The figure it belongs to.
     pub figure: String,

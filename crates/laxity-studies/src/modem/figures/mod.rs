@@ -125,7 +125,12 @@ fn fill(key: &str, [twin, live]: [&Runs<'_>; 2], figure: &mut Figure) {
             }
         }
     }
-    for quantity in PLAN.quantities.iter().filter(|of| of.figure == key) {
+    let quantities = PLAN.quantities.iter().filter(|of| of.figure == key);
+    let printed = quantity::sources(quantities.clone());
+    figure
+        .remarks
+        .extend(printed.map(|places| TEXT.say("printed", &[("where", &places)])));
+    for quantity in quantities {
         if let Some(row) = quantity.compared(twin, live) {
             figure.remarks.extend(quantity.remark(&row));
             figure.compared.push(row);

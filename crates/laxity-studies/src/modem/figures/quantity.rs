@@ -16,7 +16,7 @@ enum Printed {
 
 /// When the twin agrees.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Criterion {
     /// It is within so many percent of what is printed, or of something else that the twin has.
     Within { percent: u64, of: Option<Reading> },
@@ -48,6 +48,8 @@ pub(super) struct Quantity {
     name: String,
     of: Reading,
     paper: Option<Printed>,
+    /// Where it is printed.
+    source: Option<String>,
     /// Where the twin's comes from; `None`: it is not told.
     twin: Option<Origin>,
     /// What equals this in the twin shows only what was put in.
@@ -129,6 +131,24 @@ impl Quantity {
             }
         }
     }
+}
+
+/// Where the study prints what is compared of a figure: each place with what stands there.
+pub(super) fn sources<'a>(quantities: impl Iterator<Item = &'a Quantity>) -> Option<String> {
+    let mut places: Vec<(&str, Vec<&str>)> = Vec::new();
+    for quantity in quantities {
+        let Some(source) = &quantity.source else {
+            continue;
+        };
+        match places.iter_mut().find(|(place, _)| place == source) {
+            Some((_, names)) => names.push(&quantity.name),
+            None => places.push((source, vec![&quantity.name])),
+        }
+    }
+    let places = places.iter();
+    let words = places.map(|(place, names)| format!("{} ({place})", names.join("; ")));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 impl So {
@@ -220,6 +240,41 @@ mod tests {
         let usual = [2_500, 12_500, 13_125, 11_250, 12_520];
         assert_eq!(usual.map(scattered), [Some(0); 5]);
         assert_eq!([15_900, 19_400, 5_000].map(scattered), [Some(1); 3]);
+    }
+
+    #[test]
+    fn what_is_quoted_says_where_it_is_printed() {
+        for quantity in &PLAN.quantities {
+            let source = quantity.source.as_deref();
+            assert_eq!(quantity.paper.is_some(), source.is_some(), "{quantity:?}");
+            let is_known = source.is_none_or(|at| at.starts_with('§') || at.starts_with("slide"));
+            assert!(is_known, "{quantity:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_none_is_an_error_that_names_it() {
+        let row = |of: &str, judged: &str| {
+            let row = format!(
+                r#"{{"figure": "figure-2", "name": "typical", "of": {of}, "judged": {judged}}}"#
+            );
+            serde_json::from_str::<Quantity>(&row).map_err(|error| error.to_string())
+        };
+        let read = r#"{"run": "int", "series": "handler", "statistic": "median"}"#;
+        let within = r#"{"within": {"percent": 5}}"#;
+        assert!(row(read, within).is_ok());
+        let wrong = read.replace("\"run\"", "\"phase\": [\"training\"], \"run\"");
+        let deeper = read.replace("\"run\"", &format!("\"less\": {wrong}, \"run\""));
+        for wrong in [wrong, deeper] {
+            let error = row(&wrong, within).expect_err("it has no such key");
+            assert!(error.contains("`phase`"), "{error}");
+        }
+        let wrong = within.replace("percent\": 5", "percent\": 5, \"least\": 1");
+        let error = row(read, &wrong).expect_err("it has no such key");
+        assert!(error.contains("`least`"), "{error}");
+        let without_run = read.replace("\"run\": \"int\",", "");
+        let error = row(&without_run, within).expect_err("it is of no run");
+        assert!(error.contains("`run`"), "{error}");
     }
 
     #[test]

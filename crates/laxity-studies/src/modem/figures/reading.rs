@@ -6,6 +6,8 @@ use laxity_devices::modem::{Outcome, Phase};
 use laxity_lab::report::Value;
 use laxity_model::Span;
 use serde::Deserialize;
+use serde::de::Error as _;
+use serde_json::{Map, Value as Json};
 
 use super::readings::{Point, Readings, Series};
 
@@ -53,6 +55,7 @@ enum Which {
 
 /// What is read from the runs of one scene.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Measure {
     pub(super) series: Series,
     /// In these phases of the call, by what began in them; none: in all.
@@ -168,17 +171,34 @@ fn ending(run: &Readings) -> String {
     }
 }
 
-/// What is read of one scene, perhaps against another's.
+/// What is read of one scene, perhaps against another's. Its keys and those of its measure stand together.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Map<String, Json>")]
 pub(super) struct Reading {
     /// The runs, by name.
     run: String,
-    #[serde(flatten)]
     measure: Measure,
     /// By how much it exceeds this.
     less: Option<Box<Self>>,
     /// How many times this it is, in thousandths.
     per: Option<Box<Self>>,
+}
+
+impl TryFrom<Map<String, Json>> for Reading {
+    type Error = serde_json::Error;
+
+    fn try_from(mut keys: Map<String, Json>) -> Result<Self, Self::Error> {
+        let run = keys.remove("run");
+        let run = run.ok_or_else(|| Self::Error::missing_field("run"))?;
+        let mut other = |key| keys.remove(key).map(Self::deserialize).transpose();
+        let [less, per] = [other("less")?, other("per")?].map(|of| of.map(Box::new));
+        Ok(Self {
+            run: String::deserialize(run)?,
+            measure: Measure::deserialize(Json::Object(keys))?,
+            less,
+            per,
+        })
+    }
 }
 
 impl Reading {
