@@ -155,7 +155,6 @@ impl Named {
 }
 
 /// All cases that a host with so many processors can run.
-#[must_use]
 pub fn cases(processors: u16) -> Vec<Case> {
     let all = suite::CASES.iter();
     let possible = all.filter(|case| case.processors <= processors);

@@ -82,7 +82,6 @@ const POINT: &str = "[\"50 %\", \"3.2us\"]";
 const MEASURE_AGAIN: &str = "or measure again: laxity calibrate";
 
 /// What a figure is, in a sentence.
-#[must_use]
 pub const fn meaning(figure: Figure) -> &'static str {
     match figure {
         Figure::Tick => "What a tick takes from a thread that computes.",
@@ -106,7 +105,6 @@ pub const fn meaning(figure: Figure) -> &'static str {
 }
 
 /// Where the file is unless told otherwise: `laxity/machine.toml` in `$XDG_CONFIG_HOME`, or in `~/.config`. `None` without either.
-#[must_use]
 pub fn default_path() -> Option<PathBuf> {
     let absolute = |name| {
         let path = PathBuf::from(std::env::var_os(name)?);
@@ -414,7 +412,6 @@ fn quoted(text: &str) -> String {
 }
 
 /// The text of a machine file; [`parse`] reads it back the same.
-#[must_use]
 pub fn render(calibration: &Calibration) -> String {
     let Calibration {
         machine,

@@ -104,7 +104,6 @@ impl Twin {
     }
 
     /// What slot tables are planned by here, if nothing of a program runs above them.
-    #[must_use]
     pub fn plan_costs(&self) -> PlanCosts {
         match &self.kind {
             Machinery::Study(profile) => profile.slot_supply().costs(0),

@@ -36,7 +36,6 @@ impl Way {
     pub const ALL: [Self; 3] = [Self::Thread, Self::Whole, Self::Growing];
 
     /// Its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Thread => "THR 24, then RES 2/8",
@@ -46,7 +45,6 @@ impl Way {
     }
 
     /// What is reserved while it is on hook.
-    #[must_use]
     pub fn on_hook(self) -> Option<Reservation> {
         match self {
             Self::Thread => None,
@@ -65,13 +63,11 @@ fn reservation(service_us: u64, period_us: u64) -> Reservation {
 }
 
 /// 2 ms in 8.
-#[must_use]
 pub fn whole() -> Reservation {
     reservation(2_000, 8_000)
 }
 
 /// 0.1 ms in 2.5.
-#[must_use]
 pub fn tenth() -> Reservation {
     reservation(100, 2_500)
 }
@@ -114,14 +110,12 @@ pub struct Seen {
 
 impl Seen {
     /// The longest time from an interrupt until its call was done, of these calls.
-    #[must_use]
     pub fn longest(calls: &[Served]) -> Span {
         let responses = calls.iter().map(Served::response);
         responses.max().unwrap_or(Span::ZERO)
     }
 
     /// Whether there were calls, and no sample was lost, late or left out.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         let mut calls = self.on_hook.iter().chain(&self.off_hook);
         self.damage == [0; 3] && calls.any(|call| !call.is_left)

@@ -26,7 +26,6 @@ pub struct Served {
 
 impl Served {
     /// From its interrupt until it was done, or as long as it had waited when the run ended.
-    #[must_use]
     pub fn response(&self) -> Span {
         self.done.saturating_since(self.raised)
     }

@@ -45,7 +45,6 @@ pub enum Error {
 
 impl Error {
     /// The cause and the remedy, where the kernel said no.
-    #[must_use]
     pub fn diagnosis(&self) -> Option<&Diagnosis> {
         match self {
             Self::Refused { diagnosis, .. } => Some(diagnosis),
@@ -54,7 +53,6 @@ impl Error {
     }
 
     /// The kernel's number for the failure, where it gave one.
-    #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Refused { source, .. } | Self::Failed { source, .. } => call(source).errno(),

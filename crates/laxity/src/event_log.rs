@@ -104,7 +104,6 @@ impl EventLog {
     }
 
     /// How many events found the log full.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.writer.lost()
     }

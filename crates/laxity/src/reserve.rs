@@ -80,13 +80,11 @@ pub struct Reserved {
 
 impl Reserved {
     /// What is reserved.
-    #[must_use]
     pub fn reservation(&self) -> Reservation {
         self.thread.reservation()
     }
 
     /// Whether it is enforced *now*: the thread's policy is read back (a system call), since who has the right may change it at any time.
-    #[must_use]
     pub fn grade(&self) -> Grade {
         let granted = Policy::Deadline(self.reservation().into());
         let reason = match sched::policy(Tid::current()) {

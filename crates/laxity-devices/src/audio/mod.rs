@@ -41,7 +41,6 @@ pub const FORMAT: Format = Format {
 };
 
 /// A player of a sound: a call of the signal processing costs `cost` in the twin; live it is done `1 + further` times.
-#[must_use]
 pub fn stream(seed: u64, cost: Service, further: usize, clock: CardClock) -> Stream {
     let sound = Arc::new(Sound::new(seed));
     let make = || Box::new(Player::new(Arc::clone(&sound))) as Box<dyn Block>;

@@ -58,7 +58,6 @@ impl Sound {
     }
 
     /// Sample `index` of the sound without end.
-    #[must_use]
     pub fn sample(&self, index: u64) -> f32 {
         self.0[(index % self.0.len() as u64) as usize]
     }

@@ -40,7 +40,6 @@ impl DeviceClock {
     }
 
     /// The host's instant in the device's time; the first reading of all makes it start.
-    #[must_use]
     pub(crate) fn device_time(&self, host: Instant) -> Instant {
         let began = *self.began.get_or_init(|| host + self.card.begins_after);
         let passed = u128::from(host.saturating_since(began).as_nanos());
@@ -52,7 +51,6 @@ impl DeviceClock {
     }
 
     /// The first instant of the host at which it is `at` in the device's time, `host_now` being the latest reading of it.
-    #[must_use]
     pub(crate) fn host_time(&self, at: Instant, host_now: Instant) -> Instant {
         let began = *self.began.get_or_init(|| host_now + self.card.begins_after);
         let wanted = u128::from(at.since_epoch().saturating_sub(self.ahead).as_nanos());

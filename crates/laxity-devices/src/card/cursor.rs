@@ -44,13 +44,11 @@ impl Cursor {
     }
 
     /// The epoch this cursor belongs to.
-    #[must_use]
     pub(crate) fn epoch(&self) -> usize {
         self.epoch
     }
 
     /// The programming in force.
-    #[must_use]
     pub(crate) fn programming(&self) -> Programming {
         self.programming
     }
@@ -72,13 +70,11 @@ impl Cursor {
     }
 
     /// Samples in the input ring that are not read yet, as a driver sees them that reads on: modulo the ring.
-    #[must_use]
     pub(crate) fn pending(&self, now: Instant) -> u64 {
         self.unread(now) % self.programming.setting.ring
     }
 
     /// Whether the card has sent all that was written, and more.
-    #[must_use]
     pub(crate) fn is_dry(&self, now: Instant) -> bool {
         self.programming.position(now) > self.written
     }
@@ -107,7 +103,6 @@ impl Cursor {
     }
 
     /// Whether nothing is left of the next block: the card has written all of the one that takes its place.
-    #[must_use]
     pub(crate) fn is_gone(&self, now: Instant, block: u64) -> bool {
         self.unread(now) >= block + self.programming.setting.ring
     }

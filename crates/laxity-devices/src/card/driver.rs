@@ -79,7 +79,6 @@ impl Left {
 
     /// What the cards of the driver that have not come to their end were owed at `end`, by the host's clock, beside what all of them have
     /// counted; `None` while the driver is still in its program.
-    #[must_use]
     pub fn unserved(&self, end: Instant) -> Option<Unserved> {
         let units = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Unserved::default();

@@ -26,7 +26,6 @@ pub enum DriverPlacement {
 
 impl DriverPlacement {
     /// What it reserves.
-    #[must_use]
     pub const fn request(&self) -> Option<ReservationRequest> {
         match self {
             Self::Reserved(request, _) => Some(*request),
@@ -35,7 +34,6 @@ impl DriverPlacement {
     }
 
     /// The priority of its thread while it holds no reservation; `None` where it is no thread.
-    #[must_use]
     pub const fn priority(&self) -> Option<Priority> {
         match self {
             Self::Thread(priority) | Self::Reserved(_, priority) => Some(*priority),

@@ -25,7 +25,6 @@ impl Counter {
     }
 
     /// The count.
-    #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -59,13 +58,11 @@ pub struct Report {
 
 impl Report {
     /// Samples lost and underrun.
-    #[must_use]
     pub fn damage(&self) -> u64 {
         self.samples_lost.get() + self.samples_underrun.get()
     }
 
     /// Frames that did not arrive: their CRC was wrong, or nothing was left of them to check.
-    #[must_use]
     pub fn frames_lost(&self) -> u64 {
         self.crc_errors.get() + self.blocks_skipped.get()
     }

@@ -37,13 +37,11 @@ pub struct Setting {
 
 impl Setting {
     /// Samples of the `k`-th block, counted from 0.
-    #[must_use]
     pub fn block(&self, k: u64) -> u64 {
         self.blocks[(k % self.blocks.len() as u64) as usize]
     }
 
     /// Samples in the first `k` blocks.
-    #[must_use]
     pub fn samples_in(&self, k: u64) -> u64 {
         let turns = k / self.blocks.len() as u64;
         let rest = (k % self.blocks.len() as u64) as usize;
@@ -51,7 +49,6 @@ impl Setting {
     }
 
     /// How long the card takes to move this many samples, rounded up to a nanosecond.
-    #[must_use]
     pub fn duration(&self, samples: u64) -> Span {
         let nanos = (u128::from(samples) * 1_000_000_000).div_ceil(u128::from(self.rate_hz));
         Span::from_nanos(nanos as u64)
@@ -69,14 +66,12 @@ pub(crate) struct Programming {
 
 impl Programming {
     /// Samples the card has moved by `now`.
-    #[must_use]
     pub(crate) fn position(&self, now: Instant) -> u64 {
         let elapsed = u128::from(now.saturating_since(self.started).as_nanos());
         (elapsed * u128::from(self.setting.rate_hz) / 1_000_000_000) as u64
     }
 
     /// When the `k`-th interrupt is raised, counted from 1: at the end of the `k`-th block.
-    #[must_use]
     pub(crate) fn interrupt_at(&self, k: u64) -> Instant {
         self.started + self.setting.duration(self.setting.samples_in(k))
     }
@@ -162,13 +157,11 @@ impl Card {
     }
 
     /// Whether it is read only.
-    #[must_use]
     pub(crate) const fn is_capture(&self) -> bool {
         matches!(self.incoming, Input::Recording(_))
     }
 
     /// The number of the programming in force, from 0.
-    #[must_use]
     pub(crate) fn epoch(&self) -> usize {
         self.programmings
             .iter()
@@ -177,7 +170,6 @@ impl Card {
     }
 
     /// The programming with this number, once it is in force.
-    #[must_use]
     pub(crate) fn programming(&self, epoch: usize) -> Option<Programming> {
         self.programmings.get(epoch)?.get().copied()
     }
@@ -192,7 +184,6 @@ impl Card {
     }
 
     /// When the next interrupt is raised that has not been counted yet.
-    #[must_use]
     pub fn due(&self) -> Instant {
         let epoch = self.epoch();
         let next = self.raised(epoch) + 1;
@@ -206,7 +197,6 @@ impl Card {
     }
 
     /// Interrupts of this epoch counted so far.
-    #[must_use]
     pub(crate) fn raised(&self, epoch: usize) -> u64 {
         self.raised[epoch].load(Ordering::Acquire)
     }
@@ -246,7 +236,6 @@ impl Card {
     }
 
     /// The line's half: what went out as sample `index`, whose time must be past: a sample written in time, or what the ring still held.
-    #[must_use]
     pub fn departed(&self, epoch: usize, index: u64) -> i16 {
         let stale = || {
             let ring = self.programming(epoch)?.setting.ring;

@@ -30,7 +30,6 @@ pub struct Unserved {
 
 impl Unserved {
     /// All samples that were lost and underrun by the run's end.
-    #[must_use]
     pub const fn damage(&self) -> u64 {
         self.counted + self.lost + self.underrun
     }

@@ -32,7 +32,6 @@ pub struct Format {
 
 impl Format {
     /// How the card is set.
-    #[must_use]
     pub const fn setting(&self) -> Setting {
         Setting {
             rate_hz: self.rate_hz,
@@ -42,19 +41,16 @@ impl Format {
     }
 
     /// From interrupt to interrupt.
-    #[must_use]
     pub fn period(&self) -> Span {
         self.setting().duration(self.block)
     }
 
     /// Samples that a ring holds.
-    #[must_use]
     pub const fn ring(&self) -> u64 {
         self.ring_blocks * self.block
     }
 
     /// Blocks of silence that the output is filled with before the first call.
-    #[must_use]
     pub const fn silent_blocks(&self) -> u64 {
         1 + self.lead_blocks
     }

@@ -24,7 +24,6 @@ pub enum Rate {
 
 impl Rate {
     /// Its name in tables.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::GLite => "DSL G.lite",
@@ -41,37 +40,31 @@ impl Rate {
     }
 
     /// The transform's length in samples.
-    #[must_use]
     pub const fn transform(self) -> usize {
         256 * self.times()
     }
 
     /// Tones that carry data.
-    #[must_use]
     pub const fn tones(self) -> usize {
         96 * self.times()
     }
 
     /// Samples a second: 1.104 or 2.208 MHz.
-    #[must_use]
     pub const fn sample_rate_hz(self) -> u64 {
         (self.symbol_samples() * SYMBOLS_HZ) as u64
     }
 
     /// Samples that a symbol repeats of its end before its beginning.
-    #[must_use]
     pub const fn prefix(self) -> usize {
         20 * self.times()
     }
 
     /// Samples of a symbol with its prefix.
-    #[must_use]
     pub const fn symbol_samples(self) -> usize {
         self.transform() + self.prefix()
     }
 
     /// Octets that a symbol carries.
-    #[must_use]
     pub const fn symbol_octets(self) -> usize {
         self.tones() * TONE_BITS / 8
     }
@@ -129,7 +122,6 @@ impl Modulation {
     }
 
     /// The rate.
-    #[must_use]
     pub(super) const fn rate(&self) -> Rate {
         self.rate
     }
@@ -180,7 +172,6 @@ impl Modulation {
     }
 
     /// The point that these octets put on a data tone.
-    #[must_use]
     pub(super) fn sent(octets: &[u8], tone: usize) -> Complex {
         point(octets[tone / 2] >> (4 * (tone % 2)) & 15)
     }

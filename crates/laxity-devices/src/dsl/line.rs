@@ -47,7 +47,6 @@ pub struct Recording {
 }
 
 /// Sends frames through a line.
-#[must_use]
 pub fn record(rate: Rate, line: &LineConfig) -> Recording {
     let mut random = SplitMix64::new(line.seed);
     let mut octets =

@@ -28,13 +28,11 @@ const RING_BLOCKS: u64 = 2;
 const LEVEL: InterruptLevel = InterruptLevel(6);
 
 /// What a frame costs, from the shares that the study was told (quoted, of a 600 MHz Pentium III): 25 % and 50 % of 4 ms.
-#[must_use]
 pub const fn quoted_cost(rate: Rate) -> Service {
     Service::from_millis(rate.times() as u64)
 }
 
 /// How a card of this rate moves samples.
-#[must_use]
 pub const fn format(rate: Rate) -> Format {
     Format {
         rate_hz: rate.sample_rate_hz(),
@@ -47,7 +45,6 @@ pub const fn format(rate: Rate) -> Format {
 }
 
 /// A DSL receiver on a line: a call of the signal processing costs `cost` in the twin; live it is done `1 + further` times.
-#[must_use]
 pub fn stream(
     rate: Rate,
     line: &LineConfig,

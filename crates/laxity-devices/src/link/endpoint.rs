@@ -110,7 +110,6 @@ impl Config {
     }
 
     /// Octets of data in a full TCP segment.
-    #[must_use]
     pub fn mss(&self) -> u16 {
         self.mtu.saturating_sub(TCP_IP_HEADER_OCTETS)
     }
@@ -225,13 +224,11 @@ impl Endpoint {
     }
 
     /// Where the transfer stands.
-    #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
     /// What happened so far.
-    #[must_use]
     pub fn counters(&self) -> Counters {
         Counters {
             lapm: self.lapm.counters(),

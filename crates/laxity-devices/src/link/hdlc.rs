@@ -63,7 +63,6 @@ impl Framer {
     /// frame.
     ///
     /// A new framer is not ready until its first flag has gone out.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         self.bit_count == 0 && self.stage == Stage::Flags
     }

@@ -135,7 +135,6 @@ impl Stack {
     }
 
     /// How far the transfer is.
-    #[must_use]
     pub(super) fn progress(&self) -> Progress {
         self.progress
     }

@@ -140,19 +140,16 @@ impl Call {
     }
 
     /// Where the call is.
-    #[must_use]
     pub fn phase(&self) -> Phase {
         self.unit.phase()
     }
 
     /// The call's time.
-    #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
 
     /// The account kept of it.
-    #[must_use]
     pub fn report(&self) -> &Arc<Report> {
         &self.report
     }

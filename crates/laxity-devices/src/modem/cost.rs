@@ -44,7 +44,6 @@ impl Costs {
     };
 
     /// One call of the signal processing in this phase; `recognised` if it found the answer tone's end.
-    #[must_use]
     pub const fn call(&self, phase: Phase, recognised: bool) -> Service {
         match phase {
             _ if recognised => self.recognition,

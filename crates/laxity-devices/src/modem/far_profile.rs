@@ -62,7 +62,6 @@ impl FarProfile {
     /// What the near end negotiates. A retraining begins with what a first training begins with, and takes as long (assumed). Four
     /// trainings in a row none of which was good for 5 s of data end the call (calibrated: 4/17 and 7/20, which in the study never
     /// completed).
-    #[must_use]
     pub fn near_handshake(timing: &Timing) -> HandshakeConfig {
         HandshakeConfig {
             lasting_ms: 5_000,

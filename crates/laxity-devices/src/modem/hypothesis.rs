@@ -41,7 +41,6 @@ impl Hypothesis {
     };
 
     /// The output's lead in samples of a card that is set so.
-    #[must_use]
     pub const fn lead_samples(&self, setting: Setting) -> u64 {
         self.output_lead.as_nanos() * setting.rate_hz / 1_000_000_000
     }

@@ -94,7 +94,6 @@ impl NearModem {
     }
 
     /// Whether IP datagrams pass: the transfer can begin.
-    #[must_use]
     pub(super) fn is_connected(&self) -> bool {
         matches!(
             self.endpoint.state(),

@@ -30,7 +30,6 @@ impl Phase {
     ];
 
     /// The phase's name in contracts, tables and traces.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::OnHook => "on-hook",
@@ -42,7 +41,6 @@ impl Phase {
     }
 
     /// How the card is programmed in this phase.
-    #[must_use]
     pub const fn setting(self) -> Setting {
         match self {
             Self::OnHook | Self::Ended => Setting::ON_HOOK,

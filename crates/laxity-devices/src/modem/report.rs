@@ -56,7 +56,6 @@ pub struct Report {
 
 impl Report {
     /// How the call ended; `None` while it goes on.
-    #[must_use]
     pub fn outcome(&self) -> Option<&Outcome> {
         self.outcome.get()
     }

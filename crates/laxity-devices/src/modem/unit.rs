@@ -48,13 +48,11 @@ impl ModemUnit {
     }
 
     /// Where the call is.
-    #[must_use]
     pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
 
     /// The modem's software.
-    #[must_use]
     pub(crate) fn near(&self) -> &NearModem {
         &self.near
     }

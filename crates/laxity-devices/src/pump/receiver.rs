@@ -277,7 +277,6 @@ impl<E: Equalizer> Receiver<E> {
 
     /// By how much the sender's clock is faster than this receiver's, in parts per million, as far
     /// as known.
-    #[must_use]
     pub fn clock_ppm(&self) -> f64 {
         (self.nominal_step / self.resampler.step() - 1.0) * 1e6
     }

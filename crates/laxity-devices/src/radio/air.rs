@@ -40,7 +40,6 @@ impl Default for AirConfig {
 }
 
 /// Sends bursts through the air: whole slots, in-phase and quadrature one after the other.
-#[must_use]
 pub fn record(air: &AirConfig) -> Arc<[i16]> {
     let mut random = SplitMix64::new(air.seed);
     let mut noise = Noise::new(air.seed ^ 0xA12);

@@ -40,7 +40,6 @@ pub const FORMAT: Format = Format {
 };
 
 /// A radio receiver: a call of the signal processing costs `cost` in the twin; live it is done `1 + further` times.
-#[must_use]
 pub fn stream(air: &AirConfig, cost: Service, further: usize, clock: CardClock) -> Stream {
     let receiver = Receiver::new(air.slots);
     let make = || Box::new(receiver.clone()) as Box<dyn Block>;

@@ -23,7 +23,6 @@ pub fn confined(name: &str, reservation: Reservation, body: impl Body + 'static)
 }
 
 /// A request for slots that are kept from the start of the run on.
-#[must_use]
 pub const fn slots(reservation: Reservation, outside: Outside) -> ReservationRequest {
     ReservationRequest {
         reservation,

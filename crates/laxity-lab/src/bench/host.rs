@@ -36,7 +36,6 @@ impl Runner<'_> {
     }
 
     /// Whether it is this machine.
-    #[must_use]
     pub const fn is_live(&self) -> bool {
         matches!(self, Self::Live(_))
     }
@@ -106,7 +105,6 @@ pub fn marked(record: &RunRecord, mark: Mark) -> impl Iterator<Item = &Event> {
 }
 
 /// Whether the machine stood still at some time between two instants, as its witness saw it.
-#[must_use]
 pub fn is_disturbed(record: &RunRecord, from: Instant, to: Instant) -> bool {
     Disturbances(&record.disturbances).overlap(from, to)
 }

@@ -83,7 +83,6 @@ impl Request {
     }
 
     /// Whether the figure of this key is wanted.
-    #[must_use]
     pub fn wants(&self, key: &str) -> bool {
         self.figures.is_empty() || self.figures.iter().any(|figure| figure == key)
     }

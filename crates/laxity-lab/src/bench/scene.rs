@@ -13,7 +13,6 @@ use crate::scenario::{Length, Resolved, ResolvedVariant, parse};
 /// # Panics
 ///
 /// If it is none: it is part of the program.
-#[must_use]
 pub fn scenario(file: &str) -> Resolved {
     match parse(file, "the scenario of a study") {
         Ok(scenario) => scenario.resolve(Length::Full),

@@ -118,7 +118,6 @@ impl Text {
     /// # Panics
     ///
     /// If there is nothing of this name, or it is of another kind.
-    #[must_use]
     pub fn quoted<T: DeserializeOwned>(&self, name: &str) -> T {
         let found = self.there(self.quoted.get(name), "quoted", name).clone();
         match found.try_into() {
@@ -132,7 +131,6 @@ impl Text {
     /// # Panics
     ///
     /// If there is no such figure.
-    #[must_use]
     pub fn blank(&self, key: &str) -> Figure {
         let found = self.figures.iter().find(|figure| figure.key == key);
         let text = self.there(found, "figure", key);
@@ -150,7 +148,6 @@ impl Text {
     /// # Panics
     ///
     /// If there is no such sentence, or it has other holes.
-    #[must_use]
     pub fn say(&self, key: &str, holes: Holes<'_>) -> String {
         let sentence: &String = self.there(self.says.get(key), "sentence", key);
         filled(sentence, holes)
@@ -161,7 +158,6 @@ impl Text {
     /// # Panics
     ///
     /// If there is no such table, or a row has another length.
-    #[must_use]
     pub fn table(&self, key: &str, holes: Holes<'_>, rows: Vec<Row>) -> Table {
         let text = self.there(self.tables.get(key), "table", key);
         let columns = text.columns.clone();

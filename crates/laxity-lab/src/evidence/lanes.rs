@@ -26,7 +26,6 @@ pub enum Lane {
 
 impl Lane {
     /// Its name.
-    #[must_use]
     pub fn name(self, trace: &Trace) -> Cow<'_, str> {
         match self {
             Self::Processor(p) => format!("processor {p}").into(),
@@ -38,7 +37,6 @@ impl Lane {
     }
 
     /// Where it stands among the others: a processor, then what was placed on it, levels last. Fits 31 bits.
-    #[must_use]
     pub fn rank(self, trace: &Trace) -> u64 {
         const A_PROCESSOR: u64 = 1 << 18;
         let of_processor = |processor: u16| u64::from(processor) % 4096 * A_PROCESSOR;
@@ -101,7 +99,6 @@ impl Label {
     pub const REFUSED: Self = Self::Known(RARE + 3, "refused");
 
     /// A number that no other label has: small, so that a file has one byte for the most common ones.
-    #[must_use]
     pub fn number(self) -> u64 {
         match self {
             Self::Known(number, _) => number,
@@ -111,7 +108,6 @@ impl Label {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(self, trace: &Trace) -> Cow<'_, str> {
         match self {
             Self::Occupant(activity) => trace.activity_name(activity),

@@ -307,7 +307,6 @@ impl RunResults {
     /// # Panics
     ///
     /// Never: plain numbers and strings are always JSON.
-    #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let mut bytes = serde_json::to_vec(self).expect("numbers and strings");
         bytes.push(b'\n');

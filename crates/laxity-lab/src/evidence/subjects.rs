@@ -80,7 +80,6 @@ pub struct ModemFigures {
 
 impl ModemFigures {
     /// Samples lost in either direction.
-    #[must_use]
     pub const fn lost(&self) -> u64 {
         self.samples_overwritten
             .saturating_add(self.samples_underrun)
@@ -103,7 +102,6 @@ pub struct PeriodicFigures {
 impl PeriodicFigures {
     /// The gap against its control, in millionths: p99, p99.9 and undisturbed maximum, each the median of the repeats
     /// divided by the median of the controls. None without repeats.
-    #[must_use]
     pub fn gap_ratios_ppm(&self) -> Option<[u64; 3]> {
         let figures: [fn(&GapFigures) -> u64; 3] =
             [|g| g.p99_ns, |g| g.p999_ns, |g| g.undisturbed_max_ns];

@@ -67,7 +67,6 @@ impl Trace {
     }
 
     /// The activity's name; a number where it has none.
-    #[must_use]
     pub fn activity_name(&self, id: ActivityId) -> Cow<'_, str> {
         match self.activities.get(id.index()) {
             Some(activity) => Cow::Borrowed(&activity.name),
@@ -76,7 +75,6 @@ impl Trace {
     }
 
     /// The mark's name; a number where it has none.
-    #[must_use]
     pub fn mark_name(&self, mark: Mark) -> Cow<'_, str> {
         match self.marks.get(usize::from(mark.0)) {
             Some(known) => Cow::Borrowed(&known.name),
@@ -85,14 +83,12 @@ impl Trace {
     }
 
     /// Whether the mark is a level to be drawn over time.
-    #[must_use]
     pub fn is_level(&self, mark: Mark) -> bool {
         let known = self.marks.get(usize::from(mark.0));
         known.is_some_and(|known| known.is_level)
     }
 
     /// The end of the run, or of its last event if that is later.
-    #[must_use]
     pub fn last_instant(&self) -> Instant {
         let instants = self.events.iter().map(|event| event.at);
         instants.fold(self.end.max(self.start), Instant::max)

@@ -36,7 +36,6 @@ pub enum Format {
 
 impl Format {
     /// Its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Csv => "CSV",

@@ -55,13 +55,11 @@ impl Probes {
     }
 
     /// The modem of a program that has one at most.
-    #[must_use]
     pub fn modem(&self) -> Option<&Installed> {
         self.modems().next().map(|modem| &modem.installed)
     }
 
     /// The periodic task of a program that has one at most.
-    #[must_use]
     pub fn cothread(&self) -> Option<&PeriodicProbe> {
         self.periodic().next()
     }

@@ -169,7 +169,6 @@ impl Series {
 }
 
 /// A span as a coordinate of a drawing.
-#[must_use]
 pub fn nanos(span: Span) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }

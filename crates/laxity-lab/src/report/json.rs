@@ -13,7 +13,6 @@ use super::{Check, Figure, Point, Report, Verdict};
 pub const FILE_VERSION: u32 = 1;
 
 /// The bytes of the file: a table's row, a curve or a check a line, ending in a newline. The same report gives the same bytes.
-#[must_use]
 pub fn render(report: &Report) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, Lines::default());

@@ -46,7 +46,6 @@ pub struct Report {
 
 impl Report {
     /// Whether everything that was claimed was so.
-    #[must_use]
     pub fn holds(&self) -> bool {
         self.checks.iter().all(|check| check.held)
     }
@@ -106,7 +105,6 @@ impl Figure {
     }
 
     /// Whether it has nothing to show but words.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.charts.is_empty() && self.compared.is_empty() && self.tables.is_empty()
     }

@@ -20,7 +20,6 @@ use crate::layout::{Fit, Grid, wrap_to};
 pub const WIDTH: usize = 110;
 
 /// The table on the terminal: a line a variant, then the verdicts. Plain text, ending in a newline.
-#[must_use]
 pub fn table(results: &RunResults) -> String {
     let columns = columns(&results.variants);
     let heads: Vec<_> = columns.iter().map(Column::head).collect();
@@ -129,7 +128,6 @@ fn overall(results: &RunResults) -> String {
 }
 
 /// The report for the page. Timelines come in the order given; some 60 ms of one run is a good length.
-#[must_use]
 pub fn report(results: &RunResults, timelines: Vec<Timeline>) -> Report {
     let origin = match results.machine {
         Some(_) => Origin::Measured,

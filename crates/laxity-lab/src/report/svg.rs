@@ -56,7 +56,6 @@ pub(super) fn inline(chart: &Chart, most: usize, size: Size) -> String {
 }
 
 /// A drawing as a file of its own. The same chart gives the same bytes.
-#[must_use]
 pub fn alone(chart: &Chart) -> String {
     let mut file = draw(chart, 2_500, WIDE, true);
     file.push('\n');
@@ -64,7 +63,6 @@ pub fn alone(chart: &Chart) -> String {
 }
 
 /// All drawings of a report as files of their own: names, such as `modem-figure-10.svg`, and contents. The second of a figure ends in `-2`.
-#[must_use]
 pub fn files(report: &Report) -> Vec<(String, String)> {
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     for figure in &report.figures {

@@ -8,7 +8,6 @@ use crate::layout::{Fit, Grid, TOGETHER, printable, wrap};
 pub const WIDTH: usize = 120;
 
 /// The whole report, ending in a newline. The same report gives the same bytes.
-#[must_use]
 pub fn render(report: &Report) -> String {
     let mut out = String::new();
     wrap("", &report.title, &mut out);

@@ -19,19 +19,16 @@ impl Origin {
     }
 
     /// The letter that marks it in a table.
-    #[must_use]
     pub const fn letter(self) -> char {
         self.described().0
     }
 
     /// Its name, as JSON has it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.described().1
     }
 
     /// What it means.
-    #[must_use]
     pub const fn meaning(self) -> &'static str {
         self.described().2
     }
@@ -51,7 +48,6 @@ impl Value {
 
 impl Verdict {
     /// Its name, as JSON has it, and the reason given.
-    #[must_use]
     pub fn parts(&self) -> (&'static str, &str) {
         match self {
             Self::Agrees(why) => ("agrees", why),

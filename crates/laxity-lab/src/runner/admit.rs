@@ -23,7 +23,6 @@ pub struct Ready {
 
 impl Ready {
     /// What was found of the program, granted or not.
-    #[must_use]
     pub fn admission(&self) -> &Admission {
         match &self.answer {
             Ok(admitted) => admitted,

@@ -14,7 +14,6 @@ use crate::evidence::subjects::{ModemFigures, SubjectResults, label};
 use crate::scenario::{ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedVariant};
 
 /// The results of one variant from all runs of the scenario; `None` if it was not run. `receivers` are those in each modem, by its name.
-#[must_use]
 pub fn variant(
     resolved: &Resolved,
     index: usize,

@@ -30,7 +30,6 @@ const NOT_AS_EXPECTED: u8 = 2;
 const INCONCLUSIVE: u8 = 5;
 
 /// The results of all runs, judged; `skipped` are the variants that were not run.
-#[must_use]
 pub fn conclude(
     resolved: &Resolved,
     runs: &[RunDone],

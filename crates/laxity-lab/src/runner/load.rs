@@ -5,7 +5,6 @@ pub type Tried = (usize, u64);
 
 /// The repeats that take `wanted_ppm`, on the line through a load of few repeats and one of many; at most `most`, where this machine is too
 /// fast for the share.
-#[must_use]
 pub fn repeats(wanted_ppm: u64, [few, many]: [Tried; 2], most: usize) -> usize {
     let per_step = many.1.saturating_sub(few.1).max(1);
     let step = many.0.saturating_sub(few.0) as u64;

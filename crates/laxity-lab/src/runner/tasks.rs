@@ -39,7 +39,6 @@ impl Times {
     }
 
     /// The one of this number, counted from 0, of a run that began at `origin`.
-    #[must_use]
     pub fn at(&self, origin: Instant, number: u64) -> Instant {
         let (burst, place) = (number / self.in_burst, number % self.in_burst);
         origin + self.first + self.every * burst + self.apart * place

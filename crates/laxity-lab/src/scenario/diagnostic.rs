@@ -116,7 +116,6 @@ impl<'s> Source<'s> {
 
 impl Diagnostic {
     /// Several lines of text: cause, file with line and column, the line itself with the place marked, and the remedy.
-    #[must_use]
     pub fn render(&self, style: Style) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,

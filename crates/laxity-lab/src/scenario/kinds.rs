@@ -48,7 +48,6 @@ pub const COMMAND: Kind = unseen("command");
 pub const KINDS: [Kind; 5] = [MODEM, PERIODIC, SPINNER, ROGUE, COMMAND];
 
 /// A quantity's name with its unit, as files have it: `wakeup_gap_ns`, `samples_lost`.
-#[must_use]
 pub fn key(quantity: Quantity) -> String {
     match quantity.unit() {
         Unit::Nanoseconds => format!("{}_ns", quantity.name()),
@@ -64,7 +63,6 @@ const fn unseen(name: &'static str) -> Kind {
 }
 
 /// All quantities that are observed of some kind, each once.
-#[must_use]
 pub fn quantities() -> Vec<Quantity> {
     each_once(KINDS.iter().flat_map(|kind| kind.quantities).copied())
 }

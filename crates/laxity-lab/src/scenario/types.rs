@@ -25,7 +25,6 @@ pub struct Scenario {
 
 impl Scenario {
     /// This scenario at one length.
-    #[must_use]
     pub fn resolve(self, length: Length) -> Resolved {
         let run = match length {
             Length::Quick => self.quick.run,
@@ -133,7 +132,6 @@ impl Phases {
     };
 
     /// From the start of a call to its connection.
-    #[must_use]
     pub fn before_connection(self) -> Span {
         self.on_hook + self.dialing + self.training
     }
@@ -144,7 +142,6 @@ pub type PhaseOverrides = Phases<Option<Span>>;
 
 impl PhaseOverrides {
     /// All phases of a call, these in place of others.
-    #[must_use]
     pub fn or(self, others: Phases) -> Phases {
         Phases {
             on_hook: self.on_hook.unwrap_or(others.on_hook),
@@ -281,7 +278,6 @@ pub enum TaskKind {
 
 impl TaskKind {
     /// What is observed of such a task, and the word for it in a file.
-    #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Spinner { .. } => kinds::SPINNER,

@@ -366,7 +366,6 @@ pub(super) fn factor_ppm(text: &str) -> Result<u64, UnitError> {
 }
 
 /// A duration so that [`span`] reads back exactly the same: the largest unit not above it, with all its decimals.
-#[must_use]
 pub fn format_span(span: Span) -> String {
     let nanos = span.as_nanos();
     let unit = TimeUnit::for_largest(nanos);
@@ -374,7 +373,6 @@ pub fn format_span(span: Span) -> String {
 }
 
 /// A reservation so that [`reservation`] reads back exactly the same.
-#[must_use]
 pub fn format_reservation(reservation: Reservation) -> String {
     let service = reservation.service().as_dedicated_span();
     format!(

@@ -23,7 +23,6 @@ impl Periods {
     }
 
     /// One period.
-    #[must_use]
     pub fn draw(self, draws: &mut Draws) -> Span {
         let [least, most, grain] = self.nanos();
         let low = libm::log(least as f64);

@@ -6,7 +6,6 @@ use super::Draws;
 /// "Measuring the performance of schedulability tests", Real-Time Systems 30, 2005). O(n).
 ///
 /// The sum of what is left after i draws is the largest of n − i uniform numbers, which is a power of one.
-#[must_use]
 pub fn uunifast(count: usize, total: f64, draws: &mut Draws) -> Vec<f64> {
     let mut utilizations = Vec::with_capacity(count);
     let mut left = total;

@@ -45,7 +45,6 @@ pub struct Circumstances {
 
 impl Circumstances {
     /// The machine in one line.
-    #[must_use]
     pub fn description(&self) -> String {
         let plural = if self.processors == 1 { "" } else { "s" };
         let mut parts = vec![

@@ -123,7 +123,6 @@ impl Diagnosis {
     }
 
     /// What a call returns that is refused for it; `None` of what refuses none.
-    #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match &self.cause {
             Cause::OutOfRange(_) => Some(libc::EINVAL),

@@ -27,7 +27,6 @@ pub enum Status {
 
 impl Status {
     /// `ok`, `limited`, `missing`, `unknown`.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -78,7 +77,6 @@ fn missing(diagnosis: Diagnosis) -> Fact<Judgement> {
 }
 
 /// Every check, in the order of the questions a user has: may I, does it hold, what disturbs.
-#[must_use]
 pub fn diagnose(machine: &Machine) -> Vec<Finding> {
     let checks: [(&'static str, Check); 18] = [
         ("fifo", check_fifo),

@@ -13,7 +13,6 @@ use crate::os::cpuset::CpuSet;
 use crate::os::sched::Policy;
 
 /// Explains why an operation failed with this `errno`, by the facts as they are now; probe right after it, on the thread that failed.
-#[must_use]
 pub fn explain(operation: &Operation, errno: i32, machine: &Machine) -> Diagnosis {
     match (foresee(operation, machine), operation, errno) {
         (Some(diagnosis), ..) if diagnosis.errno() == Some(errno) => diagnosis,
@@ -26,7 +25,6 @@ pub fn explain(operation: &Operation, errno: i32, machine: &Machine) -> Diagnosi
 }
 
 /// What the kernel would refuse now, and why; `None` if nothing that is known stands against it.
-#[must_use]
 pub fn foresee(operation: &Operation, machine: &Machine) -> Option<Diagnosis> {
     let rights = &machine.rights;
     match operation {

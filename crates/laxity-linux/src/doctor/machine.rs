@@ -150,7 +150,6 @@ pub const CAP_SYS_NICE: u32 = 23;
 impl Rights {
     /// Whether the thread has a capability that counts: effective, and in the first user namespace. A namespace that cannot be read
     /// is taken for the first.
-    #[must_use]
     pub fn has(&self, capability: u32) -> Option<bool> {
         let set = *self.capabilities.as_ref().ok()?;
         Some((set >> capability) & 1 == 1 && self.initial_user_namespace != Ok(false))
@@ -184,7 +183,6 @@ pub struct DomainBandwidth {
 
 impl DomainBandwidth {
     /// What is left at most.
-    #[must_use]
     pub fn free(&self) -> Bandwidth {
         self.admissible.saturating_sub(self.used)
     }
@@ -271,7 +269,6 @@ impl Machine {
     }
 
     /// The bandwidth of the calling thread's root domain, where the kernel limits it and it is known.
-    #[must_use]
     pub fn own_bandwidth(&self) -> Option<&DomainBandwidth> {
         let domain = self.own_root_domain().ok()?;
         let bandwidth = self.bandwidth.as_ref().ok()?.as_ref()?;

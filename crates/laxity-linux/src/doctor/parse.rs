@@ -3,7 +3,6 @@
 use super::machine::Preemption;
 
 /// `6.18.44-foo`: the release's first two numbers.
-#[must_use]
 pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit());
     let major = numbers.next()?.parse().ok()?;
@@ -12,7 +11,6 @@ pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
 }
 
 /// The value of `Name:` in `/proc/PID/status`, without the blanks around it.
-#[must_use]
 pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| {
         let value = line.strip_prefix(name)?.strip_prefix(':')?;
@@ -21,7 +19,6 @@ pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// A `kB` value of `/proc/PID/status`, in bytes.
-#[must_use]
 pub fn status_bytes(status: &str, name: &str) -> Option<u64> {
     let kilobytes: u64 = status_field(status, name)?
         .strip_suffix("kB")?
@@ -32,20 +29,17 @@ pub fn status_bytes(status: &str, name: &str) -> Option<u64> {
 }
 
 /// A hexadecimal set of capabilities of `/proc/PID/status` (`CapEff` and its like).
-#[must_use]
 pub fn status_capabilities(status: &str, name: &str) -> Option<u64> {
     u64::from_str_radix(status_field(status, name)?, 16).ok()
 }
 
 /// Whether `/proc/PID/uid_map` is that of the first user namespace: every user is itself.
-#[must_use]
 pub fn is_initial_user_namespace(uid_map: &str) -> bool {
     uid_map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
 /// Whether deadline budgets end by a timer, in the scheduler's `features`: `NO_HRTICK_DL` is no. Kernels before 5.13 have no `HRTICK_DL`:
 /// there, `HRTICK` serves deadline threads too.
-#[must_use]
 pub fn hrtick(features: &str) -> Option<bool> {
     let is_on = |name: &str| {
         let mut words = features.split_whitespace();
@@ -58,7 +52,6 @@ pub fn hrtick(features: &str) -> Option<bool> {
 }
 
 /// The word in parentheses or brackets of a file that lists choices: `none voluntary (full)`.
-#[must_use]
 pub fn chosen(choices: &str) -> Option<&str> {
     choices.split_whitespace().find_map(|word| {
         word.strip_prefix(['(', '['])
@@ -67,7 +60,6 @@ pub fn chosen(choices: &str) -> Option<&str> {
 }
 
 /// The value of the last `name=value` on the kernel's command line.
-#[must_use]
 pub fn boot_option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
     command_line
         .split_whitespace()
@@ -76,7 +68,6 @@ pub fn boot_option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// An option of the kernel's build configuration, named without `CONFIG_`: its value, or `n` where it says "is not set".
-#[must_use]
 pub fn build_option<'a>(config: &'a str, name: &str) -> Option<&'a str> {
     config.lines().find_map(|line| {
         if let Some(rest) = line.strip_prefix("# CONFIG_") {
@@ -90,7 +81,6 @@ pub fn build_option<'a>(config: &'a str, name: &str) -> Option<&'a str> {
 
 /// The preemption model, from what of these can be read: the kernel's version line (`uname -v`), the scheduler's `preempt` file,
 /// the command line and the build configuration.
-#[must_use]
 pub fn preemption(
     version: &str,
     preempt_file: Option<&str>,
@@ -130,7 +120,6 @@ fn built_preemption(config: &str) -> Option<Preemption> {
 }
 
 /// The numbered lines of `/proc/interrupts`: those of devices.
-#[must_use]
 pub fn interrupts(interrupts: &str) -> Vec<u32> {
     let names = interrupts.lines().filter_map(|line| line.split_once(':'));
     names

@@ -24,7 +24,6 @@ pub enum Right {
 }
 
 /// Why the right is missing; `None` where it is there. Tries it on the calling thread, and restores that.
-#[must_use]
 pub fn missing(right: Right) -> Option<String> {
     let refused: Result<(), Box<dyn Error>> = match right {
         Right::RealTime => try_fifo().map_err(Into::into),
@@ -73,7 +72,6 @@ pub struct LiveTest {
 /// # Panics
 ///
 /// As said.
-#[must_use]
 pub fn require(rights: &[Right]) -> Option<LiveTest> {
     let turn = LiveTest {
         _lock: take_turn().ok(),

@@ -6,7 +6,6 @@ use super::checks::{Finding, Status};
 use super::machine::Machine;
 
 /// A line on the machine, a line a finding, the remedies below those that have one, and a count at the end. Plain text, no escapes.
-#[must_use]
 pub fn render(machine: &Machine, findings: &[Finding]) -> String {
     let mut text = String::new();
     let processors = match &machine.processors.online {

@@ -165,7 +165,6 @@ impl ThreadReservation {
     }
 
     /// What is reserved.
-    #[must_use]
     pub fn reservation(&self) -> Reservation {
         self.reservation
     }

@@ -86,7 +86,6 @@ impl RunningCommand {
     }
 
     /// Its process, which is also its process group.
-    #[must_use]
     pub fn id(&self) -> Tid {
         Tid(self.child.id() as i32)
     }

@@ -101,13 +101,11 @@ impl LiveHost {
     }
 
     /// How it is configured.
-    #[must_use]
     pub fn config(&self) -> &LiveConfig {
         &self.config
     }
 
     /// What the dispatchers of the last run did, by processor.
-    #[must_use]
     pub fn slot_reports(&self) -> &[SlotReport] {
         &self.slot_reports
     }

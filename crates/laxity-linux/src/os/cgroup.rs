@@ -18,7 +18,6 @@ pub struct Mount {
 }
 
 /// Every well-formed line of `/proc/PID/mountinfo`.
-#[must_use]
 pub fn mounts(mountinfo: &str) -> Vec<Mount> {
     mountinfo.lines().filter_map(mount).collect()
 }
@@ -94,7 +93,6 @@ impl Hierarchy<'_> {
     }
 
     /// The group of this hierarchy that `/proc/PID/cgroup` names.
-    #[must_use]
     pub fn group(self, cgroup: &str) -> Option<&str> {
         cgroup.lines().find_map(|line| {
             let mut fields = line.splitn(3, ':');

@@ -35,7 +35,6 @@ fn read(clock: libc::clockid_t) -> Option<u64> {
 }
 
 /// The time now: nanoseconds of `CLOCK_MONOTONIC`. About 20 ns where the clock source is the processor's counter.
-#[must_use]
 pub fn now() -> Instant {
     // CLOCK_MONOTONIC exists on every Linux.
     Instant::from_nanos(read(libc::CLOCK_MONOTONIC).unwrap_or(0))
@@ -43,20 +42,17 @@ pub fn now() -> Instant {
 
 /// The time now by a clock that nothing steers: the scheduler's own periods follow it, and drift against [`now`] by some ten microseconds
 /// a second.
-#[must_use]
 pub(crate) fn unsteered() -> Instant {
     // The clock exists on every supported Linux.
     Instant::from_nanos(read(libc::CLOCK_MONOTONIC_RAW).unwrap_or(0))
 }
 
 /// The processor time that the calling thread has received. A system call (about 0.2 µs).
-#[must_use]
 pub(crate) fn thread_service() -> Service {
     Service::from_nanos(read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0))
 }
 
 /// The processor time that a thread of this process has received; `None` once it is gone. A system call (about 0.3 µs).
-#[must_use]
 pub(crate) fn service_of(thread: Tid) -> Option<Service> {
     // The kernel's number for "processor time of this thread" (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED in its posix-timers.h).
     const PER_THREAD_SCHED: i32 = 4 | 2;
@@ -64,7 +60,6 @@ pub(crate) fn service_of(thread: Tid) -> Option<Service> {
 }
 
 /// The length of the kernel's tick: 1/HZ, which is the resolution of its coarse clock.
-#[must_use]
 pub fn tick() -> Span {
     resolution(ClockId::MonotonicCoarse)
 }
@@ -99,7 +94,6 @@ pub(crate) fn use_exact_timers() {
 }
 
 /// What a clock reading costs on this machine now: the shortest of many distances between two readings.
-#[must_use]
 pub(crate) fn reading_cost() -> Span {
     let shortest = (0..1_000)
         .map(|_| {
@@ -111,7 +105,6 @@ pub(crate) fn reading_cost() -> Span {
 }
 
 /// Whether the kernel itself keeps time by the processor's counter, which is then the same on all processors and never stops.
-#[must_use]
 pub(crate) fn counter_is_clock() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
@@ -124,7 +117,6 @@ pub(crate) fn counter_is_clock() -> bool {
 
 /// The processor's counter, or nanoseconds of [`now`] where the counter cannot be trusted.
 #[inline]
-#[must_use]
 pub fn ticks() -> u64 {
     if counter_is_clock() {
         counter()
@@ -185,7 +177,6 @@ impl Anchor {
     /// The instant at which the counter stood at `ticks`, on the line through this anchor and a later one.
     ///
     /// Exact to the steering of the clock between the two, well under a microsecond.
-    #[must_use]
     pub fn instant(&self, later: &Self, ticks: u64) -> Instant {
         let span = u128::from(later.at.saturating_since(self.at).as_nanos());
         let distance = u128::from(later.ticks.saturating_sub(self.ticks)).max(1);

@@ -40,31 +40,26 @@ impl CpuSet {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether `cpu` is one of them.
-    #[must_use]
     pub fn contains(&self, cpu: usize) -> bool {
         self.0.contains(&cpu)
     }
 
     /// Whether each of these is also in `others`.
-    #[must_use]
     pub fn is_subset(&self, others: &Self) -> bool {
         self.0.is_subset(&others.0)
     }
 
     /// Whether some processor is in both.
-    #[must_use]
     pub fn overlaps(&self, others: &Self) -> bool {
         !self.0.is_disjoint(&others.0)
     }

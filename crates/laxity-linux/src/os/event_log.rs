@@ -55,7 +55,6 @@ impl EventLog {
     }
 
     /// How many events were lost so far.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.ring.lost()
     }
@@ -78,7 +77,6 @@ impl EventReader {
     }
 
     /// How many events were lost so far; exact when the writer is done.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.ring.lost()
     }

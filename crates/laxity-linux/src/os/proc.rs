@@ -13,7 +13,6 @@ use crate::os::sched::{self, Policy, Tid};
 /// Time that the hypervisor took from these processors since boot, by `/proc/stat`; counted in ticks of 10 ms as a rule.
 ///
 /// A host may stand still without counting it here; hence the witness.
-#[must_use]
 pub fn steal(cpus: &[usize]) -> Option<Span> {
     let all = steal_of_each().ok()?;
     let of = |cpu: &usize| all.iter().find(|(number, _)| number == cpu);
@@ -33,7 +32,6 @@ pub(crate) fn steal_of_each() -> Fact<Vec<(usize, Span)>> {
 }
 
 /// The steal time of each processor in `/proc/stat`, in ticks of `USER_HZ`.
-#[must_use]
 pub fn steal_ticks(stat: &str) -> Vec<(usize, u64)> {
     stat.lines()
         .filter_map(|line| {
@@ -68,14 +66,12 @@ pub struct RealTimeThread {
 impl RealTimeThread {
     /// Whether it is part of the scheduler itself: the stopper that moves threads, or the one that sets the processor's frequency. Both
     /// are on every machine, run for microseconds, and are not admitted like other work.
-    #[must_use]
     pub fn is_scheduler(&self) -> bool {
         self.of_kernel && (self.name.starts_with("migration/") || self.name.starts_with("sugov:"))
     }
 
     /// Whether it takes the processor from a FIFO thread of `priority` on `cpu`; equal priorities do not. The scheduler's own
     /// threads are left out. An affinity that is not known counts as everywhere.
-    #[must_use]
     pub fn outranks(&self, priority: u8, cpu: usize) -> bool {
         let above = match self.policy {
             Policy::Fifo(theirs) | Policy::RoundRobin(theirs) => theirs > priority,
@@ -89,7 +85,6 @@ impl RealTimeThread {
     ///
     /// Threads of the kernel itself (`PF_KTHREAD`: `migration/N`, `watchdogd`, threaded interrupts) are no strangers: they belong to the
     /// machine, as interrupts do, and what they take shows as disturbance.
-    #[must_use]
     pub(crate) fn is_stranger_on(&self, cpu: usize) -> bool {
         !self.of_kernel && self.pid != std::process::id() && self.may_run_on(cpu)
     }
@@ -159,7 +154,6 @@ pub struct ThreadStat {
 }
 
 /// One thread's `stat`. The name may hold parentheses and blanks, so it ends at the last `)`.
-#[must_use]
 pub fn thread_stat(stat: &str) -> Option<ThreadStat> {
     const PF_KTHREAD: u64 = 0x0020_0000;
     let (front, fields) = stat.rsplit_once(')')?;
@@ -175,7 +169,6 @@ pub fn thread_stat(stat: &str) -> Option<ThreadStat> {
 }
 
 /// The process's locked memory in KiB, by `/proc/self/status`.
-#[must_use]
 pub fn locked_memory_kib() -> Option<u64> {
     let status = read("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmLck:"))?;

@@ -69,7 +69,6 @@ impl From<Scheduling> for Policy {
 
 impl Policy {
     /// Whether the policy ranks above all ordinary threads.
-    #[must_use]
     pub fn is_real_time(self) -> bool {
         matches!(
             self,
@@ -145,7 +144,6 @@ impl SchedError {
     }
 
     /// The kernel's answer, if it said no.
-    #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Os { errno, .. } => Some(*errno),
@@ -210,7 +208,6 @@ impl Attributes {
     }
 
     /// The policy without the flags.
-    #[must_use]
     pub fn policy(&self) -> Policy {
         let raw = &self.0;
         let priority = raw.sched_priority as u8;
@@ -239,7 +236,6 @@ impl Attributes {
     }
 
     /// Whether children of a real-time thread start as ordinary threads.
-    #[must_use]
     pub fn resets_on_fork(&self) -> bool {
         self.0.sched_flags & FLAG_RESET_ON_FORK != 0
     }

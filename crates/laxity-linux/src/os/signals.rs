@@ -32,7 +32,6 @@ pub fn ring() {
 }
 
 /// The doorbell's number; a [`wait`] with it returns at once if it has rung since.
-#[must_use]
 pub(crate) fn doorbell() -> u32 {
     DOORBELL.load(Ordering::SeqCst)
 }
@@ -90,7 +89,6 @@ impl Watch {
     }
 
     /// The signal that came since the first watch began, by name.
-    #[must_use]
     pub fn caught(&self) -> Option<&'static str> {
         let caught = CAUGHT.load(Ordering::SeqCst);
         SIGNALS

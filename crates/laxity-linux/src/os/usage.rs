@@ -7,7 +7,6 @@ use laxity_model::Usage;
 use crate::os::clock;
 
 /// Of the calling thread, since it began. Two system calls.
-#[must_use]
 pub(crate) fn now() -> Usage {
     // SAFETY: all-zero bytes are a valid rusage.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
@@ -25,7 +24,6 @@ pub(crate) fn now() -> Usage {
 }
 
 /// What the calling thread has used since an earlier reading.
-#[must_use]
 pub(crate) fn since(earlier: &Usage) -> Usage {
     let now = now();
     Usage {

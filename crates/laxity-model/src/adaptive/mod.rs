@@ -54,7 +54,6 @@ impl Policy {
     pub const ALL: [Self; 3] = [Self::RunTime, Self::InTime, Self::Both];
 
     /// What it is called.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::RunTime => "run time",
@@ -203,7 +202,6 @@ impl Adapter {
     }
 
     /// The service that is held in every window.
-    #[must_use]
     pub const fn held(&self) -> Service {
         self.held
     }

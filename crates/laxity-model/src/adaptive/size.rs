@@ -10,7 +10,6 @@ impl Settings {
     /// With *X* in every window of *Y*, any time *d* = *nY* + *r* holds at least *nX* + max(0, *X* − (*Y* − *r*)) of service. So a
     /// job of *C*, due after *d*, is in time if *X* ≥ *C*/*n* or *X* ≥ (*C* + *Y* − *r*)/(*n* + 1); and the reservation keeps up with a job
     /// every *T* if *X*/*Y* ≥ *C*/*T*.
-    #[must_use]
     pub fn needed(&self, run: Service) -> Service {
         let (window, period) = (self.window.as_nanos(), self.period.as_nanos().max(1));
         let deadline = self.deadline.as_nanos();
@@ -42,7 +41,6 @@ impl Settings {
     }
 
     /// The longest run time for which this service suffices: what [`needed`](Self::needed) turns round, but for the granularity.
-    #[must_use]
     pub fn capacity(&self, service: Service) -> Service {
         let (window, x) = (self.window.as_nanos(), service.as_nanos());
         let deadline = self.deadline.as_nanos();

@@ -33,7 +33,6 @@ pub struct SlotPlan {
 impl SlotPlan {
     /// The state that answers whoever asks for a change from now on; the table's first cycle begins at `origin`, and no answer takes
     /// effect sooner than `notice` after it was asked for. Who holds what is known to it alone afterwards.
-    #[must_use]
     pub fn begin(self, origin: Instant, notice: Span) -> AdmissionState {
         let guests = self.owners.len() - self.held.len();
         AdmissionState::new(
@@ -165,7 +164,6 @@ impl Admitted {
     }
 
     /// The same, to look at and not to run.
-    #[must_use]
     pub fn into_admission(self) -> Admission {
         self.0
     }
@@ -181,7 +179,6 @@ impl Deref for Admitted {
 
 impl Admission {
     /// What is said of a program that is not admitted: that this machine cannot run it, where it lacks what enforces a request.
-    #[must_use]
     pub fn refusal(&self) -> HostError {
         let text = self.explain().join("; ");
         let missing = |denial: &Denial| matches!(denial.why, Why::Unavailable(_));
@@ -193,7 +190,6 @@ impl Admission {
     }
 
     /// Who asks, and for what.
-    #[must_use]
     pub fn asker(&self, request: &RequestAdmission) -> (&Activity, ReservationRequest) {
         let activity = &self.program.activities[request.activity.index()];
         let asked = activity.reservation.expect("only those who ask are listed");
@@ -201,7 +197,6 @@ impl Admission {
     }
 
     /// Whether every request is granted by the enforcer it asked for, and every executor's policy admits the tasks on it.
-    #[must_use]
     pub fn granted(&self) -> bool {
         self.refusals().next().is_none() && self.executors.iter().all(|e| e.answer.is_ok())
     }
@@ -213,7 +208,6 @@ impl Admission {
     }
 
     /// The refusals as sentences, activities by name; empty if all is granted.
-    #[must_use]
     pub fn explain(&self) -> Vec<String> {
         let sentence = |(request, denial): (&RequestAdmission, &Denial)| {
             let (activity, asked) = self.asker(request);

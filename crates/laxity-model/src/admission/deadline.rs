@@ -123,7 +123,6 @@ impl DeadlineState {
     }
 
     /// What an activity holds, in force or not.
-    #[must_use]
     pub fn held(&self, activity: ActivityId) -> Option<Reservation> {
         let mut held = self.held.iter();
         held.find(|(holder, _)| *holder == activity)

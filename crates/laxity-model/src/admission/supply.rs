@@ -70,7 +70,6 @@ pub struct SlotSupply {
 
 impl SlotSupply {
     /// The same on each of so many processors, with nobody above it.
-    #[must_use]
     pub fn on_each(&self, processors: u16) -> Vec<ProcessorSupply> {
         let on = |processor| ProcessorSupply {
             processor: ProcessorId(processor),
@@ -81,7 +80,6 @@ impl SlotSupply {
     }
 
     /// What tables are planned by where so much of the processor, in parts per million, goes to work of the program above them.
-    #[must_use]
     pub fn costs(&self, above_ppm: u64) -> PlanCosts {
         let above = u32::try_from(above_ppm).unwrap_or(u32::MAX);
         PlanCosts {

@@ -58,27 +58,23 @@ impl Fraction {
 
     /// Above the line.
     #[inline]
-    #[must_use]
     pub const fn numerator(self) -> u64 {
         self.numerator
     }
 
     /// Below the line; not zero.
     #[inline]
-    #[must_use]
     pub const fn denominator(self) -> u64 {
         self.denominator
     }
 
     /// In parts per million, rounded up.
-    #[must_use]
     pub fn ppm(self) -> u64 {
         let ppm = (u128::from(self.numerator) * 1_000_000).div_ceil(u128::from(self.denominator));
         u64::try_from(ppm).unwrap_or(u64::MAX)
     }
 
     /// How the sum of `terms` compares with this. Exact, and quick unless they are within some 10⁻⁹ of each other; then O(n²).
-    #[must_use]
     pub fn compare_sum(self, terms: impl Iterator<Item = Self> + Clone) -> Ordering {
         let (mut least, mut count) = (0_u128, 1_u128);
         for term in terms.clone() {

@@ -191,42 +191,36 @@ impl Task {
 
     /// C: the most service that a job needs.
     #[inline]
-    #[must_use]
     pub const fn cost(&self) -> Service {
         self.cost
     }
 
     /// T: jobs arrive at least this far apart.
     #[inline]
-    #[must_use]
     pub const fn period(&self) -> Span {
         self.period
     }
 
     /// D: a job is due this long after it arrived.
     #[inline]
-    #[must_use]
     pub const fn deadline(&self) -> Span {
         self.deadline
     }
 
     /// J: a job is released at most this long after it arrived.
     #[inline]
-    #[must_use]
     pub const fn jitter(&self) -> Span {
         self.jitter
     }
 
     /// Where a job may be preempted.
     #[inline]
-    #[must_use]
     pub const fn preemption(&self) -> Preemption {
         self.preemption
     }
 
     /// The most service for which a job, once it runs, can keep a more urgent one waiting: its longest region less one tick.
     #[inline]
-    #[must_use]
     pub const fn blocking(&self) -> Service {
         let longest = match self.preemption {
             Preemption::Anywhere => return Service::ZERO,
@@ -239,7 +233,6 @@ impl Task {
     /// What of a job can no longer be preempted once its last region has run for one tick: that region less one tick, where it is
     /// known; zero where regions float.
     #[inline]
-    #[must_use]
     pub const fn tail(&self) -> Service {
         let last = match self.preemption {
             Preemption::Anywhere | Preemption::Floating { .. } => return Service::ZERO,

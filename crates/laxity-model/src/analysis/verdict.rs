@@ -92,7 +92,6 @@ pub enum Response {
 
 impl Verdict {
     /// Whether the answer is yes.
-    #[must_use]
     pub const fn is_schedulable(&self) -> bool {
         matches!(self, Self::Schedulable)
     }
@@ -100,7 +99,6 @@ impl Verdict {
 
 impl<T> Search<T> {
     /// What was found, if anything was.
-    #[must_use]
     pub fn found(self) -> Option<T> {
         match self {
             Self::Found(found) => Some(found),
@@ -120,7 +118,6 @@ impl<T> Search<T> {
 
 impl Response {
     /// The bound, if there is one.
-    #[must_use]
     pub const fn bound(&self) -> Option<Bound> {
         match self {
             Self::Bounded(bound) => Some(*bound),

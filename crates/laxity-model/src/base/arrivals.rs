@@ -51,7 +51,6 @@ impl Arrivals {
     }
 
     /// Puts an arrival; `false` if there is no room. After `true`, one more permit may be handed out. O(capacity).
-    #[must_use]
     pub fn put(&self, arrival: Arrival) -> bool {
         let claimed = self.slots.iter().find(|slot| {
             let claim = |from, to| {
@@ -79,7 +78,6 @@ impl Arrivals {
     ///
     /// A permit is for an arrival that was shown before, and everybody who takes has one; so there is always one to be found, perhaps not
     /// in the first look, when others put and take meanwhile.
-    #[must_use]
     pub fn take(&self) -> Arrival {
         loop {
             let shown = self.slots.iter().filter_map(|slot| {

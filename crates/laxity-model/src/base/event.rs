@@ -85,7 +85,6 @@ const KINDS: [EventKind; 20] = [
 
 impl EventKind {
     /// The number this kind has in a stored record. Marks must be below 0x8000.
-    #[must_use]
     pub fn code(self) -> u16 {
         match self {
             Self::Mark(Mark(n)) => MARK_BASE | n,
@@ -124,7 +123,6 @@ pub struct Event {
 
 impl Event {
     /// As the four words that are stored: time; code, processor and activity; the two arguments.
-    #[must_use]
     pub fn to_words(self) -> [u64; 4] {
         let head = u64::from(self.kind.code())
             | u64::from(self.processor.0) << 16

@@ -102,50 +102,42 @@ impl Histogram {
     }
 
     /// How many values were recorded.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// Whether none was.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// Their exact sum.
-    #[must_use]
     pub const fn sum(&self) -> u128 {
         self.sum
     }
 
     /// The exact smallest value.
-    #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
     /// The exact largest value.
-    #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
     /// The mean, rounded down.
-    #[must_use]
     pub fn mean(&self) -> Option<u64> {
         (self.count > 0).then(|| (self.sum / u128::from(self.count)) as u64)
     }
 
     /// The value at this percentile by nearest rank (the smallest recorded value that at least `ppm` parts per million of all do
     /// not exceed), rounded up to the end of its bucket: never too small, too large by less than 1/128.
-    #[must_use]
     pub fn percentile(&self, ppm: u32) -> Option<u64> {
         self.percentile_bounds(ppm).map(|(_, high)| high)
     }
 
     /// What is known of the value at this percentile: it lies between the two, ends included. O(buckets).
-    #[must_use]
     pub fn percentile_bounds(&self, ppm: u32) -> Option<(u64, u64)> {
         if self.count == 0 {
             return None;

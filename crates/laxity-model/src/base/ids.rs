@@ -10,7 +10,6 @@ macro_rules! id {
 
         impl $name {
             /// As an index into a table with one entry an id.
-            #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -59,13 +58,11 @@ impl Priority {
     }
 
     /// 0 to 31.
-    #[must_use]
     pub const fn level(self) -> u8 {
         self.0
     }
 
     /// Whether quanta and boosts leave this priority alone (16 and above).
-    #[must_use]
     pub const fn is_real_time(self) -> bool {
         self.0 >= 16
     }

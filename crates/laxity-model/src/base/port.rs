@@ -32,7 +32,6 @@ pub enum PortKind {
 
 impl PortKind {
     /// How many arrivals it holds at most.
-    #[must_use]
     pub const fn most(self) -> u32 {
         match self {
             Self::Count { most, .. } => most,
@@ -56,7 +55,6 @@ pub struct PortUsage {
 
 impl PortUsage {
     /// Whether none was lost uncounted.
-    #[must_use]
     pub const fn is_conserved(&self) -> bool {
         self.arrived == self.taken + self.dropped + self.queued
     }
@@ -122,7 +120,6 @@ impl Port {
     }
 
     /// What became of its arrivals so far.
-    #[must_use]
     pub const fn usage(&self) -> PortUsage {
         self.usage
     }

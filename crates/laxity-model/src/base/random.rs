@@ -6,7 +6,6 @@ pub const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 /// A permutation of the 64-bit numbers that leaves no pattern: near numbers become far ones. The first number of [`SplitMix64`] from
 /// this seed.
 #[inline]
-#[must_use]
 pub const fn scrambled(number: u64) -> u64 {
     let z = number.wrapping_add(GAMMA);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

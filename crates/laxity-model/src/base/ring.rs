@@ -95,7 +95,6 @@ pub struct Consumer {
 /// # Panics
 ///
 /// Where that power of two cannot be represented.
-#[must_use]
 pub fn channel(capacity: usize) -> (Producer, Consumer) {
     let slots: Arc<[Slot]> = (0..capacity.next_power_of_two())
         .map(|_| Slot::empty())
@@ -176,19 +175,16 @@ impl Producer {
     }
 
     /// How many events the ring holds at most.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
 
     /// How many events were recorded so far.
-    #[must_use]
     pub fn recorded(&self) -> u64 {
         self.head
     }
 
     /// How many found the ring full so far.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -211,13 +207,11 @@ impl Consumer {
     }
 
     /// How many events were recorded so far, drained or not.
-    #[must_use]
     pub fn recorded(&self) -> u64 {
         self.indices.writer.head.load(Ordering::Acquire)
     }
 
     /// How many found the ring full so far: exact once the writing thread has been joined, a lower bound before.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.indices.writer.lost.load(Ordering::Relaxed)
     }

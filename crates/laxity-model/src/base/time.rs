@@ -49,19 +49,16 @@ macro_rules! quantity {
             }
 
             /// In nanoseconds.
-            #[must_use]
             pub const fn as_nanos(self) -> u64 {
                 self.0
             }
 
             /// In whole microseconds, rounded down.
-            #[must_use]
             pub const fn as_micros(self) -> u64 {
                 self.0 / NANOS_PER_MICRO
             }
 
             /// Whether this is the zero value.
-            #[must_use]
             pub const fn is_zero(self) -> bool {
                 self.0 == 0
             }
@@ -164,13 +161,11 @@ impl Instant {
     }
 
     /// The span since `earlier`, or zero if `earlier` is later.
-    #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
     /// The span from the host's epoch to this instant.
-    #[must_use]
     pub const fn since_epoch(self) -> Span {
         Span(self.0)
     }
@@ -178,7 +173,6 @@ impl Instant {
 
 impl Span {
     /// The service that a dedicated processor gives in this span.
-    #[must_use]
     pub const fn as_full_service(self) -> Service {
         Service(self.0)
     }
@@ -186,7 +180,6 @@ impl Span {
 
 impl Service {
     /// The span that a dedicated processor takes to give this service.
-    #[must_use]
     pub const fn as_dedicated_span(self) -> Span {
         Span(self.0)
     }

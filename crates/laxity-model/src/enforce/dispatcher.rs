@@ -50,7 +50,6 @@ impl Dispatcher {
     }
 
     /// What is carried out.
-    #[must_use]
     pub const fn calendar(&self) -> &Calendar {
         &self.calendar
     }
@@ -62,7 +61,6 @@ impl Dispatcher {
     }
 
     /// Who has the processor by the last switch.
-    #[must_use]
     pub const fn current(&self) -> Option<usize> {
         self.current
     }

@@ -86,13 +86,11 @@ impl Quantiles {
     ];
 
     /// The points.
-    #[must_use]
     pub fn points(&self) -> &[(u32, Span)] {
         &self.points
     }
 
     /// The span that this share of all values does not exceed; zero if the distribution is empty. O(log n).
-    #[must_use]
     pub fn at(&self, ppm: u32) -> Span {
         let after = self.points.partition_point(|(share, _)| *share < ppm);
         let Some((share, high)) = self.points.get(after).copied() else {
@@ -107,7 +105,6 @@ impl Quantiles {
     }
 
     /// The median.
-    #[must_use]
     pub fn median(&self) -> Span {
         self.at(500_000)
     }
@@ -209,7 +206,6 @@ impl Figure {
     };
 
     /// What it is called in a file: `context_switch`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMED[self as usize].1
     }
@@ -230,7 +226,6 @@ impl Machine {
 
     /// One of the distributions.
     #[inline]
-    #[must_use]
     pub const fn figure(&self, figure: Figure) -> &Quantiles {
         &self.figures[figure as usize]
     }
@@ -245,7 +240,6 @@ impl Machine {
     }
 
     /// One of the distributions, to be replaced.
-    #[must_use]
     pub const fn figure_mut(&mut self, figure: Figure) -> &mut Quantiles {
         &mut self.figures[figure as usize]
     }

@@ -46,14 +46,12 @@ impl MakingUp {
     }
 
     /// Whether a slot is under way.
-    #[must_use]
     pub const fn is_under_way(&self) -> bool {
         self.begun.is_some()
     }
 
     /// Until when the slot that ends at `edge` is to be prolonged, asked at `now`, when its holder has received `received` in all;
     /// `None` if it is not to be. It never goes past `latest`, when the next slot begins to be prepared.
-    #[must_use]
     pub fn until(
         &self,
         edge: Instant,

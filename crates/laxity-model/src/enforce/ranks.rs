@@ -24,7 +24,6 @@ pub const COLLECTOR: u8 = 1;
 /// How a thread of this priority is scheduled: 31 is [`HIGHEST_THREAD`]; 16 to 30 are FIFO 50, 52, … 78, all below a slot's
 /// occupant; 1 to 15 are fair-class threads, two nice steps apart around 8 (an emulation: the fair class shares where the
 /// study's host preempts); 0 is `SCHED_IDLE`.
-#[must_use]
 pub const fn of_thread(priority: Priority) -> Scheduling {
     match priority.level() {
         31.. => Scheduling::Fifo(HIGHEST_THREAD),
@@ -37,7 +36,6 @@ pub const fn of_thread(priority: Priority) -> Scheduling {
 }
 
 /// How an activity of this placement is scheduled.
-#[must_use]
 pub const fn of_placement(placement: Placement) -> Scheduling {
     match placement {
         Placement::Interrupt(_) => Scheduling::Fifo(INTERRUPT),

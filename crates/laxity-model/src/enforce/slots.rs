@@ -28,7 +28,6 @@ pub const SUPPLY: SlotSupply = SlotSupply {
 
 /// When the first cycle of a table begins in a run that starts then. The table has been going round before the run began, so that the
 /// first window is served as every other.
-#[must_use]
 pub fn origin(start: Instant, table: &SlotTable) -> Instant {
     start + PHASE - table.cycle()
 }

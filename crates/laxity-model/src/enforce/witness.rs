@@ -54,7 +54,6 @@ impl Witness {
     }
 
     /// What a wake-up at `now` that was due at `due` says; `None` if it was in time.
-    #[must_use]
     pub fn late(&self, due: Instant, now: Instant) -> Option<Disturbance> {
         let is_late = now.saturating_since(due) > self.tolerance;
         is_late.then_some(Disturbance { from: due, to: now })
@@ -62,7 +61,6 @@ impl Witness {
 
     /// When it wakes next, after a wake-up at `now` that was due at `due`. Instants that passed while the machine stood still are
     /// over: waking for each of them would disturb on.
-    #[must_use]
     pub fn next(&self, due: Instant, now: Instant) -> Instant {
         let missed = now.saturating_since(due) / self.period;
         due + self.period * (missed + 1)

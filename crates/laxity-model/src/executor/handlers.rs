@@ -14,7 +14,6 @@ pub struct HandlerId {
 
 impl HandlerId {
     /// Its place in the executor's table, below the number of handlers that there is room for.
-    #[must_use]
     pub const fn place(self) -> u16 {
         self.place
     }
@@ -148,7 +147,6 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// The policy.
-    #[must_use]
     pub const fn policy(&self) -> &P {
         &self.policy
     }
@@ -277,7 +275,6 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// All handlers have places below this.
-    #[must_use]
     pub fn places(&self) -> u16 {
         self.used.min(N as u32).try_into().unwrap_or(u16::MAX)
     }
@@ -403,7 +400,6 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
     }
 
     /// Whether as many jobs were released as are over, ready, or running, and at most one runs. O(room for handlers).
-    #[must_use]
     pub fn is_conserved(&self) -> bool {
         let tagged = |state: State| {
             let of_state = self.entries.iter().filter(|entry| entry.tag == state.tag());

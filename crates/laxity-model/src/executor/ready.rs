@@ -82,7 +82,6 @@ impl<const N: usize> Ready<N> {
     }
 
     /// Whether the state has never contradicted itself.
-    #[must_use]
     pub const fn is_intact(&self) -> bool {
         self.intact == INTACT
     }

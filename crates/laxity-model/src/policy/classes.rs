@@ -31,7 +31,6 @@ pub enum Scheduling {
 
 impl Scheduling {
     /// Its real-time priority; `None` in the fair class.
-    #[must_use]
     pub const fn real_time(self) -> Option<u8> {
         match self {
             Self::Fifo(priority) | Self::RoundRobin(priority) => Some(priority),
@@ -40,7 +39,6 @@ impl Scheduling {
     }
 
     /// Whether its number is one that the kernel knows.
-    #[must_use]
     pub const fn exists(self) -> bool {
         match self {
             Self::Fifo(priority) | Self::RoundRobin(priority) => 1 <= priority && priority <= 99,
@@ -132,7 +130,6 @@ impl RunQueue {
     }
 
     /// Whether the thread is ready here.
-    #[must_use]
     pub fn contains(&self, who: u32) -> bool {
         self.threads[who as usize].ready
     }

@@ -33,19 +33,16 @@ impl Server {
     }
 
     /// By when the kernel wants the budget used: the earliest runs.
-    #[must_use]
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
     /// Whether it waits for its next budget, which comes at [`Self::deadline`].
-    #[must_use]
     pub fn is_throttled(&self) -> bool {
         self.throttled
     }
 
     /// What is left of the budget.
-    #[must_use]
     pub fn left(&self) -> Service {
         Service::from_nanos(u64::try_from(self.left_ns).unwrap_or(0))
     }
@@ -120,7 +117,6 @@ pub struct Contender {
 
 /// Who has each of so many processors: the earliest deadlines, each where it was if it can stay there; else on the first that is free. Among
 /// equal deadlines the lower number comes first.
-#[must_use]
 pub fn assign(mut ready: Vec<Contender>, processors: usize) -> Vec<Option<u32>> {
     ready.sort_unstable();
     ready.truncate(processors);

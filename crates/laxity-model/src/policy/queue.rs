@@ -47,14 +47,12 @@ impl Queue {
 
     /// Whether nobody is in it.
     #[inline]
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.first == NOBODY
     }
 
     /// Who is at the head.
     #[inline]
-    #[must_use]
     pub fn first(&self) -> Option<u32> {
         somebody(self.first)
     }
@@ -156,21 +154,18 @@ impl Levels {
 
     /// The highest level that holds somebody.
     #[inline]
-    #[must_use]
     pub fn highest(&self) -> Option<u8> {
         self.occupied.checked_ilog2().map(|level| level as u8)
     }
 
     /// Whether any of the levels in the mask holds somebody.
     #[inline]
-    #[must_use]
     pub const fn any(&self, mask: u32) -> bool {
         self.occupied & mask != 0
     }
 
     /// Whether this level holds somebody.
     #[inline]
-    #[must_use]
     pub const fn holds(&self, level: u8) -> bool {
         self.any(1 << level)
     }
@@ -182,14 +177,12 @@ impl Levels {
 
     /// Who comes first at this level.
     #[inline]
-    #[must_use]
     pub fn first(&self, level: u8) -> Option<u32> {
         self.queues[usize::from(level)].first()
     }
 
     /// Who comes after somebody who is queued.
     #[inline]
-    #[must_use]
     pub fn after(&self, who: u32) -> Option<u32> {
         somebody(self.links.0[who as usize].next)
     }

@@ -188,7 +188,6 @@ pub enum Placement {
 
 impl Placement {
     /// Whether it is a thread: only threads hold reservations.
-    #[must_use]
     pub const fn is_thread(&self) -> bool {
         matches!(self, Self::Thread(_) | Self::Linux(_))
     }

@@ -60,19 +60,16 @@ impl TimeConstraint {
     }
 
     /// From when service counts.
-    #[must_use]
     pub const fn start(self) -> Instant {
         self.start
     }
 
     /// By when it must be complete.
-    #[must_use]
     pub const fn deadline(self) -> Instant {
         self.deadline
     }
 
     /// How much.
-    #[must_use]
     pub const fn service(self) -> Service {
         self.service
     }

@@ -53,25 +53,21 @@ impl Reservation {
     }
 
     /// X: the service in every window.
-    #[must_use]
     pub const fn service(self) -> Service {
         self.service
     }
 
     /// Y: the window's length.
-    #[must_use]
     pub const fn period(self) -> Span {
         self.period
     }
 
     /// Y − X: the longest time without service that the promise allows to a thread that never blocks.
-    #[must_use]
     pub const fn longest_gap(self) -> Span {
         Span::from_nanos(self.period.as_nanos() - self.service.as_nanos())
     }
 
     /// The share of one processor in parts per million, rounded up.
-    #[must_use]
     pub const fn share_ppm(self) -> u64 {
         let share =
             (self.service.as_nanos() as u128 * 1_000_000).div_ceil(self.period.as_nanos() as u128);

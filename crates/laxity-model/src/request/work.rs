@@ -13,7 +13,6 @@ pub struct Work {
 
 impl Work {
     /// The share of one processor in parts per million, rounded up; work without a period takes all of it.
-    #[must_use]
     pub fn share_ppm(self) -> u64 {
         let period = u128::from(self.period.as_nanos());
         if period == 0 {

@@ -31,7 +31,6 @@ pub struct Machine(Box<dyn Steps>);
 
 impl Machine {
     /// When something happens next; `None`: nothing does before the run's end.
-    #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
         self.0.next_due()
     }

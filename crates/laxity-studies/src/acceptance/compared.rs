@@ -98,7 +98,6 @@ pub const COUNT: usize = Test::EdfPreemptive as usize + 1;
 
 impl Test {
     /// Asks it of a set.
-    #[must_use]
     pub fn ask(self, set: &Variants) -> Answer {
         let Variants {
             preemptive,

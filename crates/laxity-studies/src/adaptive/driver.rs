@@ -24,7 +24,6 @@ pub struct Load {
 
 impl Load {
     /// The mean run time at this time after the start.
-    #[must_use]
     pub fn mean(&self, after: Span) -> Service {
         let place = usize::try_from(after / self.stretch).unwrap_or(usize::MAX);
         let mean = self.means.get(place).or(self.means.last());

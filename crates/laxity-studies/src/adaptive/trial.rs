@@ -33,7 +33,6 @@ pub enum Way {
 
 impl Way {
     /// What is held at the start.
-    #[must_use]
     pub const fn held(self) -> Service {
         match self {
             Self::Fixed(service) | Self::Adaptive(_, service) => service,
@@ -41,7 +40,6 @@ impl Way {
     }
 
     /// Its name in tables.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::Fixed(service) => format!("fixed {service}/{WINDOW}"),
@@ -85,7 +83,6 @@ pub struct Outcome {
 }
 
 /// What the adaptation goes by.
-#[must_use]
 pub fn settings(most: Service) -> Settings {
     Settings {
         period: PERIOD,
@@ -224,7 +221,6 @@ impl Outcome {
     }
 
     /// How the reservation settled after a step at `from`, with a constant load until `to`.
-    #[must_use]
     pub fn settled(&self, from: Span, to: Span) -> Settled {
         let mut settled = from;
         for (at, _) in self.changes(from, to.min(from + CALM)) {
@@ -239,7 +235,6 @@ impl Outcome {
     }
 
     /// The most changes in any ten seconds from `from` to before `to`.
-    #[must_use]
     pub fn most_changes(&self, from: Span, to: Span) -> u64 {
         let after = |at: Span| self.changes(at, to.min(at + CALM)).count() as u64;
         let changes = self.changes(from, to).map(|(at, _)| after(*at));
@@ -247,7 +242,6 @@ impl Outcome {
     }
 
     /// How long after `from` and before `to` more was granted than was held then, or less: its first change that way.
-    #[must_use]
     pub fn followed(&self, from: Span, to: Span, up: bool) -> Option<Span> {
         let before = self.changes(Span::ZERO, from).last();
         let held = before.map(|(_, service)| *service).or(self.held_first)?;

@@ -27,7 +27,6 @@ fn held(service_us: u64, period_us: u64) -> Reservation {
 /// # Panics
 ///
 /// If what is asked for is no time constraint: those of this experiment are.
-#[must_use]
 pub fn answers() -> Vec<Row> {
     let reserved = vec![held(2_000, 8_000), held(1_000, 10_000)];
     let table = plan(&reserved, &COSTS).expect("three tenths of a processor");

@@ -62,13 +62,11 @@ impl Bursts {
     }
 
     /// How many of them were later than they should be.
-    #[must_use]
     pub fn late(&self) -> usize {
         self.quiet().filter(|burst| burst.response > WITHIN).count()
     }
 
     /// The longest response of them.
-    #[must_use]
     pub fn longest(&self) -> Span {
         let responses = self.quiet().map(|burst| burst.response);
         responses.max().unwrap_or(Span::ZERO)
@@ -165,7 +163,6 @@ fn burst_body(
 /// # Panics
 ///
 /// If that is no reservation: those of this experiment are.
-#[must_use]
 pub fn every((service, period): (Service, Span)) -> Reservation {
     Reservation::new(service, period).expect("a reservation of this experiment")
 }

@@ -40,7 +40,6 @@ pub struct Swept {
 
 impl Swept {
     /// Those that received less than was asked for, less `tolerated_ppm` of it and two pieces, although the machine went on.
-    #[must_use]
     pub fn missed(&self, tolerated_ppm: u64) -> usize {
         let missed = self.granted.iter().filter(|granted| {
             let asked = granted.asked.as_nanos();
@@ -51,7 +50,6 @@ impl Swept {
     }
 
     /// Those during which the machine stood still.
-    #[must_use]
     pub fn disturbed(&self) -> usize {
         self.granted
             .iter()
@@ -60,7 +58,6 @@ impl Swept {
     }
 
     /// How many were refused, for whatever reason.
-    #[must_use]
     pub const fn refused(&self) -> u64 {
         self.no_time + self.otherwise
     }

@@ -88,7 +88,6 @@ pub enum Kind {
 
 impl Kind {
     /// In words.
-    #[must_use]
     pub fn about(self) -> &'static str {
         KINDS.get(&self).map_or("", String::as_str)
     }
@@ -264,7 +263,6 @@ impl Draw {
 
 /// The case of a kind that is run on this machine: a thread above the victim that takes over now and then, a device that keeps interrupts off,
 /// or nobody.
-#[must_use]
 pub fn set(kind: Kind) -> Case {
     let above = Priority::new(28).unwrap_or(Priority::HIGHEST);
     let rare = Times::steady(Span::from_millis(211), Span::from_millis(450));

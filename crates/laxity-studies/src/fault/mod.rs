@@ -62,7 +62,6 @@ pub struct Trial {
 
 impl Trial {
     /// Whether exactly those are named that are to blame.
-    #[must_use]
     pub fn is_right(&self) -> bool {
         self.verdict.named == self.truth.to_blame && self.verdict.unexplained == 0
     }

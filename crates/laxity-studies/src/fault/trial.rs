@@ -139,7 +139,6 @@ impl fmt::Display for Blame {
 }
 
 /// Names in a row, or nobody.
-#[must_use]
 pub fn listed(names: &[String]) -> String {
     match names.is_empty() {
         true => "nobody".into(),
@@ -175,13 +174,11 @@ pub struct Truth {
 }
 
 /// All interfering tasks of a case, by number.
-#[must_use]
 pub fn everybody(case: &Case) -> Vec<usize> {
     (0..case.interfering.len()).collect()
 }
 
 /// What somebody is called.
-#[must_use]
 pub fn name(who: Holder, names: &[String]) -> String {
     match (who, who.activity()) {
         (_, Some(id)) => names.get(id.index()).cloned().unwrap_or_default(),

@@ -74,7 +74,6 @@ pub struct Tried {
 
 impl Tried {
     /// Whether the twin served it: every transfer at full speed.
-    #[must_use]
     pub fn served(&self) -> bool {
         self.at_full_speed == self.made
     }
@@ -83,7 +82,6 @@ impl Tried {
     ///
     /// The analysis leaves out interrupts, ticks, switches, uneven blocks and the one long call. That is little: it decides only near a line, and delays
     /// less than a block's samples a transfer. A call that began too late is more than that.
-    #[must_use]
     pub fn accounted_for(&self) -> Option<String> {
         let underrun = self.underrun;
         let is_little = self.near

@@ -48,14 +48,12 @@ impl Ground {
     }
 
     /// What a call of a device takes.
-    #[must_use]
     pub fn work_of(&self, kind: Kind) -> Service {
         let measured = self.work.iter().find(|(of, _)| *of == kind);
         measured.map_or(kind.charged(), |(_, work)| *work)
     }
 
     /// The share that interrupts of these devices, and the host itself, take above slots, in parts per million.
-    #[must_use]
     pub fn above_ppm(&self, kinds: &[Kind]) -> u64 {
         let of = |kind: &Kind| {
             self.interrupt.as_nanos() * kind.cards() * 1_000_000 / kind.period().as_nanos()
@@ -99,7 +97,6 @@ impl Ground {
 
     /// Why the devices of a set, each asking for the cheapest reservation that serves it, cannot have these together, and what would fit;
     /// `None` if they can.
-    #[must_use]
     pub fn refusal(&self, kinds: &[Kind]) -> Option<String> {
         let supply = |reservation| Some(ExplicitDeadline::continuous(reservation));
         let wish = |device: &Device| {

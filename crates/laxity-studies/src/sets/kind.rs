@@ -53,7 +53,6 @@ impl Kind {
     }
 
     /// Its name in tables.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::Modems(count) => format!("{count} modems on one driver"),
@@ -62,13 +61,11 @@ impl Kind {
     }
 
     /// Whether it is a modem, or several.
-    #[must_use]
     pub const fn is_modem(self) -> bool {
         matches!(self, Self::Modem | Self::Modems(_))
     }
 
     /// What a call costs on the twin's machine.
-    #[must_use]
     pub const fn charged(self) -> Service {
         self.known().1
     }
@@ -79,13 +76,11 @@ impl Kind {
     }
 
     /// From interrupt to interrupt of one card.
-    #[must_use]
     pub fn period(self) -> Span {
         self.format().map_or(MODEM_PERIOD, |format| format.period())
     }
 
     /// How many cards there are.
-    #[must_use]
     pub const fn cards(self) -> u64 {
         match self {
             Self::Modems(count) => count as u64,
@@ -103,7 +98,6 @@ impl Kind {
     }
 
     /// The share of a processor that its signal processing takes, in parts per million.
-    #[must_use]
     pub fn share_ppm(self) -> u64 {
         self.charged().as_nanos() * self.cards() * 1_000_000 / self.period().as_nanos()
     }

@@ -114,14 +114,12 @@ impl Loads {
     }
 
     /// How often the work of a kind is repeated.
-    #[must_use]
     pub fn further(&self, kind: Kind) -> usize {
         let loaded = self.0.get(&kind.single());
         loaded.map_or(0, |loaded| loaded.further)
     }
 
     /// What planning needs to know of this machine, for these kinds.
-    #[must_use]
     pub fn ground(&self, kinds: &[Kind]) -> Ground {
         let work = |kind: &Kind| {
             let call = self.0.get(&kind.single())?.call_p99.as_nanos();

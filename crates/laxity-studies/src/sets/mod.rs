@@ -25,7 +25,6 @@ const LENGTH: Span = Span::from_secs(3);
 const MOST_REPEATS: u32 = 1_000;
 
 /// How long runs are.
-#[must_use]
 pub fn length(request: &Request) -> Span {
     LENGTH * u64::from(request.repeats.unwrap_or(1).clamp(1, MOST_REPEATS))
 }
@@ -92,7 +91,6 @@ fn counted(count: usize, kind: Kind) -> String {
 }
 
 /// A set in words: `2 × modem, audio player`.
-#[must_use]
 pub fn name_of(kinds: &[Kind]) -> String {
     let groups = by_kind(kinds, |kind| **kind).into_iter();
     let words = groups.map(|group| counted(group.len(), *group[0]));

@@ -158,7 +158,6 @@ pub struct Counts {
 
 impl Counts {
     /// Samples lost and underrun.
-    #[must_use]
     pub const fn damage(&self) -> u64 {
         self.samples_lost + self.samples_underrun
     }

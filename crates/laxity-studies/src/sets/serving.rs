@@ -68,7 +68,6 @@ impl Variant {
     }
 
     /// Its name in tables.
-    #[must_use]
     pub fn name(self) -> String {
         let way = match self.way {
             Way::Interrupt => "INT",
@@ -81,7 +80,6 @@ impl Variant {
     }
 
     /// The placement of a driver that could have this reservation.
-    #[must_use]
     pub fn placement(self, reservation: Option<Reservation>) -> DriverPlacement {
         let real_time = Priority::new(REAL_TIME).unwrap_or(Priority::HIGHEST);
         match (self.way, reservation) {

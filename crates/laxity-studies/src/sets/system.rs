@@ -168,13 +168,11 @@ fn on(kinds: &[Kind], processors: u16) -> String {
 
 impl System {
     /// In words.
-    #[must_use]
     pub fn name(&self) -> String {
         on(&self.devices, self.processors.get())
     }
 
     /// Its devices where they are; none if there is no room.
-    #[must_use]
     pub fn placed(&self) -> &[Member] {
         self.placing.as_deref().unwrap_or_default()
     }
@@ -214,7 +212,6 @@ impl System {
     }
 
     /// What was seen of it, served so.
-    #[must_use]
     pub fn outcome<'a>(&self, trials: &'a [Trial], variant: Variant) -> Option<&'a Outcome> {
         let mut outcomes = self.outcomes(trials);
         let found = outcomes.find(|(case, _)| case.setup.variant == variant);
@@ -222,7 +219,6 @@ impl System {
     }
 
     /// What was seen of its devices, served so, each with its name.
-    #[must_use]
     pub fn seen<'a>(&self, trials: &'a [Trial], variant: Variant) -> Vec<(String, &'a Seen)> {
         let outcome = self.outcome(trials, variant).into_iter();
         let set = self.name();

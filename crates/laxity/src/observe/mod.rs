@@ -88,7 +88,6 @@ impl Observation {
 
 /// Reads a run's events once, in their order: what was seen of each component, in the order of the probes. What a task does is told by
 /// the phases of the only component beside it that has some; beside none or several, a task knows only the phase [`Phase::RUN`].
-#[must_use]
 pub fn observe<P: Probe>(record: &RunRecord, probes: &[P]) -> Vec<Observation> {
     let readers = probes.iter().map(|probe| probe.reader(record));
     let mut readers: Vec<Option<Box<dyn Reader + '_>>> = readers.collect();
@@ -147,7 +146,6 @@ pub fn grades<'a>(
 }
 
 /// Judges a run by a contract: what the run's events say of the components that left these probes, the grants that they depend on, and whether the evidence is complete. [`contract::judge`] judges several runs together, and beside a control.
-#[must_use]
 pub fn judge<P: Probe>(contract: &Contract, record: &RunRecord, probes: &[P]) -> Verdict {
     let seen = observe(record, probes).into_iter().zip(probes);
     let all = seen.map(|(seen, probe)| Evidence {

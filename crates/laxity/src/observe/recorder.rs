@@ -8,7 +8,6 @@ pub struct Disturbances<'a>(pub &'a [Disturbance]);
 
 impl Disturbances<'_> {
     /// Whether any overlaps the time from `from` to `to`, ends included. O(log n).
-    #[must_use]
     pub fn overlap(&self, from: Instant, to: Instant) -> bool {
         let first = self.0.partition_point(|disturbance| disturbance.to < from);
         self.0
@@ -50,7 +49,6 @@ impl<'a> Recorder<'a> {
     }
 
     /// All that was recorded.
-    #[must_use]
     pub fn finish(self) -> Observations {
         self.quantities
     }

@@ -50,7 +50,6 @@ impl Config {
     /// The frame itself, the way to the other end and back, a frame the other end had just begun,
     /// its answer, and the time to process them; frames of full length with the most zeros
     /// inserted.
-    #[must_use]
     pub fn acknowledgement_time(&self, rates: LineRates) -> Span {
         // Six bits for five in the worst case, and a flag.
         let frame_bits = ((HEADER_OCTETS + self.max_octets + FCS_OCTETS) as u64 * 8)

@@ -171,19 +171,16 @@ impl Lapm {
     }
 
     /// Where the connection stands.
-    #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
     /// What happened so far.
-    #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
     /// Octets that [`send`](Self::send) would take.
-    #[must_use]
     pub fn send_space(&self) -> usize {
         self.config
             .send_octets
@@ -191,7 +188,6 @@ impl Lapm {
     }
 
     /// Octets taken by [`send`](Self::send) and not put into a frame yet.
-    #[must_use]
     pub fn send_backlog(&self) -> usize {
         self.send_queue.len()
     }

@@ -102,7 +102,6 @@ impl Ppp {
     }
 
     /// How far the agreement is.
-    #[must_use]
     pub fn phase(&self) -> Phase {
         match (self.lcp.state(), self.ipcp.state()) {
             (State::Closed, _) => Phase::Dead,
@@ -114,31 +113,26 @@ impl Ppp {
     }
 
     /// This side's address, once the phase is [`Phase::Opened`].
-    #[must_use]
     pub fn local_address(&self) -> [u8; 4] {
         self.ipcp.options.local
     }
 
     /// The other side's address, once the phase is [`Phase::Opened`].
-    #[must_use]
     pub fn peer_address(&self) -> [u8; 4] {
         self.ipcp.options.peer
     }
 
     /// The largest datagram that the other side takes, in octets.
-    #[must_use]
     pub fn peer_mru(&self) -> u16 {
         self.lcp.options.peer_mru
     }
 
     /// What was received and sent.
-    #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
     /// Octets for the other side that wait to be taken with [`take_output`](Self::take_output).
-    #[must_use]
     pub fn output(&self) -> &[u8] {
         &self.output
     }

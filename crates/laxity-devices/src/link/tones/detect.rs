@@ -253,7 +253,6 @@ impl ToneDetector {
     }
 
     /// Whether the tone is heard now.
-    #[must_use]
     pub(crate) fn is_present(&self) -> bool {
         self.present
     }

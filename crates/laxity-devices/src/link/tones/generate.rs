@@ -122,7 +122,6 @@ impl Generator {
     }
 
     /// Whether only silence is to come.
-    #[must_use]
     pub(crate) fn is_finished(&self) -> bool {
         self.index == self.segments.len()
     }

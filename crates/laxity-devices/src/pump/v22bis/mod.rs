@@ -93,7 +93,6 @@ impl Rate {
     }
 
     /// Bits per second.
-    #[must_use]
     pub fn bits_per_second(self) -> u32 {
         600 * u32::from(self.bits())
     }
@@ -173,7 +172,6 @@ impl V22bis {
     }
 
     /// What this end is doing: it trains while it waits for the other modem or agrees with it on a rate, and is lost when the other fell silent.
-    #[must_use]
     pub fn state(&self) -> PumpState {
         match self.startup.data().map(Rate::bits_per_second) {
             Some(rate) => PumpState::Data {
@@ -186,7 +184,6 @@ impl V22bis {
     }
 
     /// The signal-to-noise ratio at the slicer, dB; meaningful in data mode.
-    #[must_use]
     pub fn snr_db(&self) -> f32 {
         self.receiver.snr_db()
     }

@@ -51,7 +51,6 @@ pub struct SliceTotal {
 }
 
 /// The runs as one trace file. 1 M events take some 30 MB and a few tens of milliseconds.
-#[must_use]
 pub fn encode(traces: &[Trace]) -> Encoded {
     let events: usize = traces.iter().map(|t| t.events.len()).sum();
     let mut out = Message::with_capacity(events * BYTES_AN_EVENT + 4096);

@@ -42,7 +42,6 @@ fn cycle() -> Vec<(u64, EventKind, u16, u64)> {
 }
 
 /// A trace of exactly so many events of a modem-like load on one processor.
-#[must_use]
 pub(crate) fn busy(events: usize) -> Trace {
     let cycle = cycle();
     let names = ["card", "driver", "co-thread", "spinner"];

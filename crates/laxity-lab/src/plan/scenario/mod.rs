@@ -117,7 +117,6 @@ pub struct Offer {
 
 impl Plan {
     /// Whether every variant would be admitted.
-    #[must_use]
     pub fn admitted(&self) -> bool {
         self.variants.iter().all(|variant| variant.admitted)
     }

@@ -9,7 +9,6 @@ use crate::layout::{TimeUnit, percent, wrap};
 use crate::plan::render::{self as common, lateness};
 
 /// The plan for people.
-#[must_use]
 pub fn render(plan: &Plan) -> String {
     let mut text = format!("{} on {}; times in ms\n", plan.scenario, plan.host);
     for variant in &plan.variants {

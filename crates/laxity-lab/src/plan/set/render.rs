@@ -9,7 +9,6 @@ use crate::layout::{TimeUnit, load, wrap};
 use crate::plan::render::{self as common, MOST_NAMES, lateness, shown};
 
 /// The plan for people.
-#[must_use]
 pub fn render(plan: &SetPlan) -> String {
     let word = if plan.admitted { "admitted" } else { "REFUSED" };
     let tasks: usize = plan.processors.iter().map(|p| p.lines.len()).sum();

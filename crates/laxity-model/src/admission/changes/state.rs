@@ -90,7 +90,6 @@ impl AdmissionState {
     }
 
     /// Who has the processor when, by all that was granted.
-    #[must_use]
     pub fn calendar(&self) -> &Calendar {
         &self.calendar
     }
@@ -101,13 +100,11 @@ impl AdmissionState {
     }
 
     /// What an owner holds, or will when the last change takes effect; `None` for one without a reservation.
-    #[must_use]
     pub fn held(&self, owner: usize) -> Option<Reservation> {
         self.held.get(owner).copied()
     }
 
     /// Whether an owner has a time constraint whose deadline is not past.
-    #[must_use]
     pub fn is_constrained(&self, owner: usize, now: Instant) -> bool {
         let open = self.open.get(owner).copied().flatten();
         open.is_some_and(|open| open.asked.deadline() > now)

@@ -65,7 +65,6 @@ pub fn least_reservations<S: SupplyBound>(
 }
 
 /// Of these, the one with the least share; of several, that with the longest period, which has the fewest edges in a second. Exact.
-#[must_use]
 pub fn cheapest(reservations: impl IntoIterator<Item = Reservation>) -> Option<Reservation> {
     reservations.into_iter().min_by(|a, b| {
         let by_share = compare_shares(*a, *b);

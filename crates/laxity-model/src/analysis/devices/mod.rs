@@ -190,56 +190,47 @@ impl Device {
     }
 
     /// C: the most work for a block.
-    #[must_use]
     pub const fn work(&self) -> Service {
         self.work
     }
 
     /// T: from interrupt to interrupt.
-    #[must_use]
     pub const fn period(&self) -> Span {
         self.period
     }
 
     /// B: samples from interrupt to interrupt.
-    #[must_use]
     pub const fn block(&self) -> u64 {
         self.block
     }
 
     /// n, if the device is read.
-    #[must_use]
     pub const fn ring(&self) -> Option<u64> {
         self.ring
     }
 
     /// m, if the device is written.
-    #[must_use]
     pub const fn lead(&self) -> Option<u64> {
         self.lead
     }
 
     /// g, if the device must be called so often.
-    #[must_use]
     pub const fn longest_pause(&self) -> Option<Span> {
         self.longest_pause
     }
 
     /// C/T: the share of a processor that its work takes.
-    #[must_use]
     pub fn share(&self) -> Fraction {
         let share = Fraction::new(self.work.as_nanos(), self.period.as_nanos());
         share.unwrap_or(Fraction::ONE)
     }
 
     /// A block's work must be complete this long after its interrupt, or the input ring overflows: (n − B)·T/B, in whole ticks.
-    #[must_use]
     pub fn input_limit(&self) -> Option<Span> {
         self.ring.map(|ring| self.time_of(ring - self.block))
     }
 
     /// A block's work must be complete this long after its interrupt, or the output underflows: m·T/B, in whole ticks.
-    #[must_use]
     pub fn output_limit(&self) -> Option<Span> {
         self.lead.map(|lead| self.time_of(lead))
     }
@@ -270,7 +261,6 @@ pub struct TwoLines {
 
 impl TwoLines {
     /// Whether the model predicts that the device works.
-    #[must_use]
     pub const fn is_served(&self) -> bool {
         self.is_enough && self.is_often_enough
     }
@@ -292,7 +282,6 @@ impl TwoLines {
 /// assert!(!lines.is_enough && lines.is_often_enough);
 /// # Ok::<(), laxity_model::analysis::devices::DeviceError>(())
 /// ```
-#[must_use]
 pub fn two_line_model(device: &Device, reservation: Reservation) -> TwoLines {
     let longest_gap = device.longest_pause.unwrap_or(device.period);
     TwoLines {

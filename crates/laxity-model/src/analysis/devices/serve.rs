@@ -72,7 +72,6 @@ pub struct Late {
 
 impl Answer {
     /// Whether the answer is yes.
-    #[must_use]
     pub const fn is_served(&self) -> bool {
         matches!(self, Self::Served(_))
     }

@@ -17,7 +17,6 @@ use crate::{Service, Span};
 ///
 /// Best among all fixed priorities where all deadlines are periods, and there are no regions and no jitter: Liu, Layland, "Scheduling
 /// algorithms for multiprogramming in a hard-real-time environment", JACM 20, 1973, theorem 2.
-#[must_use]
 pub fn rate_monotonic(tasks: &[Task]) -> Vec<usize> {
     sorted_by(tasks, Task::period)
 }
@@ -26,7 +25,6 @@ pub fn rate_monotonic(tasks: &[Task]) -> Vec<usize> {
 ///
 /// Best among all fixed priorities where no deadline is longer than its period, and there are no regions and no jitter: Leung, Whitehead, "On
 /// the complexity of fixed-priority scheduling of periodic, real-time tasks", Performance Evaluation 2, 1982.
-#[must_use]
 pub fn deadline_monotonic(tasks: &[Task]) -> Vec<usize> {
     sorted_by(tasks, Task::deadline)
 }

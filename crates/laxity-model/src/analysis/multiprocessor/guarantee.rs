@@ -31,7 +31,6 @@ use crate::analysis::utilization::{SQRT_2_LESS_ONE, liu_layland_bound};
 /// assert_eq!(edf_guarantee(Fit::First, Order::Given, four, percent(33)).ppm(), 3_250_000);
 /// assert_eq!(edf_guarantee(Fit::Worst, Order::Given, four, percent(33)).ppm(), 3_010_000);
 /// ```
-#[must_use]
 pub fn edf_guarantee(
     fit: Fit,
     order: Order,
@@ -79,7 +78,6 @@ pub fn edf_guarantee(
 /// assert_eq!(guarantee(Order::Given, 4), 1_938_271); // 3 · 0.4142 + 0.6956
 /// assert_eq!(guarantee(Order::Decreasing, 4), 2_071_068); // 5 · 0.4142
 /// ```
-#[must_use]
 pub fn rate_monotonic_guarantee(
     fit: Fit,
     order: Order,

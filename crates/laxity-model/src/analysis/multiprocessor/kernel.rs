@@ -121,13 +121,11 @@ impl Bandwidth {
     }
 
     /// In units of 2⁻²⁰ of a processor.
-    #[must_use]
     pub const fn units(self) -> u64 {
         self.0
     }
 
     /// In parts per million, rounded down.
-    #[must_use]
     pub fn ppm(self) -> u64 {
         let ppm = (u128::from(self.0) * 1_000_000) >> Self::SHIFT;
         u64::try_from(ppm).unwrap_or(u64::MAX)
@@ -145,7 +143,6 @@ impl Bandwidth {
     /// assert_eq!(longest.as_nanos(), 1_000_003); // 104,857.9
     /// assert_eq!(Bandwidth::of(longest, period), tenth);
     /// ```
-    #[must_use]
     pub fn longest_runtime(self, period: Span) -> Service {
         // ⌊r·2²⁰/p⌋ ≤ b: r·2²⁰ < (b + 1)p.
         let beyond = (u128::from(self.0) + 1) * u128::from(period.as_nanos());
@@ -181,7 +178,6 @@ impl Bandwidth {
     }
 
     /// Whether it is nothing.
-    #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -226,7 +222,6 @@ impl From<Reservation> for DeadlineRequest {
 
 impl DeadlineRequest {
     /// The period that counts.
-    #[must_use]
     pub const fn period(&self) -> Span {
         if self.period.is_zero() {
             self.deadline
@@ -236,7 +231,6 @@ impl DeadlineRequest {
     }
 
     /// What the kernel books for it.
-    #[must_use]
     pub const fn bandwidth(&self) -> Bandwidth {
         Bandwidth::of(self.runtime, self.period())
     }
@@ -271,7 +265,6 @@ impl KernelLimits {
     /// let free = KernelLimits::WITH_FAIR_SERVER.capacity(two).expect("a limit");
     /// assert_eq!(free.to_string(), "1.800001"); // 2 (0.95 − 0.05), each share rounded down
     /// ```
-    #[must_use]
     pub fn capacity(&self, processors: NonZeroU16) -> Option<Bandwidth> {
         let all = self.all(processors)?;
         Some(all.saturating_sub(self.servers.times(processors)))
@@ -284,7 +277,6 @@ impl KernelLimits {
     }
 
     /// What of it is left beside what is granted.
-    #[must_use]
     pub fn free(&self, processors: NonZeroU16, granted: Bandwidth) -> Option<Bandwidth> {
         let capacity = self.capacity(processors)?;
         Some(capacity.saturating_sub(granted))
@@ -347,7 +339,6 @@ impl KernelLimits {
 
     /// The longest runtime in every period that the kernel takes beside what is granted, with the deadline at the period's end; `None` if
     /// it takes none.
-    #[must_use]
     pub fn longest_runtime(
         &self,
         processors: NonZeroU16,
@@ -364,7 +355,6 @@ impl KernelLimits {
 
     /// The shortest period in which the kernel takes this runtime beside what is granted, with the deadline at the period's end; `None` if
     /// there is none.
-    #[must_use]
     pub fn shortest_period(
         &self,
         processors: NonZeroU16,

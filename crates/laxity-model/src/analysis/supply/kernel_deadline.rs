@@ -94,25 +94,21 @@ impl KernelDeadline {
     }
 
     /// X and Y.
-    #[must_use]
     pub const fn reservation(&self) -> Reservation {
         self.ideal.reservation()
     }
 
     /// g.
-    #[must_use]
     pub const fn tick(&self) -> Span {
         self.tick
     }
 
     /// n: a round is at most this many periods long.
-    #[must_use]
     pub const fn longest_round(&self) -> u64 {
         self.excess() / self.reservation().service().as_nanos() + 1
     }
 
     /// The longest time without service.
-    #[must_use]
     pub const fn longest_gap(&self) -> Span {
         // A window with some service has a tick of it.
         Span::from_nanos(self.first.as_nanos() - 1)

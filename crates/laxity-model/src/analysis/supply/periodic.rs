@@ -94,13 +94,11 @@ impl ExplicitDeadline {
     }
 
     /// X and Y.
-    #[must_use]
     pub const fn reservation(&self) -> Reservation {
         self.reservation
     }
 
     /// Δ.
-    #[must_use]
     pub const fn deadline(&self) -> Span {
         self.deadline
     }

@@ -65,7 +65,6 @@ impl<S: SupplyBound> Residual<S> {
     }
 
     /// What it is taken from.
-    #[must_use]
     pub const fn supply(&self) -> &S {
         &self.supply
     }

@@ -36,7 +36,6 @@ const ROOTS: [u64; TABLED] = {
 /// assert_eq!(liu_layland_bound(3).ppm(), 779_764);
 /// assert_eq!(liu_layland_bound(1_000_000).ppm(), 693_148); // ln 2 is the limit
 /// ```
-#[must_use]
 pub fn liu_layland_bound(tasks: usize) -> Fraction {
     let n = (tasks as u64).max(1);
     let root = ROOTS

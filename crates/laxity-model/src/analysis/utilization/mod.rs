@@ -241,7 +241,6 @@ pub fn earliest_deadline_first(tasks: &[Task]) -> Result<Verdict> {
 /// assert_eq!(implicit, Task::new(Service::from_millis(1), Span::from_millis(5))?);
 /// # Ok::<(), laxity_model::analysis::TaskError>(())
 /// ```
-#[must_use]
 pub fn implicit(task: &Task) -> Option<Task> {
     let period = task
         .period()

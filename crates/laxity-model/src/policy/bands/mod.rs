@@ -141,13 +141,11 @@ impl Bands {
     }
 
     /// The level at which a thread competes now, boosts included.
-    #[must_use]
     pub fn level(&self, thread: u32) -> u8 {
         self.threads[thread as usize].level
     }
 
     /// The highest level at which some thread competes now; `None` if none does.
-    #[must_use]
     pub fn highest(&self) -> Option<u8> {
         let running = self.running.map(|thread| self.level(thread));
         self.levels.highest().max(running)

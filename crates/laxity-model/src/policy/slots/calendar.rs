@@ -97,7 +97,6 @@ impl Calendar {
     }
 
     /// Who has the processor at `now`. O(log slots).
-    #[must_use]
     pub fn at(&self, now: Instant) -> Occupancy {
         let occupancy = self.by_tables(now);
         if occupancy.owner.is_some() || self.extras.is_empty() {
@@ -127,7 +126,6 @@ impl Calendar {
     }
 
     /// The same, as if nothing unreserved had been given away.
-    #[must_use]
     pub fn by_tables(&self, now: Instant) -> Occupancy {
         let next = self.eras.partition_point(|era| era.from <= now).max(1);
         let occupancy = self.eras[next - 1].occupancy(now);
@@ -157,7 +155,6 @@ impl Calendar {
     }
 
     /// What the tables give `owner` between two instants. O(edges between them).
-    #[must_use]
     pub fn service_by_tables(&self, owner: usize, from: Instant, to: Instant) -> Service {
         let own = self
             .pieces(from, to)
@@ -167,7 +164,6 @@ impl Calendar {
     }
 
     /// What `owner` has of unreserved time between two instants.
-    #[must_use]
     pub fn extra_service(&self, owner: usize, from: Instant, to: Instant) -> Service {
         let own = self.extras.iter().filter(|extra| extra.owner == owner);
         own.map(|extra| {
@@ -178,13 +174,11 @@ impl Calendar {
     }
 
     /// What of unreserved time is given away, by time.
-    #[must_use]
     pub fn extras(&self) -> &[Extra] {
         &self.extras
     }
 
     /// The table that is the last to take over, and from when.
-    #[must_use]
     pub fn last(&self) -> (&SlotTable, Instant) {
         let era = self.last_era();
         (&era.table, era.from)
@@ -196,7 +190,6 @@ impl Calendar {
     }
 
     /// How many tables are known that are still to take over.
-    #[must_use]
     pub fn to_come(&self, now: Instant) -> usize {
         self.eras.iter().filter(|era| era.from > now).count()
     }

@@ -117,20 +117,17 @@ impl SlotTable {
     }
 
     /// After this much time the table begins again.
-    #[must_use]
     pub fn cycle(&self) -> Span {
         self.cycle
     }
 
     /// The slots by time.
-    #[must_use]
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
     /// Who has the processor at `now`, the table having begun at `origin` (≤ `now`), and since when; since `origin` if that holds longer.
     /// O(log slots).
-    #[must_use]
     pub fn at(&self, origin: Instant, now: Instant) -> Occupancy {
         let phase = (now - origin) % self.cycle;
         let base = now - phase;

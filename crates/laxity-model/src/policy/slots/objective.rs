@@ -28,7 +28,6 @@ impl Default for Objective {
 impl SlotTable {
     /// (what the table gives ÷ what `requests` ask for: the sum of their X/Y) − 1, in parts per million rounded up: the
     /// *over-allocation*. To some 10⁻¹² of the processor; zero if nothing is asked for.
-    #[must_use]
     pub fn over_allocation_ppm(&self, requests: &[Reservation]) -> u64 {
         let asked = requests.iter().map(|request| {
             let service = u128::from(request.service().as_nanos());
@@ -47,7 +46,6 @@ impl SlotTable {
     }
 
     /// Whether every request has its X in every window of Y, the owner of a slot being its request's index. O(requests · entries).
-    #[must_use]
     pub fn keeps(&self, requests: &[Reservation]) -> bool {
         let mut requests = requests.iter().enumerate();
         requests.all(|(owner, request)| {

@@ -34,7 +34,6 @@ pub struct PlanCosts {
 
 impl PlanCosts {
     /// What is left for slots, in parts per million.
-    #[must_use]
     pub fn available_ppm(&self) -> u64 {
         u64::from(
             self.max_share_ppm

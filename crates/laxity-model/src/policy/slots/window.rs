@@ -11,7 +11,6 @@ use crate::{Service, Span};
 /// The service in a window changes with the window's start at the rate *inside a slot at its end* less *inside a slot at its start*.
 /// So it is least where it stops falling: where the window begins at the end of a slot, or ends at the start of one. Both kinds are
 /// visited in order, each with two pointers: O(entries).
-#[must_use]
 pub fn least_service(table: &SlotTable, owner: usize, window: Span) -> Service {
     let cycle = table.cycle().as_nanos();
     let own: Vec<(u64, u64)> = (table.slots().iter())
@@ -31,7 +30,6 @@ pub fn least_service(table: &SlotTable, owner: usize, window: Span) -> Service {
 }
 
 /// The longest stretch in the endlessly repeated table without a slot of `owner`; `None` if it has none at all.
-#[must_use]
 pub fn largest_gap(table: &SlotTable, owner: usize) -> Option<Span> {
     let own: Vec<_> = table.slots().iter().filter(|s| s.owner == owner).collect();
     let (first, last) = (own.first()?, own.last()?);

@@ -114,7 +114,6 @@ pub enum Holder {
 
 impl Holder {
     /// The activity it is, if it is one.
-    #[must_use]
     pub const fn activity(self) -> Option<ActivityId> {
         match self {
             Self::Handler(id) | Self::Deferred(id) | Self::Thread(id) => Some(id),
@@ -234,7 +233,6 @@ pub struct Findings {
 
 /// Who is to blame for the victim's late jobs, if anybody. `events` by time, as in a [`RunRecord`](crate::RunRecord). Takes O(events) and, for each chain with late
 /// jobs, O(2ⁿ · events in it) for its n ≤ [`MOST_SUSPECTS`] rule-breakers.
-#[must_use]
 pub fn attribute(events: &[Event], question: &Question<'_>) -> Findings {
     let Some(first) = events
         .iter()

@@ -19,7 +19,6 @@ pub enum Expectation {
 }
 
 /// Whether the verdict is what was expected. An inconclusive verdict is as expected only if that or anything was.
-#[must_use]
 pub fn as_expected(verdict: &Verdict, expectation: Expectation) -> bool {
     match expectation {
         Expectation::Met => verdict.result == Outcome::Met,

@@ -104,7 +104,6 @@ pub struct Verdict {
 ///
 /// Absolute bounds are judged on all runs taken as one. A bound relative to a control is judged on medians: the median over the runs
 /// of each run's statistic against the median over the control runs, so that one bad run of either side decides nothing.
-#[must_use]
 pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict {
     let court = Court { contract, all };
     let mut reasons = Vec::new();

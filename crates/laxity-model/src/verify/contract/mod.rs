@@ -56,7 +56,6 @@ impl Phase {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.0
     }

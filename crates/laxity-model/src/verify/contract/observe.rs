@@ -22,7 +22,6 @@ impl Observed {
     }
 
     /// Both together: the raw values.
-    #[must_use]
     pub fn raw(&self) -> Histogram {
         let mut all = self.undisturbed.clone();
         all.merge(&self.disturbed);
@@ -56,13 +55,11 @@ impl Observations {
     }
 
     /// What was seen of a quantity in a phase.
-    #[must_use]
     pub fn get(&self, quantity: Quantity, phase: &Phase) -> Option<&Observed> {
         self.sets.get(&(quantity, phase.clone()))
     }
 
     /// What was seen of a quantity in the whole run.
-    #[must_use]
     pub fn whole(&self, quantity: Quantity) -> Observed {
         let mut all = Observed::default();
         for (_, observed) in self.phases(quantity) {

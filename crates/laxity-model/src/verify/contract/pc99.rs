@@ -14,7 +14,6 @@ use super::{Contract, Limit, Phase, Phases, Quantity, Subjects};
 ///   keeps this limit, if its interrupts were seen;
 /// * the interrupt period is 3 to 16 ms (§6.2.1), bound to the phases in which the card can keep it: on hook its blocks last 2.5 ms;
 /// * long work runs in a thread of priority 28 or above (§6.2.5): advisory, since the study found 24 to be enough.
-#[must_use]
 pub fn pc99() -> Contract {
     let off_hook = || Phases::Only(vec![Phase::DIALING, Phase::TRAINING, Phase::CONNECTED]);
     Contract {

@@ -96,19 +96,16 @@ impl Quantity {
     }
 
     /// Its unit.
-    #[must_use]
     pub const fn unit(self) -> Unit {
         self.unit
     }
 
     /// Whether a limit that names no statistic is about the sum.
-    #[must_use]
     pub const fn is_summed(self) -> bool {
         self.is_summed
     }
 
     /// Its name in files: words joined by `_`, without the unit.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }

@@ -70,7 +70,6 @@ pub enum Finding {
 
 impl Reason {
     /// What this reason alone would make of a verdict; `None` if it decides nothing.
-    #[must_use]
     pub const fn implies(&self) -> Option<Outcome> {
         match &self.cause {
             Cause::Values { finding, .. } => finding.implies(),

@@ -38,7 +38,6 @@ pub enum Subjects {
 
 impl Subjects {
     /// Whether this component is among them.
-    #[must_use]
     pub fn include(&self, subject: &Subject) -> bool {
         match self {
             Self::All => true,
