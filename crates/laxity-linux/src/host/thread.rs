@@ -119,9 +119,8 @@ impl Worker {
         }
         let own_policy = ranks::of_placement(activity.placement).into();
         let mut holding = Holding::new(place, own_policy, cpu);
-        let begins = activity
-            .reservation
-            .is_some_and(|request| request.begins_at_start);
+        let request = activity.reservation;
+        let begins = request.is_some_and(|request| request.begins_at_start);
         if begins {
             holding.prepare()?;
         }
@@ -132,14 +131,15 @@ impl Worker {
         if !begins {
             sched::set_policy(own, own_policy)?;
         }
+        let processor = activity.processor;
         let log = Log {
             ring,
-            processor: activity.processor,
+            processor,
             activity: id,
         };
         let mut worker = Self {
             placement: activity.placement,
-            reserves: activity.reservation.is_some(),
+            reserves: request.is_some(),
             context: LiveContext::new(Arc::clone(run), log, marks, &activity),
             holding,
             inside: None,
@@ -151,16 +151,16 @@ impl Worker {
         if worker.context.run.sleep_until(begin) {
             let mut body = activity.body;
             match worker.steps(begins, &mut *body) {
-                Ok(()) | Err(Stop::Ended) => {}
                 Err(Stop::Failed(error)) => run.fail(error),
                 Err(Stop::Reservation(error)) => return Err(error),
+                Ok(()) | Err(Stop::Ended) => {}
             }
         }
         worker.holding.end();
-        let asked = activity.reservation.map(|request| request.reservation);
+        let held = worker.holding.reservation();
         Ok(Outcome {
             usage: usage::since(&before),
-            reservation: worker.holding.reservation().or(asked),
+            reservation: held.or(request.map(|request| request.reservation)),
             has_begun: worker.has_begun,
         })
     }

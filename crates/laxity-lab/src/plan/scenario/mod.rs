@@ -1,8 +1,8 @@
 //! What would become of a whole scenario before anything runs: per variant, which enforcer can meet what and why, how long everything takes at
 //! most, and how long it took in the twin.
 //!
-//! [`plan`] shows the same [`Admitted`](laxity_model::admission::Admitted) that [`run`](crate::runner::run) hands to a host; [`Depth`] says
-//! what is added.
+//! [`plan`] shows the same [`Admitted`](laxity_model::admission::Admitted) that [`run`](crate::runner::run) hands to a host, and
+//! adds bounds, and what was observed.
 //!
 //! * `machine`: what a profile costs; `modes`: what a modem asks for in each phase; `sources`: everything that takes a processor's time.
 //! * `device`: whether a reserved modem gets what its rings need.
