@@ -15,7 +15,7 @@ use crate::enforce::deadline::DeadlineError;
 use crate::enforce::holding::{Holding, Place};
 use crate::os::clock;
 use crate::os::memory::prefault_stack;
-use crate::os::sched::{self, Policy, Tid};
+use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::usage;
 use crate::run::semaphore::Taken;
 use crate::run::{self, Run, Thread};
@@ -108,15 +108,8 @@ impl Worker {
             place,
             marks,
         } = start;
-        clock::use_exact_timers();
-        prefault_stack();
         ring.prefault();
-        let own = Tid::current();
-        if place.may_wander() {
-            sched::allow_all(own)?;
-        } else {
-            sched::pin(cpu)?;
-        }
+        let own = settle(&place, cpu)?;
         let own_policy = ranks::of_placement(activity.placement).into();
         let mut holding = Holding::new(place, own_policy, cpu);
         let request = activity.reservation;
@@ -131,10 +124,9 @@ impl Worker {
         if !begins {
             sched::set_policy(own, own_policy)?;
         }
-        let processor = activity.processor;
         let log = Log {
             ring,
-            processor,
+            processor: activity.processor,
             activity: id,
         };
         let mut worker = Self {
@@ -416,6 +408,19 @@ impl Worker {
         }
         Ok(())
     }
+}
+
+/// The calling thread gets exact timers, its stack, and the processors where its place lets it run.
+fn settle(place: &Place, cpu: usize) -> Result<Tid, SchedError> {
+    clock::use_exact_timers();
+    prefault_stack();
+    let own = Tid::current();
+    if place.may_wander() {
+        sched::allow_all(own)?;
+    } else {
+        sched::pin(cpu)?;
+    }
+    Ok(own)
 }
 
 /// The policy of the thread that starts the others, and which they have until the common start.
