@@ -24,6 +24,7 @@ pub trait Host {
     /// Runs what was admitted on this host's supply for `length`, or until a body returns
     /// [`Step::EndRun`](crate::program::Step::EndRun), or until all activities have finished. However it ends, everything the host
     /// changed is as it was.
+    /// The program's bodies are dropped by the time the record is handed back.
     ///
     /// # Errors
     ///
