@@ -4,7 +4,7 @@
 use laxity_linux::doctor::parse;
 use laxity_linux::os::cgroup::{self, Hierarchy};
 use laxity_linux::os::cpuset::CpuSet;
-use laxity_linux::os::proc;
+use laxity_linux::os::{children, claim, proc, schedstat};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -16,9 +16,9 @@ fuzz_target!(|text: &str| {
             Some(&processors)
         );
     }
-    if let Some((major, minor)) = parse::kernel_version(text) {
+    if let Some((major, minor)) = proc::kernel_version(text) {
         assert_eq!(
-            parse::kernel_version(&format!("{major}.{minor}.7-x")),
+            proc::kernel_version(&format!("{major}.{minor}.7-x")),
             Some((major, minor))
         );
     }
@@ -40,8 +40,15 @@ fuzz_target!(|text: &str| {
     if let Some(thread) = proc::thread_stat(text) {
         assert!(text.contains(&format!("({})", thread.name)));
     }
+    if let Some(counted) = schedstat::counted(text) {
+        assert!(text.split_ascii_whitespace().any(|number| number.parse() == Ok(counted.waited.as_nanos())));
+    }
+    if let Some(numbers) = children::numbers(text) {
+        assert_eq!(numbers.len(), text.split_ascii_whitespace().count());
+    }
     let lines = text.lines().count();
     assert!(cgroup::mounts(text).len() <= lines);
+    assert!(claim::locked_by(text, (0, 0x15), 7).len() <= lines);
     assert!(proc::steal_ticks(text).len() <= lines);
     assert!(parse::interrupts(text).len() <= lines);
     let _ = parse::status_capabilities(text, name);

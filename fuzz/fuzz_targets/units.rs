@@ -10,6 +10,7 @@ fuzz_target!(|text: &str| {
         assert_eq!(units::service(text), Ok(span.as_full_service()));
     }
     if let Ok(reservation) = units::reservation(text) {
+        assert_eq!(units::asked(text), Ok(units::Asked::Given(reservation)));
         let written = units::format_reservation(reservation);
         assert_eq!(units::reservation(&written), Ok(reservation));
         assert!(reservation.service().as_nanos() <= reservation.period().as_nanos());

@@ -28,6 +28,8 @@ pub(crate) struct Declared {
     /// Its name, after those of the modules within the file that it is in.
     pub(crate) place: Vec<String>,
     pub(crate) test: bool,
+    /// An attribute says where its file is.
+    pub(crate) elsewhere: bool,
 }
 
 /// A function and the code lines between its braces.
@@ -243,7 +245,11 @@ fn declared_modules(items: &[syn::Item], within: &[String], test: bool, out: &mu
         let place = [within, &[module.ident.to_string()]].concat();
         match &module.content {
             Some((_, items)) => declared_modules(items, &place, test, out),
-            None => out.push(Declared { place, test }),
+            None => out.push(Declared {
+                place,
+                test,
+                elsewhere: module.attrs.iter().any(|a| a.path().is_ident("path")),
+            }),
         }
     }
 }

@@ -17,16 +17,17 @@ mod process;
 mod readme;
 mod source;
 mod style;
+mod took;
 mod trace;
 mod twin;
 
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::Result;
 
 use needs::Need;
 use process::nothing_may_be_skipped;
+use took::{Begun, HEADS};
 
 /// One check: its name on the command line, what it is for, what it needs beside the toolchain, and how it runs.
 struct Step(
@@ -128,22 +129,24 @@ enum Outcome {
     Skipped(String),
 }
 
-/// Runs all of these, whatever comes of each, and says at the end which failed and which were skipped.
+/// Runs all of these, whatever comes of each, and says at the end what each took, which were skipped and which failed.
 fn run(steps: &[&Step]) -> ExitCode {
-    let (mut passed, mut failed, mut skipped) = (0, Vec::new(), Vec::new());
+    let (mut failed, mut skipped) = (Vec::new(), Vec::new());
+    let mut table = vec![format!("{:<10}{HEADS}", "step")];
+    let all = Begun::now();
     for step in steps {
         let Step(name, about, ..) = step;
         println!("== {name}: {about}");
-        let began = Instant::now();
+        let begun = Begun::now();
         let outcome = run_step(step);
-        let seconds = began.elapsed().as_secs();
+        let took = begun.took();
+        table.push(format!("{name:<10}{took}"));
+        let seconds = took.time.as_secs();
         match outcome {
-            Outcome::Passed => {
-                passed += 1;
-                println!("== {name}: passed ({seconds} s)");
-            }
+            Outcome::Passed => println!("== {name}: passed ({seconds} s)"),
             Outcome::Failed(why) => {
-                println!("== {name}: FAILED ({seconds} s): {why}");
+                let first = why.lines().next().unwrap_or_default();
+                println!("== {name}: FAILED ({seconds} s): {first}");
                 failed.push(format!("failed: {name}: {why}"));
             }
             Outcome::Skipped(why) => {
@@ -152,9 +155,11 @@ fn run(steps: &[&Step]) -> ExitCode {
             }
         }
     }
-    for line in skipped.iter().chain(&failed) {
+    table.push(format!("{:<10}{}", "all", all.took()));
+    for line in table.iter().chain(&skipped).chain(&failed) {
         println!("{line}");
     }
+    let passed = steps.len() - failed.len() - skipped.len();
     println!(
         "{passed} passed, {} failed, {} skipped",
         failed.len(),

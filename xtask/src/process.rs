@@ -1,7 +1,10 @@
 //! Commands, and where they run.
 
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -51,19 +54,62 @@ pub(crate) fn command(program: &str) -> Command {
     command
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end and shows what it prints.
 ///
 /// # Errors
 ///
-/// It cannot be started, or fails; the error tells which command it was.
+/// It cannot be started, or fails; the error tells which command it was, and its last lines.
 pub(crate) fn sh(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {command:?}"))?;
+    let mut tail = Tail::default();
+    let status = watch(command, |line| {
+        println!("{line}");
+        tail.push(line);
+    })?;
     if !status.success() {
-        bail!("{command:?} ended with {status}");
+        bail!("{command:?} ended with {status}{tail}");
     }
     Ok(())
+}
+
+/// Runs a command to its end and shows every line that it prints, on whichever stream, to `see`.
+///
+/// # Errors
+///
+/// It cannot be started.
+pub(crate) fn watch(command: &mut Command, mut see: impl FnMut(&str)) -> Result<ExitStatus> {
+    let (reader, writer) = std::io::pipe()?;
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let child = command.spawn();
+    // As long as the command has its ends of the pipe, no end of what is printed is seen.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child.with_context(|| format!("cannot start {command:?}"))?;
+    for line in BufReader::new(reader).split(b'\n') {
+        see(&String::from_utf8_lossy(&line?));
+    }
+    Ok(child.wait()?)
+}
+
+/// The last lines of what was printed. They are told again where something failed: of a long record often only the end is kept.
+#[derive(Default)]
+pub(crate) struct Tail(VecDeque<String>);
+
+impl Tail {
+    const LINES: usize = 20;
+
+    pub(crate) fn push(&mut self, line: &str) {
+        if self.0.len() == Self::LINES {
+            self.0.pop_front();
+        }
+        self.0.push_back(line.to_string());
+    }
+}
+
+impl fmt::Display for Tail {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .iter()
+            .try_for_each(|line| write!(out, "\n    | {line}"))
+    }
 }
 
 /// Runs a command to its end and returns what it printed.
@@ -116,5 +162,9 @@ pub(crate) fn all(results: impl IntoIterator<Item = Result<()>>) -> Result<()> {
     if failures.is_empty() {
         return Ok(());
     }
-    bail!("\n  {}", failures.join("\n  "))
+    bail!(
+        "{} of its parts\n  {}",
+        failures.len(),
+        failures.join("\n  ")
+    )
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 
-use crate::process::{all, command, root};
+use crate::process::{Tail, all, command, nothing_may_be_skipped, root, watch};
 
 /// A block of commands that is run begins with this; other blocks are for reading.
 const FENCE: &str = "```sh";
@@ -14,10 +14,11 @@ const FENCE: &str = "```sh";
 const OURSELVES: &str = "cargo xtask";
 
 /// Runs every command of the `sh` blocks, page by page, in order, also after one that failed. A comment behind a command may name the exit
-/// codes it may have, such as `# exits 0, 2 or 5`: what a live run says of a noisy machine is not an error of the page.
+/// codes it may have, such as `# exits 0 or 5`: what a live run says of a noisy machine is not an error of the page. What it ends with where it may not
+/// run, as in `# exits 0 or 5; 4 without the rights`, says that it was skipped, and is an error where live runs are required.
 pub(crate) fn run() -> Result<()> {
     let docs = pages(&root().join("docs"))?;
-    let pictures = pictures(&docs)?;
+    let made = made(&docs)?;
     let mut results = Vec::new();
     for page in [root().join("README.md")].iter().chain(&docs) {
         let text = std::fs::read_to_string(page)?;
@@ -25,9 +26,9 @@ pub(crate) fn run() -> Result<()> {
         if commands.is_empty() {
             results.push(Err(anyhow!("{} has no command to run", page.display())));
         }
-        results.extend(commands.iter().map(|(line, codes)| run_line(line, codes)));
+        results.extend(commands.iter().map(run_line));
     }
-    for (path, before) in pictures {
+    for (path, before) in made {
         if std::fs::read(&path)? != before {
             let path = path.display();
             results.push(Err(anyhow!(
@@ -38,12 +39,16 @@ pub(crate) fn run() -> Result<()> {
     all(results)
 }
 
-/// The drawings beside the pages, as they are: those that a page's command makes again are to come out the same.
-fn pictures(docs: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+/// The pages, and the drawings beside them, as they are: those that a page's command makes again are to come out the same.
+fn made(docs: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let folder = docs.first().and_then(|page| page.parent());
-    let files = folder.map_or(Ok(Vec::new()), |folder| files(folder, "svg"))?;
+    let pictures = folder.map_or(Ok(Vec::new()), |folder| files(folder, "svg"))?;
     let read = |path: PathBuf| Ok((path.clone(), std::fs::read(path)?));
-    files.into_iter().map(read).collect()
+    pictures
+        .into_iter()
+        .chain(docs.to_vec())
+        .map(read)
+        .collect()
 }
 
 /// The pages of a folder, by name.
@@ -65,22 +70,42 @@ fn files(folder: &Path, wanted: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn run_line(line: &str, codes: &[i32]) -> Result<()> {
+/// A command of a page.
+#[derive(PartialEq, Eq, Debug)]
+struct Line {
+    command: String,
+    /// The exit codes that it may have.
+    codes: Vec<i32>,
+    /// And the one that it has where the rights to schedule are missing.
+    without_rights: Option<i32>,
+}
+
+fn run_line(line: &Line) -> Result<()> {
+    let Line {
+        command: line,
+        codes,
+        without_rights,
+    } = line;
     println!("-- {line}");
     let began = Instant::now();
-    let status = command("sh")
-        .args(["-c", line])
-        .status()
-        .with_context(|| line.to_string())?;
+    let mut tail = Tail::default();
+    let status = watch(command("sh").args(["-c", line]), |line| {
+        println!("{line}");
+        tail.push(line);
+    })?;
     println!("-- {status}, {} s", began.elapsed().as_secs());
+    if status.code().is_some() && status.code() == *without_rights && !nothing_may_be_skipped() {
+        println!("-- skipped, because the rights to schedule are missing here");
+        return Ok(());
+    }
     if !status.code().is_some_and(|code| codes.contains(&code)) {
-        bail!("`{line}` ended with {status}, not with one of {codes:?}");
+        bail!("`{line}` ended with {status}, not with one of {codes:?}{tail}");
     }
     Ok(())
 }
 
 /// The commands of the `sh` blocks with the exit codes each may have.
-fn commands(text: &str) -> Vec<(String, Vec<i32>)> {
+fn commands(text: &str) -> Vec<Line> {
     let mut found = Vec::new();
     let mut inside = false;
     for line in text.lines() {
@@ -90,31 +115,44 @@ fn commands(text: &str) -> Vec<(String, Vec<i32>)> {
             let (command, comment) = line.split_once(" #").unwrap_or((line, ""));
             let command = command.trim();
             if !command.is_empty() && !command.starts_with(OURSELVES) && !command.starts_with('#') {
-                found.push((command.to_string(), exit_codes(comment)));
+                found.push(described(command, comment));
             }
         }
     }
     found
 }
 
-fn exit_codes(comment: &str) -> Vec<i32> {
-    let Some((_, codes)) = comment.split_once("exits ") else {
-        return vec![0];
+fn described(command: &str, comment: &str) -> Line {
+    let numbers = |text: &str| -> Vec<i32> {
+        let words = text.split(|c: char| !c.is_ascii_digit());
+        words.filter_map(|word| word.parse().ok()).collect()
     };
-    let words = codes.split(|c: char| !c.is_ascii_digit());
-    words.filter_map(|word| word.parse().ok()).collect()
+    let codes = comment.split_once("exits ").map_or("0", |(_, codes)| codes);
+    let (codes, without) = codes.split_once(';').unwrap_or((codes, ""));
+    let without = without.strip_suffix("without the rights");
+    Line {
+        command: command.to_string(),
+        codes: numbers(codes),
+        without_rights: without.and_then(|code| numbers(code).first().copied()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::commands;
+    use super::{Line, commands};
 
     #[test]
     fn only_sh_blocks_are_run() {
-        let text = "```sh\necho a   # a comment\ncargo xtask test\nfalse # exits 0, 1 or 5\n```\n```toml\nx = 1\n```\n";
+        let text = "```sh\necho a   # a comment\ncargo xtask test\nfalse # exits 0, 1 or 5\nfalse # so; exits 0 or 5; 4 without the rights\n```\n```toml\nx = 1\n```\n";
+        let line = |command: &str, codes: &[i32], without_rights| Line {
+            command: command.to_string(),
+            codes: codes.to_vec(),
+            without_rights,
+        };
         let expected = [
-            ("echo a".to_string(), vec![0]),
-            ("false".to_string(), vec![0, 1, 5]),
+            line("echo a", &[0], None),
+            line("false", &[0, 1, 5], None),
+            line("false", &[0, 5], Some(4)),
         ];
         assert_eq!(commands(text), expected);
     }

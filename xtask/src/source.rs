@@ -129,6 +129,10 @@ impl Tree {
             code,
         });
         for child in declared {
+            // What tests share lies beside them, and is no part of the crate.
+            if child.elsewhere && (test || child.test) {
+                continue;
+            }
             let within = format!("{folder}/{}", child.place.join("/"));
             let candidates = [format!("{within}.rs"), format!("{within}/mod.rs")];
             let found = candidates
@@ -168,7 +172,7 @@ mod tests {
         let tree = tree(&[
             (
                 "lib.rs",
-                "mod one; mod inline { mod two; } #[cfg(test)] mod tests;",
+                "mod one; mod inline { mod two; } #[cfg(test)] mod tests; #[cfg(test)] #[path = \"../tests/shared.rs\"] mod shared;",
             ),
             ("one.rs", "mod three;"),
             ("one/three/mod.rs", ""),

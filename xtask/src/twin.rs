@@ -41,6 +41,9 @@ fn build(flags: &str, target: &Path) -> Result<PathBuf> {
         .env("CARGO_TARGET_DIR", target);
     if !flags.is_empty() {
         build.env("RUSTFLAGS", flags);
+        // It computes the same without these, and is built in less time.
+        build.env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+        build.env("CARGO_PROFILE_RELEASE_LTO", "off");
     }
     sh(&mut build)?;
     Ok(target.join("release/laxity"))

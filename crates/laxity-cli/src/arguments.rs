@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::colour::Colour;
+use crate::enforcer::Enforcer;
 use crate::experiments::Experiment;
 use crate::on::On;
+use crate::outputs::Json;
 
 /// Predictable execution for soft real-time work on ordinary Linux.
 #[derive(Parser, Debug)]
@@ -14,6 +17,9 @@ pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Whether verdicts and messages have colour.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: Colour,
 }
 
 const EXIT_CODES: &str = "\
@@ -24,6 +30,7 @@ Examples:
   laxity run scenarios/soft-modem.toml                 run, judge, report
   laxity run --on twin scenarios/soft-modem.toml       the same in virtual time
   laxity plan scenarios/soft-modem.toml                only: what would be admitted, and by whom
+  laxity exec --reserve 2ms/8ms -- ./mydevice          a program of yours, with a reservation
   laxity doctor                                        what this machine can do, and the remedy for what it cannot";
 
 #[derive(Subcommand, Debug)]
@@ -34,6 +41,9 @@ pub(crate) enum Command {
     /// Say what of a scenario would be admitted here, by whom and why; run nothing.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(Plan),
+    /// Run a command, or adopt a program that runs, with a reservation or a scheduling policy.
+    #[command(after_help = crate::exec::HELP)]
+    Exec(Box<crate::exec::Exec>),
     /// Say what this machine can do, and the remedy for what it cannot.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(Doctor),
@@ -43,11 +53,13 @@ pub(crate) enum Command {
     /// Experiments that need no scenario; without a name, list them.
     #[command(after_help = LAB_EXAMPLES)]
     Lab(Lab),
+    /// Explain every key of a scenario, as a page of Markdown.
+    Keys,
 }
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  laxity run scenarios/soft-modem.toml                      a minute and a half; the report is in laxity-report.html
+  laxity run scenarios/soft-modem.toml                      a minute; the report is in laxity-report.html
   laxity run --variant reserved-slots --variant none s.toml only these (controls are needed for ratios)
   laxity run --on linux --json=result.json s.toml           for CI: exits 4 instead of falling back to the twin
   laxity run --full s.toml                                  the study's phases and 200,000 bytes, five times";
@@ -57,11 +69,13 @@ A task set is a workload of rt-app (.json), or CSV with a header of these column
 _ns, _us, _ms or _s, and only cost and period are needed:
   name,cost_us,period_us,deadline_us,jitter_us,region_us,last_region_us,priority,processor
 
-Exit codes: 0 admitted; 3 refused; 1 error; 4 cannot run here; 64 usage, or a file that is wrong.
+Exit codes: 0 admitted; 3 refused; 5 unknown: the file or the tests do not tell enough; 1 error; 4 cannot run here;
+64 usage, or a file that is wrong. Of a task set, admitted is that all deadlines are met; of a scenario, that all it
+reserves is granted, so 0 also where it reserves nothing: which deadlines can be missed stands in each headline.
 
 Examples:
   laxity plan scenarios/soft-modem.toml
-  laxity plan --on twin --json=- s.toml
+  laxity plan --on twin --json s.toml
   laxity plan scenarios/upcalls-12.csv                       bounds, margins, the twin
   laxity plan --scheduler edf --supply 8ms/10ms tasks.csv    in a reservation
   laxity plan --processors 2 scenarios/rt-app.json           partitionings, global EDF, the kernel's admission";
@@ -75,7 +89,7 @@ Examples:
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   laxity doctor
-  laxity doctor --json=-";
+  laxity doctor --json";
 
 const CALIBRATE_EXAMPLES: &str = "\
 Takes half a minute. The machine should have nothing else to do; what was disturbed is counted and left out.
@@ -90,7 +104,7 @@ Examples:
 /// What `run` takes.
 #[derive(Args, Debug)]
 pub(crate) struct Run {
-    /// The scenario file.
+    /// The scenario file; `-` is standard input.
     pub(crate) scenario: PathBuf,
     /// Which host.
     #[arg(long, value_enum, default_value_t)]
@@ -104,12 +118,14 @@ pub(crate) struct Run {
     /// Another seed than the scenario's.
     #[arg(long)]
     pub(crate) seed: Option<u32>,
+    /// Execute the scenario's commands, on Linux, without asking; `laxity plan` lists them.
+    #[arg(long)]
+    pub(crate) allow_commands: bool,
     /// Threads for the twin; 0: one a processor.
     #[arg(long, default_value_t = 0)]
     pub(crate) threads: usize,
-    /// Write the results as JSON; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
     /// Where the HTML report goes.
     #[arg(long, value_name = "FILE", default_value = "laxity-report.html")]
     pub(crate) html: PathBuf,
@@ -127,7 +143,7 @@ pub(crate) struct Run {
 /// What `plan` takes.
 #[derive(Args, Debug)]
 pub(crate) struct Plan {
-    /// The scenario (TOML), or a task set: CSV, or rt-app's JSON.
+    /// The scenario (TOML), or a task set: CSV, or rt-app's JSON; `-` is standard input.
     pub(crate) file: PathBuf,
     /// For which host; scenarios only.
     #[arg(long, value_enum, default_value_t)]
@@ -135,9 +151,8 @@ pub(crate) struct Plan {
     /// Do not look in the twin how long things take.
     #[arg(long)]
     pub(crate) no_observe: bool,
-    /// Write the plan as JSON; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
     /// Who schedules a task set.
     #[arg(long, value_enum, help_heading = "Task sets")]
     pub(crate) scheduler: Option<Scheduler>,
@@ -173,21 +188,11 @@ pub(crate) enum Scheduler {
     Rmdp,
 }
 
-/// Who enforces a reservation.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Enforcer {
-    /// Time slots: X in every window of Y.
-    Slots,
-    /// The kernel's `SCHED_DEADLINE`: X in every period.
-    Deadline,
-}
-
 /// What `doctor` takes.
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
-    /// Write the findings as JSON; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 /// What `calibrate` takes.
@@ -205,9 +210,11 @@ pub(crate) struct Calibrate {
     /// The machine file; without it, laxity/machine.toml in $XDG_CONFIG_HOME or ~/.config; `-` is standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write the figures also as JSON; without a file, or with `-`, to standard output.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+    /// Write a page with the distribution of each cost.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// No progress, no table: only files, errors and the exit code.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -1,36 +1,38 @@
 //! `laxity calibrate`: what this machine costs, into a file from which a twin of it is built.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use laxity::LiveConfig;
 use laxity::calibrate::{CalibrateError, Calibration, Evidence, Settings, calibrate};
 use laxity_lab::machine_file::{self, meaning};
+use laxity_lab::plain;
+use laxity_lab::report::{calibration, page, text};
 use laxity_lab::runner::Progress;
-use laxity_lab::scenario::units::format_span;
-use laxity_model::Span;
 use laxity_model::enforce::machine::{Figure, Machine};
 use serde_json::{Value, json};
 
 use crate::arguments::Calibrate;
-use crate::exit::{CANNOT_RUN, ERROR, Failure, USAGE, failed};
+use crate::exit::{CANNOT_RUN, ERROR, Failure, INCONCLUSIVE, USAGE, failed};
 use crate::files;
+use crate::outputs::{self, Output, Written};
 use crate::progress::Reporter;
 
 /// Only the so manieth part of the samples is taken for a first look.
 const QUICK: usize = 10;
-/// The shares that the table shows, in parts per million, with their names.
-const SHOWN: [(u32, &str); 4] = [
-    (10_000, "1 %"),
-    (500_000, "median"),
-    (990_000, "99 %"),
-    (1_000_000, "most"),
-];
 
 /// Measures, and writes the machine file only when all has been measured.
 pub(crate) fn run(arguments: &Calibrate) -> Result<u8, Failure> {
     let path = output(arguments)?;
-    let is_taken = files::taken(arguments.json.as_deref(), "--output", &path)?;
+    let html = arguments.html.as_deref();
+    let mut wanted: Vec<Output<'_>> = vec![("--output", &path)];
+    wanted.extend(arguments.json.output());
+    wanted.extend(html.map(|html| ("--html", html)));
+    let is_taken = wanted.iter().any(|(_, path)| files::is_stream(path));
+    if missing_directory(&path).is_some() {
+        // It is made when there is something to be written.
+        wanted.remove(0);
+    }
+    outputs::check(None, &wanted)?;
     let settings = Settings {
         processor: match arguments.processor {
             Some(processor) => processor,
@@ -45,15 +47,27 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<u8, Failure> {
     });
     reporter.end();
     let found = found.map_err(|error| failure(&error))?;
-    write(&path, &found)?;
-    if let Some(json) = &arguments.json {
+    let mut written = Written::default();
+    let rendered = make_directory(&path).map(|()| machine_file::render(&found).into_bytes());
+    let is_there = written.put(&path, rendered);
+    if let Some(json) = arguments.json.path() {
         let text = format!("{:#}\n", to_json(&found));
-        files::write(json, text.as_bytes())?;
+        written.put(json, Ok(text.into_bytes()));
+    }
+    let report = calibration::report(&found);
+    if let Some(html) = html {
+        let page = page::render(&report).map(String::into_bytes);
+        written.put(html, page.map_err(failed("the page")));
     }
     if !(arguments.quiet || is_taken) {
-        let text = format!("{}\nMachine file: {}\n", table(&found), path.display());
-        files::print(&text)?;
+        let mut text = text::render(&report, files::width());
+        if is_there {
+            let path = path.display().to_string();
+            text.push_str(&format!("\nMachine file: {}\n", plain(&path)));
+        }
+        written.print(&text);
     }
+    written.done()?;
     Ok(0)
 }
 
@@ -74,89 +88,30 @@ fn last_processor() -> Result<usize, Failure> {
     Ok(config.external)
 }
 
-/// Makes the directory of the default file; the file is there whole or not at all.
-fn write(path: &Path, found: &Calibration) -> Result<(), Failure> {
-    if machine_file::default_path().as_deref() == Some(path)
-        && let Some(directory) = path.parent()
-    {
-        let what = format!("cannot make {}", directory.display());
-        std::fs::create_dir_all(directory).map_err(failed(what))?;
-    }
-    files::write(path, machine_file::render(found).as_bytes())
+/// The directory of the default file, where it is not there yet.
+fn missing_directory(path: &Path) -> Option<&Path> {
+    let is_default = machine_file::default_path().as_deref() == Some(path);
+    let directory = path.parent().filter(|_| is_default)?;
+    (!directory.exists()).then_some(directory)
+}
+
+/// Makes the directory of the default file.
+fn make_directory(path: &Path) -> Result<(), Failure> {
+    let Some(directory) = missing_directory(path) else {
+        return Ok(());
+    };
+    let what = format!("cannot make {}", plain(&directory.display().to_string()));
+    std::fs::create_dir_all(directory).map_err(failed(what))
 }
 
 fn failure(error: &CalibrateError) -> Failure {
     let code = match error {
         CalibrateError::CannotRun { .. } => CANNOT_RUN,
+        CalibrateError::Disturbed { .. } => INCONCLUSIVE,
         CalibrateError::Settings(_) => USAGE,
         _ => ERROR,
     };
     Failure::new(code, error.to_string())
-}
-
-/// For people: a line a figure.
-fn table(found: &Calibration) -> String {
-    let Calibration {
-        machine,
-        evidence,
-        circumstances,
-    } = found;
-    let mut text = format!("{}\n{}\n", machine.description, machine.provenance);
-    let load = f64::from(circumstances.load_thousandths) / 1_000.0;
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "load {load:.2}, steal {}, {}\n",
-        format_span(circumstances.steal),
-        match machine.tick_hz {
-            0 => "no tick".to_owned(),
-            hz => format!("tick {hz} Hz"),
-        }
-    );
-    let _ = write!(text, "{:<18}", "");
-    for (_, name) in SHOWN {
-        let _ = write!(text, "{name:>10}");
-    }
-    let _ = writeln!(
-        text,
-        "  {:>16}  {:>7} {:>9}",
-        "medians", "samples", "disturbed"
-    );
-    for figure in Figure::ALL {
-        let _ = write!(text, "{:<18}", figure.name());
-        for (ppm, _) in SHOWN {
-            let _ = write!(text, "{:>10}", short(machine.figure(figure).at(ppm)));
-        }
-        match evidence.get(&figure) {
-            Some(seen) => {
-                let (least, most) = seen.medians;
-                let medians = format!("{} to {}", short(least), short(most));
-                let (samples, disturbed) = (seen.samples, seen.disturbed);
-                let _ = writeln!(text, "  {medians:>16}  {samples:>7} {disturbed:>9}");
-            }
-            None if figure == Figure::Tick && machine.tick_hz == 0 => {
-                text.push_str("  no tick came on this processor\n");
-            }
-            None => text.push_str("  not measured, but what theory allows\n"),
-        }
-    }
-    text
-}
-
-/// Three digits, without trailing zeros' noise: `1.23us`, `45.6us`, `789us`.
-fn short(span: Span) -> String {
-    let nanos = span.as_nanos();
-    let (unit, name) = match nanos {
-        0..1_000 => return format!("{nanos}ns"),
-        1_000..1_000_000 => (1_000, "us"),
-        _ => (1_000_000, "ms"),
-    };
-    let (whole, thousandths) = (nanos / unit, nanos % unit / (unit / 1_000));
-    match whole {
-        0..10 => format!("{whole}.{:02}{name}", thousandths / 10),
-        10..100 => format!("{whole}.{}{name}", thousandths / 100),
-        _ => format!("{whole}{name}"),
-    }
 }
 
 /// For programs: integers, nanoseconds and parts per million.
@@ -214,12 +169,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_shown_with_three_digits() {
-        let shown = [0, 999, 1_000, 1_239, 45_678, 789_999, 4_012_345]
-            .map(|nanos| short(Span::from_nanos(nanos)));
-        let expected = [
-            "0ns", "999ns", "1.00us", "1.23us", "45.6us", "789us", "4.01ms",
-        ];
-        assert_eq!(shown, expected);
+    fn what_a_loaded_machine_makes_worthless_is_inconclusive_and_says_why() {
+        let refused = failure(&CalibrateError::Disturbed {
+            what: "tick",
+            processor: 1,
+            found: 40,
+            disturbed: 21,
+        });
+        assert_eq!(refused.code, INCONCLUSIVE);
+        for words in [
+            "tick: processor 1 is disturbed",
+            "40 undisturbed samples beside 21 disturbed",
+            "try again when less runs there",
+            "nothing was written",
+        ] {
+            assert!(refused.message.contains(words), "{}", refused.message);
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+/// All is well.
+pub(crate) const MET: u8 = 0;
 /// Something failed.
 pub(crate) const ERROR: u8 = 1;
 /// What was promised or claimed was not so.
@@ -10,6 +12,8 @@ pub(crate) const VIOLATED: u8 = 2;
 pub(crate) const REFUSED: u8 = 3;
 /// This machine cannot do it.
 pub(crate) const CANNOT_RUN: u8 = 4;
+/// The evidence does not tell.
+pub(crate) const INCONCLUSIVE: u8 = 5;
 /// The command line or the scenario is wrong.
 pub(crate) const USAGE: u8 = 64;
 

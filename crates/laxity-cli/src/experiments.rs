@@ -10,6 +10,7 @@ use laxity_lab::bench::{self, Text};
 use laxity_studies::STUDIES;
 
 use crate::on::On;
+use crate::outputs::Json;
 
 /// The argument that names figures.
 const FIGURES: &str = "figures";
@@ -40,12 +41,11 @@ pub(crate) struct Study {
     /// Everything random follows from it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured.
+    /// What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) machine: Option<PathBuf>,
-    /// Write the report as JSON; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
     /// Where the page goes; without it, `laxity-<EXPERIMENT>.html`.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -141,7 +141,7 @@ fn examples(study: &Text) -> String {
             "in virtual time only: the same bytes on every machine".into(),
         ),
         (
-            "--on linux --json=-".into(),
+            "--on linux --json".into(),
             "for CI: exits 4 instead of leaving out what is measured".into(),
         ),
     ];

@@ -1,10 +1,10 @@
 //! `laxity lab`: experiments that need no scenario.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use laxity_lab::bench::{self, Request};
-use laxity_lab::machine_file::{self, ReadError};
+use laxity_lab::machine_file;
+use laxity_lab::plain;
 use laxity_lab::report::{Report, json, page, svg, text};
 use laxity_lab::runner::{On as Host, Progress};
 use laxity_model::enforce::machine::Machine;
@@ -14,8 +14,9 @@ use crate::arguments::Lab;
 use crate::exit::{Failure, USAGE, VIOLATED, failed};
 use crate::experiments::{Experiment, Study};
 use crate::on::On;
+use crate::outputs::{self, Output, Written};
 use crate::progress::Reporter;
-use crate::{files, run};
+use crate::{files, run, scenario};
 
 /// Runs an experiment; without one, lists them.
 pub(crate) fn run(lab: &Lab) -> Result<u8, Failure> {
@@ -27,14 +28,8 @@ pub(crate) fn run(lab: &Lab) -> Result<u8, Failure> {
 
 fn list() -> Result<u8, Failure> {
     let mut text = String::from("Experiments:\n");
-    let mut line = |indent: &str, name: &str, about: &str| {
-        text.push_str(&format!("{indent}{name:<13} {about}\n"));
-    };
     for study in STUDIES.map(bench::Experiment::text) {
-        line("  ", &study.name, &study.summary);
-        for figure in &study.figures {
-            line("    ", &figure.key, &figure.shows);
-        }
+        text.push_str(&study.listed(files::width()));
     }
     text.push_str("\n`laxity lab <EXPERIMENT> --help` says more.\n");
     files::print(&text)?;
@@ -47,7 +42,16 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
     let text = experiment.study.text();
     let name = PathBuf::from(format!("laxity-{}.html", text.name));
     let page = arguments.html.as_deref().unwrap_or(&name);
-    let is_taken = files::taken(arguments.json.as_deref(), "--html", page)?;
+    let mut wanted: Vec<Output<'_>> = vec![("--html", page)];
+    wanted.extend(arguments.json.output());
+    // One of the drawings stands for all: what matters is the directory.
+    let drawing = arguments
+        .svg
+        .as_ref()
+        .map(|directory| directory.join(".svg"));
+    wanted.extend(drawing.as_deref().map(|path| ("--svg", path)));
+    outputs::check(arguments.machine.as_deref(), &wanted)?;
+    let is_taken = wanted.iter().any(|(_, path)| files::is_stream(path));
     let on = match (text.measures, arguments.on) {
         (true, on) => on,
         (false, On::Linux) => {
@@ -75,28 +79,33 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
     let report = experiment.study.perform(&request, &mut reporter);
     reporter.end();
     let report = report.map_err(|error| run::failure(&error))?;
-    leave(&report, page, arguments)?;
+    let mut written = Written::default();
+    let has_page = leave(&report, page, arguments, &mut written);
     if !(arguments.quiet || is_taken) {
-        let mut shown = text::render(&report);
-        shown.push_str(&format!("Drawings: {}\n", page.display()));
-        files::print(&shown)?;
+        let mut shown = text::render(&report, files::width());
+        if has_page {
+            let page = page.display().to_string();
+            shown.push_str(&format!("Drawings: {}\n", plain(&page)));
+        }
+        written.print(&shown);
     }
+    written.done()?;
     Ok(if report.holds() { 0 } else { VIOLATED })
 }
 
-/// The files that are asked for.
-fn leave(report: &Report, page: &Path, arguments: &Study) -> Result<(), Failure> {
-    let html = page::render(report).map_err(failed("the page"))?;
-    files::write(page, html.as_bytes())?;
-    if let Some(path) = &arguments.json {
-        files::write(path, &json::render(report))?;
+/// The files that are asked for; tells whether the page is there.
+fn leave(report: &Report, page: &Path, arguments: &Study, written: &mut Written) -> bool {
+    let html = page::render(report).map(String::into_bytes);
+    let has_page = written.put(page, html.map_err(failed("the page")));
+    if let Some(path) = arguments.json.path() {
+        written.put(path, Ok(json::render(report)));
     }
     if let Some(directory) = &arguments.svg {
         for (name, drawing) in svg::files(report) {
-            files::write(&directory.join(name), drawing.as_bytes())?;
+            written.put(&directory.join(name), Ok(drawing.into_bytes()));
         }
     }
-    Ok(())
+    has_page
 }
 
 /// What this machine costs, for predictions of what is measured. The twin alone reads none that is not named: its reports are the same on
@@ -106,14 +115,13 @@ fn machine(named: Option<&Path>, live: bool) -> Result<Option<Machine>, Failure>
     let Some(path) = named.map(Path::to_owned).or_else(default) else {
         return Ok(None);
     };
-    match machine_file::read(&path) {
-        Ok(calibration) => Ok(Some(calibration.machine)),
-        Err(ReadError::Io { cause, .. })
-            if named.is_none() && cause.kind() == ErrorKind::NotFound =>
-        {
-            eprintln!("Without predictions: `laxity calibrate` measures what they need.");
-            Ok(None)
-        }
-        Err(error) => Err(Failure::new(USAGE, error.to_string())),
+    if named.is_none() && matches!(path.try_exists(), Ok(false)) {
+        files::say("Without predictions: `laxity calibrate` measures what they need.");
+        return Ok(None);
     }
+    let read = files::read(&path);
+    let (name, text) = read.map_err(|failure| Failure::new(USAGE, failure.message))?;
+    let found = machine_file::parse(&text, &name);
+    let found = found.map_err(|errors| scenario::wrong(&name, &errors))?;
+    Ok(Some(found.machine))
 }

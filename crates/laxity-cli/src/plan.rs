@@ -7,23 +7,25 @@ use laxity_lab::scenario::{Length, units};
 use laxity_model::Span;
 use serde::Serialize;
 
-use crate::arguments::{Enforcer, Plan, Scheduler};
-use crate::exit::{ERROR, Failure, REFUSED, USAGE, failed};
+use crate::arguments::{Plan, Scheduler};
+use crate::enforcer::Enforcer;
+use crate::exit::{ERROR, Failure, INCONCLUSIVE, REFUSED, USAGE, failed};
 use crate::on::On;
 use crate::progress::Reporter;
 use crate::run::{choose, failure};
-use crate::{files, scenario};
+use crate::{files, outputs, scenario};
 
-/// Prints the plan. Exit code 3 if something would be refused.
+/// Prints the plan. Exit code 3 if something would be refused, 5 if that cannot be told.
 pub(crate) fn run(arguments: &Plan) -> Result<u8, Failure> {
+    outputs::check(Some(&arguments.file), arguments.json.output().as_slice())?;
     let (name, text) = files::read(&arguments.file)?;
     match Format::of(&name, &text) {
         Some(format) => of_set(arguments, &text, &name, format),
-        None => of_scenario(arguments),
+        None => of_scenario(arguments, &text, &name),
     }
 }
 
-fn of_scenario(arguments: &Plan) -> Result<u8, Failure> {
+fn of_scenario(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> {
     let of_sets = [
         ("--scheduler", arguments.scheduler.is_some()),
         ("--supply", arguments.supply.is_some()),
@@ -33,14 +35,16 @@ fn of_scenario(arguments: &Plan) -> Result<u8, Failure> {
         let message = format!("{option} is for task sets (.csv, .json); a scenario says it itself");
         return Err(Failure::new(USAGE, message));
     }
-    let scenario = scenario::read(&arguments.file)?;
+    let scenario = scenario::parse(text, name)?;
     let (on, _) = choose(arguments.on, 0)?;
     scenario::print_notes(&scenario.notes);
     let resolved = scenario.resolve(Length::Quick);
     let progress = &mut Reporter::patient(false);
     let plan = scenarios::plan(&resolved, on, !arguments.no_observe, progress);
     let plan = plan.map_err(|error| failure(&error))?;
-    print(arguments, &plan, || scenarios::render(&plan))?;
+    print(arguments, &plan, || {
+        scenarios::render(&plan, files::width())
+    })?;
     Ok(if plan.admitted() { 0 } else { REFUSED })
 }
 
@@ -59,8 +63,12 @@ fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8
         };
         Failure::new(code, format!("{name}: {error}"))
     })?;
-    print(arguments, &plan, || sets::render(&plan))?;
-    Ok(if plan.admitted { 0 } else { REFUSED })
+    print(arguments, &plan, || sets::render(&plan, files::width()))?;
+    Ok(match (plan.admitted, plan.unknown) {
+        (true, _) => 0,
+        (false, true) => INCONCLUSIVE,
+        (false, false) => REFUSED,
+    })
 }
 
 fn options(arguments: &Plan) -> Result<Options, Failure> {
@@ -96,18 +104,15 @@ fn options(arguments: &Plan) -> Result<Options, Failure> {
     })
 }
 
-/// To standard output for people, or as JSON to where it is wanted.
+/// For people, and as JSON where that is wanted.
 fn print<P: Serialize>(
     arguments: &Plan,
     plan: &P,
     render: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
-    match &arguments.json {
-        Some(path) => {
-            let mut bytes = serde_json::to_vec_pretty(plan).map_err(failed("the plan"))?;
-            bytes.push(b'\n');
-            files::write(path, &bytes)
-        }
-        None => files::print(&render()),
-    }
+    outputs::tell(&arguments.json, render, || {
+        let mut bytes = serde_json::to_vec_pretty(plan).map_err(failed("the plan"))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    })
 }

@@ -4,7 +4,10 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use laxity_lab::plain;
 use laxity_lab::runner::Progress;
+
+use crate::files;
 
 /// Nobody needs to be told how far something is that takes less than this.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -57,12 +60,17 @@ impl Reporter {
             let bar = self.bar.get_or_insert_with(|| bar(self.began));
             bar.set_length(self.runs as u64);
             bar.set_position(self.made as u64);
-            bar.set_message(what.to_owned());
+            bar.set_message(plain(what).into_owned());
             bar.tick();
         } else if self.last_line.is_none_or(is_over) {
             self.last_line = Some(Instant::now());
             let seconds = self.began.elapsed().as_secs();
-            eprintln!("{seconds:4} s  {}/{}  {what}", self.made, self.runs);
+            files::say(&format!(
+                "{seconds:4} s  {}/{}  {}",
+                self.made,
+                self.runs,
+                plain(what)
+            ));
         }
     }
 }

@@ -2,35 +2,47 @@
 
 use laxity::can_run_live;
 use laxity_lab::evidence::results::VariantResults;
-use laxity_lab::evidence::subjects::Figures;
 use laxity_lab::evidence::{perfetto, trace::Trace};
+use laxity_lab::plain;
 use laxity_lab::report::{Timeline, page, run as shown};
 use laxity_lab::runner::{self, Finished, On as Host, RunError};
+use laxity_lab::scenario::kinds::SPINNER;
 use laxity_lab::scenario::{Length, Resolved, Scenario};
 use laxity_model::{ActivityId, EventKind, Span};
 
 use crate::arguments::Run;
-use crate::exit::{CANNOT_RUN, ERROR, Failure, REFUSED, USAGE, failed};
+use crate::exit::{CANNOT_RUN, ERROR, Failure, INCONCLUSIVE, REFUSED, USAGE, failed};
 use crate::on::On;
+use crate::outputs::{self, Output, Written};
 use crate::progress::Reporter;
-use crate::{files, scenario};
+use crate::{files, permission, scenario};
 
 /// So much of a run is drawn in the report.
 const TIMELINE: Span = Span::from_millis(60);
 
 /// Runs the command; the exit code is the verdict.
 pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
+    let mut wanted: Vec<Output<'_>> =
+        vec![("--html", &arguments.html), ("--trace", &arguments.trace)];
+    let summary = arguments.trace_summary.as_deref();
+    wanted.extend(summary.map(|path| ("--trace-summary", path)));
+    wanted.extend(arguments.json.output());
+    outputs::check(Some(&arguments.scenario), &wanted)?;
     let scenario = scenario::read(&arguments.scenario)?;
     let notes = scenario.notes.clone();
     let resolved = resolve(scenario, arguments)?;
     let (on, notices) = choose(arguments.on, arguments.threads)?;
+    let instead = notices.clone();
     if !arguments.quiet {
         scenario::print_notes(&notes);
+    }
+    if on == Host::Linux {
+        permission::to_execute(&resolved, arguments)?;
     }
     let progress = &mut Reporter::new(arguments.quiet);
     let finished = runner::run(&resolved, on, notices, progress);
     let finished = finished.map_err(|error| failure(&error))?;
-    write(arguments, &finished)?;
+    write(arguments, &finished, &instead)?;
     Ok(finished.results.exit_code)
 }
 
@@ -52,6 +64,7 @@ fn resolve(scenario: Scenario, arguments: &Run) -> Result<Resolved, Failure> {
     let mut asked = arguments.variants.iter();
     if let Some(unknown) = asked.find(|name| !names.contains(&name.as_str())) {
         let (file, there) = (&resolved.file, names.join(", "));
+        let unknown = plain(unknown);
         let message = format!("`{unknown}` is no variant of {file}; there are {there}");
         return Err(Failure::new(USAGE, message));
     }
@@ -76,7 +89,7 @@ pub(crate) fn choose(on: On, threads: usize) -> Result<(Host, Vec<String>), Fail
                 "This runs in the twin, in virtual time: on Linux it cannot run here, because {}. Remedy: {}",
                 why.what, why.remedy
             );
-            eprintln!("{notice}");
+            files::say(&notice);
             Ok((twin, vec![notice]))
         }
     }
@@ -86,38 +99,57 @@ pub(crate) fn failure(error: &RunError) -> Failure {
     let code = match error {
         RunError::Refused { .. } => REFUSED,
         RunError::CannotRun(_) | RunError::Nothing(_) => CANNOT_RUN,
+        RunError::Inconclusive(_) => INCONCLUSIVE,
         RunError::Interrupted(_) | RunError::Failed { .. } => ERROR,
     };
     Failure::new(code, error.to_string())
 }
 
-fn write(arguments: &Run, finished: &Finished) -> Result<(), Failure> {
+/// Everything that is asked for, each whatever became of the others; then the table, which is never lost, and last of all what it was run in
+/// instead of Linux.
+fn write(arguments: &Run, finished: &Finished, instead: &[String]) -> Result<(), Failure> {
     let results = &finished.results;
+    let mut written = Written::default();
     let page = page::render(&shown::report(results, timelines(finished)));
-    let page = page.map_err(failed("the report"))?;
+    let page = page.map(String::into_bytes).map_err(failed("the report"));
     let encoded = perfetto::encode(&finished.traces);
-    files::write(&arguments.html, page.as_bytes())?;
-    files::write(&arguments.trace, &encoded.bytes)?;
+    let has_page = written.put(&arguments.html, page);
+    let has_trace = written.put(&arguments.trace, Ok(encoded.bytes));
     if let Some(path) = &arguments.trace_summary {
         let summary = serde_json::to_vec_pretty(&encoded.contents);
-        files::write(path, &summary.map_err(failed("the trace's summary"))?)?;
+        written.put(path, summary.map_err(failed("the trace's summary")));
     }
-    if let Some(path) = &arguments.json {
-        files::write(path, &results.to_json())?;
+    if let Some(path) = arguments.json.path() {
+        written.put(path, Ok(results.to_json()));
     }
-    let is_taken = arguments.json.as_deref().is_some_and(files::is_output);
+    let streams = [
+        Some(&*arguments.html),
+        Some(&*arguments.trace),
+        arguments.trace_summary.as_deref(),
+        arguments.json.path(),
+    ];
+    let is_taken = streams.into_iter().flatten().any(files::is_stream);
     if !(arguments.quiet || is_taken) {
-        let mut text = shown::table(results);
-        let (html, trace) = (arguments.html.display(), arguments.trace.display());
-        text.push_str(&format!(
-            "\nReport: {html}\nTrace:  {trace} (open it at https://ui.perfetto.dev)\n"
-        ));
-        files::print(&text)?;
+        let mut text = shown::table(results, files::width(), written.code());
+        text.push('\n');
+        let html = arguments.html.display().to_string();
+        if has_page {
+            text.push_str(&format!("Report: {}\n", plain(&html)));
+        }
+        let trace = arguments.trace.display().to_string();
+        if has_trace {
+            let open = "open it at https://ui.perfetto.dev";
+            text.push_str(&format!("Trace:  {} ({open})\n", plain(&trace)));
+        }
+        for notice in instead {
+            text.push_str(&format!("{notice}\n"));
+        }
+        written.print(&text);
     }
-    Ok(())
+    written.done()
 }
 
-/// The pictures of the report: one of each kind of placement of modems, with the lanes of all that is neither a spinner nor a far end.
+/// The pictures of the report: one of each kind of placement of devices, with the lanes of all that is neither a spinner nor a far end.
 fn timelines(finished: &Finished) -> Vec<Timeline> {
     let mut shown = Vec::new();
     let mut views = Vec::new();
@@ -125,12 +157,13 @@ fn timelines(finished: &Finished) -> Vec<Timeline> {
         let Some(variant) = finished.results.variant(&trace.name) else {
             continue;
         };
-        if variant.modems().next().is_none() {
+        let mut subjects = variant.subjects.iter();
+        if !subjects.any(|subject| subject.figures.device().is_some()) {
             continue;
         }
         let kind = (
-            has_activity(trace, "modem deferred"),
-            has_activity(trace, "modem thread"),
+            has_activity(trace, " deferred call"),
+            has_activity(trace, " thread"),
             has_event(trace, EventKind::ReservationBegin),
             has_event(trace, EventKind::SlotBegin),
         );
@@ -155,7 +188,7 @@ fn has_event(trace: &Trace, kind: EventKind) -> bool {
 fn lanes(trace: &Trace, variant: &VariantResults) -> Vec<ActivityId> {
     let is_spinner = |name: &str| {
         let mut subjects = variant.subjects.iter();
-        let mut spinners = subjects.by_ref().filter(|s| s.figures == Figures::Spinner);
+        let mut spinners = subjects.by_ref().filter(|s| s.kind == SPINNER.name);
         spinners.any(|spinner| {
             let number = name.strip_prefix(spinner.name.as_str());
             number.is_some_and(|number| number.starts_with(' '))

@@ -1,18 +1,22 @@
 //! The scenario file that a command names, and what is wrong with a file.
 
-use std::io::IsTerminal;
 use std::path::Path;
 
 use laxity_lab::scenario::{self, Diagnostic, Scenario, Style};
 
 use crate::exit::{Failure, USAGE};
-use crate::files;
+use crate::{colour, files};
 
 /// Reads and checks a scenario. Nothing is started if anything is wrong with it.
 pub(crate) fn read(path: &Path) -> Result<Scenario, Failure> {
     let (name, text) = files::read(path)?;
-    scenario::parse(&text, &name).map_err(|errors| {
-        let mut failure = wrong(&name, &errors);
+    parse(&text, &name)
+}
+
+/// The same of a text that has been read.
+pub(crate) fn parse(text: &str, name: &str) -> Result<Scenario, Failure> {
+    scenario::parse(text, name).map_err(|errors| {
+        let mut failure = wrong(name, &errors);
         failure.message.push_str("; nothing was started");
         failure
     })
@@ -35,9 +39,8 @@ pub(crate) fn print_notes(notes: &[Diagnostic]) {
 }
 
 fn style() -> Style {
-    if std::io::stderr().is_terminal() {
-        Style::Coloured
-    } else {
-        Style::Plain
+    match colour::is_wanted(&std::io::stderr()) {
+        true => Style::Coloured,
+        false => Style::Plain,
     }
 }

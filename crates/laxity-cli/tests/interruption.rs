@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::machine::{DEADLINE, FIFO, Machine, Scheduling, marked_processes, threads_of};
-use common::{Bench, assert_says, comes_true, live_lock, shipped};
-use laxity::doctor::rights::Right;
+use common::{Bench, assert_says, comes_true, shipped};
+use laxity::doctor::rights::{self, Right};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A run may take so long to get where it is waited for; it needs a few seconds.
@@ -20,7 +20,38 @@ const UNDER_WAY: Duration = Duration::from_secs(40);
 /// So long what was stopped may take to end, and the kernel and the guardian to clear up.
 const CLEARED_UP: Duration = Duration::from_secs(10);
 
-const THREE_VARIANTS: [&str; 3] = ["rogue-above-slots", "thread-24", "reserved-slots"];
+/// A device in each place that a run can be stopped in. Whatever its load is, is right: to meet one, the machine's speed would have to rest.
+const PLACES: &str = r#"
+[quick]
+idle = "1.1s"
+
+[devices.player]
+kind = "audio"
+load = "10 % ± 9.9"
+
+[tasks.rogue]
+kind = "rogue"
+burst = "100ms"
+every = "250ms"
+fifo = 90
+
+[defaults]
+on = "live"
+
+[variants.thread]
+placement = "thread 24"
+
+[variants.slots]
+placement = "reserved 4ms/8ms"
+
+[variants.rogue-above-slots]
+placement = "reserved 4ms/8ms"
+tasks = ["rogue"]
+
+[variants.deadline]
+placement = "reserved 4ms/8ms"
+enforcer = "deadline"
+"#;
 
 /// A program that starts another one: both have to go.
 const WITH_COMMAND: &str = r#"
@@ -32,10 +63,11 @@ idle = "1.1s"
 
 [devices.modem]
 kind = "soft-modem"
+load = "14.7 % ± 9.9"
 
 [tasks.sleepers]
 kind = "command"
-argv = ["sh", "-c", "sleep 1000 & exec sleep 1000"]
+argv = ["sh", "-c", "setsid sleep 1000 & exec sleep 1000"]
 
 [variants.beside-a-command]
 on = "live"
@@ -60,7 +92,8 @@ impl LiveRun {
         let (bench, said) = (Bench::new(), Bench::new());
         let stream = |name| File::create(said.path(name)).expect("the directory is ours");
         let mut command = bench.command();
-        command.args(["run", "--on", "linux", "--json=out.json", scenario]);
+        command.args(["run", "--on", "linux", "--allow-commands"]);
+        command.args(["--json=out.json", scenario]);
         for variant in variants {
             command.args(["--variant", variant]);
         }
@@ -77,6 +110,15 @@ impl LiveRun {
 
     fn said(&self) -> String {
         String::from_utf8_lossy(&self.said.read("stderr")).into_owned()
+    }
+
+    /// Starts one of those in [`PLACES`].
+    fn start_in_places(variants: &[&str]) -> Self {
+        let scenarios = Bench::new();
+        let scenario = scenarios.write("places.toml", PLACES);
+        let mut run = Self::start(&scenario.display().to_string(), variants);
+        run.wait_until("its beginning", |run| !run.said().is_empty());
+        run
     }
 
     /// Waits until something is so; fails if the run ends before.
@@ -175,15 +217,13 @@ impl Drop for LiveRun {
 
 #[test]
 fn interrupted_while_a_slot_is_held() {
-    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+    let Some(_alone) = rights::require(&[Right::RealTime]) else {
         return;
     };
     let before = Machine::now();
-    let mut run = LiveRun::start(&shipped("soft-modem.toml"), &THREE_VARIANTS);
+    let mut run = LiveRun::start_in_places(&["thread", "slots"]);
     run.wait_until("the second variant", |run| {
-        run.said()
-            .lines()
-            .any(|line| line.ends_with("  reserved-slots"))
+        run.said().lines().any(|line| line.ends_with("  slots"))
     });
     run.wait_for_slots();
     run.interrupt(Signal::INT, "SIGINT", &before);
@@ -191,11 +231,11 @@ fn interrupted_while_a_slot_is_held() {
 
 #[test]
 fn terminated_while_a_rogue_outranks_the_slots() {
-    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+    let Some(_alone) = rights::require(&[Right::RealTime]) else {
         return;
     };
     let before = Machine::now();
-    let mut run = LiveRun::start(&shipped("soft-modem.toml"), &["rogue-above-slots"]);
+    let mut run = LiveRun::start_in_places(&["rogue-above-slots"]);
     run.wait_for_thread("the rogue", |thread| {
         thread.policy == FIFO && thread.priority == 90
     });
@@ -205,18 +245,18 @@ fn terminated_while_a_rogue_outranks_the_slots() {
 
 #[test]
 fn interrupted_while_the_switch_between_slots_is_calibrated() {
-    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+    let Some(_alone) = rights::require(&[Right::RealTime]) else {
         return;
     };
     let before = Machine::now();
-    let mut run = LiveRun::start(&shipped("soft-modem.toml"), &["rogue-above-slots"]);
+    let mut run = LiveRun::start_in_places(&["slots"]);
     run.wait_for_thread("the calibration", |thread| thread.name == "calibration");
     run.interrupt(Signal::INT, "SIGINT", &before);
 }
 
 #[test]
 fn terminated_while_the_load_is_calibrated() {
-    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+    let Some(_alone) = rights::require(&[Right::RealTime]) else {
         return;
     };
     let before = Machine::now();
@@ -228,24 +268,23 @@ fn terminated_while_the_load_is_calibrated() {
 
 #[test]
 fn killed_while_a_slot_is_held() {
-    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+    let Some(_alone) = rights::require(&[Right::RealTime]) else {
         return;
     };
     let before = Machine::now();
-    let variants = ["reserved-slots", "rogue-above-slots"];
-    let mut run = LiveRun::start(&shipped("soft-modem.toml"), &variants);
+    let mut run = LiveRun::start_in_places(&["slots"]);
     run.wait_for_slots();
     run.murder(&before);
 }
 
 #[test]
 fn interrupted_and_killed_while_the_kernel_holds_a_reservation() {
-    let Some(_alone) = live_lock(&[Right::RealTime, Right::Deadline]) else {
+    let Some(_alone) = rights::require(&[Right::RealTime, Right::Deadline]) else {
         return;
     };
     let before = Machine::now();
     for signal in [Signal::INT, Signal::KILL] {
-        let mut run = LiveRun::start(&shipped("soft-modem.toml"), &["rogue-deadline"]);
+        let mut run = LiveRun::start_in_places(&["deadline"]);
         run.wait_for_thread("a reservation", |thread| thread.policy == DEADLINE);
         if signal == Signal::INT {
             run.interrupt(signal, "SIGINT", &before);
@@ -269,7 +308,7 @@ fn run_with_command() -> LiveRun {
 
 #[test]
 fn an_interrupted_run_takes_its_commands_along() {
-    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+    let Some(_alone) = rights::require(&[Right::RealTime]) else {
         return;
     };
     let before = Machine::now();
@@ -278,7 +317,7 @@ fn an_interrupted_run_takes_its_commands_along() {
 
 #[test]
 fn a_killed_run_takes_its_commands_along() {
-    let Some(_alone) = live_lock(&[Right::RealTime]) else {
+    let Some(_alone) = rights::require(&[Right::RealTime]) else {
         return;
     };
     let before = Machine::now();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, assert_code, assert_says, stderr, stdout};
+use common::{Bench, assert_code, assert_says, stderr, stdout, unbroken};
 use laxity_lab::bench::Experiment;
 use laxity_studies::STUDIES;
 use serde_json::Value;
@@ -15,6 +15,9 @@ fn without_a_name_the_experiments_are_listed() {
     let output = bench.run(&["lab"]);
     assert_code(&output, 0);
     let listed = stdout(&output);
+    let longest = listed.lines().map(|line| line.chars().count()).max();
+    assert!(longest <= Some(80), "{listed}");
+    let listed = unbroken(&listed);
     assert_says(&listed, &["Experiments:", "acceptance"]);
     for study in STUDIES.map(Experiment::text) {
         assert_says(&listed, &[&study.name, &study.summary]);

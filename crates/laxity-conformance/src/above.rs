@@ -44,7 +44,7 @@ pub(crate) fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     expect_undisturbed(PERIODS as usize - 1, undisturbed.len(), tolerance)?;
     let promised = reservation.service();
     let (less, more) = if tolerance.makes_up {
-        (promised / 20, promised / 20)
+        (promised / 20, promised / 20 + tolerance.unseen(promised))
     } else {
         (ABOVE.service * 3 + tolerance.slack(promised), Service::ZERO)
     };

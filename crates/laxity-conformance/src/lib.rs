@@ -54,6 +54,9 @@ pub struct Tolerance {
     /// What a reservation's holder must receive of its service over all undisturbed periods together, in parts per million: slots that are
     /// short or left out now and then show here, though each may be excused by [`Self::kept_ppm`].
     pub service_kept_ppm: u64,
+    /// How much more than it had for itself the host may count as a holder's, in parts per million: interrupt handlers, and the way in and out
+    /// each time that it is given the processor. What a holder is owed is what it has for itself.
+    pub unseen_ppm: u64,
     /// Whether the host prolongs slots by what others above took from them.
     pub makes_up: bool,
     /// The share of periods that the machine may disturb, in parts per million; they are judged by nothing else.
@@ -69,6 +72,7 @@ impl Tolerance {
         service_each: Service::ZERO,
         kept_ppm: 1_000_000,
         service_kept_ppm: 1_000_000,
+        unseen_ppm: 0,
         makes_up: false,
         disturbed_ppm: 0,
     };
@@ -77,6 +81,12 @@ impl Tolerance {
     fn slack(&self, service: Service) -> Service {
         let share = u128::from(service.as_nanos()) * u128::from(self.service_ppm) / 1_000_000;
         self.service_each + Service::from_nanos(share as u64)
+    }
+
+    /// What may be counted as a holder's beyond what it is owed of so much.
+    fn unseen(&self, service: Service) -> Service {
+        let share = u128::from(service.as_nanos()) * u128::from(self.unseen_ppm) / 1_000_000;
+        Service::from_nanos(share as u64)
     }
 
     /// Whether `good` of `all` are enough where [`Self::kept_ppm`] is asked for.

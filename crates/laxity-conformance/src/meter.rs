@@ -210,7 +210,7 @@ pub(crate) fn stretches(
 mod tests {
     use super::*;
 
-    use laxity_model::{Disturbance, RunEnd, Span};
+    use laxity_model::{Disturbance, ProcessorId, RunEnd, Span};
 
     /// Service `x` at the start of every period of 10 ms, but nothing in one of them; all in microseconds.
     fn record_of(x_us: u64, missing: Option<u64>) -> (RunRecord, Vec<Reading>) {
@@ -239,6 +239,7 @@ mod tests {
             disturbances: vec![],
             witness_wakeups: 0,
             steal: None,
+            notices: Vec::new(),
         };
         (record, readings)
     }
@@ -272,6 +273,7 @@ mod tests {
         };
         assert_eq!(judge(&record, &readings, &most), Ok(()));
         record.disturbances.push(Disturbance {
+            processor: ProcessorId(0),
             from: Instant::from_micros(200_100),
             to: Instant::from_micros(209_000),
         });

@@ -1,10 +1,11 @@
 //! What is recorded: complete, in order, and consistent with itself.
 
+use crate::reservations::{asker, by_slots, reservation};
 use crate::stage::{CPU, DEVICE, HIGH, LOW, NORMAL, counted, done_or, marks, run_to};
 use crate::{Result, Tolerance, ensure};
 use laxity_model::{
-    ActivityId, Event, EventKind, Host, Instant, Placement, Program, RunEnd, RunRecord, Service,
-    Span, Step,
+    ActivityId, Context, Enforcer, Event, EventKind, Host, Instant, Placement, ProcessorId,
+    Program, ReservationRequest, RunEnd, RunRecord, Service, Span, Step, Whereabouts,
 };
 
 /// A burst of marks arrives whole, in order, with both arguments.
@@ -41,7 +42,7 @@ pub(crate) fn marks_arrive(host: &mut dyn Host, _: &Tolerance) -> Result {
 fn busy(host: &mut dyn Host) -> Result<(RunRecord, [ActivityId; 5])> {
     let mut program = Program::new(1);
     let (queued, served) = (program.semaphore(0), program.semaphore(0));
-    let later = |context: &dyn laxity_model::Context| context.now() + Span::from_millis(2);
+    let later = |context: &dyn Context| context.now() + Span::from_millis(2);
     let device = counted(move |calls, context| {
         if calls > 0 {
             context.signal(queued);
@@ -74,14 +75,14 @@ fn busy(host: &mut dyn Host) -> Result<(RunRecord, [ActivityId; 5])> {
     Ok((record, who))
 }
 
-/// All events by time, none before the start or after the end.
-pub(crate) fn sorted(host: &mut dyn Host, _: &Tolerance) -> Result {
+/// All events by time, none before the start or after the end, but for what was under way there.
+pub(crate) fn sorted(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let (record, _) = busy(host)?;
     for pair in record.events.windows(2) {
         ensure!(pair[0].at <= pair[1].at, "out of order: {pair:?}");
     }
     for event in &record.events {
-        let within = record.start <= event.at && event.at <= record.end;
+        let within = record.start <= event.at && event.at <= record.end + tolerance.lateness;
         ensure!(
             within,
             "outside {:?} to {:?}: {event:?}",
@@ -89,6 +90,39 @@ pub(crate) fn sorted(host: &mut dyn Host, _: &Tolerance) -> Result {
             record.end
         );
     }
+    Ok(())
+}
+
+/// Where everybody may have run: what a halt of a processor may excuse rests on it.
+pub(crate) fn whereabouts(host: &mut dyn Host, _: &Tolerance) -> Result {
+    let mut program = Program::new(2);
+    let there = ProcessorId(1);
+    let nothing = || |_: &mut dyn Context| Step::Finish;
+    let placed = [
+        (CPU, LOW, Whereabouts::On(CPU)),
+        (there, LOW, Whereabouts::On(there)),
+        (there, Placement::External, Whereabouts::Outside),
+    ];
+    let mut expected = placed.map(|(_, _, ran)| ran).to_vec();
+    for (on, placement, _) in placed {
+        program.add("placed", on, placement, nothing());
+    }
+    let request = by_slots(reservation([2_000, 10_000])?);
+    let mut reserve = |enforcer, ran| {
+        let asked = ReservationRequest {
+            enforcer,
+            ..request
+        };
+        program.push(asker(NORMAL, asked, nothing()));
+        expected.push(ran);
+    };
+    reserve(Enforcer::Slots, Whereabouts::On(CPU));
+    if host.supply(2)?.deadline.is_ok() {
+        reserve(Enforcer::Deadline, Whereabouts::Anywhere);
+    }
+    let record = run_to(RunEnd::AllFinished, host, program)?;
+    let told: Vec<Whereabouts> = record.usage.iter().map(|usage| usage.ran).collect();
+    ensure!(told == expected, "told {told:?} of {expected:?}");
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::meter::{Reading, expect_every_window, expect_kept, readings, stretches};
 use crate::reservations::{expect_enforced, holder, kept, metered, piece_of, reservation, run};
-use crate::stage::{CPU, NEVER, NORMAL, ORDINARY, at, counted, marks, of, run_to, spinner};
+use crate::stage::{CPU, HIGH, NEVER, NORMAL, ORDINARY, at, counted, marks, of, run_to, spinner};
 use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::{
     ActivityId, Body, Context, EventKind, Host, Instant, Mark, Outside, Program, Refused,
@@ -295,6 +295,58 @@ pub(crate) fn constrained(
     let window = |[deadline, _]: &[u64; 2]| (at(*deadline) - length, at(*deadline));
     let is_met = |[deadline, done]: &[u64; 2]| done <= deadline;
     let what = "time constraints";
+    expect_kept(&record, &calls, window, is_met, tolerance, what)
+}
+
+/// So long after it was called somebody of a higher rank comes, a little later each time, and so long it works.
+const COMES_LATER: Span = Span::from_micros(15);
+const WORKS: Service = Service::from_millis(8);
+
+/// While it waits for its answer, or just after, an ordinary thread loses the processor to somebody of a higher rank until after its deadline: what was
+/// granted it has all the same.
+pub(crate) fn constrained_beside_a_rogue(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
+    let mut program = Program::new(1);
+    let (done, comes) = (program.mark("done"), program.semaphore(0));
+    let (work, length) = (Service::from_millis(3), Span::from_millis(9));
+    let asked = work + tolerance.slack(work);
+    let (mut deadline, mut has) = (Instant::ZERO, false);
+    let body = counted(move |calls, context: &mut dyn Context| match calls % 5 {
+        0 => Step::SleepUntil(context.now() + Span::from_micros(17_300)),
+        1 => {
+            context.signal(comes);
+            deadline = context.now() + length;
+            ask(context, length, asked)
+        }
+        2 => {
+            has = context.granted();
+            Step::Burn(if has { work } else { Service::ZERO })
+        }
+        3 => {
+            if has {
+                context.mark(done, [deadline.as_nanos(), context.now().as_nanos()]);
+            }
+            Step::EndConstraint
+        }
+        _ if calls < 5 * ASKED => Step::Yield,
+        _ => Step::EndRun,
+    });
+    guest(&mut program, body);
+    let rogue = counted(move |calls, context: &mut dyn Context| match calls % 3 {
+        0 => Step::Wait(comes),
+        1 => Step::SleepUntil(context.now() + COMES_LATER * (calls / 3 % 16)),
+        _ => Step::Burn(WORKS),
+    });
+    program.add("rogue", CPU, HIGH, rogue);
+    let record = run_to(RunEnd::EndRun, host, program)?;
+    let calls = marks(&record, done);
+    ensure!(
+        calls.len() >= ASKED_LEAST,
+        "{} of {ASKED} were granted",
+        calls.len()
+    );
+    let window = |[deadline, _]: &[u64; 2]| (at(*deadline) - length, at(*deadline));
+    let is_met = |[deadline, done]: &[u64; 2]| done <= deadline;
+    let what = "time constraints beside a rogue";
     expect_kept(&record, &calls, window, is_met, tolerance, what)
 }
 

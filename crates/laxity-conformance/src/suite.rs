@@ -115,6 +115,8 @@ pub(crate) const CASES: &[Case] = &[
     case("a-time-constraint-inside-a-reservation-is-met").by(|host, tolerance| {
         requests::constrained(host, tolerance, Some([2_000, 8_000]), [4_000, 8_000])
     }),
+    case("what-was-granted-is-there-whoever-comes-before-the-answer")
+        .by(requests::constrained_beside_a_rogue),
     case("a-time-constraint-that-does-not-fit-changes-nothing").by(requests::refused_constraints),
     case("what-a-time-constraint-does-not-need-is-given-back").by(requests::given_back),
     case("a-deadline-reservation-has-its-service").by(deadline::service),
@@ -136,6 +138,9 @@ pub(crate) const CASES: &[Case] = &[
     case("threads-follow-their-states").by(records::thread_states),
     case("handlers-and-calls-enter-and-exit-in-turn").by(records::handler_states),
     case("signals-are-recorded").by(records::signals),
+    case("where-activities-may-run-is-told")
+        .on(2)
+        .by(records::whereabouts),
     case("mistake-a-processor-that-is-not-there").by(mistakes::no_such_processor),
     case("mistake-an-interrupt-level-beyond-the-highest").by(mistakes::no_such_level),
     case("mistake-a-reservation-outside-a-thread").by(mistakes::reservation_of_no_thread),

@@ -46,8 +46,8 @@ fn run(
     }
 }
 
-fn duration_s(outcome: &Outcome) -> f64 {
-    match outcome.client.state() {
+fn duration_s(client: &Endpoint) -> f64 {
+    match client.state() {
         State::Done(Arrived {
             took: duration,
             intact: true,
@@ -68,10 +68,10 @@ fn slower_lines_carry_the_file_too() {
             ..Config::default()
         };
         let outcome = run((rates, config), 40, intact, intact, 200);
-        let efficiency = 160_000.0 / f64::from(bit_s) / duration_s(&outcome);
+        let efficiency = 160_000.0 / f64::from(bit_s) / duration_s(&outcome.client);
         println!(
             "{bit_s} bit/s: {:.1} s, {:.0} % of the rate, {:?}",
-            duration_s(&outcome),
+            duration_s(&outcome.client),
             efficiency * 100.0,
             outcome.server.counters().ppp
         );
@@ -112,7 +112,8 @@ fn a_clean_line_takes_as_long_as_protocol_and_rate_say() {
     for config in [default, default.with_mss(1460)] {
         for delay_ms in [10, 40, 70] {
             let outcome = run((RATES, config), delay_ms, intact, intact, 60);
-            let (duration_s, expected_s) = (duration_s(&outcome), expected_s(config, delay_ms));
+            let duration_s = duration_s(&outcome.client);
+            let expected_s = expected_s(config, delay_ms);
             println!(
                 "MSS {}, delay {delay_ms} ms: {duration_s:.2} s, by calculation {expected_s:.2} s",
                 config.mss(),
@@ -147,7 +148,7 @@ fn a_clean_line_takes_as_long_as_protocol_and_rate_say() {
 fn the_default_is_within_five_percent_of_the_study() {
     // Jones and Saroiu, Predictability Requirements of a Soft Modem, table 2: 36.4 s with signal
     // processing in the interrupt handler.
-    let duration_s = duration_s(&run((RATES, Config::default()), 10, intact, intact, 60));
+    let duration_s = duration_s(&run((RATES, Config::default()), 10, intact, intact, 60).client);
     assert!((duration_s / 36.4 - 1.0).abs() < 0.05, "{duration_s} s");
 }
 
@@ -174,7 +175,7 @@ fn the_same_run_gives_the_same_result() {
 #[test]
 fn flipped_bits_cost_retransmissions_and_nothing_else() {
     let (mut down, mut up) = (Random(1), Random(2));
-    let clean = duration_s(&run((RATES, small()), 40, intact, intact, 60));
+    let clean = duration_s(&run((RATES, small()), 40, intact, intact, 60).client);
     let outcome = run(
         (RATES, small()),
         40,
@@ -182,7 +183,7 @@ fn flipped_bits_cost_retransmissions_and_nothing_else() {
         |bit, out| out.push(bit ^ up.one_in(20_000)),
         60,
     );
-    let damaged = duration_s(&outcome);
+    let damaged = duration_s(&outcome.client);
     let (client, server) = (
         outcome.client.counters().lapm,
         outcome.server.counters().lapm,
@@ -201,7 +202,7 @@ fn flipped_bits_cost_retransmissions_and_nothing_else() {
 
 fn assert_retransmitted(what: &str, outcome: &Outcome) {
     let server = outcome.server.counters().lapm;
-    println!("{what}: {:.2} s, {server:?}", duration_s(outcome));
+    println!("{what}: {:.2} s, {server:?}", duration_s(&outcome.client));
     assert!(server.frames_retransmitted > 0);
 }
 
@@ -307,7 +308,7 @@ fn nobody_at_the_other_end_is_a_failure_too() {
 #[test]
 fn a_retraining_pauses_the_link_and_costs_its_time() {
     let config = small();
-    let clean = duration_s(&run((RATES, config), 40, intact, intact, 60));
+    let clean = duration_s(&run((RATES, config), 40, intact, intact, 60).client);
     let (mut client, mut server) = (Endpoint::client(config), Endpoint::server(config));
     client.carrier(Some(RATES), Instant::ZERO);
     server.carrier(Some(RATES.reversed()), Instant::ZERO);
@@ -333,14 +334,7 @@ fn a_retraining_pauses_the_link_and_costs_its_time() {
             down.step(now_ns, &mut server, &mut client);
         }
     }
-    let State::Done(Arrived {
-        took: duration,
-        intact: true,
-    }) = client.state()
-    else {
-        panic!("{:?}", client.state())
-    };
-    let lost_s = duration.as_nanos() as f64 / 1e9 - clean - 12.0;
+    let lost_s = duration_s(&client) - clean - 12.0;
     println!(
         "a retraining of 12 s cost {lost_s:.2} s more; {:?}",
         server.counters()
@@ -361,7 +355,7 @@ fn a_retraining_pauses_the_link_and_costs_its_time() {
 
 #[test]
 fn a_server_polled_rarely_keeps_the_line_busy() {
-    let clean = duration_s(&run((RATES, small()), 10, intact, intact, 60));
+    let clean = duration_s(&run((RATES, small()), 10, intact, intact, 60).client);
     let (mut client, mut server) = (Endpoint::client(small()), Endpoint::server(small()));
     client.carrier(Some(RATES), Instant::ZERO);
     server.carrier(Some(RATES.reversed()), Instant::ZERO);
@@ -377,14 +371,7 @@ fn a_server_polled_rarely_keeps_the_line_busy() {
         up.step(step * STEP_NS, &mut client, &mut server);
         down.step(step * STEP_NS, &mut server, &mut client);
     }
-    let State::Done(Arrived {
-        took: duration,
-        intact: true,
-    }) = client.state()
-    else {
-        panic!("{:?}", client.state())
-    };
-    let duration_s = duration.as_nanos() as f64 / 1e9;
+    let duration_s = duration_s(&client);
     println!("server polled every 62.5 ms: {duration_s:.2} s instead of {clean:.2} s");
     assert!(
         duration_s < clean * 1.02,

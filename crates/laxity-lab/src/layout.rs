@@ -1,11 +1,9 @@
 //! Tables and paragraphs of plain text.
 
-use std::borrow::Cow;
+use crate::plain;
 
-/// The widest line of a paragraph, in characters.
-pub(crate) const WIDTH: usize = 100;
-/// Names in the tables of plans are cut to so many characters.
-const NAME_WIDTH: usize = 22;
+/// Names are not cut to fewer characters, if the table can be told in parts instead.
+const NAME_LEAST: usize = 16;
 /// No column becomes narrower than this, if it had more.
 const NARROWEST: usize = 6;
 /// Before every line, and between columns.
@@ -24,12 +22,34 @@ pub(crate) enum Align {
 /// How a table is made to fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fit {
-    /// Cells are cut to [`NAME_WIDTH`], and columns with nothing in them are left out.
-    Plan,
-    /// In lines of so many characters, columns of text but for the last are cut, the first one first; no margin.
+    /// In lines of so many characters, columns of text are cut; no margin.
     Names(usize),
-    /// In lines of so many characters, the widest columns are broken between words.
+    /// In lines of so many characters, columns of text are broken between words.
     Words(usize),
+}
+
+/// A column.
+#[derive(Clone, Copy)]
+struct Column {
+    /// Which of all.
+    index: usize,
+    /// In characters.
+    width: usize,
+    /// It becomes no narrower, if there is another way.
+    least: usize,
+}
+
+/// Takes from the widest column that is wider than its least width, until all fit into the room or none is.
+fn narrow(columns: &mut [Column], room: usize, least: impl Fn(&Column) -> usize) {
+    while columns.iter().map(|column| column.width).sum::<usize>() > room {
+        let wide = columns
+            .iter_mut()
+            .filter(|column| column.width > least(column));
+        let Some(widest) = wide.max_by_key(|column| column.width) else {
+            break;
+        };
+        widest.width -= 1;
+    }
 }
 
 /// A table with headings; a line feed in a heading or a cell begins another line there.
@@ -53,21 +73,27 @@ impl Grid {
         self.rows.push(row);
     }
 
-    /// The lines, each ending in a line feed.
+    /// The lines, each ending in a line feed. A table that is too wide is told in parts below each other, each with the first column again.
     pub(crate) fn render(&self) -> String {
         let heads: Vec<String> = self.heads.iter().map(|(head, _)| head.clone()).collect();
         let rows: Vec<&Vec<String>> = std::iter::once(&heads).chain(&self.rows).collect();
-        let columns = self.columns(&rows);
+        let parts = self.parts(&self.columns(&rows)).into_iter();
+        let parts = parts.map(|part| self.render_part(&rows, &part));
+        parts.collect::<Vec<_>>().join("\n")
+    }
+
+    fn render_part(&self, rows: &[&Vec<String>], columns: &[Column]) -> String {
         let mut text = String::new();
         for row in rows {
             let cells = columns.iter();
-            let cells = cells.map(|(column, width)| self.lines(&row[*column], *width));
+            let cells = cells.map(|column| self.lines(&row[column.index], column.width));
             let cells: Vec<Vec<String>> = cells.collect();
             let height = cells.iter().map(Vec::len).max().unwrap_or(0);
             for line in 0..height {
-                let parts = cells.iter().zip(&columns).map(|(cell, (column, width))| {
+                let parts = cells.iter().zip(columns).map(|(cell, column)| {
                     let part = cell.get(line).map_or("", String::as_str);
-                    match self.heads[*column].1 {
+                    let width = column.width;
+                    match self.heads[column.index].1 {
                         Align::Left => format!("{part:<width$}"),
                         Align::Right => format!("{part:>width$}"),
                     }
@@ -85,46 +111,67 @@ impl Grid {
     const fn margin(&self) -> &'static str {
         match self.fit {
             Fit::Names(_) => "",
-            Fit::Plan | Fit::Words(_) => MARGIN,
+            Fit::Words(_) => MARGIN,
         }
     }
 
-    /// The columns that are shown, and how wide: as their widest cell, as far as the lines have room.
-    fn columns(&self, rows: &[&Vec<String>]) -> Vec<(usize, usize)> {
-        let is_shown = |column: &usize| {
-            self.fit != Fit::Plan || self.rows.iter().any(|row| !row[*column].is_empty())
-        };
-        let natural = |column: usize| {
+    /// The columns, as wide as their widest cell.
+    fn columns(&self, rows: &[&Vec<String>]) -> Vec<Column> {
+        let column = |index: usize| {
             let lines = rows.iter();
-            let lines = lines.flat_map(|row| self.lines(&row[column], usize::MAX));
-            lines.map(|line| line.chars().count()).max().unwrap_or(0)
-        };
-        let shown = (0..self.heads.len()).filter(is_shown);
-        let mut columns: Vec<_> = shown.map(|column| (column, natural(column))).collect();
-        let (width, gaps) = match self.fit {
-            Fit::Plan => {
-                let widths = columns.iter_mut().map(|(_, width)| width);
-                widths.for_each(|width| *width = NAME_WIDTH.min(*width));
-                return columns;
+            let lines = lines.flat_map(|row| self.lines(&row[index], usize::MAX));
+            let lines: Vec<String> = lines.collect();
+            let widest = |parts: &mut dyn Iterator<Item = &str>| {
+                parts.map(|part| part.chars().count()).max().unwrap_or(0)
+            };
+            let width = widest(&mut lines.iter().map(String::as_str));
+            let least = match (self.fit, self.heads[index].1) {
+                // A number is told whole, and what a table ends in.
+                (_, Align::Right) => width,
+                (Fit::Names(_), _) if index + 1 == self.heads.len() => width,
+                (Fit::Words(_), Align::Left) => {
+                    let words = &mut lines.iter().flat_map(|line| line.split(' '));
+                    widest(words).max(NARROWEST)
+                }
+                (Fit::Names(_), Align::Left) => NAME_LEAST,
+            };
+            Column {
+                index,
+                width,
+                least: least.min(width),
             }
-            Fit::Names(width) | Fit::Words(width) => (width, columns.len().saturating_sub(1)),
         };
-        let room = width.saturating_sub(gaps * MARGIN.len() + self.margin().len());
-        let last = columns.len().saturating_sub(1);
-        while columns.iter().map(|(_, width)| width).sum::<usize>() > room {
-            let is_wide = |column: &&mut (usize, usize)| column.1 > NARROWEST;
-            let is_name = |column: &&mut (usize, usize)| {
-                column.0 != last && self.heads[column.0].1 == Align::Left
-            };
-            let mut wide = columns.iter_mut().filter(is_wide);
-            let next = match self.fit {
-                Fit::Names(_) => wide.find(is_name),
-                _ => wide.max_by_key(|(_, width)| *width),
-            };
-            let Some((_, width)) = next else { break };
-            *width -= 1;
+        (0..self.heads.len()).map(column).collect()
+    }
+
+    /// The columns in as few parts as have room, each part beginning with the first column. Where there is too little room, the widest column
+    /// that may be narrower is.
+    fn parts(&self, columns: &[Column]) -> Vec<Vec<Column>> {
+        let (Fit::Names(width) | Fit::Words(width)) = self.fit;
+        let room = |columns: usize| {
+            let gaps = columns.saturating_sub(1);
+            width.saturating_sub(gaps * MARGIN.len() + self.margin().len())
+        };
+        let Some((first, others)) = columns.split_first() else {
+            return Vec::new();
+        };
+        let mut parts = vec![vec![*first]];
+        for column in others {
+            let part = parts.last_mut().expect("there is one");
+            let least: usize = part.iter().map(|column| column.least).sum();
+            if part.len() == 1 || least + column.least <= room(part.len() + 1) {
+                part.push(*column);
+            } else {
+                parts.push(vec![*first, *column]);
+            }
         }
-        columns
+        for part in &mut parts {
+            let room = room(part.len());
+            narrow(part, room, |column| column.least);
+            // What nothing else can be done about.
+            narrow(part, room, |_| NARROWEST);
+        }
+        parts
     }
 
     /// A cell in lines of at most `width` characters.
@@ -132,23 +179,13 @@ impl Grid {
         match self.fit {
             Fit::Words(_) => broken(cell, width),
             Fit::Names(_) => cell.split('\n').map(|line| cut(line, width)).collect(),
-            Fit::Plan => vec![cut(cell, width)],
         }
     }
 }
 
-/// A text without what a terminal would obey: names come from files.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
-        let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-        return text.chars().map(shown).collect();
-    }
-    text.into()
-}
-
 /// A text of at most so many characters.
 pub(crate) fn cut(text: &str, width: usize) -> String {
-    let text = printable(text);
+    let text = plain(text);
     if text.chars().count() <= width {
         return text.into_owned();
     }
@@ -177,30 +214,30 @@ fn filled(words: impl Iterator<Item = String>, width: usize) -> Vec<String> {
     lines
 }
 
+/// A word in parts of at most so many characters.
+fn parts(word: &str, width: usize) -> Vec<String> {
+    let word: Vec<char> = plain(word).chars().collect();
+    let parts = word.chunks(width.max(1));
+    parts.map(|part| part.iter().collect()).collect()
+}
+
 /// A text in lines of at most so many characters; a longer word goes over several.
 fn broken(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let parts = |word: &str| {
-        let word: Vec<char> = printable(word).chars().collect();
-        let parts = word.chunks(width).map(|part| part.iter().collect());
-        parts.collect::<Vec<String>>()
+    let of_one = |paragraph: &str| {
+        let words = paragraph.split(' ').flat_map(|word| parts(word, width));
+        filled(words, width)
     };
-    let of_one = |paragraph: &str| filled(paragraph.split(' ').flat_map(parts), width);
     text.split('\n').flat_map(of_one).collect()
 }
 
-/// A paragraph of [`WIDTH`]: a head, and the text behind it in lines that begin below its own beginning.
-pub(crate) fn wrap(head: &str, text: &str, out: &mut String) {
-    wrap_to(WIDTH, head, text, out);
-}
-
-/// A paragraph as [`wrap`] makes it, in lines of at most `width` characters but for longer words.
+/// A paragraph in lines of at most `width` characters: a head, and the text behind it in lines that begin below its own beginning.
 pub(crate) fn wrap_to(width: usize, head: &str, text: &str, out: &mut String) {
+    // A name may stand there.
+    let mut head = cut(head, width * 3 / 4);
     let indent = head.chars().count();
+    let width = width.saturating_sub(indent);
     let words = text.split_whitespace();
-    let words = words.map(|word| printable(word).into_owned());
-    let mut head = head.to_owned();
-    for line in filled(words, width.saturating_sub(indent)) {
+    for line in filled(words.flat_map(|word| parts(word, width)), width) {
         out.push_str((head + &line).trim_end());
         out.push('\n');
         head = " ".repeat(indent);
@@ -218,6 +255,13 @@ pub(crate) fn load(ppm: u64) -> String {
 /// Parts per million as per cent with one decimal, rounded.
 pub(crate) fn percent(ppm: u64) -> String {
     fixed(ppm, 10_000, 1)
+}
+
+/// Two of them, with as many decimals as tell them apart.
+pub(crate) fn percents(both: [u64; 2]) -> [String; 2] {
+    let with = |decimals| both.map(|ppm| fixed(ppm, 10_000, decimals));
+    let apart = |[one, other]: &[String; 2]| one != other || both[0] == both[1];
+    (1..4).map(with).find(apart).unwrap_or_else(|| with(4))
 }
 
 /// A number of units, rounded to so many decimals, without zeros at the end.
@@ -335,14 +379,14 @@ mod tests {
         assert_eq!(load(1_000_000), "100.0 %");
         assert_eq!(load(1_000_001), "more than 100 %");
         assert_eq!(load(1_000_500), "100.1 %");
-        assert_eq!(cut("a\u{1b}[2J\nb", 22), "a\u{fffd}[2J\u{fffd}b");
+        assert_eq!(cut("a\u{1b}[2J\nb", 22), r"a\u{1b}[2J\nb");
     }
 
     #[test]
     fn paragraphs_keep_to_the_width_and_stay_below_their_beginning() {
         let mut text = String::new();
-        wrap("note: ", &"words ".repeat(40), &mut text);
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        wrap_to(80, "note: ", &"words ".repeat(40), &mut text);
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
         assert!(
             text.lines()
                 .nth(1)
@@ -356,8 +400,9 @@ mod tests {
         fn lines_keep_to_the_width_and_no_character_is_lost(
             rows in prop::collection::vec(prop::collection::vec("[a-z ]{0,90}", 5), 1..6),
         ) {
-            let mut grid = Grid::new(vec![(String::new(), Align::Left); 5], Fit::Words(120));
-            rows.iter().for_each(|row| grid.row(row.clone()));
+            // The first column would be told again in each part.
+            let mut grid = Grid::new(vec![(String::new(), Align::Left); 6], Fit::Words(120));
+            rows.iter().for_each(|row| grid.row([vec![String::new()], row.clone()].concat()));
             let text = grid.render();
             for line in text.lines() {
                 prop_assert!(line.chars().count() <= 120, "{line}");
@@ -372,13 +417,35 @@ mod tests {
     }
 
     #[test]
+    fn a_table_that_is_too_wide_is_told_in_parts_and_no_number_is_broken() {
+        let mut heads = vec![("name".to_owned(), Align::Left)];
+        heads.extend((1..=9).map(|n| (format!("column {n}"), Align::Right)));
+        for fit in [Fit::Names(80), Fit::Words(80)] {
+            let mut grid = Grid::new(heads.clone(), fit);
+            let numbers = (1..=9).map(|n| format!("{n}23 456.789"));
+            let row = ["a-name-of-some-length".to_owned()].into_iter();
+            grid.row(row.chain(numbers).collect::<Vec<_>>());
+            let text = grid.render();
+            assert!(
+                text.lines().all(|line| line.chars().count() <= 80),
+                "{text}"
+            );
+            assert_eq!(text.matches("name  ").count(), 3, "{text}");
+            assert!(
+                (1..=9).all(|n| text.contains(&format!("{n}23 456.789"))),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn cells_have_lines_and_control_characters_are_not_obeyed() {
         let heads = vec![("a".into(), Align::Left), ("b".into(), Align::Right)];
         let mut grid = Grid::new(heads, Fit::Words(120));
         grid.row(vec!["x\u{1b}[2J".into(), "1\n22".into()]);
         assert_eq!(
             grid.render(),
-            "  a       b\n  x\u{fffd}[2J   1\n         22\n"
+            "  a            b\n  x\\u{1b}[2J   1\n              22\n"
         );
     }
 }

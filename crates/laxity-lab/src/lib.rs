@@ -22,8 +22,11 @@ pub mod import;
 mod layout;
 pub mod machine_file;
 pub mod observe;
+mod plain;
 pub mod plan;
 pub mod report;
 pub mod runner;
 pub mod scenario;
 pub mod workload;
+
+pub use plain::{command_line, plain, plain_lines};

@@ -22,10 +22,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use laxity::calibrate::{Calibration, Circumstances, Evidence};
 use laxity_model::Span;
@@ -33,9 +31,11 @@ use laxity_model::enforce::machine::{Figure, Machine, Quantiles, QuantilesError}
 use toml::Spanned;
 use toml::de::DeValue;
 
+use crate::plain;
 use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::Source;
-use crate::scenario::reader::{Found, SPAN, Section, describe, document, string};
+use crate::scenario::quantities::SPAN;
+use crate::scenario::reader::{Found, Section, describe, document, string};
 use crate::scenario::units::{self, format_span};
 
 /// Of a larger file no more than this is read, and that is refused.
@@ -112,49 +112,6 @@ pub fn default_path() -> Option<PathBuf> {
     };
     let directory = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")));
     Some(directory?.join("laxity/machine.toml"))
-}
-
-/// Why there is no machine.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The file cannot be read; [`io::ErrorKind::NotFound`]: nothing has been measured.
-    #[error("{}: {cause}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        cause: io::Error,
-    },
-    /// It says something that it may not say.
-    #[error("{}", .0.first().map_or_else(String::new, ToString::to_string))]
-    Wrong(Vec<Diagnostic>),
-}
-
-/// Reads a machine file: no more of it than a machine file may have.
-///
-/// # Errors
-///
-/// See [`ReadError`].
-pub fn read(path: &Path) -> Result<Calibration, ReadError> {
-    let file = path.display().to_string();
-    let text = read_at_most(path).map_err(|cause| ReadError::Io {
-        path: path.to_owned(),
-        cause,
-    })?;
-    parse(&text, &file).map_err(ReadError::Wrong)
-}
-
-/// The text of a file, or as much of it as shows that it is too large.
-fn read_at_most(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    let most = LARGEST_FILE as u64 + 1;
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    if bytes.len() > LARGEST_FILE {
-        // It may have been cut within a character.
-        return Ok(String::from_utf8_lossy(&bytes).into_owned());
-    }
-    String::from_utf8(bytes).map_err(|wrong| io::Error::new(io::ErrorKind::InvalidData, wrong))
 }
 
 /// Reads the text of a machine file. `file` is only named in messages. Never panics, whatever the text.
@@ -408,7 +365,7 @@ fn pair<'t>(item: &'t Spanned<DeValue<'_>>) -> Option<[Found<&'t str>; 2]> {
 }
 
 fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
+    toml::Value::from(&*plain(text)).to_string()
 }
 
 /// The text of a machine file; [`parse`] reads it back the same.

@@ -6,6 +6,7 @@ use laxity::doctor::rights::{self, Right};
 use laxity::{LiveConfig, LiveHost};
 use laxity_lab::plan::scenario::{Plan, plan};
 use laxity_lab::runner::admit::{FurtherReceivers, Ready, ready};
+use laxity_lab::runner::proposal::{Settled, settled};
 use laxity_lab::runner::schedule::{PlannedRun, schedule};
 use laxity_lab::runner::{On, RunError, Silent, twin};
 use laxity_lab::scenario::{Length, Resolved, Style, parse};
@@ -153,6 +154,8 @@ fn grants_what_it_admits(host: &mut dyn Host) -> (usize, usize) {
     let (mut compared, mut unenforced) = (0, 0);
     for (name, resolved) in scenarios() {
         let supply = host.supply(resolved.host.processors).expect("a supply");
+        let resolved = settled(&resolved, &supply, true, |_| None);
+        let resolved = resolved.and_then(Settled::whole).expect("proposals");
         let Ok(first) = schedule(&resolved, true) else {
             continue;
         };

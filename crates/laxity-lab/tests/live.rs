@@ -1,12 +1,16 @@
 //! The main scenario on this machine. What is asserted holds on a noisy machine too: counts, order, and factors far from one.
 
+use std::process::Command;
+
+use laxity::command::{CpuSet, ProcessGroup, RunningCommand};
 use laxity::doctor::rights::{self, Right};
+use laxity::{LiveConfig, Scheduling};
 use laxity_lab::evidence::results::{RunResults, VariantResults};
-use laxity_lab::runner::{self, On, Silent};
-use laxity_lab::scenario::{self, Length};
+use laxity_lab::runner::{self, On, RunError, Silent, live};
+use laxity_lab::scenario::{self, Length, Resolved};
 use laxity_model::verify::contract::Outcome;
 
-fn run(names: &[&str]) -> RunResults {
+fn resolved(names: &[&str]) -> Resolved {
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../scenarios/soft-modem.toml"
@@ -16,9 +20,18 @@ fn run(names: &[&str]) -> RunResults {
         .unwrap()
         .resolve(Length::Quick);
     resolved.keep(|variant| names.contains(&variant.name.as_str()));
-    runner::run(&resolved, On::Linux, Vec::new(), &mut Silent)
-        .unwrap()
-        .results
+    resolved
+}
+
+/// `None`, with the reason, where the machine was not left alone for long enough to say anything of it.
+fn run(names: &[&str]) -> Option<RunResults> {
+    match runner::run(&resolved(names), On::Linux, Vec::new(), &mut Silent) {
+        Err(RunError::Inconclusive(why)) => {
+            eprintln!("skipped: {why}");
+            None
+        }
+        finished => Some(finished.unwrap().results),
+    }
 }
 
 fn variant<'a>(results: &'a RunResults, name: &str) -> &'a VariantResults {
@@ -30,15 +43,18 @@ fn the_gap_check_fails_for_a_modem_in_the_interrupt_handler() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {
         return;
     };
-    let results = run(&["interrupt"]);
+    let Some(results) = run(&["interrupt"]) else {
+        return;
+    };
     let interrupt = variant(&results, "interrupt");
-    assert_eq!(interrupt.repeats, 5);
+    assert_eq!(interrupt.repeats, 1, "what is far beyond needs no median");
+    assert_eq!(variant(&results, "none").repeats, 1);
     let (_, modem) = interrupt.modems().next().unwrap();
     let (_, cothread) = interrupt.periodic().next().unwrap();
     assert_eq!(
         cothread.gap_repeats.len(),
-        5,
-        "the control runs between the variant's runs"
+        1,
+        "each run beside one of the control"
     );
     let unnoticed = interrupt
         .contracts
@@ -57,9 +73,9 @@ fn the_gap_check_fails_for_a_modem_in_the_interrupt_handler() {
     // Load is what the scenario asks for, made up of receivers that all decide the same bits.
     assert!(modem.receivers > 1);
     assert!(
-        (0.05..0.30).contains(&modem.cpu_share),
+        (0.05..0.30).contains(&modem.device.cpu_share),
         "{}",
-        modem.cpu_share
+        modem.device.cpu_share
     );
     assert_eq!(modem.receiver_bit_errors, 0);
     assert_eq!(modem.samples_undelivered, 0);
@@ -70,15 +86,17 @@ fn a_rogue_breaks_a_thread_and_an_outranked_slot_says_so() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {
         return;
     };
-    let results = run(&["rogue-thread", "rogue-above-slots"]);
+    let Some(results) = run(&["rogue-thread", "rogue-above-slots"]) else {
+        return;
+    };
     let (_, thread) = variant(&results, "rogue-thread").modems().next().unwrap();
     // A burst is three times the ring's 32 ms.
     assert!(
-        thread.samples_overwritten >= 512,
+        thread.device.samples_overwritten >= 512,
         "{}",
-        thread.samples_overwritten
+        thread.device.samples_overwritten
     );
-    assert!(thread.samples_underrun > 0);
+    assert!(thread.device.samples_underrun > 0);
     let outranked = variant(&results, "rogue-above-slots");
     assert_eq!(outranked.grade.as_deref(), Some("unenforced"));
     let reason = outranked.grade_reason.as_deref().unwrap();
@@ -90,5 +108,36 @@ fn a_rogue_breaks_a_thread_and_an_outranked_slot_says_so() {
             .reasons
             .iter()
             .any(|reason| reason.contains("unenforced"))
+    );
+}
+
+/// It chose 373, 457, 874 and 2,001 receivers instead of 81 here, from shares of a time in which the driver dropped most blocks.
+#[test]
+fn a_foreign_thread_on_the_processor_makes_no_load_and_is_named() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let resolved = resolved(&["interrupt"]);
+    let device = resolved
+        .variants
+        .iter()
+        .flat_map(|variant| &variant.devices);
+    let device = device.clone().next().unwrap();
+    let processor = LiveConfig::detect(1).unwrap().processors[0];
+    let mut spinning = Command::new("sh");
+    spinning.args(["-c", "while :; do :; done"]);
+    let rogue = RunningCommand::start(spinning, ProcessGroup::Own, |held| {
+        held.schedule(Scheduling::Fifo(85), &CpuSet::single(processor))
+    });
+    let rogue = rogue.unwrap();
+    let found = live::calibrate(&resolved, device);
+    drop(rogue);
+    let Err(RunError::Inconclusive(why)) = found else {
+        panic!("{found:?}");
+    };
+    assert!(why.contains("`modem`"), "{why}");
+    assert!(
+        why.contains("(SCHED_FIFO priority 85) outranks it"),
+        "{why}"
     );
 }

@@ -42,7 +42,77 @@ fn the_shipped_scenario_keeps_its_bounds_and_has_this_plan() {
     let resolved = resolved(include_str!("../../../scenarios/soft-modem.toml"));
     let plan = whole(&resolved);
     assert!(within(&plan) >= 35, "{}", within(&plan));
-    insta::assert_snapshot!("soft_modem", render(&plan));
+    for width in [60, 80, 140] {
+        let text = render(&plan, width);
+        let fits = |line: &str| line.chars().count() <= width;
+        assert!(text.lines().all(fits), "{width}: {text}");
+    }
+    insta::assert_snapshot!("soft_modem", render(&plan, 100));
+}
+
+/// A player has no ring to be read, and a receiver gives nothing out.
+#[test]
+fn of_a_device_only_the_limits_that_it_has_are_told() {
+    let text = r#"
+devices = { music = { kind = "audio" }, air = { kind = "radio" } }
+[variants.reserved]
+placement = { music = "reserved 2ms/4ms", air = "reserved 0.1ms/0.3125ms" }
+"#;
+    let plan = plan(&resolved(text), TWIN, false, &mut Silent).expect("a plan");
+    let devices = &plan.variants[0].devices;
+    let rings: Vec<bool> = devices
+        .iter()
+        .map(|one| one.device.ring_samples.is_some())
+        .collect();
+    let leads: Vec<bool> = devices
+        .iter()
+        .map(|one| one.device.lead_samples.is_some())
+        .collect();
+    assert_eq!((rings, leads), (vec![false, true], vec![true, false]));
+    let told = render(&plan, 140);
+    for wrong in [" 0 in the ring", " 0 ahead", "<= 0ns", "> 0ns", "for 0ns"] {
+        assert!(!told.contains(wrong), "{wrong}: {told}");
+    }
+    // What says how often each must be called is its block.
+    for limit in ["<= 10ms", "<= 312.500us"] {
+        assert!(told.contains(limit), "{limit}: {told}");
+    }
+}
+
+/// A reservation is worth no less than the rank beside it: whoever takes from the slots leaves enough outside them.
+#[test]
+fn beside_its_slots_a_holder_has_its_rank() {
+    let text = r#"
+[devices.modem]
+kind = "soft-modem"
+[tasks.above]
+kind = "periodic"
+period = "20ms"
+service = "3ms"
+priority = 31
+[variants.beside]
+placement = "reserved 2ms/8ms"
+tasks = ["above"]
+[variants.confined]
+placement = { modem = { placement = "reserved 2ms/8ms", outside = "confined" } }
+tasks = ["above"]
+"#;
+    let plan = whole(&resolved(text));
+    assert!(within(&plan) >= 6);
+    let bound = |variant: usize, phase: &str| {
+        let mut lines = plan.variants[variant].lines.iter();
+        let line = lines.find(|line| line.phase.as_deref() == Some(phase));
+        line.expect("its line").bound_ns
+    };
+    let text = render(&plan, 140);
+    for phase in ["answer", "connected"] {
+        assert!(bound(0, phase).is_some_and(|ns| ns < 12_000_000), "{text}");
+    }
+    assert_eq!(bound(1, "connected"), None, "{text}");
+    assert!(
+        text.contains("ask for more than its slots are sure to give"),
+        "{text}"
+    );
 }
 
 /// Placements, priorities, tasks and reservations that the shipped scenarios do not have.
@@ -138,14 +208,14 @@ fn a_reservation_is_judged_by_the_studys_lines_and_by_the_cards_rings() {
         // Often enough, not enough; enough, not often enough; both, and late by the time of the work itself; served.
         ("1ms/8ms", (false, true), "too late"),
         ("4ms/20ms", (true, false), "too late"),
-        ("3.6ms/16ms", (true, true), "too late"),
+        ("2ms/14ms", (true, true), "too late"),
         ("2ms/8ms", (true, true), "served"),
         // All of the processor is more than slots can give.
         ("8ms/8ms", (true, true), "cannot tell"),
     ];
     for (reservation, lines, answer) in cases {
         let text = format!(
-            "[devices.modem]\nkind = \"soft-modem\"\n[variants.a]\nplacement = \"reserved {reservation}\"\n"
+            "[devices.modem]\nkind = \"soft-modem\"\n[variants.a.placement]\nmodem = {{ placement = \"reserved {reservation}\", outside = \"confined\" }}\n"
         );
         let resolved = resolved(&text);
         let plan = plan(&resolved, TWIN, false, &mut Silent).expect("a plan");
@@ -174,8 +244,29 @@ fn a_reservation_is_judged_by_the_studys_lines_and_by_the_cards_rings() {
                 u128::from(service) * 1_000_000_000 / u128::from(period)
             };
             let cheap = cost(cheapest.service_ns, cheapest.period_ns);
-            assert!(cheap <= cost(least, device.period_ns), "{device:?}");
+            assert!(cheap <= cost(least, device.asked_period_ns), "{device:?}");
         }
+    }
+}
+
+/// Of three whose shares add up to one exactly, and of two that ask for more than there is, admission says no: the file is right.
+#[test]
+fn what_is_too_much_is_refused_and_the_file_is_right() {
+    for (reservations, what) in [
+        (["1ms/6ms", "2ms/6ms", "4ms/8ms"], "switches"),
+        (["5ms/8ms", "4ms/8ms", "1ms/8ms"], "themselves"),
+    ] {
+        let names = ["a", "b", "c"];
+        let executors = names.iter().zip(reservations).map(|(name, reserved)| {
+            format!(
+                "[executors.{name}]\npolicy = \"edf\"\nplacement = \"reserved {reserved}\"\n[tasks.of-{name}]\nkind = \"periodic\"\nperiod = \"60ms\"\nservice = \"1ms\"\non = \"{name}\"\n"
+            )
+        });
+        let text = executors.collect::<String>() + "[variants.v]\ncontracts = []\n";
+        let plan = plan(&resolved(&text), TWIN, false, &mut Silent).expect("a plan");
+        assert!(!plan.admitted(), "{what}");
+        let refusals = &plan.variants[0].refusals;
+        assert!(refusals[0].contains("processor time"), "{refusals:?}");
     }
 }
 
@@ -207,7 +298,7 @@ fn each_of_several_modems_is_judged_by_itself() {
             told.collect::<Vec<_>>(),
             [("a", "served"), ("b", "too late")]
         );
-        let text = render(&plan);
+        let text = render(&plan, 100);
         assert!(
             text.contains("`a: modem thread`:") && text.contains("`b: modem thread`:"),
             "{text}"
@@ -219,7 +310,7 @@ fn each_of_several_modems_is_judged_by_itself() {
 fn modems_on_processors_of_their_own_have_bounds_that_the_twin_keeps() {
     let plan = whole(&several([0, 1, 2], "2ms/8ms"));
     // The interrupt, the deferred call and four phases of each, and the task.
-    let seen = render(&plan);
+    let seen = render(&plan, 100);
     assert_eq!(within(&plan), 3 * 6 + 1, "{seen}");
 }
 
@@ -237,7 +328,7 @@ fn modems_that_share_a_processor_have_none_and_the_plan_says_why() {
 #[test]
 fn tasks_that_take_turns_keep_their_bounds() {
     let plan = whole(&resolved(include_str!("../../../scenarios/turns.toml")));
-    let seen = render(&plan);
+    let seen = render(&plan, 100);
     assert!(plan.admitted() && within(&plan) >= 2, "{seen}");
     let promises = plan.variants.iter().map(|variant| {
         let promised = &variant.executors[0];
@@ -266,4 +357,89 @@ fn what_never_stops_has_no_bound_and_takes_it_from_its_equals() {
         "{}",
         why("work")
     );
+}
+
+/// Devices that have the same to do all the time, wherever they are placed, beside each other and beside tasks.
+const STREAMS: &str = r#"
+[quick]
+idle = "2s"
+
+[devices.player]
+kind = "audio"
+
+[devices.line]
+kind = "dsl"
+
+[devices.receiver]
+kind = "radio"
+
+[tasks.control]
+kind = "periodic"
+period = "5ms"
+service = "0.5ms"
+priority = 28
+
+[tasks.spinners]
+kind = "spinner"
+
+[defaults]
+contracts = []
+
+[variants.threads.placement]
+player = "thread 24"
+line = "thread 26"
+receiver = "thread 30"
+
+[variants.slots]
+outside = "confined"
+[variants.slots.placement]
+player = "reserved 2ms/8ms"
+line = "thread 26"
+receiver = "absent"
+
+[variants.handlers.placement]
+player = "interrupt"
+line = "deferred"
+receiver = "absent"
+"#;
+
+#[test]
+fn devices_other_than_modems_have_bounds_that_the_twin_keeps() {
+    let mut compared = 0;
+    for seed in 1..=3 {
+        let mut resolved = resolved(STREAMS);
+        resolved.seed = seed;
+        let plan = whole(&resolved);
+        let seen = render(&plan, 100);
+        assert!(plan.admitted(), "{seen}");
+        compared += within(&plan);
+        let lines = plan.variants.iter().flat_map(|variant| &variant.lines);
+        for line in lines.filter(|line| !line.name.starts_with("spinners")) {
+            assert!(line.bound_ns.is_some(), "{line:?}\n{seen}");
+        }
+    }
+    assert_eq!(compared, 3 * (10 + 7 + 4), "every line but the spinners'");
+    let text = include_str!("../../../scenarios/audio.toml");
+    let plan = whole(&resolved(text));
+    let seen = render(&plan, 100);
+    assert!(within(&plan) >= 7, "{seen}");
+    assert!(!seen.contains("not analysed"), "{seen}");
+}
+
+/// Beside a task that runs a fifth of the time nothing is short of time, although a job takes a tick of the clock.
+#[test]
+fn a_job_that_takes_a_tick_or_more_has_a_bound() {
+    for service in ["0.96ms", "0.97ms", "1ms", "2.5ms"] {
+        let text = format!(
+            "[tasks.work]\nkind = \"periodic\"\nperiod = \"5ms\"\nservice = \"{service}\"\npriority = 20\n
+            [tasks.below]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"3ms\"\npriority = 18\n
+            [tasks.equal]\nkind = \"periodic\"\nperiod = \"40ms\"\nservice = \"1ms\"\npriority = 18\n
+            [variants.a]\ntasks = [\"work\", \"below\", \"equal\"]\n"
+        );
+        let plan = whole(&resolved(&text));
+        let seen = render(&plan, 100);
+        assert_eq!(within(&plan), 3, "{seen}");
+        let work = &plan.variants[0].lines[0];
+        assert!(work.bound_ns < Some(5_000_000), "{seen}");
+    }
 }

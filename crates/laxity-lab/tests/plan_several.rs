@@ -5,7 +5,8 @@ mod random_sets;
 use laxity_lab::import::{Format, Policy, read};
 use laxity_lab::plan::set::{Options, PartitionPlan, Scheduler, plan, render};
 use laxity_model::analysis::Task;
-use random_sets::{cases, random};
+use laxity_model::{Service, Span};
+use random_sets::{cases, random, set_of};
 
 #[test]
 fn threads_of_sched_deadline_are_on_all_processors_and_may_be_late() {
@@ -32,7 +33,7 @@ fn threads_of_sched_deadline_are_on_all_processors_and_may_be_late() {
     assert_eq!((threads.processor, threads.lines.len()), (None, 3));
     let heavy = &threads.lines[2];
     assert!(heavy.bound_ns >= Some(11_000_000), "{heavy:?}");
-    assert!(render(&late).contains("deadlines can be missed"));
+    assert!(render(&late, 100).contains("deadlines can be missed"));
     // Together they might take all of one processor.
     let low_there = &late.processors[1].lines[0];
     let why = low_there.no_bound.as_deref().expect("a reason");
@@ -185,4 +186,28 @@ fn a_processor_for_a_thread_of_sched_deadline_is_noted_as_what_the_kernel_refuse
         assert!(note.contains(word), "{note}");
         assert_eq!(found.processors[0].processor, home);
     }
+}
+
+#[test]
+fn numbers_at_the_end_of_what_can_be_counted_are_planned_or_refused() {
+    let ends = [1, 2, u64::MAX / 8, u64::MAX / 2 + 1, u64::MAX];
+    let mut planned = 0;
+    for cost in ends {
+        for period in ends {
+            for (deadline, jitter) in [(1, 0), (period, u64::MAX), (u64::MAX, 1)] {
+                let task = Task::new(Service::from_nanos(cost), Span::from_nanos(period));
+                let task = task.and_then(|task| task.with_deadline(Span::from_nanos(deadline)));
+                let task = task.expect("a task").with_jitter(Span::from_nanos(jitter));
+                let set = set_of(vec![(Policy::Unsaid, task); 2]);
+                for scheduler in [Scheduler::Auto, Scheduler::Edf, Scheduler::Rmdp] {
+                    let options = Options {
+                        scheduler,
+                        ..Options::default()
+                    };
+                    planned += u32::from(plan(&set, &options).is_ok());
+                }
+            }
+        }
+    }
+    assert!(planned > 0);
 }

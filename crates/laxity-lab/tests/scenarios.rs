@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use laxity::Twin;
 use laxity::observe::observe;
+use laxity_devices::modem::CardClock;
 use laxity_lab::evidence::results::RunResults;
 use laxity_lab::observe::Probes;
 use laxity_lab::plan::scenario as plan;
@@ -15,9 +16,11 @@ use laxity_lab::plan::set as sets;
 use laxity_lab::report::run as shown;
 use laxity_lab::runner::compose::{RunSpec, compose};
 use laxity_lab::runner::conclude::{Circumstances, conclude};
+use laxity_lab::runner::proposal::{Settled, settled};
 use laxity_lab::runner::{self, On, RunDone, Silent, schedule};
 use laxity_lab::scenario::{Length, Resolved, TaskKind, parse};
 use laxity_lab::{import, machine_file};
+use laxity_model::Span;
 use laxity_model::admission::admit;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
@@ -75,7 +78,7 @@ fn resolved(name: &str, length: Length) -> Resolved {
 }
 
 fn assert_results(name: &str, results: &RunResults) {
-    assert_is(&format!("{name}.table"), &shown::table(results));
+    assert_is(&format!("{name}.table"), &shown::table(results, 110, None));
     let json = serde_json::from_slice(&results.to_json()).expect("JSON");
     assert_is(&format!("{name}.json"), &lines(json));
 }
@@ -87,7 +90,7 @@ fn in_the_studys_twin(name: &str, resolved: &Resolved) {
 
 fn planned_for_the_studys_twin(name: &str, resolved: &Resolved) {
     let plan = plan::plan(resolved, TWIN, true, &mut Silent).expect("a plan");
-    assert_is(&format!("{name}.study.plan"), &plan::render(&plan));
+    assert_is(&format!("{name}.study.plan"), &plan::render(&plan, 100));
     let json = serde_json::to_value(&plan).expect("JSON");
     assert_is(&format!("{name}.study.plan.json"), &lines(json));
 }
@@ -113,33 +116,49 @@ fn composed(resolved: &Resolved, run: schedule::PlannedRun) -> ((Program, Probes
         further_receivers: 0,
         start: run.start,
         gaps_only: run.gaps_only,
+        clock: CardClock::default(),
     };
     let variant = &resolved.variants[run.variant];
-    let composed = compose(variant, resolved.host.processors, &resolved.run, |_| spec);
+    let composed = compose(
+        variant,
+        resolved.host.processors,
+        &resolved.run,
+        None,
+        |_| spec,
+    );
     (composed.expect("a program"), spec.seed)
 }
 
 /// All that the scenario has for a live host, in the twin of a Linux machine; commands are outside every twin.
 fn in_the_twin_of_linux(name: &str) {
     let (machine, resolved) = (machine(), resolved(name, Length::Quick));
+    let supply = linux(&machine, &resolved, SEED).supply(resolved.host.processors);
+    let resolved = settled(&resolved, &supply.expect("a twin's"), true, |_| None);
+    let resolved = resolved.and_then(Settled::whole);
+    let resolved = resolved.expect("what is left open is proposed");
     let planned = schedule::schedule(&resolved, true).expect("runs");
     let plan = planned_for_linux(&machine, &resolved, &planned);
     assert_is(&format!("{name}.linux.plan"), &plan);
     let made = planned.into_par_iter().map(|planned| {
         let ((program, probes), seed) = composed(&resolved, planned);
+        let variant = &resolved.variants[planned.variant];
         let mut twin = linux(&machine, &resolved, seed);
         let record = twin.admit_and_run(program, planned.length).expect("a run");
         RunDone {
-            observations: observe(&record, &probes.0),
+            observations: observe(&record, &probes.0, &variant.judged_by()),
             trace: None,
+            commands: Vec::new(),
+            speed: Vec::new(),
             planned,
             record,
             probes,
         }
     });
     let circumstances = Circumstances {
+        failed: BTreeMap::new(),
         host: linux(&machine, &resolved, SEED).describe(),
         live: false,
+        tick: Span::ZERO,
         receivers: BTreeMap::new(),
         notices: Vec::new(),
     };
@@ -253,7 +272,7 @@ fn task_sets() {
         let format = import::Format::of(&file, &text).expect("a task set");
         let set = import::read(&text, &file, format).expect("tasks");
         let plan = sets::plan(&set, &sets::Options::default()).expect("a plan");
-        assert_is(&format!("{name}.plan"), &sets::render(&plan));
+        assert_is(&format!("{name}.plan"), &sets::render(&plan, 100));
         let json = serde_json::to_value(&plan).expect("JSON");
         assert_is(&format!("{name}.plan.json"), &lines(json));
     }

@@ -7,6 +7,9 @@ use laxity_lab::report::{
 use laxity_model::Span;
 use serde_json::Value as Json;
 
+/// Tables fit here.
+const WIDTH: usize = 80;
+
 fn cell(value: Value, origin: Origin) -> Option<Cell> {
     Some(Cell { value, origin })
 }
@@ -100,6 +103,7 @@ fn gaps() -> Figure {
                 predicted: cell(micros(4_120), Origin::Predicted),
                 live: cell(micros(4_391), Origin::Measured),
                 verdict: Verdict::Agrees("within 15 %".into()),
+                live_verdict: Verdict::Alone,
             },
             Compared {
                 quantity: "wake-ups near 2 ms, no modem".into(),
@@ -108,6 +112,7 @@ fn gaps() -> Figure {
                 predicted: None,
                 live: None,
                 verdict: Verdict::Consistent("the twin's clock has this rate".into()),
+                live_verdict: Verdict::Alone,
             },
             Compared {
                 quantity: "wake-ups".into(),
@@ -116,6 +121,7 @@ fn gaps() -> Figure {
                 predicted: None,
                 live: None,
                 verdict: Verdict::Alone,
+                live_verdict: Verdict::Alone,
             },
         ],
         remarks: vec!["The clock of the study ticks 1024 times a second.".into()],
@@ -143,6 +149,7 @@ fn transfers() -> Figure {
                 predicted: None,
                 live: None,
                 verdict: Verdict::Agrees("same class; mean within 1 %".into()),
+                live_verdict: Verdict::Alone,
             },
             Compared {
                 quantity: "RES 1/8".into(),
@@ -154,6 +161,7 @@ fn transfers() -> Figure {
                 predicted: None,
                 live: None,
                 verdict: Verdict::Disagrees("one transfer came through".into()),
+                live_verdict: Verdict::Alone,
             },
         ],
         tables: vec![Table {
@@ -200,11 +208,20 @@ fn report() -> Report {
 
 #[test]
 fn a_person_reads_a_table() {
-    let shown = text::render(&report());
+    let shown = text::render(&report(), WIDTH);
     for line in shown.lines() {
-        assert!(line.chars().count() <= text::WIDTH, "{line}");
+        assert!(line.chars().count() <= WIDTH, "{line}");
     }
     insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn what_the_evidence_does_not_tell_is_in_the_last_line_too() {
+    let mut report = report();
+    report.figures[0].compared[2].live_verdict = Verdict::Inconclusive("disturbed".into());
+    let last = "verdict: 1 of 2 checks did not hold, one value is inconclusive\n";
+    let shown = text::render(&report, WIDTH);
+    assert!(shown.ends_with(last), "{shown}");
 }
 
 #[test]
@@ -294,7 +311,8 @@ fn the_page_is_whole_and_stands_alone() {
     well_formed(&page);
     stands_alone(&page);
     for there in [
-        "5.313 ms<i class=\"o Q\">quoted</i>",
+        "paper <i class=\"o Q\">quoted</i></th>",
+        ">5.313\u{a0}ms</td>",
         ">disagrees<",
         ">not held<",
         "1 of 2 checks did not hold",
@@ -400,12 +418,10 @@ fn names_are_shown_not_obeyed() {
             "{markup}"
         );
     }
-    let shown = text::render(&bad);
+    let shown = text::render(&bad, WIDTH);
     assert!(!shown.contains('\u{1b}'), "{shown}");
     assert!(
-        shown
-            .lines()
-            .all(|line| line.chars().count() <= text::WIDTH),
+        shown.lines().all(|line| line.chars().count() <= WIDTH),
         "{shown}"
     );
     let parsed: Json = serde_json::from_slice(&json::render(&bad)).expect("JSON");
@@ -428,7 +444,7 @@ fn a_report_with_nothing_in_it_is_a_report() {
         ..Report::default()
     };
     well_formed(&page::render(&nothing).expect("a page"));
-    assert!(text::render(&nothing).contains("nothing was claimed"));
+    assert!(text::render(&nothing, WIDTH).contains("nothing was claimed"));
     let parsed: Json = serde_json::from_slice(&json::render(&nothing)).expect("JSON");
     assert_eq!(parsed["holds"], true);
 }

@@ -1,10 +1,14 @@
 //! Periodic tasks without a modem, in the study's twin: what a person is told of them.
 
+mod common;
+
+use common::{resolved, run};
 use laxity_lab::evidence::results::RunResults;
 use laxity_lab::report::page;
 use laxity_lab::report::run::{report, table};
-use laxity_lab::runner::{self, On, Silent};
-use laxity_lab::scenario::{self, Length, Scenario};
+use laxity_lab::runner::conclude::conclude;
+use laxity_lab::runner::{Made, Silent, twin};
+use laxity_lab::scenario;
 use laxity_model::verify::contract::Outcome;
 
 /// A task of which a rogue makes every few jobs late.
@@ -22,20 +26,6 @@ priority = 26
 [contracts.timely]
 limits = [{ quantity = \"deadline_misses\", at_most = 0 }]
 ";
-
-fn parsed(text: &str) -> Scenario {
-    scenario::parse(text, "tasks.toml").unwrap_or_else(|found| {
-        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-        panic!("{}\n{text}", found.join("\n"))
-    })
-}
-
-fn run(text: &str) -> RunResults {
-    let resolved = parsed(text).resolve(Length::Quick);
-    runner::run(&resolved, On::Twin { threads: 1 }, Vec::new(), &mut Silent)
-        .unwrap()
-        .results
-}
 
 /// The verdict in the table's line of a variant.
 fn verdict_of<'t>(table: &'t str, variant: &str) -> &'t str {
@@ -57,7 +47,7 @@ expect = \"any\"
 contracts = []
 "
     ));
-    let table = table(&results);
+    let table = table(&results, 110, None);
     let any = results.variant("any").unwrap();
     assert_eq!(any.verdict.result, Outcome::Violated);
     assert!(any.as_expected && results.exit_code == 0, "{table}");
@@ -92,9 +82,105 @@ contracts = [\"unnoticed\"]
 {named}
 "
             );
-            let resolved = parsed(&text).resolve(Length::Quick);
+            let resolved = resolved(&text);
             assert_eq!(resolved.variants[1].control, Some(0), "{text}");
         }
+    }
+}
+
+/// What spinners and rogues do to others, compared with a run without them. The second run is as the first.
+#[test]
+fn a_variant_without_a_device_is_compared_with_the_control_it_names() {
+    let text = |control: &str| {
+        format!(
+            "
+[tasks.tick]
+kind = \"periodic\"
+period = \"5ms\"
+priority = 20
+[tasks.hog]
+kind = \"rogue\"
+burst = \"20ms\"
+every = \"100ms\"
+priority = 26
+[contracts.unnoticed]
+limits = [{{ quantity = \"wakeup_gap\", at_most = \"1.05 x control\" }}]
+[variants.none]
+tasks = [\"tick\"]
+[variants.same]
+tasks = [\"tick\"]
+contracts = [\"unnoticed\"]
+{control}
+[variants.hogged]
+contracts = [\"unnoticed\"]
+expect = \"violated\"
+{control}
+"
+        )
+    };
+    let results = run(&text("control = \"none\""));
+    let table = table(&results, 110, None);
+    assert_eq!(results.exit_code, 0, "{table}");
+    let told = |name| {
+        let line = table.lines().find(|line| line.starts_with(name));
+        let words: Vec<&str> = line.unwrap().split_whitespace().rev().take(2).collect();
+        (words[1].parse::<f64>().unwrap(), words[0].to_owned())
+    };
+    assert_eq!(told("same"), (1.0, "met".to_owned()), "{table}");
+    let (ratio, verdict) = told("hogged");
+    assert!(ratio > 2.0 && verdict == "violated", "{table}");
+    let [found, ..] = &scenario::parse(&text(""), "tasks.toml").unwrap_err()[..] else {
+        panic!("no control is named");
+    };
+    assert!(found.to_string().contains("control = \"none\""), "{found}");
+}
+
+/// What cannot be judged itself is no yardstick for others: how long its gaps were then tells nothing.
+#[test]
+fn nothing_is_compared_with_a_control_that_is_not_judged_itself() {
+    let scenario = resolved(
+        "
+[tasks.tick]
+kind = \"periodic\"
+period = \"5ms\"
+[contracts.halved]
+limits = [{ quantity = \"wakeup_gap\", at_most = \"0.5 x control\" }]
+[variants.none]
+[variants.beside]
+contracts = [\"halved\"]
+control = \"none\"
+",
+    );
+    let judged = |change: fn(&mut Made)| {
+        let mut made = twin::run(&scenario, 1, &mut Silent).expect("runs");
+        change(&mut made);
+        conclude(&made.settled, &made.runs, made.skipped, made.circumstances)
+    };
+    let told = |results: &RunResults| {
+        let verdict = &results.variant("beside").unwrap().contracts[0].verdict;
+        (verdict.result, verdict.reasons[0].clone())
+    };
+    let (result, reason) = told(&judged(|_| {}));
+    assert_eq!(result, Outcome::Violated, "{reason}");
+    let lost = judged(|made| {
+        let mut runs = made.runs.iter_mut();
+        let control = runs.find(|run| run.planned.variant == 0);
+        control.unwrap().record.events_lost = 1;
+    });
+    let failed = judged(|made| {
+        let failed = &mut made.circumstances.failed;
+        failed.insert(0, "the command of `c` cannot be started".to_owned());
+    });
+    for (results, why) in [
+        (lost, "1 event was lost"),
+        (failed, "the command of `c` cannot be started"),
+    ] {
+        let (result, reason) = told(&results);
+        assert_eq!(result, Outcome::Inconclusive, "{reason}");
+        let wanted = format!(
+            "wakeup gap: nothing undisturbed was observed in a control run: `none` is not judged itself, {why}"
+        );
+        assert_eq!(reason, wanted);
     }
 }
 
@@ -150,7 +236,7 @@ fn a_report_without_a_modem_tells_of_its_tasks() {
     ] {
         assert!(page.contains(there), "{there}\n{page}");
     }
-    let table = table(&results);
+    let table = table(&results, 110, None);
     assert!(
         table.contains("wake-ups of `audio`, every 10 ms"),
         "{table}"

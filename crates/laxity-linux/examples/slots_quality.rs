@@ -25,7 +25,7 @@ type Gaps = Arc<Mutex<Vec<(Instant, Instant)>>>;
 fn main() -> Result<(), Box<dyn Error>> {
     let seconds: u64 = std::env::args().nth(1).map_or(Ok(5), |arg| arg.parse())?;
     println!(
-        "{:<14} {:<9} {:>8} {:>9} {:>9} {:>9} {:>8} {:>11} {:>11} {:>9}  X: 2 %, 50 %, 98 %",
+        "{:<14} {:<9} {:>8} {:>9} {:>9} {:>9} {:>8} {:>11} {:>11} {:>9}  X: worst, 2 %, 50 %, 98 %",
         "X/Y",
         "enforcer",
         "periods",
@@ -87,15 +87,16 @@ fn measure(
         || ("-".to_owned(), String::new()),
         |report| {
             let cost = report.spent.as_nanos() as f64 / report.slots.max(1) as f64 / 1e3;
+            let followed = report.followed.first().copied().unwrap_or_default();
             let timing = format!(
-                "  entering {}, leaving {}",
-                report.timing.entering, report.timing.leaving
+                "  entering {}, waking {}, each way {}",
+                followed.entering, followed.waking, followed.unseen_each
             );
             (format!("{cost:.1}"), timing)
         },
     );
     println!(
-        "{:<14} {:<9} {:>8} {:>9} {:>8.2}% {:>8.2}% {:>7.2}% {:>11} {:>11} {cost:>9}  {}, {}, {}{timing}",
+        "{:<14} {:<9} {:>8} {:>9} {:>8.2}% {:>8.2}% {:>7.2}% {:>11} {:>11} {cost:>9}  {}, {}, {}, {}{timing}",
         reservation.to_string(),
         enforcer.to_string(),
         quality.periods,
@@ -106,6 +107,7 @@ fn measure(
             / (record.end - record.start).as_nanos() as f64,
         quality.longest.to_string(),
         quality.longest_raw.to_string(),
+        quality.worst(reservation.service()),
         quality.received_at(2),
         quality.received_at(50),
         quality.received_at(98),
@@ -153,6 +155,13 @@ struct Quality {
 }
 
 impl Quality {
+    /// The service in the window that differs most.
+    fn worst(&self, promised: Service) -> Service {
+        let off = |received: &&Service| received.as_nanos().abs_diff(promised.as_nanos());
+        let worst = self.received.iter().max_by_key(off);
+        worst.copied().unwrap_or(Service::ZERO)
+    }
+
     /// The service in a window at this percentile.
     fn received_at(&self, percentile: usize) -> Service {
         let index = self.received.len() * percentile / 100;

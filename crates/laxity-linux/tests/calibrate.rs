@@ -23,17 +23,8 @@ fn quick() -> Settings {
     }
 }
 
-struct Turn {
-    _among_tests: common::LiveLock,
-    _live: LiveTest,
-}
-
-fn turn() -> Option<Turn> {
-    let among_tests = common::live_lock();
-    Some(Turn {
-        _live: rights::require(&[Right::RealTime])?,
-        _among_tests: among_tests,
-    })
+fn turn() -> Option<LiveTest> {
+    rights::require(&[Right::RealTime])
 }
 
 /// What must be the same after a calibration as before it.

@@ -128,7 +128,6 @@ fn change(asked: Reservation, others: Reservation) -> Result<Changed, HostError>
 
 #[test]
 fn the_kernel_changes_a_reservation_or_says_that_there_is_no_bandwidth() {
-    let _lock = common::live_lock();
     let Some(_turn) = rights::require(&[Right::Deadline, Right::Processors(2)]) else {
         return;
     };

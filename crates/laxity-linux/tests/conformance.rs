@@ -5,7 +5,7 @@
 
 mod common;
 
-use laxity_conformance::{Case, Tolerance, cases};
+use laxity_conformance::{Case, Failure, Tolerance, cases};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::enforce::Witness;
@@ -20,7 +20,8 @@ const PROCESSORS: u16 = 2;
 /// * a slot is kept within 5 %, and a piece of work may be cut by two switches;
 /// * one period in five may miss something that no witness saw: it wakes once a millisecond and reports from 100 µs, and less than that takes
 ///   a whole slot of 100 µs. What a quiet machine reaches is measured elsewhere; a slot that is short or late by rule fails every period;
-/// * over all undisturbed periods together that costs a reservation no more than 8 % of its service: every eighth slot would;
+/// * over all undisturbed periods together that costs a reservation no more than 2 % of its service;
+/// * the kernel counts up to 12 % more as a holder's than it had for itself: some 15 µs each time that somebody comes in between, and 20 for a tick;
 /// * half of the periods may be disturbed, as one stall spoils three of them; the rest still shows how the host keeps its promises.
 fn tolerance() -> Tolerance {
     Tolerance {
@@ -29,7 +30,8 @@ fn tolerance() -> Tolerance {
         service_ppm: 50_000,
         service_each: Service::from_micros(20),
         kept_ppm: 800_000,
-        service_kept_ppm: 920_000,
+        service_kept_ppm: 980_000,
+        unseen_ppm: 120_000,
         makes_up: true,
         disturbed_ppm: 500_000,
     }
@@ -46,13 +48,18 @@ fn host(processors: u16) -> LiveHost {
 /// A case by itself, once it is its turn.
 fn trial(case: Case) -> Trial {
     Trial::test(format!("linux::{}", case.name), move || {
-        let _lock = common::live_lock();
         let wanted = [Right::RealTime, Right::Processors(usize::from(PROCESSORS))];
         let Some(_turn) = rights::require(&wanted) else {
             return Ok(());
         };
-        (case.run)(&mut host(case.processors), &tolerance())
-            .map_err(|failure| failure.to_string().into())
+        match (case.run)(&mut host(case.processors), &tolerance()) {
+            // So little was left that it tells nothing of the host.
+            Err(disturbed @ Failure::Disturbed { .. }) => {
+                rights::skip(&format!("{disturbed}: {}", case.name));
+                Ok(())
+            }
+            judged => judged.map_err(|failure| failure.to_string().into()),
+        }
     })
 }
 

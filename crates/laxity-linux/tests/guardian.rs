@@ -7,14 +7,14 @@ mod common;
 use std::error::Error;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::enforce::confine::{FairQuota, Freezer};
-use laxity_linux::host::command::RunningCommand;
-use laxity_linux::os::proc;
+use laxity_linux::enforce::guardian;
+use laxity_linux::host::command::{ProcessGroup, RunningCommand};
 use laxity_linux::os::sched::{self, Policy, Tid};
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -26,13 +26,16 @@ fn main() -> Outcome {
     if let Some(process) = std::env::args().skip_while(|arg| arg != "--confine").nth(1) {
         return confine_and_wait(process.parse()?);
     }
-    let _among_tests = common::live_lock();
     let Some(_live) = rights::require(&[Right::Freezer, Right::RealTime]) else {
         return Ok(());
     };
     check(
         "a_killed_process_leaves_no_frozen_process_and_no_group",
         killed_parent,
+    )?;
+    check(
+        "a_killed_guardian_is_replaced_and_nothing_is_lost",
+        killed_guardian,
     )?;
     check("a_freezer_stops_lets_go_and_vanishes", freezer_in_peace)?;
     if rights::missing(Right::FairQuota).is_none() {
@@ -50,14 +53,21 @@ fn check(name: &str, test: fn() -> Outcome) -> Outcome {
 /// The process to be killed: freezes a foreign process and a child of its own, says so, and waits.
 fn confine_and_wait(process: i32) -> Outcome {
     let freezer = Freezer::create("test")?;
-    let child = RunningCommand::start(Command::new("sleep").arg("1000"))?;
+    let mut sleep = Command::new("sleep");
+    sleep.arg("1000");
+    let child = RunningCommand::start(sleep, ProcessGroup::Own, |_| Ok(()))?;
     freezer.add(process)?;
     freezer.add(child.id().0)?;
     freezer.freeze()?;
     until("all frozen", || freezer.is_frozen().unwrap_or(false))?;
     println!("{} {}", child.id(), group_of(process)?);
+    // Looks after its guardian as a run does.
+    let guardian = guardian::start()?;
     loop {
-        std::thread::park();
+        if guardian.replace_if_dead()? {
+            println!("another");
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -82,23 +92,69 @@ impl Drop for Sleeper {
     }
 }
 
+/// The first guardian is killed, then the process that it guarded; everything is given back all the same.
+fn killed_guardian() -> Outcome {
+    killed(|victim, told| {
+        let guardian = guardian_of(victim)?.ok_or("no guardian")?;
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(guardian).ok_or("no process")?,
+            rustix::process::Signal::KILL,
+        )?;
+        let mut line = String::new();
+        told.read_line(&mut line)?;
+        expect(line == "another\n", "its death is noticed")?;
+        // It begins its life by taking its name.
+        until(
+            "another has taken its place",
+            || matches!(guardian_of(victim), Ok(Some(another)) if another != guardian),
+        )
+    })
+}
+
+/// The process that reads a pipe of this one, by the name that guardians have.
+fn guardian_of(process: u32) -> Result<Option<i32>, Box<dyn Error>> {
+    let pipes = |process: &str| -> Vec<PathBuf> {
+        let entries = fs::read_dir(format!("/proc/{process}/fd")).into_iter();
+        let links = entries.flatten().flatten();
+        links
+            .filter_map(|entry| fs::read_link(entry.path()).ok())
+            .filter(|link| link.to_string_lossy().starts_with("pipe:"))
+            .collect()
+    };
+    let own = pipes(&process.to_string());
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let comm = fs::read_to_string(format!("/proc/{name}/comm")).unwrap_or_default();
+        if comm == "laxity-guardian\n" && pipes(&name).iter().any(|pipe| own.contains(pipe)) {
+            return Ok(Some(name.parse()?));
+        }
+    }
+    Ok(None)
+}
+
 fn killed_parent() -> Outcome {
+    killed(|_, _| Ok(()))
+}
+
+/// A process that froze others is killed, after something was done to it: nothing of what it did stays behind.
+fn killed(before: impl FnOnce(u32, &mut dyn BufRead) -> Outcome) -> Outcome {
     let foreign = Sleeper::start("sleep", &["1000"])?;
     let home = group_of(foreign.id())?;
     let mut victim = Command::new(std::env::current_exe()?)
         .args(["--confine", &foreign.id().to_string()])
         .stdout(Stdio::piped())
-        .spawn()?;
+        .spawn()
+        .map(Sleeper)?;
     let mut line = String::new();
-    let stdout = victim.stdout.take().ok_or("no pipe")?;
-    BufReader::new(stdout).read_line(&mut line)?;
+    let mut stdout = BufReader::new(victim.0.stdout.take().ok_or("no pipe")?);
+    stdout.read_line(&mut line)?;
     let (child, group) = line.trim().split_once(' ').ok_or("the victim failed")?;
     let directory = mount_point()?.join(group.trim_start_matches('/'));
     expect(group != home, "the foreign process was moved")?;
     expect(frozen(&directory), "its group is frozen")?;
+    before(victim.0.id(), &mut stdout)?;
 
-    victim.kill()?;
-    victim.wait()?;
+    drop(victim);
     until("the group is gone", || !directory.exists())?;
     until("the foreign process is home", || {
         group_of(foreign.id()).is_ok_and(|group| group == home)
@@ -144,13 +200,13 @@ fn quota() -> Outcome {
     let spinner = Sleeper::start("sh", &["-c", "while :; do :; done"])?;
     let quota = FairQuota::create("test", 100_000)?;
     quota.add(spinner.id())?;
-    let threads = proc::threads_of(spinner.0.id())?;
-    FairQuota::enter(&threads)?;
-    expect(
-        sched::policy(Tid(spinner.id()))? == Policy::Fifo(80),
-        "real-time in the slot",
-    )?;
-    FairQuota::leave(&threads)?;
+    // Real-time it runs whatever the quota says.
+    let (own, before) = (Tid(spinner.id()), processor_ticks(spinner.id())?);
+    sched::set_policy(own, Policy::Fifo(80))?;
+    until("it runs in the slot", || {
+        processor_ticks(spinner.id()).is_ok_and(|ticks| ticks > before + 4)
+    })?;
+    sched::set_policy(own, Policy::Other { nice: 0 })?;
     let before = processor_ticks(spinner.id())?;
     std::thread::sleep(Duration::from_secs(1));
     let used = processor_ticks(spinner.id())? - before;
@@ -188,7 +244,7 @@ fn group_of(process: i32) -> Result<String, Box<dyn Error>> {
     Ok(own.ok_or("no cgroup of version 2")?.to_owned())
 }
 
-fn mount_point() -> Result<std::path::PathBuf, Box<dyn Error>> {
+fn mount_point() -> Result<PathBuf, Box<dyn Error>> {
     let mounts = fs::read_to_string("/proc/self/mounts")?;
     let line = mounts
         .lines()

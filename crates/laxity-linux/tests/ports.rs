@@ -65,7 +65,6 @@ fn reads(mut reader: PipeReader, port: PortId, mark: Mark) -> Reader {
 
 /// Has a thread or a handler, which `add` adds, read all that is written to a pipe.
 fn reads_all(add: impl FnOnce(&mut Program, Reader)) {
-    let _lock = common::live_lock();
     let Some(_turn) = rights::require(&[Right::RealTime]) else {
         return;
     };
@@ -127,7 +126,6 @@ fn a_handler_waits_for_a_pipe_while_its_executor_is_busy() {
 
 #[test]
 fn a_descriptor_for_no_port_is_refused() {
-    let _lock = common::live_lock();
     let Some(_turn) = rights::require(&[Right::RealTime]) else {
         return;
     };

@@ -8,7 +8,7 @@
 //! * [`admission`]: yes or no before anything runs and while it runs, with the reason and the nearest request that fits.
 //! * [`enforce`]: how what was admitted is carried out; what a host must do, and what it hands back.
 //! * [`analysis`]: schedulability of task sets on supplies of every kind.
-//! * [`verify`]: what timeliness means, the verdict with its reasons, and who made a job late.
+//! * [`verify`]: what timeliness means, the verdict with its reasons, who made a job late, and what a reservation delivered.
 //! * [`adaptive`]: reservations that follow the load.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -32,7 +32,8 @@ pub use base::ids::{
     ActivityId, ExecutorId, InterruptLevel, PortId, Priority, ProcessorId, SemaphoreId,
 };
 pub use base::time::{Instant, Service, Span};
-pub use enforce::host::{Disturbance, Host, RunEnd, RunRecord, Usage};
+pub use enforce::host::{Host, RunEnd, RunRecord, Usage};
+pub use enforce::{Disturbance, Disturbances, Whereabouts};
 pub use policy::classes::Scheduling;
 pub use program::{Activity, Body, Context, HostError, Placement, Program, Step};
 pub use request::{

@@ -1,8 +1,8 @@
 //! The dispatcher, driven through time by the tests.
 
-use laxity_model::enforce::{Command, Dispatcher};
-use laxity_model::policy::slots::{Slot, SlotTable};
-use laxity_model::{Instant, Span};
+use laxity_model::enforce::{Command, Count, Dispatcher, Look, Switching};
+use laxity_model::policy::slots::{PlanCosts, Slot, SlotTable};
+use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
 
 const LEAD: Span = Span::from_micros(40);
@@ -149,6 +149,7 @@ proptest! {
                     continue;
                 }
                 Command::SleepUntil(until) | Command::SpinUntil(until) => until,
+                Command::Look { owner } => unreachable!("nobody follows the slots of {owner}"),
             };
             // Nothing is left to switch: the holder is the table's, now or at the edge that is about to come.
             let by_table = |at: Instant| if at < ORIGIN { None } else { table.at(ORIGIN, at).owner };
@@ -156,5 +157,120 @@ proptest! {
             prop_assert!(wait > now, "told to wait for the past");
             now = wait + us(delay);
         }
+    }
+}
+
+/// One slot of so many microseconds from the start of every cycle, on a machine where a switch takes 10 µs, 6 of them once the dispatcher is done, and
+/// each way in and out 5.
+fn following([length_us, cycle_us]: [u64; 2], leaving_us: i64) -> Dispatcher {
+    let table = SlotTable::new(us(cycle_us), vec![slot(0, length_us, 0)]).unwrap();
+    let measured = Switching {
+        lead: us(30),
+        entering: us(10),
+        resuming: us(6),
+        leaving_ns: leaving_us * 1_000,
+        waking: us(12),
+        unseen_each: us(5),
+        ..Switching::default()
+    };
+    let costs = PlanCosts {
+        per_slot: Service::from_micros(50),
+        max_share_ppm: 940_000,
+        other_ppm: 0,
+        granularity: us(50),
+    };
+    Dispatcher::following(table, ORIGIN, 1, measured, costs)
+}
+
+fn count(received_us: u64, turns: u64) -> Count {
+    Count {
+        service: Service::from_micros(received_us),
+        turns: Some(turns),
+    }
+}
+
+/// Has the slot at `ORIGIN` entered.
+fn enter(dispatcher: &mut Dispatcher) {
+    let early = ORIGIN - us(20);
+    assert_eq!(dispatcher.poll(early), Command::SpinUntil(ORIGIN - us(10)));
+    let decided = ORIGIN - us(10);
+    assert_eq!(dispatcher.poll(decided), switch(None, Some(0), ORIGIN));
+    dispatcher.entered(ORIGIN, Some(count(0, 0)), ORIGIN - us(6));
+}
+
+/// Wakes it at the end of a slot, and has it look at what the holder received. Returns what it does then.
+fn look(dispatcher: &mut Dispatcher, end: Instant, count: Count) -> Command {
+    assert_eq!(dispatcher.poll(end), Command::Look { owner: 0 });
+    let woke = end + us(12);
+    let look = Look {
+        count,
+        woke,
+        own: None,
+    };
+    dispatcher.looked(Some(&look), woke + us(2));
+    dispatcher.poll(woke + us(2))
+}
+
+#[test]
+fn a_slot_is_prolonged_until_its_holder_has_received_what_it_lacks() {
+    let mut dispatcher = following([1_000, 10_000], 0);
+    enter(&mut dispatcher);
+    let end = ORIGIN + us(1_000);
+    assert_eq!(dispatcher.poll(ORIGIN - us(6)), Command::SleepUntil(end));
+    // 925 µs, of which two ways in and out are not its own: 85 are missing, and it runs again 6 µs from now.
+    let until = end + us(14 + 6 + 85);
+    let then = look(&mut dispatcher, end, count(925, 2));
+    assert_eq!(then, Command::SleepUntil(until));
+    let then = look(&mut dispatcher, until, count(1_015, 3));
+    assert_eq!(then, switch(Some(0), None, end));
+}
+
+#[test]
+fn nothing_is_made_up_in_the_time_in_which_the_next_slot_is_prepared() {
+    let mut dispatcher = following([800, 900], 0);
+    enter(&mut dispatcher);
+    let end = ORIGIN + us(800);
+    let then = look(&mut dispatcher, end, count(710, 1));
+    assert_eq!(then, Command::SleepUntil(end + us(50)));
+    let then = look(&mut dispatcher, end + us(50), count(745, 2));
+    assert_eq!(then, switch(Some(0), None, end));
+}
+
+#[test]
+fn where_timers_are_late_a_slot_ends_before_its_edge_and_once() {
+    let mut dispatcher = following([1_000, 10_000], 20);
+    enter(&mut dispatcher);
+    let (end, next) = (ORIGIN + us(1_000), ORIGIN + us(10_000));
+    let early = end - us(20);
+    assert_eq!(dispatcher.poll(ORIGIN - us(6)), Command::SleepUntil(early));
+    assert_eq!(
+        dispatcher.poll(ORIGIN + us(300)),
+        Command::SleepUntil(early)
+    );
+    let then = look(&mut dispatcher, early, count(1_005, 1));
+    assert_eq!(then, switch(Some(0), None, end));
+    for now in [early + us(15), end, end + us(40)] {
+        let command = dispatcher.poll(now);
+        assert!(
+            matches!(command, Command::SleepUntil(until) if until >= end && until < next),
+            "{command:?} at {now:?}"
+        );
+    }
+}
+
+#[test]
+fn a_holder_that_was_not_there_is_not_made_up_for() {
+    for received in [None, Some(count(0, 0)), Some(count(860, 1))] {
+        let mut dispatcher = following([1_000, 10_000], 0);
+        enter(&mut dispatcher);
+        let end = ORIGIN + us(1_000);
+        assert_eq!(dispatcher.poll(end), Command::Look { owner: 0 });
+        let seen = received.map(|count| Look {
+            count,
+            woke: end,
+            own: None,
+        });
+        dispatcher.looked(seen.as_ref(), end);
+        assert_eq!(dispatcher.poll(end), switch(Some(0), None, end));
     }
 }

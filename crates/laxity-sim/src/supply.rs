@@ -21,14 +21,16 @@ impl Profile {
         }
     }
 
-    /// A slot costs one thread switch, kept free before it. All of a processor may be given away: what the clock takes from a slot, and
-    /// interrupts and deferred calls of which nobody says how much they do, is not admission's to know; it shows in what is measured.
-    pub(crate) fn slot_supply(&self) -> SlotSupply {
+    /// A slot costs one thread switch, kept free before it. All of a processor may be given away: what interrupts and deferred calls of which
+    /// nobody says how much they do take from a slot is not admission's to know; it shows in what is measured.
+    pub fn slot_supply(&self) -> SlotSupply {
         SlotSupply {
             max_share_ppm: 1_000_000,
             per_slot: self.costs.context_switch.as_full_service(),
             shortest_slot: SHORTEST_SLOT,
             jitter: Span::ZERO,
+            switch: self.costs.context_switch.as_full_service(),
+            clock: self.clock(),
             // Nothing foreign runs that could outrank its occupant.
             threads_above: self.threads_above,
             ..SUPPLY

@@ -76,6 +76,13 @@ impl Twin {
         self.with_linux(|linux| linux.watched_by(Some(witness)))
     }
 
+    /// The same Linux machine, whose costs turn into those of another one so long after a run's start, as those of a virtual machine do with what
+    /// else its host does. What is known of it beforehand, and its tick, stay what they were. Changes nothing of the study's host.
+    #[must_use]
+    pub fn turning_into(self, machine: &MeasuredMachine, after: Span) -> Self {
+        self.with_linux(|linux| linux.turning_into(machine, after))
+    }
+
     fn with_linux(self, change: impl FnOnce(Linux) -> Linux) -> Self {
         match self.kind {
             Machinery::Linux(linux) => Self {

@@ -75,19 +75,8 @@ fn a_deferred_call_is_queued_once_and_serves_all_that_was_counted() {
         interrupt(3),
         once(Instant::from_micros(500), work(4_000)),
     );
-    let mut waited = false;
-    program.add(
-        "deferred",
-        CPU,
-        Placement::Deferred,
-        move |context: &mut dyn Context| {
-            if waited {
-                context.mark(served, [0; 2]);
-            }
-            waited = true;
-            Step::Wait(count)
-        },
-    );
+    let serves = times(u32::MAX, Step::Wait(count), move |c| c.mark(served, [0; 2]));
+    program.add("deferred", CPU, Placement::Deferred, serves);
     let record = run(Profile::IDEAL, program, 100);
     let entered = occurrences(&record, EventKind::DeferredEnter);
     assert_eq!(entered, [(0, 2), (4_500, 2)]);
@@ -111,23 +100,11 @@ fn a_deferred_call_is_queued_once_and_serves_all_that_was_counted() {
 fn deferred_calls_are_served_in_order_and_before_any_thread_and_below_any_interrupt() {
     let mut program = Program::new(1);
     let (first, second) = (program.semaphore(0), program.semaphore(0));
-    let mut steps = 0;
-    program.add(
-        "device",
-        CPU,
-        interrupt(3),
-        move |context: &mut dyn Context| {
-            steps += 1;
-            match steps {
-                1 => Step::SleepUntil(ms(1)),
-                _ => {
-                    context.signal(second);
-                    context.signal(first);
-                    Step::Finish
-                }
-            }
-        },
-    );
+    let device = script_then(&[Step::SleepUntil(ms(1))], move |context| {
+        context.signal(second);
+        context.signal(first);
+    });
+    program.add("device", CPU, interrupt(3), device);
     let deferred = |semaphore| script(&[Step::Wait(semaphore), Step::Charge(work(1_000))]);
     program.add("first", CPU, Placement::Deferred, deferred(first));
     program.add("second", CPU, Placement::Deferred, deferred(second));
@@ -168,23 +145,9 @@ fn the_way_into_and_out_of_a_handler_costs_what_the_profile_says() {
     };
     let mut program = Program::new(1);
     let queue = program.semaphore(0);
-    let mut steps = 0;
-    program.add(
-        "device",
-        CPU,
-        interrupt(3),
-        move |context: &mut dyn Context| {
-            steps += 1;
-            match steps {
-                1 => Step::SleepUntil(ms(1)),
-                2 => Step::Charge(work(100)),
-                _ => {
-                    context.signal(queue);
-                    Step::Finish
-                }
-            }
-        },
-    );
+    let steps = [Step::SleepUntil(ms(1)), Step::Charge(work(100))];
+    let device = script_then(&steps, move |context| context.signal(queue));
+    program.add("device", CPU, interrupt(3), device);
     let body = script(&[Step::Wait(queue), Step::Charge(work(50))]);
     program.add("deferred", CPU, Placement::Deferred, body);
     program.add(
@@ -228,23 +191,8 @@ fn external_activities_take_time_but_no_processor() {
     let mut program = Program::new(1);
     let line = program.semaphore(0);
     program.add("spinner", CPU, thread(31), spinner());
-    let mut blocks = 0;
-    program.add(
-        "card",
-        CPU,
-        Placement::External,
-        move |context: &mut dyn Context| {
-            if blocks > 0 {
-                context.signal(line);
-            }
-            blocks += 1;
-            if blocks > 3 {
-                Step::Finish
-            } else {
-                Step::Charge(work(1_250))
-            }
-        },
-    );
+    let blocks = times(3, Step::Charge(work(1_250)), move |c| c.signal(line));
+    program.add("card", CPU, Placement::External, blocks);
     program.add("handler", CPU, interrupt(3), move |_: &mut dyn Context| {
         Step::Wait(line)
     });

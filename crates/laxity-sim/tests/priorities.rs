@@ -233,42 +233,12 @@ fn a_switch_is_paid_for_by_nobody_in_particular() {
 fn processors_do_not_hinder_each_other_and_signals_cross_them() {
     let mut program = Program::new(2);
     let semaphore = program.semaphore(0);
-    let mut sent = 0;
-    program.add(
-        "sender",
-        CPU,
-        thread(8),
-        move |context: &mut dyn Context| {
-            if sent > 0 {
-                context.signal(semaphore);
-            }
-            sent += 1;
-            if sent > 3 {
-                Step::Finish
-            } else {
-                Step::Charge(work(1_000))
-            }
-        },
-    );
-    let mut times = 0;
+    let sends = times(3, Step::Charge(work(1_000)), move |c| c.signal(semaphore));
+    program.add("sender", CPU, thread(8), sends);
     let mark = program.mark("received");
     let other = laxity_model::ProcessorId(1);
-    program.add(
-        "receiver",
-        other,
-        thread(8),
-        move |context: &mut dyn Context| {
-            if times > 0 {
-                context.mark(mark, [0; 2]);
-            }
-            times += 1;
-            if times > 3 {
-                Step::Finish
-            } else {
-                Step::Wait(semaphore)
-            }
-        },
-    );
+    let receives = times(3, Step::Wait(semaphore), move |c| c.mark(mark, [0; 2]));
+    program.add("receiver", other, thread(8), receives);
     let record = run(Profile::IDEAL, program, 10);
     let marks = occurrences(&record, EventKind::Mark(mark));
     assert_eq!(marks, [(1_000, 1), (2_000, 1), (3_000, 1)]);

@@ -1,11 +1,13 @@
 //! A modem's call from its first moment on hook, with what its driver asks for on the way.
 
 use laxity_devices::modem::{
-    Asking, Call, CallConfig, CardClock, DriverPlacement, Installed, Outcome, Timing,
+    Asking, Call, CallConfig, CardClock, DriverPlacement, Outcome, Timing,
 };
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::slots;
 use laxity_lab::runner::tasks::{Spinner, rogue};
+use laxity_lab::scenario::TwinProfile;
+use laxity_lab::scenario::devices::{Account, Installed};
 use laxity_model::{
     EventKind, HostError, Outside, Placement, Priority, ProcessorId, Program, Reservation,
     ReservationRequest, RunRecord, Service, Span,
@@ -104,8 +106,8 @@ pub struct Seen {
     pub answers: [u64; 2],
     /// Whether the file arrived whole in the end.
     pub file_arrived: bool,
-    /// Times the machine stood still.
-    pub disturbances: usize,
+    /// Of the samples lost and underrun, those that no halt of the machine excuses.
+    pub undisturbed_damage: u64,
 }
 
 impl Seen {
@@ -119,6 +121,12 @@ impl Seen {
     pub fn is_whole(&self) -> bool {
         let mut calls = self.on_hook.iter().chain(&self.off_hook);
         self.damage == [0; 3] && calls.any(|call| !call.is_left)
+    }
+
+    /// Whether it lost samples, and the machine's own halts excuse them all.
+    pub const fn is_excused(&self) -> bool {
+        let [lost, underrun, _] = self.damage;
+        lost + underrun > 0 && self.undisturbed_damage == 0
     }
 }
 
@@ -155,6 +163,7 @@ fn install(program: &mut Program, setup: &Setup) -> Installed {
             begins_after: Span::from_nanos(1_300_000 * (setup.seed % 7)),
             fast_ppb: 0,
         },
+        costs: TwinProfile::WIN2000_PII450.costs,
         ..CallConfig::new(timing, setup.seed, 4_000)
     });
     let grows = setup.way == Way::Growing;
@@ -171,16 +180,18 @@ fn install(program: &mut Program, setup: &Setup) -> Installed {
         ..slots(setup.way.on_hook().unwrap_or_else(whole), outside)
     };
     let placement = DriverPlacement::Reserved(request, priority(ON_HOOK_PRIORITY));
-    call.install(program, PROCESSOR, placement)
+    let installed = call.install(program, PROCESSOR, placement);
+    installed.reporting(|report| Account::Modems(vec![report]))
 }
 
 fn observe(record: &RunRecord, installed: &Installed) -> Result<Seen, HostError> {
     let events = record.events.iter();
     let own = events.filter(|event| event.activity == installed.driver);
     let count = |kind| own.clone().filter(|event| event.kind == kind).count() as u64;
-    let report = &installed.report;
+    let report = installed.report.modem().expect("it is one");
     let left = unserved(record, installed)?;
     let calls = calls(record, installed)?.into_iter();
+    let undisturbed_damage = calls.clone().map(|call| call.undisturbed_damage()).sum();
     let (on_hook, off_hook) = calls.partition(|call| call.in_first_phase);
     let whole_file = |outcome: &Outcome| matches!(outcome, Outcome::Done(file) if file.intact);
     Ok(Seen {
@@ -193,6 +204,6 @@ fn observe(record: &RunRecord, installed: &Installed) -> Result<Seen, HostError>
         ],
         answers: [EventKind::ReservationChange, EventKind::Refused].map(count),
         file_arrived: report.outcome().is_some_and(whole_file),
-        disturbances: record.disturbances.len(),
+        undisturbed_damage,
     })
 }

@@ -48,6 +48,7 @@ pub static DEVICES: Systems = Systems {
     watched: false,
     is_for: |_, _| true,
     place: on_one_processor,
+    is_sized: false,
     variants: |_, live| if live { &Variant::LIVE } else { &Variant::TWIN },
     judge,
 };
@@ -210,8 +211,9 @@ fn claim(draft: &mut Draft<'_>, claims: &[Claim], systems: &[System], trials: &[
             .iter()
             .flat_map(|system| system.seen(trials, *variant));
         let devices: Vec<(String, &Seen)> = devices.collect();
-        let (held, seen) = so_for_all(&devices, holds);
-        draft.claim(key, held, &[("seen", &seen)]);
+        if let Some((held, seen)) = so_for_all(&devices, holds) {
+            draft.claim(key, held, &[("seen", &seen)]);
+        }
     }
 }
 
@@ -254,6 +256,21 @@ mod tests {
     use laxity_lab::runner::Silent;
 
     use super::*;
+
+    #[test]
+    fn what_is_said_to_be_charged_is_charged() {
+        let charged = Kind::Modem.charged().as_nanos() / 1_000;
+        let said = format!(
+            "a modem's call {}.{:03} ms",
+            charged / 1_000,
+            charged % 1_000
+        );
+        let mut circumstances = TEXT.circumstances.iter();
+        assert!(
+            circumstances.any(|(_, words)| words.starts_with(&said)),
+            "{said}"
+        );
+    }
 
     #[test]
     fn what_is_claimed_holds_and_threads_make_no_difference() {

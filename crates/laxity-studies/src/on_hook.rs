@@ -177,21 +177,20 @@ fn claim_of_twin(draft: &mut Draft<'_>, calls: &[Call]) {
     draft.claim("outranked", hindered > within, seen);
 }
 
-/// A call that lost something while the machine stood still says nothing; one that lost nothing all the same does.
+/// A call that lost nothing but what the machine's own halts excuse says nothing.
 fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call]) {
     let changed = growing(calls);
-    let is_quiet = |seen: &&&Seen| seen.disturbances == 0;
-    let broken = changed.iter().copied().filter(|seen| !seen.is_whole());
-    let broken: Vec<&Seen> = broken.collect();
-    let broken_quiet = broken.iter().filter(is_quiet).count();
+    let broken = changed.iter().filter(|seen| !seen.is_whole());
+    let broken = broken.count();
+    let excused = changed.iter().filter(|seen| seen.is_excused()).count();
     let granted = changed.iter().filter(|seen| seen.answers[0] == 1).count();
-    let telling = changed.len() - (broken.len() - broken_quiet);
-    let held = broken_quiet == 0 && granted == changed.len() && telling > 0;
+    let telling = changed.len() - excused;
+    let held = broken == excused && granted == changed.len() && telling > 0;
     let seen: Holes<'_> = &[
         ("calls", &changed.len()),
         ("changed", &granted),
-        ("quiet", &changed.iter().filter(is_quiet).count()),
-        ("broken", &broken.len()),
+        ("broken", &broken),
+        ("excused", &excused),
     ];
     draft.claim("live", held, seen);
 }
@@ -202,8 +201,8 @@ mod tests {
 
     use super::*;
 
-    /// What is claimed of these live calls, each with the samples that it lost and how often the machine stood still.
-    fn held(calls: &[(u64, usize)]) -> Vec<bool> {
+    /// What is claimed of these live calls, each with the samples that it lost and those of them that no halt excuses.
+    fn held(calls: &[(u64, u64)]) -> Vec<bool> {
         let request = Request {
             live: true,
             ..Request::default()
@@ -217,20 +216,17 @@ mod tests {
             seed: 1,
             length: Span::ZERO,
         };
-        let seen = |(lost, disturbances): &(u64, usize)| Seen {
+        let seen = |(lost, undisturbed_damage): &(u64, u64)| Seen {
             on_hook: vec![Served::default()],
             off_hook: Vec::new(),
             damage: [*lost, 0, 0],
             answers: [1, 0],
             file_arrived: true,
-            disturbances: *disturbances,
+            undisturbed_damage: *undisturbed_damage,
         };
         let made = Made {
-            request: &request,
-            twin: Vec::new(),
             live: calls.iter().map(|call| (setup, seen(call))).collect(),
-            measured_on: None,
-            here: None,
+            ..Made::nothing(&request)
         };
         let report = judge(&OnHook, &made).expect("nothing is analysed");
         report.checks.iter().map(|check| check.held).collect()
@@ -239,13 +235,13 @@ mod tests {
     #[test]
     fn a_claim_about_nothing_does_not_hold() {
         assert_eq!(held(&[]), [false; 5]);
-        assert!(!held(&[(5, 1)])[4]);
+        assert!(!held(&[(5, 0)])[4]);
     }
 
     #[test]
     fn what_the_machine_lost_itself_is_no_loss_of_the_change() {
-        assert!(held(&[(5, 1), (0, 0)])[4]);
-        assert!(held(&[(0, 3)])[4]);
-        assert!(!held(&[(0, 0), (5, 0)])[4]);
+        assert!(held(&[(5, 0), (0, 0)])[4]);
+        assert!(!held(&[(5, 1), (0, 0)])[4]);
+        assert!(!held(&[(0, 0), (5, 5)])[4]);
     }
 }

@@ -1,7 +1,12 @@
-//! The calls of a driver's signal processing, as its marks tell of them, and what the run's end finds that it has not served.
+//! The calls of a driver's signal processing, as its marks tell of them, and what the run's end finds that it has not served; of each, what halts of the
+//! machine excuse.
 
-use laxity_devices::card::{Installed, Unserved};
-use laxity_model::{EventKind, HostError, Instant, RunRecord, Span};
+use laxity::observe::Disturbances;
+use laxity_devices::card::{self, Unserved};
+use laxity_devices::modem::Phase;
+use laxity_lab::scenario::devices::Installed;
+use laxity_model::enforce::{BusyPeriod, DeviceCall, Losing};
+use laxity_model::{Event, EventKind, HostError, Instant, Reservation, RunRecord, Service, Span};
 
 /// A call of the signal processing.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -16,6 +21,12 @@ pub struct Served {
     pub pending: u64,
     /// Samples lost or underrun since the call before.
     pub damage: u64,
+    /// Of these, as many as the machine answers for; `None`: it did not stand still.
+    pub excused: Option<u64>,
+    /// What is judged of it; `None` where all may be the machine's doing.
+    pub judged: Option<Judged>,
+    /// Processor time that the driver received from the end of the call before to its own; `None` if that is not known.
+    pub service: Option<Service>,
     /// The device was in its first phase: on hook, at a modem.
     pub in_first_phase: bool,
     /// A time constraint was granted within it.
@@ -24,7 +35,21 @@ pub struct Served {
     pub is_left: bool,
 }
 
+/// Of a call, less what halts of the machine added to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Judged {
+    /// From its interrupt until it was done, or as long as it had waited when the run ended.
+    pub response: Span,
+    /// Samples left in the input ring after it.
+    pub pending: u64,
+}
+
 impl Served {
+    /// What it lost that no halt of the machine excuses.
+    pub fn undisturbed_damage(&self) -> u64 {
+        self.damage - self.excused.unwrap_or(0)
+    }
+
     /// From its interrupt until it was done, or as long as it had waited when the run ended.
     pub fn response(&self) -> Span {
         self.done.saturating_since(self.raised)
@@ -36,7 +61,7 @@ impl Served {
 /// # Errors
 ///
 /// [`HostError::Failed`] if the host kept the driver, so that nobody knows.
-pub fn unserved<R>(record: &RunRecord, device: &Installed<R>) -> Result<Unserved, HostError> {
+pub fn unserved<R>(record: &RunRecord, device: &card::Installed<R>) -> Result<Unserved, HostError> {
     let left = device.left.unserved(record.end);
     left.ok_or_else(|| HostError::Failed("the run is over, and its driver is not".into()))
 }
@@ -47,57 +72,149 @@ pub fn unserved<R>(record: &RunRecord, device: &Installed<R>) -> Result<Unserved
 /// # Errors
 ///
 /// See [`unserved`].
-pub fn calls<R>(record: &RunRecord, device: &Installed<R>) -> Result<Vec<Served>, HostError> {
-    let marks = device.marks;
-    let (mut calls, mut damage) = (Vec::new(), 0);
-    let (mut open, mut in_first_phase) = (None::<Served>, true);
+pub fn calls(record: &RunRecord, device: &Installed) -> Result<Vec<Served>, HostError> {
+    let mut reader = Reader::of(record, device);
     let events = record.events.iter();
-    for event in events.filter(|event| event.activity == device.driver) {
+    events
+        .filter(|event| event.activity == device.driver)
+        .for_each(|event| reader.take(event));
+    reader.leave(&unserved(record, device)?, record.end);
+    Ok(reader.calls)
+}
+
+/// Reads a driver's events.
+struct Reader<'a> {
+    device: &'a Installed,
+    calls: Vec<Served>,
+    /// Samples lost or underrun so far.
+    damage: u64,
+    /// The call at work.
+    open: Option<Served>,
+    in_first_phase: bool,
+    /// The driver's processor time at its last account.
+    accounted: Option<Service>,
+    /// By which what of the calls is excused.
+    halts: Disturbances,
+    reservation: Option<Reservation>,
+    losing: Losing,
+    busy: BusyPeriod,
+}
+
+impl<'a> Reader<'a> {
+    fn of(record: &RunRecord, device: &'a Installed) -> Self {
+        let usage = record.usage.get(device.driver.index());
+        let grant = usage.and_then(|usage| usage.grant.as_ref());
+        Self {
+            device,
+            calls: Vec::new(),
+            damage: 0,
+            open: None,
+            in_first_phase: true,
+            accounted: None,
+            halts: Disturbances::of(record, &[device.interrupt, device.driver]),
+            reservation: grant.map(|grant| grant.reservation),
+            losing: device.report.losing(Phase::OnHook),
+            busy: BusyPeriod::default(),
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        let marks = self.device.marks;
         match event.kind {
-            EventKind::Mark(mark) if mark == marks.phase => in_first_phase &= event.args[0] == 0,
+            EventKind::Mark(mark) if mark == marks.phase => self.enter(event.args[0]),
             EventKind::Mark(mark) if mark == marks.call_begin => {
-                open = Some(Served {
+                self.open = Some(Served {
                     raised: Instant::from_nanos(event.args[1]),
                     begun: event.at,
                     ..Served::default()
                 });
             }
-            EventKind::ConstraintBegin => open.iter_mut().for_each(|call| call.constrained = true),
+            EventKind::ConstraintBegin => {
+                let open = self.open.iter_mut();
+                open.for_each(|call| call.constrained = true);
+            }
             EventKind::Mark(mark) if mark == marks.call_end => {
-                let Some(call) = open.take() else { continue };
+                let Some(call) = self.open.take() else { return };
                 let [pending, so_far] = event.args;
-                calls.push(Served {
+                self.end(Served {
                     done: event.at,
                     pending,
-                    damage: so_far - damage,
-                    in_first_phase,
+                    damage: so_far - self.damage,
                     ..call
                 });
-                damage = so_far;
+                self.damage = so_far;
+            }
+            EventKind::Mark(mark) if mark == marks.account => {
+                let so_far = Service::from_nanos(event.args[0]);
+                let before = self.accounted.replace(so_far);
+                if let (Some(call), Some(before)) = (self.calls.last_mut(), before) {
+                    call.service = Some(so_far.saturating_sub(before));
+                }
             }
             _ => {}
         }
     }
-    let left = unserved(record, device)?;
-    let mut lost = left.damage().saturating_sub(damage);
-    let late = match (lost, left.raised.len()) {
-        (0, waiting) => waiting.saturating_sub(1),
-        (_, waiting) => waiting.max(1),
-    };
-    for number in 0..late {
-        let call = open.take().unwrap_or_else(|| Served {
-            raised: left.raised.get(number).copied().unwrap_or(record.end),
-            begun: record.end,
-            ..Served::default()
+
+    /// The device enters the phase of this number.
+    fn enter(&mut self, number: u64) {
+        self.in_first_phase &= number == 0;
+        let place = usize::try_from(number).unwrap_or(usize::MAX);
+        if let Some(phase) = Phase::ALL.get(place) {
+            self.losing = self.device.report.losing(*phase);
+        }
+    }
+
+    /// A call is over.
+    fn end(&mut self, call: Served) {
+        let taken = DeviceCall {
+            raised: call.raised,
+            ended: call.done,
+            lost: call.damage,
+        };
+        let (busy, losing) = (&mut self.busy, self.losing);
+        let excuse = busy.take(taken, losing, &self.halts, self.reservation);
+        let judged = excuse.added.map(|added| Judged {
+            response: call.response().saturating_sub(added),
+            pending: call.pending.saturating_sub(losing.in_time(added)),
         });
-        calls.push(Served {
-            done: record.end,
-            pending: left.pending,
-            damage: std::mem::take(&mut lost),
-            in_first_phase,
-            is_left: true,
+        self.calls.push(Served {
+            excused: excuse.lost,
+            judged,
+            in_first_phase: self.in_first_phase,
             ..call
         });
     }
-    Ok(calls)
+
+    /// The run's end finds this unserved.
+    fn leave(&mut self, left: &Unserved, end: Instant) {
+        let mut lost = left.damage().saturating_sub(self.damage);
+        let late = match (lost, left.raised.len()) {
+            (0, waiting) => waiting.saturating_sub(1),
+            (_, waiting) => waiting.max(1),
+        };
+        let raised = |number: usize| left.raised.get(number).copied().unwrap_or(end);
+        for number in 0..late {
+            let call = self.open.take().unwrap_or_else(|| Served {
+                raised: raised(number),
+                begun: end,
+                ..Served::default()
+            });
+            let call = Served {
+                done: end,
+                pending: left.pending,
+                damage: std::mem::take(&mut lost),
+                is_left: true,
+                ..call
+            };
+            self.end(call);
+            // How long it waits still, a halt excuses only before the next interrupt.
+            let is_disturbed = self.halts.overlap(call.raised, raised(number + 1));
+            if let Some(last) = self.calls.last_mut() {
+                last.judged = (!is_disturbed).then(|| Judged {
+                    response: call.response(),
+                    pending: call.pending,
+                });
+            }
+        }
+    }
 }

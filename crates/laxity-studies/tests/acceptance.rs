@@ -133,7 +133,7 @@ fn a_seed_fixes_every_byte_with_any_number_of_threads() {
     };
     let (one, two) = (report(&with(1)), report(&with(2)));
     assert_eq!(json::render(&one), json::render(&two));
-    assert_eq!(text::render(&one), text::render(&two));
+    assert_eq!(text::render(&one, 80), text::render(&two, 80));
     assert!(page::render(&one).expect("a page").len() < 300_000);
     let seed = 2;
     let other = report(&Request { seed, ..with(0) });

@@ -83,7 +83,8 @@ fn the_largest_gaps_are_those_that_are_committed() {
 
 #[test]
 fn the_transfers_of_table_3_are_those_that_are_committed() {
-    let rows = rows(&golden(), "table-3");
+    let mut rows = rows(&golden(), "table-3");
+    rows.retain(|row| row["twin"]["attempts"].is_object());
     assert_eq!(rows.len(), 12);
     for row in &rows {
         let name = quantity(row).trim_start_matches("RES ");
@@ -95,7 +96,8 @@ fn the_transfers_of_table_3_are_those_that_are_committed() {
 
 #[test]
 fn the_predictions_of_figure_17_are_those_that_are_committed() {
-    let rows = rows(&golden(), "figure-17");
+    let mut rows = rows(&golden(), "figure-17");
+    rows.retain(|row| quantity(row).starts_with("predicted by"));
     let by = [
         "the study's lines",
         "lines at the calibrated cost",

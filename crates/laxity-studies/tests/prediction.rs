@@ -157,6 +157,6 @@ fn what_a_twin_of_a_measured_machine_predicts() {
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    let table = report::text::render(&predicted);
+    let table = report::text::render(&predicted, 120);
     settings.bind(|| insta::assert_snapshot!("prediction.linux.table", table));
 }

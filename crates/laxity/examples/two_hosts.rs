@@ -36,6 +36,7 @@ fn program() -> (Program, PeriodicProbe) {
         placement: Placement::Linux(Scheduling::Fifo(50)),
         reservation: None,
         period: PERIOD,
+        deadline: PERIOD,
         service: SERVICE,
     };
     let periodic = task.install(&mut program, |_| Step::Burn(SERVICE));

@@ -6,7 +6,7 @@ use std::fmt;
 use laxity_linux::doctor::Diagnosis;
 use laxity_linux::enforce::deadline::DeadlineError;
 use laxity_linux::os::sched::SchedError;
-use laxity_model::{Reservation, ReservationError};
+use laxity_model::{HostError, Reservation, ReservationError};
 
 /// Why a thread has no reservation. Nothing of the thread was changed.
 ///
@@ -40,6 +40,14 @@ pub enum Error {
         reservation: Reservation,
         /// The call, and what came of it.
         source: DeadlineError,
+    },
+    /// Admission said no to slots, or they cannot be given here.
+    #[error("{reservation} cannot be reserved: {source}")]
+    Host {
+        /// What was asked for.
+        reservation: Reservation,
+        /// What is missing, and what would fit.
+        source: HostError,
     },
 }
 

@@ -4,14 +4,14 @@
 //!
 //! | to | call | an example |
 //! |---|---|---|
-//! | **reserve** the processor for a thread of mine | [`reserve`] | [below](#reserve), `examples/reserve.rs` |
+//! | **reserve** the processor for a thread of mine | [`reserve`], [`Request`] | [below](#reserve), `examples/reserve.rs` |
 //! | **run** a program of activities, on this machine or in its twin | [`Host::admit_and_run`] of a [`LiveHost`] or a [`Twin`] | [below](#run), `examples/two_hosts.rs` |
 //! | **take turns**: several tasks in one thread, by deadline or in their order | [`Program::executor`] with [`executor::Edf`] or [`executor::Fcfs`] | [below](#take-turns) |
 //! | **analyse** whether deadlines will be met, before anything runs | [`analysis`]; of a whole program [`admission::admit`] | [below](#analyse) |
 //! | **judge** what happened by a contract | [`judge`] | [below](#judge), `examples/two_hosts.rs` |
 //!
 //! Besides: what this machine can do, and the remedy for what it cannot ([`doctor`]); what it costs ([`calibrate`]); programs of others,
-//! scheduled or reserved for ([`RunningCommand`]); an application's own events ([`EventLog`]); activities that wait for each
+//! scheduled or reserved for ([`command`]); an application's own events ([`EventLog`]); activities that wait for each
 //! other at ports ([`Program::port`]), which descriptors of the outside may feed ([`LiveHost::feed`]); turns by a policy of one's own
 //! (`examples/own_policy.rs`); reservations that follow the load ([`adaptive`]); and the
 //! host of the modem study, with its 32 priorities, interrupts and deferred calls ([`study`]).
@@ -20,7 +20,8 @@
 //!
 //! [`reserve`] gives the calling thread so much processor time out of every so much, by the kernel's `SCHED_DEADLINE`, until the
 //! value it returns is dropped; however the thread leaves, it then has the policy and the processors it had before. A refusal says
-//! its one cause and what to do about it.
+//! its one cause and what to do about it. A [`Request`] asks for more: time slots that keep to the microsecond, on a processor of one's choice.
+//! What was received is read back: [`Reserved::delivery`].
 //!
 //! ```no_run
 //! use laxity::{EventLog, Service, Span, now, reserve, sleep_until};
@@ -96,6 +97,7 @@
 //!         placement: Placement::On { executor, task: Some(Task::new(service, period)?) },
 //!         reservation: None,
 //!         period,
+//!         deadline: period,
 //!         service,
 //!     };
 //!     tasks.push(task.install(&mut program, move |_| Step::Burn(service)));
@@ -145,6 +147,7 @@
 //!     placement: Placement::Linux(Scheduling::Fifo(50)),
 //!     reservation: None,
 //!     period: Span::from_millis(1),
+//!     deadline: Span::from_millis(1),
 //!     service,
 //! };
 //! let control = task.install(&mut program, move |_| Step::Burn(service));
@@ -171,29 +174,51 @@ pub use error::Error;
 pub use event_log::{EventLog, LogEntry};
 pub use observe::judge;
 pub use periodic::{Periodic, PeriodicProbe};
-pub use reserve::{Reserved, reserve};
+pub use reserve::{Request, Reserved, reserve};
 
 pub use laxity_linux::doctor::can_run_live;
-pub use laxity_linux::host::command::RunningCommand;
+pub use laxity_linux::host::hold::Observer;
 pub use laxity_linux::os::clock::{now, sleep_until};
-pub use laxity_linux::os::signals::Watch;
+pub use laxity_linux::os::fact::Unknown;
+pub use laxity_linux::os::signals::{Watch, survive_file_size_limit};
 pub use laxity_linux::{LiveConfig, LiveHost, calibrate};
 pub use laxity_model::enforce::Witness;
 pub use laxity_model::enforce::machine::Machine;
+pub use laxity_model::verify::delivery::Delivery;
 pub use laxity_model::verify::{attribution, contract};
 pub use laxity_model::{
     Activity, ActivityId, Body, Context, Disturbance, Enforcer, Event, EventKind, Grade, Grant,
     Host, HostError, Instant, Mark, Outside, Placement, ProcessorId, Program, Refused, Reservation,
     ReservationError, ReservationRequest, RunEnd, RunRecord, Scheduling, SemaphoreId, Service,
-    Span, Step, TimeConstraint, TimeConstraintError, Usage, adaptive, analysis,
+    Span, Step, TimeConstraint, TimeConstraintError, Usage, Whereabouts, adaptive, analysis,
 };
 pub use laxity_sim::{Recording, Twin};
 
 /// What this machine can do, and the remedy for what it cannot.
 pub mod doctor {
-    pub use laxity_linux::doctor::{
-        Cause, Diagnosis, Finding, Machine, Status, diagnose, rights, table,
+    pub use laxity_linux::doctor::machine::Kernel;
+    pub use laxity_linux::doctor::{Cause, Diagnosis, Finding, Machine, Status, diagnose, rights};
+}
+
+/// Programs that are started: placed before they execute, watched while they run, and ended with everything that they started.
+pub mod command {
+    pub use laxity_linux::host::beside::{Beside, Right};
+    pub use laxity_linux::host::command::{
+        End, EndError, Ended, Held, ProcessGroup, RunningCommand, StartError, look_for,
     };
+    pub use laxity_linux::os::cpuset::CpuSet;
+    pub use laxity_linux::os::sched::Policy;
+    pub use laxity_linux::os::signals::{is_ignored, stop_by};
+}
+
+/// Reservations of programs that are not ours: started for it, or running already.
+pub mod hold {
+    pub use laxity_linux::host::hold::{
+        Choice, CloseHold, Confinement, HoldError, HoldRequest, ProgramHold, ProgramRequest,
+    };
+    pub use laxity_linux::os::fact::Unknown;
+    pub use laxity_linux::os::sched::Tid;
+    pub use laxity_model::verify::delivery::{KIND, OVERRUNS, SHORT_PERIODS, Stretch};
 }
 
 /// Yes or no before anything runs, with the reason, and the nearest request that fits.

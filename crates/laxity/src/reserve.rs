@@ -2,13 +2,15 @@
 
 use std::cell::Cell;
 
-use laxity_linux::ThreadReservation;
-use laxity_linux::doctor::machine::{CAP_IPC_LOCK, Fact};
+use laxity_linux::doctor::machine::CAP_IPC_LOCK;
 use laxity_linux::doctor::{Cause, Diagnosis, Machine, Operation, Rights, explain, foresee};
 use laxity_linux::enforce::deadline::DeadlineError;
+use laxity_linux::host::hold::{HoldError, HoldRequest, Observer, ThreadHold};
+use laxity_linux::os::fact::Unknown;
 use laxity_linux::os::memory::MemoryLock;
-use laxity_linux::os::sched::{self, Policy, Restore, SchedError, Tid};
-use laxity_model::{Grade, Reservation, Service, Span};
+use laxity_linux::os::sched::{self, Restore, SchedError, Tid};
+use laxity_model::verify::delivery::Delivery;
+use laxity_model::{Enforcer, Grade, Outside, Reservation, Service, Span};
 
 use crate::Error;
 use crate::error::call;
@@ -18,44 +20,116 @@ thread_local! {
     static HELD: Cell<Option<Reservation>> = const { Cell::new(None) };
 }
 
-/// Reserves `service` out of every `period` for the calling thread, by `SCHED_DEADLINE`, until the returned value is dropped.
-///
-/// The kernel takes services from 1024 ns and periods from 100 µs to 4.19 s, unless it is set otherwise. The thread may run on every
-/// processor meanwhile, however it was pinned; what it starts are ordinary threads. Where it is allowed and cannot do harm, all memory of
-/// the process is locked: see [`Reserved::memory_locked`].
-///
-/// # What the kernel gives
-///
-/// The share, and priority over everything but other such reservations; nothing beyond the share. Not `service` in *every* window of length
-/// `period`: budgets served early in one period and late in the next lie 2(`period` − `service`) apart (Abeni and Buttazzo's
-/// constant bandwidth server), and a kernel that looks at budgets only at its tick (most do) lets gaps grow to several periods where
-/// `service` is less than a tick. Reservations by [`Enforcer::Slots`](crate::Enforcer::Slots), in a [`Program`](crate::Program), keep to
-/// every window.
+/// Reserves `service` out of every `period` for the calling thread, by `SCHED_DEADLINE`, until the returned value is dropped: a [`Request`]
+/// that asks for nothing else.
 ///
 /// # Errors
 ///
-/// Numbers that are no reservation; a reservation that the thread holds already; or what the kernel says, explained.
-///
-/// # Cost
-///
-/// Reads what the process may do (milliseconds) and touches all its memory, before the reservation begins. Where bandwidth is
-/// short, waits until that of reservations which this process gave back before is free again: at most their longest period.
+/// Those of [`Request::new`] and [`Request::reserve`].
 pub fn reserve(service: Service, period: Span) -> Result<Reserved, Error> {
-    let reservation = Reservation::new(service, period)?;
-    if let Some(held) = HELD.get() {
-        return Err(Error::AlreadyReserved { held });
+    Request::new(service, period)?.reserve()
+}
+
+/// What a thread asks for, and of whom.
+///
+/// # What each enforcer gives
+///
+/// [`Enforcer::Deadline`], which is asked unless another is: the share, and priority over everything but other such reservations; nothing beyond
+/// the share. Not `service` in *every* window of length `period`: budgets served early in one period and late in the next lie
+/// 2(`period` − `service`) apart (Abeni and Buttazzo's constant bandwidth server), and a kernel that looks at budgets only at its tick
+/// (most do) lets gaps grow to several periods where `service` is less than a tick. It takes services from 1024 ns and periods from 100 µs
+/// to 4.19 s, unless it is set otherwise. The thread may run on every processor meanwhile, however it was pinned.
+///
+/// [`Enforcer::Slots`]: `service` in every window of `period`, in slots that a thread beside the caller gives it (a *dispatcher*), on one
+/// processor, to which the caller is pinned. Outside them it competes as before, or does not run ([`Self::confined`]). One thread of a process may
+/// hold slots on each processor.
+///
+/// ```no_run
+/// use laxity::{Enforcer, Request, Service, Span};
+///
+/// let request = Request::new(Service::from_millis(2), Span::from_millis(8))?;
+/// let reserved = request.by(Enforcer::Slots).on(0).confined().reserve()?;
+/// // … work …
+/// let seen = reserved.delivery()?;
+/// println!("{} of {} periods kept, largest gap {}", seen.kept, seen.periods, seen.largest_gap);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[must_use = "nothing is reserved before `reserve` is called"]
+pub struct Request(HoldRequest);
+
+impl Request {
+    /// `service` out of every `period`, by `SCHED_DEADLINE`.
+    ///
+    /// # Errors
+    ///
+    /// Numbers that are no reservation.
+    pub fn new(service: Service, period: Span) -> Result<Self, Error> {
+        Ok(Self(HoldRequest {
+            name: "the calling thread".to_owned(),
+            reservation: Reservation::new(service, period)?,
+            enforcer: Enforcer::Deadline,
+            outside: Outside::AsPlaced,
+            processor: None,
+        }))
     }
-    let machine = Machine::probe();
-    // Locked first: to fault everything in out of the reservation's budget would take many periods.
-    let memory = lock_memory(&machine);
-    let thread = ThreadReservation::deadline(reservation)
-        .map_err(|source| explained(reservation, source))?;
-    HELD.set(Some(reservation));
-    Ok(Reserved {
-        thread,
-        unadmitted: unadmitted(&machine.throttling.runtime_us),
-        memory,
-    })
+
+    /// Asks this enforcer.
+    pub fn by(mut self, enforcer: Enforcer) -> Self {
+        self.0.enforcer = enforcer;
+        self
+    }
+
+    /// Asks for slots on this processor, by the kernel's number. Without it, on the first that is free and where nobody is seen who would
+    /// outrank them.
+    pub fn on(mut self, processor: usize) -> Self {
+        self.0.processor = Some(processor);
+        self
+    }
+
+    /// The thread does not run outside its slots. It is stopped by a signal wherever it is, also in the middle of an allocation: it should share
+    /// no lock with threads that must be in time. A system call that it was in returns `EINTR` where the kernel cannot restart it. By
+    /// `deadline` nothing runs outside the reservation in any case.
+    pub fn confined(mut self) -> Self {
+        self.0.outside = Outside::Confined;
+        self
+    }
+
+    /// Reserves for the calling thread, until the returned value is dropped. What the thread starts are ordinary threads. Where it is allowed
+    /// and cannot do harm, all memory of the process is locked: see [`Reserved::memory_locked`].
+    ///
+    /// # Errors
+    ///
+    /// A reservation that the thread holds already; what the kernel says, explained; or what admission says to slots.
+    ///
+    /// # Cost
+    ///
+    /// Reads what the process may do (milliseconds), touches all its memory, and starts a thread that looks once a period (or once a millisecond,
+    /// by `deadline` twenty, where that is longer) at what is received, before the reservation begins. By slots: two threads more, and a measurement of
+    /// 0.1 s the first time on each processor. Where the kernel's bandwidth is short, waits until that of reservations which this process gave
+    /// back before is free again: at most their longest period.
+    pub fn reserve(&self) -> Result<Reserved, Error> {
+        let reservation = self.0.reservation;
+        if let Some(held) = HELD.get() {
+            return Err(Error::AlreadyReserved { held });
+        }
+        let machine = Machine::probe();
+        // Locked first: to fault everything in out of the reservation's budget would take many periods.
+        let memory = lock_memory(&machine);
+        let hold = ThreadHold::begin(&self.0).map_err(|error| match error {
+            HoldError::Deadline(source) => explained(reservation, source),
+            HoldError::Host(source) => Error::Host {
+                reservation,
+                source,
+            },
+        })?;
+        HELD.set(Some(reservation));
+        Ok(Reserved {
+            hold,
+            reservation,
+            memory,
+        })
+    }
 }
 
 /// A reservation that the calling thread holds; given back, with policy and processors as before, when dropped.
@@ -72,27 +146,43 @@ pub fn reserve(service: Service, period: Span) -> Result<Reserved, Error> {
 #[must_use = "the reservation ends when this is dropped"]
 pub struct Reserved {
     // Dropped in this order: unlocking memory is no part of the reserved work.
-    thread: ThreadReservation,
-    /// Why the kernel's yes means little here.
-    unadmitted: Option<String>,
+    hold: ThreadHold,
+    reservation: Reservation,
     memory: Result<MemoryLock, Diagnosis>,
 }
 
 impl Reserved {
     /// What is reserved.
     pub fn reservation(&self) -> Reservation {
-        self.thread.reservation()
+        self.reservation
     }
 
-    /// Whether it is enforced *now*: the thread's policy is read back (a system call), since who has the right may change it at any time.
+    /// Whether it is enforced, by the worst moment that was seen until *now*: by `deadline` the thread's policy is read back (a system call),
+    /// since who has the right may change it at any time; by slots, whoever outranks them is looked for now, and every tenth of
+    /// a second (a system call for each thread of the machine).
     pub fn grade(&self) -> Grade {
-        let granted = Policy::Deadline(self.reservation().into());
-        let reason = match sched::policy(Tid::current()) {
-            Ok(found) if found == granted => self.unadmitted.clone(),
-            Ok(found) => Some(format!("the thread was taken out of it and has {found}")),
-            Err(error) => Some(error.to_string()),
-        };
-        reason.map_or(Grade::Enforced, |reason| Grade::Unenforced { reason })
+        self.observer().grade()
+    }
+
+    /// What the thread has received: service, the largest gap, periods kept, overruns. By the last look, at most three periods ago (or three
+    /// milliseconds, by `deadline` 60). By `deadline` several periods of less than 20 ms are seen together and counted as one ([`Delivery::together`]): the
+    /// largest gap is at most what is told, and single periods are not seen.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be seen: a kernel without `SCHED_INFO`, or no `/proc`.
+    pub fn delivery(&self) -> Result<Delivery, Unknown> {
+        self.observer().delivery()
+    }
+
+    /// The processor of its slots, by the kernel's number; by `deadline` there is none.
+    pub fn processor(&self) -> Option<usize> {
+        self.observer().processor()
+    }
+
+    /// Tells the same to any thread, also when the reservation was given back.
+    pub fn observer(&self) -> &Observer {
+        self.hold.observer()
     }
 
     /// Whether the process's memory is locked while this is held, so that no page fault waits for a disk; if not, why not, and the remedy.
@@ -106,20 +196,6 @@ impl Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         HELD.set(None);
-    }
-}
-
-/// Why a yes of this kernel is no promise: without a limit on real-time work it admits everything.
-fn unadmitted(runtime_us: &Fact<Option<u64>>) -> Option<String> {
-    match runtime_us {
-        Ok(Some(_)) => None,
-        Ok(None) => Some(
-            "the kernel admits more reservations than it has processors for (sched_rt_runtime_us = -1)"
-                .to_owned(),
-        ),
-        Err(unknown) => Some(format!(
-            "whether the kernel admits reservations by what it has is not known: {unknown}"
-        )),
     }
 }
 
@@ -194,16 +270,6 @@ fn would_not_grow(limit_bytes: u64, rights: &Rights) -> Diagnosis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laxity_linux::doctor::machine::Unknown;
-
-    #[test]
-    fn a_yes_without_admission_is_no_promise() {
-        assert_eq!(unadmitted(&Ok(Some(950_000))), None);
-        let reason = unadmitted(&Ok(None)).unwrap();
-        assert!(reason.contains("sched_rt_runtime_us = -1"), "{reason}");
-        let reason = unadmitted(&Err(Unknown("no such file".to_owned()))).unwrap();
-        assert!(reason.contains("no such file"), "{reason}");
-    }
 
     #[test]
     fn only_the_call_that_reserves_is_explained_by_what_reserving_takes() {

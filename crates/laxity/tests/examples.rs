@@ -9,12 +9,18 @@ use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 /// Built by cargo where it is not up to date, and run.
 fn example(name: &str) -> Output {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["run", "--quiet", "--package", "laxity", "--example", name]);
+    // Of one package alone cargo would choose other features of what it depends on than for all tests, and build all of that once more.
+    cargo.args(["build", "--quiet", "--workspace", "--example", name]);
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    cargo.output().unwrap()
+    let built = cargo.output().unwrap();
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    // Examples lie in a directory beside that of the tests.
+    let test = std::env::current_exe().unwrap();
+    let example = test.ancestors().nth(2).unwrap().join("examples").join(name);
+    Command::new(example).output().unwrap()
 }
 
 /// The same, by a thread that can give no program `CAP_SYS_NICE`.

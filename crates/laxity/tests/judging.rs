@@ -4,11 +4,10 @@ use laxity::contract::{
     Bound, Contract, Kind, Limit, Outcome, Quantity, Severity, Statistic, Subject, Subjects,
 };
 use laxity::executor::Edf;
-use laxity::observe::{Probe, Reader};
+use laxity::observe::{Probe, Reader, Run};
 use laxity::{
     ActivityId, Context, Enforcer, Host, Machine, Outside, Periodic, Placement, ProcessorId,
-    Program, Reservation, ReservationRequest, RunRecord, Scheduling, Service, Span, Step, Twin,
-    judge,
+    Program, Reservation, ReservationRequest, Scheduling, Service, Span, Step, Twin, judge,
 };
 
 /// Somebody of whom nothing is to be seen.
@@ -23,7 +22,7 @@ impl Probe for Unseen {
         &[]
     }
 
-    fn reader<'a>(&'a self, _: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
+    fn reader<'a>(&'a self, _: Run<'a>) -> Option<Box<dyn Reader + 'a>> {
         None
     }
 }
@@ -57,6 +56,7 @@ fn judged(on_executor: bool) -> Outcome {
         placement,
         reservation,
         period: Span::from_millis(40),
+        deadline: Span::from_millis(40),
         service: Service::from_millis(1),
     };
     let task = task.install(&mut program, |_| Step::Burn(Service::from_millis(1)));

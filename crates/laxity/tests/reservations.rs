@@ -250,3 +250,47 @@ fn memory_under_a_limit_stays_unlocked_and_says_so() {
         setrlimit(Resource::Memlock, before).unwrap();
     }
 }
+
+/// A half-used reservation keeps its bandwidth until its zero-lag time; two of these at once are more than there is beside another.
+#[test]
+fn what_was_given_back_can_be_had_again_a_thousand_times() {
+    let Some(_live) = live() else { return };
+    let before = state();
+    let holders = thread::available_parallelism().unwrap().get() - 1;
+    let barrier = Barrier::new(holders + 1);
+    thread::scope(|scope| {
+        for _ in 0..holders {
+            scope.spawn(|| {
+                let _held = reserve(Service::from_micros(1_600), Span::from_millis(2)).unwrap();
+                barrier.wait();
+                barrier.wait();
+            });
+        }
+        barrier.wait();
+        let outcome: Vec<Error> = (0..1_000)
+            .filter_map(|_| reserve(Service::from_micros(1_600), Span::from_millis(2)).err())
+            .collect();
+        barrier.wait();
+        assert_eq!(outcome, []);
+    });
+    assert_eq!(state(), before);
+}
+
+#[test]
+fn what_a_thread_received_by_the_kernel_is_seen() {
+    let Some(_live) = live() else { return };
+    let reserved = reserve(Service::from_millis(10), Span::from_millis(40)).unwrap();
+    let until = laxity::now() + Span::from_secs(1);
+    while laxity::now() < until {}
+    let seen = reserved.delivery().unwrap();
+    drop(reserved);
+    eprintln!("{seen:?}");
+    assert!(seen.periods >= 20, "{seen:?}");
+    assert!(seen.overruns >= 18, "it always wants more: {seen:?}");
+    let about = Service::from_millis(10) * seen.periods;
+    assert!(seen.service > about * 8 / 10, "{seen:?}");
+    assert!(seen.service < about * 13 / 10, "{seen:?}");
+    // The kernel's own theory, and a tick.
+    assert!(seen.largest_gap >= Span::from_millis(20), "{seen:?}");
+    assert!(seen.largest_gap <= Span::from_millis(64), "{seen:?}");
+}

@@ -2,7 +2,7 @@
 
 use laxity_lab::scenario::{Diagnostic, Style};
 
-/// It points into the text, says why and what would be right, and can be shown.
+/// It points into the text, says why and what would be right, and can be shown on any terminal.
 pub fn check(found: &Diagnostic, text: &str) {
     let line = text.split('\n').nth(found.line - 1);
     let line = line.expect("the line is one of the text's");
@@ -12,5 +12,7 @@ pub fn check(found: &Diagnostic, text: &str) {
         !found.cause.is_empty() && !found.remedy.is_empty(),
         "{found:?}"
     );
-    assert!(!found.render(Style::Plain).is_empty());
+    let shown = found.render(Style::Plain);
+    assert!(!shown.is_empty());
+    assert_eq!(laxity_lab::plain_lines(&shown), shown, "it steers a terminal");
 }

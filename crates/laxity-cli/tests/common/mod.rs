@@ -1,21 +1,22 @@
 //! What the tests of the command share: a place to run it in, and what a live test waits for and skips.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod disk;
 pub(crate) mod machine;
 
 use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use laxity::doctor::rights::{self, Right};
+use laxity::doctor::rights::{self, Right, skip};
 use rustix::process::{Resource, getrlimit};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use tempfile::TempDir;
 
-/// Set to `1`, a live test that lacks a right fails instead of being skipped.
-const REQUIRE_LIVE: &str = "LAXITY_REQUIRE_LIVE";
 /// The user `nobody`, and its group.
 const NOBODY: u32 = 65_534;
 
@@ -100,6 +101,33 @@ impl Bench {
     }
 }
 
+/// The exit code of a command on a terminal on which its user types this, and all that is shown there.
+pub(crate) fn on_a_terminal(mut command: Command, typed: &str) -> (i32, String) {
+    let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    unlockpt(&own).expect("ours");
+    let name = ptsname(&own, Vec::new()).expect("it has a name");
+    let open = || {
+        let path = name.to_str().expect("digits");
+        let mut options = File::options();
+        options.read(true).write(true).open(path).expect("ours")
+    };
+    command.stdin(open()).stderr(open()).stdout(open());
+    let mut own = File::from(own);
+    // The line waits in the terminal until it is read.
+    own.write_all(typed.as_bytes()).expect("a terminal");
+    let mut child = command.spawn().expect("laxity starts");
+    // So that the terminal is at its end when the child is gone.
+    drop(command);
+    let mut said = Vec::new();
+    let mut part = [0; 4096];
+    while let Ok(length @ 1..) = own.read(&mut part) {
+        said.extend_from_slice(&part[..length]);
+    }
+    let status = child.wait().expect("our child");
+    let said = String::from_utf8_lossy(&said).into_owned();
+    (status.code().expect("it exits"), said)
+}
+
 /// The names of all that is in a directory, hidden files included, in order.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("the directory can be read");
@@ -151,36 +179,9 @@ pub(crate) fn assert_says(text: &str, words: &[&str]) {
     }
 }
 
-/// Held while a live test runs: the other live tests of the machine wait meanwhile.
-pub(crate) struct LiveLock {
-    _tests: File,
-    _rights: rights::LiveTest,
-}
-
-/// Waits until no other live test runs on this machine and takes its turn; `None`, with the reason said, where a right is missing.
-pub(crate) fn live_lock(wanted: &[Right]) -> Option<LiveLock> {
-    let path = std::env::temp_dir().join("laxity-live-tests.lock");
-    // Another user may have made it: then it can be read only, which is enough.
-    let file = File::open(&path)
-        .or_else(|_| File::create(&path))
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    file.lock().expect("the file system locks files");
-    Some(LiveLock {
-        _tests: file,
-        _rights: rights::require(wanted)?,
-    })
-}
-
-/// Says that the calling test is skipped, and why. Panics where live tests are required.
-pub(crate) fn lacks(reason: &str) {
-    let required = std::env::var(REQUIRE_LIVE).is_ok_and(|value| value == "1");
-    assert!(!required, "{REQUIRE_LIVE}=1, and {reason}");
-    skip(reason);
-}
-
-/// Says that the calling test is skipped, and why, even where live tests are required: for what no right of the tester can cure.
-pub(crate) fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
+/// A text as it was before it was broken into lines.
+pub(crate) fn unbroken(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Asks again and again until the answer is yes; `false` if that takes longer than `patience`.
@@ -195,4 +196,23 @@ pub(crate) fn comes_true(patience: Duration, mut happened: impl FnMut() -> bool)
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Waits until something is so.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let latest = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < latest, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What was said on standard error.
+pub(crate) fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A file of JSON.
+pub(crate) fn json(bench: &Bench, name: &str) -> serde_json::Value {
+    serde_json::from_slice(&bench.read(name)).unwrap()
 }

@@ -60,11 +60,11 @@ impl FarProfile {
     };
 
     /// What the near end negotiates. A retraining begins with what a first training begins with, and takes as long (assumed). Four
-    /// trainings in a row none of which was good for 5 s of data end the call (calibrated: 4/17 and 7/20, which in the study never
+    /// trainings in a row none of which was good for long enough end the call (5 s of data; calibrated: 4/17 and 7/20, which in the study never
     /// completed).
     pub fn near_handshake(timing: &Timing) -> HandshakeConfig {
         HandshakeConfig {
-            lasting_ms: 5_000,
+            lasting_ms: (timing.training_lasts.as_micros() / 1_000) as u32,
             pause_ms: (timing.before_training.as_micros() / 1_000) as u32,
             ..HandshakeConfig::default()
         }

@@ -4,7 +4,7 @@
 //! * [`card`](mod@card): how the card is set; `unit`: what the driver does once an interrupt.
 //! * `call`: all of it put together, for one call or several; `report`: what became of it.
 //! * `phase`, `cost`: how long things last, and what they cost on the study's machine.
-//! * `hypothesis`, `far_profile`: what is assumed of the device and of the server's modems.
+//! * `hypothesis`, `far_profile`: what is assumed of the device and of the server's modems; [`needs`]: what follows for who serves it.
 
 mod call;
 pub mod card;
@@ -15,6 +15,7 @@ mod far_profile;
 mod hypothesis;
 mod load;
 mod near;
+pub mod needs;
 mod phase;
 mod report;
 mod unit;

@@ -65,6 +65,8 @@ pub struct Timing {
     pub answer_tone: Span,
     /// Silence between the answer tone and the first training signal.
     pub before_training: Span,
+    /// Data must last so long for a training to count as a good one.
+    pub training_lasts: Span,
 }
 
 /// The dial tone must be heard so long before the modem trusts it.
@@ -90,6 +92,7 @@ impl Timing {
             ringing: dialing.saturating_sub(spent).max(Span::from_millis(50)),
             answer_tone,
             before_training: training.saturating_sub(TRAINING).max(Span::from_millis(25)),
+            training_lasts: Span::from_secs(5),
         }
     }
 

@@ -1,14 +1,15 @@
 //! The hosts of a study: a twin, or this machine with a witness.
 
-use laxity::observe::Disturbances;
 use laxity::{LiveHost, Twin, Watch};
+use laxity_model::request::Strangers;
 use laxity_model::{
-    Event, EventKind, Host, HostError, Instant, Mark, ProcessorId, Program, RunRecord, Span,
+    Event, EventKind, Host, HostError, Mark, ProcessorId, Program, RunRecord, Span,
 };
 
 use super::Here;
-use crate::runner::RunError;
 use crate::runner::live::{self, watched_host};
+use crate::runner::speed::{Reference, Took};
+use crate::runner::{RunError, load};
 use crate::scenario::Resolved;
 
 /// What is run to find the load of a scenario.
@@ -35,6 +36,18 @@ impl Runner<'_> {
         }
     }
 
+    /// Those who outrank a slot on a processor of so many, and are not ours: as far as they can be seen.
+    ///
+    /// # Errors
+    ///
+    /// The host's.
+    pub fn strangers(&mut self, processors: u16, on: ProcessorId) -> Result<Strangers, HostError> {
+        match self {
+            Self::Twin(twin) => load::strangers(*twin, processors, on),
+            Self::Live(host) => load::strangers(*host, processors, on),
+        }
+    }
+
     /// Whether it is this machine.
     pub const fn is_live(&self) -> bool {
         matches!(self, Self::Live(_))
@@ -45,6 +58,10 @@ impl Runner<'_> {
 pub struct Live {
     host: LiveHost,
     watch: Watch,
+    processors: u16,
+    reference: Reference,
+    /// What reference blocks took so far, before the first run and after each.
+    took: Vec<Took>,
 }
 
 impl Live {
@@ -56,7 +73,29 @@ impl Live {
     pub fn new(processors: u16) -> Result<Self, RunError> {
         let watch = Watch::begin();
         let host = watched_host(processors, Some(ProcessorId(0)))?;
-        Ok(Self { host, watch })
+        let reference = Reference::new(ProcessorId(0));
+        let reference = reference.map_err(|error| RunError::of(error, live::SPEED))?;
+        let mut new = Self {
+            host,
+            watch,
+            processors,
+            reference,
+            took: Vec::new(),
+        };
+        new.measure_speed()?;
+        Ok(new)
+    }
+
+    fn measure_speed(&mut self) -> Result<(), RunError> {
+        let took = self.reference.measure(&mut self.host, self.processors);
+        let took = took.map_err(|error| RunError::of(error, live::SPEED))?;
+        self.took.push(took);
+        Ok(())
+    }
+
+    /// What reference blocks took before the first run, and after each.
+    pub(super) fn took(self) -> Vec<Took> {
+        self.took
     }
 
     /// What the host calls itself.
@@ -68,10 +107,10 @@ impl Live {
     pub(super) fn load(&mut self, scenario: &Resolved) -> Result<Here, RunError> {
         let variants = scenario.variants.iter();
         let device = variants.flat_map(|variant| &variant.devices).next();
-        let further_receivers = self.run(LOAD, |runner| match (runner, device) {
-            (Runner::Live(host), Some(device)) => live::calibrate(host, scenario, device),
-            _ => Ok(0),
-        })?;
+        let further_receivers = device.map_or(Ok(0), |device| live::calibrate(scenario, device))?;
+        // That took its time, and what was measured before it is not what there was right before the first run.
+        self.took.clear();
+        self.measure_speed()?;
         let config = self.host.config();
         let is_shared = config.processors.contains(&config.external);
         Ok(Here {
@@ -94,17 +133,14 @@ impl Live {
             return Err(RunError::Interrupted(signal));
         }
         let made = run(&mut Runner::Live(&mut self.host));
-        made.map_err(|error| RunError::of(error, name))
+        let made = made.map_err(|error| RunError::of(error, name))?;
+        self.measure_speed()?;
+        Ok(made)
     }
 }
 
 /// What a program recorded under a mark, in order.
-pub fn marked(record: &RunRecord, mark: Mark) -> impl Iterator<Item = &Event> {
+pub fn marked(record: &RunRecord, mark: Mark) -> impl Iterator<Item = &Event> + Clone {
     let events = record.events.iter();
     events.filter(move |event| event.kind == EventKind::Mark(mark))
-}
-
-/// Whether the machine stood still at some time between two instants, as its witness saw it.
-pub fn is_disturbed(record: &RunRecord, from: Instant, to: Instant) -> bool {
-    Disturbances(&record.disturbances).overlap(from, to)
 }

@@ -36,7 +36,9 @@ use laxity::study::Profile;
 use laxity_model::HostError;
 use laxity_model::enforce::machine::Machine;
 
+use crate::evidence::results::Speed;
 use crate::report::Report;
+use crate::runner::speed::Took;
 use crate::runner::{Progress, RunError};
 pub use crate::runner::{load, pool};
 use crate::scenario::Resolved;
@@ -131,6 +133,29 @@ pub struct Made<'a, S: Study> {
     pub measured_on: Option<String>,
     /// What was found of it for [`Study::loaded`].
     pub here: Option<Here>,
+    /// What reference blocks took on it: before the first run, and after each.
+    pub took: Vec<Took>,
+}
+
+impl<'a, S: Study> Made<'a, S> {
+    /// Nothing so far.
+    pub const fn nothing(request: &'a Request) -> Self {
+        Self {
+            request,
+            twin: Vec::new(),
+            live: Vec::new(),
+            measured_on: None,
+            here: None,
+            took: Vec::new(),
+        }
+    }
+
+    /// How fast this machine was right before and after some of the live runs, by their places in [`Self::live`]; `None` if that was not measured.
+    pub fn speed(&self, runs: impl IntoIterator<Item = usize>) -> Option<Speed> {
+        let beside = runs.into_iter().flat_map(|run| [run, run + 1]);
+        let took = beside.filter_map(|place| self.took.get(place));
+        Speed::of(took.flatten().copied())
+    }
 }
 
 /// This machine, as a scenario is run on it.
@@ -223,6 +248,9 @@ impl<S: Study> Experiment for S {
 /// See [`Study::judge`].
 pub fn judge<S: Study>(study: &S, made: &Made<'_, S>) -> Result<Report, RunError> {
     let mut draft = Draft::new(study.text(), made.request, made.measured_on.clone());
+    if let Some(speed) = Speed::of(made.took.iter().flatten().copied()) {
+        draft.circumstance("speed of this machine", speed.words());
+    }
     study.judge(made, &mut draft)?;
     Ok(draft.finish())
 }
@@ -237,13 +265,7 @@ pub fn make<'a, S: Study>(
     request: &'a Request,
     progress: &mut dyn Progress,
 ) -> Result<Made<'a, S>, RunError> {
-    let mut made = Made {
-        request,
-        twin: Vec::new(),
-        live: Vec::new(),
-        measured_on: None,
-        here: None,
-    };
+    let mut made = Made::nothing(request);
     for live in [study.is_live_first(), !study.is_live_first()] {
         match live {
             true if request.live => on_this_machine(study, &mut made, progress)?,
@@ -291,6 +313,9 @@ fn on_this_machine<S: Study>(
     }
     for number in 0..study.rounds(true) {
         let cases = study.cases(Round { live: true, number }, made)?;
+        if cases.is_empty() {
+            continue;
+        }
         progress.begin(cases.len());
         for case in cases {
             let name = study.name(&case);
@@ -303,6 +328,7 @@ fn on_this_machine<S: Study>(
             made.live.push((case, seen));
         }
     }
-    made.measured_on = live.map(|host| host.describe());
+    made.measured_on = live.as_ref().map(Live::describe);
+    made.took = live.map(Live::took).unwrap_or_default();
     Ok(())
 }

@@ -4,9 +4,9 @@ use laxity_model::{HostError, Program, RunRecord, Span};
 
 use super::Runner;
 use crate::observe::Probes;
-use crate::runner::commands;
+use crate::runner::commands::{self, CommandEnd};
 use crate::runner::compose::{RunSpec, compose};
-use crate::scenario::{Length, Resolved, ResolvedVariant, parse};
+use crate::scenario::{Length, Resolved, ResolvedVariant, TwinProfile, parse};
 
 /// A study's scenario, at full length.
 ///
@@ -20,28 +20,32 @@ pub fn scenario(file: &str) -> Resolved {
     }
 }
 
-/// Runs a variant for so long, with the commands that take part in it if that is on this machine. `change` is what the study makes of the
+/// Runs a variant for so long, in the twin of this profile or on Linux (see [`compose`]), with the commands that take part in it if that is on this machine. `change` is what the study makes of the
 /// program before.
 ///
 /// # Errors
 ///
-/// The host's, and [`HostError::Failed`] if its log was too short for the run.
+/// The host's, and [`HostError::Failed`] if its log was too short for the run, or a command did not run as declared.
 pub fn run(
     host: &mut Runner<'_>,
-    (scenario, variant): (&Resolved, &ResolvedVariant),
+    (scenario, variant, twin): (&Resolved, &ResolvedVariant, Option<TwinProfile>),
     spec: RunSpec,
     length: Span,
     change: impl FnOnce(&mut Program, &Probes),
 ) -> Result<(RunRecord, Probes), HostError> {
-    let composed = compose(variant, scenario.host.processors, &scenario.run, |_| spec)?;
+    let processors = scenario.host.processors;
+    let composed = compose(variant, processors, &scenario.run, twin, |_| spec)?;
     let (mut program, probes) = composed;
     change(&mut program, &probes);
-    // They end when the run does.
-    let _commands = match host {
-        Runner::Live(live) => commands::start(variant, live.config())?,
-        Runner::Twin(_) => Vec::new(),
+    let commands = match host {
+        Runner::Live(live) => Some(commands::start(variant, live.config())?),
+        Runner::Twin(_) => None,
     };
     let record = host.run(program, length)?;
+    let ends = commands.map(|commands| commands.end(record.start));
+    if let Some(failure) = ends.iter().flatten().find_map(CommandEnd::failure) {
+        return Err(HostError::Failed(failure));
+    }
     match record.events_lost {
         0 => Ok((record, probes)),
         lost => Err(HostError::Failed(format!(

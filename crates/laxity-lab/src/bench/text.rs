@@ -6,6 +6,7 @@ use std::fmt::Display;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::layout::wrap_to;
 use crate::report::{Figure, Row, Table};
 
 /// What fills the holes of a sentence: name and value.
@@ -95,6 +96,19 @@ struct ClaimText {
 }
 
 impl Text {
+    /// Its name and its figures, each with what it shows, in lines of so many characters, ending in a newline.
+    pub fn listed(&self, width: usize) -> String {
+        let mut text = String::new();
+        let mut line = |indent: &str, name: &str, about: &str| {
+            wrap_to(width, &format!("{indent}{name:<13} "), about, &mut text);
+        };
+        line("  ", &self.name, &self.summary);
+        for figure in &self.figures {
+            line("    ", &figure.key, &figure.shows);
+        }
+        text
+    }
+
     /// Reads a study's file.
     ///
     /// # Panics

@@ -16,7 +16,7 @@ struct Flat<'a> {
     variant: &'a VariantResults,
     #[serde(flatten)]
     modem: Option<&'a ModemFigures>,
-    /// The modem's `samples_overwritten`, under the name that the file has had for it from its first version.
+    /// All that the modem lost, in either direction: what `samples_lost_undisturbed` is the undisturbed part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     samples_lost: Option<u64>,
     #[serde(flatten)]
@@ -59,7 +59,7 @@ pub(super) fn variants<S: Serializer>(
         let modem = only(variant.modems(), None);
         Flat {
             variant,
-            samples_lost: modem.map(|modem| modem.samples_overwritten),
+            samples_lost: modem.map(|modem| modem.device.lost()),
             modem,
             periodic: only(variant.periodic(), Some(&no_task)),
             quantities: quantities(variant),

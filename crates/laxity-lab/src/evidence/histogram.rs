@@ -1,6 +1,7 @@
 //! Histograms, as a program reads them.
 
 use laxity_model::base::histogram::Histogram;
+use laxity_model::verify::contract::Observed;
 use serde::{Deserialize, Serialize};
 
 /// A histogram.
@@ -28,6 +29,39 @@ pub struct HistogramJson {
     pub overflow: u64,
     /// Smallest value and count of each bucket that holds any, ascending.
     pub buckets: Vec<(u64, u64)>,
+    /// Of those values alone that no disturbance overlaps, by which contracts judge; none where that is all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undisturbed: Option<Undisturbed>,
+}
+
+/// What is judged of a histogram in which there is more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Undisturbed {
+    /// How many values there are.
+    pub count: u64,
+    /// Their sum.
+    pub sum: u64,
+    /// The median; like all that follow, none if there are no values.
+    pub p50: Option<u64>,
+    /// The 99th percentile.
+    pub p99: Option<u64>,
+    /// The 99.9th percentile.
+    pub p999: Option<u64>,
+    /// The largest.
+    pub max: Option<u64>,
+}
+
+impl Undisturbed {
+    fn of(histogram: &Histogram) -> Self {
+        Self {
+            count: histogram.count(),
+            sum: u64::try_from(histogram.sum()).unwrap_or(u64::MAX),
+            p50: histogram.percentile(500_000),
+            p99: histogram.percentile(990_000),
+            p999: histogram.percentile(999_000),
+            max: histogram.max(),
+        }
+    }
 }
 
 impl HistogramJson {
@@ -47,7 +81,50 @@ impl HistogramJson {
             // A log-linear histogram has a bucket for every value.
             overflow: 0,
             buckets: histogram.buckets().map(|b| (b.low, b.count)).collect(),
+            undisturbed: None,
         }
+    }
+
+    /// All values that were observed, in this unit.
+    #[must_use]
+    pub fn of(unit: &str, observed: &Observed) -> Self {
+        let is_disturbed = !observed.disturbed.is_empty();
+        Self {
+            undisturbed: is_disturbed.then(|| Undisturbed::of(&observed.undisturbed)),
+            ..Self::new(unit, &observed.raw())
+        }
+    }
+
+    /// How many values are judged.
+    pub(crate) fn judged(&self) -> u64 {
+        self.undisturbed.map_or(self.count, |own| own.count)
+    }
+
+    /// The median of what is judged.
+    pub(crate) fn told_p50(&self) -> Option<u64> {
+        self.undisturbed.map_or(self.p50, |own| own.p50)
+    }
+
+    /// The 99th percentile of what is judged, if there are values enough for it to be another than the largest.
+    pub(crate) fn told_p99(&self) -> Option<u64> {
+        let p99 = self.undisturbed.map_or(self.p99, |own| own.p99);
+        p99.filter(|_| self.judged() >= 100)
+    }
+
+    /// The 99.9th percentile of what is judged, if there are values enough for it to be another than the largest.
+    pub(crate) fn told_p999(&self) -> Option<u64> {
+        let p999 = self.undisturbed.map_or(self.p999, |own| own.p999);
+        p999.filter(|_| self.judged() >= 1_000)
+    }
+
+    /// The largest that is judged.
+    pub(crate) fn told_max(&self) -> Option<u64> {
+        self.undisturbed.map_or(self.max, |own| own.max)
+    }
+
+    /// The largest of all, where that is not judged.
+    pub(crate) fn disturbed_max(&self) -> Option<u64> {
+        self.max.filter(|_| self.max > self.told_max())
     }
 }
 
@@ -64,10 +141,10 @@ pub struct GapJson {
 impl GapJson {
     /// All gaps in nanoseconds, and the largest undisturbed one.
     #[must_use]
-    pub fn new(gaps: &Histogram, undisturbed_max_ns: Option<u64>) -> Self {
+    pub fn of(gaps: &Observed) -> Self {
         Self {
-            all: HistogramJson::new("ns", gaps),
-            undisturbed_max: undisturbed_max_ns,
+            all: HistogramJson::of("ns", gaps),
+            undisturbed_max: gaps.undisturbed.max(),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::trace::Trace;
 pub enum Lane {
     /// Who had this processor.
     Processor(ProcessorId),
-    /// When this processor stood still, as the witness saw it.
+    /// When this processor stood still or was held by somebody, as the witness saw it.
     Disturbed(ProcessorId),
     /// When this activity was running, and what it recorded.
     Activity(ActivityId),
@@ -79,6 +79,8 @@ impl Label {
     pub const SLOT: Self = Self::Known(4, "slot");
     /// The machine stood still.
     pub const DISTURBED: Self = Self::Known(5, "disturbed");
+    /// Somebody held the processor.
+    pub const HELD: Self = Self::Known(RARE + 4, "held by somebody");
     /// Became ready.
     pub const WAKE: Self = Self::Known(6, "wake");
     /// Ended.
@@ -223,7 +225,8 @@ impl<F: FnMut(Drawn)> Drawing<'_, F> {
             K::Refused => self.point(event, Label::REFUSED, [0; 2]),
             // The change is drawn when it was granted.
             K::ReservationFrom => {}
-            K::Disturbed => self.disturbed(event),
+            K::Disturbed => self.disturbed(event, Label::DISTURBED),
+            K::Held => self.disturbed(event, Label::HELD),
             K::Mark(mark) if trace.is_level(mark) => {
                 self.draw(event.at, Lane::Level(mark), Edge::Level(event.args[0]));
             }
@@ -297,14 +300,14 @@ impl<F: FnMut(Drawn)> Drawing<'_, F> {
     }
 
     /// A disturbance is recorded when it is over. What an earlier one has covered is left out.
-    fn disturbed(&mut self, event: &Event) {
+    fn disturbed(&mut self, event: &Event, label: Label) {
         let state = entry(&mut self.processors, event.processor.index());
         let [from, to] = event.args.map(Instant::from_nanos);
         let from = from.max(state.disturbed_to);
         if from < to {
             state.disturbed_to = to;
             let lane = Lane::Disturbed(event.processor);
-            self.draw(from, lane, Edge::Begin(Label::DISTURBED, None));
+            self.draw(from, lane, Edge::Begin(label, None));
             self.draw(to, lane, Edge::End);
         }
     }

@@ -5,11 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use laxity_model::verify::contract::{Expectation, Outcome, Reason, Verdict};
+use laxity_model::verify::contract::{Cause, Expectation, Finding, Outcome, Reason, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::flat;
-use super::subjects::{Figures, ModemFigures, PeriodicFigures, SubjectResults, label};
+use super::subjects::{
+    CommandFigures, DeviceFigures, Figures, ModemFigures, PeriodicFigures, StreamFigures,
+    SubjectResults, label,
+};
 
 /// The version of the file that this program writes.
 pub const FILE_VERSION: u32 = 1;
@@ -45,7 +48,7 @@ pub struct RunResults {
     pub skipped: Vec<Skipped>,
     /// The verdict over all variants: met if each came as expected; the reasons name those that did not.
     pub verdict: VerdictJson,
-    /// The exit code of the command.
+    /// The exit code of the command, if all outputs can be written.
     pub exit_code: u8,
 }
 
@@ -66,6 +69,22 @@ pub struct Machine {
     pub hypervisor: Option<String>,
     /// Time taken by the hypervisor during the whole run, all processors together, as the kernel counts it.
     pub steal_ns: u64,
+    /// How fast it was during the runs; none where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<Speed>,
+}
+
+/// How fast a machine was: what a reference block took, a fixed piece of the modem's own signal processing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Speed {
+    /// Its processor time: the median.
+    pub reference_block_ns: u64,
+    /// The shortest.
+    pub shortest_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+    /// How often it was measured.
+    pub blocks: u64,
 }
 
 /// Where a figure comes from.
@@ -103,6 +122,15 @@ pub struct Skipped {
     pub reason: String,
 }
 
+/// What is not as a scenario expects, beside its contracts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Surprise {
+    /// In words.
+    pub what: String,
+    /// It is not the machine's doing as far as anybody could see.
+    pub is_certain: bool,
+}
+
 /// What one variant gave, all its repeats together.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct VariantResults {
@@ -118,6 +146,9 @@ pub struct VariantResults {
     pub repeats: u32,
     /// Time taken by the hypervisor, as the kernel counts it; none in the twin.
     pub steal_ns: Option<u64>,
+    /// How fast the machine was, measured before and after each run; none in the twin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<Speed>,
     /// When the machine itself stood still.
     pub disturbed: Disturbed,
     /// Events in the trace.
@@ -131,8 +162,14 @@ pub struct VariantResults {
     /// What the scenario expects: of all contracts together, leaving out those of which it expects nothing.
     #[serde(with = "ExpectationJson")]
     pub expected: Expectation,
+    /// What of the conditions was not as declared, such as a command that failed: then nothing is judged, and the run ends in error.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
     /// What is not as the scenario expects, beside the contracts: samples, the transfer, the grade.
     pub surprises: Vec<String>,
+    /// Of these, whether at least one is certain: not the machine's doing as far as anybody could see.
+    #[serde(skip)]
+    pub is_certain: bool,
     /// Whether everything came as the scenario expects.
     pub as_expected: bool,
     /// The judgement on all contracts of which the scenario expects something; on all where it expects nothing of any. Met if there
@@ -167,9 +204,39 @@ impl VariantResults {
 
     /// The modems, each with its name for the begin of a sentence where there are several.
     pub(crate) fn each_modem(&self) -> impl Iterator<Item = (String, &ModemFigures)> {
-        let several = self.modems().count();
+        let several = self.each_device().count();
         let modems = self.modems();
         modems.map(move |(name, modem)| (label(name, several), modem))
+    }
+
+    /// The devices, each with its name for the begin of a sentence where there are several.
+    pub(crate) fn each_device(&self) -> impl Iterator<Item = (String, &DeviceFigures)> {
+        let devices = self.subjects.iter();
+        let devices = devices.filter_map(|one| Some((&one.name, one.figures.device()?)));
+        let several = devices.clone().count();
+        devices.map(move |(name, device)| (label(name, several), device))
+    }
+
+    /// The devices that are only received or only played, with everything that was observed of them.
+    pub fn streams(&self) -> impl Iterator<Item = (&SubjectResults, &StreamFigures)> + Clone {
+        self.subjects.iter().filter_map(|subject| {
+            let Figures::Stream(figures) = &subject.figures else {
+                return None;
+            };
+            Some((subject, &**figures))
+        })
+    }
+
+    /// The programs of the user's own, with everything that was observed of them.
+    pub(crate) fn commands(
+        &self,
+    ) -> impl Iterator<Item = (&SubjectResults, &CommandFigures)> + Clone {
+        self.subjects.iter().filter_map(|subject| {
+            let Figures::Command(figures) = &subject.figures else {
+                return None;
+            };
+            Some((subject, figures))
+        })
     }
 
     /// The periodic tasks, with their names.
@@ -191,7 +258,9 @@ impl VariantResults {
     }
 
     /// Sums the contracts and the `surprises` up: what was expected, what came, and whether that is the same.
-    pub fn summarise(&mut self, surprises: Vec<String>) {
+    pub fn summarise(&mut self, surprises: Vec<Surprise>) {
+        self.is_certain = surprises.iter().any(|one| one.is_certain);
+        let surprises: Vec<String> = surprises.into_iter().map(|one| one.what).collect();
         let judged = self.contracts.iter();
         let judged = judged.filter(|contract| contract.expected != Expectation::Any);
         // Where nothing is expected of any contract, all are told.
@@ -200,15 +269,27 @@ impl VariantResults {
         let told = told.filter(|c| nothing_expected || c.expected != Expectation::Any);
         let has = |outcome: &Outcome| told.clone().any(|one| one.verdict.result == *outcome);
         let mut worst = [Outcome::Violated, Outcome::Inconclusive].into_iter();
-        let result = worst.find(has).unwrap_or(Outcome::Met);
+        let has_failed = !self.failures.is_empty();
+        let result = if has_failed {
+            Outcome::Inconclusive
+        } else {
+            worst.find(has).unwrap_or(Outcome::Met)
+        };
         let wished = judged.clone().map(|contract| contract.expected);
         self.expected = wished.max_by_key(|e| *e as u8).unwrap_or(Expectation::Any);
         let reasons = self.contracts.iter().flat_map(|contract| {
             let reasons = contract.verdict.reasons.iter();
             reasons.map(move |reason| format!("{}: {reason}", contract.name))
         });
-        let reasons = surprises.iter().cloned().chain(reasons).collect();
-        self.as_expected = surprises.is_empty() && self.contracts.iter().all(|c| c.as_expected);
+        let reasons = self
+            .failures
+            .iter()
+            .chain(&surprises)
+            .cloned()
+            .chain(reasons);
+        let reasons = reasons.collect();
+        self.as_expected =
+            !has_failed && surprises.is_empty() && self.contracts.iter().all(|c| c.as_expected);
         self.surprises = surprises;
         self.verdict = VerdictJson { result, reasons };
     }
@@ -230,30 +311,55 @@ impl VariantResults {
         }
     }
 
+    /// Whether what is not as expected may all be the machine's doing.
+    pub fn is_open(&self) -> bool {
+        let mut contracts = self.contracts.iter().filter(|one| !one.as_expected);
+        let is_open = |one: &ContractResults| one.verdict.result == Outcome::Inconclusive;
+        !self.is_certain && contracts.all(is_open)
+    }
+
     /// Everything that is not as expected, in words; empty if all is.
     pub fn unexpected(&self) -> impl Iterator<Item = String> + '_ {
-        let contracts = self.contracts.iter().filter(|one| !one.as_expected);
+        let is_judged = self.failures.is_empty();
+        let contracts = self.contracts.iter();
+        let contracts = contracts.filter(move |one| is_judged && !one.as_expected);
         let contracts = contracts.map(|contract| {
             let VerdictJson { result, reasons } = &contract.verdict;
             let why = self.of_each_subject(reasons);
             let (name, expected) = (&contract.name, contract.expected);
             format!("{name} was to be {expected} and is {result}: {why}")
         });
-        self.surprises.iter().cloned().chain(contracts)
+        let others = self.failures.iter().chain(&self.surprises);
+        others.cloned().chain(contracts)
     }
 }
 
-/// The machine itself standing still, as the witness saw it.
+/// Processors of the machine standing still, as the witness saw it, and dispatchers.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Disturbed {
-    /// Late wake-ups of the witness.
+    /// How often one did.
     pub count: u64,
-    /// All its wake-ups; 0 without a witness.
+    /// All wake-ups of the witness; 0 without a witness.
     pub witness_wakeups: u64,
-    /// How late they were together.
+    /// How long they did together.
     pub total_ns: u64,
-    /// The late ones among all, in parts per million.
+    /// The share of the runs, in parts per million: of the witness's wake-ups, or of the time, whichever is more; of the processor that was disturbed
+    /// most, or of all together where somebody may have run on any of them.
     pub share_ppm: u32,
+    /// Which did, by the program's number, where it was another than the first: a halt excuses nobody on another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_processor: Vec<DisturbedProcessor>,
+}
+
+/// One processor standing still.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DisturbedProcessor {
+    /// The program's number of it.
+    pub processor: u16,
+    /// How often it did.
+    pub count: u64,
+    /// For how long together.
+    pub total_ns: u64,
 }
 
 /// A verdict, with its reasons in words.
@@ -266,12 +372,22 @@ pub struct VerdictJson {
     pub reasons: Vec<String>,
 }
 
-impl From<&Verdict> for VerdictJson {
-    /// Those reasons first that decided.
-    fn from(verdict: &Verdict) -> Self {
+impl VerdictJson {
+    /// Those reasons first that decided; a control that is missing with why, where that is known.
+    pub(crate) fn of(verdict: &Verdict, no_control: Option<&str>) -> Self {
         let decided = |reason: &&Reason| reason.implies() == Some(verdict.result);
         let (first, others): (Vec<_>, Vec<_>) = verdict.reasons.iter().partition(decided);
-        let reasons = first.into_iter().chain(others).map(ToString::to_string);
+        let told = |reason: &Reason| match (&reason.cause, no_control) {
+            (
+                Cause::Values {
+                    finding: Finding::NoControl,
+                    ..
+                },
+                Some(why),
+            ) => format!("{reason}: {why}"),
+            _ => reason.to_string(),
+        };
+        let reasons = first.into_iter().chain(others).map(told);
         Self {
             result: verdict.result,
             reasons: reasons.collect(),

@@ -11,7 +11,9 @@ use super::histogram::{GapJson, HistogramJson};
 pub struct SubjectResults {
     /// Its name.
     pub name: String,
-    /// Its kind, and the figures that its kind has.
+    /// Its kind: `soft-modem`, `periodic`.
+    pub kind: String,
+    /// The figures that its kind has.
     #[serde(flatten)]
     pub figures: Figures,
     /// Whether its reservation was enforced: `enforced`, `unenforced`; none without a reservation.
@@ -20,46 +22,71 @@ pub struct SubjectResults {
     pub grade_reason: Option<String>,
     /// Everything that was observed of it, by the quantity's name with its unit.
     pub quantities: BTreeMap<String, HistogramJson>,
+    /// What contracts limit in windows of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowFigures>,
 }
 
-/// The figures of a component, by its kind.
+/// What there was of something in every window, of those that nothing disturbed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WindowFigures {
+    /// The name of what is counted: `jobs_done`.
+    pub quantity: String,
+    /// How long a window is.
+    pub window_ns: u64,
+    /// The least that a window had; none where each was disturbed, or the runs are shorter.
+    pub least: Option<u64>,
+    /// The most that one had.
+    pub most: Option<u64>,
+}
+
+/// The figures of a component.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(untagged)]
 pub enum Figures {
-    /// A soft modem.
+    /// Of a soft modem.
     SoftModem(Box<ModemFigures>),
-    /// A periodic task.
+    /// Of a device that is only received or only played.
+    Stream(Box<StreamFigures>),
+    /// Of a program of the user's own.
+    Command(CommandFigures),
+    /// Of a periodic task.
     Periodic(Box<PeriodicFigures>),
-    /// Threads that never stop.
-    Spinner,
-    /// A thread that now and then takes the processor for long.
-    Rogue,
-    /// A program of the user's own.
-    Command,
+    /// Of what is there for what it does to others.
+    None {},
 }
 
-/// What one modem gave.
+impl Figures {
+    /// Those that every device has.
+    pub fn device(&self) -> Option<&DeviceFigures> {
+        match self {
+            Self::SoftModem(modem) => Some(&modem.device),
+            Self::Stream(stream) => Some(&stream.device),
+            Self::Command(_) | Self::Periodic(_) | Self::None {} => None,
+        }
+    }
+}
+
+/// What any device gave.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct ModemFigures {
+pub struct DeviceFigures {
     /// Where the device's processing ran: `interrupt`, `thread 24`, `reserved 2ms/8ms`.
     pub placement: String,
     /// Who enforced the reservation: `slots`, `deadline`; none without one.
     pub enforcer: Option<String>,
-    /// How many receivers demodulated the samples, to make up the load asked for.
-    pub receivers: u32,
-    /// Bits in which a receiver differed from the first one, over all repeats.
-    pub receiver_bit_errors: u64,
-    /// The file that was fetched.
-    pub transfer: Transfer,
+    /// What laxity proposed, where the scenario leaves its reservation open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<Proposed>,
     /// Samples that came in and were overwritten before they were read.
     pub samples_overwritten: u64,
     /// Samples that were due to go out and were not there.
     pub samples_underrun: u64,
-    /// Samples lost in either direction, but for those that were while the machine itself stood still: the undisturbed part of the
-    /// quantity `samples_lost`, by which contracts judge.
+    /// Samples lost in either direction, but for those that were while the machine itself stood still: the undisturbed part of
+    /// `samples_lost`, by which contracts judge.
     pub samples_lost_undisturbed: u64,
-    /// Samples that the far end had not delivered when their time came: the emulation's own failure, which makes the run worthless.
-    pub samples_undelivered: u64,
+    /// Why these were lost, as far as it was seen, where the device has a reservation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_because: Option<String>,
     /// The most samples that waited after processing.
     pub samples_pending_max: u64,
     /// Samples that waited after processing, at each interrupt.
@@ -74,15 +101,112 @@ pub struct ModemFigures {
     pub context_switches_involuntary: u64,
     /// Page faults of what ran reserved or in real time.
     pub page_faults: u64,
-    /// What the device did, and when.
-    pub phases: Vec<PhaseTime>,
 }
 
-impl ModemFigures {
+impl DeviceFigures {
     /// Samples lost in either direction.
     pub const fn lost(&self) -> u64 {
         self.samples_overwritten
             .saturating_add(self.samples_underrun)
+    }
+}
+
+/// What one modem gave.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ModemFigures {
+    /// As any device.
+    #[serde(flatten)]
+    pub device: DeviceFigures,
+    /// How many receivers demodulated the samples, to make up the load asked for.
+    pub receivers: u32,
+    /// Bits in which a receiver differed from the first one, over all repeats.
+    pub receiver_bit_errors: u64,
+    /// The file that was fetched.
+    pub transfer: Transfer,
+    /// Samples that the far end had not delivered when their time came: the emulation's own failure, which makes the run worthless.
+    pub samples_undelivered: u64,
+    /// What the device did, and when.
+    pub phases: Vec<PhaseTime>,
+}
+
+/// What one device gave that is only received or only played.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct StreamFigures {
+    /// As any device.
+    #[serde(flatten)]
+    pub device: DeviceFigures,
+    /// How often each block was worked on, to make up the load asked for.
+    pub work_times: u32,
+    /// Blocks in which work that was repeated came to another result than the first time, over all repeats.
+    pub work_differs: u64,
+    /// Frames that arrived whole.
+    pub frames_good: u64,
+    /// Frames that did not.
+    pub frames_lost: u64,
+}
+
+/// A reservation that laxity proposed, and what would have done.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Proposed {
+    /// X, in nanoseconds.
+    pub service_ns: u64,
+    /// Y, in nanoseconds.
+    pub period_ns: u64,
+    /// Undisturbed calls that were measured before.
+    pub calls: u64,
+    /// The service of the longest of them.
+    pub longest_call_ns: u64,
+    /// By so much more than that a call was planned for, in parts per million.
+    pub margin_ppm: u64,
+    /// Why this was proposed, in words.
+    pub why: String,
+    /// Afterwards: its longest undisturbed call in all runs of the scenario.
+    pub longest_call_here_ns: Option<u64>,
+    /// Of a device that made a call on Linux, the longest before it was connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_connecting_here_ns: Option<u64>,
+    /// The X that would have served them at least.
+    pub least_service_ns: Option<u64>,
+    /// Every so much.
+    pub least_period_ns: Option<u64>,
+    /// The share that was proposed by that of this least, in parts per million.
+    pub times_least_ppm: Option<u64>,
+}
+
+/// What became of a program of the user's own.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CommandFigures {
+    /// In each run.
+    pub command_runs: Vec<CommandRun>,
+}
+
+/// What became of it in one run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CommandRun {
+    /// The code with which it ended by itself; none where a signal ended it, or the run did.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it; none where it exited, or the run ended it.
+    pub signal: Option<i32>,
+    /// When it ended by itself, after the start of the run; 0 before.
+    pub ended_after_ns: Option<u64>,
+    /// The processor time that it took, with everything that it started.
+    pub processor_time_ns: Option<u64>,
+    /// Why it is not known what became of it.
+    pub problem: Option<String>,
+    /// Why the gaps in its service are not known, though it had a reservation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_gap_unknown: Option<String>,
+}
+
+impl CommandRun {
+    /// How it ended, in a word or two.
+    pub(crate) fn ended(&self) -> String {
+        match (self.exit_code, self.signal) {
+            (Some(code), _) => code.to_string(),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) if self.problem.is_some() => "unknown".to_owned(),
+            (None, None) => "running".to_owned(),
+        }
     }
 }
 
@@ -91,24 +215,43 @@ impl ModemFigures {
 pub struct PeriodicFigures {
     /// From release to release, in nanoseconds; none where there is no such task.
     pub task_period_ns: Option<u64>,
+    /// From the release of a job to when it is due, in nanoseconds; left out where that is the next release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_deadline_ns: Option<u64>,
+    /// What a job takes, in nanoseconds; left out where that is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_service_ns: Option<u64>,
     /// Time between wake-ups.
     pub cothread_gap_ns: Option<GapJson>,
     /// The same without a device.
     pub control_gap_ns: Option<GapJson>,
     /// Both, repeat by repeat.
     pub gap_repeats: Vec<GapRepeat>,
+    /// Those runs without a device that are beside no run with one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_controls: Vec<GapFigures>,
 }
 
 impl PeriodicFigures {
-    /// The gap against its control, in millionths: p99, p99.9 and undisturbed maximum, each the median of the repeats
-    /// divided by the median of the controls. None without repeats.
+    /// Whether its jobs are more than wake-ups.
+    pub(crate) const fn has_jobs(&self) -> bool {
+        self.job_service_ns.is_some() || self.task_deadline_ns.is_some()
+    }
+
+    /// The gap against its control, in millionths: p99, p99.9 and maximum, each the least of the repeats divided by the largest of the controls: as
+    /// [`judge`](laxity_model::verify::contract::judge) compares them. None without repeats.
     pub fn gap_ratios_ppm(&self) -> Option<[u64; 3]> {
         let figures: [fn(&GapFigures) -> u64; 3] =
             [|g| g.p99_ns, |g| g.p999_ns, |g| g.undisturbed_max_ns];
         let mut ratios = [0; 3];
         for (ratio, figure) in ratios.iter_mut().zip(figures) {
-            let with = median(self.gap_repeats.iter().map(|r| figure(&r.variant)))?;
-            let without = median(self.gap_repeats.iter().map(|r| figure(&r.control)))?;
+            let repeats = self.gap_repeats.iter();
+            let with = repeats
+                .clone()
+                .map(|repeat| figure(&repeat.variant))
+                .min()?;
+            let controls = repeats.map(|repeat| &repeat.control);
+            let without = controls.chain(&self.further_controls).map(figure).max()?;
             let millionths = (u128::from(with) * 1_000_000).checked_div(u128::from(without))?;
             *ratio = u64::try_from(millionths).ok()?;
         }
@@ -180,15 +323,42 @@ pub struct GapRepeat {
     pub control: GapFigures,
 }
 
-/// The figures that gaps are judged by.
+/// The figures that gaps are judged by: of those that no disturbance overlaps.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct GapFigures {
-    /// The 99th percentile.
+    /// The 99th percentile of those that no disturbance overlaps.
     pub p99_ns: u64,
-    /// The 99.9th percentile.
+    /// Their 99.9th percentile.
     pub p999_ns: u64,
-    /// The largest that no disturbance overlaps.
+    /// The largest of them.
     pub undisturbed_max_ns: u64,
-    /// The largest of all.
+    /// The largest of all, disturbed or not.
     pub max_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_the_least_run_against_the_largest_of_the_controls() {
+        let mut variant = PeriodicFigures::default();
+        let figures = |ns| GapFigures {
+            p99_ns: ns,
+            p999_ns: ns,
+            undisturbed_max_ns: ns,
+            max_ns: 0,
+        };
+        let repeat = |with, without| GapRepeat {
+            variant: figures(with),
+            control: figures(without),
+        };
+        // As it is judged: one bad run convicts nobody, and one good control neither.
+        variant.gap_repeats = vec![repeat(105, 100), repeat(900, 80), repeat(106, 90)];
+        assert_eq!(variant.gap_ratios_ppm(), Some([1_050_000; 3]));
+        variant.further_controls = vec![figures(210)];
+        assert_eq!(variant.gap_ratios_ppm(), Some([500_000; 3]));
+        variant.gap_repeats.clear();
+        assert_eq!(variant.gap_ratios_ppm(), None);
+    }
 }

@@ -120,30 +120,6 @@ pub struct TaskSet {
     pub notes: Vec<String>,
 }
 
-/// A text of the file as it may be shown: what would steer a terminal is written out.
-fn shown(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
-}
-
-/// Why this is no name of a task, and what would be one; a name is part of tables and goes to a terminal as it is.
-fn unfit_name(name: &str) -> Option<(String, &'static str)> {
-    name.chars().any(char::is_control).then(|| {
-        let cause = format!("`{}` has a control character", shown(name));
-        (
-            cause,
-            "write a name of one line, without tabs and escape sequences",
-        )
-    })
-}
-
 /// Reads a task set.
 ///
 /// # Errors

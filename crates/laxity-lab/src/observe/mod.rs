@@ -1,17 +1,18 @@
 //! What is seen of the components of a program: each leaves a [`Probe`] when it is installed, and from the record of a run its probe
 //! makes an [`Observation`](laxity::observe::Observation) of it, which contracts are judged by and tables show.
 //!
-//! Of a modem ([`modem`]) and of a periodic task something is seen; the other kinds are there for what they do to others.
+//! Of a device (`device`) and of a periodic task something is seen; the other kinds are there for what they do to others.
 
-pub mod modem;
+mod device;
+mod losses;
 
 use laxity::PeriodicProbe;
-use laxity::observe::Reader;
-use laxity_devices::modem::Installed;
+use laxity::observe::{Reader, Run};
+use laxity_model::ActivityId;
 use laxity_model::verify::contract::Subject;
-use laxity_model::{ActivityId, RunRecord};
 
-pub use modem::ModemProbe;
+use crate::scenario::devices::Installed;
+pub use device::DeviceProbe;
 
 /// Where the evidence of one component is to be found in the record of a run.
 pub struct Probe {
@@ -25,8 +26,8 @@ pub struct Probe {
 
 /// What is watched of a component, by its kind.
 pub enum Watched {
-    /// A modem's interrupts, calls and phases.
-    Modem(ModemProbe),
+    /// A device's interrupts, calls and phases.
+    Device(DeviceProbe),
     /// The jobs of a periodic task.
     Periodic(PeriodicProbe),
     /// Nothing: it is there for what it does to others.
@@ -38,12 +39,18 @@ pub enum Watched {
 pub struct Probes(pub Vec<Probe>);
 
 impl Probes {
-    /// The modems.
-    pub fn modems(&self) -> impl Iterator<Item = &ModemProbe> {
+    /// The devices.
+    pub fn devices(&self) -> impl Iterator<Item = &DeviceProbe> {
         self.0.iter().filter_map(|probe| match &probe.watched {
-            Watched::Modem(modem) => Some(modem),
+            Watched::Device(device) => Some(device),
             _ => None,
         })
+    }
+
+    /// The modems among them.
+    pub fn modems(&self) -> impl Iterator<Item = &DeviceProbe> {
+        let has_call = |device: &&DeviceProbe| device.installed.report.modem().is_some();
+        self.devices().filter(has_call)
     }
 
     /// The periodic tasks.
@@ -81,10 +88,10 @@ impl laxity::observe::Probe for Probe {
         }
     }
 
-    fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
+    fn reader<'a>(&'a self, run: Run<'a>) -> Option<Box<dyn Reader + 'a>> {
         match &self.watched {
-            Watched::Modem(modem) => Some(Box::new(modem::ModemReader::new(modem, record))),
-            Watched::Periodic(task) => task.reader(record),
+            Watched::Device(device) => Some(Box::new(device::DeviceReader::new(device, run))),
+            Watched::Periodic(task) => task.reader(run),
             Watched::Nothing => None,
         }
     }

@@ -8,8 +8,9 @@ mod render;
 pub mod scenario;
 pub mod set;
 
-use laxity_model::Span;
+use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Doubt, Overflow, Response};
+use laxity_model::{Reservation, Span};
 use serde::Serialize;
 
 /// The version of the format of plans.
@@ -74,10 +75,51 @@ pub struct Bottleneck {
     pub name: String,
     /// In which phase of its call, where there is one.
     pub phase: Option<String>,
-    /// Who takes most of its time: another, or itself; none if it mostly waits for a tick of the clock.
+    /// Who takes most of its time: another, or itself; none if it mostly waits for what is nobody's work.
     pub contributor: Option<String>,
+    /// For what it then waits, in words.
+    pub waits_for: Option<&'static str>,
     /// How much of it, in nanoseconds.
     pub contribution_ns: u64,
+}
+
+impl Bottleneck {
+    /// The same, or that it waits for something where that takes longer than anybody.
+    fn or_wait(self, waits_for: &'static str, waits_ns: u64) -> Self {
+        if waits_ns <= self.contribution_ns {
+            return self;
+        }
+        Self {
+            contributor: None,
+            waits_for: Some(waits_for),
+            contribution_ns: waits_ns,
+            ..self
+        }
+    }
+}
+
+/// For how long of a window a supply need not serve, in nanoseconds.
+fn unserved_ns(supply: &dyn SupplyBound, window: Span) -> u64 {
+    let served = supply.least_service(window).as_nanos();
+    window.as_nanos().saturating_sub(served)
+}
+
+/// A reservation that would do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Proposal {
+    /// X, in nanoseconds.
+    pub service_ns: u64,
+    /// Y, in nanoseconds.
+    pub period_ns: u64,
+}
+
+impl Proposal {
+    fn of(reservation: Reservation) -> Self {
+        Self {
+            service_ns: reservation.service().as_nanos(),
+            period_ns: reservation.period().as_nanos(),
+        }
+    }
 }
 
 /// Why there is no bound.

@@ -4,8 +4,12 @@ use std::fmt::Write as _;
 
 use laxity_model::Span;
 
-use super::{Bottleneck, Line};
-use crate::layout::{Align, Fit, Grid, TimeUnit, percent, wrap};
+use super::{Bottleneck, Line, Proposal};
+use crate::layout::{Align, Fit, Grid, TimeUnit, percent, wrap_to};
+use crate::runner::proposal::{LONGEST_PERIOD, SHORTEST_PERIOD, too_short};
+
+/// Before every line of a table.
+const MARGIN: &str = "  ";
 
 /// So many names of a list are shown; all are in JSON.
 pub(super) const MOST_NAMES: usize = 24;
@@ -19,26 +23,80 @@ pub(super) fn shown(words: &[String]) -> String {
     few
 }
 
-/// How many deadlines can be missed, behind the word of a verdict.
-pub(super) fn lateness(lines: &[Line]) -> String {
-    let late = |line: &&Line| line.slack_ns.is_some_and(|slack| slack < 0);
-    match lines.iter().filter(late).count() {
+/// Which deadlines can be missed, by how much, and why the worst one, behind the word of a verdict; where that is not known, whose are not sure to
+/// be met.
+pub(super) fn lateness(lines: &[Line], bottleneck: Option<&Bottleneck>, is_known: bool) -> String {
+    let late = lines.iter().filter_map(|line| {
+        let by = match line.slack_ns.filter(|slack| *slack < 0) {
+            Some(slack) => format!("by up to {}", Span::from_nanos(slack.unsigned_abs())),
+            None => format!("by {} as seen", seen_late(line)?),
+        };
+        let is_worst = |worst: &&Bottleneck| worst.name == line.name && worst.phase == line.phase;
+        let why = bottleneck.filter(is_worst).map(how_it_waits);
+        let why = why.map_or_else(String::new, |why| format!(" (most of its time {why})"));
+        Some(format!("{} {by}{why}", named(line)))
+    });
+    let late: Vec<String> = late.collect();
+    let (one, several) = match is_known {
+        true => ("can be missed", "can be missed"),
+        false => ("is not sure to be met", "are not sure to be met"),
+    };
+    match late.len() {
         0 => String::new(),
-        1 => "; 1 deadline can be missed".into(),
-        count => format!("; {count} deadlines can be missed"),
+        1 => format!("; 1 deadline {one}: {}", late[0]),
+        count => format!("; {count} deadlines {several}: {}", shown(&late)),
     }
 }
 
-/// A table of lines, and what there is to say of them.
+/// By how much a job was seen to miss its deadline, if one was.
+fn seen_late(line: &Line) -> Option<Span> {
+    let late = line.observed_max_ns?.checked_sub(line.deadline_ns?)?;
+    (late > 0).then_some(Span::from_nanos(late))
+}
+
+/// Whose line it is, and in which phase.
+fn named(line: &Line) -> String {
+    let phase = line.phase.as_ref();
+    let phase = phase.map_or_else(String::new, |phase| format!(" ({phase})"));
+    format!("`{}`{phase}", line.name)
+}
+
+/// What would do: the least at a period, and the cheapest of all.
+pub(super) fn proposal_words(
+    period_ns: u64,
+    least_service_ns: Option<u64>,
+    cheapest: Option<Proposal>,
+) -> String {
+    let span = Span::from_nanos;
+    let period = span(period_ns);
+    let least = match least_service_ns {
+        Some(least) => format!("{}/{period}", span(least)),
+        None if period < SHORTEST_PERIOD => too_short(period),
+        None => format!("nothing every {period}"),
+    };
+    let cheapest = match cheapest {
+        Some(cheapest) => {
+            let (service, period) = (span(cheapest.service_ns), span(cheapest.period_ns));
+            format!("the cheapest: {service}/{period}")
+        }
+        None => format!("nor anything every {SHORTEST_PERIOD} to {LONGEST_PERIOD}"),
+    };
+    format!("{least}; {cheapest}")
+}
+
+/// A table of lines, and what there is to say of them, in lines of so many characters.
 pub(super) fn render(
     what: &str,
     lines: &[Line],
     bottleneck: Option<&Bottleneck>,
     unit: TimeUnit,
-    text: &mut String,
+    (width, text): (usize, &mut String),
 ) {
-    text.push_str(&table(what, lines, unit));
-    render_reasons(lines, text);
+    for line in table(what, lines, unit, width - MARGIN.len()).lines() {
+        text.push_str(format!("{MARGIN}{line}").trim_end());
+        text.push('\n');
+    }
+    render_reasons(lines, width, text);
     for line in lines {
         if let (Some(seen), Some(bound)) = (line.observed_max_ns, line.bound_ns)
             && seen > bound
@@ -46,14 +104,19 @@ pub(super) fn render(
             let sentence = format!(
                 "FAILURE: `{}` took {} in the twin, more than its bound of {}: one of the two is wrong",
                 line.name,
-                Span::from_nanos(seen),
-                Span::from_nanos(bound)
+                Span::from_nanos(seen).beside(Span::from_nanos(bound)),
+                Span::from_nanos(bound).beside(Span::from_nanos(seen))
             );
-            wrap("  ", &sentence, text);
+            wrap_to(width, "  ", &sentence, text);
         }
     }
+    let late = lines.iter().filter(|line| seen_late(line).is_some());
+    let late: Vec<String> = late.map(named).collect();
+    if !late.is_empty() {
+        wrap_to(width, "  seen late in the twin: ", &shown(&late), text);
+    }
     if let Some(bottleneck) = bottleneck {
-        wrap("  bottleneck: ", &bottleneck_words(bottleneck), text);
+        wrap_to(width, "  bottleneck: ", &bottleneck_words(bottleneck), text);
     }
 }
 
@@ -62,19 +125,22 @@ fn bottleneck_words(found: &Bottleneck) -> String {
     if let Some(phase) = &found.phase {
         let _ = write!(words, ", {phase}");
     }
-    words.push_str("; most of its time ");
-    let who = match &found.contributor {
-        None => return words + "it waits for a tick of the clock",
-        Some(own) if *own == found.name => "itself".to_owned(),
-        Some(other) => format!("`{other}`"),
-    };
     let taken = Span::from_nanos(found.contribution_ns);
-    let _ = write!(words, "is taken by {who}, {taken}");
+    let _ = write!(words, "; most of its time {}, {taken}", how_it_waits(found));
     words
 }
 
+/// Where most of its time goes.
+fn how_it_waits(found: &Bottleneck) -> String {
+    match (&found.contributor, found.waits_for) {
+        (Some(own), _) if *own == found.name => "is taken by itself".to_owned(),
+        (Some(other), _) => format!("is taken by `{other}`"),
+        (None, what) => format!("it waits for {}", what.unwrap_or("nobody")),
+    }
+}
+
 /// Why there are no bounds: each reason once, with those it holds for.
-fn render_reasons(lines: &[Line], text: &mut String) {
+fn render_reasons(lines: &[Line], width: usize, text: &mut String) {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for line in lines {
         let Some(why) = &line.no_bound else {
@@ -88,23 +154,33 @@ fn render_reasons(lines: &[Line], text: &mut String) {
         }
     }
     for (why, names) in reasons {
-        wrap("  no bound: ", &format!("{}: {why}", shown(&names)), text);
+        wrap_to(
+            width,
+            "  no bound: ",
+            &format!("{}: {why}", shown(&names)),
+            text,
+        );
     }
 }
 
-fn table(what: &str, lines: &[Line], unit: TimeUnit) -> String {
+/// The columns in which there is something.
+fn table(what: &str, lines: &[Line], unit: TimeUnit, width: usize) -> String {
     let several = lines.iter().any(|line| line.processor > Some(0));
     let rows = lines.iter().map(|line| cells(what, line, several, unit));
     let rows: Vec<_> = rows.collect();
     let Some(first) = rows.first() else {
         return String::new();
     };
-    let heads = first
-        .each_ref()
-        .map(|(head, align, _)| ((*head).to_owned(), *align));
-    let mut grid = Grid::new(heads, Fit::Plan);
-    for row in rows {
-        grid.row(row.map(|(.., cell)| cell));
+    let is_shown = |column: &usize| rows.iter().any(|row| !row[*column].2.is_empty());
+    let shown: Vec<usize> = (0..first.len()).filter(is_shown).collect();
+    let heads = shown.iter().map(|column| {
+        let (head, align, _) = &first[*column];
+        ((*head).to_owned(), *align)
+    });
+    let mut grid = Grid::new(heads.collect::<Vec<_>>(), Fit::Names(width));
+    for row in &rows {
+        let cells = shown.iter().map(|column| row[*column].2.clone());
+        grid.row(cells.collect::<Vec<_>>());
     }
     grid.render()
 }

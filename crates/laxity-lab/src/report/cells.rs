@@ -79,6 +79,7 @@ impl Compared {
             predicted: None,
             live: None,
             verdict: Verdict::Alone,
+            live_verdict: Verdict::Alone,
         }
     }
 }
@@ -166,9 +167,78 @@ impl Series {
         let mark = Mark::Bars { width };
         Self::new(name, mark, buckets.into_iter().collect())
     }
+
+    /// A histogram of values that are counted already, each with how often it was seen: how many lie in each bucket of this width (at least 1).
+    pub fn counted(
+        name: impl Into<String>,
+        width: u64,
+        values: impl IntoIterator<Item = (u64, u64)>,
+    ) -> Self {
+        let mut buckets = BTreeMap::new();
+        for (value, count) in values {
+            let bucket = coordinate(value / width * width);
+            *buckets.entry(bucket).or_insert(0) += coordinate(count);
+        }
+        let width = coordinate(width);
+        Self::new(name, Mark::Bars { width }, buckets.into_iter().collect())
+    }
+
+    /// A line around its bars, which may be drawn over the bars of another.
+    #[must_use]
+    pub fn outlined(self) -> Self {
+        let Mark::Bars { width } = self.mark else {
+            return self;
+        };
+        let mut corners: Vec<Point> = Vec::new();
+        for (from, count) in self.points {
+            // From one bar to its neighbour the outline goes straight.
+            if corners.last() == Some(&(from, 0)) {
+                corners.pop();
+            } else {
+                corners.push((from, 0));
+            }
+            corners.extend([(from, count), (from + width, count), (from + width, 0)]);
+        }
+        Self::new(self.name, Mark::Line, corners)
+    }
 }
 
 /// A span as a coordinate of a drawing.
 pub fn nanos(span: Span) -> i64 {
-    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+    coordinate(span.as_nanos())
+}
+
+/// A number as a coordinate of a drawing.
+pub(super) fn coordinate(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outline_of_bars_goes_round_them() {
+        let bars = Series::counted("control", 10, [(5, 2), (9, 3), (10, 7), (30, 1)]);
+        assert_eq!(bars.mark, Mark::Bars { width: 10 });
+        assert_eq!(bars.points, [(0, 5), (10, 7), (30, 1)]);
+        let outline = bars.outlined();
+        let corners = [
+            (0, 0),
+            (0, 5),
+            (10, 5),
+            (10, 7),
+            (20, 7),
+            (20, 0),
+            (30, 0),
+            (30, 1),
+            (40, 1),
+            (40, 0),
+        ];
+        assert_eq!(
+            (outline.mark, &outline.points[..]),
+            (Mark::Line, &corners[..])
+        );
+        assert_eq!(outline.clone().outlined(), outline, "there are no bars");
+    }
 }

@@ -8,8 +8,15 @@ use crate::layout::{cut, wrap_to};
 
 /// From one line of text to the next.
 const LINE: f64 = 16.0;
-/// What a character of the legend needs, on average and with some room.
-const CHARACTER: f64 = 6.0;
+/// What a character needs, on average and with some room.
+const CHARACTER: f64 = 6.6;
+/// How wide a digit is.
+const DIGIT: f64 = 7.0;
+/// The baseline of what stands above a plot, from its top: the highest tick's value reaches half a line above that.
+const ABOVE: f64 = 10.0;
+/// The baselines of ticks and of the axis's name, below a plot.
+const TICKS_BELOW: f64 = 14.0;
+const NAME_BELOW: f64 = 31.0;
 
 /// A chart, with about `most` strokes for each series of dots at most.
 pub(super) fn draw(chart: &Chart, most: usize, size: Size, is_alone: bool) -> String {
@@ -17,7 +24,7 @@ pub(super) fn draw(chart: &Chart, most: usize, size: Size, is_alone: bool) -> St
     let mut svg = Svg::default();
     let mut title = String::new();
     if is_alone {
-        let room = width / (CHARACTER + 0.6);
+        let room = width / CHARACTER;
         wrap_to(room as usize, "", &chart.caption, &mut title);
     }
     for (row, line) in title.lines().enumerate() {
@@ -30,7 +37,7 @@ pub(super) fn draw(chart: &Chart, most: usize, size: Size, is_alone: bool) -> St
     let lines = chart.lines.iter().zip(0..);
     let lines = lines.map(|((name, ..), n)| (name.as_str(), marks::model_class(n), None));
     let legend = legend(&mut svg, series.chain(lines), (top, width));
-    let plot = plot(chart, top + legend + LINE + 8.0, size);
+    let plot = plot(chart, top + legend + LINE + ABOVE, size);
     axes(&mut svg, chart, &plot, size.ticks);
     let bars = chart.series.iter();
     let bars = bars.filter(|series| matches!(series.mark, Mark::Bars { .. }));
@@ -116,19 +123,35 @@ fn axes(svg: &mut Svg, chart: &Chart, plot: &Plot, ticks: (usize, usize)) {
         }
     });
     svg.group("x", "", |svg| {
+        let mut free_from = f64::MIN;
         for (x, text) in &across {
-            svg.text("", (*x, plot.base + 14.0), text);
+            let half = width(text) / 2.0;
+            if x - half >= free_from {
+                // The last one ends with the drawing at the latest.
+                let end = plot.right + MARGIN - DIGIT / 2.0 * text.chars().count() as f64;
+                svg.text("", (x.min(end), plot.base + TICKS_BELOW), text);
+                free_from = x + half;
+            }
         }
     });
-    let named = |label: &str, scale: &Scale| match scale.unit_name() {
+    let place = (4.0, plot.top - ABOVE);
+    svg.text("name", place, &named(&chart.y.label, &plot.y));
+    let place = (plot.right, plot.base + NAME_BELOW);
+    svg.text("name right", place, &named(&chart.x.label, &plot.x));
+}
+
+/// About how wide a text is drawn, with the room that parts it from the next.
+pub(super) fn width(text: &str) -> f64 {
+    CHARACTER * (text.chars().count() + 1) as f64
+}
+
+/// What an axis is, with its unit.
+fn named(label: &str, scale: &Scale) -> String {
+    match scale.unit_name() {
         "" => label.to_owned(),
         unit if label.is_empty() => unit.to_owned(),
         unit => format!("{label}, {unit}"),
-    };
-    let place = (4.0, plot.top - 7.0);
-    svg.text("name", place, &named(&chart.y.label, &plot.y));
-    let place = (plot.right, plot.base + 31.0);
-    svg.text("name right", place, &named(&chart.x.label, &plot.x));
+    }
 }
 
 type Ticks = [(f64, String)];
@@ -198,7 +221,13 @@ fn beyond(svg: &mut Svg, chart: &Chart, plot: &Plot) {
     if let Some(largest) = largest {
         let count = scale::alone(Unit::Count, i64::try_from(count).unwrap_or(i64::MAX));
         let text = format!("{count} beyond, up to {}", scale::alone(unit, largest));
-        svg.text("beyond right", (plot.right, plot.top - 7.0), &text);
+        // Above the plot if the vertical axis's name leaves room there, else below it at the left, where the other axis's name is not.
+        let taken = 4.0 + width(&named(&chart.y.label, &plot.y));
+        if taken + width(&text) <= plot.right {
+            svg.text("beyond right", (plot.right, plot.top - ABOVE), &text);
+        } else {
+            svg.text("beyond", (LEFT, plot.base + NAME_BELOW), &text);
+        }
     }
 }
 

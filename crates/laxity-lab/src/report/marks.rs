@@ -6,8 +6,9 @@ use super::draw::Plot;
 use super::svg::{LEFT, Svg, escape, number};
 use super::{Mark, Point, Series, thin};
 
-/// The radius of a sign.
+/// The radius of a sign, and of a ring around one.
 const SIGN: f64 = 4.2;
+const RING: f64 = 7.0;
 /// Bars at least this wide are parted from each other, by this.
 const PARTED: (f64, f64) = (4.0, 0.6);
 
@@ -20,7 +21,7 @@ pub(super) fn series(svg: &mut Svg, plot: &Plot, series: &Series, most: usize, s
             svg.path(class, bars(plot, &series.points, width));
         }
         Mark::Line => line(svg, plot, &series.points),
-        Mark::Filled | Mark::Half | Mark::Empty => {
+        Mark::Filled | Mark::Half | Mark::Empty | Mark::Ring | Mark::Cross => {
             let there = series.points.iter().filter(|point| is_in(plot, **point));
             signs(
                 svg,
@@ -139,9 +140,16 @@ fn line(svg: &mut Svg, plot: &Plot, points: &[Point]) {
 fn signs(svg: &mut Svg, mark: Mark, places: impl Iterator<Item = (f64, f64)>) {
     let (mut outline, mut solid) = (Svg::default(), Svg::default());
     for (x, y) in places {
-        let (left, y, across) = (number(x - SIGN), number(y), 2.0 * SIGN);
-        let upper = format!("M{left} {y}a{SIGN} {SIGN} 0 1 1 {across} 0");
-        let circle = format!("{upper}a{SIGN} {SIGN} 0 1 1 -{across} 0z");
+        if mark == Mark::Cross {
+            let (left, top) = (number(x - RING), number(y - RING));
+            let (x, y, long) = (number(x), number(y), 2.0 * RING);
+            outline.push(format_args!("M{left} {y}h{long}M{x} {top}v{long}"));
+            continue;
+        }
+        let radius = if mark == Mark::Ring { RING } else { SIGN };
+        let (left, y, across) = (number(x - radius), number(y), 2.0 * radius);
+        let upper = format!("M{left} {y}a{radius} {radius} 0 1 1 {across} 0");
+        let circle = format!("{upper}a{radius} {radius} 0 1 1 -{across} 0z");
         match mark {
             Mark::Filled => solid.push(format_args!("{circle}")),
             Mark::Half => solid.push(format_args!("{upper}z")),
@@ -203,7 +211,7 @@ pub(super) fn sample(svg: &mut Svg, mark: Mark, x: f64, y: f64) {
         Mark::Dots => svg.path("dots", format_args!("{}h0m6-2h0m6 3h0", at(4.0, 0.0))),
         Mark::Bars { .. } => svg.path("bars", format_args!("{}h16v8h-16z", at(2.0, -4.0))),
         Mark::Line => svg.path("line", format_args!("{}h20", at(0.0, 0.0))),
-        Mark::Filled | Mark::Half | Mark::Empty => {
+        Mark::Filled | Mark::Half | Mark::Empty | Mark::Ring | Mark::Cross => {
             signs(svg, mark, std::iter::once((x + 10.0, y)));
         }
     }

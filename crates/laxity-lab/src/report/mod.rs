@@ -5,7 +5,9 @@
 //! has no floating-point number: spans are nanoseconds, shares parts per million. So the same run of the twin gives the same bytes everywhere.
 //! On the terminal, the results of a scenario are a shorter table ([`run::table`]), made of the same columns.
 
+pub mod calibration;
 mod cells;
+pub mod doctor;
 mod draw;
 pub mod json;
 mod marks;
@@ -16,7 +18,7 @@ pub mod svg;
 pub mod text;
 mod thin;
 mod timeline;
-mod value;
+pub(crate) mod value;
 mod view;
 
 use std::collections::BTreeSet;
@@ -211,9 +213,15 @@ pub struct Compared {
     /// As measured here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<Cell>,
-    /// What the comparison says.
+    /// What the comparison says of the twin's value, or of what was predicted; never of what was measured beside a twin's.
     #[serde(serialize_with = "json::verdict")]
     pub verdict: Verdict,
+    /// What is said of the value that was measured here, where that is judged by itself.
+    #[serde(
+        serialize_with = "json::verdict",
+        skip_serializing_if = "Verdict::is_alone"
+    )]
+    pub live_verdict: Verdict,
 }
 
 /// What a comparison says.
@@ -225,8 +233,16 @@ pub enum Verdict {
     Disagrees(String),
     /// One of them was put in or chosen: agreement shows only that nothing is broken.
     Consistent(String),
+    /// The evidence does not tell, for this reason.
+    Inconclusive(String),
     /// There is nothing to compare with.
     Alone,
+}
+
+impl Verdict {
+    fn is_alone(&self) -> bool {
+        *self == Self::Alone
+    }
 }
 
 /// A table of its own.
@@ -318,4 +334,8 @@ pub enum Mark {
     Half,
     /// See [`Mark::Filled`].
     Empty,
+    /// A wider circle around a sign, which sets it apart.
+    Ring,
+    /// A cross: one that is no sign of the map.
+    Cross,
 }

@@ -11,9 +11,9 @@ use super::{Figure, Mark, Origin, Report, svg};
 use crate::layout::Align;
 
 /// Strokes for dots in a whole page, so that it stays small however much was recorded.
-const STROKES: usize = 9_000;
+const STROKES: usize = 16_000;
 /// And in one series: never fewer, never more.
-const STROKES_OF_SERIES: (usize, usize) = (250, 2_500);
+const STROKES_OF_SERIES: (usize, usize) = (600, 2_500);
 /// A page with more figures than this has a table of contents.
 const FIGURES_WITHOUT_CONTENTS: usize = 4;
 
@@ -82,6 +82,50 @@ fn drawings(figure: &Figure, most: usize) -> Vec<(&str, String)> {
     charts.chain(timelines).collect()
 }
 
+#[allow(
+    unreachable_pub,
+    reason = "what the attribute makes of a filter is public"
+)]
+mod filters {
+    use std::fmt::Display;
+
+    /// A text in which no number is parted from its name or its unit at the end of a line.
+    #[askama::filter_fn]
+    #[allow(
+        clippy::unnecessary_wraps,
+        reason = "a filter of askama returns a result"
+    )]
+    pub(super) fn whole(text: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
+        Ok(super::whole(&text.to_string()))
+    }
+}
+
+/// What stands behind a number, and is nothing without it.
+const UNITS: [&str; 9] = ["ns", "us", "µs", "ms", "s", "%", "Hz", "bit/s", "kbit/s"];
+/// What stands before a number, and is its name or sign.
+const NAMES: [&str; 10] = [
+    "p50", "p90", "p99", "p99.9", "max", "=", "±", "×", "<=", ">",
+];
+
+/// A text of which spaces between a number and its name or its unit break no line.
+fn whole(text: &str) -> String {
+    let mut words = text.split(' ');
+    let mut before = words.next().unwrap_or_default();
+    let mut joined = before.to_owned();
+    for word in words {
+        let bare = word.trim_end_matches([',', ';', ':', '.', ')', '…']);
+        let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+        let ends_in_number = before.ends_with(|c: char| c.is_ascii_digit());
+        let belongs = (ends_in_number && (UNITS.contains(&bare) || bare == "±"))
+            || (NAMES.contains(&before) && is_number(word))
+            || bare == "=";
+        joined.push(if belongs { '\u{a0}' } else { ' ' });
+        joined.push_str(word);
+        before = word;
+    }
+    joined
+}
+
 /// A name for links: what an address may hold, and nothing twice.
 fn anchor(key: &str, taken: &mut BTreeSet<String>) -> String {
     let mut name = svg::plain(key);
@@ -89,4 +133,31 @@ fn anchor(key: &str, taken: &mut BTreeSet<String>) -> String {
         name.push('-');
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+
+    #[test]
+    fn a_number_stays_with_its_name_and_its_unit() {
+        for (text, expected) in [
+            (
+                "Gap: n = 4356 · p50 978.9 µs · p99 2.589 ms",
+                "Gap: n_=_4356 · p50_978.9_µs · p99_2.589_ms",
+            ),
+            (
+                "36.38 ± 0.06 s, within 15 %: -1.2 %",
+                "36.38_±_0.06_s, within 15_%: -1.2_%",
+            ),
+            ("max 28", "max_28"),
+            (
+                "all s of 4 modems, max of all",
+                "all s of 4 modems, max of all",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(whole(text).replace('\u{a0}', "_"), expected);
+        }
+    }
 }

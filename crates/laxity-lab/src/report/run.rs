@@ -1,5 +1,6 @@
 //! What a run of a scenario leaves: a table for the terminal, and a report for the page, both made of the same columns.
 
+mod apart;
 mod columns;
 mod facts;
 mod histograms;
@@ -8,50 +9,71 @@ use std::collections::BTreeSet;
 
 use laxity_model::verify::contract::{Expectation, Outcome};
 
-use self::columns::{Column, Line, columns};
-use self::facts::{facts, placed, provenance};
+use self::columns::{Column, Line, tables};
+use self::facts::{facts, placed, proposals, provenance, speed};
 use self::histograms::Limits;
 use super::{Check, Figure, Origin, Report, Row, Table, Timeline, Value, value};
 use crate::evidence::results::{RunResults, VariantResults};
 use crate::evidence::subjects::is_cothread;
 use crate::layout::{Fit, Grid, wrap_to};
 
-/// The widest line of the table, in characters.
-pub const WIDTH: usize = 110;
+/// So wide would a table of the page be on the terminal, in characters, that fits a window of 800 pixels.
+const PAGE_WIDTH: usize = 96;
 
-/// The table on the terminal: a line a variant, then the verdicts. Plain text, ending in a newline.
-pub fn table(results: &RunResults) -> String {
-    let columns = columns(&results.variants);
-    let heads: Vec<_> = columns.iter().map(Column::head).collect();
-    let mut grid = Grid::new(heads, Fit::Names(WIDTH));
-    for line in results.variants.iter().flat_map(Line::of) {
-        let cells = columns.iter().map(|column| column.text(&line));
-        grid.row(cells.collect::<Vec<_>>());
+/// The tables on the terminal, in lines of so many characters: a line a variant, then the verdicts. Plain text, ending in a newline. `unwritten`: the exit code
+/// of the command instead, where an output could not be written.
+pub fn table(results: &RunResults, width: usize, unwritten: Option<u8>) -> String {
+    let variants = &results.variants;
+    let mut text = String::new();
+    wrap_to(width, "", &heading(results), &mut text);
+    for columns in tables(variants, width) {
+        text.push_str(&format!("\n{}", grid(variants, &columns, width).render()));
     }
-    let mut text = format!("{}\n\n{}", heading(results), grid.render());
     if let Some(legend) = legend(&results.variants) {
-        text.push_str(&format!("\n{legend}\n"));
+        text.push('\n');
+        wrap_to(width, "", &legend, &mut text);
     }
     for variant in results.variants.iter().filter(|one| needs_words(one)) {
         text.push_str(&format!("\n{}: {}\n", variant.name, outcome(variant)));
-        items(reasons(variant), &mut text);
+        items(reasons(variant), width, &mut text);
+    }
+    if let Some(speed) = speed(results) {
+        text.push('\n');
+        wrap_to(width, "", &speed, &mut text);
+    }
+    let proposed = proposals(results);
+    if !proposed.is_empty() {
+        text.push_str("\nproposed:\n");
+        items(proposed, width, &mut text);
     }
     for skipped in &results.skipped {
         text.push('\n');
         let head = format!("{}: not run: ", skipped.name);
-        wrap_to(WIDTH, &head, &skipped.reason, &mut text);
+        wrap_to(width, &head, &skipped.reason, &mut text);
     }
     for notice in &results.notices {
-        wrap_to(WIDTH, "note: ", notice, &mut text);
+        wrap_to(width, "note: ", notice, &mut text);
     }
-    text.push_str(&format!("\nverdict: {}\n", overall(results)));
-    items(results.verdict.reasons.clone(), &mut text);
+    let overall = overall(results, unwritten);
+    text.push_str(&format!("\nverdict: {overall}\n"));
+    items(results.verdict.reasons.clone(), width, &mut text);
     text
 }
 
-fn items(items: Vec<String>, text: &mut String) {
+/// A table in lines of so many characters.
+fn grid(variants: &[VariantResults], columns: &[Column], width: usize) -> Grid {
+    let heads: Vec<_> = columns.iter().map(Column::head).collect();
+    let mut grid = Grid::new(heads, Fit::Names(width));
+    for line in Line::all(variants, columns) {
+        let cells = columns.iter().map(|column| column.text(&line));
+        grid.row(cells.collect::<Vec<_>>());
+    }
+    grid
+}
+
+fn items(items: Vec<String>, width: usize, text: &mut String) {
     for item in items {
-        wrap_to(WIDTH, "  - ", &item, text);
+        wrap_to(width, "  - ", &item, text);
     }
 }
 
@@ -80,8 +102,17 @@ fn legend(variants: &[VariantResults]) -> Option<String> {
         _ => "a periodic task".to_owned(),
     };
     Some(format!(
-        "gap: between wake-ups of {whose}; max*: undisturbed; x control: the worst of the three"
+        "gap: between wake-ups of {whose}; x control: the worst of the three, its least run by the control's largest{}",
+        brackets(variants)
     ))
+}
+
+/// What is in brackets, where anything was disturbed.
+fn brackets(variants: &[VariantResults]) -> &'static str {
+    match variants.iter().any(|variant| variant.disturbed.count > 0) {
+        true => "; in brackets: where the machine stood still, not judged",
+        false => "",
+    }
 }
 
 /// Whether there is more to say of a variant than its line does.
@@ -117,14 +148,19 @@ fn reasons(variant: &VariantResults) -> Vec<String> {
     reasons.chain(unenforced).collect()
 }
 
-fn overall(results: &RunResults) -> String {
-    let words = match results.verdict.result {
-        Outcome::Met => "every variant came as expected",
-        Outcome::Violated => "not as expected",
-        Outcome::Inconclusive => "the evidence does not tell",
-    };
+fn overall(results: &RunResults, unwritten: Option<u8>) -> String {
     let (result, exit_code) = (results.verdict.result, results.exit_code);
-    format!("{result} ({words}), exit code {exit_code}")
+    let words = match (result, exit_code) {
+        (Outcome::Met, _) => "every variant came as expected",
+        (Outcome::Violated, _) => "not as expected",
+        (Outcome::Inconclusive, 1) => "something failed, and what it was for is not judged",
+        (Outcome::Inconclusive, _) => "the evidence does not tell",
+    };
+    let said = format!("{result} ({words})");
+    match unwritten {
+        None => format!("{said}, exit code {exit_code}"),
+        Some(code) => format!("{said}, but not every output could be written: exit code {code}"),
+    }
 }
 
 /// The report for the page. Timelines come in the order given; some 60 ms of one run is a good length.
@@ -157,7 +193,7 @@ pub fn report(results: &RunResults, timelines: Vec<Timeline>) -> Report {
         ..Figure::default()
     });
     figures.push(provenance(results, origin));
-    let mut summary = vec![format!("{}: {}", heading(results), overall(results))];
+    let mut summary = vec![format!("{}: {}", heading(results), overall(results, None))];
     summary.extend(results.verdict.reasons.iter().cloned());
     summary.extend(results.notices.iter().cloned());
     Report {
@@ -181,7 +217,7 @@ fn about(variant: &VariantResults) -> String {
 
 const DISTURBED: &str = "A virtual machine, or firmware, stops a whole processor for milliseconds at times, and no account of the kernel \
     shows it. So on the live host a witness thread of the highest real-time priority wakes at the same instants as the co-thread, on the same \
-    processor. Where it wakes more than 100 µs late, nobody on that processor could have run: what overlaps is disturbed. It is counted and \
+    processor. Where it wakes more than 100 µs late, nobody on that processor could have run: what overlaps of what ran there is disturbed. It is counted and \
     shown, and judged apart. If more than 1 % of the wake-ups are disturbed, the verdict is inconclusive. The twin has no disturbances.";
 
 fn check(variant: &VariantResults) -> Check {
@@ -212,27 +248,36 @@ fn circumstances(results: &RunResults) -> Vec<(&'static str, String)> {
             ("hypervisor", none(&machine.hypervisor, "none seen")),
             ("steal time during the run", value::nanos(machine.steal_ns)),
         ]);
+        let speed = machine.speed.as_ref();
+        told.extend(speed.map(|speed| ("speed", speed.words())));
     }
     told
 }
 
 fn side_by_side(results: &RunResults, origin: Origin) -> Figure {
-    let columns = columns(&results.variants);
-    let row = |line: Line<'_>| -> Row {
-        let cells = columns.iter().map(|column| (column.cell)(&line));
+    let variants = &results.variants;
+    let row = |columns: &[Column], line: Line<'_>| -> Row {
+        let cells = columns.iter().map(|column| column.value(&line));
         cells.map(|cell| origin.cell(cell?)).collect()
     };
-    let explained = "The gap is the time between wake-ups of the periodic task; its maximum is the largest that no disturbance overlaps. × control is \
-        the worst of p99, p99.9 and that maximum, divided by the same figure of runs without the device: medians of the repeats.";
-    let lines = results.variants.iter().flat_map(Line::of);
-    let table = Table {
-        caption: String::new(),
-        columns: columns.iter().map(|column| column.name.into()).collect(),
-        rows: lines.map(row).collect(),
-    };
+    let explained = "The gap is the time between wake-ups of the periodic task. × control is the worst of p99, p99.9 and maximum, each the least of \
+        its runs divided by the largest of the control’s, as it is judged. What is in brackets was seen where the machine stood still, and is not judged.";
+    let has_gaps = legend(variants).is_some();
+    let tables = tables(variants, PAGE_WIDTH)
+        .into_iter()
+        .map(|columns| Table {
+            caption: String::new(),
+            columns: columns.iter().map(|column| column.name.into()).collect(),
+            rows: Line::all(variants, &columns)
+                .map(|line| row(&columns, line))
+                .collect(),
+        });
     Figure {
-        remarks: vec![explained.into()],
-        ..Figure::of_table("variants", "Variants side by side", table)
+        key: "variants".into(),
+        title: "Variants side by side".into(),
+        tables: tables.collect(),
+        remarks: has_gaps.then(|| explained.into()).into_iter().collect(),
+        ..Figure::default()
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt::{self, Write};
 
 use super::draw::draw;
 use super::{Chart, Report};
-use crate::layout::printable;
 
 /// Left of a chart's plot are the values of its vertical axis, right of it is some room, and below it is the horizontal axis.
 pub(super) const LEFT: f64 = 62.0;
@@ -179,7 +178,7 @@ pub(super) fn number(value: f64) -> String {
 /// Text for between tags and quotes: what markup would obey is escaped, and what XML forbids is replaced.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in printable(text).chars() {
+    for c in crate::plain(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
@@ -298,7 +297,7 @@ mod tests {
         let hostile = "</title><script>\"'&\u{0}\u{1b}\u{ffff}";
         assert_eq!(
             escape(hostile),
-            "&lt;/title&gt;&lt;script&gt;&quot;&#39;&amp;\u{fffd}\u{fffd}\u{fffd}"
+            "&lt;/title&gt;&lt;script&gt;&quot;&#39;&amp;\\u{0}\\u{1b}\u{fffd}"
         );
     }
 }

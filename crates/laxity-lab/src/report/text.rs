@@ -1,74 +1,87 @@
-//! A report on the terminal: what came of it, the comparisons, the checks. Plain text of at most 120 columns; drawings are in the page.
+//! A report on the terminal: what came of it, the comparisons, the checks. Plain text; drawings are in the page.
 
 use super::view::{self, CellView, TableView, Word};
-use super::{Check, Figure, Report};
-use crate::layout::{Fit, Grid, TOGETHER, printable, wrap};
+use super::{Check, Figure, Report, Verdict};
+use crate::layout::{Fit, Grid, TOGETHER, wrap_to};
+use crate::plain;
 
-/// The widest line, in characters.
-pub const WIDTH: usize = 120;
-
-/// The whole report, ending in a newline. The same report gives the same bytes.
-pub fn render(report: &Report) -> String {
+/// The whole report in lines of so many characters, ending in a newline; what is no experiment claims nothing, and has no verdict. The same report gives the same bytes.
+pub fn render(report: &Report, width: usize) -> String {
     let mut out = String::new();
-    wrap("", &report.title, &mut out);
+    wrap_to(width, "", &report.title, &mut out);
     for (name, value) in &report.circumstances {
-        wrap(&format!("  {name}: "), value, &mut out);
+        wrap_to(width, &format!("  {name}: "), value, &mut out);
     }
     for paragraph in &report.summary {
         out.push('\n');
-        wrap("", paragraph, &mut out);
+        wrap_to(width, "", paragraph, &mut out);
     }
     for figure in &report.figures {
         out.push('\n');
-        render_figure(figure, &mut out);
+        render_figure(figure, width, &mut out);
     }
     if !report.checks.is_empty() {
         out.push_str("\nChecks\n");
         for check in &report.checks {
-            render_check(check, &mut out);
+            render_check(check, width, &mut out);
         }
     }
-    legend(report, &mut out);
-    out.push('\n');
-    out.push_str(&verdict(report));
-    out.push('\n');
+    legend(report, width, &mut out);
+    if !report.experiment.is_empty() {
+        out.push_str(&format!("\n{}\n", verdict(report)));
+    }
     out
 }
 
 /// How many checks held, in a line.
 pub(super) fn verdict(report: &Report) -> String {
     let made = report.checks.len();
-    match report.checks.iter().filter(|check| !check.held).count() {
+    let of_checks = match report.checks.iter().filter(|check| !check.held).count() {
         0 if made == 0 => "verdict: nothing was claimed".into(),
         0 => format!("verdict: every check held ({made})"),
         failed => format!("verdict: {failed} of {made} checks did not hold"),
+    };
+    let rows = report.figures.iter().flat_map(|figure| &figure.compared);
+    let both = rows.flat_map(|row| [&row.verdict, &row.live_verdict]);
+    match both
+        .filter(|one| matches!(one, Verdict::Inconclusive(_)))
+        .count()
+    {
+        0 => of_checks,
+        1 => format!("{of_checks}, one value is inconclusive"),
+        open => format!("{of_checks}, {open} values are inconclusive"),
     }
 }
 
-fn render_figure(figure: &Figure, out: &mut String) {
-    wrap(&format!("{}  ", printable(&figure.key)), &figure.title, out);
+fn render_figure(figure: &Figure, width: usize, out: &mut String) {
+    wrap_to(
+        width,
+        &format!("{}  ", plain(&figure.key)),
+        &figure.title,
+        out,
+    );
     if !figure.about.is_empty() {
-        wrap("  ", &figure.about, out);
+        wrap_to(width, "  ", &figure.about, out);
     }
     for table in &view::tables(figure) {
         out.push('\n');
-        render_table(table, out);
+        render_table(table, width, out);
     }
     if !figure.remarks.is_empty() {
         out.push('\n');
     }
     for remark in &figure.remarks {
-        wrap("  - ", remark, out);
+        wrap_to(width, "  - ", remark, out);
     }
 }
 
-fn render_table(table: &TableView<'_>, out: &mut String) {
+fn render_table(table: &TableView<'_>, width: usize, out: &mut String) {
     if !table.caption.is_empty() {
-        wrap("  ", table.caption, out);
+        wrap_to(width, "  ", table.caption, out);
     }
     let heads = table.heads.iter();
     let heads = heads.map(|(head, align)| ((*head).to_owned(), *align));
-    let mut grid = Grid::new(heads.collect::<Vec<_>>(), Fit::Words(WIDTH));
+    let mut grid = Grid::new(heads.collect::<Vec<_>>(), Fit::Words(width));
     for row in &table.rows {
         grid.row(row.iter().map(cell).collect::<Vec<_>>());
     }
@@ -109,17 +122,17 @@ fn described(what: &str, why: &str) -> String {
     }
 }
 
-fn render_check(check: &Check, out: &mut String) {
+fn render_check(check: &Check, width: usize, out: &mut String) {
     let head = if check.held {
         "  held      "
     } else {
         "  NOT HELD  "
     };
-    wrap(head, &described(&check.claim, &check.seen), out);
+    wrap_to(width, head, &described(&check.claim, &check.seen), out);
 }
 
 /// The letters that occur.
-fn legend(report: &Report, out: &mut String) {
+fn legend(report: &Report, width: usize, out: &mut String) {
     let entries = report.origins().into_iter().map(|origin| {
         let (letter, name) = (origin.letter(), origin.name());
         format!("{letter} {name} ({})", origin.meaning())
@@ -127,6 +140,6 @@ fn legend(report: &Report, out: &mut String) {
     let entries: Vec<_> = entries.collect();
     if !entries.is_empty() {
         out.push('\n');
-        wrap("", &entries.join(", "), out);
+        wrap_to(width, "", &entries.join(", "), out);
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Stroke {
 }
 
 /// Sides of the squares in which one dot is enough, in pixels; the next is taken where the one before leaves too many.
-const SIDES: [i32; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
+const SIDES: [i32; 5] = [1, 2, 3, 4, 5];
 
 /// Dots as at most about `most` strokes: one for each square that has any, neighbours in a column joined. A column's highest and lowest
 /// dot keep their heights exactly. Also says how wide a column is. O(n log n).

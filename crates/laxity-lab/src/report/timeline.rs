@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use laxity_model::{ActivityId, EventKind, Instant, Span};
 
-use super::draw::legend;
+use super::draw::{legend, width};
 use super::scale::Scale;
 use super::svg::{BELOW, Svg, escape, number};
 use super::{Axis, Mark, value};
 use crate::evidence::lanes::{self, Drawn, Edge, Label, Lane};
 use crate::evidence::trace::Trace;
+use crate::layout::cut;
 
 /// A stretch of one run. Times are nanoseconds since its begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +20,8 @@ pub struct Timeline {
     /// When the stretch began, in nanoseconds since the run did.
     since: u64,
     length: u64,
+    /// The threads that have a colour of their own: name and class.
+    threads: Vec<(String, &'static str)>,
     lanes: Vec<LaneView>,
 }
 
@@ -30,6 +33,19 @@ struct LaneView {
     points: Vec<u64>,
     /// A level's values, each from when on.
     levels: Vec<(u64, u64)>,
+}
+
+impl LaneView {
+    /// Its name, and of a level what the top of the lane stands for.
+    fn label(&self) -> String {
+        match largest(&self.levels) {
+            None => cut(&self.name, NAME),
+            Some(largest) => {
+                let end = format!(", max {largest}");
+                cut(&self.name, NAME.saturating_sub(end.len())) + &end
+            }
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -115,10 +131,16 @@ impl Timeline {
             name: lane.name(trace).into_owned(),
             ..view
         });
+        let threads = classes.iter().filter(|(_, class)| THREADS.contains(class));
+        let threads = threads.map(|(thread, class)| {
+            let name = Lane::Activity(*thread).name(trace).into_owned();
+            (name, *class)
+        });
         Self {
             caption: trace.name.clone(),
             since: from.saturating_since(trace.start).as_nanos(),
             length: length.as_nanos(),
+            threads: threads.collect(),
             lanes: named.collect(),
         }
     }
@@ -144,7 +166,7 @@ fn classes(trace: &Trace, shown: &[ActivityId]) -> BTreeMap<ActivityId, &'static
 fn class(classes: &BTreeMap<ActivityId, &'static str>, lane: Lane, label: Label) -> &'static str {
     let activity = match (lane, label) {
         (_, Label::SLOT) => return "slot",
-        (_, Label::DISTURBED) => return "disturbed",
+        (_, Label::DISTURBED | Label::HELD) => return "disturbed",
         (_, Label::Occupant(activity)) | (Lane::Activity(activity), _) => activity,
         _ => return "crowd",
     };
@@ -152,8 +174,10 @@ fn class(classes: &BTreeMap<ActivityId, &'static str>, lane: Lane, label: Label)
 }
 
 const WIDTH: f64 = 1040.0;
+/// A lane's name has this room, and more if it needs more, up to so many characters.
 const LEFT: f64 = 146.0;
-const RIGHT: f64 = 1032.0;
+const NAME: usize = 48;
+const RIGHT: f64 = 1022.0;
 const LANE: f64 = 25.0;
 const BAR: f64 = 16.0;
 /// Nothing is drawn narrower than this, so that a handler of 5 µs shows in 60 ms.
@@ -166,16 +190,23 @@ pub(super) fn inline(shown: &Timeline) -> String {
     let mut svg = Svg::default();
     let all = shown.lanes.iter().flat_map(|lane| &lane.slices);
     let occurs = |class: &str| all.clone().any(|slice| slice.class == class);
-    let kinds = KINDS.into_iter().filter(|(_, class)| occurs(class));
+    let threads = shown.threads.iter();
+    let threads = threads.map(|(name, class)| (name.as_str(), *class));
+    let colours = threads.chain(KINDS).filter(|(_, class)| occurs(class));
     let bars = Some(Mark::Bars { width: 0 });
-    let kinds = kinds.map(|(name, class)| (name, class.to_owned(), bars));
-    let top = legend(&mut svg, kinds, (0.0, WIDTH)) + 4.0;
+    let colours = colours.map(|(name, class)| (name, class.to_owned(), bars));
+    let names: Vec<String> = shown.lanes.iter().map(LaneView::label).collect();
+    let left = names
+        .iter()
+        .map(|name| 10.0 + width(name))
+        .fold(LEFT, f64::max);
+    let top = legend(&mut svg, colours, (0.0, WIDTH)) + 4.0;
     let base = top + LANE * shown.lanes.len() as f64;
     let [since, length] =
         [shown.since, shown.length].map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
     let mut axis = Axis::time("time since the run began");
     axis.range = Some((since, since.saturating_add(length)));
-    let scale = Scale::new(&axis, &[], false, 13, (LEFT, RIGHT));
+    let scale = Scale::new(&axis, &[], false, 13, (left, RIGHT));
     for (x, text) in scale.ticks(13) {
         svg.path(
             "grid",
@@ -185,17 +216,21 @@ pub(super) fn inline(shown: &Timeline) -> String {
     }
     let name = format!("{}, {}", axis.label, scale.unit_name());
     svg.text("name right", (RIGHT, base + 31.0), &name);
-    let per_nano = (RIGHT - LEFT) / shown.length.max(1) as f64;
-    for (row, lane) in shown.lanes.iter().enumerate() {
+    let per_nano = (RIGHT - left) / shown.length.max(1) as f64;
+    for (row, (lane, name)) in shown.lanes.iter().zip(&names).enumerate() {
         let y = top + LANE * row as f64;
-        svg.text("name right", (LEFT - 10.0, y + 16.0), &lane.name);
+        svg.text("name right", (left - 10.0, y + 16.0), name);
         let line = number(y + LANE - 2.0);
-        svg.path("grid", format_args!("M{LEFT} {line}H{RIGHT}"));
-        let place = format!(r#"lanes" transform="translate({LEFT} {})"#, number(y + 3.5));
+        svg.path("grid", format_args!("M{} {line}H{RIGHT}", number(left)));
+        let place = format!(
+            r#"lanes" transform="translate({} {})"#,
+            number(left),
+            number(y + 3.5)
+        );
         svg.group(&place, "", |svg| {
             slices(svg, &lane.slices, per_nano);
             points(svg, &lane.points, per_nano);
-            level(svg, &lane.levels, per_nano);
+            level(svg, &lane.levels, per_nano, RIGHT - left);
         });
     }
     let words = format!("{} of {}", value::nanos(shown.length), shown.caption);
@@ -240,9 +275,13 @@ fn points(svg: &mut Svg, points: &[u64], per_nano: f64) {
     }
 }
 
+fn largest(levels: &[(u64, u64)]) -> Option<u64> {
+    levels.iter().map(|(_, value)| *value).max()
+}
+
 /// A level as steps, its largest value at the top of the lane.
-fn level(svg: &mut Svg, levels: &[(u64, u64)], per_nano: f64) {
-    let Some(largest) = levels.iter().map(|(_, value)| *value).max() else {
+fn level(svg: &mut Svg, levels: &[(u64, u64)], per_nano: f64, right: f64) {
+    let Some(largest) = largest(levels) else {
         return;
     };
     let mut path = Svg::default();
@@ -256,7 +295,7 @@ fn level(svg: &mut Svg, levels: &[(u64, u64)], per_nano: f64) {
             path.push(format_args!("H{x}V{level}"));
         }
     }
-    path.push(format_args!("H{}", RIGHT - LEFT));
-    svg.group("s0", "", |svg| svg.path("line", path));
-    svg.text("", (4.0, 8.5), &format!("max {largest}"));
+    path.push(format_args!("H{}", number(right)));
+    // In no colour of the legend: its lane is named for it.
+    svg.path("axis", path);
 }

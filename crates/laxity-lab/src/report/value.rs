@@ -53,6 +53,7 @@ impl Verdict {
             Self::Agrees(why) => ("agrees", why),
             Self::Disagrees(why) => ("disagrees", why),
             Self::Consistent(why) => ("consistent", why),
+            Self::Inconclusive(why) => ("inconclusive", why),
             Self::Alone => ("alone", ""),
         }
     }
@@ -127,7 +128,7 @@ fn bit_rate(rate: u64) -> String {
 }
 
 /// A count in groups of three: `1 234 567`; four digits stand together.
-pub(super) fn count(count: u64) -> String {
+pub(crate) fn count(count: u64) -> String {
     let digits = count.to_string();
     if digits.len() <= 4 {
         return digits;

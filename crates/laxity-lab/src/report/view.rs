@@ -10,6 +10,10 @@ pub(super) struct TableView<'a> {
     pub(super) caption: &'a str,
     /// The headings, and where the columns' text stands.
     pub(super) heads: Vec<(&'a str, Align)>,
+    /// Where all values of several columns come from, if that is one place: it is told once.
+    pub(super) origin: Option<Origin>,
+    /// Where all values of a column come from, if that is one place, and not that of the whole table.
+    pub(super) origins: Vec<Option<Origin>>,
     /// The rows, each as long as the headings.
     pub(super) rows: Vec<Vec<CellView>>,
 }
@@ -22,6 +26,52 @@ pub(super) struct CellView {
     /// A value or words; words have no origin.
     pub(super) lines: Vec<String>,
     pub(super) origin: Option<Origin>,
+    /// Its origin, where the heading of its column does not tell it.
+    pub(super) badge: Option<Origin>,
+    /// How it stands in the page: numbers at the right and whole, words in lines.
+    pub(super) class: &'static str,
+}
+
+impl<'a> TableView<'a> {
+    fn new(caption: &'a str, heads: Vec<(&'a str, Align)>, mut rows: Vec<Vec<CellView>>) -> Self {
+        let column = |column: usize| {
+            let cells = rows.iter().filter_map(move |row| row.get(column));
+            cells.filter_map(|cell| cell.origin)
+        };
+        let mut origins: Vec<_> = (0..heads.len()).map(|one| same(column(one))).collect();
+        let several = (0..heads.len()).filter(|one| column(*one).next().is_some());
+        let whole = if several.count() > 1 {
+            same((0..heads.len()).flat_map(column))
+        } else {
+            None
+        };
+        for row in &mut rows {
+            for ((cell, (_, align)), told) in row.iter_mut().zip(&heads).zip(&origins) {
+                cell.badge = cell.origin.filter(|_| told.is_none() && whole.is_none());
+                cell.class = match (align, cell.origin) {
+                    (_, Some(_)) => "",
+                    (Align::Right, None) => "r",
+                    (Align::Left, None) => "w",
+                };
+            }
+        }
+        if whole.is_some() {
+            origins.fill(None);
+        }
+        Self {
+            caption,
+            heads,
+            origin: whole,
+            origins,
+            rows,
+        }
+    }
+}
+
+/// The place that all of them come from.
+fn same(mut origins: impl Iterator<Item = Origin>) -> Option<Origin> {
+    let first = origins.next()?;
+    origins.all(|origin| origin == first).then_some(first)
 }
 
 /// How a judgement looks.
@@ -66,9 +116,9 @@ impl CellView {
         };
         let origin = (!matches!(value, Value::Text(_))).then_some(*origin);
         Self {
-            judged: None,
             lines: value::lines(value),
             origin,
+            ..Self::default()
         }
     }
 
@@ -77,15 +127,10 @@ impl CellView {
         let word = match verdict {
             Verdict::Agrees(_) => Word::Good,
             Verdict::Disagrees(_) => Word::Bad,
-            Verdict::Consistent(_) => Word::Open,
+            Verdict::Consistent(_) | Verdict::Inconclusive(_) => Word::Open,
             Verdict::Alone => return Self::words(""),
         };
         Self::judged(word, name, why)
-    }
-
-    /// Whether it is words, which stand at the left.
-    pub(super) fn is_words(&self) -> bool {
-        self.origin.is_none() && !self.lines.is_empty()
     }
 }
 
@@ -107,21 +152,20 @@ fn compared(rows: &[Compared]) -> TableView<'_> {
         ("live", |row| row.live.as_ref()),
     ];
     sources.retain(|(_, cell)| rows.iter().any(|row| cell(row).is_some()));
-    let is_judged = rows.iter().any(|row| row.verdict != Verdict::Alone);
+    let is_judged = rows.iter().any(|row| !row.verdict.is_alone());
+    let is_judged_live = rows.iter().any(|row| !row.live_verdict.is_alone());
     let mut heads = vec![("", Align::Left)];
     heads.extend(sources.iter().map(|(name, _)| (*name, Align::Right)));
     heads.extend(is_judged.then_some(("verdict", Align::Left)));
+    heads.extend(is_judged_live.then_some(("verdict, live", Align::Left)));
     let row = |row: &Compared| {
         let mut cells = vec![CellView::words(&row.quantity)];
         cells.extend(sources.iter().map(|(_, cell)| CellView::of(cell(row))));
         cells.extend(is_judged.then(|| CellView::verdict(&row.verdict)));
+        cells.extend(is_judged_live.then(|| CellView::verdict(&row.live_verdict)));
         cells
     };
-    TableView {
-        caption: "",
-        heads,
-        rows: rows.iter().map(row).collect(),
-    }
+    TableView::new("", heads, rows.iter().map(row).collect())
 }
 
 fn table(table: &Table) -> TableView<'_> {
@@ -137,11 +181,7 @@ fn table(table: &Table) -> TableView<'_> {
     };
     let heads = table.columns.iter().enumerate();
     let heads = heads.map(|(column, head)| (head.as_str(), align(column)));
-    TableView {
-        caption: &table.caption,
-        heads: heads.collect(),
-        rows,
-    }
+    TableView::new(&table.caption, heads.collect(), rows)
 }
 
 /// The claims, whether they held, and what was seen.
@@ -160,11 +200,6 @@ pub(super) fn checks(checks: &[Check]) -> TableView<'_> {
         ]
         .into()
     };
-    TableView {
-        caption: "",
-        heads: ["claim", "held", "seen"]
-            .map(|name| (name, Align::Left))
-            .into(),
-        rows: checks.iter().map(row).collect(),
-    }
+    let heads = ["claim", "held", "seen"].map(|name| (name, Align::Left));
+    TableView::new("", heads.into(), checks.iter().map(row).collect())
 }

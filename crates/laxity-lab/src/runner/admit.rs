@@ -2,21 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use laxity_devices::modem::CardClock;
 use laxity_model::admission::{Admission, Admitted, Rejected, Supply, admit};
-use laxity_model::{Host, HostError};
+use laxity_model::{Host, HostError, Program};
 
 use super::RunError;
+use super::commands::{admission, supply_beside};
 use super::compose::{RunSpec, compose};
 use super::schedule::PlannedRun;
 use crate::observe::Probes;
-use crate::scenario::{Resolved, ResolvedDevice, ResolvedVariant};
+use crate::scenario::{Resolved, ResolvedDevice, ResolvedVariant, TwinProfile};
+
+/// What admission says: a program that may run, or what was found of one that may not.
+pub type Answer = Result<Admitted, Box<Admission>>;
 
 /// A run's program, and what admission makes of it.
 pub struct Ready {
     /// Which run.
     pub planned: PlannedRun,
     /// The program where all is granted that it reserves; otherwise what was found of it.
-    pub answer: Result<Admitted, Box<Admission>>,
+    pub answer: Answer,
+    /// The same of the reservations of the commands beside it, if they ask for any.
+    commands: Option<Answer>,
     /// Where things will be.
     pub probes: Probes,
 }
@@ -24,10 +31,12 @@ pub struct Ready {
 impl Ready {
     /// What was found of the program, granted or not.
     pub fn admission(&self) -> &Admission {
-        match &self.answer {
-            Ok(admitted) => admitted,
-            Err(refused) => refused,
-        }
+        found(&self.answer)
+    }
+
+    /// What was found of the commands beside it, if they ask for reservations.
+    pub(crate) fn commands(&self) -> Option<&Admission> {
+        self.commands.as_ref().map(found)
     }
 
     /// Fails if the run is refused.
@@ -36,8 +45,11 @@ impl Ready {
     ///
     /// [`RunError::Refused`], or [`RunError::CannotRun`] where the machine lacks what was to enforce it.
     pub fn require(&self, variant: &ResolvedVariant) -> Result<(), RunError> {
-        let answer = self.answer.as_ref().map(drop);
-        answer.map_err(|refused| refusal(refused, variant))
+        for answer in [&self.answer].into_iter().chain(&self.commands) {
+            let answer = answer.as_ref().map(drop);
+            answer.map_err(|refused| refusal(refused, variant))?;
+        }
+        Ok(())
     }
 
     /// What a host runs, and where its evidence will be.
@@ -46,8 +58,16 @@ impl Ready {
     ///
     /// [`RunError::Refused`], or [`RunError::CannotRun`] where the machine lacks what was to enforce it.
     pub fn granted(self, variant: &ResolvedVariant) -> Result<(Admitted, Probes), RunError> {
+        self.require(variant)?;
         let answer = self.answer.map_err(|refused| refusal(&refused, variant));
         Ok((answer?, self.probes))
+    }
+}
+
+fn found(answer: &Answer) -> &Admission {
+    match answer {
+        Ok(admitted) => admitted,
+        Err(refused) => refused,
     }
 }
 
@@ -58,7 +78,7 @@ fn refusal(refused: &Admission, variant: &ResolvedVariant) -> RunError {
 /// Receivers besides the first in each modem, by the device's name, as load; none in those that are not named.
 pub type FurtherReceivers = BTreeMap<String, usize>;
 
-/// Composes the program of a run, and asks for it.
+/// Composes the program of a run on this machine, and asks for it.
 ///
 /// # Errors
 ///
@@ -69,27 +89,69 @@ pub fn ready(
     further: &FurtherReceivers,
     supply: &Supply,
 ) -> Result<Ready, RunError> {
+    on_supply(resolved, planned, (further, None), supply)
+}
+
+/// The same for the twin that the scenario names.
+///
+/// # Errors
+///
+/// See [`ready`].
+pub fn ready_for_twin(
+    resolved: &Resolved,
+    planned: PlannedRun,
+    supply: &Supply,
+) -> Result<Ready, RunError> {
+    let twin = Some(resolved.host.profile);
+    on_supply(resolved, planned, (&FurtherReceivers::new(), twin), supply)
+}
+
+/// What makes up the load are receivers here, and charges in a twin.
+fn on_supply(
+    resolved: &Resolved,
+    planned: PlannedRun,
+    (further, twin): (&FurtherReceivers, Option<TwinProfile>),
+    supply: &Supply,
+) -> Result<Ready, RunError> {
+    let (program, probes) = composed(resolved, planned, (further, twin))?;
     let variant = &resolved.variants[planned.variant];
-    let wrong = |error: HostError| RunError::of(error, &variant.name);
+    let impossible = |error| RunError::of(error, &variant.name);
+    let commands = admission(variant, &program, supply).map_err(impossible)?;
+    let answer = answer(program, &supply_beside(variant, supply)).map_err(impossible)?;
+    Ok(Ready {
+        planned,
+        answer,
+        commands,
+        probes,
+    })
+}
+
+/// Asks for a program.
+pub(super) fn answer(program: Program, supply: &Supply) -> Result<Answer, HostError> {
+    match admit(program, supply) {
+        Ok(admitted) => Ok(Ok(admitted)),
+        Err(Rejected::Refused(admission)) => Ok(Err(admission)),
+        Err(Rejected::Impossible(error)) => Err(error),
+    }
+}
+
+/// The program of a run, of which nothing was asked yet.
+pub(super) fn composed(
+    resolved: &Resolved,
+    planned: PlannedRun,
+    (further, twin): (&FurtherReceivers, Option<TwinProfile>),
+) -> Result<(Program, Probes), RunError> {
+    let variant = &resolved.variants[planned.variant];
     let spec = |device: &ResolvedDevice| RunSpec {
         seed: resolved.seed + u64::from(planned.repeat),
         mss_bytes: resolved.mss_bytes,
         further_receivers: further.get(&device.name).copied().unwrap_or(0),
         start: planned.start,
         gaps_only: planned.gaps_only,
+        clock: CardClock::default(),
     };
-    let composed = compose(variant, resolved.host.processors, &resolved.run, spec);
-    let (program, probes) = composed.map_err(wrong)?;
-    let answer = match admit(program, supply) {
-        Ok(admitted) => Ok(admitted),
-        Err(Rejected::Refused(admission)) => Err(admission),
-        Err(Rejected::Impossible(error)) => return Err(wrong(error)),
-    };
-    Ok(Ready {
-        planned,
-        answer,
-        probes,
-    })
+    let composed = compose(variant, resolved.host.processors, &resolved.run, twin, spec);
+    composed.map_err(|error| RunError::of(error, &variant.name))
 }
 
 /// What a host can enforce now, on as many processors as the scenario has.

@@ -1,41 +1,53 @@
 //! From runs to results: each variant's repeats put together, judged, and compared with what the scenario expects.
 
-use std::collections::BTreeMap;
-
 use laxity_model::Span;
 use laxity_model::verify::contract::{
-    Evidence, Expectation, Outcome, RunFacts, as_expected, judge,
+    Cause, Evidence, Expectation, Halts, Outcome, RunFacts, Verdict, as_expected, judge,
 };
 
 use super::RunDone;
-use super::figures::{Component, components, worst};
-use crate::evidence::results::{ContractResults, Disturbed, VariantResults, VerdictJson};
+use super::cause::Held;
+use super::commands::CommandEnd;
+use super::conclude::Circumstances;
+use super::figures::{Component, Told, components, proposed, worst};
+use super::longest::longest_call;
+use crate::each_once::each_once;
+use crate::evidence::results::{
+    ContractResults, Disturbed, DisturbedProcessor, Speed, Surprise, VariantResults, VerdictJson,
+};
 use crate::evidence::subjects::{ModemFigures, SubjectResults, label};
-use crate::scenario::{ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedVariant};
+use crate::scenario::{
+    ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedDevice, ResolvedVariant,
+};
 
-/// The results of one variant from all runs of the scenario; `None` if it was not run. `receivers` are those in each modem, by its name.
+/// The results of one variant from all runs of the scenario; `None` if it was not run. how they were made says the rest.
 pub fn variant(
     resolved: &Resolved,
     index: usize,
     runs: &[RunDone],
-    receivers: &BTreeMap<String, u32>,
+    circumstances: &Circumstances,
 ) -> Option<VariantResults> {
-    let of = |index: usize| {
-        let own = runs.iter().filter(|run| run.planned.variant == index);
-        own.collect::<Vec<_>>()
-    };
     let variant = &resolved.variants[index];
-    let made = of(index);
+    let made = runs_of(runs, index);
     let first = *made.first()?;
-    let control = variant.control.map(of).unwrap_or_default();
-    let components = components(&made, &control);
+    let control = yardstick(resolved, variant.control, runs, circumstances);
+    let twin = (!circumstances.live).then_some(resolved.host.profile);
+    let components = components(&made, control.as_deref().unwrap_or_default());
     let subjects = components.iter().filter_map(|component| {
         let name = &component.runs.first()?.probe.subject.name;
-        let receivers = receivers.get(name).copied().unwrap_or(1);
-        component.results(resolved.run.bytes, receivers)
+        let receivers = circumstances.receivers.get(name).copied().unwrap_or(1);
+        let device = variant.devices.iter().find(|device| device.name == *name);
+        let told = device.map(|device| Told {
+            proposed: proposed(variant, device, longest_call(runs, name)),
+            lost_because: Held::of(variant, device, (twin, circumstances.tick))
+                .and_then(|held| held.causes(component.losses())),
+        });
+        component.results(resolved.run.bytes, receivers, told.unwrap_or_default())
     });
     let grades: Vec<_> = components.iter().flat_map(Component::grades).collect();
     let (grade, grade_reason) = worst(&grades);
+    let halts = halts(&made);
+    let facts = RunFacts::of_halts(&halts, events_lost(&made));
     let steal = made.iter().map(|run| run.record.steal.map(Span::as_nanos));
     let mut results = VariantResults {
         name: variant.name.clone(),
@@ -44,37 +56,112 @@ pub fn variant(
         grade_reason,
         repeats: made.len() as u32,
         steal_ns: steal.sum(),
-        disturbed: disturbed(&made),
+        disturbed: disturbed(&halts),
         events_recorded: first.trace.as_ref().map_or(0, |t| t.events.len() as u64),
-        events_lost: made.iter().map(|run| run.record.events_lost).sum(),
+        events_lost: facts.events_lost,
         subjects: subjects.collect(),
         contracts: Vec::new(),
         expected: Expectation::Any,
+        speed: Speed::of(made.iter().flat_map(|run| run.speed.iter().copied())),
+        failures: failures(index, &made, circumstances),
         surprises: Vec::new(),
+        is_certain: false,
         as_expected: false,
         verdict: VerdictJson {
             result: Outcome::Inconclusive,
             reasons: Vec::new(),
         },
     };
-    judge_all(variant, &components, &mut results);
+    judge_all(
+        variant,
+        &components,
+        (&facts, control.err().as_deref()),
+        &mut results,
+    );
+    let notices = made
+        .iter()
+        .flat_map(|run| run.record.notices.iter().cloned());
+    results.verdict.reasons.extend(each_once(notices));
     Some(results)
 }
 
-fn disturbed(runs: &[&RunDone]) -> Disturbed {
-    let all = runs.iter().flat_map(|run| &run.record.disturbances);
-    Disturbed {
-        count: all.clone().count() as u64,
-        witness_wakeups: runs.iter().map(|run| run.record.witness_wakeups).sum(),
-        total_ns: all.map(|d| d.to.saturating_since(d.from).as_nanos()).sum(),
-        share_ppm: RunFacts::of(runs.iter().map(|run| &run.record)).disturbed_ppm,
+/// Those of a variant.
+fn runs_of(runs: &[RunDone], index: usize) -> Vec<&RunDone> {
+    let own = runs.iter().filter(|run| run.planned.variant == index);
+    own.collect()
+}
+
+fn events_lost(runs: &[&RunDone]) -> u64 {
+    runs.iter().map(|run| run.record.events_lost).sum()
+}
+
+/// Why these runs of a variant are not those that were declared; empty if they are.
+fn failures(index: usize, runs: &[&RunDone], circumstances: &Circumstances) -> Vec<String> {
+    let commands = runs.iter().flat_map(|run| &run.commands);
+    let failures = commands.filter_map(CommandEnd::failure);
+    let failed = circumstances.failed.get(&index).cloned();
+    failures.chain(failed).collect()
+}
+
+/// The runs of a control, or why nothing can be compared with them: by what cannot be judged itself nobody else is.
+fn yardstick<'a>(
+    resolved: &Resolved,
+    control: Option<usize>,
+    runs: &'a [RunDone],
+    circumstances: &Circumstances,
+) -> Result<Vec<&'a RunDone>, String> {
+    let Some(index) = control else {
+        return Ok(Vec::new());
+    };
+    let control = runs_of(runs, index);
+    let lost = events_lost(&control);
+    let lost = (lost > 0).then(|| Cause::EventsLost(lost).to_string());
+    let mut reasons = failures(index, &control, circumstances).into_iter();
+    match reasons.next().or(lost) {
+        Some(why) => {
+            let name = &resolved.variants[index].name;
+            Err(format!("`{name}` is not judged itself, {why}"))
+        }
+        None => Ok(control),
     }
 }
 
-/// Judges a variant by each of its contracts, and compares all with what is expected of it.
+/// When the machine stood still in these runs: what that excuses of commands, too, wherever they ran.
+fn halts(runs: &[&RunDone]) -> Halts {
+    let mut halts = Halts::of(runs.iter().map(|run| &run.record));
+    let commands = runs.iter().flat_map(|run| &run.commands);
+    halts.ran(commands.map(CommandEnd::ran));
+    halts
+}
+
+fn disturbed(halts: &Halts) -> Disturbed {
+    let by_processor = halts.by_processor();
+    let by_processor = by_processor.map(|(processor, stood)| DisturbedProcessor {
+        processor: processor.0,
+        count: stood.count,
+        total_ns: stood.total.as_nanos(),
+    });
+    let by_processor: Vec<DisturbedProcessor> = by_processor.collect();
+    let is_first = |one: &DisturbedProcessor| one.processor == 0;
+    Disturbed {
+        count: by_processor.iter().map(|one| one.count).sum(),
+        witness_wakeups: halts.wakeups(),
+        total_ns: by_processor.iter().map(|one| one.total_ns).sum(),
+        share_ppm: halts.ppm().unwrap_or(0),
+        by_processor: if by_processor.iter().all(is_first) {
+            Vec::new()
+        } else {
+            by_processor
+        },
+    }
+}
+
+/// Judges a variant by each of its contracts, and compares all with what is expected of it; `no_control` says why there is none that could be
+/// compared with.
 fn judge_all(
     variant: &ResolvedVariant,
     components: &[Component<'_>],
+    (facts, no_control): (&RunFacts, Option<&str>),
     results: &mut VariantResults,
 ) {
     let evidence = components.iter().filter_map(|component| {
@@ -86,25 +173,29 @@ fn judge_all(
         })
     });
     let evidence: Vec<Evidence> = evidence.collect();
-    let facts = RunFacts {
-        events_lost: results.events_lost,
-        disturbed_ppm: results.disturbed.share_ppm,
-    };
     for (contract, expected) in &variant.contracts {
-        let verdict = judge(contract, &evidence, &facts);
+        let verdict = if results.failures.is_empty() {
+            judge(contract, &evidence, facts)
+        } else {
+            // What was seen is of another run than the one that was declared.
+            Verdict {
+                result: Outcome::Inconclusive,
+                reasons: Vec::new(),
+            }
+        };
         results.contracts.push(ContractResults {
             name: contract.name.clone(),
             expected: *expected,
             as_expected: as_expected(&verdict, *expected),
-            verdict: VerdictJson::from(&verdict),
+            verdict: VerdictJson::of(&verdict, no_control),
         });
     }
     let surprises = surprises(variant, results);
     results.summarise(surprises);
-    let notes: Vec<String> = results.each_modem()
-        .filter_map(|(whose, modem)| {
-            let lost = modem.lost();
-            let disturbed = lost.saturating_sub(modem.samples_lost_undisturbed);
+    let notes: Vec<String> = results.each_device()
+        .filter_map(|(whose, device)| {
+            let lost = device.lost();
+            let disturbed = lost.saturating_sub(device.samples_lost_undisturbed);
             (disturbed > 0).then(|| {
                 format!(
                     "{whose}{disturbed} of {lost} samples were lost or underrun where the machine itself stood still: not judged"
@@ -116,18 +207,24 @@ fn judge_all(
 }
 
 /// What differs from the scenario's other expectations.
-fn surprises(variant: &ResolvedVariant, results: &VariantResults) -> Vec<String> {
+fn surprises(variant: &ResolvedVariant, results: &VariantResults) -> Vec<Surprise> {
     let mut surprises = Vec::new();
     for (whose, modem) in results.each_modem() {
         if modem.samples_undelivered > 0 {
-            surprises.push(format!(
-                "{whose}the far end came too late for {} samples",
-                modem.samples_undelivered
-            ));
+            // That is the emulation's own failure.
+            surprises.push(Surprise {
+                what: format!(
+                    "{whose}the far end came too late for {} samples",
+                    modem.samples_undelivered
+                ),
+                is_certain: false,
+            });
         }
     }
     if !variant.devices.is_empty() {
         losses(variant.expect.lost, results, &mut surprises);
+    }
+    if variant.devices.iter().any(ResolvedDevice::calls) {
         transfers(variant.expect.transfer, results, &mut surprises);
     }
     if let Some(expected) = variant.expect.grade {
@@ -136,32 +233,41 @@ fn surprises(variant: &ResolvedVariant, results: &VariantResults) -> Vec<String>
     surprises
 }
 
-/// That nothing is lost is expected of every modem, that something is of one at least.
-fn losses(expected: Loss, results: &VariantResults, surprises: &mut Vec<String>) {
+fn certain(what: impl Into<String>) -> Surprise {
+    Surprise {
+        what: what.into(),
+        is_certain: true,
+    }
+}
+
+/// That nothing is lost is expected of every device, that something is of one at least.
+fn losses(expected: Loss, results: &VariantResults, surprises: &mut Vec<Surprise>) {
     match expected {
         Loss::None => {
-            for (whose, modem) in results.each_modem() {
-                let lost = modem.samples_lost_undisturbed;
+            for (whose, device) in results.each_device() {
+                let lost = device.samples_lost_undisturbed;
                 if lost > 0 {
-                    surprises.push(format!(
-                        "{whose}{lost} samples were lost or underrun while nothing disturbed, none was to be"
-                    ));
+                    let why = device.lost_because.as_ref();
+                    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                    surprises.push(certain(format!(
+                        "{whose}{lost} samples were lost or underrun while nothing disturbed, none was to be{why}"
+                    )));
                 }
             }
         }
         Loss::Some
             if results
-                .each_modem()
-                .all(|(_, modem)| modem.samples_lost_undisturbed == 0) =>
+                .each_device()
+                .all(|(_, device)| device.samples_lost_undisturbed == 0) =>
         {
-            surprises.push("no sample was lost or underrun, some were to be".into());
+            surprises.push(certain("no sample was lost or underrun, some were to be"));
         }
         Loss::Some | Loss::Any => {}
     }
 }
 
 /// That the file arrives is expected of every modem, that it does not of one at least.
-fn transfers(expected: ExpectedOutcome, results: &VariantResults, surprises: &mut Vec<String>) {
+fn transfers(expected: ExpectedOutcome, results: &VariantResults, surprises: &mut Vec<Surprise>) {
     let complete = |modem: &ModemFigures| modem.transfer.completed && modem.transfer.checksum_ok;
     match expected {
         ExpectedOutcome::Complete => {
@@ -169,12 +275,15 @@ fn transfers(expected: ExpectedOutcome, results: &VariantResults, surprises: &mu
                 if !complete(modem) {
                     let why = modem.transfer.failure.as_deref();
                     let why = why.unwrap_or("wrong checksum");
-                    surprises.push(format!("{whose}the transfer was to complete: {why}"));
+                    let lost = &modem.device;
+                    let is_certain = lost.lost() == 0 || lost.samples_lost_undisturbed > 0;
+                    let what = format!("{whose}the transfer was to complete: {why}");
+                    surprises.push(Surprise { what, is_certain });
                 }
             }
         }
         ExpectedOutcome::Fails if results.each_modem().all(|(_, modem)| complete(modem)) => {
-            surprises.push("the transfer was to fail, and completed".into());
+            surprises.push(certain("the transfer was to fail, and completed"));
         }
         ExpectedOutcome::Fails | ExpectedOutcome::Any => {}
     }
@@ -184,15 +293,16 @@ fn grades(
     expected: ExpectedGrade,
     variant: &ResolvedVariant,
     results: &VariantResults,
-    surprises: &mut Vec<String>,
+    surprises: &mut Vec<Surprise>,
 ) {
     match (expected, results.grade.as_deref()) {
         (ExpectedGrade::Enforced, Some("unenforced")) => {
             let why = results.grade_reason.clone().unwrap_or_default();
-            surprises.push(format!("the reservation is not enforced: {why}"));
+            surprises.push(certain(format!("the reservation is not enforced: {why}")));
         }
         (ExpectedGrade::Unenforced, Some("enforced")) => {
-            surprises.push("the reservation was to be unenforced, and is enforced".into());
+            let what = "the reservation was to be unenforced, and is enforced";
+            surprises.push(certain(what));
         }
         _ => {}
     }
@@ -203,9 +313,9 @@ fn grades(
         let mut subjects = results.subjects.iter().filter(ungranted);
         if subjects.any(|subject| subject.name == device.name) {
             let whose = label(&device.name, variant.devices.len());
-            surprises.push(format!(
-                "{whose}the reservation was never granted: the modem did not get so far"
-            ));
+            surprises.push(certain(format!(
+                "{whose}the reservation was never granted: its holder did not get so far"
+            )));
         }
     }
 }

@@ -1,28 +1,25 @@
 //! From a variant of a scenario to a program that a host can run, and to where its evidence will be found.
 
-use laxity_devices::modem::{Call, CallConfig, Timing};
-use laxity_devices::pump::LineConfig;
+use laxity_devices::card::CardClock;
 use laxity_model::analysis::Task;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::verify::contract::{Kind, Subject};
 use laxity_model::{
-    ActivityId, ExecutorId, HostError, Placement, Priority, ProcessorId, Program, Scheduling,
-    Service, Span, Step,
+    ActivityId, Context, ExecutorId, HostError, Instant, Placement, Priority, ProcessorId, Program,
+    Scheduling, Service, Span, Step,
 };
 
 use super::tasks::{Spinner, rogue};
 use super::work;
-use crate::observe::{ModemProbe, Probe, Probes, Watched};
+use crate::observe::{DeviceProbe, Probe, Probes, Watched};
+use crate::scenario::devices::{Site, Transfer};
 use crate::scenario::kinds;
 use crate::scenario::{
-    Executor, LengthSpec, PeriodicRank, Phases, Rank, ResolvedDevice, ResolvedTask,
-    ResolvedVariant, Start, TaskKind, TurnPolicy,
+    Executor, LengthSpec, PeriodicRank, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start,
+    TaskKind, TurnPolicy, TwinProfile,
 };
 use laxity::Periodic;
-
-/// A call that is run ahead must have its transfer under way by then, in the call's own time.
-const RUN_AHEAD_LIMIT: Span = Span::from_secs(60);
 
 /// A file that no such call gets to the end of within minutes.
 const ENDLESS_BYTES: u64 = 2_000_000;
@@ -34,15 +31,17 @@ pub struct RunSpec {
     pub seed: u64,
     /// TCP's maximum segment size in bytes.
     pub mss_bytes: u16,
-    /// Receivers besides the first in each modem, as load.
+    /// How often a device's work is repeated, as load.
     pub further_receivers: usize,
     /// Where the call begins.
     pub start: Start,
     /// Whether the transfer has no end: the run is over when its time is.
     pub gaps_only: bool,
+    /// How the card's clock stands to the host's.
+    pub clock: CardClock,
 }
 
-/// Makes the program of one run, in which each device has a run of its own.
+/// Makes the program of one run, in which each device has a run of its own; for the twin of this profile, or for Linux.
 ///
 /// # Errors
 ///
@@ -51,6 +50,7 @@ pub fn compose(
     variant: &ResolvedVariant,
     processors: u16,
     length: &LengthSpec,
+    twin: Option<TwinProfile>,
     spec: impl Fn(&ResolvedDevice) -> RunSpec,
 ) -> Result<(Program, Probes), HostError> {
     let mut program = Program::new(processors);
@@ -61,38 +61,36 @@ pub fn compose(
         // No two lines have the same noise, and none has another if the devices are declared in another order.
         let before = devices.iter().filter(|other| other.name < device.name);
         spec.seed = spec.seed.wrapping_add(before.count() as u64);
-        let modem = modem(&mut program, device, length, spec, devices.len() == 1);
-        probes.0.push(modem?);
+        let spec = (spec, twin);
+        let installed = self::device(&mut program, device, length, spec, devices.len() == 1);
+        probes.0.push(installed?);
     }
     for task in &variant.tasks {
         probes.0.push(task.install(&mut program));
     }
+    if program.activities.is_empty() && variant.commands().next().is_some() {
+        lasts(&mut program);
+    }
+    if let Some(twin) = twin {
+        let activities = program.activities.iter_mut();
+        let requests = activities.filter_map(|activity| activity.reservation.as_mut());
+        requests.for_each(|request| request.reservation = twin.reserved(request.reservation));
+    }
     Ok((program, probes))
 }
 
-/// The call of a device before it is handed to a host; these are its phases where it says nothing else.
-fn call_config(device: &ResolvedDevice, phases: Phases, bytes: u64, spec: RunSpec) -> CallConfig {
-    let phases = device.phases.or(phases);
-    let timing = Timing::lasting(phases.on_hook, phases.dialing, phases.training);
-    let usual = CallConfig::new(timing, spec.seed, bytes);
-    CallConfig {
-        line: LineConfig {
-            seed: usual.line.seed,
-            ..device.line.clone()
-        },
-        link: usual.link.with_mss(spec.mss_bytes),
-        further_receivers: spec.further_receivers,
-        far: device.far,
-        ..usual
-    }
+/// A program is over when nobody in it is left: beside commands alone somebody must be, for as long as the run is.
+fn lasts(program: &mut Program) {
+    let to_the_end = |_: &mut dyn Context| Step::SleepUntil(Instant::MAX);
+    program.add("run", ProcessorId(0), Placement::External, to_the_end);
 }
 
-/// A modem, and the call that it is to make.
-fn modem(
+/// A device, and the call that it is to make.
+fn device(
     program: &mut Program,
     device: &ResolvedDevice,
     length: &LengthSpec,
-    spec: RunSpec,
+    (spec, twin): (RunSpec, Option<TwinProfile>),
     is_only: bool,
 ) -> Result<Probe, HostError> {
     let bytes = if spec.gaps_only {
@@ -100,35 +98,50 @@ fn modem(
     } else {
         length.bytes
     };
-    let mut config = call_config(device, length.phases, bytes, spec);
-    if !is_only {
+    let linger = match (is_only, spec.start) {
         // A call that is over ends the run, and the others are not to be cut short.
-        config.linger = length.limit;
-    } else if spec.start == Start::Connected {
+        (false, _) => length.limit,
         // A short transfer is over before there is much to see.
-        config.linger = length.idle;
-    }
-    let mut call = Call::new(config);
-    if spec.start == Start::Connected && !call.run_ahead(RUN_AHEAD_LIMIT) {
-        let outcome = call.report().outcome().cloned();
-        return Err(HostError::Failed(format!(
-            "the line of `{}` carries no transfer even without a host: {outcome:?}",
-            device.name
-        )));
-    }
-    let first = program.activities.len();
-    let installed = call.install(program, device.processor, device.placing);
-    work::declare_modem(program, &installed, device);
+        (true, Start::Connected) => length.idle,
+        (true, Start::OnHook) => Span::ZERO,
+    };
+    let site = Site {
+        processor: device.processor,
+        placing: device.placing,
+        seed: spec.seed,
+        work: device.work(twin),
+        further: spec.further_receivers,
+        clock: twin.map_or(spec.clock, |twin| twin.card_clock(spec.seed)),
+        transfer: Transfer {
+            phases: length.phases,
+            bytes,
+            mss_bytes: spec.mss_bytes,
+            start: spec.start,
+            linger,
+        },
+    };
+    let (first, first_mark) = (program.activities.len(), program.marks.len());
+    let installed = device.device.install(program, &site);
+    let installed = installed.map_err(|error| match error {
+        HostError::Failed(why) => HostError::Failed(format!("`{}`: {why}", device.name)),
+        other => other,
+    })?;
+    work::declare(program, &installed, device, twin);
     if !is_only {
-        for activity in &mut program.activities[first..] {
-            activity.name = format!("{}: {}", device.name, activity.name);
+        let activities = program.activities[first..].iter_mut();
+        let activities = activities.map(|activity| &mut activity.name);
+        let marks = program.marks[first_mark..].iter_mut();
+        for name in activities.chain(marks) {
+            *name = format!("{}: {name}", device.name);
         }
     }
-    let watched = Watched::Modem(ModemProbe {
+    let kind = device.device.kind();
+    let watched = Watched::Device(DeviceProbe {
         installed,
         placing: device.placing,
+        kind,
     });
-    Ok(probe(program, first, &device.name, kinds::MODEM, watched))
+    Ok(probe(program, first, &device.name, kind, watched))
 }
 
 /// The probe of a component whose activities are those from `first` on.
@@ -156,9 +169,10 @@ impl ResolvedTask {
             }
             TaskKind::Periodic {
                 period,
+                deadline,
                 service,
                 rank,
-            } => return periodic(program, self, (*period, *service), rank),
+            } => return periodic(program, self, ([*period, *deadline], *service), rank),
             TaskKind::Rogue {
                 burst,
                 every,
@@ -184,7 +198,7 @@ impl ResolvedTask {
 fn periodic(
     program: &mut Program,
     task: &ResolvedTask,
-    (period, service): (Span, Service),
+    ([period, deadline], service): ([Span; 2], Service),
     rank: &PeriodicRank,
 ) -> Probe {
     let (placement, reservation) = match rank {
@@ -192,7 +206,8 @@ fn periodic(
         PeriodicRank::Reserved(request) => (Placement::Thread(Priority::HIGHEST), Some(*request)),
         PeriodicRank::On(wanted) => {
             let executor = executor(program, wanted, task.processor);
-            let task = Task::new(service, period).ok();
+            let task = Task::new(service, period);
+            let task = task.and_then(|task| task.with_deadline(deadline)).ok();
             (Placement::On { executor, task }, None)
         }
     };
@@ -203,6 +218,7 @@ fn periodic(
         placement,
         reservation,
         period,
+        deadline,
         service,
     };
     let watched = declared.install(program, move |_| Step::Burn(service));

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use laxity_model::verify::contract::{Expectation, Outcome};
+use laxity_model::Span;
+use laxity_model::verify::contract::Outcome;
 
 use super::{RunDone, aggregate};
 use crate::each_once::each_once;
 use crate::evidence::results::{
-    FILE_VERSION, Machine, Provenance, RunResults, Skipped, VariantResults, VerdictJson,
+    FILE_VERSION, Machine, Provenance, RunResults, Skipped, Speed, VariantResults, VerdictJson,
 };
 use crate::scenario::Resolved;
 
@@ -18,14 +19,19 @@ pub struct Circumstances {
     pub host: String,
     /// Whether that is the machine itself.
     pub live: bool,
+    /// The grain at which its kernel notices that a budget is used up.
+    pub tick: Span,
     /// Receivers in each modem, by its name; one where it has no entry.
     pub receivers: BTreeMap<String, u32>,
+    /// Variants of which a run failed, by their place in the scenario, and why; they were not run again.
+    pub failed: BTreeMap<usize, String>,
     /// What the reader should know first.
     pub notices: Vec<String>,
 }
 
 /// Exit codes that a run can end with.
 const AS_EXPECTED: u8 = 0;
+const FAILED: u8 = 1;
 const NOT_AS_EXPECTED: u8 = 2;
 const INCONCLUSIVE: u8 = 5;
 
@@ -33,16 +39,29 @@ const INCONCLUSIVE: u8 = 5;
 pub fn conclude(
     resolved: &Resolved,
     runs: &[RunDone],
-    skipped: Vec<Skipped>,
+    mut skipped: Vec<Skipped>,
     circumstances: Circumstances,
 ) -> RunResults {
     let all = 0..resolved.variants.len();
     let variants: Vec<VariantResults> = all
-        .filter_map(|index| aggregate::variant(resolved, index, runs, &circumstances.receivers))
+        .filter_map(|index| aggregate::variant(resolved, index, runs, &circumstances))
         .collect();
-    let (verdict, exit_code) = overall(&variants);
+    let unmade = circumstances.failed.iter().filter_map(|(index, reason)| {
+        let name = &resolved.variants[*index].name;
+        let is_told = variants.iter().any(|variant| variant.name == *name);
+        (!is_told).then(|| Skipped {
+            name: name.clone(),
+            reason: reason.clone(),
+        })
+    });
+    let unmade: Vec<Skipped> = unmade.collect();
+    let (verdict, exit_code) = overall(&variants, &unmade);
+    skipped.extend(unmade);
     let has_modem = variants.iter().any(|v| v.modems().next().is_some());
-    let machine = circumstances.live.then(|| machine(steal_ns(runs)));
+    let machine = circumstances.live.then(|| Machine {
+        speed: Speed::of(runs.iter().flat_map(|run| run.speed.iter().copied())),
+        ..machine(steal_ns(runs))
+    });
     RunResults {
         file_version: FILE_VERSION,
         laxity_version: env!("CARGO_PKG_VERSION").into(),
@@ -68,24 +87,31 @@ fn contracts(resolved: &Resolved) -> String {
     names.join(", ")
 }
 
-/// Met if every variant came as the scenario expects; inconclusive if all that did not are inconclusive.
-fn overall(variants: &[VariantResults]) -> (VerdictJson, u8) {
+/// Violated if any variant that can be judged is not as expected, whatever became of others; an error if something failed without which a variant
+/// cannot be judged, or was not made; inconclusive if all that is not as expected may be the machine's doing; met if every variant came as the
+/// scenario expects.
+fn overall(variants: &[VariantResults], unmade: &[Skipped]) -> (VerdictJson, u8) {
     let surprising = variants.iter().filter(|variant| !variant.as_expected);
-    let inconclusive = |v: &VariantResults| {
-        v.expected != Expectation::Any && v.verdict.result == Outcome::Inconclusive
-    };
-    let (result, exit_code) = if surprising.clone().next().is_none() {
-        (Outcome::Met, AS_EXPECTED)
-    } else if surprising.clone().all(inconclusive) {
+    let (mut judged, has_failed) = (
+        surprising.clone().filter(|one| one.failures.is_empty()),
+        variants.iter().any(|one| !one.failures.is_empty()) || !unmade.is_empty(),
+    );
+    let (result, exit_code) = if judged.any(|one| !one.is_open()) {
+        (Outcome::Violated, NOT_AS_EXPECTED)
+    } else if has_failed {
+        (Outcome::Inconclusive, FAILED)
+    } else if surprising.clone().next().is_some() {
         (Outcome::Inconclusive, INCONCLUSIVE)
     } else {
-        (Outcome::Violated, NOT_AS_EXPECTED)
+        (Outcome::Met, AS_EXPECTED)
     };
     let reasons = surprising.map(|variant| {
         let why: Vec<String> = variant.unexpected().collect();
         format!("{}: {}", variant.name, why.join("; "))
     });
-    let reasons = reasons.collect();
+    let unmade = unmade.iter();
+    let unmade = unmade.map(|one| format!("{}: {}", one.name, one.reason));
+    let reasons = reasons.chain(unmade).collect();
     (VerdictJson { result, reasons }, exit_code)
 }
 
@@ -98,7 +124,7 @@ fn read(path: &str) -> Option<String> {
 /// Time that the hypervisor took away during all runs, as the kernel counts it.
 fn steal_ns(runs: &[RunDone]) -> u64 {
     let steal = runs.iter().filter_map(|run| run.record.steal);
-    steal.map(laxity_model::Span::as_nanos).sum()
+    steal.map(Span::as_nanos).sum()
 }
 
 /// This machine, as far as its timing depends on it.
@@ -119,6 +145,7 @@ pub fn machine(steal_ns: u64) -> Machine {
             .unwrap_or_default(),
         hypervisor: has_hypervisor.then(vendor),
         steal_ns,
+        speed: None,
     }
 }
 

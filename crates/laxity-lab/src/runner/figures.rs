@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 
 use laxity_devices::modem::{Outcome as CallOutcome, Report};
+use laxity_model::analysis::devices::MARGIN_PPM;
 use laxity_model::base::histogram::Histogram;
 use laxity_model::verify::contract::{Observations, Observed, Quantity, Subject, Unit};
-use laxity_model::{Grade, Usage};
+use laxity_model::{Grade, Reservation, Service, Usage};
 
 use super::RunDone;
+use super::commands::CommandEnd;
+use super::longest::Longest;
 use crate::each_once::each_once;
 use crate::evidence::histogram::{GapJson, HistogramJson};
 use crate::evidence::subjects::{
-    Figures, GapFigures, GapRepeat, ModemFigures, PeriodicFigures, PhaseTime, SubjectResults,
-    Transfer, median,
+    CommandFigures, DeviceFigures, Figures, GapFigures, GapRepeat, ModemFigures, PeriodicFigures,
+    PhaseTime, Proposed, StreamFigures, SubjectResults, Transfer, WindowFigures, median,
 };
-use crate::observe::{ModemProbe, Probe, Watched};
+use crate::observe::{DeviceProbe, Probe, Watched};
 use crate::scenario::kinds::{self, key};
-use crate::scenario::show_placing;
+use crate::scenario::{Chosen, ResolvedDevice, ResolvedVariant, Start, show_placing};
 use laxity::PeriodicProbe;
-use laxity::observe::{Observation, Probe as _, grades};
+use laxity::observe::{Loss, Observation, Probe as _, grades};
 
 /// One component in one run.
 #[derive(Clone, Copy)]
@@ -26,6 +29,13 @@ pub(super) struct Seen<'a> {
     pub(super) run: &'a RunDone,
     pub(super) probe: &'a Probe,
     pub(super) observation: &'a Observation,
+}
+
+/// What is told of a device besides what was seen of it.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) proposed: Option<Proposed>,
+    pub(super) lost_because: Option<String>,
 }
 
 /// One component in all runs of a variant, and in those of its control.
@@ -68,11 +78,22 @@ impl<'a> Seen<'a> {
         self.observation.quantities.whole(quantity)
     }
 
-    fn report(self) -> Option<&'a Report> {
+    /// What became of it, if it is a command.
+    fn commands(self) -> impl Iterator<Item = &'a CommandEnd> {
+        let Subject { name, kind } = &self.probe.subject;
+        let ends = self.run.commands.iter();
+        ends.filter(move |end| *kind == kinds::COMMAND && end.name == *name)
+    }
+
+    fn device(self) -> Option<&'a DeviceProbe> {
         match &self.probe.watched {
-            Watched::Modem(modem) => Some(&modem.installed.report),
+            Watched::Device(device) => Some(device),
             _ => None,
         }
+    }
+
+    fn report(self) -> Option<&'a Report> {
+        self.device()?.installed.report.modem()
     }
 }
 
@@ -95,46 +116,79 @@ impl Component<'_> {
         each.cloned().collect()
     }
 
-    /// The grants of its activities, each once.
+    /// The grants of its activities, or of the command that it is, each once.
     pub(super) fn grades(&self) -> Vec<(String, Grade)> {
-        each_once(
-            self.runs
-                .iter()
-                .flat_map(|seen| grades(&seen.run.record, seen.probe.holders())),
-        )
+        let of_run = |seen: &Seen<'_>| {
+            let own = seen.commands().filter_map(CommandEnd::grade);
+            grades(&seen.run.record, seen.probe.holders())
+                .chain(own)
+                .collect::<Vec<_>>()
+        };
+        each_once(self.runs.iter().flat_map(of_run))
     }
 
-    /// Everything that is told of it; `receivers` are those of a modem.
-    pub(super) fn results(&self, bytes: u64, receivers: u32) -> Option<SubjectResults> {
+    /// Everything that is told of it; its work was done so many `times` at each call, if it is a device of a variant; what is `told` of that
+    /// stands beside it.
+    pub(super) fn results(&self, bytes: u64, times: u32, told: Told) -> Option<SubjectResults> {
         let first = self.runs.first()?;
         let subject = &first.probe.subject;
         let figures = match &first.probe.watched {
-            Watched::Modem(modem) => {
-                Figures::SoftModem(Box::new(self.modem(modem, bytes, receivers)))
+            Watched::Device(probe) if probe.installed.report.modem().is_some() => {
+                Figures::SoftModem(Box::new(self.modem((probe, told), bytes, times)))
             }
+            Watched::Device(probe) => Figures::Stream(Box::new(self.stream((probe, told), times))),
             Watched::Periodic(task) => Figures::Periodic(Box::new(self.periodic(task))),
-            Watched::Nothing if subject.kind == kinds::SPINNER => Figures::Spinner,
-            Watched::Nothing if subject.kind == kinds::ROGUE => Figures::Rogue,
-            Watched::Nothing => Figures::Command,
+            Watched::Nothing => self.command(),
         };
         let (grade, grade_reason) = worst(&self.grades());
         Some(SubjectResults {
             name: subject.name.clone(),
+            kind: subject.kind.name.to_owned(),
             figures,
             grade,
             grade_reason,
             quantities: self.quantities(subject.kind.quantities),
+            windows: self.windows(),
         })
     }
 
+    /// Of a command; nothing of what is there for what it does to others.
+    fn command(&self) -> Figures {
+        let own = self.runs.iter().flat_map(|seen| seen.commands());
+        let command_runs: Vec<_> = own.map(CommandEnd::figures).collect();
+        if command_runs.is_empty() {
+            return Figures::None {};
+        }
+        Figures::Command(CommandFigures { command_runs })
+    }
+
+    fn windows(&self) -> Vec<WindowFigures> {
+        let seen = self.runs.iter();
+        let all = seen.flat_map(|seen| seen.observation.quantities.windows());
+        let all = each_once(all).into_iter();
+        let figures = all.map(|quantity| {
+            let sums = of_runs(&self.runs, quantity).undisturbed;
+            WindowFigures {
+                quantity: quantity.name().to_owned(),
+                window_ns: quantity.window().unwrap_or_default().as_nanos(),
+                least: sums.min(),
+                most: sums.max(),
+            }
+        });
+        figures.collect()
+    }
+
     fn quantities(&self, all: &[Quantity]) -> BTreeMap<String, HistogramJson> {
-        let named = all.iter().filter_map(|quantity| {
-            let values = of_runs(&self.runs, *quantity).raw();
+        // A histogram of ones tells nothing: how many jobs there were, those of their misses tell.
+        let told = all.iter().filter(|one| **one != Quantity::JOBS_DONE);
+        let named = told.filter_map(|quantity| {
+            let values = of_runs(&self.runs, *quantity);
             let unit = match quantity.unit() {
                 Unit::Nanoseconds => "ns",
                 Unit::Count => "count",
             };
-            (!values.is_empty()).then(|| (key(*quantity), HistogramJson::new(unit, &values)))
+            let seen = HistogramJson::of(unit, &values);
+            (seen.count > 0).then(|| (key(*quantity), seen))
         });
         named.collect()
     }
@@ -142,51 +196,99 @@ impl Component<'_> {
     fn periodic(&self, task: &PeriodicProbe) -> PeriodicFigures {
         PeriodicFigures {
             task_period_ns: Some(task.period.as_nanos()),
+            task_deadline_ns: Some(task.deadline.as_nanos())
+                .filter(|_| task.deadline < task.period),
+            job_service_ns: Some(task.service.as_nanos()).filter(|nanos| *nanos > 0),
             cothread_gap_ns: gaps(&self.runs),
             control_gap_ns: gaps(&self.control),
             gap_repeats: self.gap_repeats(),
+            further_controls: self.further_controls(),
         }
     }
 
     /// The gaps of each repeat beside those of its control, where both were measured.
     fn gap_repeats(&self) -> Vec<GapRepeat> {
-        let control = |repeat| {
-            let mut control = self.control.iter();
-            control.find(|seen| seen.run.planned.repeat == repeat)
-        };
         let pairs = self.runs.iter().filter_map(|seen| {
+            let control = of_repeat(&self.control, seen.run.planned.repeat)?;
             Some(GapRepeat {
-                variant: gap_figures(*seen),
-                control: gap_figures(*control(seen.run.planned.repeat)?),
+                variant: gap_figures(*seen)?,
+                control: gap_figures(control)?,
             })
         });
         pairs.collect()
     }
 
-    fn modem(&self, modem: &ModemProbe, bytes: u64, receivers: u32) -> ModemFigures {
-        let pending = of_runs(&self.runs, kinds::SAMPLES_PENDING).raw();
-        let processing = of_runs(&self.runs, kinds::PROCESSING_TIME).raw();
-        let (usage, request) = (self.driver_usage(), modem.placing.request());
-        let lost = |quantity| sum(&of_runs(&self.runs, quantity).raw());
+    /// Those of the control's other repeats.
+    fn further_controls(&self) -> Vec<GapFigures> {
+        let is_beside = |repeat| {
+            of_repeat(&self.runs, repeat)
+                .and_then(gap_figures)
+                .is_some()
+        };
+        let controls = self.control.iter();
+        let others = controls.filter(|seen| !is_beside(seen.run.planned.repeat));
+        others.filter_map(|seen| gap_figures(*seen)).collect()
+    }
+
+    fn modem(
+        &self,
+        (modem, told): (&DeviceProbe, Told),
+        bytes: u64,
+        receivers: u32,
+    ) -> ModemFigures {
         ModemFigures {
-            placement: show_placing(modem.placing),
-            enforcer: request.map(|asked| asked.enforcer.to_string()),
+            device: self.device(modem, told),
             receivers,
             receiver_bit_errors: self.sum(|report| report.receiver_bit_errors.get()),
             transfer: self.transfer(bytes),
-            samples_overwritten: lost(kinds::SAMPLES_OVERWRITTEN),
-            samples_underrun: lost(kinds::SAMPLES_UNDERRUN),
-            samples_lost_undisturbed: sum(&of_runs(&self.runs, kinds::SAMPLES_LOST).undisturbed),
             samples_undelivered: self.sum(|report| report.samples_undelivered.get()),
-            samples_pending_max: pending.max().unwrap_or(0),
-            samples_pending: HistogramJson::new("samples", &pending),
-            processing_ns: HistogramJson::new("ns", &processing),
+            phases: self.runs.first().copied().map_or_else(Vec::new, phases),
+        }
+    }
+
+    fn stream(&self, (device, told): (&DeviceProbe, Told), work_times: u32) -> StreamFigures {
+        let devices = self.runs.iter().filter_map(|seen| seen.device());
+        let reports = devices.filter_map(|device| device.installed.report.stream());
+        StreamFigures {
+            device: self.device(device, told),
+            work_times,
+            work_differs: reports.clone().map(|one| one.load_differs.get()).sum(),
+            frames_good: reports.map(|one| one.frames_good.get()).sum(),
+            frames_lost: self.total(kinds::FRAMES_LOST),
+        }
+    }
+
+    fn device(&self, device: &DeviceProbe, told: Told) -> DeviceFigures {
+        let pending = of_runs(&self.runs, kinds::SAMPLES_PENDING);
+        let pending = HistogramJson::of("samples", &pending);
+        let processing = of_runs(&self.runs, kinds::PROCESSING_TIME);
+        let (usage, request) = (self.driver_usage(), device.placing.request());
+        DeviceFigures {
+            placement: show_placing(device.placing),
+            enforcer: request.map(|asked| asked.enforcer.to_string()),
+            proposed: told.proposed,
+            samples_overwritten: self.total(kinds::SAMPLES_OVERWRITTEN),
+            samples_underrun: self.total(kinds::SAMPLES_UNDERRUN),
+            samples_lost_undisturbed: sum(&of_runs(&self.runs, kinds::SAMPLES_LOST).undisturbed),
+            lost_because: told.lost_because,
+            samples_pending_max: pending.max.unwrap_or(0),
+            samples_pending: pending,
+            processing_ns: HistogramJson::of("ns", &processing),
             cpu_share: self.cpu_share(),
             context_switches: usage.voluntary_switches + usage.involuntary_switches,
             context_switches_involuntary: usage.involuntary_switches,
             page_faults: usage.page_faults,
-            phases: self.runs.first().copied().map_or_else(Vec::new, phases),
         }
+    }
+
+    /// What it lost that nothing excuses, in all runs.
+    pub(super) fn losses(&self) -> impl Iterator<Item = &Loss> {
+        self.runs.iter().flat_map(|seen| &seen.observation.losses)
+    }
+
+    /// The sum of all values.
+    fn total(&self, quantity: Quantity) -> u64 {
+        sum(&of_runs(&self.runs, quantity).raw())
     }
 
     fn reports(&self) -> impl Iterator<Item = &Report> {
@@ -197,12 +299,12 @@ impl Component<'_> {
         self.reports().map(count).sum()
     }
 
-    /// What the modem's driver used in all runs together.
+    /// What the device's driver used in all runs together.
     fn driver_usage(&self) -> Usage {
         let mut sum = Usage::default();
         for seen in &self.runs {
-            if let Watched::Modem(modem) = &seen.probe.watched {
-                let usage = &seen.run.record.usage[modem.installed.driver.index()];
+            if let Some(device) = seen.device() {
+                let usage = &seen.run.record.usage[device.installed.driver.index()];
                 sum.voluntary_switches += usage.voluntary_switches;
                 sum.involuntary_switches += usage.involuntary_switches;
                 sum.page_faults += usage.page_faults;
@@ -250,6 +352,43 @@ impl Component<'_> {
     }
 }
 
+/// What was proposed to a device, beside what its longest call then needed.
+pub(super) fn proposed(
+    variant: &ResolvedVariant,
+    device: &ResolvedDevice,
+    longest: Longest,
+) -> Option<Proposed> {
+    let (Chosen::Proposed(proposal), request) = (device.chosen, device.placing.request()?) else {
+        return None;
+    };
+    let held = request.reservation;
+    // A twin's modem says itself what it takes before it is connected.
+    let counts = proposal.connecting.is_some() && variant.start == Start::OnHook;
+    let connecting = longest.connecting.filter(|_| counts);
+    let least = longest.at_work.and_then(|longest| {
+        let calls = (
+            Service::from_nanos(longest),
+            connecting.map(Service::from_nanos),
+        );
+        // What would have served it, whoever else had what it would have taken.
+        proposal.least((variant, device), request.enforcer, calls, |_| true)
+    });
+    let times = |least: Reservation| (held.share_ppm() * 1_000_000).checked_div(least.share_ppm());
+    Some(Proposed {
+        service_ns: held.service().as_nanos(),
+        period_ns: held.period().as_nanos(),
+        calls: proposal.calls,
+        longest_call_ns: proposal.longest.as_nanos(),
+        margin_ppm: MARGIN_PPM,
+        why: proposal.why(),
+        longest_call_here_ns: longest.at_work,
+        longest_connecting_here_ns: connecting,
+        least_service_ns: least.map(|least| least.service().as_nanos()),
+        least_period_ns: least.map(|least| least.period().as_nanos()),
+        times_least_ppm: least.and_then(times),
+    })
+}
+
 /// The grade that says least of several, in words, with its reason.
 pub(super) fn worst(grades: &[(String, Grade)]) -> (Option<String>, Option<String>) {
     let unenforced = |(_, grade): &&(String, Grade)| *grade != Grade::Enforced;
@@ -262,21 +401,31 @@ pub(super) fn worst(grades: &[(String, Grade)]) -> (Option<String>, Option<Strin
     }
 }
 
-fn gap_figures(seen: Seen<'_>) -> GapFigures {
-    let gaps = seen.whole(Quantity::WAKEUP_GAP);
-    let all = gaps.raw();
-    GapFigures {
-        p99_ns: all.percentile(990_000).unwrap_or(0),
-        p999_ns: all.percentile(999_000).unwrap_or(0),
-        undisturbed_max_ns: gaps.undisturbed.max().unwrap_or(0),
-        max_ns: all.max().unwrap_or(0),
-    }
+/// What was seen in this repeat.
+fn of_repeat<'a>(seen: &[Seen<'a>], repeat: u32) -> Option<Seen<'a>> {
+    let mut all = seen.iter().copied();
+    all.find(|seen| seen.run.planned.repeat == repeat)
+}
+
+/// Of a run in which any gap is judged.
+fn gap_figures(seen: Seen<'_>) -> Option<GapFigures> {
+    judged(&seen.whole(Quantity::WAKEUP_GAP))
+}
+
+/// Of gaps of which any is judged.
+fn judged(gaps: &Observed) -> Option<GapFigures> {
+    let judged = &gaps.undisturbed;
+    Some(GapFigures {
+        p99_ns: judged.percentile(990_000)?,
+        p999_ns: judged.percentile(999_000)?,
+        undisturbed_max_ns: judged.max()?,
+        max_ns: judged.max().max(gaps.disturbed.max())?,
+    })
 }
 
 fn gaps(seen: &[Seen<'_>]) -> Option<GapJson> {
-    let observed = of_runs(seen, Quantity::WAKEUP_GAP);
-    let all = observed.raw();
-    (!all.is_empty()).then(|| GapJson::new(&all, observed.undisturbed.max()))
+    let gaps = GapJson::of(&of_runs(seen, Quantity::WAKEUP_GAP));
+    (gaps.all.count > 0).then_some(gaps)
 }
 
 /// How long a transfer took in nanoseconds, and whether what arrived is right; `None` if it was not complete.
@@ -299,4 +448,21 @@ fn phases(seen: Seen<'_>) -> Vec<PhaseTime> {
         duration_ns: end.saturating_since(*start).as_nanos(),
     });
     timed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise a table says 4 x control of what is met under 1.05.
+    #[test]
+    fn gaps_are_compared_with_a_control_as_they_are_judged() {
+        let mut gaps = Observed::default();
+        (0..98).for_each(|_| gaps.undisturbed.record(1_000_000));
+        (0..3).for_each(|_| gaps.disturbed.record(4_000_000));
+        let figures = judged(&gaps).expect("98 are judged");
+        let judged = [figures.p99_ns, figures.p999_ns, figures.undisturbed_max_ns];
+        assert!(judged.iter().all(|ns| *ns < 1_100_000), "{figures:?}");
+        assert!(figures.max_ns >= 4_000_000, "{figures:?}");
+    }
 }

@@ -1,29 +1,26 @@
 //! Scenarios on this machine: one run after another, at the load that the scenario asks for.
 
-use laxity::{LiveConfig, LiveHost, Watch};
-use laxity_devices::pump::Standard;
-use laxity_model::enforce::Witness;
-use laxity_model::{Host, HostError, Priority, ProcessorId, Span};
+use std::collections::BTreeMap;
 
-use super::admit::{FurtherReceivers, ready, supply};
-use super::commands;
-use super::compose::{RunSpec, compose};
+use laxity::{LiveConfig, LiveHost, Watch};
+use laxity_model::admission::Supply;
+use laxity_model::enforce::Witness;
+use laxity_model::{Host, ProcessorId};
+
+use super::admit::{FurtherReceivers, Ready, ready, supply};
+use super::alone::Alone;
+use super::commands::{self, CommandEnd};
 use super::conclude::Circumstances;
+use super::proposal::{self, Calls};
 use super::schedule::{PlannedRun, schedule};
-use super::{Made, Progress, RunError, load, not_run, run_one};
+use super::speed::Reference;
+use super::{Made, Progress, RunDone, RunError, not_run, run_one};
 use crate::each_once::each_once;
 use crate::scenario::kinds;
-use crate::scenario::{LengthSpec, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start};
-use laxity::observe::observe;
+use crate::scenario::{Resolved, ResolvedDevice, ResolvedTask, Start};
 
-/// Receivers in the two runs from which the load of one is told.
-const CALIBRATION_RECEIVERS: [usize; 2] = [20, 70];
-/// What it is called in messages.
-const CALIBRATION: &str = "calibration";
-/// How long each calibration run is.
-const CALIBRATION_RUN: Span = Span::from_millis(700);
-/// More receivers than this are not tried: the machine is too fast for the load asked for.
-const MOST_RECEIVERS: usize = 2_000;
+/// What is measured between the runs, in messages.
+pub(crate) const SPEED: &str = "speed of this machine";
 
 /// Makes all runs that Linux can make.
 ///
@@ -32,21 +29,26 @@ const MOST_RECEIVERS: usize = 2_000;
 /// The first that fails; whatever was changed is restored.
 pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, RunError> {
     let planned = schedule(resolved, true)?;
+    commands::look_for_all(resolved.variants.iter().filter(|variant| variant.live))?;
     // From here on a signal ends the run in order, wherever it comes.
     let watch = Watch::begin();
     let mut host = host(resolved)?;
     let outlined = supply(&mut host, resolved)?;
-    // How many receivers make up the load is not known yet, and nothing is started to find out before all variants are admitted.
-    for run in planned.iter().filter(|run| run.repeat == 0) {
-        let start = Start::OnHook;
-        let run = PlannedRun { start, ..*run };
-        let outline = ready(resolved, run, &FurtherReceivers::new(), &outlined)?;
-        outline.require(&resolved.variants[run.variant])?;
-    }
-    progress.begin(planned.len());
-    let further = calibrate_each(&mut host, resolved, progress)?;
-    let mut runs = Vec::new();
+    let (settled, further) = prepare((&host, resolved), &planned, &outlined, progress)?;
+    let resolved = &settled;
+    let mut reference = Reference::new(watched(resolved).unwrap_or(ProcessorId(0)));
+    let processors = resolved.host.processors;
+    let mut took = |host: &mut LiveHost| {
+        let reference = reference.as_mut().map_err(|error| error.clone());
+        let took = reference.and_then(|reference| reference.measure(host, processors));
+        took.map_err(|error| RunError::of(error, SPEED))
+    };
+    let mut before = took(&mut host)?;
+    let (mut runs, mut failed) = (Vec::new(), BTreeMap::new());
     for planned in planned {
+        if failed.contains_key(&planned.variant) {
+            continue;
+        }
         if let Some(signal) = watch.caught() {
             return Err(RunError::Interrupted(signal));
         }
@@ -54,12 +56,23 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, Run
         // What others do on this machine may have changed since the run before.
         let supply = supply(&mut host, resolved)?;
         let ready = ready(resolved, planned, &further, &supply)?;
-        runs.push(run_one(resolved, ready, |variant, admitted, length| {
-            let _commands = commands::start(variant, host.config())?;
-            host.run(admitted, length)
-        })?);
+        let done = match make(&mut host, resolved, ready) {
+            // The others are told all the same, if there are any.
+            Err(RunError::Failed { reason, .. }) => {
+                failed.insert(planned.variant, reason);
+                continue;
+            }
+            done => done?,
+        };
+        let after = took(&mut host)?;
+        runs.push(RunDone {
+            speed: [before, after.clone()].concat(),
+            ..done
+        });
+        before = after;
     }
     progress.end();
+    require_any(resolved, &runs, &failed)?;
     let receivers = further.into_iter();
     let receivers = receivers.map(|(name, further)| (name, further as u32 + 1));
     Ok(Made {
@@ -68,10 +81,41 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, Run
         circumstances: Circumstances {
             host: host.describe(),
             live: true,
+            tick: proposal::tick(&outlined),
             receivers: receivers.collect(),
+            failed,
             notices: unwatched(resolved).into_iter().collect(),
         },
+        settled,
     })
+}
+
+/// Makes one run with its commands.
+fn make(host: &mut LiveHost, resolved: &Resolved, ready: Ready) -> Result<RunDone, RunError> {
+    run_one(resolved, ready, |variant, admitted, length| {
+        let commands = commands::start(variant, host.config())?;
+        host.run_beside(commands.beside());
+        let mut record = host.run(admitted, length)?;
+        let ends = commands.end(record.start);
+        let notices = ends.iter().filter_map(CommandEnd::notice);
+        record.notices.extend(notices);
+        Ok((record, ends))
+    })
+}
+
+/// Where every run failed, that is all there is to tell.
+fn require_any(
+    resolved: &Resolved,
+    runs: &[RunDone],
+    failed: &BTreeMap<usize, String>,
+) -> Result<(), RunError> {
+    match failed.first_key_value() {
+        Some((variant, reason)) if runs.is_empty() => Err(RunError::Failed {
+            variant: resolved.variants[*variant].name.clone(),
+            reason: reason.clone(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The processors on which something is observed, in the scenario's order, each once.
@@ -82,6 +126,19 @@ fn observed_processors(resolved: &Resolved) -> Vec<ProcessorId> {
     let tasks = tasks.filter(|task| task.kind.kind() == kinds::PERIODIC);
     let processors = devices.map(|device| device.processor);
     each_once(processors.chain(tasks.map(|task| task.processor)))
+}
+
+/// Where the witness watches: where the first modem works, or else the first periodic task; where there are only commands, where the first of them
+/// belongs.
+fn watched(resolved: &Resolved) -> Option<ProcessorId> {
+    let observed = observed_processors(resolved).first().copied();
+    observed.or_else(|| commands_in(resolved).map(|task| task.processor).next())
+}
+
+fn commands_in(resolved: &Resolved) -> impl Iterator<Item = &ResolvedTask> {
+    let variants = resolved.variants.iter().filter(|variant| variant.live);
+    let tasks = variants.flat_map(|variant| &variant.tasks);
+    tasks.filter(|task| task.kind.kind() == kinds::COMMAND)
 }
 
 /// What the reader is to know of processors on which something is observed and no witness watches.
@@ -99,11 +156,9 @@ fn unwatched(resolved: &Resolved) -> Option<String> {
     })
 }
 
-/// A host for the scenario: its processors in the order in which this process may use them, and a witness where the first modem works,
-/// or else the first periodic task.
+/// A host for the scenario: its processors in the order in which this process may use them, and a witness where something is to be judged.
 pub(crate) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
-    let watched = observed_processors(resolved).first().copied();
-    watched_host(resolved.host.processors, watched)
+    watched_host(resolved.host.processors, watched(resolved))
 }
 
 /// A host of so many processors, one of which a witness may watch.
@@ -113,85 +168,79 @@ pub(crate) fn watched_host(
 ) -> Result<LiveHost, RunError> {
     let config = LiveConfig::detect(processors);
     let mut config = config.map_err(|error| RunError::CannotRun(error.to_string()))?;
-    config.witness = watched.map(Witness::new);
+    config.witness = watched.map(Witness::of_experiment);
     Ok(LiveHost::new(config))
 }
 
-/// How many receivers besides the first make up the load of each device, by its name.
-fn calibrate_each(
-    host: &mut LiveHost,
+/// What is known only of this machine: how many receivers make up each load, and what is proposed where the scenario leaves that open.
+fn prepare(
+    (host, resolved): (&LiveHost, &Resolved),
+    planned: &[PlannedRun],
+    supply: &Supply,
+    progress: &mut dyn Progress,
+) -> Result<(Resolved, FurtherReceivers), RunError> {
+    // Nothing is started to find out before all variants are admitted.
+    let outline = proposal::settled(resolved, supply, true, |_| None)?.whole()?;
+    require(host, &outline, planned, supply)?;
+    progress.begin(planned.len());
+    let (further, calls) = measure_each(resolved, progress)?;
+    let settled = proposal::settled(resolved, supply, true, |device| {
+        calls.get(&device.name).copied()
+    })?;
+    let settled = settled.whole()?;
+    require(host, &settled, planned, supply)?;
+    Ok((settled, further))
+}
+
+/// Requires that each variant is admitted and has memory enough, before anything of it is started.
+fn require(
+    host: &LiveHost,
+    resolved: &Resolved,
+    planned: &[PlannedRun],
+    supply: &Supply,
+) -> Result<(), RunError> {
+    for run in planned.iter().filter(|run| run.repeat == 0) {
+        let start = Start::OnHook;
+        let run = PlannedRun { start, ..*run };
+        let outline = ready(resolved, run, &FurtherReceivers::new(), supply)?;
+        let variant = &resolved.variants[run.variant];
+        outline.require(variant)?;
+        let room = host.has_memory_for(&outline.admission().program);
+        room.map_err(|error| RunError::of(error, &variant.name))?;
+    }
+    Ok(())
+}
+
+/// How many receivers besides the first make up the load of each device, by its name; and the calls of those to which something is to be
+/// proposed.
+fn measure_each(
     resolved: &Resolved,
     progress: &mut dyn Progress,
-) -> Result<FurtherReceivers, RunError> {
-    let mut further = FurtherReceivers::new();
-    for device in resolved.variants.iter().flat_map(|v| &v.devices) {
-        // A modem of another standard has no receivers besides its own.
-        if further.contains_key(&device.name) || device.far.standard != Standard::Study {
+) -> Result<(FurtherReceivers, BTreeMap<String, Calls>), RunError> {
+    let (mut further, mut calls) = (FurtherReceivers::new(), BTreeMap::new());
+    let variants = resolved.variants.iter().filter(|variant| variant.live);
+    for device in variants.flat_map(|variant| &variant.devices) {
+        if further.contains_key(&device.name) || device.device.fewest_repeats().is_none() {
             continue;
         }
         progress.prepare("calibrating the load");
-        let receivers = calibrate(host, resolved, device);
-        let receivers = receivers.map_err(|error| RunError::of(error, CALIBRATION))?;
-        further.insert(device.name.clone(), receivers);
+        further.insert(device.name.clone(), calibrate(resolved, device)?);
     }
-    Ok(further)
+    for device in proposal::to_measure(resolved, true) {
+        progress.prepare("measuring calls, to propose a reservation");
+        let receivers = further.get(&device.name).copied().unwrap_or(0);
+        let measured = Alone::live(resolved, device)?.calls(receivers)?;
+        calls.insert(device.name.clone(), measured);
+    }
+    Ok((further, calls))
 }
 
-/// How many receivers besides the first make up the load that the device asks for, on this machine as it is now.
-///
-/// The driver runs in a real-time thread, nothing beside it but what the far end takes on another processor, once with few and
-/// once with many receivers; the line through the two gives the count.
+/// How many receivers besides the first make up the load that the device asks for, on this machine as it is now; see [`Alone::calibrate`].
 ///
 /// # Errors
 ///
-/// The host's.
-pub fn calibrate(
-    host: &mut LiveHost,
-    resolved: &Resolved,
-    device: &ResolvedDevice,
-) -> Result<usize, HostError> {
-    let mut shares_ppm = [0; 2];
-    for (share, receivers) in shares_ppm.iter_mut().zip(CALIBRATION_RECEIVERS) {
-        *share = measure_share(host, resolved, device, receivers)?;
-    }
-    let [few, many] = [0, 1].map(|run| (CALIBRATION_RECEIVERS[run], shares_ppm[run]));
-    let wanted = u64::from(device.load.share.ppm);
-    Ok(load::repeats(wanted, [few, many], MOST_RECEIVERS))
-}
-
-/// The share of a processor, in parts per million, that a connected driver with so many further receivers takes.
-fn measure_share(
-    host: &mut LiveHost,
-    resolved: &Resolved,
-    device: &ResolvedDevice,
-    further_receivers: usize,
-) -> Result<u64, HostError> {
-    let priority = Priority::new(24).unwrap_or(Priority::HIGHEST);
-    let variant = ResolvedVariant {
-        devices: vec![ResolvedDevice {
-            placing: Placing::Thread(priority),
-            ..device.clone()
-        }],
-        tasks: Vec::new(),
-        ..resolved.variants[0].clone()
-    };
-    let spec = RunSpec {
-        seed: resolved.seed,
-        mss_bytes: resolved.mss_bytes,
-        further_receivers,
-        start: Start::Connected,
-        gaps_only: true,
-    };
-    let length = LengthSpec {
-        idle: CALIBRATION_RUN,
-        ..resolved.run
-    };
-    let (program, probes) = compose(&variant, resolved.host.processors, &length, |_| spec)?;
-    let record = host.admit_and_run(program, CALIBRATION_RUN)?;
-    let seen = observe(&record, &probes.0);
-    let connected = seen.first().and_then(|modem| modem.connected);
-    let Some((service, span)) = connected.filter(|(_, span)| !span.is_zero()) else {
-        return Err(HostError::Failed("the driver was never called".into()));
-    };
-    Ok(service.as_nanos() * 1_000_000 / span.as_nanos())
+/// Those of [`Alone`].
+pub fn calibrate(resolved: &Resolved, device: &ResolvedDevice) -> Result<usize, RunError> {
+    let found = Alone::live(resolved, device)?.calibrate()?;
+    Ok(found.repeats)
 }

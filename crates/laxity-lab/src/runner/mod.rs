@@ -2,19 +2,32 @@
 //!
 //! * [`tasks`]: what runs beside the devices; [`compose`]: a variant as a program; [`admit`]: that program, admitted.
 //! * [`schedule`]: which runs, in which order; [`live`], [`twin`]: how each host is set up and used.
-//! * [`pool`]: independent runs of the twin at once; [`load`]: how often work is repeated to take a share of this machine.
+//! * [`pool`]: independent runs of the twin at once; [`load`]: how often work is repeated to take a share of this machine, and [`alone`]: the runs by
+//!   which that is measured.
+//! * [`proposal`]: what is reserved where a scenario leaves that open; `served`: whether a reservation serves a device, less what the `machine` takes
+//!   of it, in all `modes` of its call.
+//! * [`speed`]: how fast this machine is meanwhile.
 //! * `figures`: the figures of one component; [`aggregate`]: from runs to results and verdicts.
 
 pub mod admit;
 pub mod aggregate;
+pub mod alone;
+mod cause;
 pub mod commands;
 pub mod compose;
 pub mod conclude;
 mod figures;
+pub(crate) mod left;
 pub mod live;
 pub mod load;
+mod longest;
+pub(crate) mod machine;
+pub(crate) mod modes;
 pub mod pool;
+pub mod proposal;
 pub mod schedule;
+pub(crate) mod served;
+pub mod speed;
 pub mod tasks;
 pub mod twin;
 pub(crate) mod work;
@@ -25,8 +38,9 @@ use laxity_model::{HostError, Mark, RunRecord, Span};
 use crate::evidence::results::{RunResults, Skipped};
 use crate::evidence::trace::Trace;
 use crate::observe::Probes;
-use crate::scenario::{Resolved, ResolvedVariant};
+use crate::scenario::{Resolved, ResolvedVariant, TwinProfile};
 use admit::Ready;
+use commands::CommandEnd;
 use conclude::Circumstances;
 use laxity::observe::{Observation, observe};
 use schedule::{PlannedRun, host_name};
@@ -46,6 +60,10 @@ pub struct RunDone {
     pub probes: Probes,
     /// Its events, for the first run of each variant.
     pub trace: Option<Trace>,
+    /// What became of its commands.
+    pub commands: Vec<CommandEnd>,
+    /// What reference blocks took before and after it; nothing in the twin.
+    pub speed: speed::Took,
 }
 
 /// Everything that came of a scenario.
@@ -87,6 +105,9 @@ pub enum RunError {
     /// This machine cannot run it.
     #[error("cannot run here: {0}")]
     CannotRun(String),
+    /// What the runs would rest on could not be measured; the text names who was in the way.
+    #[error("inconclusive: {0}")]
+    Inconclusive(String),
     /// It was stopped from outside; everything is restored.
     #[error("interrupted by {0}; everything is as it was before")]
     Interrupted(&'static str),
@@ -133,6 +154,13 @@ pub enum On {
     },
 }
 
+impl On {
+    /// The twin that it is, of a scenario.
+    pub(crate) fn twin(self, resolved: &Resolved) -> Option<TwinProfile> {
+        (self != Self::Linux).then_some(resolved.host.profile)
+    }
+}
+
 /// Runs a scenario: all its variants, admitted before anything starts, as often as its length says. `notices` go into the results.
 ///
 /// # Errors
@@ -148,12 +176,13 @@ pub fn run(
         mut runs,
         skipped,
         mut circumstances,
+        settled,
     } = match on {
         On::Linux => live::run(resolved, progress)?,
         On::Twin { threads } => twin::run(resolved, threads, progress)?,
     };
     circumstances.notices.splice(0..0, notices);
-    let results = conclude::conclude(resolved, &runs, skipped, circumstances);
+    let results = conclude::conclude(&settled, &runs, skipped, circumstances);
     let traces = runs.iter_mut().filter_map(|run| run.trace.take()).collect();
     Ok(Finished { results, traces })
 }
@@ -166,6 +195,8 @@ pub struct Made {
     pub skipped: Vec<Skipped>,
     /// What is to be known of how they were made.
     pub circumstances: Circumstances,
+    /// The scenario as it was run: with everything proposed that it left open.
+    pub settled: Resolved,
 }
 
 /// The variants that do not run on a host, for they are for the other.
@@ -182,18 +213,35 @@ fn not_run(resolved: &Resolved, live: bool) -> Vec<Skipped> {
 fn run_one(
     resolved: &Resolved,
     ready: Ready,
-    run: impl FnOnce(&ResolvedVariant, Admitted, Span) -> Result<RunRecord, HostError>,
+    run: impl FnOnce(
+        &ResolvedVariant,
+        Admitted,
+        Span,
+    ) -> Result<(RunRecord, Vec<CommandEnd>), HostError>,
 ) -> Result<RunDone, RunError> {
     let planned = ready.planned;
     let variant = &resolved.variants[planned.variant];
     let (admitted, probes) = ready.granted(variant)?;
-    let levels = probes.modems().map(|modem| modem.installed.marks.call_end);
+    let levels = probes
+        .devices()
+        .map(|device| device.installed.marks.call_end);
     let levels: Vec<Mark> = levels.collect();
     // The names are the program's, which the host takes.
     let names = Trace::of(&admitted.program, &variant.name, &levels);
-    let record = run(variant, admitted, planned.length);
-    let mut record = record.map_err(|error| RunError::of(error, &variant.name))?;
-    let observations = observe(&record, &probes.0);
+    let made = run(variant, admitted, planned.length);
+    let (mut record, commands) = made.map_err(|error| RunError::of(error, &variant.name))?;
+    let mut observations = observe(
+        &record,
+        &probes.0,
+        &resolved.variants[planned.variant].judged_by(),
+    );
+    let run = [record.start, record.end];
+    for end in &commands {
+        let mut seen = observations.iter_mut();
+        if let Some(seen) = seen.find(|seen| seen.subject.name == end.name) {
+            end.observe(&mut seen.quantities, run, &record.disturbances);
+        }
+    }
     let mut events = std::mem::take(&mut record.events);
     let all = events.len();
     let left_out = events.drain(..all.saturating_sub(TRACED_EVENTS)).count();
@@ -211,5 +259,7 @@ fn run_one(
         observations,
         probes,
         trace,
+        commands,
+        speed: Vec::new(),
     })
 }

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use laxity::Twin;
 use laxity_model::Host;
+use laxity_model::admission::Supply;
 
-use super::admit::{FurtherReceivers, Ready, ready, supply};
+use super::admit::{Ready, ready_for_twin, supply};
+use super::alone::calls_in_twin;
 use super::conclude::Circumstances;
+use super::proposal::{self, Settled};
 use super::schedule::{PlannedRun, schedule};
 use super::{Made, Progress, RunError, Silent, not_run, pool, run_one};
 use crate::scenario::Resolved;
@@ -23,7 +26,9 @@ pub fn run(
 ) -> Result<Made, RunError> {
     let planned = schedule(resolved, false)?;
     let supply = supply(&mut host(resolved), resolved)?;
-    let ready = |planned: PlannedRun| ready(resolved, planned, &FurtherReceivers::new(), &supply);
+    let settled = settled(resolved, &supply)?.whole()?;
+    let resolved = &settled;
+    let ready = |planned: PlannedRun| ready_for_twin(resolved, planned, &supply);
     let name =
         |planned: &PlannedRun| match (&resolved.variants[planned.variant].name, planned.repeat) {
             (name, 0) => name.clone(),
@@ -35,13 +40,16 @@ pub fn run(
         Ok((planned, first))
     };
     let first = pool::map(planned, threads, name, first, &mut Silent)?;
+    let mut notes = None;
     for ready in first.iter().filter_map(|(_, first)| first.as_ref()) {
         ready.require(&resolved.variants[ready.planned.variant])?;
+        let program = &ready.admission().program;
+        notes = notes.or_else(|| resolved.host.profile.note_on(program));
     }
     let one = |(planned, first): (PlannedRun, Option<Ready>)| {
         let ready = first.map_or_else(|| ready(planned), Ok)?;
         run_one(resolved, ready, |_, admitted, length| {
-            host(resolved).run(admitted, length)
+            Ok((host(resolved).run(admitted, length)?, Vec::new()))
         })
     };
     let runs = pool::map(first, threads, |(planned, _)| name(planned), one, progress)?;
@@ -50,14 +58,33 @@ pub fn run(
         runs,
         skipped: not_run(resolved, false),
         circumstances: Circumstances {
-            host: format!("twin {}", resolved.host.profile.name),
+            failed: BTreeMap::new(),
+            host: format!("twin {}", resolved.host.profile.machine.name),
             live: false,
+            tick: proposal::tick(&supply),
             receivers: BTreeMap::new(),
-            notices: Vec::new(),
+            notices: notes.into_iter().collect(),
         },
+        settled,
+    })
+}
+
+/// Proposes everything that a scenario leaves open, by the calls of the devices in this twin.
+///
+/// # Errors
+///
+/// The twin's, and those of [`proposal::settled`].
+pub fn settled(resolved: &Resolved, supply: &Supply) -> Result<Settled, RunError> {
+    let mut calls = BTreeMap::new();
+    for device in proposal::to_measure(resolved, false) {
+        let measured = calls_in_twin(host(resolved), resolved, device)?;
+        calls.insert(device.name.clone(), measured);
+    }
+    proposal::settled(resolved, supply, false, |device| {
+        calls.get(&device.name).copied()
     })
 }
 
 pub(crate) fn host(resolved: &Resolved) -> Twin {
-    Twin::new(resolved.host.profile)
+    Twin::new(resolved.host.profile.machine)
 }

@@ -1,36 +1,32 @@
 //! What is known of the work of a scenario's parts before they run: admission charges it to the slots below.
 
-use laxity_devices::modem::Installed;
 use laxity_model::request::Work;
-use laxity_model::{Program, Service, Span};
+use laxity_model::{Program, Service};
 
-use crate::scenario::ResolvedDevice;
+use crate::scenario::devices::Installed;
+use crate::scenario::{ResolvedDevice, TwinProfile};
 
-/// The interval between two calls of a connected modem's driver, on average (Jones, Saroiu §6.2.1).
-pub(crate) const MODEM_PERIOD: Span = Span::from_micros(12_500);
-/// The card's shortest interval between two interrupts off hook, and what its handler, and the deferred call behind it, take at most
-/// (§6.2.4: 16 µs).
-const INTERRUPT_PERIOD: Span = Span::from_micros(11_250);
-const HANDLER: Service = Service::from_micros(16);
+/// What a card's interrupt handler, and the deferred call behind it, take at most (Jones, Saroiu §6.2.4: 16 µs).
+pub(super) const HANDLER: Service = Service::from_micros(16);
 
-/// Declares the work of a modem: that of its handlers, and the load that its driver is to be.
-pub(super) fn declare_modem(program: &mut Program, modem: &Installed, device: &ResolvedDevice) {
+/// Declares the work of a device: that of its handlers, and of its driver's calls, which is the load that it is to be, or what it is charged in a twin.
+pub(super) fn declare(
+    program: &mut Program,
+    installed: &Installed,
+    device: &ResolvedDevice,
+    twin: Option<TwinProfile>,
+) {
+    let own = &device.device;
     let handler = Work {
         service: HANDLER,
-        period: INTERRUPT_PERIOD,
+        period: own.interrupts_every(),
     };
-    program.declare_work(modem.interrupt, handler);
-    if let Some(deferred) = modem.deferred {
+    program.declare_work(installed.interrupt, handler);
+    if let Some(deferred) = installed.deferred {
         program.declare_work(deferred, handler);
     }
-    let share = u64::from(device.load.share.ppm);
-    let service = Span::from_nanos(MODEM_PERIOD.as_nanos() * share / 1_000_000).as_full_service();
+    let period = own.period();
+    let service = twin.map_or_else(|| device.load.work(period), |_| device.work(twin));
     // Last: under INT and DPC the driver is one of the two.
-    program.declare_work(
-        modem.driver,
-        Work {
-            service,
-            period: MODEM_PERIOD,
-        },
-    );
+    program.declare_work(installed.driver, Work { service, period });
 }

@@ -6,6 +6,8 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use strsim::osa_distance;
 
+use crate::plain::{plain, steers};
+
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
@@ -85,7 +87,8 @@ impl<'s> Source<'s> {
         cause: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Box<Diagnostic> {
-        Box::new(self.diagnostic(Severity::Error, &span, cause.into(), remedy.into()))
+        let (cause, remedy) = (cause.into(), remedy.into());
+        Box::new(self.diagnostic(Severity::Error, &span, &cause, &remedy))
     }
 
     /// A finding about the bytes in `span`; a span over several lines is shown at its first.
@@ -93,8 +96,8 @@ impl<'s> Source<'s> {
         self,
         severity: Severity,
         span: &Range<usize>,
-        cause: String,
-        remedy: String,
+        cause: &str,
+        remedy: &str,
     ) -> Diagnostic {
         let (line_start, text) = self.line(span);
         let (line, column) = self.position(span);
@@ -103,11 +106,11 @@ impl<'s> Source<'s> {
         let until = text.ceil_char_boundary(within(span.end).max(from));
         Diagnostic {
             severity,
-            file: self.file.to_owned(),
+            file: plain(self.file).into_owned(),
             line,
             column,
-            cause,
-            remedy,
+            cause: plain(cause).into_owned(),
+            remedy: plain(remedy).into_owned(),
             text: text.to_owned(),
             place: from..until,
         }
@@ -121,10 +124,12 @@ impl Diagnostic {
             Severity::Error => Level::ERROR,
             Severity::Note => Level::NOTE,
         };
-        let snippet = Snippet::source(self.text.as_str())
+        let [from, until] =
+            [self.place.start, self.place.end].map(|at| excerpt(&self.text[..at]).len());
+        let snippet = Snippet::source(excerpt(&self.text))
             .line_start(self.line)
             .path(self.file.as_str())
-            .annotation(AnnotationKind::Primary.span(self.place.clone()));
+            .annotation(AnnotationKind::Primary.span(from..until));
         let report: &[Group<'_>] = &[level
             .primary_title(self.cause.as_str())
             .element(snippet)
@@ -134,6 +139,18 @@ impl Diagnostic {
             Style::Coloured => Renderer::styled().render(report),
         }
     }
+}
+
+/// A line of the file, or a part of it, as it may be shown. The renderer makes pictures of ASCII's controls, and knows no others.
+fn excerpt(text: &str) -> String {
+    let shown = |c: char| {
+        if !c.is_ascii() && steers(c) {
+            '\u{fffd}'
+        } else {
+            c
+        }
+    };
+    text.chars().map(shown).collect()
 }
 
 impl fmt::Display for Diagnostic {
@@ -148,7 +165,7 @@ impl std::error::Error for Diagnostic {}
 const LONGEST_COMPARED: usize = 64;
 
 /// The candidate most like `word`, if one is like enough to be what was meant.
-pub(super) fn nearest<'c>(
+pub(crate) fn nearest<'c>(
     word: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
@@ -195,10 +212,10 @@ mod tests {
             text: "a\r\nµ = 'é'\r\nb",
         };
         let at = source.text.find("'é'").unwrap_or(0);
-        let found = source.diagnostic(Severity::Error, &(at..100), "c".into(), "r".into());
+        let found = source.diagnostic(Severity::Error, &(at..100), "c", "r");
         assert_eq!((found.line, found.column), (2, 5));
         assert_eq!(&found.text[found.place.clone()], "'é'");
-        let beyond = source.diagnostic(Severity::Error, &(500..501), String::new(), String::new());
+        let beyond = source.diagnostic(Severity::Error, &(500..501), "", "");
         assert_eq!((beyond.line, beyond.column), (3, 2));
         assert!(beyond.render(Style::Coloured).contains('\u{1b}'));
     }

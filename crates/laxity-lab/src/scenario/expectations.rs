@@ -4,73 +4,117 @@ use laxity_model::ReservationRequest;
 use laxity_model::verify::contract::{Contract, Expectation, Kind, Subject, Subjects};
 use toml::de::DeValue;
 
-use super::contracts::{needs_control, needs_device, needs_periodic};
+use super::contracts::{needs_control, needs_device, needs_periodic, unseen, usual};
 use super::diagnostic::alternatives;
-use super::kinds;
+use super::keys::{Key, Other, Own, Table, Without, Words};
 use super::reader::{Section, shortened};
 use super::sections::chosen;
 use super::types::{Expectations, ExpectedGrade, Loss, Outcome, ResolvedVariant};
 use super::variants::{Scope, having};
 
-/// Loss, transfer and grade, with what follows from what is said and from what takes part.
-pub(super) fn expectations(
-    section: &Section<'_>,
-    has_device: bool,
-    reserved: bool,
-) -> Expectations {
-    let losses = [
+static LOST: Key<Loss> = Key::new(
+    "lost",
+    &Words(&[
         ("none", Loss::None),
         ("some", Loss::Some),
         ("any", Loss::Any),
-    ];
-    let outcomes = [
+    ]),
+    Without::Means("`\"none\"`, or `\"any\"` where the grade is to be `\"unenforced\"`"),
+    "Whether its devices lose samples: not one of them a single one, at least one of them some, or it is shown and not judged.",
+);
+static TRANSFER: Key<Outcome> = Key::new(
+    "transfer",
+    &Words(&[
         ("complete", Outcome::Complete),
         ("fails", Outcome::Fails),
         ("any", Outcome::Any),
-    ];
-    let grades = [
+    ]),
+    Without::Means("`\"complete\"` where nothing is to be lost, else `\"any\"`"),
+    "What becomes of the file of each modem.",
+);
+static GRADE: Key<ExpectedGrade> = Key::new(
+    "grade",
+    &Words(&[
         ("enforced", ExpectedGrade::Enforced),
         ("unenforced", ExpectedGrade::Unenforced),
+    ]),
+    Without::Means("`\"enforced\"` where something is reserved"),
+    "Whether somebody can take its reservations away.",
+);
+pub(super) static JUDGED_BY: Key<Other> = Key::new(
+    "contracts",
+    &Own("a list of names"),
+    Without::Means(
+        "of those that are built in, `pc99` where a modem takes part, `lossless` where another device does, `in-time` where the jobs of a periodic task take something or are due before the next",
+    ),
+    "The contracts it is judged by.",
+);
+static EXPECT: Key<Expectation> = Key::new(
+    "expect",
+    &Words(&VERDICTS),
+    Without::Is("\"met\""),
+    "What is expected of all its contracts; or a table with a line for each of which something else is: `expect = { pc99 = \"any\" }`.",
+);
+/// The keys of a variant that say by what it is judged.
+pub(super) static EXPECTED: Table = Table {
+    heading: "[variants.<name>]",
+    kind: None,
+    about: "What is expected of it. What is not as expected makes the exit code 2.",
+    keys: &[&JUDGED_BY, &EXPECT, &LOST, &TRANSFER, &GRADE],
+};
+
+/// What takes part in a variant, or may.
+pub(super) struct Present {
+    pub(super) device: bool,
+    /// A device that makes a call.
+    pub(super) call: bool,
+    pub(super) reservation: bool,
+}
+
+/// Loss, transfer and grade, with what follows from what is said and from what takes part.
+pub(super) fn expectations(section: &Section<'_>, present: &Present) -> Expectations {
+    let (lost, transfer) = (section.optional(&LOST), section.optional(&TRANSFER));
+    let grade = section.optional(&GRADE);
+    let needs = [
+        (LOST.name, present.device, "device"),
+        (TRANSFER.name, present.call, "modem"),
     ];
-    let lost = section.choice("lost", &losses);
-    let transfer = section.choice("transfer", &outcomes);
-    let grade = section.choice("grade", &grades).map(|found| found.value);
-    for key in ["lost", "transfer"] {
-        if !has_device && section.has(key) {
-            let cause = format!("`{key}` is expected, and no device takes part");
-            let remedy = "remove it, or place the device: placement = \"thread 24\"";
+    for (key, _, what) in needs.into_iter().filter(|(_, is_there, _)| !is_there) {
+        if section.has(key) {
+            let cause = format!("`{key}` is expected, and no {what} takes part");
+            let remedy = format!("remove it, or place the {what}: placement = \"thread 24\"");
             section.wrong(key, cause, remedy);
         }
     }
-    if section.has("grade") && !reserved {
+    if section.has(GRADE.name) && !present.reservation {
         let cause = "a grade is expected, and nothing is reserved";
         let remedy = "remove `grade`, or write for example: placement = \"reserved 2ms/8ms\"";
-        section.wrong("grade", cause, remedy);
+        section.wrong(GRADE.name, cause, remedy);
     }
     // Who cannot be sure of the processor, or loses samples, may lose the line too.
     let unsure = grade == Some(ExpectedGrade::Unenforced);
-    let sure = if has_device && !unsure {
+    let sure = if present.device && !unsure {
         Loss::None
     } else {
         Loss::Any
     };
-    let lost = lost.map_or(sure, |found| found.value);
+    let lost = lost.unwrap_or(sure);
     let follows = if lost == Loss::None {
         Outcome::Complete
     } else {
         Outcome::Any
     };
-    let transfer = transfer.map_or(follows, |found| found.value);
+    let transfer = transfer.unwrap_or(follows);
     if lost == Loss::None && transfer == Outcome::Fails {
         let cause = "a transfer that loses no sample does not fail";
         let remedy = "write lost = \"some\", or transfer = \"complete\"";
-        section.wrong("transfer", cause, remedy);
+        section.wrong(TRANSFER.name, cause, remedy);
     }
-    let default = reserved.then_some(ExpectedGrade::Enforced);
+    let default = present.reservation.then_some(ExpectedGrade::Enforced);
     Expectations {
         lost,
         transfer,
-        grade: grade.filter(|_| reserved).or(default),
+        grade: grade.filter(|_| present.reservation).or(default),
     }
 }
 
@@ -84,8 +128,11 @@ pub(super) fn contracts(
     let owner = having(section, defaults, "contracts");
     let texts = owner.and_then(|owner| owner.texts("contracts", "[\"pc99\"]"));
     let Some((owner, texts)) = owner.zip(texts) else {
-        // What a driver for this kind of device owes to others, unless the file says otherwise.
-        let all: Vec<usize> = (0..usize::from(!variant.devices.is_empty())).collect();
+        // What is owed by those who take part, unless the file says otherwise.
+        let usual: Vec<String> = usual(variant).collect();
+        let all = scope.contracts.iter().enumerate();
+        let all = all.filter(|(_, one)| usual.contains(&one.name));
+        let all: Vec<usize> = all.map(|(index, _)| index).collect();
         return expected(section, scope, &all);
     };
     let own = section.has("contracts");
@@ -93,7 +140,8 @@ pub(super) fn contracts(
     let mut judged = Vec::new();
     for (index, text) in chosen(owner, ("contract", "name it once"), &texts, names) {
         let contract = scope.contracts[index].value.as_ref();
-        let missing = contract.and_then(|contract| missing(contract, variant));
+        let has_control = section.has("control");
+        let missing = contract.and_then(|contract| missing(contract, variant, has_control));
         match missing.filter(|_| !scope.is_broken()) {
             None => judged.push(index),
             // A default is meant for the variants that it can be judged in.
@@ -115,14 +163,14 @@ fn subjects(variant: &ResolvedVariant) -> impl Iterator<Item = (Subject, bool)> 
         (Subject { name, kind }, request.is_some())
     };
     let devices = variant.devices.iter();
-    let devices =
-        devices.map(move |device| one(&device.name, kinds::MODEM, device.placing.request()));
+    let devices = devices
+        .map(move |one_of| one(&one_of.name, one_of.device.kind(), one_of.placing.request()));
     let tasks = variant.tasks.iter();
     devices.chain(tasks.map(move |task| one(&task.name, task.kind.kind(), task.request())))
 }
 
 /// What must take part for the contract to be judged, and does not.
-fn missing(contract: &Contract, variant: &ResolvedVariant) -> Option<String> {
+fn missing(contract: &Contract, variant: &ResolvedVariant, has_control: bool) -> Option<String> {
     let mut present = subjects(variant);
     let is_there = present.any(|(subject, _)| contract.subjects.include(&subject));
     match &contract.subjects {
@@ -139,11 +187,19 @@ fn missing(contract: &Contract, variant: &ResolvedVariant) -> Option<String> {
         "a device"
     } else if needs_periodic(contract) && variant.periodic().is_empty() {
         "the gaps of a periodic task"
-    } else if needs_control(contract) && no_device {
-        // A control is not compared with itself.
-        "what a device does to others"
+    } else if needs_control(contract) && no_device && !has_control {
+        // It may be the control of others, and is not compared with itself.
+        let what = "what is compared with a control; without a device, a variant says with which: control = \"none\"";
+        return Some(what.to_owned());
     } else {
-        return None;
+        // Whom a contract names, it was held against when it was read.
+        let shown = subjects(variant).map(|(subject, _)| subject.kind);
+        let shown: Vec<Kind> = shown.collect();
+        let unseen = unseen(contract, &shown).filter(|_| contract.subjects == Subjects::All)?;
+        let name = unseen.name();
+        return Some(format!(
+            "`{name}`, which is observed of nothing that takes part"
+        ));
     };
     Some(format!("{what}, and none takes part"))
 }
@@ -164,11 +220,11 @@ fn expected(
     let is_table =
         |value: &toml::Spanned<DeValue<'_>>| matches!(value.get_ref(), DeValue::Table(_));
     if !section.value("expect").is_some_and(is_table) {
-        let all = section.choice("expect", &VERDICTS);
+        let all = section.find(&EXPECT);
         if all.is_some() && chosen.is_empty() {
             let cause = "a verdict is expected, and there is no contract to judge by";
             let remedy = "remove `expect`, or write for example: contracts = [\"pc99\"]";
-            section.wrong("expect", cause, remedy);
+            section.wrong(EXPECT.name, cause, remedy);
         }
         let all = all.map_or(Expectation::Met, |found| found.value);
         return judged(scope, chosen, |_| all);
@@ -220,7 +276,7 @@ pub(super) fn check_grade_and_verdicts(section: &Section<'_>, variant: &Resolved
     let mut holders = subjects(variant).filter(|(_, reserved)| *reserved);
     let mut met = variant.contracts.iter();
     let is_impossible = met.any(|(contract, expected)| {
-        let about = |(subject, _)| contract.subjects.include(&subject);
+        let about = |(subject, _)| contract.rests_on(&subject);
         *expected == Expectation::Met && holders.clone().all(about)
     });
     if is_impossible && holders.next().is_some() {

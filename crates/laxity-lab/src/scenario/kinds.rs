@@ -1,38 +1,18 @@
 //! The kinds of components that a scenario can declare, and what is observed of each.
 
+use super::devices;
 use crate::each_once::each_once;
 use laxity_model::verify::contract::{Kind, Quantity, Unit};
+use laxity_model::verify::delivery::{OVERRUNS, SHORT_PERIODS, SHORT_STRETCHES};
 
-/// From the begin of a call of the signal processing to its end.
-pub const PROCESSING_TIME: Quantity = Quantity::time("processing_time");
-/// Samples left in the ring after the processing.
-pub const SAMPLES_PENDING: Quantity = Quantity::level("samples_pending");
-/// Samples lost in either direction: overwritten before they were read, or sent as garbage because none were there.
-pub const SAMPLES_LOST: Quantity = Quantity::events("samples_lost");
-/// Of the samples lost, those that came in and were overwritten before they were read.
-pub const SAMPLES_OVERWRITTEN: Quantity = Quantity::events("samples_overwritten");
-/// Of the samples lost, those that were due to go out and were not there.
-pub const SAMPLES_UNDERRUN: Quantity = Quantity::events("samples_underrun");
-/// Times the link had to be trained again.
-pub const RETRAININGS: Quantity = Quantity::events("retrainings");
+pub(crate) use super::devices::PROCESSING_SERVICE;
+pub use super::devices::{
+    FRAMES_LOST, PROCESSING_TIME, RETRAININGS, SAMPLES_LOST, SAMPLES_OVERWRITTEN, SAMPLES_PENDING,
+    SAMPLES_UNDERRUN,
+};
 
 /// A soft modem.
-pub const MODEM: Kind = Kind {
-    name: "soft-modem",
-    quantities: &[
-        Quantity::INTERRUPT_TIME,
-        Quantity::DEFERRED_TIME,
-        Quantity::INTERRUPT_PERIOD,
-        Quantity::RESPONSE_TIME,
-        PROCESSING_TIME,
-        SAMPLES_PENDING,
-        SAMPLES_LOST,
-        SAMPLES_OVERWRITTEN,
-        SAMPLES_UNDERRUN,
-        RETRAININGS,
-        Quantity::THREAD_PRIORITY,
-    ],
-};
+pub const MODEM: Kind = devices::KINDS[0];
 
 /// A periodic task.
 pub const PERIODIC: Kind = laxity::periodic::KIND;
@@ -41,11 +21,23 @@ pub const PERIODIC: Kind = laxity::periodic::KIND;
 pub const SPINNER: Kind = unseen("spinner");
 /// A thread that now and then takes the processor for long.
 pub const ROGUE: Kind = unseen("rogue");
-/// A program of the user's own.
-pub const COMMAND: Kind = unseen("command");
+/// With which code a program of the user's own ended by itself, as a shell says it: 128 and more for a signal.
+pub const EXIT_CODE: Quantity = Quantity::level("exit_code");
+/// The processor time that it took, with everything that it started.
+pub const PROCESSOR_TIME: Quantity = Quantity::time("processor_time");
+/// A program of the user's own; of one with a reservation, the gaps in the service of its first thread too.
+pub const COMMAND: Kind = Kind {
+    name: "command",
+    quantities: &[EXIT_CODE, PROCESSOR_TIME, Quantity::SERVICE_GAP],
+};
 
-/// All kinds of components.
-pub const KINDS: [Kind; 5] = [MODEM, PERIODIC, SPINNER, ROGUE, COMMAND];
+/// All kinds of components: devices, then tasks.
+pub const KINDS: [Kind; 8] = {
+    let [modem, audio, dsl, radio] = devices::KINDS;
+    [modem, audio, dsl, radio, PERIODIC, SPINNER, ROGUE, COMMAND]
+};
+/// A program with a reservation, as `exec` sees it: no component of a scenario.
+pub const PROGRAM: Kind = laxity::hold::KIND;
 
 /// A quantity's name with its unit, as files have it: `wakeup_gap_ns`, `samples_lost`.
 pub fn key(quantity: Quantity) -> String {
@@ -64,5 +56,89 @@ const fn unseen(name: &'static str) -> Kind {
 
 /// All quantities that are observed of some kind, each once.
 pub fn quantities() -> Vec<Quantity> {
-    each_once(KINDS.iter().flat_map(|kind| kind.quantities).copied())
+    let kinds = KINDS.iter().chain([&PROGRAM]);
+    each_once(kinds.flat_map(|kind| kind.quantities).copied())
+}
+
+/// What the page of all keys says of each quantity.
+const MEANINGS: [(Quantity, &str); 22] = [
+    (
+        Quantity::INTERRUPT_TIME,
+        "From entry to return of an interrupt handler.",
+    ),
+    (
+        Quantity::DEFERRED_TIME,
+        "What all deferred calls queued at an instant take together.",
+    ),
+    (
+        Quantity::INTERRUPT_PERIOD,
+        "From an interrupt of the device to its next, where rate and phase stay the same.",
+    ),
+    (
+        Quantity::RESPONSE_TIME,
+        "From the release of a job (of a device: from its interrupt) to its end.",
+    ),
+    (
+        Quantity::WAKEUP_LATENCY,
+        "How late a task runs after the instant at which it was to wake.",
+    ),
+    (
+        Quantity::WAKEUP_GAP,
+        "From a wake-up of a task to its next.",
+    ),
+    (
+        Quantity::SERVICE_GAP,
+        "For how long a thread that had work was without the processor, each time.",
+    ),
+    (
+        Quantity::DEADLINE_MISSES,
+        "Jobs that did not end by their deadline, counted when they were released.",
+    ),
+    (Quantity::JOBS_DONE, "Jobs that ended, in time or not."),
+    (
+        Quantity::THREAD_PRIORITY,
+        "The priority at which long work runs, 0 to 31.",
+    ),
+    (
+        PROCESSING_TIME,
+        "From the begin of a call of the signal processing to its end.",
+    ),
+    (SAMPLES_PENDING, "Samples left in the ring after a call."),
+    (SAMPLES_LOST, "Samples lost in either direction."),
+    (
+        SAMPLES_OVERWRITTEN,
+        "Of these, those that came in and were overwritten before they were read.",
+    ),
+    (
+        SAMPLES_UNDERRUN,
+        "Of these, those that were due to go out and were not there.",
+    ),
+    (
+        FRAMES_LOST,
+        "Frames that did not arrive, or whose CRC was wrong.",
+    ),
+    (RETRAININGS, "Times that a modem had to be trained again."),
+    (
+        EXIT_CODE,
+        "With which code it ended by itself, as a shell says it: 128 and more for a signal.",
+    ),
+    (
+        PROCESSOR_TIME,
+        "The processor time that it took, with everything that it started.",
+    ),
+    (
+        SHORT_PERIODS,
+        "Undisturbed periods in which it did not have what is reserved.",
+    ),
+    (
+        SHORT_STRETCHES,
+        "Stretches of several periods that are seen as one, in which it did not.",
+    ),
+    (OVERRUNS, "Periods in which it used up what is reserved."),
+];
+
+/// What a quantity is, in a sentence.
+pub(super) fn meaning(quantity: Quantity) -> &'static str {
+    let found = MEANINGS.iter().find(|(one, _)| *one == quantity);
+    found.map_or("", |(_, meaning)| meaning)
 }

@@ -12,12 +12,17 @@ use std::ops::Range;
 
 mod contracts;
 mod control;
-mod devices;
+pub mod devices;
 pub(crate) mod diagnostic;
 mod expectations;
+mod keys;
 pub mod kinds;
+mod limits;
 mod placing;
+mod profile;
+pub(crate) mod quantities;
 pub(crate) mod reader;
+mod reference;
 mod sections;
 mod syntax;
 mod tasks;
@@ -26,37 +31,26 @@ pub mod units;
 mod variants;
 
 pub(crate) use contracts::needs_control;
+pub use devices::{PhaseOverrides, Phases};
 pub use diagnostic::{Diagnostic, Severity, Style};
 /// Where a device's driver runs, or a command, which is in threads.
 pub use laxity_devices::modem::DriverPlacement as Placing;
 pub(crate) use placing::show_placing;
+pub use profile::TwinProfile;
+pub use reference::reference;
 pub use types::{
-    Executor, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Loss, Outcome,
-    PeriodicRank, PhaseOverrides, Phases, Rank, Resolved, ResolvedDevice, ResolvedTask,
-    ResolvedVariant, Scenario, Start, TaskKind, TurnPolicy,
+    Chosen, Executor, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Loss, Outcome,
+    PeriodicRank, Proposal, Rank, Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant,
+    Scenario, Start, TaskKind, TurnPolicy,
 };
 
+use crate::plain;
 use diagnostic::Source;
+use laxity_model::verify::contract::Contract;
 use reader::Section;
 
 /// Files larger than this are refused unread: 128 KiB, as every finding keeps its line.
 const LARGEST_FILE: usize = 1 << 17;
-
-/// The keys of the file itself.
-const KEYS: &[&str] = &[
-    "title",
-    "seed",
-    "host",
-    "transfer",
-    "devices",
-    "executors",
-    "tasks",
-    "contracts",
-    "defaults",
-    "variants",
-    "quick",
-    "full",
-];
 
 /// Reads a scenario. `file` is only named in messages. Never panics, whatever the text; linear in its size but for spelling suggestions.
 ///
@@ -64,24 +58,43 @@ const KEYS: &[&str] = &[
 ///
 /// All that is wrong, in the order of the file: the syntax first, and only if that is right, the meaning.
 pub fn parse(text: &str, file: &str) -> Result<Scenario, Vec<Diagnostic>> {
-    let source = Source { file, text };
-    if text.len() > LARGEST_FILE {
-        return Err(vec![source.diagnostic(
-            Severity::Error,
-            &(0..0),
-            format!("the file has {} bytes", text.len()),
-            format!("a scenario has at most {LARGEST_FILE} bytes"),
-        )]);
-    }
+    let source = readable(text, file)?;
     let not_toml = |errors: &[toml::de::Error]| syntax::diagnostics(source, errors);
     let (mut scenario, notes) = reader::document(source, not_toml, |root| read(root, file))?;
     scenario.notes = notes;
     Ok(scenario)
 }
 
+/// A text that is not too large to be read.
+fn readable<'s>(text: &'s str, file: &'s str) -> Result<Source<'s>, Vec<Diagnostic>> {
+    let source = Source { file, text };
+    if text.len() > LARGEST_FILE {
+        return Err(vec![source.diagnostic(
+            Severity::Error,
+            &(0..0),
+            &format!("the file has {} bytes", text.len()),
+            &format!("such a file has at most {LARGEST_FILE} bytes"),
+        )]);
+    }
+    Ok(source)
+}
+
+/// Reads a contract for one program: a file with `limits`, as a contract of a scenario has them.
+///
+/// # Errors
+///
+/// As of [`parse`]; also limits on what is not observed of a program.
+pub fn parse_contract(text: &str, file: &str) -> Result<Contract, Vec<Diagnostic>> {
+    let source = readable(text, file)?;
+    let not_toml = |errors: &[toml::de::Error]| syntax::diagnostics(source, errors);
+    let (contract, _) =
+        reader::document(source, not_toml, |root| contracts::of_program(root, file))?;
+    Ok(contract)
+}
+
 /// The whole file. `None` only where an error has been found.
 fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
-    root.allow(KEYS);
+    root.keyed([&sections::ROOT]);
     let host = sections::host(root);
     let quick = sections::length(root, "quick", LengthSpec::QUICK);
     let full = sections::length(root, "full", LengthSpec::FULL);
@@ -94,19 +107,19 @@ fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
     sections::distinct(root, ("a task", &tasks), ("executor", &executors));
     let contracts = contracts::contracts(root, &devices, &tasks);
     let scope = variants::Scope {
-        host: &host,
         devices: &devices,
         tasks: &tasks,
         contracts: &contracts,
+        lengths: [("quick", &quick), ("full", &full)],
     };
     let variants = variants::variants(root, &scope);
-    let title = root.text("title", "a string", "A soft modem beside spinners");
-    let seed = root.integer("seed", &(0..=i64::MAX as u64));
+    let title = root.optional(&sections::TITLE);
+    let seed = root.take(&sections::SEED);
     Some(Scenario {
         quick: Resolved {
             file: file.to_owned(),
-            title: title.map_or_else(|| file.to_owned(), |found| found.value.to_owned()),
-            seed: seed.map_or(1, |found| found.value),
+            title: title.unwrap_or_else(|| plain(file).into_owned()),
+            seed,
             host,
             length: Length::Quick,
             run: quick,

@@ -2,18 +2,72 @@
 
 use std::collections::BTreeMap;
 
+use laxity_model::analysis::devices::Open;
 use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest};
 use toml::de::DeValue;
 
-use super::Placing;
-use super::reader::{Found, Place, Section, shortened};
-use super::sections::{Names, priority};
+use super::keys::{Key, Other, Own, Priorities, Table, Without, Words};
+use super::reader::{self, Found, Section, shortened};
+use super::sections::Names;
 use super::types::{ResolvedDevice, ResolvedTask, TaskKind};
-use super::units::{self, UnitError};
+use super::units::{self, Asked, UnitError};
+use super::{Declared, Placing};
+
+static PLACEMENT: Key<Other> = Key::new(
+    "placement",
+    &Own(
+        "a string: \"interrupt\", \"deferred\", \"thread 24\", \"reserved 2ms/8ms\", \"reserved auto/8ms\" or \"absent\"; or a table with one for each name",
+    ),
+    Without::Refused("\"thread 24\""),
+    "Where the device's driver works: in the interrupt handler, in a deferred call, in a thread of this priority, in a thread with a reservation; or \
+        that it takes no part. What is `auto` of a reservation, laxity proposes by calls that it measures. A command's is its first thread's, by `deadline`; contracts may limit its `service_gap`. Where there are several devices, and for commands, each by its name, as such a string or as a table with the \
+        keys of a placement.",
+);
+static ENFORCER: Key<Enforcer> = Key::new(
+    "enforcer",
+    &Words(&[("slots", Enforcer::Slots), ("deadline", Enforcer::Deadline)]),
+    Without::Is("\"slots\""),
+    "Who keeps a reservation: a table of time slots, or the kernel's `SCHED_DEADLINE`.",
+);
+static OUTSIDE: Key<bool> = Key::new(
+    "outside",
+    &Words(&[("timesharing", false), ("confined", true)]),
+    Without::Means("`\"timesharing\"`; by `deadline` always `\"confined\"`"),
+    "Beside its reservation it competes with all others, or does not run.",
+);
+static BESIDE: Key<Priority> = Key::new(
+    "priority",
+    &Priorities,
+    Without::Is("8"),
+    "As which it competes beside its reservation.",
+);
+// 24 is what the study's driver had until it asked (§5.4).
+static BEFORE: Key<Priority> = Key::new(
+    "before",
+    &Priorities,
+    Without::Is("24"),
+    "Its priority until it has its reservation.",
+);
+static RESERVE_FROM: Key<bool> = Key::new(
+    "reserve_from",
+    &Words(&[("start", true), ("dialing", false)]),
+    Without::Means("`\"dialing\"` for a modem, else `\"start\"`"),
+    "From when on it is reserved: on hook a modem needs no reservation yet.",
+);
 
 /// The keys that say more of a placement, in a variant or in a placement's own table.
-pub(super) const DETAIL_KEYS: [&str; 5] =
-    ["enforcer", "outside", "priority", "before", "reserve_from"];
+pub(super) static DETAILS: Table = Table {
+    heading: "Placements",
+    kind: None,
+    about: "The keys that say more of a reservation: of a variant, of one of several placements in a variant, and of an executor.",
+    keys: &[&ENFORCER, &OUTSIDE, &BESIDE, &BEFORE, &RESERVE_FROM],
+};
+pub(super) static PLACEMENT_KEYS: Table = Table {
+    heading: "Placements",
+    kind: None,
+    about: "Where something works. In a variant, of a device or a command; of an executor.",
+    keys: &[&PLACEMENT],
+};
 
 const EXAMPLES: &str =
     "write \"interrupt\", \"deferred\", \"thread 24\", \"reserved 2ms/8ms\" or \"absent\"";
@@ -25,18 +79,40 @@ enum Word {
     Interrupt,
     Deferred,
     Thread(Priority),
-    Reserved(Reservation),
+    Reserved(Asked),
 }
 
-/// Whether something is a device or a command: only a device has interrupts and an on-hook phase.
+/// Where something is placed, and what of its reservation laxity is to propose.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Where; until laxity has proposed, with any reservation.
+    pub(super) placing: Placing,
+    /// What is left open.
+    pub(super) open: Option<Open>,
+}
+
+/// What is placed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holder {
+    /// A device that has a phase in which it needs no reservation yet.
+    Dialing,
+    /// Another device.
     Device,
+    /// Something without interrupts.
     Command,
 }
 
+impl Holder {
+    fn of(device: &Declared<ResolvedDevice>) -> Self {
+        match device.value.as_ref().is_none_or(ResolvedDevice::calls) {
+            true => Self::Dialing,
+            false => Self::Device,
+        }
+    }
+}
+
 /// What a variant places, by name; `None` for what is absent.
-pub(super) type Placed = BTreeMap<String, Found<Option<Placing>>>;
+pub(super) type Placed = BTreeMap<String, Found<Option<Place>>>;
 
 /// Reads a variant's placements. An error leaves the thing out of the result.
 pub(super) fn placed(
@@ -46,7 +122,7 @@ pub(super) fn placed(
 ) -> Placed {
     let mut placed = Placed::new();
     let Some(value) = section.value("placement") else {
-        for key in DETAIL_KEYS.into_iter().filter(|key| section.has(key)) {
+        for key in details_in(section) {
             let cause = format!("`{key}` says more of a placement, and there is none");
             section.wrong(key, cause, EXAMPLES);
         }
@@ -73,7 +149,7 @@ fn the_only(section: &Section<'_>, devices: &Names<ResolvedDevice>, placed: &mut
     };
     match (word.value, devices.as_slice()) {
         (_, [only]) => {
-            let found = whole(section, Holder::Device, &word);
+            let found = whole(section, Holder::of(only), &word);
             placed.extend(found.map(|found| (only.name.clone(), found)));
         }
         (Word::Absent, _) => {
@@ -117,13 +193,16 @@ fn each(
         };
         let found = if matches!(entry.value.get_ref(), DeValue::Table(_)) {
             let own = table.child(&entry, &format!("the placement of `{}`", name.value));
-            own.and_then(|own| own_table(&own, holder, &[]))
+            own.and_then(|own| own_table(&own, holder, None))
         } else {
             let text = table.text(name.value, "a string or a table", "thread 24");
             let word = text.and_then(|text| table.parsed(&text, word));
             word.and_then(|word| placing(section, holder, &word))
         };
         if let Some(found) = found {
+            if holder == Holder::Command && is_by_slots(&table, name.value, &found) {
+                continue;
+            }
             placed.insert(name.value.to_owned(), found);
         }
     }
@@ -151,8 +230,8 @@ fn holder(
     devices: &Names<ResolvedDevice>,
     tasks: &Names<ResolvedTask>,
 ) -> Option<Holder> {
-    if devices.iter().any(|device| device.name == name.value) {
-        return Some(Holder::Device);
+    if let Some(device) = devices.iter().find(|device| device.name == name.value) {
+        return Some(Holder::of(device));
     }
     let Some(task) = tasks.iter().find(|task| task.name == name.value) else {
         let declared = devices.iter().map(|d| d.name.as_str());
@@ -161,14 +240,20 @@ fn holder(
     };
     match task.value.as_ref().map(|task| &task.kind) {
         Some(TaskKind::Command { .. }) => return Some(Holder::Command),
-        Some(kind) => table.findings.error(
-            &name.place,
-            format!("a {} has no placement", kind.kind().name),
-            format!(
-                "remove `{}` here; its rank stands under [tasks.{0}]",
-                name.value
-            ),
-        ),
+        Some(kind) => {
+            let its = match kind {
+                TaskKind::Periodic { .. } => "rank, or `reservation = \"X/Y\"`,",
+                _ => "rank",
+            };
+            table.findings.error(
+                &name.place,
+                format!("a {} has no placement", kind.kind().name),
+                format!(
+                    "remove `{}` here; its {its} stands under [tasks.{0}]",
+                    name.value
+                ),
+            );
+        }
         None => {}
     }
     None
@@ -178,18 +263,17 @@ fn holder(
 fn own_table(
     own: &Section<'_>,
     holder: Holder,
-    besides: &[&str],
-) -> Option<Found<Option<Placing>>> {
-    let keys = DETAIL_KEYS.iter().chain(&["placement"]).chain(besides);
-    own.allow(&keys.copied().collect::<Vec<_>>());
-    own.require("placement", "\"thread 24\"");
+    besides: Option<&Table>,
+) -> Option<Found<Option<Place>>> {
+    own.keyed([&DETAILS, &PLACEMENT_KEYS].into_iter().chain(besides));
+    own.find(&PLACEMENT);
     let text = own.text("placement", "a string", "thread 24")?;
     let word = own.parsed(&text, word)?;
     whole(own, holder, &word)
 }
 
 /// A word, and the keys of the same table that say more of it: they are for a reservation.
-fn whole(own: &Section<'_>, holder: Holder, word: &Found<Word>) -> Option<Found<Option<Placing>>> {
+fn whole(own: &Section<'_>, holder: Holder, word: &Found<Word>) -> Option<Found<Option<Place>>> {
     let found = placing(own, holder, word)?;
     if !is_reserved(&found) {
         refuse_details(own);
@@ -198,18 +282,40 @@ fn whole(own: &Section<'_>, holder: Holder, word: &Found<Word>) -> Option<Found<
 }
 
 /// The thread of what is no device; the table has these keys besides.
-pub(super) fn thread_of_own(own: &Section<'_>, besides: [&str; 2]) -> Option<Placing> {
-    let found = own_table(own, Holder::Command, &besides)?;
+pub(super) fn thread_of_own(own: &Section<'_>, besides: &Table) -> Option<Placing> {
+    let found = own_table(own, Holder::Command, Some(besides))?;
     if found.value.is_none() {
         let remedy = "write \"thread 24\" or \"reserved 2ms/8ms\"";
         own.wrong("placement", "what is declared here is never absent", remedy);
     }
-    found.value
+    found.value.map(|place| place.placing)
 }
 
-fn is_reserved(found: &Found<Option<Placing>>) -> bool {
-    let request = found.value.as_ref().and_then(Placing::request);
+fn is_reserved(found: &Found<Option<Place>>) -> bool {
+    let request = found
+        .value
+        .as_ref()
+        .and_then(|place| place.placing.request());
     request.is_some()
+}
+
+/// Whether a command asks for slots, which is reported: nobody but laxity's own process lets its threads be confined to them.
+fn is_by_slots(table: &Section<'_>, name: &str, found: &Found<Option<Place>>) -> bool {
+    let Some(placing) = found.value.as_ref().map(|place| place.placing) else {
+        return false;
+    };
+    let request = placing.request();
+    let is_by_slots = request.is_some_and(|request| request.enforcer == Enforcer::Slots);
+    if is_by_slots {
+        let cause =
+            "`slots` confine threads of laxity's own process only, and a command is another";
+        let remedy = format!(
+            "write: {name} = {{ placement = \"{}\", enforcer = \"deadline\" }}",
+            show_placing(placing)
+        );
+        table.findings.error(&found.place, cause, remedy);
+    }
+    is_by_slots
 }
 
 /// A word and, for a reservation, the keys in `details` that say more of it.
@@ -217,8 +323,8 @@ fn placing(
     details: &Section<'_>,
     holder: Holder,
     word: &Found<Word>,
-) -> Option<Found<Option<Placing>>> {
-    let value = match word.value {
+) -> Option<Found<Option<Place>>> {
+    let placing = match word.value {
         Word::Absent => None,
         Word::Interrupt | Word::Deferred if holder == Holder::Command => {
             let cause = "only a device's driver runs in an interrupt handler or a deferred call";
@@ -229,15 +335,32 @@ fn placing(
         Word::Interrupt => Some(Placing::Interrupt),
         Word::Deferred => Some(Placing::Deferred),
         Word::Thread(priority) => Some(Placing::Thread(priority)),
-        Word::Reserved(reservation) => Some(reserved(details, holder, reservation)),
+        Word::Reserved(Asked::Open(_)) if holder == Holder::Command => {
+            let cause = "only a device's calls are measured, and `auto` is proposed by them";
+            let remedy = "write what is to be reserved, such as \"reserved 2ms/8ms\"";
+            details.findings.error(&word.place, cause, remedy);
+            return None;
+        }
+        Word::Reserved(asked) => Some(reserved(details, holder, asked.for_now())),
+    };
+    let open = match word.value {
+        Word::Reserved(asked) => asked.open(),
+        _ => None,
     };
     let place = word.place.clone();
+    let value = placing.map(|placing| Place { placing, open });
     Some(Found { value, place })
+}
+
+/// The keys that say more of a placement, as far as they are there.
+fn details_in(section: &Section<'_>) -> impl Iterator<Item = &'static str> {
+    let keys = DETAILS.keys.iter().map(|key| key.name());
+    keys.filter(|key| section.has(key))
 }
 
 /// Reports the keys about a reservation where there is none.
 fn refuse_details(details: &Section<'_>) {
-    for key in DETAIL_KEYS.into_iter().filter(|key| details.has(key)) {
+    for key in details_in(details) {
         let cause = format!("`{key}` is for a reservation, and there is none");
         let remedy = "remove it, or write for example: placement = \"reserved 2ms/8ms\"";
         details.wrong(key, cause, remedy);
@@ -245,16 +368,11 @@ fn refuse_details(details: &Section<'_>) {
 }
 
 fn reserved(details: &Section<'_>, holder: Holder, reservation: Reservation) -> Placing {
-    let enforcers = [("slots", Enforcer::Slots), ("deadline", Enforcer::Deadline)];
-    let enforcer = details.choice("enforcer", &enforcers);
-    let enforcer = enforcer.map_or(Enforcer::Slots, |found| found.value);
-    let beside = priority(details, "priority").unwrap_or(Priority::NORMAL);
-    let outside = outside(details, enforcer, beside);
-    // A command has no on-hook phase, and nothing to ask with.
-    let default = holder == Holder::Command;
-    let moments = [("start", true), ("dialing", false)];
-    let begins = details.choice("reserve_from", &moments);
-    if let (Some(found), Holder::Command) = (&begins, holder)
+    let enforcer = details.take(&ENFORCER);
+    let outside = outside(details, enforcer, details.take(&BESIDE));
+    // Whatever has no on-hook phase is reserved from its start.
+    let begins = details.find(&RESERVE_FROM);
+    if let Some(found) = begins.as_ref().filter(|_| holder != Holder::Dialing)
         && !found.value
     {
         let cause = "only a modem dials: anything else is reserved from its start";
@@ -262,41 +380,34 @@ fn reserved(details: &Section<'_>, holder: Holder, reservation: Reservation) -> 
             .findings
             .error(&found.place, cause, "remove `reserve_from`");
     }
-    // 24 is what the study's driver had until it asked (§5.4).
-    let on_hook = Priority::new(24).unwrap_or(Priority::HIGHEST);
     let request = ReservationRequest {
         reservation,
         enforcer,
         outside,
-        begins_at_start: begins.map_or(default, |found| found.value),
+        begins_at_start: begins.map_or(holder != Holder::Dialing, |found| found.value),
     };
-    Placing::Reserved(request, priority(details, "before").unwrap_or(on_hook))
+    Placing::Reserved(request, details.take(&BEFORE))
 }
 
 fn outside(details: &Section<'_>, enforcer: Enforcer, beside: Priority) -> Outside {
-    let words = [
-        ("timesharing", Outside::Timesharing(beside)),
-        ("confined", Outside::Confined),
-    ];
-    let found = details.choice("outside", &words);
-    match (enforcer, found) {
-        (Enforcer::Slots, found) => found.map_or(Outside::Timesharing(beside), |found| found.value),
-        (Enforcer::Deadline, None) => Outside::Confined,
-        (Enforcer::Deadline, Some(found)) => {
-            confined_by_deadline(details, &found.place, found.value);
-            Outside::Confined
-        }
+    let asked = details.find(&OUTSIDE);
+    if let (Enforcer::Deadline, Some(asked)) = (enforcer, &asked) {
+        confined_by_deadline(details, &asked.place, asked.value);
+    }
+    match enforcer == Enforcer::Deadline || asked.is_some_and(|asked| asked.value) {
+        true => Outside::Confined,
+        false => Outside::Timesharing(beside),
     }
 }
 
-fn confined_by_deadline(details: &Section<'_>, place: &Place, asked: Outside) {
-    match asked {
-        Outside::AsPlaced | Outside::Timesharing(_) => details.findings.error(
+fn confined_by_deadline(details: &Section<'_>, place: &reader::Place, is_confined: bool) {
+    match is_confined {
+        false => details.findings.error(
             place,
             "`deadline` gives nothing outside the reservation",
             "write: enforcer = \"slots\", or remove `outside`",
         ),
-        Outside::Confined => details.findings.note(
+        true => details.findings.note(
             place,
             "a reservation by `deadline` is always confined",
             "`outside` may be left out here",
@@ -321,7 +432,7 @@ fn word(text: &str) -> Result<Word, UnitError> {
                 )
             })
         }
-        ("reserved", false) => units::reservation(rest).map(Word::Reserved),
+        ("reserved", false) => units::asked(rest).map(Word::Reserved),
         _ => Err(UnitError::new(
             format!("`{}` is no placement", shortened(text)),
             EXAMPLES,

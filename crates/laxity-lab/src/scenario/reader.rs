@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
-use laxity_model::{Reservation, Service, Span};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, Severity, Source, alternatives, nearest};
-use super::units::{self, UnitError};
+use super::quantities::Quantity;
+use super::units::UnitError;
+use crate::plain::unfit;
 
 /// A place in the file, in bytes.
 pub(crate) type Place = Range<usize>;
@@ -49,15 +50,11 @@ impl<'s> Findings<'s> {
     }
 
     pub(crate) fn error(&self, place: &Place, cause: impl Into<String>, remedy: impl Into<String>) {
-        self.push(Severity::Error, place, cause.into(), remedy.into());
+        self.push(Severity::Error, place, &cause.into(), &remedy.into());
     }
 
     pub(crate) fn note(&self, place: &Place, cause: impl Into<String>, remedy: impl Into<String>) {
-        self.push(Severity::Note, place, cause.into(), remedy.into());
-    }
-
-    pub(crate) fn unit_error(&self, place: &Place, error: UnitError) {
-        self.error(place, error.cause, error.remedy);
+        self.push(Severity::Note, place, &cause.into(), &remedy.into());
     }
 
     /// A name that is not declared.
@@ -91,7 +88,7 @@ impl<'s> Findings<'s> {
         self.list.borrow().len() >= MOST_FINDINGS
     }
 
-    fn push(&self, severity: Severity, place: &Place, cause: String, remedy: String) {
+    fn push(&self, severity: Severity, place: &Place, cause: &str, remedy: &str) {
         if self.is_full() {
             return;
         }
@@ -118,48 +115,6 @@ fn suggestion<'n>(word: &str, valid: impl Iterator<Item = &'n str> + Clone) -> S
         None => format!("valid here: {}", alternatives(valid)),
     }
 }
-
-/// A quantity that is written as a string with its unit.
-pub(crate) struct Quantity<T> {
-    pub(crate) what: &'static str,
-    pub(crate) example: &'static str,
-    pub(crate) parse: fn(&str) -> Result<T, UnitError>,
-}
-
-impl<T> Quantity<T> {
-    /// A number of units.
-    const fn of(scale: &units::Scale, parse: fn(&str) -> Result<T, UnitError>) -> Self {
-        Self {
-            what: scale.what,
-            example: scale.example,
-            parse,
-        }
-    }
-}
-
-/// A duration.
-pub(crate) const SPAN: Quantity<Span> = Quantity::of(&units::DURATION, units::span);
-/// Processor time.
-pub(crate) const SERVICE: Quantity<Service> = Quantity::of(&units::DURATION, units::service);
-/// A reservation.
-pub(crate) const RESERVATION: Quantity<Reservation> = Quantity {
-    what: "a reservation",
-    example: "2ms/8ms",
-    parse: units::reservation,
-};
-/// A load with its tolerance.
-pub(crate) const LOAD: Quantity<units::Load> = Quantity {
-    what: "a load",
-    example: "14.7 % ± 0.7",
-    parse: units::load,
-};
-/// A signal-to-noise ratio.
-pub(crate) const SIZE: Quantity<u64> = Quantity::of(&units::SIZE, units::bytes);
-pub(crate) const LEVEL: Quantity<u64> = Quantity::of(&units::LEVEL, units::level_mdb);
-/// A clock's offset.
-pub(crate) const OFFSET: Quantity<i64> = Quantity::of(&units::OFFSET, units::offset_ppb);
-/// A carrier's offset.
-pub(crate) const FREQUENCY: Quantity<i64> = Quantity::of(&units::FREQUENCY, units::frequency_mhz);
 
 /// Reads a whole file: what is made of it, and what is merely worth knowing; or all that is wrong, which `not_toml` tells of a file that
 /// is no TOML.
@@ -316,8 +271,10 @@ impl<'a> Section<'a> {
     pub(crate) fn text(&self, key: &str, wanted: &str, example: &str) -> Option<Found<&'a str>> {
         let value = self.value(key)?;
         let found = string(value);
-        if found.is_none() {
-            self.mismatch(key, value, wanted, &format!("\"{example}\""));
+        match found.as_ref().map(|text| unfit(text.value)) {
+            None => self.mismatch(key, value, wanted, &format!("\"{example}\"")),
+            Some(Some((cause, remedy))) => self.wrong(key, cause, remedy),
+            Some(None) => {}
         }
         found
     }
@@ -350,7 +307,7 @@ impl<'a> Section<'a> {
         match parse(text.value) {
             Ok(value) => Some(Found { value, place }),
             Err(error) => {
-                self.findings.unit_error(&place, error);
+                self.findings.error(&place, error.cause, error.remedy);
                 None
             }
         }
@@ -362,9 +319,9 @@ impl<'a> Section<'a> {
         key: &str,
         quantity: &Quantity<T>,
         range: &RangeInclusive<T>,
-        show: impl Fn(T) -> String,
     ) -> Option<Found<T>> {
         let found = self.quantity(key, quantity)?;
+        let show = quantity.show;
         if range.contains(&found.value) {
             return Some(found);
         }

@@ -2,13 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use laxity::study::Profile;
-use laxity_model::{Priority, ProcessorId, Span};
+use laxity_model::{ProcessorId, Reservation, Span};
 
 use super::Declared;
-use super::reader::{Entry, Found, SIZE, SPAN, Section};
-use super::types::{HostSpec, LengthSpec, Phases};
-use super::units::format_span;
+use super::devices::Phases;
+use super::keys::{Any, Form, Integers, Key, Other, Own, Table, Texts, Within, Without, Words};
+use super::profile::TwinProfile;
+use super::quantities::{RESERVATION, SIZE, SPAN};
+use super::reader::{Entry, Found, Section};
+use super::types::{HostSpec, LengthSpec};
 
 /// Everything of one kind that a file declares, in its order.
 pub(super) type Names<T> = Vec<Declared<T>>;
@@ -20,71 +22,217 @@ const LENGTHS: RangeInclusive<Span> = Span::from_millis(1)..=Span::from_secs(86_
 /// More processors than this no scenario here needs, and no machine it was tried on has.
 const MOST_PROCESSORS: u16 = 64;
 
+pub(super) static TITLE: Key<String> = Key::new(
+    "title",
+    &Texts("a string", "A soft modem beside spinners"),
+    Without::Means("the file's name"),
+    "One line for the heads of tables and reports.",
+);
+pub(super) static SEED: Key<u64> = Key::new(
+    "seed",
+    &Integers(0, i64::MAX as u64),
+    Without::Is("1"),
+    "Of lines' noise, all payload, and everything random in the twin.",
+);
+/// Where there is nothing without a key.
+pub(super) const NONE: Without = Without::Means("none");
+static HOST: Key<Other> = Key::new("host", &Own("a table"), NONE, "The machine.");
+static TRANSFER: Key<Other> = Key::new("transfer", &Own("a table"), NONE, "What modems fetch.");
+static DEVICES: Key<Other> = Key::new(
+    "devices",
+    &Own("a table of names"),
+    NONE,
+    "The soft devices.",
+);
+static EXECUTORS: Key<Other> = Key::new(
+    "executors",
+    &Own("a table of names"),
+    NONE,
+    "Threads in which tasks take turns.",
+);
+static TASKS: Key<Other> = Key::new(
+    "tasks",
+    &Own("a table of names"),
+    NONE,
+    "What runs beside the devices.",
+);
+static CONTRACTS: Key<Other> = Key::new(
+    "contracts",
+    &Own("a table of names"),
+    Without::Means("those that are built in"),
+    "What “on time” means.",
+);
+static DEFAULTS: Key<Other> = Key::new(
+    "defaults",
+    &Own("a table"),
+    NONE,
+    "What holds for every variant that says nothing else.",
+);
+static VARIANTS: Key<Other> = Key::new(
+    "variants",
+    &Own("a table of names"),
+    Without::Refused("[variants.reserved]"),
+    "What is compared, in this order.",
+);
+static QUICK: Key<Other> = Key::new("quick", &Own("a table"), NONE, "How long runs are.");
+static FULL: Key<Other> = Key::new("full", &Own("a table"), NONE, "The same with `--full`.");
+
+/// The keys of the file itself.
+pub(super) static ROOT: Table = Table {
+    heading: "The file",
+    kind: None,
+    about: "",
+    keys: &[
+        &TITLE, &SEED, &HOST, &TRANSFER, &DEVICES, &EXECUTORS, &TASKS, &CONTRACTS, &DEFAULTS,
+        &VARIANTS, &QUICK, &FULL,
+    ],
+};
+
+static PROCESSORS: Key<u16> = Key::new(
+    "processors",
+    &Integers(1, MOST_PROCESSORS),
+    Without::Is("1"),
+    "How many processors the scenario uses, numbered from 0. Which of your machine's they are is found at run time.",
+);
+static TWIN: Key<TwinProfile> = Key::new(
+    "twin",
+    &Words(&[(
+        TwinProfile::WIN2000_PII450.machine.name,
+        TwinProfile::WIN2000_PII450,
+    )]),
+    Without::Is("\"win2000-pii450\""),
+    "The machine that the twin is of: that of the study.",
+);
+pub(super) static HOST_KEYS: Table = Table {
+    heading: "[host]",
+    kind: None,
+    about: "The machine.",
+    keys: &[&PROCESSORS, &TWIN],
+};
+
 /// `[host]`.
 pub(super) fn host(root: &Section<'_>) -> HostSpec {
-    let mut host = HostSpec {
-        processors: 1,
-        profile: Profile::WIN2000_PII450,
-    };
-    let Some(section) = root.section("host", "[host]") else {
-        return host;
-    };
-    section.allow(&["processors", "twin"]);
-    let processors = section.integer("processors", &(1..=MOST_PROCESSORS));
-    set(&mut host.processors, processors);
-    let twin = section.choice("twin", &[(host.profile.name, host.profile)]);
-    set(&mut host.profile, twin);
-    host
-}
-
-/// What was found, in place of what stands otherwise.
-pub(super) fn set<T>(place: &mut T, found: Option<Found<T>>) {
-    if let Some(found) = found {
-        *place = found.value;
+    let section = root.section(HOST.name, "[host]");
+    let section = section.inspect(|section| section.keyed([&HOST_KEYS]));
+    HostSpec {
+        processors: PROCESSORS.of(section.as_ref()),
+        profile: TWIN.of(section.as_ref()),
     }
 }
+
+// 536 is what TCP assumes of a path it does not know; 1460 fills an Ethernet frame.
+static MSS: Key<u16> = Key::new(
+    "mss",
+    &Integers(536, 1_460),
+    Without::Is("536"),
+    "TCP's maximum segment size, in bytes.",
+);
+pub(super) static TRANSFER_KEYS: Table = Table {
+    heading: "[transfer]",
+    kind: None,
+    about: "The file that modems fetch.",
+    keys: &[&MSS],
+};
 
 /// `[transfer]`: TCP's maximum segment size.
 pub(super) fn mss_bytes(root: &Section<'_>) -> u16 {
-    // 536 is what TCP assumes of a path it does not know; 1460 fills an Ethernet frame.
-    let found = root.section("transfer", "[transfer]").and_then(|section| {
-        section.allow(&["mss"]);
-        section.integer("mss", &(536..=1_460))
-    });
-    found.map_or(536, |found| found.value)
+    let section = root.section(TRANSFER.name, "[transfer]");
+    let section = section.inspect(|section| section.keyed([&TRANSFER_KEYS]));
+    MSS.of(section.as_ref())
 }
+
+static REPEATS: Key<u32> = Key::new(
+    "repeats",
+    &Integers(1, 1_000),
+    Without::Means("1; full 5"),
+    "How often each variant is run, interleaved with the others.",
+);
+static BYTES: Key<u64> = Key::new(
+    "bytes",
+    &Sizes,
+    Without::Means("4,000; full 200,000"),
+    "The size of the file that modems fetch.",
+);
+static PHASES: Key<Phases> = Key::new(
+    "phases",
+    &Words(&[("short", Phases::SHORT), ("study", Phases::STUDY)]),
+    Without::Means("`\"short\"`; full `\"study\"`"),
+    "How long the parts of a modem's call before the connection last: 0.1, 1.5 and 1 s, or as in the study 2, 9 and 12 s.",
+);
+static LIMIT: Key<Span> = Key::new(
+    "limit",
+    &Within(&SPAN, LENGTHS),
+    Without::Means("`\"5.2s\"`; full `\"400s\"`"),
+    "A transfer that is not complete by then has failed: so long is a run with a modem at most.",
+);
+static IDLE: Key<Span> = Key::new(
+    "idle",
+    &Within(&SPAN, LENGTHS),
+    Without::Means("`\"1.1s\"`; full `\"30s\"`"),
+    "How long a run without a modem is, and each that repeats gaps.",
+);
+static AUTO: Key<Reservation> = Key::new(
+    "auto",
+    &Any(&RESERVATION),
+    Without::Means("what laxity proposes"),
+    "What is reserved at this length where a placement says `auto`.",
+);
+pub(super) static LENGTH_KEYS: Table = Table {
+    heading: "[quick] and [full]",
+    kind: None,
+    about: "How long runs are, and how many: `[quick]` without `--full`, `[full]` with it.",
+    keys: &[&REPEATS, &BYTES, &PHASES, &LIMIT, &IDLE, &AUTO],
+};
 
 /// `[quick]` or `[full]`.
 pub(super) fn length(root: &Section<'_>, key: &str, default: LengthSpec) -> LengthSpec {
-    let mut length = default;
     let Some(section) = root.section(key, &format!("[{key}]")) else {
-        return length;
+        return default;
     };
-    section.allow(&["repeats", "bytes", "phases", "limit", "idle"]);
-    let repeats = section.integer("repeats", &(1..=1_000));
-    set(&mut length.repeats, repeats);
-    set(&mut length.bytes, size(&section));
-    let presets = [("short", Phases::SHORT), ("study", Phases::STUDY)];
-    set(&mut length.phases, section.choice("phases", &presets));
-    for (key, place) in [("limit", &mut length.limit), ("idle", &mut length.idle)] {
-        let span = section.quantity_in(key, &SPAN, &LENGTHS, format_span);
-        set(place, span);
+    section.keyed([&LENGTH_KEYS]);
+    LengthSpec {
+        repeats: section.optional(&REPEATS).unwrap_or(default.repeats),
+        bytes: section.optional(&BYTES).unwrap_or(default.bytes),
+        phases: section.optional(&PHASES).unwrap_or(default.phases),
+        limit: section.optional(&LIMIT).unwrap_or(default.limit),
+        idle: section.optional(&IDLE).unwrap_or(default.idle),
+        auto: section.optional(&AUTO),
     }
-    length
 }
 
-/// `bytes = 200_000` or `bytes = "200 kB"`.
-fn size(section: &Section<'_>) -> Option<Found<u64>> {
-    /// As much as TCP's sequence numbers count.
-    const SIZES: RangeInclusive<u64> = 1..=1 << 31;
-    match section.value("bytes")?.get_ref() {
-        toml::de::DeValue::Integer(_) => section.integer("bytes", &SIZES),
-        _ => section.quantity_in("bytes", &SIZE, &SIZES, |bytes| format!("{bytes} B")),
+/// `bytes = 200_000` or `bytes = "200 kB"`: as much as TCP's sequence numbers count.
+struct Sizes;
+
+impl Sizes {
+    const RANGE: RangeInclusive<u64> = 1..=1 << 31;
+}
+
+impl Form<u64> for Sizes {
+    fn read(&self, section: &Section<'_>, key: &str) -> Option<Found<u64>> {
+        match section.value(key)?.get_ref() {
+            toml::de::DeValue::Integer(_) => section.integer(key, &Self::RANGE),
+            _ => section.quantity_in(key, &SIZE, &Self::RANGE),
+        }
+    }
+
+    fn parse(&self, text: &str) -> Option<u64> {
+        text.parse().ok().or((SIZE.parse)(text).ok())
+    }
+
+    fn describe(&self) -> String {
+        "an integer of bytes, or a size such as \"200 kB\", up to 2 GiB".into()
     }
 }
+
+pub(super) static PROCESSOR: Key<u16> = Key::new(
+    "processor",
+    &Integers(0, u16::MAX),
+    Without::Is("0"),
+    "On which of the scenario's processors; below `processors` of [host].",
+);
 
 pub(super) fn processor(section: &Section<'_>, host: &HostSpec) -> ProcessorId {
-    let Some(found) = section.integer("processor", &(0..=u16::MAX)) else {
+    let Some(found) = section.find(&PROCESSOR) else {
         return ProcessorId(0);
     };
     if found.value >= host.processors {
@@ -178,10 +326,4 @@ pub(super) fn distinct<T, U>(
             root.findings.error(&declared.place, cause, remedy);
         }
     }
-}
-
-/// A thread's priority, 0 to 31.
-pub(super) fn priority(section: &Section<'_>, key: &str) -> Option<Priority> {
-    let found = section.integer(key, &(0..=31))?;
-    Priority::new(found.value)
 }

@@ -25,7 +25,7 @@ pub(super) fn diagnostics(source: Source<'_>, errors: &[Error]) -> Vec<Diagnosti
         }
         in_repeated_table = is_repeated && is_name;
         let (cause, remedy) = explain(error.message(), source.text.get(span.clone()));
-        let finding = source.diagnostic(Severity::Error, &span, cause, remedy.to_owned());
+        let finding = source.diagnostic(Severity::Error, &span, &cause, remedy);
         if found.last().is_none_or(|last| last.line != finding.line) {
             found.push(finding);
         }

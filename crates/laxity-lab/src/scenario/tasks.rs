@@ -2,60 +2,218 @@
 
 use std::ops::RangeInclusive;
 
-use crate::each_once::each_once;
 use laxity_model::{
-    Enforcer, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service,
+    Enforcer, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service, Span,
 };
 
+use super::keys::{Any, Integers, Key, Other, Own, Priorities, Table, Within, Without, Words};
 use super::kinds;
 use super::placing::thread_of_own;
-use super::reader::{Found, RESERVATION, SERVICE, SPAN, Section};
-use super::sections::{DURATIONS, Names, named, priority, processor};
+use super::quantities::{RESERVATION, SERVICE, SPAN};
+use super::reader::{Found, Section};
+use super::sections::{DURATIONS, NONE, Names, PROCESSOR, named, processor};
 use super::types::{Executor, HostSpec, PeriodicRank, Rank, ResolvedTask, TaskKind, TurnPolicy};
 use super::units::format_span;
 
 const SERVICES: RangeInclusive<Service> = Service::from_micros(1)..=Service::from_secs(3_600);
 
 fn show_service(service: Service) -> String {
-    format_span(service.as_dedicated_span())
+    (SERVICE.show)(service)
 }
 
 /// A kind of tasks, as a file has it.
-struct Kind {
+struct Known {
     name: &'static str,
-    /// Its keys, besides those of all kinds.
-    keys: &'static [&'static str],
+    keys: &'static Table,
     read: fn(&Section<'_>, &Names<Hosting>, &mut ProcessorId) -> Option<TaskKind>,
 }
 
-const KINDS: [Kind; 4] = [
-    Kind {
-        name: kinds::SPINNER.name,
-        keys: &["count", "priority"],
-        read: |section, _, _| Some(spinner(section)),
-    },
-    Kind {
-        name: kinds::PERIODIC.name,
-        keys: &[
-            "period",
-            "service",
-            "on",
-            "priority",
-            "reservation",
-            "enforcer",
-        ],
-        read: periodic,
-    },
-    Kind {
-        name: kinds::ROGUE.name,
-        keys: &["burst", "every", "after", "priority", "fifo"],
-        read: |section, _, _| rogue(section),
-    },
-    Kind {
-        name: kinds::COMMAND.name,
-        keys: &["argv"],
-        read: |section, _, _| command(section),
-    },
+const SPINNER: Known = Known {
+    name: kinds::SPINNER.name,
+    keys: &SPINNER_KEYS,
+    read: |section, _, _| Some(spinner(section)),
+};
+const PERIODIC: Known = Known {
+    name: kinds::PERIODIC.name,
+    keys: &PERIODIC_KEYS,
+    read: periodic,
+};
+const ROGUE: Known = Known {
+    name: kinds::ROGUE.name,
+    keys: &ROGUE_KEYS,
+    read: |section, _, _| rogue(section),
+};
+const COMMAND: Known = Known {
+    name: kinds::COMMAND.name,
+    keys: &COMMAND_KEYS,
+    read: |section, _, _| command(section),
+};
+
+static KIND: Key<&Known> = Key::new(
+    "kind",
+    &Words(&[
+        (SPINNER.name, &SPINNER),
+        (PERIODIC.name, &PERIODIC),
+        (ROGUE.name, &ROGUE),
+        (COMMAND.name, &COMMAND),
+    ]),
+    Without::Refused("\"spinner\""),
+    "What it is.",
+);
+static COMMON: Table = Table {
+    heading: "[tasks.<name>]",
+    kind: None,
+    about: "What runs beside the devices, or by itself.",
+    keys: &[&KIND, &PROCESSOR],
+};
+
+static COUNT: Key<u16> = Key::new(
+    "count",
+    &Integers(1, 1_000),
+    Without::Is("1"),
+    "How many threads.",
+);
+static NORMAL_PRIORITY: Key<Priority> =
+    Key::new("priority", &Priorities, Without::Is("8"), "Of each thread.");
+static SPINNER_KEYS: Table = Table {
+    heading: "[tasks.<name>]",
+    kind: Some(kinds::SPINNER.name),
+    about: "Threads that never stop.",
+    keys: &[&COUNT, &NORMAL_PRIORITY],
+};
+
+static PERIOD: Key<Span> = Key::new(
+    "period",
+    &Within(&SPAN, DURATIONS),
+    Without::Refused("\"1ms\""),
+    "From release to release.",
+);
+static DEADLINE: Key<Span> = Key::new(
+    "deadline",
+    &Within(&SPAN, DURATIONS),
+    Without::Means("as long as `period`"),
+    "From its release, when a job is due. No later than the next is released: a job that is at work then takes the place of that one, which has missed its deadline.",
+);
+static JOB: Key<Service> = Key::new(
+    "service",
+    &Within(&SERVICE, Service::ZERO..=Service::from_secs(3_600)),
+    Without::Is("\"0ms\""),
+    "What a job takes at most, and on the way burns; no more than the period is long.",
+);
+static ON: Key<Other> = Key::new(
+    "on",
+    &Own("the name of an executor"),
+    Without::Means("a thread of its own"),
+    "The executor on which it takes turns with others.",
+);
+static HIGHEST_PRIORITY: Key<Priority> =
+    Key::new("priority", &Priorities, Without::Is("31"), "Of its thread.");
+static OWN_RESERVATION: Key<Reservation> = Key::new(
+    "reservation",
+    &Any(&RESERVATION),
+    NONE,
+    "A reservation of its own, by the kernel's `SCHED_DEADLINE`, in place of a priority.",
+);
+static ENFORCER: Key<Enforcer> = Key::new(
+    "enforcer",
+    &Words(&[("deadline", Enforcer::Deadline), ("slots", Enforcer::Slots)]),
+    Without::Is("\"deadline\""),
+    "Who keeps that reservation: `deadline`, as in a table of slots a task would wait for its slot at every release.",
+);
+static PERIODIC_KEYS: Table = Table {
+    heading: "[tasks.<name>]",
+    kind: Some(kinds::PERIODIC.name),
+    about: "A job every so often, each with a deadline.",
+    keys: &[
+        &PERIOD,
+        &DEADLINE,
+        &JOB,
+        &ON,
+        &HIGHEST_PRIORITY,
+        &OWN_RESERVATION,
+        &ENFORCER,
+    ],
+};
+
+static BURST: Key<Service> = Key::new(
+    "burst",
+    &Within(&SERVICE, SERVICES),
+    Without::Refused("\"100ms\""),
+    "For how long it takes the processor.",
+);
+static EVERY: Key<Span> = Key::new(
+    "every",
+    &Within(&SPAN, DURATIONS),
+    Without::Refused("\"400ms\""),
+    "How often; longer than `burst`.",
+);
+static AFTER: Key<Span> = Key::new(
+    "after",
+    &Within(&SPAN, DURATIONS),
+    Without::Means("as long as `every`"),
+    "When the first time, after the start of the run.",
+);
+static RANK: Key<Priority> = Key::new(
+    "priority",
+    &Priorities,
+    Without::Means("`fifo` says it"),
+    "Of its thread, at its place among laxity's own.",
+);
+static FIFO: Key<u8> = Key::new(
+    "fifo",
+    &Integers(1, 99),
+    Without::Means("`priority` says it"),
+    "The `SCHED_FIFO` priority that somebody outside gave it. Linux only.",
+);
+static ROGUE_KEYS: Table = Table {
+    heading: "[tasks.<name>]",
+    kind: Some(kinds::ROGUE.name),
+    about: "A thread that now and then takes the processor for long: somebody else's bug.",
+    keys: &[&BURST, &EVERY, &AFTER, &RANK, &FIFO],
+};
+
+static ARGV: Key<Other> = Key::new(
+    "argv",
+    &Own("a list of strings"),
+    Without::Refused("[\"sox\", \"in.wav\", \"-d\"]"),
+    "The program and its arguments.",
+);
+static EXIT: Key<u8> = Key::new(
+    "exit",
+    &Integers(0, 255),
+    Without::Is("0"),
+    "The code with which it may end before the run does. With any other, nothing is judged, unless a contract limits its `exit_code`: then that is.",
+);
+static COMMAND_KEYS: Table = Table {
+    heading: "[tasks.<name>]",
+    kind: Some(kinds::COMMAND.name),
+    about: "A program of yours. Linux only. It is placed in each variant by its name, as devices are.",
+    keys: &[&ARGV, &EXIT],
+};
+
+static POLICY: Key<TurnPolicy> = Key::new(
+    "policy",
+    &Words(&[
+        ("fcfs", TurnPolicy::FirstComeFirstServed),
+        ("edf", TurnPolicy::EarliestDeadlineFirst),
+    ]),
+    Without::Refused("\"edf\""),
+    "Who of those that are placed on it is next: who came first, or whose deadline is earliest.",
+);
+pub(super) static EXECUTOR_KEYS: Table = Table {
+    heading: "[executors.<name>]",
+    kind: None,
+    about: "A thread in which tasks take turns. It is placed here as devices are in a variant: in a thread or a reservation.",
+    keys: &[&POLICY, &PROCESSOR],
+};
+
+/// All tables of keys of tasks, for the reference.
+pub(super) static TABLES: [&Table; 5] = [
+    &COMMON,
+    SPINNER.keys,
+    PERIODIC.keys,
+    ROGUE.keys,
+    COMMAND.keys,
 ];
 
 /// `[tasks.*]`.
@@ -64,18 +222,20 @@ pub(super) fn tasks(
     host: &HostSpec,
     executors: &Names<Hosting>,
 ) -> Names<ResolvedTask> {
-    let words = KINDS.each_ref().map(|kind| (kind.name, kind));
     named(root, "tasks", |section, name| {
-        let kind = section.choice("kind", &words).map(|found| found.value);
-        if kind.is_some() || !section.has("kind") {
-            let is_known = |known: &&Kind| kind.is_none_or(|kind| kind.name == known.name);
-            let known = KINDS.iter().filter(is_known);
-            let keys = ["kind", "processor"].iter();
-            let keys = keys.chain(known.flat_map(|known| known.keys)).copied();
-            section.allow(&each_once(keys));
+        let kind = section
+            .value(KIND.name)
+            .and_then(|_| section.optional(&KIND));
+        if kind.is_some() || !section.has(KIND.name) {
+            let all = [&SPINNER, &PERIODIC, &ROGUE, &COMMAND].into_iter();
+            let is_known = |known: &&Known| kind.is_none_or(|kind| kind.name == known.name);
+            let own = all.filter(is_known).map(|known| known.keys);
+            section.keyed([&COMMON].into_iter().chain(own));
         }
-        section.require("kind", "\"spinner\"");
-        let kind = kind?;
+        let Some(kind) = kind else {
+            section.find(&KIND);
+            return None;
+        };
         let mut processor = processor(section, host);
         Some(ResolvedTask {
             name: name.to_owned(),
@@ -94,18 +254,13 @@ pub(super) struct Hosting {
 
 /// `[executors.*]`.
 pub(super) fn executors(root: &Section<'_>, host: &HostSpec) -> Names<Hosting> {
-    let policies = [
-        ("fcfs", TurnPolicy::FirstComeFirstServed),
-        ("edf", TurnPolicy::EarliestDeadlineFirst),
-    ];
     named(root, "executors", |section, name| {
-        let placing = thread_of_own(section, ["policy", "processor"]);
-        section.require("policy", "\"edf\"");
-        let policy = section.choice("policy", &policies);
+        let placing = thread_of_own(section, &EXECUTOR_KEYS);
+        let policy = section.optional(&POLICY);
         let processor = processor(section, host);
         let executor = Executor {
             name: name.to_owned(),
-            policy: policy?.value,
+            policy: policy?,
             priority: placing?.priority()?,
             request: placing?.request(),
         };
@@ -117,17 +272,15 @@ pub(super) fn executors(root: &Section<'_>, host: &HostSpec) -> Names<Hosting> {
 }
 
 fn spinner(section: &Section<'_>) -> TaskKind {
-    let count = section.integer("count", &(1..=1_000));
     TaskKind::Spinner {
-        count: count.map_or(1, |found| found.value),
-        priority: priority(section, "priority").unwrap_or(Priority::NORMAL),
+        count: section.take(&COUNT),
+        priority: section.take(&NORMAL_PRIORITY),
     }
 }
 
 /// A slot table has its own phase: a thread released in between would wait for its slot, up to Y − X, and its gaps would measure that.
 fn check_periodic_enforcer(section: &Section<'_>) {
-    let enforcers = [("deadline", Enforcer::Deadline), ("slots", Enforcer::Slots)];
-    let Some(found) = section.choice("enforcer", &enforcers) else {
+    let Some(found) = section.find(&ENFORCER) else {
         return;
     };
     if !section.has("reservation") {
@@ -148,21 +301,20 @@ fn periodic(
     processor: &mut ProcessorId,
 ) -> Option<TaskKind> {
     check_periodic_enforcer(section);
-    section.require("period", "\"1ms\"");
-    let reservation = section.quantity("reservation", &RESERVATION);
+    let reservation = section.find(&OWN_RESERVATION);
     if reservation.is_some() && section.has("priority") {
         let cause = format!("{} has a reservation and a priority", section.path);
         let remedy = "remove one: a thread with a reservation by `deadline` has no priority";
         section.wrong("priority", cause, remedy);
     }
-    let period = section.quantity_in("period", &SPAN, &DURATIONS, format_span)?;
-    let period = period.value;
+    let period = section.optional(&PERIOD)?;
     let jobs = Service::ZERO..=period.as_full_service();
-    let service = section.quantity_in("service", &SERVICE, &jobs, show_service);
+    let service = section.quantity_in(JOB.name, &SERVICE, &jobs);
     let service = service.map_or(Service::ZERO, |found| found.value);
     if let Some(reservation) = &reservation {
         check_reserved_job(section, reservation, service);
     }
+    let deadline = section.quantity_in(DEADLINE.name, &SPAN, &(*DURATIONS.start()..=period));
     let rank = if section.has("on") {
         let hosting = on(section, executors, service)?;
         *processor = hosting.processor;
@@ -175,10 +327,11 @@ fn periodic(
             begins_at_start: true,
         })
     } else {
-        PeriodicRank::Priority(priority(section, "priority").unwrap_or(Priority::HIGHEST))
+        PeriodicRank::Priority(section.take(&HIGHEST_PRIORITY))
     };
     Some(TaskKind::Periodic {
         period,
+        deadline: deadline.map_or(period, |found| found.value),
         service,
         rank,
     })
@@ -234,28 +387,25 @@ fn check_reserved_job(section: &Section<'_>, reserved: &Found<Reservation>, job:
 }
 
 fn rogue(section: &Section<'_>) -> Option<TaskKind> {
-    section.require("burst", "\"100ms\"");
-    section.require("every", "\"400ms\"");
     let rank = rank(section);
-    let burst = section.quantity_in("burst", &SERVICE, &SERVICES, show_service);
-    let every = section.quantity_in("every", &SPAN, &DURATIONS, format_span);
-    let after = section.quantity_in("after", &SPAN, &DURATIONS, format_span);
+    let (burst, every) = (section.find(&BURST), section.optional(&EVERY));
+    let after = section.optional(&AFTER);
     let (burst, every) = (burst?, every?);
-    if burst.value.as_dedicated_span() >= every.value {
+    if burst.value.as_dedicated_span() >= every {
         section.findings.error(
             &burst.place,
             format!(
                 "a burst of {} does not fit in every {}",
                 show_service(burst.value),
-                format_span(every.value)
+                format_span(every)
             ),
             "write a `burst` shorter than `every`, or a spinner if it is never to stop",
         );
     }
     Some(TaskKind::Rogue {
         burst: burst.value,
-        every: every.value,
-        after: after.map_or(every.value, |found| found.value),
+        every,
+        after: after.unwrap_or(every),
         rank: rank?,
     })
 }
@@ -274,9 +424,9 @@ fn rank(section: &Section<'_>) -> Option<Rank> {
             );
             None
         }
-        (true, false) => priority(section, "priority").map(Rank::Priority),
+        (true, false) => section.optional(&RANK).map(Rank::Priority),
         (false, true) => {
-            let fifo = section.integer("fifo", &(1..=99))?.value;
+            let fifo = section.optional(&FIFO)?;
             Some(Rank::Foreign { fifo })
         }
     }
@@ -284,7 +434,7 @@ fn rank(section: &Section<'_>) -> Option<Rank> {
 
 fn command(section: &Section<'_>) -> Option<TaskKind> {
     let example = "[\"sox\", \"in.wav\", \"-d\"]";
-    section.require("argv", example);
+    section.find(&ARGV);
     let argv = section.texts("argv", example)?;
     let empty = argv.first().is_none_or(|program| program.value.is_empty());
     if empty || argv.iter().any(|argument| argument.value.contains('\0')) {
@@ -295,5 +445,6 @@ fn command(section: &Section<'_>) -> Option<TaskKind> {
     let argv = argv.iter().map(|argument| argument.value.to_owned());
     Some(TaskKind::Command {
         argv: argv.collect(),
+        exit: section.take(&EXIT),
     })
 }

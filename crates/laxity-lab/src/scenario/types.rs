@@ -1,19 +1,23 @@
 //! What a scenario says, as plain data.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use laxity::study::Profile;
-use laxity_devices::modem::FarProfile;
-use laxity_devices::pump::LineConfig;
+use laxity_model::analysis::devices::Open;
 use laxity_model::verify::contract::{Contract, Expectation, Kind};
-use laxity_model::{Priority, ProcessorId, ReservationRequest, Service, Span};
+use laxity_model::{Priority, ProcessorId, Reservation, ReservationRequest, Service, Span};
+
+use super::devices::{Device, Phases};
+use crate::command_line;
+use crate::each_once::each_once;
 
 use super::diagnostic::Diagnostic;
+use super::profile::TwinProfile;
 use super::units::Load;
 use super::{Placing, kinds};
 
 /// A scenario file, read and checked. Names are unique within their kind; every reference leads somewhere.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Scenario {
     /// At [`Length::Quick`].
     pub(super) quick: Resolved,
@@ -30,16 +34,23 @@ impl Scenario {
             Length::Quick => self.quick.run,
             Length::Full => self.full,
         };
-        Resolved {
+        let mut resolved = Resolved {
             length,
             run,
             ..self.quick
+        };
+        if let Some(given) = run.auto {
+            let variants = resolved.variants.iter_mut();
+            for device in variants.flat_map(|variant| &mut variant.devices) {
+                device.give(given);
+            }
         }
+        resolved
     }
 }
 
 /// A scenario at one length: what a runner needs, with every default filled in.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Resolved {
     /// The file's name, as it was given.
     pub file: String,
@@ -76,6 +87,12 @@ impl Resolved {
         self.variants
             .retain(|_| kept.next().copied().unwrap_or(false));
     }
+
+    /// Every program that its variants execute on Linux, once, as one would type it.
+    pub fn commands(&self) -> Vec<String> {
+        let live = self.variants.iter().filter(|variant| variant.live);
+        each_once(live.flat_map(ResolvedVariant::commands))
+    }
 }
 
 /// The machine a scenario is written for.
@@ -84,11 +101,11 @@ pub struct HostSpec {
     /// How many processors the programs use, numbered from 0; live, which of the machine's they are is found at run time. 1 to 64.
     pub processors: u16,
     /// The twin's profile.
-    pub profile: Profile,
+    pub profile: TwinProfile,
 }
 
-/// A soft modem in a variant.
-#[derive(Clone, PartialEq, Debug)]
+/// A soft device in a variant.
+#[derive(Clone, Debug)]
 pub struct ResolvedDevice {
     /// Its name.
     pub name: String,
@@ -96,69 +113,75 @@ pub struct ResolvedDevice {
     pub processor: ProcessorId,
     /// And how: as a deferred call, until a variant places it.
     pub placing: Placing,
-    /// How much of a processor its driver takes in data mode.
+    /// Who chose what it reserves.
+    pub chosen: Chosen,
+    /// How much of a processor its driver takes while it has all to do.
     pub load: Load,
-    /// The telephone line; its noise is the run's.
-    pub line: LineConfig,
-    /// The far end of its call, and with it what both ends speak.
-    pub far: FarProfile,
-    /// Phases that are the same at both lengths, in place of the length's own.
-    pub phases: PhaseOverrides,
+    /// What it is, with the parameters of its kind.
+    pub device: Arc<dyn Device>,
 }
 
-/// How long each phase of a call lasts before the connection (Jones, Saroiu §6.2.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Phases<T = Span> {
-    /// On hook, detecting rings.
-    pub on_hook: T,
-    /// Dialling, and waiting for the other end.
-    pub dialing: T,
-    /// From the answer to the connection.
-    pub training: T,
-}
-
-impl Phases {
-    /// The study's: connected in second 23.
-    pub const STUDY: Self = Self {
-        on_hook: Span::from_secs(2),
-        dialing: Span::from_secs(9),
-        training: Span::from_secs(12),
-    };
-    /// No longer than the protocol and the signal processing need.
-    pub const SHORT: Self = Self {
-        on_hook: Span::from_millis(100),
-        dialing: Span::from_millis(1_500),
-        training: Span::from_secs(1),
-    };
-
-    /// From the start of a call to its connection.
-    pub fn before_connection(self) -> Span {
-        self.on_hook + self.dialing + self.training
+impl ResolvedDevice {
+    /// What a call is charged in a twin, or taken to take on Linux.
+    pub(crate) fn work(&self, twin: Option<TwinProfile>) -> Service {
+        self.device.work(self.load, twin)
     }
-}
 
-/// Phases that differ from their preset, in whose place they are.
-pub type PhaseOverrides = Phases<Option<Span>>;
+    /// What was left open of its reservation is this.
+    fn give(&mut self, given: Reservation) {
+        if let Chosen::Open(_) = self.chosen {
+            self.chosen = Chosen::ByAuthor;
+            self.reserve(given);
+        }
+    }
 
-impl PhaseOverrides {
-    /// All phases of a call, these in place of others.
-    pub fn or(self, others: Phases) -> Phases {
-        Phases {
-            on_hook: self.on_hook.unwrap_or(others.on_hook),
-            dialing: self.dialing.unwrap_or(others.dialing),
-            training: self.training.unwrap_or(others.training),
+    /// It reserves this, if it reserves something.
+    pub(crate) const fn reserve(&mut self, reservation: Reservation) {
+        if let Placing::Reserved(request, _) = &mut self.placing {
+            request.reservation = reservation;
+        }
+    }
+
+    /// Whether it makes a call.
+    pub fn calls(&self) -> bool {
+        self.device.before_transfer(Phases::SHORT).is_some()
+    }
+
+    /// Makes all calls of this device have these phases, if it makes any.
+    pub fn set_phases(&mut self, phases: Phases) {
+        if let Some(device) = self.device.in_phases(phases) {
+            self.device = device;
         }
     }
 }
 
-impl From<Phases> for PhaseOverrides {
-    fn from(phases: Phases) -> Self {
-        Self {
-            on_hook: Some(phases.on_hook),
-            dialing: Some(phases.dialing),
-            training: Some(phases.training),
-        }
-    }
+/// Who chose what a device reserves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few, and copied")]
+pub enum Chosen {
+    /// The author of the scenario; or it reserves nothing.
+    ByAuthor,
+    /// Nobody yet: laxity is to propose what is left open, and the placement has any reservation until then.
+    Open(Open),
+    /// Laxity.
+    Proposed(Proposal),
+}
+
+/// What laxity proposed, and why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Proposal {
+    /// What was left open.
+    pub open: Open,
+    /// So many calls were measured, undisturbed; none where the declared load stands for them.
+    pub calls: u64,
+    /// The service of the longest of them, or of a call of the declared load.
+    pub longest: Service,
+    /// That of the longest call before it was connected, where that was measured.
+    pub connecting: Option<Service>,
+    /// The grain at which the kernel notices that a budget is used up.
+    pub tick: Span,
+    /// The twin for which it is, whose host may count reservations in ticks.
+    pub twin: Option<TwinProfile>,
 }
 
 /// Something that runs beside the devices of a variant.
@@ -176,7 +199,7 @@ pub struct ResolvedTask {
 
 impl ResolvedTask {
     /// Whose thread it runs in: its own, or its executor's.
-    pub(super) fn holder(&self) -> &str {
+    pub(crate) fn holder(&self) -> &str {
         match &self.kind {
             TaskKind::Periodic {
                 rank: PeriodicRank::On(executor),
@@ -187,7 +210,7 @@ impl ResolvedTask {
     }
 
     /// What that thread reserves.
-    pub(super) fn request(&self) -> Option<ReservationRequest> {
+    pub(crate) fn request(&self) -> Option<ReservationRequest> {
         match &self.kind {
             TaskKind::Periodic { rank, .. } => rank.request(),
             _ => self.placing?.request(),
@@ -253,6 +276,8 @@ pub enum TaskKind {
     Periodic {
         /// From release to release.
         period: Span,
+        /// From the release of a job to when it is due; no longer than the period.
+        deadline: Span,
         /// What each job takes.
         service: Service,
         /// With what right.
@@ -273,10 +298,25 @@ pub enum TaskKind {
     Command {
         /// The program and its arguments; not empty.
         argv: Vec<String>,
+        /// The exit code with which it may end before the run does.
+        exit: u8,
     },
 }
 
 impl TaskKind {
+    /// Whether its jobs are more than wake-ups: they take something, or are due before they are released again.
+    pub(super) fn is_due(&self) -> bool {
+        match self {
+            Self::Periodic {
+                period,
+                deadline,
+                service,
+                ..
+            } => !service.is_zero() || deadline < period,
+            _ => false,
+        }
+    }
+
     /// What is observed of such a task, and the word for it in a file.
     pub const fn kind(&self) -> Kind {
         match self {
@@ -301,7 +341,7 @@ pub enum Rank {
 }
 
 /// One of the things that a scenario compares, with all that takes part in it.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ResolvedVariant {
     /// Its name.
     pub name: String,
@@ -326,6 +366,22 @@ pub struct ResolvedVariant {
 }
 
 impl ResolvedVariant {
+    /// The programs that it executes, as one would type them.
+    pub fn commands(&self) -> impl Iterator<Item = String> {
+        self.tasks.iter().filter_map(|task| match &task.kind {
+            TaskKind::Command { argv, .. } => Some(command_line(argv)),
+            _ => None,
+        })
+    }
+
+    /// The contracts that it is judged by.
+    pub fn judged_by(&self) -> Vec<&Contract> {
+        self.contracts
+            .iter()
+            .map(|(contract, _)| contract)
+            .collect()
+    }
+
     /// Whether it is for this host.
     pub(crate) const fn runs(&self, live: bool) -> bool {
         if live { self.live } else { self.twin }
@@ -414,6 +470,8 @@ pub struct LengthSpec {
     pub limit: Span,
     /// How long a run without a transfer is.
     pub idle: Span,
+    /// What is reserved where laxity is to propose it otherwise.
+    pub auto: Option<Reservation>,
 }
 
 impl LengthSpec {
@@ -422,8 +480,9 @@ impl LengthSpec {
         repeats: 1,
         bytes: 4_000,
         phases: Phases::SHORT,
-        limit: Span::from_millis(6_500),
+        limit: Span::from_millis(5_200),
         idle: Span::from_millis(1_100),
+        auto: None,
     };
     /// Of [`Length::Full`]: 200,000 bytes (§6.5), and time enough for the slowest transfer of the study (table 2: 364 s); 30 s for 30,000 wake-ups
     /// (§6.3.1).
@@ -433,5 +492,6 @@ impl LengthSpec {
         phases: Phases::STUDY,
         limit: Span::from_secs(400),
         idle: Span::from_secs(30),
+        auto: None,
     };
 }

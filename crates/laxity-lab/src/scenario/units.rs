@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::layout::TimeUnit;
+use laxity_model::analysis::devices::Open;
 use laxity_model::{Reservation, ReservationError, Service, Span};
 
 /// Why a text is no such quantity, and what would do.
@@ -256,6 +257,94 @@ pub fn reservation(text: &str) -> Result<Reservation, UnitError> {
     })
 }
 
+/// A reservation of which laxity is to propose a part, or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// `2ms/8ms`.
+    Given(Reservation),
+    /// `auto/8ms`, `2ms/auto`, `auto/auto`.
+    Open(Open),
+}
+
+impl Asked {
+    /// What is left open.
+    pub(super) const fn open(self) -> Option<Open> {
+        match self {
+            Self::Given(_) => None,
+            Self::Open(open) => Some(open),
+        }
+    }
+
+    /// A reservation with what is given, and otherwise a small one, until laxity has proposed one.
+    pub(super) fn for_now(self) -> Reservation {
+        let any = Span::from_millis(8);
+        let (service, period) = match self {
+            Self::Given(reservation) => return reservation,
+            Self::Open(Open::Service(period)) => (period.as_nanos() / 1_000, period),
+            Self::Open(Open::Period(service)) => (service.as_nanos(), any),
+            Self::Open(Open::Both) => (any.as_nanos() / 1_000, any),
+        };
+        let service = Service::from_nanos(service.max(1));
+        Reservation::new(service, period.max(service.as_dedicated_span()))
+            .expect("some service, and no more than the period")
+    }
+}
+
+/// A reservation of which X, Y or both may be left to laxity: `2ms/8ms`, `auto/8ms`, `2ms/auto`, `auto/auto`.
+pub fn asked(text: &str) -> Result<Asked, UnitError> {
+    const AUTO: &str = "auto";
+    let Some((first, second)) = text.split_once('/') else {
+        if text.trim() == AUTO {
+            return Err(UnitError::new(
+                "`auto` leaves open of which period",
+                "write \"auto/8ms\" for X every 8 ms, or \"auto/auto\" for any period",
+            ));
+        }
+        return reservation(text).map(Asked::Given);
+    };
+    for part in [first.trim(), second.trim()] {
+        if part != AUTO && part.starts_with(char::is_alphabetic) {
+            return Err(UnitError::new(
+                format!(
+                    "`{}` is no part of a reservation",
+                    super::reader::shortened(part)
+                ),
+                "write a duration, such as \"8ms\", or \"auto\" where laxity is to propose it",
+            ));
+        }
+    }
+    match (first.trim() == AUTO, second.trim() == AUTO) {
+        (false, false) => reservation(text).map(Asked::Given),
+        (true, true) => Ok(Asked::Open(Open::Both)),
+        (true, false) => {
+            let period = span(second)?;
+            // The least is never more than there is, and more than nothing.
+            Reservation::new(Service::from_nanos(1), period)
+                .map(|least| Asked::Open(Open::Service(least.period())))
+                .map_err(|error| {
+                    UnitError::new(error.to_string(), "write a period, such as \"auto/8ms\"")
+                })
+        }
+        (false, true) => {
+            let service = service(first)?;
+            Reservation::new(service, Span::MAX)
+                .map(|most| Asked::Open(Open::Period(most.service())))
+                .map_err(|error| {
+                    UnitError::new(error.to_string(), "write a service, such as \"2ms/auto\"")
+                })
+        }
+    }
+}
+
+/// What is left open, as it is written: `auto/8ms`.
+pub(crate) fn format_open(open: Open) -> String {
+    match open {
+        Open::Service(period) => format!("auto/{}", format_span(period)),
+        Open::Period(service) => format!("{}/auto", format_span(service.as_dedicated_span())),
+        Open::Both => "auto/auto".to_owned(),
+    }
+}
+
 /// A size in bytes: `8 kB`, `200000 B`, `1 MiB`.
 pub fn bytes(text: &str) -> Result<u64, UnitError> {
     SIZE.read(text)
@@ -323,6 +412,14 @@ pub struct Load {
     pub share: Share,
     /// How far off it may be, either way.
     pub tolerance: Share,
+}
+
+impl Load {
+    /// The work that takes this share of a processor, done in every period.
+    pub fn work(&self, period: Span) -> Service {
+        let share = u64::from(self.share.ppm);
+        Service::from_nanos(period.as_nanos() * share / 1_000_000)
+    }
 }
 
 impl fmt::Display for Load {

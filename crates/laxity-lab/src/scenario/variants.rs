@@ -1,26 +1,29 @@
 //! `[variants.*]` and `[defaults]`: what is compared, and what is expected of each.
 
-use crate::each_once::each_once;
+use laxity_model::Priority;
+use laxity_model::analysis::devices::Open;
 use laxity_model::verify::contract::Contract;
-use laxity_model::{Priority, ProcessorId, Reservation};
 
 use super::Placing;
 use super::control::control;
-use super::expectations::{check_grade_and_verdicts, contracts, expectations};
-use super::placing::{DETAIL_KEYS, Placed, placed};
-use super::reader::{Found, Section};
-use super::sections::{Names, chosen, named};
-use super::types::{
-    HostSpec, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
+use super::expectations::{
+    EXPECTED, JUDGED_BY, Present, check_grade_and_verdicts, contracts, expectations,
 };
-use super::units::{Share, format_reservation};
+use super::keys::{Key, Other, Own, Table, Texts, Without, Words};
+use super::placing::{DETAILS, PLACEMENT_KEYS, Place, Placed, placed};
+use super::reader::{Found, Section};
+use super::sections::{NONE, Names, chosen, named};
+use super::types::{
+    Chosen, LengthSpec, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
+};
+use super::units::format_reservation;
 
 /// What a variant may name.
 pub(super) struct Scope<'a> {
-    pub(super) host: &'a HostSpec,
     pub(super) devices: &'a Names<ResolvedDevice>,
     pub(super) tasks: &'a Names<ResolvedTask>,
     pub(super) contracts: &'a Names<Contract>,
+    pub(super) lengths: [(&'a str, &'a LengthSpec); 2],
 }
 
 impl Scope<'_> {
@@ -31,18 +34,54 @@ impl Scope<'_> {
     }
 }
 
-const KEYS: [&str; 10] = [
+static ABOUT: Key<String> = Key::new(
     "about",
+    &Texts("a string", "The modem in a thread"),
+    NONE,
+    "One line about it.",
+);
+static ON: Key<On> = Key::new(
     "on",
-    "placement",
+    &Words(&[
+        ("both", (true, true)),
+        ("live", (true, false)),
+        ("twin", (false, true)),
+    ]),
+    Without::Is("\"both\""),
+    "Where it is run: on Linux, in the twin, or on both.",
+);
+static TASKS: Key<Other> = Key::new(
     "tasks",
-    "contracts",
-    "expect",
-    "lost",
-    "transfer",
-    "grade",
+    &Own("a list of names"),
+    Without::Means("all of them"),
+    "The tasks that take part.",
+);
+static START: Key<Start> = Key::new(
     "start",
-];
+    &Words(&[("on-hook", Start::OnHook), ("connected", Start::Connected)]),
+    Without::Is("\"on-hook\""),
+    "Where a modem's call begins: at its first moment, or with the transfer about to begin.",
+);
+static CONTROL: Key<Other> = Key::new(
+    "control",
+    &Own("the name of a variant"),
+    Without::Means(
+        "of a variant with a device, the only one without that has the same periodic tasks",
+    ),
+    "The variant without devices that `x control` compares with.",
+);
+pub(super) static KEYS: Table = Table {
+    heading: "[variants.<name>]",
+    kind: None,
+    about: "Something that is run and judged. Besides these keys it has those of a placement.",
+    keys: &[&ABOUT, &ON, &TASKS, &START, &CONTROL],
+};
+pub(super) static DEFAULTS: Table = Table {
+    heading: "[defaults]",
+    kind: None,
+    about: "What holds for every variant that says nothing else; of the contracts, those that can be judged in it.",
+    keys: &[&ON, &TASKS, &JUDGED_BY],
+};
 
 /// On which hosts a variant is run: live, twin.
 type On = (bool, bool);
@@ -82,7 +121,7 @@ pub(super) fn variants(root: &Section<'_>, scope: &Scope<'_>) -> Option<Vec<Reso
 
 fn defaults<'a>(root: &Section<'a>) -> Option<Section<'a>> {
     let section = root.section("defaults", "[defaults]")?;
-    section.allow(&["on", "tasks", "contracts"]);
+    section.keyed([&DEFAULTS]);
     Some(section)
 }
 
@@ -104,37 +143,40 @@ fn draft<'a>(
     scope: &Scope<'_>,
     defaults: Option<&Section<'a>>,
 ) -> Draft<'a> {
-    let keys = KEYS.into_iter().chain(DETAIL_KEYS).chain(["control"]);
-    section.allow(&keys.collect::<Vec<_>>());
+    section.keyed([&KEYS, &EXPECTED, &PLACEMENT_KEYS, &DETAILS]);
     let placed = placed(section, scope.devices, scope.tasks);
     let tasks = tasks(section, scope, defaults, &placed);
+    check_given(section, scope, &placed);
     let devices = devices(scope, &placed);
     let (live, twin) = on(section, defaults);
-    let starts = [("on-hook", Start::OnHook), ("connected", Start::Connected)];
-    let start = section.choice("start", &starts);
-    if start.is_some() && devices.is_empty() && !scope.is_broken() {
-        let cause = "`start` is about a call, and there is no device";
-        section.wrong("start", cause, "remove `start`");
+    let reserves = devices
+        .iter()
+        .any(|device| device.placing.request().is_some())
+        || tasks.iter().any(|task| task.request().is_some());
+    let present = Present {
+        device: !devices.is_empty() || scope.is_broken(),
+        call: devices.iter().any(ResolvedDevice::calls) || scope.is_broken(),
+        reservation: reserves || scope.is_broken(),
+    };
+    if section.has(START.name) && !present.call {
+        let cause = "`start` is about a call, and there is no modem";
+        section.wrong(START.name, cause, "remove `start`");
     }
-    let about = section.text("about", "a string", "The modem in a thread");
-    let reserved = !reservations(&devices, &tasks).is_empty() || scope.is_broken();
-    let has_device = !devices.is_empty() || scope.is_broken();
     let mut variant = ResolvedVariant {
         name: name.to_owned(),
-        about: about.map_or_else(String::new, |found| found.value.to_owned()),
+        about: section.optional(&ABOUT).unwrap_or_default(),
         live,
         twin,
         devices,
         tasks,
         contracts: Vec::new(),
-        expect: expectations(section, has_device, reserved),
-        start: start.map_or(Start::OnHook, |found| found.value),
+        expect: expectations(section, &present),
+        start: section.take(&START),
         control: None,
     };
     if twin {
         live_only(section, &variant.tasks);
     }
-    check_sums(section, scope.host, &placed, &variant);
     variant.contracts = contracts(section, scope, defaults, &variant);
     check_grade_and_verdicts(section, &variant);
     Draft {
@@ -147,21 +189,42 @@ fn draft<'a>(
 fn devices(scope: &Scope<'_>, placed: &Placed) -> Vec<ResolvedDevice> {
     let devices = scope.devices.iter();
     let devices = devices.filter_map(|declared| {
-        let placing = placed.get(&declared.name)?.value?;
+        let Place { placing, open } = placed.get(&declared.name)?.value?;
         let device = declared.value.clone()?;
-        Some(ResolvedDevice { placing, ..device })
+        Some(ResolvedDevice {
+            placing,
+            chosen: open.map_or(Chosen::ByAuthor, Chosen::Open),
+            ..device
+        })
     });
     devices.collect()
 }
 
+/// What a length gives in place of `auto` must be what the placement leaves open.
+fn check_given(section: &Section<'_>, scope: &Scope<'_>, placed: &Placed) {
+    let given = scope.lengths.iter();
+    let given = given.filter_map(|(key, length)| Some((key, length.auto?)));
+    for (key, given) in given {
+        for found in placed.values() {
+            let fits = match found.value.and_then(|place| place.open) {
+                Some(Open::Service(period)) => given.period() == period,
+                Some(Open::Period(service)) => given.service() == service,
+                Some(Open::Both) | None => true,
+            };
+            if !fits {
+                let given = format_reservation(given);
+                section.findings.error(
+                    &found.place,
+                    format!("`auto` under [{key}] is {given}, which is not what is left open here"),
+                    "let both have the same service or period",
+                );
+            }
+        }
+    }
+}
+
 fn on(section: &Section<'_>, defaults: Option<&Section<'_>>) -> On {
-    let words = [
-        ("both", (true, true)),
-        ("live", (true, false)),
-        ("twin", (false, true)),
-    ];
-    let found = having(section, defaults, "on").and_then(|s| s.choice("on", &words));
-    found.map_or((true, true), |found| found.value)
+    ON.of(having(section, defaults, ON.name))
 }
 
 /// The tasks that take part, those named or all, with the placement of the commands among them.
@@ -189,7 +252,8 @@ fn tasks(
         if matches!(task.kind, TaskKind::Command { .. }) {
             // A command that is not placed is a normal thread, as a shell would start it.
             let normal = Some(Placing::Thread(Priority::NORMAL));
-            let placing = placed.get(&task.name).map_or(normal, |found| found.value);
+            let placed = placed.get(&task.name);
+            let placing = placed.map_or(normal, |found| Some(found.value?.placing));
             task.placing = Some(placing?);
         }
         Some(task)
@@ -229,47 +293,6 @@ fn live_only(section: &Section<'_>, tasks: &[ResolvedTask]) {
             if section.has("on") { "on" } else { "tasks" },
             format!("the twin cannot run `{name}`: {what} is for Linux only"),
             format!("write under {}: on = \"live\"", section.path),
-        );
-    }
-}
-
-/// Everything that is reserved: by whom, where, and how much.
-fn reservations<'v>(
-    devices: &'v [ResolvedDevice],
-    tasks: &'v [ResolvedTask],
-) -> Vec<(&'v str, ProcessorId, Reservation)> {
-    let devices = devices.iter();
-    let devices = devices.map(|one| (&*one.name, one.processor, one.placing.request()));
-    let tasks = tasks.iter();
-    let all = devices.chain(tasks.map(|one| (one.holder(), one.processor, one.request())));
-    // Those that share an executor share its reservation.
-    each_once(all.filter_map(|(name, on, request)| Some((name, on, request?.reservation))))
-}
-
-/// No processor can be reserved more than once over. What a machine admits is less, and is said by its admission.
-fn check_sums(section: &Section<'_>, host: &HostSpec, placed: &Placed, variant: &ResolvedVariant) {
-    let all = reservations(&variant.devices, &variant.tasks);
-    for processor in 0..host.processors {
-        let here = all.iter().filter(|(_, at, _)| at.0 == processor);
-        let sum: u64 = here.clone().map(|(.., held)| held.share_ppm()).sum();
-        if sum <= 1_000_000 {
-            continue;
-        }
-        let part =
-            |(name, _, held): &(&str, _, _)| format!("`{name}` {}", format_reservation(*held));
-        let parts: Vec<String> = here.clone().map(part).collect();
-        let named = here.clone().find_map(|(name, ..)| placed.get(*name));
-        let place = named.map_or_else(|| section.place_of("tasks"), |found| found.place.clone());
-        let total = Share {
-            ppm: u32::try_from(sum).unwrap_or(u32::MAX),
-        };
-        section.findings.error(
-            &place,
-            format!(
-                "{total} of processor {processor} are reserved: {}",
-                parts.join(" and ")
-            ),
-            "ask for less, or give one of them a processor of its own",
         );
     }
 }

@@ -6,9 +6,10 @@ use laxity_model::{Instant, Outside, Priority, Span};
 use super::bench::Bench;
 use super::samples::Samples;
 use super::{CalibrateError, DISTURBED, Result};
-use crate::enforce::slots::calibrate::{CYCLE, LENGTH, Observed, delay_ns, watch};
+use crate::enforce::slots::Pace;
+use crate::enforce::slots::calibrate::{CYCLE, LENGTH, delay_ns, watch};
 
-/// Runs of the dispatcher, of 0.1 s and a hundred slots each.
+/// Runs of the dispatcher, of 0.11 s and a hundred slots each.
 const RUNS: usize = 20;
 /// Between readings further apart than this something else has run.
 const GAP: Span = Span::from_nanos(800);
@@ -63,19 +64,19 @@ pub(super) fn edges(bench: &Bench<'_>) -> Result<Edges> {
     for _ in 0..runs {
         bench.pause();
         bench.go_on()?;
-        let observed = watch(bench.cpu(), outside, GAP).map_err(CalibrateError::Slots)?;
-        found.evaluate(&observed);
+        let observed =
+            watch(bench.cpu(), outside, GAP, Pace::Plain).map_err(CalibrateError::Slots)?;
+        found.evaluate(observed.first_edge, &observed.gaps);
     }
     Ok(found)
 }
 
 impl Edges {
     /// Takes what was observed in one run.
-    fn evaluate(&mut self, observed: &Observed) {
-        let begins = observed.first_edge;
+    fn evaluate(&mut self, begins: Instant, gaps: &[(Instant, Instant)]) {
         let ends = begins + LENGTH;
         let mut ended: Option<End> = None;
-        for (from, to) in &observed.gaps {
+        for (from, to) in gaps {
             let length = to.saturating_since(*from);
             // The dispatcher spins half the lead before the beginning, and nobody else has the processor.
             let spinning = begins - EARLY / 2;
@@ -137,7 +138,7 @@ mod tests {
             (slot(1) + LENGTH - us(2), slot(1) + LENGTH + us(9)),
         ];
         let mut found = Edges::with_room(ROOM);
-        found.evaluate(&Observed { first_edge, gaps });
+        found.evaluate(first_edge, &gaps);
         let (begin, _) = found.begin.finish().unwrap();
         assert_eq!((begin.at(0), begin.at(1_000_000)), (us(44), us(45)));
         let (end, evidence) = found.end.finish().unwrap();

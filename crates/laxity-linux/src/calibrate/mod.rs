@@ -111,7 +111,8 @@ pub enum CalibrateError {
     Interrupted(&'static str),
     /// So little could be measured that it says nothing.
     #[error(
-        "{what}: processor {processor} is disturbed, {found} samples are too few; try again when less runs there, or another processor"
+        "{what}: processor {processor} is disturbed: {found} undisturbed samples beside {disturbed} disturbed ones say nothing of it; \
+         try again when less runs there, or another processor; nothing was written"
     )]
     Disturbed {
         /// What was to be measured.
@@ -120,6 +121,8 @@ pub enum CalibrateError {
         processor: usize,
         /// How many samples there were.
         found: u64,
+        /// How many more were left out.
+        disturbed: u64,
     },
     /// A policy or an affinity was not to be had.
     #[error("calibration: {0}")]
@@ -134,6 +137,8 @@ pub enum CalibrateError {
 
 /// Fewer samples than this are no distribution.
 const ENOUGH: u64 = 20;
+/// Nor are samples of which more than one in so many was disturbed: those that were not are no fair choice any more.
+const MOST_DISTURBED: u64 = 3;
 
 type Result<T = (), E = CalibrateError> = std::result::Result<T, E>;
 
@@ -209,14 +214,16 @@ struct Report {
 
 impl Report {
     fn found(&mut self, figure: Figure, samples: Samples) -> Result {
-        let too_few = CalibrateError::Disturbed {
+        let (found, disturbed) = (samples.len(), samples.disturbed());
+        let worthless = CalibrateError::Disturbed {
             what: figure.name(),
             processor: self.processor,
-            found: samples.len(),
+            found,
+            disturbed,
         };
-        let Some((quantiles, evidence)) = samples.finish().filter(|(_, e)| e.samples >= ENOUGH)
-        else {
-            return Err(too_few);
+        let tells = found >= ENOUGH && disturbed * MOST_DISTURBED <= found + disturbed;
+        let Some((quantiles, evidence)) = samples.finish().filter(|_| tells) else {
+            return Err(worthless);
         };
         *self.machine.figure_mut(figure) = quantiles;
         self.evidence.insert(figure, evidence);
@@ -244,8 +251,9 @@ impl Report {
 ///
 /// See [`CalibrateError`].
 pub fn calibrate(settings: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Calibration> {
-    check(settings)?;
+    // What is checked changes a thread's policy too.
     let watch = Watch::begin();
+    check(settings)?;
     // What is not locked costs page faults, which the large samples would show: no reason to refuse.
     let _memory = MemoryLock::all();
     let start =
@@ -309,4 +317,35 @@ fn check(settings: &Settings) -> Result {
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_which_too_many_were_disturbed_are_refused() {
+        let found = |good: usize, disturbed: usize| {
+            let mut report = Report {
+                processor: 1,
+                machine: Machine::without_costs(0),
+                evidence: BTreeMap::new(),
+            };
+            let mut samples = Samples::with_room(good);
+            let spans = [(good, Span::from_micros(2)), (disturbed, DISTURBED * 2)];
+            for (times, span) in spans {
+                (0..times).for_each(|_| samples.push(span));
+            }
+            report.found(Figure::Tick, samples)
+        };
+        assert_eq!(found(40, 20), Ok(()));
+        let refused = Err(CalibrateError::Disturbed {
+            what: Figure::Tick.name(),
+            processor: 1,
+            found: 40,
+            disturbed: 21,
+        });
+        assert_eq!(found(40, 21), refused);
+        assert!(found(ENOUGH as usize - 1, 0).is_err());
+    }
 }

@@ -93,6 +93,11 @@ impl Samples {
         self.spans.len() as u64
     }
 
+    /// How many were left out.
+    pub(super) const fn disturbed(&self) -> u64 {
+        self.disturbed
+    }
+
     /// The median; zero of nothing.
     pub(super) fn median(&self) -> Span {
         median(self.spans.clone())

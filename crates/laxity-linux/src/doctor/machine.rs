@@ -5,6 +5,7 @@ use std::fmt;
 use laxity_model::Span;
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
 
+use super::outranking::Hidden;
 use crate::os::cpuset::CpuSet;
 pub use crate::os::fact::{Fact, Unknown};
 use crate::os::proc::RealTimeThread;
@@ -96,6 +97,19 @@ pub struct Throttling {
     pub deadline_period_max: Fact<Span>,
 }
 
+impl Throttling {
+    /// Why a yes of this kernel is no promise: without a limit on real-time work it admits everything.
+    pub(crate) fn admits_all(&self) -> Option<String> {
+        match &self.runtime_us {
+            Ok(Some(_)) => None,
+            Ok(None) => Some(KernelLimits::UNLIMITED.to_owned()),
+            Err(unknown) => Some(format!(
+                "whether the kernel admits reservations by what it has is not known: {unknown}"
+            )),
+        }
+    }
+}
+
 /// The own group of threads under `RT_GROUP_SCHED`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RealTimeGroup {
@@ -144,6 +158,8 @@ pub struct Rights {
 
 /// `CAP_IPC_LOCK`: may lock any amount of memory.
 pub const CAP_IPC_LOCK: u32 = 14;
+/// `CAP_SYS_PTRACE`: may trace every process, and so sees it.
+pub const CAP_SYS_PTRACE: u32 = 19;
 /// `CAP_SYS_NICE`: may take any policy and priority.
 pub const CAP_SYS_NICE: u32 = 23;
 
@@ -250,8 +266,8 @@ pub struct Machine {
     pub bandwidth: Fact<Option<Vec<DomainBandwidth>>>,
     /// Every real-time thread that can be seen, the caller's own too.
     pub threads: Fact<Vec<RealTimeThread>>,
-    /// Whether every process can be seen: not from within a PID namespace, nor where `/proc` hides those of others.
-    pub sees_all_processes: Fact<bool>,
+    /// Why not every process can be seen; `None` where it can.
+    pub hidden: Option<Hidden>,
     /// `/dev/cpu_dma_latency`.
     pub dma_latency: Fact<DmaLatency>,
 }
@@ -288,5 +304,24 @@ mod tests {
         let both: Bandwidth = [fair, fair].into_iter().sum();
         let admissible = limit.of_capacity(2048).saturating_sub(both);
         assert_eq!(format!("{admissible:.3}"), "1.800");
+    }
+
+    #[test]
+    fn a_yes_without_admission_is_no_promise() {
+        let unknown = || Unknown("no such file".to_owned());
+        let reason = |runtime_us| {
+            let set = Throttling {
+                runtime_us,
+                period_us: Ok(1_000_000),
+                deadline_period_min: Err(unknown()),
+                deadline_period_max: Err(unknown()),
+            };
+            set.admits_all()
+        };
+        assert_eq!(reason(Ok(Some(950_000))), None);
+        let all = reason(Ok(None)).unwrap();
+        assert!(all.contains("sched_rt_runtime_us = -1"), "{all}");
+        let untold = reason(Err(unknown())).unwrap();
+        assert!(untold.contains("no such file"), "{untold}");
     }
 }

@@ -1,7 +1,7 @@
 //! What this machine can do, and the remedy for what it cannot.
 //!
 //! * [`Machine::probe`](machine::Machine::probe) reads the facts; [`machine`] has them as data.
-//! * [`diagnose`] judges them one by one; [`table`] prints the result for people.
+//! * [`diagnose`] judges them one by one.
 //! * [`explain`](explain()) turns a failed scheduling call into its one true cause, [`foresee`] says beforehand what would fail.
 //! * [`can_run_live`] is the short question before a live run.
 //! * [`parse`] reads the kernel's texts.
@@ -11,15 +11,16 @@ mod checks;
 mod explain;
 mod groups;
 pub mod machine;
+pub(crate) mod outranking;
 pub mod parse;
-mod probe;
+pub(crate) mod probe;
 pub mod rights;
-pub mod table;
 
 pub use cause::{Cause, Diagnosis, Operation, ParameterError};
 pub use checks::{Finding, Status, diagnose};
 pub use explain::{explain, foresee};
 pub use machine::{Machine, Rights};
+pub use outranking::Hidden;
 
 use crate::os::sched::{self, Policy, Tid};
 

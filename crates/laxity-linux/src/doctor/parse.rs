@@ -2,14 +2,6 @@
 
 use super::machine::Preemption;
 
-/// `6.18.44-foo`: the release's first two numbers.
-pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit());
-    let major = numbers.next()?.parse().ok()?;
-    let minor = numbers.next()?.parse().ok()?;
-    Some((major, minor))
-}
-
 /// The value of `Name:` in `/proc/PID/status`, without the blanks around it.
 pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| {
@@ -133,13 +125,6 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn versions() {
-        assert_eq!(kernel_version("6.18.44-fc-v657"), Some((6, 18)));
-        assert_eq!(kernel_version("5.15-rc1\n"), Some((5, 15)));
-        assert_eq!(kernel_version("six"), None);
-    }
-
-    #[test]
     fn status_fields() {
         let status = "Name:\tcat\nVmSize:\t    3060 kB\nCapEff:\t000001fffeffffff\nSeccomp:\t0\n";
         assert_eq!(status_bytes(status, "VmSize"), Some(3060 * 1024));
@@ -212,7 +197,6 @@ mod tests {
         #[test]
         fn no_text_panics(text in "(?s).{0,300}", word in "[A-Za-z0-9 ,:()=\\\\\n-]{0,200}") {
             for text in [&text, &word] {
-                let _ = kernel_version(text);
                 let _ = status_bytes(text, "VmSize");
                 let _ = status_capabilities(text, "CapEff");
                 let _ = is_initial_user_namespace(text);

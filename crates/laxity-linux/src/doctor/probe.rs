@@ -13,10 +13,10 @@ use rustix::time::ClockId;
 
 use super::groups;
 use super::machine::{
-    DmaLatency, DomainBandwidth, Fact, Kernel, Machine, ProcessorFacts, Rights, Source, Throttling,
-    Unknown, held_on, usual_limits,
+    CAP_SYS_PTRACE, DmaLatency, DomainBandwidth, Fact, Kernel, Machine, ProcessorFacts, Rights,
+    Source, Throttling, Unknown, held_on, usual_limits,
 };
-use super::parse;
+use super::{outranking, parse};
 use crate::os::cgroup::{self, Mount};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
@@ -37,7 +37,7 @@ impl Machine {
         let threads = proc::real_time_threads();
         Self {
             bandwidth: bandwidth(&kernel, &processors, &throttling, &threads),
-            sees_all_processes: sees_all_processes(&mounts),
+            hidden: outranking::hidden(&mounts, || rights.has(CAP_SYS_PTRACE)),
             dma_latency: dma_latency(),
             kernel,
             processors,
@@ -89,7 +89,7 @@ fn kernel(config: Option<&str>) -> Kernel {
         config,
     );
     Kernel {
-        version: parse::kernel_version(&release)
+        version: proc::kernel_version(&release)
             .ok_or_else(|| Unknown(format!("the release {release:?} has no number"))),
         release,
         preemption: preemption.ok_or_else(|| {
@@ -161,7 +161,8 @@ fn interrupts() -> Fact<Vec<CpuSet>> {
     Ok(found)
 }
 
-fn throttling() -> Throttling {
+/// The limits on real-time work, as they are now. Four small files.
+pub(crate) fn throttling() -> Throttling {
     let micros = |name: &str| number(format!("/proc/sys/kernel/{name}"));
     Throttling {
         runtime_us: read_as("/proc/sys/kernel/sched_rt_runtime_us", |text| {
@@ -211,21 +212,6 @@ fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
             .map_err(Unknown::from)
             .and_then(|mounts| groups::own_real_time_group(config, mounts)),
     }
-}
-
-/// The first PID namespace has this number on every kernel (`PROC_PID_INIT_INO`).
-const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
-
-fn sees_all_processes(mounts: &Fact<Vec<Mount>>) -> Fact<bool> {
-    let path = Path::new("/proc/self/ns/pid");
-    let namespace = fs::read_link(path).map_err(|error| Unknown::cannot_read(path, &error))?;
-    let hides = |mount: &Mount| {
-        let how = mount.options.iter();
-        let mut how = how.filter_map(|option| option.strip_prefix("hidepid="));
-        mount.file_system == "proc" && how.any(|how| how != "0" && how != "off")
-    };
-    let mounts = mounts.as_ref()?;
-    Ok(namespace.as_os_str() == INITIAL_PID_NAMESPACE && !mounts.iter().any(hides))
 }
 
 /// The runtime and period of the fair server of each processor (`Linux 6.12`, `kernel/sched/debug.c`: 50 ms in every second).

@@ -1,8 +1,7 @@
 //! What this process may do, found by trying it; and how a live test says that it cannot run here.
 
 use std::error::Error;
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::File;
 
 use crate::doctor::{self, Machine, Operation};
 use crate::enforce::confine::{FairQuota, Freezer};
@@ -73,26 +72,38 @@ pub struct LiveTest {
 ///
 /// As said.
 pub fn require(rights: &[Right]) -> Option<LiveTest> {
-    let turn = LiveTest {
-        _lock: take_turn().ok(),
-    };
+    let turn = turn();
     let Some(reason) = rights.iter().find_map(|right| missing(*right)) else {
         return Some(turn);
     };
-    let required = std::env::var("LAXITY_REQUIRE_LIVE").is_ok_and(|value| value == "1");
-    assert!(!required, "a live test cannot run here: {reason}");
-    eprintln!("skipped: {reason}");
+    lacks(&reason);
     None
 }
 
-/// A lock on a file that all users' tests share. Where it cannot be had, tests may disturb each other, but still run.
-fn take_turn() -> io::Result<File> {
+/// Waits until no other live test runs on this machine, by a lock on a file that all users' tests share. Where that cannot be had, tests
+/// may disturb each other, but still run.
+pub fn turn() -> LiveTest {
     let path = std::env::temp_dir().join("laxity-live-test.lock");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)?;
-    file.lock()?;
-    Ok(file)
+    // Another user may have made it: then it can be read only, which is enough.
+    let file = File::open(&path).or_else(|_| File::create(&path));
+    let locked = |file: File| file.lock().map(|()| file);
+    LiveTest {
+        _lock: file.and_then(locked).ok(),
+    }
+}
+
+/// Says that the calling test is skipped, and why.
+///
+/// # Panics
+///
+/// Where the environment variable `LAXITY_REQUIRE_LIVE` is `1`.
+pub fn lacks(reason: &str) {
+    let required = std::env::var("LAXITY_REQUIRE_LIVE").is_ok_and(|value| value == "1");
+    assert!(!required, "LAXITY_REQUIRE_LIVE=1, and {reason}");
+    skip(reason);
+}
+
+/// Says that the calling test is skipped, and why, even where live tests are required: for what no right of the tester can cure.
+pub fn skip(reason: &str) {
+    eprintln!("skipped: {reason}");
 }

@@ -44,7 +44,11 @@ impl DeadlineError {
 
     /// As the error of a run, naming the activity.
     pub(crate) fn about(&self, activity: &str) -> HostError {
-        let text = format!("activity {activity}: {self}");
+        self.as_of_host(format!("activity {activity}: {self}"))
+    }
+
+    /// As the error of a host, in these words.
+    pub(crate) fn as_of_host(&self, text: String) -> HostError {
         match self {
             Self::NoBandwidth { .. } => HostError::Refused(text),
             Self::Sched(error) if error.errno() == Some(libc::EPERM) => HostError::CannotRun(text),

@@ -2,8 +2,9 @@
 //!
 //! It is forked once, as early as the application wishes, into a session of its own, and reads a pipe of which only we have the
 //! other end. Every change that would outlive this process is written to the pipe *before* it is made. When the pipe ends, we are
-//! gone: the guardian thaws and empties the groups it knows, kills the children it knows, gives foreign threads their policies
-//! back, removes the groups, and exits. What was undone properly is struck from its list, so usually there is nothing to do.
+//! gone: the guardian gives foreign threads back what they had, thaws and empties the groups it knows, removes them, and exits. What was undone
+//! properly is struck from its list, so usually there is nothing to do. If the guardian itself is killed, another takes its place and its list as soon
+//! as that is noticed: when there is something new for the list, and whenever somebody looks, as runs and reservations do. Programs that were started have keepers of their own ([`crate::host::command`]).
 //!
 //! A fork of a process with threads may only make async-signal-safe calls, since locks of the C library may be held by threads
 //! that do not exist in the child. So the guardian allocates nothing and calls the kernel only; its list has a fixed size.
@@ -11,29 +12,37 @@
 use std::ffi::{CStr, c_int};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags, open, rmdir};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
-use crate::os::sched::Tid;
+use crate::os::claim;
+use crate::os::sched::{RawAttributes, Restore, Tid};
 
 /// The most things on the list.
 const MOST: usize = 256;
 
-/// A thing to undo, as it is on the list: its kind, and behind it the group's path or the child's number. The last byte stays 0.
+/// A thing to undo, as it is on the list: its kind, and behind it the group's path, or the thread and what it had. The last byte stays 0.
 type Entry = [u8; 255];
 
 const FREE: Entry = [0; 255];
 const GROUP: u8 = 1;
-const CHILD: u8 = 2;
+const THREAD: u8 = 2;
+/// Where in an entry a thread's number ends, its attributes end, and the mask of its processors does.
+const NUMBER_END: usize = 1 + size_of::<i32>();
+const ATTRIBUTES_END: usize = NUMBER_END + size_of::<RawAttributes>();
+const MASK_END: usize = ATTRIBUTES_END + MASK_BYTES;
+/// Processors with higher numbers than fit are not remembered.
+const MASK_BYTES: usize = 192;
+const _: () = assert!(MASK_END < size_of::<Entry>());
 
 /// What goes through the pipe: 1 to put an entry on the list or 0 to strike it, and the entry. So short that a write is atomic.
 const MESSAGE_BYTES: usize = 1 + size_of::<Entry>();
@@ -44,33 +53,54 @@ const _: () = assert!(MESSAGE_BYTES <= libc::PIPE_BUF);
 pub(crate) enum Undo<'a> {
     /// The cgroup in this directory is thawed, emptied into its parent and removed.
     Group(&'a Path),
-    /// This child, the leader of its process group, is killed with its group.
-    Child(Tid),
+    /// This thread of another process gets its policy and its processors back.
+    Thread(&'a Restore),
 }
 
 impl Undo<'_> {
     fn entry(self) -> io::Result<Entry> {
         let mut entry = FREE;
-        let (kind, bytes) = match &self {
-            Self::Group(path) => (GROUP, path.as_os_str().as_bytes()),
-            Self::Child(child) => (CHILD, &child.0.to_ne_bytes()[..]),
-        };
-        entry[0] = kind;
-        let room = entry[1..254].get_mut(..bytes.len());
-        room.ok_or(Errno::NAMETOOLONG)?.copy_from_slice(bytes);
+        match self {
+            Self::Group(path) => {
+                let bytes = path.as_os_str().as_bytes();
+                entry[0] = GROUP;
+                let room = entry[1..254].get_mut(..bytes.len());
+                room.ok_or(Errno::NAMETOOLONG)?.copy_from_slice(bytes);
+            }
+            Self::Thread(restore) => {
+                let (tid, attributes, processors) = restore.parts();
+                entry[0] = THREAD;
+                entry[1..NUMBER_END].copy_from_slice(&tid.0.to_ne_bytes());
+                entry[NUMBER_END..ATTRIBUTES_END].copy_from_slice(&attributes.to_bytes());
+                let mask = &mut entry[ATTRIBUTES_END..MASK_END];
+                for cpu in processors.iter() {
+                    let byte = mask.get_mut(cpu / 8).ok_or(Errno::OVERFLOW)?;
+                    *byte |= 1 << (cpu % 8);
+                }
+            }
+        }
         Ok(entry)
     }
 }
 
-/// Our end of the pipe.
+/// The guardian as we know it.
 #[derive(Debug)]
 pub struct Guardian {
-    pipe: File,
+    known: Mutex<Known>,
 }
+
+#[derive(Debug)]
+struct Known {
+    /// Our end of the pipe.
+    pipe: File,
+    /// What it has on its list.
+    list: Vec<Entry>,
+}
+
+static GUARDIAN: OnceLock<Result<Guardian, i32>> = OnceLock::new();
 
 /// The guardian of this process, started at the first call. Call it early: what a fork must copy grows with the process.
 pub fn start() -> io::Result<&'static Guardian> {
-    static GUARDIAN: OnceLock<Result<Guardian, i32>> = OnceLock::new();
     GUARDIAN
         .get_or_init(|| Guardian::fork().map_err(|error| error.raw_os_error().unwrap_or(0)))
         .as_ref()
@@ -79,38 +109,99 @@ pub fn start() -> io::Result<&'static Guardian> {
 
 impl Guardian {
     fn fork() -> io::Result<Self> {
-        let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        // SAFETY: the child makes async-signal-safe calls only and never returns.
-        let child = unsafe { libc::fork() };
-        match child {
-            0 => guard(reader.as_raw_fd()),
-            -1 => return Err(io::Error::last_os_error()),
-            _ => {}
-        }
-        // The first child ends at once, so that the guardian is no child of ours whom somebody might wait for.
-        let mut status = 0;
-        // SAFETY: `status` is a valid place; the child is ours.
-        while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
-        let pipe = File::from(writer);
-        Ok(Self { pipe })
+        let known = Known {
+            pipe: fork()?,
+            list: Vec::new(),
+        };
+        Ok(Self {
+            known: Mutex::new(known),
+        })
     }
 
-    fn send(&self, keep: bool, undo: Undo<'_>) -> io::Result<()> {
-        let mut message = [u8::from(keep); MESSAGE_BYTES];
-        message[1..].copy_from_slice(&undo.entry()?);
-        (&self.pipe).write_all(&message)
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on, this is undone if we die.
     pub(crate) fn watch(&self, undo: Undo<'_>) -> io::Result<()> {
-        self.send(true, undo)
+        let entry = undo.entry()?;
+        let mut known = self.known();
+        known.replace_if_dead()?;
+        known.send(true, &entry)?;
+        known.list.push(entry);
+        Ok(())
     }
 
     /// It has been undone.
     pub(crate) fn forget(&self, undo: Undo<'_>) -> io::Result<()> {
-        self.send(false, undo)
+        let entry = undo.entry()?;
+        let mut known = self.known();
+        if let Some(at) = known.list.iter().position(|kept| *kept == entry) {
+            known.list.swap_remove(at);
+        }
+        // Another that takes its place gets the list without it.
+        match known.replace_if_dead()? {
+            true => Ok(()),
+            false => known.send(false, &entry),
+        }
+    }
+
+    /// Has another take its place if it has died; tells whether it had.
+    pub fn replace_if_dead(&self) -> io::Result<bool> {
+        self.known().replace_if_dead()
+    }
+}
+
+impl Known {
+    fn replace_if_dead(&mut self) -> io::Result<bool> {
+        if !has_no_reader(&self.pipe)? {
+            return Ok(false);
+        }
+        self.pipe = fork()?;
+        for entry in &self.list {
+            self.send(true, entry)?;
+        }
+        Ok(true)
+    }
+
+    fn send(&self, keep: bool, entry: &Entry) -> io::Result<()> {
+        let mut message = [u8::from(keep); MESSAGE_BYTES];
+        message[1..].copy_from_slice(entry);
+        (&self.pipe).write_all(&message)
+    }
+}
+
+/// Whether nobody has the other end of a pipe any more. Asked before writing: in a program that is not Rust's, SIGPIPE would end us.
+fn has_no_reader(pipe: &File) -> io::Result<bool> {
+    let mut polled = [PollFd::new(pipe, PollFlags::empty())];
+    poll(&mut polled, Some(&Timespec::default()))?;
+    Ok(polled[0].revents().contains(PollFlags::ERR))
+}
+
+/// Starts a guardian; the pipe that it reads.
+fn fork() -> io::Result<File> {
+    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    // SAFETY: the child makes async-signal-safe calls only and never returns.
+    let child = unsafe { libc::fork() };
+    match child {
+        0 => guard(reader.as_raw_fd()),
+        -1 => return Err(io::Error::last_os_error()),
+        _ => {}
+    }
+    // The first child ends at once, so that the guardian is no child of ours whom somebody might wait for.
+    let mut status = 0;
+    // SAFETY: `status` is a valid place; the child is ours.
+    while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1
+        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    {}
+    Ok(File::from(writer))
+}
+
+/// Looks whether the guardian of this process lives, if it has one, and has another take its place if not; tells whether it had died.
+pub(crate) fn look_after() -> io::Result<bool> {
+    match GUARDIAN.get() {
+        Some(Ok(guardian)) => guardian.replace_if_dead(),
+        _ => Ok(false),
     }
 }
 
@@ -118,9 +209,12 @@ impl Guardian {
 fn guard(reader: c_int) -> ! {
     detach(reader);
     let mut list = [FREE; MOST];
+    let mut claims = [const { None }; MOST];
     let mut message = [0; MESSAGE_BYTES];
     while read_message(&mut message) {
-        note(&mut list, &message);
+        if let Some(place) = note(&mut list, &message) {
+            claims[place] = claim(&list[place]);
+        }
     }
     undo(&list);
     // SAFETY: ends this process.
@@ -141,7 +235,7 @@ fn detach(reader: c_int) {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE] {
             libc::signal(signal, libc::SIG_IGN);
         }
-        libc::prctl(libc::PR_SET_NAME, c"laxity-guardian".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, claim::GUARDIAN.as_ptr());
         libc::dup2(reader, PIPE);
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
         for standard in 0..PIPE {
@@ -150,6 +244,8 @@ fn detach(reader: c_int) {
         libc::syscall(libc::SYS_close_range, PIPE as u32 + 1, u32::MAX, 0u32);
         libc::chdir(c"/".as_ptr());
     }
+    // Whichever thread of ours started it.
+    schedule(libc::SCHED_OTHER, 0);
 }
 
 /// Reads one message; `false` at the end of the pipe.
@@ -167,27 +263,31 @@ fn read_message(message: &mut [u8; MESSAGE_BYTES]) -> bool {
     true
 }
 
-/// Puts an entry on the list or strikes it.
-fn note(list: &mut [Entry; MOST], message: &[u8; MESSAGE_BYTES]) {
+/// A thread on the list is nobody else's before it has what it had. Where that cannot be, it is given back all the same.
+fn claim(entry: &Entry) -> Option<OwnedFd> {
+    (entry[0] == THREAD).then(|| claim::share(thread_of(entry)).ok())?
+}
+
+/// Puts an entry on the list or strikes it; tells where.
+fn note(list: &mut [Entry; MOST], message: &[u8; MESSAGE_BYTES]) -> Option<usize> {
     let mut entry = FREE;
     entry.copy_from_slice(&message[1..]);
     let (before, after) = match message[0] {
         1 => (FREE, entry),
         _ => (entry, FREE),
     };
-    if let Some(place) = list.iter_mut().find(|place| **place == before) {
-        *place = after;
-    }
+    let place = list.iter().position(|place| *place == before)?;
+    list[place] = after;
+    Some(place)
 }
 
 fn undo(list: &[Entry; MOST]) {
-    for entry in list.iter().filter(|entry| entry[0] == CHILD) {
-        let child = i32::from_ne_bytes([entry[1], entry[2], entry[3], entry[4]]);
-        // Our parent started it, and had not reaped it. What has gone needs no signal.
-        if let Some(child) = Pid::from_raw(child) {
-            let _ = kill_process_group(child, Signal::KILL);
-            let _ = kill_process(child, Signal::KILL);
-        }
+    let mut threads = list.iter().filter(|entry| entry[0] == THREAD).peekable();
+    if threads.peek().is_some() {
+        // Above those threads, where that may be: they may leave an ordinary process nothing. And no longer than that.
+        schedule(libc::SCHED_FIFO, 99);
+        threads.for_each(give_back);
+        schedule(libc::SCHED_OTHER, 0);
     }
     for group in list.iter().filter(|entry| entry[0] == GROUP) {
         write_file(group, b"/cgroup.freeze", b"0");
@@ -202,6 +302,34 @@ fn undo(list: &[Entry; MOST]) {
                 tv_sec: 0,
                 tv_nsec: 1_000_000,
             });
+        }
+    }
+}
+
+/// Gives this process a policy, where it may have that.
+fn schedule(policy: c_int, priority: c_int) {
+    let parameter = libc::sched_param {
+        sched_priority: priority,
+    };
+    // SAFETY: `parameter` outlives the call.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) };
+}
+
+fn thread_of(entry: &Entry) -> Tid {
+    Tid(i32::from_ne_bytes([entry[1], entry[2], entry[3], entry[4]]))
+}
+
+/// Gives a thread its policy and its processors back; one that has gone needs nothing.
+fn give_back(entry: &Entry) {
+    let Tid(tid) = thread_of(entry);
+    let attributes = entry[NUMBER_END..].as_ptr();
+    let mask = entry[ATTRIBUTES_END..].as_ptr();
+    // A deadline thread refuses a narrower mask, and asks for the whole one: so the policy both before and after.
+    for _ in 0..2 {
+        // SAFETY: both stand in the entry as they were given; the kernel reads so many bytes of them, wherever they lie.
+        unsafe {
+            libc::syscall(libc::SYS_sched_setattr, tid, attributes, 0u32);
+            libc::syscall(libc::SYS_sched_setaffinity, tid, MASK_BYTES, mask);
         }
     }
 }
@@ -264,15 +392,15 @@ mod tests {
     fn what_was_undone_is_struck() {
         let mut list = [FREE; MOST];
         let group = Undo::Group(Path::new("/sys/fs/cgroup/x"));
-        let child = Undo::Child(Tid(7));
-        note(&mut list, &message(1, group));
-        note(&mut list, &message(1, child));
+        let other = Undo::Group(Path::new("/sys/fs/cgroup/y"));
+        assert_eq!(note(&mut list, &message(1, group)), Some(0));
+        assert_eq!(note(&mut list, &message(1, other)), Some(1));
         let mut buffer = [0; PATH_BYTES];
         let path = join(&list[0], b"/cgroup.procs", &mut buffer).unwrap();
         assert_eq!(path, c"/sys/fs/cgroup/x/cgroup.procs");
-        note(&mut list, &message(0, group));
+        assert_eq!(note(&mut list, &message(0, group)), Some(0));
         assert_eq!(list.iter().filter(|entry| **entry != FREE).count(), 1);
-        note(&mut list, &message(0, child));
+        assert_eq!(note(&mut list, &message(0, other)), Some(1));
         assert!(list.iter().all(|entry| *entry == FREE));
     }
 

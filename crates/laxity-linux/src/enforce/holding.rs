@@ -7,7 +7,8 @@ use laxity_model::{ActivityId, Instant, Refused, Reservation, TimeConstraint};
 
 use crate::enforce::deadline::{self, DeadlineError};
 use crate::enforce::slots::{ChangeQueue, SlotBinding};
-use crate::os::sched::{self, Policy, Tid};
+use crate::os::sched::{self, Policy, SchedError, Tid};
+use crate::run::own::{Held, Ought, Own, Role, Standing};
 
 /// A place in a slot table, and where to ask for another.
 #[derive(Clone)]
@@ -81,6 +82,8 @@ pub(crate) struct Holding {
     own_policy: Policy,
     cpu: usize,
     held: bool,
+    /// What the thread is just now, for who looks at it from outside.
+    standing: Arc<Standing>,
     /// When the last change of a reservation by `deadline` surely holds.
     changed_by: Instant,
 }
@@ -92,8 +95,39 @@ impl Holding {
             own_policy,
             cpu,
             held: false,
+            standing: Arc::default(),
             changed_by: Instant::ZERO,
         }
+    }
+
+    /// The calling thread, as who looks at it from outside must know it.
+    pub(crate) fn describe(&self, id: ActivityId, name: &str) -> Own {
+        let held = match &self.place {
+            Place::Deadline(_) => Held::Deadline,
+            Place::Slots(at) | Place::Guest(at) => {
+                Held::OneOf(at.binding.policies(self.own_policy))
+            }
+            Place::Free => Held::OneOf(Vec::new()),
+        };
+        Own {
+            tid: Tid::current(),
+            who: format!("`{name}`"),
+            role: Role::Activity(id),
+            cpu: self.cpu,
+            may_wander: self.place.may_wander(),
+            ought: Ought::Placed {
+                standing: Arc::clone(&self.standing),
+                own: self.own_policy,
+                held,
+            },
+        }
+    }
+
+    /// Gives the thread what it has without a reservation.
+    pub(crate) fn settle(&self) -> Result<(), SchedError> {
+        sched::set_policy(Tid::current(), self.own_policy)?;
+        self.standing.is_own();
+        Ok(())
     }
 
     /// Begins what can be refused before the common start.
@@ -122,14 +156,22 @@ impl Holding {
         if self.held {
             return Ok(());
         }
+        if matches!(self.place, Place::Free | Place::Guest(_)) {
+            return Ok(());
+        }
+        self.standing.changes();
         match &self.place {
-            Place::Free | Place::Guest(_) => return Ok(()),
+            Place::Free | Place::Guest(_) => {}
             Place::Deadline(booked) => {
                 if let Some(reservation) = booked.reservation() {
                     deadline::reserve(Tid::current(), reservation)?;
+                    self.standing.is_reserved(reservation);
                 }
             }
-            Place::Slots(at) => at.binding.bind(self.own_policy),
+            Place::Slots(at) => {
+                at.binding.bind(self.own_policy);
+                self.standing.is_held();
+            }
         }
         self.held = true;
         Ok(())
@@ -140,6 +182,7 @@ impl Holding {
         if !std::mem::take(&mut self.held) {
             return;
         }
+        self.standing.changes();
         match &self.place {
             Place::Free => {}
             Place::Deadline(booked) => {
@@ -151,6 +194,7 @@ impl Holding {
             }
             Place::Slots(at) | Place::Guest(at) => at.binding.unbind(),
         }
+        self.standing.is_own();
     }
 
     /// Asks for another reservation in place of the thread's own; begun or not, by `deadline` only once begun.
@@ -162,11 +206,19 @@ impl Holding {
             Place::Free | Place::Guest(_) => Ok(Err(Refused::NotInForce)),
             Place::Slots(at) => Ok(at.changes.change(at.owner, asked)),
             Place::Deadline(_) if !self.held => Ok(Err(Refused::NotInForce)),
-            Place::Deadline(booked) => Ok(booked.change(asked)?.map(|from| {
-                // Until then the deadline under way may be one of the reservation before the last.
-                self.changed_by = self.changed_by.max(from);
-                self.changed_by
-            })),
+            Place::Deadline(booked) => {
+                self.standing.changes();
+                let changed = booked.change(asked);
+                // Refused, it is the one from before.
+                if let Some(reservation) = booked.reservation() {
+                    self.standing.is_reserved(reservation);
+                }
+                Ok(changed?.map(|from| {
+                    // Until then the deadline under way may be one of the reservation before the last.
+                    self.changed_by = self.changed_by.max(from);
+                    self.changed_by
+                }))
+            }
         }
     }
 
@@ -180,11 +232,18 @@ impl Holding {
         match &self.place {
             Place::Slots(at) if self.held => at.changes.constrain(at.owner, asked),
             Place::Guest(at) => {
-                let from = at.changes.constrain(at.owner, asked)?;
-                if !std::mem::replace(&mut self.held, true) {
+                // Bound before it asks: it may not run again before the first of what it is granted has come.
+                let was_bound = std::mem::replace(&mut self.held, true);
+                if !was_bound {
+                    self.standing.changes();
                     at.binding.bind(self.own_policy);
+                    self.standing.is_held();
                 }
-                Ok(from)
+                let answer = at.changes.constrain(at.owner, asked);
+                if answer.is_err() && !was_bound {
+                    self.end();
+                }
+                answer
             }
             Place::Free | Place::Deadline(_) | Place::Slots(_) => Err(Refused::NotInForce),
         }
@@ -197,7 +256,9 @@ impl Holding {
             Place::Guest(at) => {
                 let released = at.changes.release(at.owner);
                 if std::mem::take(&mut self.held) {
+                    self.standing.changes();
                     at.binding.unbind();
+                    self.standing.is_own();
                 }
                 released
             }
@@ -223,5 +284,7 @@ impl Holding {
 impl Drop for Holding {
     fn drop(&mut self) {
         self.end();
+        // Its number may be somebody else's soon.
+        self.standing.changes();
     }
 }

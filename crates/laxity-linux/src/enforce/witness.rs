@@ -1,84 +1,125 @@
 //! The witness: a thread above all others that wakes at fixed instants, and so sees when the machine itself stands still.
 //!
-//! A virtual machine may stop for 20 ms without counting steal time. Whatever overlaps a late wake-up of the witness was
-//! disturbed from outside, and is judged apart. Where slots are dispatched, the dispatcher records too what was late at its
-//! own instants. A witness cannot serve beside `SCHED_DEADLINE`, which outranks it.
+//! A virtual machine may stop for 20 ms without counting steal time. Whatever overlaps a late wake-up of the witness before which it was
+//! not even runnable was disturbed from outside, and is judged apart. If it was runnable and waited, somebody held the processor: that is
+//! no excuse, and is looked into at once. Where slots are dispatched, the dispatcher records too what was late at its own instants.
 
 use std::sync::Arc;
 
 use laxity_model::base::ring::Producer;
-use laxity_model::enforce::{WITNESS_ACTIVITY, Witness, ranks};
-use laxity_model::{Disturbance, Event, EventKind, HostError, ProcessorId};
+use laxity_model::enforce::{Lateness, WITNESS_ACTIVITY, Witness, ranks};
+use laxity_model::{Event, EventKind, HostError, Instant, Span};
 
 use crate::os::clock;
 use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, SchedError, Tid};
+use crate::os::schedstat::Account;
+use crate::run::own::{Ought, Own, Role};
 use crate::run::{self, Run, Thread};
 
-/// The most disturbances that are kept; a machine that has more in one run is no place to measure.
-const MOST: usize = 100_000;
+/// The calling thread's watch over its own wake-ups. It allocates nothing: other threads may be parked inside the allocator.
+pub(crate) struct Vigil {
+    rule: Witness,
+    waits: Option<Account>,
+    /// How long the thread had waited for its processor when it went to sleep.
+    before: Option<Span>,
+}
 
-/// How a disturbance is recorded.
-pub(crate) fn event(disturbance: Disturbance, processor: ProcessorId) -> Event {
-    let Disturbance { from, to } = disturbance;
-    Event {
-        at: to,
-        kind: EventKind::Disturbed,
-        processor,
-        activity: WITNESS_ACTIVITY,
-        args: [from.as_nanos(), to.as_nanos()],
+impl Vigil {
+    pub(crate) fn new(rule: Witness) -> Self {
+        Self {
+            rule,
+            waits: Account::of_current(),
+            before: None,
+        }
+    }
+
+    /// How long the thread has waited for its processor so far.
+    fn waited(&self) -> Option<Span> {
+        Some(self.waits.as_ref()?.read().ok()?.waited)
+    }
+
+    /// The thread is about to wait for an instant. A system call.
+    pub(crate) fn begin(&mut self) {
+        self.before = self.waited();
+    }
+
+    /// It woke at `now`, and should have at `due`: records that if it was late, and raises the alarm if somebody may have held it up.
+    pub(crate) fn end(&self, (due, now): (Instant, Instant), ring: &mut Producer, run: &Run) {
+        let Some(late) = self.rule.late(due, now) else {
+            return;
+        };
+        let waited = self.waited().zip(self.before);
+        let waited = waited.map(|(total, before)| total.saturating_sub(before));
+        let kind = match Lateness::of(late.length(), waited) {
+            Lateness::Standstill => EventKind::Disturbed,
+            Lateness::Held | Lateness::Untold => EventKind::Held,
+        };
+        ring.push(Event {
+            at: now,
+            kind,
+            processor: self.rule.processor,
+            activity: WITNESS_ACTIVITY,
+            args: [late.from.as_nanos(), late.to.as_nanos()],
+        });
+        if kind == EventKind::Held {
+            run.raise_alarm();
+        }
     }
 }
 
-/// What a witness saw.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Observed {
-    /// How often it woke.
-    pub wakeups: u64,
-    /// When it was late.
-    pub disturbances: Vec<Disturbance>,
-}
-
+/// Starts a witness. It hands back how often it woke; when it was late is among its events.
 pub(crate) fn spawn(
     config: Witness,
     cpu: usize,
     mut ring: Producer,
     run: Arc<Run>,
-) -> Result<Thread<Observed>, HostError> {
+) -> Result<Thread<u64>, HostError> {
     run::spawn(format!("witness/{cpu}"), run, move |run| {
-        let observed = watch(config, cpu, &mut ring, run);
-        observed.map_err(|error| HostError::Failed(format!("the witness: {error}")))
+        let wakeups = watch(config, cpu, &mut ring, run);
+        wakeups.map_err(|error| HostError::Failed(format!("the witness: {error}")))
     })
 }
 
-fn watch(
-    config: Witness,
-    cpu: usize,
-    ring: &mut Producer,
-    run: &Run,
-) -> Result<Observed, SchedError> {
+fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<u64, SchedError> {
     clock::use_exact_timers();
     prefault_stack();
     ring.prefault();
-    let mut observed = Observed {
-        wakeups: 0,
-        disturbances: Vec::with_capacity(1_024),
-    };
     sched::pin(cpu)?;
-    sched::set_policy(Tid::current(), Policy::Fifo(ranks::WITNESS))?;
+    settle(Role::Witness, cpu, ranks::WITNESS, run)?;
+    let mut vigil = Vigil::new(config);
+    let mut wakeups = 0;
     let Some(mut due) = run.wait_for_start() else {
-        return Ok(observed);
+        return Ok(wakeups);
     };
+    vigil.begin();
     while run.sleep_until(due) {
         let now = clock::now();
-        observed.wakeups += 1;
-        if let Some(disturbance) = config.late(due, now) {
-            ring.push(event(disturbance, config.processor));
-            if observed.disturbances.len() < MOST {
-                observed.disturbances.push(disturbance);
-            }
-        }
+        wakeups += 1;
+        vigil.end((due, now), ring, run);
         due = config.next(due, now);
+        vigil.begin();
     }
-    Ok(observed)
+    Ok(wakeups)
+}
+
+/// Gives the calling thread its rank for good, and has it looked after that it keeps that.
+pub(crate) fn settle(role: Role, cpu: usize, rank: u8, run: &Run) -> Result<(), SchedError> {
+    let tid = Tid::current();
+    let policy = Policy::Fifo(rank);
+    sched::set_policy(tid, policy)?;
+    let what = match role {
+        Role::Dispatcher => "dispatcher",
+        Role::Lookout => "lookout",
+        _ => "witness",
+    };
+    run.register(Own {
+        tid,
+        who: format!("the {what} of processor {cpu}"),
+        role,
+        cpu,
+        may_wander: false,
+        ought: Ought::Always(policy),
+    });
+    Ok(())
 }

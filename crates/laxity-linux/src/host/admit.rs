@@ -3,13 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use laxity_model::admission::{DeadlineState, SlotPlan};
-use laxity_model::{Activity, Enforcer, Grade, Grant, Outside, Program, Reservation};
+use laxity_model::{Activity, ActivityId, Enforcer, Grade, Grant, Outside, Program, Reservation};
 
 use super::LiveConfig;
-use super::supply::outranking;
+use super::conclude::{Conclusion, Granted};
 use crate::enforce::holding::{Booked, Bound, Place};
 use crate::enforce::slots::{ChangeQueue, Doorbell, SlotBinding};
-use crate::os::proc;
 
 /// The slots of one processor.
 pub(crate) struct ProcessorSlots {
@@ -76,38 +75,55 @@ pub(crate) fn prepare(
 }
 
 /// What is said of a reservation when the run is over: all but what is reserved, which may change meanwhile.
-pub(crate) struct Granted {
+pub(crate) struct Admitted {
     enforcer: Enforcer,
+    holder: ActivityId,
     cpu: usize,
     grade: Grade,
 }
 
-impl Granted {
-    pub(crate) fn of(
-        activity: &Activity,
+impl Admitted {
+    /// By activity, those that asked.
+    pub(super) fn of_all(
+        program: &Program,
+        grades: Vec<Option<Grade>>,
+        config: &LiveConfig,
+    ) -> Vec<Option<Self>> {
+        let graded = program.numbered().zip(grades);
+        graded
+            .map(|(activity, grade)| Self::of(activity, grade, config))
+            .collect()
+    }
+
+    fn of(
+        (holder, activity): (ActivityId, &Activity),
         grade: Option<Grade>,
         config: &LiveConfig,
     ) -> Option<Self> {
         Some(Self {
             enforcer: activity.reservation?.enforcer,
+            holder,
             cpu: config.processors[activity.processor.index()],
             grade: grade?,
         })
     }
 
-    /// As a grant of what is held now. Somebody may have come meanwhile: it is as good as its worst moment that was seen.
-    pub(crate) fn of_reservation(self, reservation: Reservation, has_begun: bool) -> Grant {
-        let grade = match (self.enforcer, self.grade) {
-            (Enforcer::Slots, Grade::Enforced) => {
-                let strangers = outranking(&proc::real_time_threads(), self.cpu);
-                Grade::below(std::iter::empty(), &strangers)
-            }
-            (_, grade) => grade,
-        };
+    /// Whom it is granted to, and where.
+    pub(super) const fn granted(&self) -> Granted {
+        (self.enforcer, self.holder, self.cpu)
+    }
+
+    /// As a grant of what is held now, with what was seen meanwhile.
+    pub(super) fn concluded(
+        self,
+        (reservation, has_begun): (Reservation, bool),
+        conclusion: &Conclusion,
+    ) -> Grant {
+        let granted = self.granted();
         Grant {
             reservation,
             enforcer: self.enforcer,
-            grade,
+            grade: conclusion.grade(self.grade, granted),
             has_begun,
         }
     }

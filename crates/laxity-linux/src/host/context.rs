@@ -103,7 +103,7 @@ impl Context for LiveContext {
             return None;
         };
         let taken = found.permits.try_take() == Some(Taken::One);
-        taken.then(|| found.arrival())
+        taken.then(|| found.arrival(false))
     }
 
     fn arrival(&self) -> Option<Arrival> {

@@ -1,9 +1,14 @@
 //! The live host: each activity a thread of its own, with the policy that stands for its placement.
 
 pub(crate) mod admit;
+pub mod beside;
 mod collector;
 pub mod command;
+mod conclude;
 mod context;
+pub mod hold;
+mod lookout;
+mod sighting;
 mod supervise;
 pub(crate) mod supply;
 pub(crate) mod thread;
@@ -13,12 +18,16 @@ use std::fs;
 use std::os::fd::OwnedFd;
 
 use laxity_model::admission::{Admitted, Launch, Supply};
-use laxity_model::enforce::Witness;
-use laxity_model::{Host, HostError, Outside, PortId, Priority, RunRecord, Span};
+use laxity_model::enforce::{Switching, Witness};
+use laxity_model::{
+    Host, HostError, Outside, Placement, PortId, Priority, Program, RunRecord, Span,
+};
 
+use self::beside::Beside;
 use self::supervise::Prepared;
 use self::supply::supply;
-use crate::enforce::slots::{SlotReport, Timing, calibrate};
+use crate::enforce::slots::{SlotReport, calibrate};
+use crate::os::memory::Room;
 use crate::os::sched::{self, Tid};
 
 /// Where a live host runs a program.
@@ -73,10 +82,12 @@ impl LiveConfig {
 pub struct LiveHost {
     config: LiveConfig,
     /// Measured once for each processor and kind of confinement.
-    timings: BTreeMap<(usize, bool), Timing>,
+    switching: BTreeMap<(usize, bool), Switching>,
     slot_reports: Vec<SlotReport>,
     /// What feeds ports in the next run.
     feeds: Vec<(PortId, OwnedFd)>,
+    /// What runs beside the next run.
+    beside: Vec<Beside>,
 }
 
 impl LiveHost {
@@ -85,9 +96,10 @@ impl LiveHost {
     pub fn new(config: LiveConfig) -> Self {
         Self {
             config,
-            timings: BTreeMap::new(),
+            switching: BTreeMap::new(),
             slot_reports: Vec::new(),
             feeds: Vec::new(),
+            beside: Vec::new(),
         }
     }
 
@@ -100,6 +112,12 @@ impl LiveHost {
         self.feeds.push((port, descriptor));
     }
 
+    /// These programs run beside the next run, started by the caller. What they do there is told under their own names; who ranks above slots makes them
+    /// `unenforced` all the same.
+    pub fn run_beside(&mut self, programs: Vec<Beside>) {
+        self.beside = programs;
+    }
+
     /// How it is configured.
     pub fn config(&self) -> &LiveConfig {
         &self.config
@@ -110,15 +128,30 @@ impl LiveHost {
         &self.slot_reports
     }
 
-    /// What switching costs on a processor; measured the first time (0.1 s).
-    fn timing(&mut self, cpu: usize, outside: Outside) -> Result<Timing, HostError> {
+    /// Whether there is memory for a program: its threads' stacks, and the rings of their events, which a run locks where it may.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Refused`], with what is needed and what there is.
+    pub fn has_memory_for(&self, program: &Program) -> Result<(), HostError> {
+        let activities = program.activities.iter();
+        let own = activities.filter(|activity| !matches!(activity.placement, Placement::On { .. }));
+        // A dispatcher on each processor, the witness and the collector.
+        let threads = own.count() + self.config.processors.len() + 2;
+        let room = Room::now(self.config.lock_memory);
+        let refusal = room.refusal(threads, self.config.ring_capacity);
+        refusal.map_or(Ok(()), |why| Err(HostError::Refused(why)))
+    }
+
+    /// What switching costs on a processor; measured the first time (0.1 s), and followed in each run.
+    fn switching(&mut self, cpu: usize, outside: Outside) -> Result<Switching, HostError> {
         let key = (cpu, outside == Outside::Confined);
-        if let Some(timing) = self.timings.get(&key) {
-            return Ok(*timing);
+        if let Some(measured) = self.switching.get(&key) {
+            return Ok(*measured);
         }
-        let timing = calibrate::calibrate(cpu, outside)?;
-        self.timings.insert(key, timing);
-        Ok(timing)
+        let measured = calibrate::calibrate(cpu, outside)?;
+        self.switching.insert(key, measured);
+        Ok(measured)
     }
 }
 
@@ -154,26 +187,29 @@ impl Host for LiveHost {
 
     fn run(&mut self, admitted: Admitted, length: Span) -> Result<RunRecord, HostError> {
         self.slot_reports.clear();
+        let beside = std::mem::take(&mut self.beside);
         let Launch {
             program,
             slots,
             deadline,
             grades,
         } = admitted.launch(&self.identity())?;
+        self.has_memory_for(&program)?;
         let (places, slots) = admit::prepare(&program, (slots, deadline), &self.config);
-        let mut timings = Vec::new();
+        let mut switching = Vec::new();
         for slots in &slots {
             let outside = if slots.confined {
                 Outside::Confined
             } else {
                 Outside::Timesharing(Priority::NORMAL)
             };
-            timings.push(self.timing(slots.cpu, outside)?);
+            switching.push(self.switching(slots.cpu, outside)?);
         }
-        let slots = slots.into_iter().zip(timings).collect();
+        let slots = slots.into_iter().zip(switching).collect();
         let prepared = Prepared {
             program,
             feeds: std::mem::take(&mut self.feeds),
+            beside,
             places,
             slots,
             grades,

@@ -5,25 +5,29 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use laxity_model::base::ring::{self, Producer};
-use laxity_model::enforce::{Witness, ranks};
+use laxity_model::enforce::{Switching, Witness, ranks, slots as model_slots};
 use laxity_model::{
     Activity, ActivityId, Enforcer, Grade, HostError, Instant, Placement, PortId, Program, RunEnd,
-    RunRecord, Span, Usage,
+    RunRecord, Scheduling, Span, Usage, Whereabouts,
 };
 
 use super::LiveConfig;
-use super::admit::{Granted, ProcessorSlots};
+use super::admit::{Admitted, ProcessorSlots};
+use super::beside::Beside;
 use super::collector::{self, Collection};
+use super::conclude::{Conclusion, Evidence, Granted, conclude};
+use super::lookout::{self, Seen};
 use super::thread::{self, Outcome, Start};
 use crate::enforce::holding::Place;
 use crate::enforce::slots::{
-    self, Dispatched, DispatcherStart, Doorbell, ParkSignal, SlotReport, Timing,
+    self, Dispatched, DispatcherStart, Doorbell, Pace, ParkSignal, SlotReport,
 };
-use crate::enforce::witness::{self, Observed};
+use crate::enforce::witness;
 use crate::os::clock;
 use crate::os::memory::MemoryLock;
 use crate::os::proc;
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
+use crate::os::schedstat::Account;
 use crate::os::signals::{self, Watch};
 use crate::run::port::Ports;
 use crate::run::{self, Run, Thread};
@@ -42,8 +46,9 @@ struct Threads {
     activities: Vec<Option<Thread<Outcome>>>,
     dispatchers: Vec<Thread<Dispatched>>,
     doorbells: Vec<Arc<Doorbell>>,
-    witness: Option<Thread<Observed>>,
+    witness: Option<Thread<u64>>,
     collector: Option<Thread<Collection>>,
+    lookout: Option<Thread<Seen>>,
 }
 
 /// Everything that a run begins with.
@@ -51,9 +56,11 @@ pub(super) struct Prepared {
     pub(super) program: Program,
     /// What feeds its ports from outside.
     pub(super) feeds: Vec<(PortId, OwnedFd)>,
+    /// What runs beside it.
+    pub(super) beside: Vec<Beside>,
     /// By activity.
     pub(super) places: Vec<Place>,
-    pub(super) slots: Vec<(ProcessorSlots, Timing)>,
+    pub(super) slots: Vec<(ProcessorSlots, Switching)>,
     /// By activity, if it asked for a reservation.
     pub(super) grades: Vec<Option<Grade>>,
 }
@@ -78,78 +85,154 @@ pub(super) fn run(
 
     let program = &prepared.program;
     let ports = Ports::new(&program.ports, std::mem::take(&mut prepared.feeds))?;
-    // Those on an executor have no thread of their own.
-    let has_thread = |activity: &&Activity| !matches!(activity.placement, Placement::On { .. });
-    let own = program.activities.iter().filter(has_thread).count();
-    let run = Arc::new(Run::new(program.activities.len(), own, ports));
-    let graded = program.activities.iter().zip(prepared.grades.drain(..));
-    let granted = graded.map(|(activity, grade)| Granted::of(activity, grade, config));
-    let granted: Vec<Option<Granted>> = granted.collect();
+    let run = Arc::new(Run::new(
+        program.activities.len(),
+        threads_of(program),
+        ports,
+    ));
+    let admitted = Admitted::of_all(program, std::mem::take(&mut prepared.grades), config);
+    let may_hold = may_hold(
+        (program, &prepared.beside),
+        &config.processors,
+        clock::tick(),
+    );
+    let ran = program.activities.iter().map(Whereabouts::of).collect();
     let steal_before = proc::steal(&config.processors);
     let mut threads = Threads::default();
     let started = spawn_all(config, prepared, &run, &mut threads);
     let span = started.and_then(|expected| supervise(&run, &watch, expected, length));
-    let ended = end_all(&run, threads);
-    // When nobody runs any more: until then service was received and events were recorded.
+    // From here on nobody is served any more: who is owed something is owed it until now. The threads see it at their next look.
     let end = clock::now();
+    let ended = end_all(&run, threads);
 
     let ended_by = span?;
     if let Some(error) = run.failure() {
         return Err(error);
     }
-    let Ended {
-        outcomes,
-        dispatched,
-        mut observed,
-        collection,
-    } = ended;
-    let (events, events_lost) = collection.finish();
-    let usage = outcomes.into_iter().zip(granted);
-    let steal = proc::steal(&config.processors)
-        .zip(steal_before)
-        .map(|(after, before)| after.saturating_sub(before));
-    let reports = gather(dispatched, &mut observed);
-    let record = RunRecord {
-        start: run.start(),
+    let steal = proc::steal(&config.processors).zip(steal_before);
+    let what = What {
+        admitted,
+        may_hold,
+        ran,
         end,
         ended_by,
+        steal: steal.map(|(after, before)| after.saturating_sub(before)),
+    };
+    Ok(conclude_run(config, &run, ended, what))
+}
+
+/// What is known of a run besides what its threads handed back.
+struct What {
+    admitted: Vec<Option<Admitted>>,
+    /// Of each processor, for how long the program itself may hold it.
+    may_hold: Vec<Span>,
+    /// Where each activity may run.
+    ran: Vec<Whereabouts>,
+    end: Instant,
+    ended_by: RunEnd,
+    steal: Option<Span>,
+}
+
+/// The record of a run.
+fn conclude_run(
+    config: &LiveConfig,
+    run: &Run,
+    ended: Ended,
+    what: What,
+) -> (RunRecord, Vec<SlotReport>) {
+    let Ended {
+        outcomes,
+        reports,
+        wakeups,
+        collection,
+        seen,
+    } = ended;
+    let (mut events, events_lost) = collection.finish();
+    let evidence = Evidence {
+        start: run.start(),
+        cpus: config.processors.clone(),
+        own: what.may_hold,
+        tells: config.witness.map(|_| Account::of_current().is_some()),
+        seen: &seen,
+    };
+    let conclusion = conclude(&mut events, &evidence);
+    let granted: Vec<Granted> = what
+        .admitted
+        .iter()
+        .flatten()
+        .map(Admitted::granted)
+        .collect();
+    let used = outcomes.into_iter().zip(what.admitted);
+    let used = used.map(|(outcome, admitted)| used_by(outcome, admitted, &conclusion));
+    let used = used
+        .zip(what.ran)
+        .map(|(usage, ran)| Usage { ran, ..usage });
+    let record = RunRecord {
+        start: run.start(),
+        end: what.end,
+        ended_by: what.ended_by,
         events,
         events_lost,
-        usage: usage.map(used).collect(),
+        usage: used.collect(),
         ports: run.ports.usage(),
-        disturbances: observed.disturbances,
-        witness_wakeups: observed.wakeups,
-        steal,
+        disturbances: conclusion.disturbances.clone(),
+        witness_wakeups: wakeups,
+        steal: what.steal,
+        notices: conclusion.notices(&granted),
     };
-    Ok((record, reports))
+    (record, reports)
 }
 
 /// What an activity used, and what it was granted.
-fn used((outcome, granted): (Outcome, Option<Granted>)) -> Usage {
-    let held = granted.zip(outcome.reservation);
-    Usage {
-        grant: held.map(|(granted, held)| granted.of_reservation(held, outcome.has_begun)),
-        ..outcome.usage
-    }
+fn used_by(outcome: Outcome, admitted: Option<Admitted>, conclusion: &Conclusion) -> Usage {
+    let held = admitted.zip(outcome.reservation);
+    let grant =
+        held.map(|(admitted, held)| admitted.concluded((held, outcome.has_begun), conclusion));
+    let mut usage = outcome.usage;
+    usage.grant = grant;
+    usage
 }
 
-/// What the dispatchers did; what they saw joins what the witness saw, by time.
-fn gather(dispatched: Vec<Dispatched>, observed: &mut Observed) -> Vec<SlotReport> {
-    let mut reports = Vec::new();
-    for mut done in dispatched {
-        observed.disturbances.append(&mut done.disturbances);
-        reports.push(done.report);
-    }
-    observed.disturbances.sort_by_key(|halt| halt.from);
-    reports
+/// How many threads a program has: those on an executor have none of their own.
+fn threads_of(program: &Program) -> usize {
+    let has_thread = |activity: &&Activity| !matches!(activity.placement, Placement::On { .. });
+    program.activities.iter().filter(has_thread).count()
 }
 
-fn dispatcher(
+/// Of each processor, for how long the program itself may hold it, or what runs beside it: any time, if somebody is there whom the dispatcher does not
+/// outrank; else as long as their threads of `SCHED_DEADLINE`, wherever they run, have budgets: of each the last of one period and the first of the
+/// next, each noticed as used up at the next multiple of `grain` only.
+fn may_hold((program, beside): (&Program, &[Beside]), cpus: &[usize], grain: Span) -> Vec<Span> {
+    let asked = program.askers(Enforcer::Deadline);
+    let asked = asked.map(|(_, _, held)| held);
+    let all = asked.chain(beside.iter().filter_map(Beside::reservation));
+    let budgets = all.map(|held| (held.service().as_dedicated_span() + grain) * 2);
+    let budgets: Span = budgets.sum();
+    let above = |activity: &&Activity| match ranks::of_placement(activity.placement) {
+        Scheduling::Fifo(rank) | Scheduling::RoundRobin(rank) => rank >= ranks::DISPATCHER,
+        _ => false,
+    };
+    let all = program.activities.iter().filter(above);
+    let most = cpus.iter().enumerate().map(|(index, cpu)| {
+        let is_crowded = all.clone().any(|one| one.processor.index() == index)
+            || beside.iter().any(|one| one.crowds(*cpu));
+        if is_crowded { Span::MAX } else { budgets }
+    });
+    most.collect()
+}
+
+/// A dispatcher of these slots, which makes up for what others take from them.
+pub(super) fn dispatcher(
     slots: ProcessorSlots,
-    timing: Timing,
+    measured: Switching,
     witness: Option<Witness>,
     ring: Producer,
 ) -> DispatcherStart {
+    let pace = Pace::Followed {
+        measured,
+        costs: slots.plan.costs,
+        told: 0,
+    };
     DispatcherStart {
         cpu: slots.cpu,
         processor: slots.plan.processor,
@@ -157,8 +240,7 @@ fn dispatcher(
         changes: Some((slots.changes, slots.plan)),
         bindings: slots.bindings,
         doorbell: slots.doorbell,
-        timing,
-        makes_up: true,
+        pace,
         witness,
         ring,
     }
@@ -180,18 +262,21 @@ fn spawn_all(
     };
     let Prepared {
         program,
+        beside,
         places,
         slots,
         ..
     } = prepared;
     let marks = program.marks.len();
     let witness = config.witness.map(|witness| {
-        let above = program.askers(Enforcer::Deadline);
-        witness.outranked_by(above.map(|(_, _, held)| held), clock::tick())
+        let own = program.askers(Enforcer::Deadline);
+        let own = own.map(|(_, _, held)| held);
+        let above = own.chain(beside.iter().filter_map(Beside::reservation));
+        witness.outranked_by(above, clock::tick())
     });
-    for (slots, timing) in slots {
+    for (slots, measured) in slots {
         threads.doorbells.push(Arc::clone(&slots.doorbell));
-        let start = dispatcher(slots, timing, witness, ring());
+        let start = dispatcher(slots, measured, witness, ring());
         let dispatcher = slots::spawn(start, Arc::clone(run))?;
         threads.dispatchers.push(dispatcher);
     }
@@ -223,7 +308,11 @@ fn spawn_all(
     }
     let collector = collector::spawn(consumers, config.external, Arc::clone(run))?;
     threads.collector = Some(collector);
-    let others = threads.dispatchers.len() + usize::from(threads.witness.is_some());
+    let cpus = config.processors.clone();
+    let lookout = lookout::spawn((cpus, beside), config.external, Arc::clone(run))?;
+    threads.lookout = Some(lookout);
+    // The lookout waits for the start too, as it is to know all the others.
+    let others = threads.dispatchers.len() + usize::from(threads.witness.is_some()) + 1;
     Ok(threads.activities.iter().flatten().count() + others)
 }
 
@@ -237,7 +326,7 @@ fn supervise(run: &Run, watch: &Watch, expected: usize, length: Span) -> Result<
             "only {ready} of {expected} threads were ready within {READY_WITHIN}"
         )));
     }
-    let start = clock::now() + LEAD_IN;
+    let start = model_slots::start_after(clock::now() + LEAD_IN);
     run.begin(start);
     let until = start
         .checked_add(length)
@@ -278,9 +367,11 @@ fn wait_for(
 /// What the threads handed back; of one that failed, and the run with it, nothing.
 struct Ended {
     outcomes: Vec<Outcome>,
-    dispatched: Vec<Dispatched>,
-    observed: Observed,
+    reports: Vec<SlotReport>,
+    /// Of the witness.
+    wakeups: u64,
     collection: Collection,
+    seen: Seen,
 }
 
 /// Ends the run and waits for its threads. A starved one is raised, so that it ends at once instead of when somebody lets it.
@@ -289,8 +380,8 @@ fn end_all(run: &Run, threads: Threads) -> Ended {
     for doorbell in &threads.doorbells {
         doorbell.ring();
     }
-    let dispatched = threads.dispatchers.into_iter().filter_map(run::join);
-    let dispatched = dispatched.collect();
+    let reports = threads.dispatchers.into_iter().filter_map(run::join);
+    let reports = reports.map(|dispatched| dispatched.report).collect();
     while !(threads.activities.iter().flatten()).all(JoinHandle::is_finished) {
         for tid in run.unfinished() {
             // A thread that has ended meanwhile cannot be raised and need not be.
@@ -307,8 +398,59 @@ fn end_all(run: &Run, threads: Threads) -> Ended {
     let outcome = |thread: Option<Thread<Outcome>>| thread.and_then(run::join).unwrap_or_default();
     Ended {
         outcomes: threads.activities.into_iter().map(outcome).collect(),
-        dispatched,
-        observed: threads.witness.and_then(run::join).unwrap_or_default(),
+        reports,
+        wakeups: threads.witness.and_then(run::join).unwrap_or_default(),
         collection: threads.collector.and_then(run::join).unwrap_or_default(),
+        seen: threads.lookout.and_then(run::join).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::{
+        Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service, Step,
+    };
+
+    use super::*;
+
+    fn program(asked: &[(Enforcer, u64)], above: Option<u16>) -> Program {
+        let mut program = Program::new(2);
+        let body = || |_: &mut dyn laxity_model::Context| Step::Finish;
+        for (enforcer, service_ms) in asked {
+            let (service, period) = (Service::from_millis(*service_ms), Span::from_millis(20));
+            program.push(Activity {
+                name: "it".into(),
+                processor: ProcessorId(0),
+                placement: Placement::Thread(Priority::NORMAL),
+                reservation: Some(ReservationRequest {
+                    reservation: Reservation::new(service, period).expect("it fits"),
+                    enforcer: *enforcer,
+                    outside: Outside::AsPlaced,
+                    begins_at_start: true,
+                }),
+                body: Box::new(body()),
+            });
+        }
+        if let Some(processor) = above {
+            let rank = Placement::Linux(Scheduling::Fifo(ranks::DISPATCHER));
+            program.add("above", ProcessorId(processor), rank, body());
+        }
+        program
+    }
+
+    #[test]
+    fn a_program_holds_a_processor_by_rank_there_or_for_its_budgets_anywhere() {
+        let grain = Span::from_millis(4);
+        let found = |asked: &[_], above| {
+            let beside = [];
+            may_hold((&program(asked, above), &beside), &[4, 5], grain)
+        };
+        let (slots, deadline) = (Enforcer::Slots, Enforcer::Deadline);
+        let ms = Span::from_millis;
+        assert_eq!(found(&[(slots, 2)], None), [Span::ZERO; 2]);
+        let both = [(deadline, 2), (slots, 1), (deadline, 1)];
+        assert_eq!(found(&both, None), [ms(2 * (2 + 4 + 1 + 4)); 2]);
+        assert_eq!(found(&both, Some(1)), [ms(22), Span::MAX]);
+        assert_eq!(found(&[], Some(0)), [Span::MAX, Span::ZERO]);
     }
 }

@@ -4,15 +4,15 @@ use std::num::NonZeroU16;
 
 use laxity_model::admission::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
-use laxity_model::enforce::{ranks, slots};
+use laxity_model::enforce::slots;
 use laxity_model::{ProcessorId, Span};
 
-use crate::doctor::machine::{DomainBandwidth, Fact, Throttling, held_on, usual_limits};
+use crate::doctor::machine::{DomainBandwidth, Throttling, held_on, usual_limits};
+use crate::doctor::outranking::outranking;
 use crate::doctor::{self, Machine, Operation};
 use crate::enforce::deadline;
 use crate::host::LiveConfig;
 use crate::os::cpuset::CpuSet;
-use crate::os::proc::RealTimeThread;
 
 /// What this machine can enforce on the processors of a configuration, as it is now. Costs a probe of the machine (some milliseconds).
 pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
@@ -26,7 +26,11 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         .map(|(index, cpu)| ProcessorSupply {
             processor: ProcessorId(index as u16),
             slots: slot_supply(),
-            outranking: outranking(&machine.threads, *cpu),
+            outranking: outranking(
+                &machine.threads,
+                machine.hidden.as_ref(),
+                &CpuSet::single(*cpu),
+            ),
         });
     Supply {
         host,
@@ -35,20 +39,6 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         timer_grain: Span::ZERO,
         linux_classes: Ok(()),
     }
-}
-
-/// The strangers on a processor that a slot's occupant cannot keep it from, or why they cannot be seen.
-pub(crate) fn outranking(
-    threads: &Fact<Vec<RealTimeThread>>,
-    cpu: usize,
-) -> Result<Vec<String>, String> {
-    let threads = threads.as_ref().map_err(ToString::to_string)?;
-    // One of the occupant's own rank that runs already is not preempted by it.
-    let outranks = |thread: &&RealTimeThread| {
-        thread.is_stranger_on(cpu) && thread.outranks(ranks::OCCUPANT - 1, cpu)
-    };
-    let outranking = threads.iter().filter(outranks);
-    Ok(outranking.map(ToString::to_string).collect())
 }
 
 fn slot_supply() -> Result<SlotSupply, String> {
@@ -139,7 +129,6 @@ mod tests {
 
     use super::*;
     use crate::doctor::machine::{Source, Unknown};
-    use crate::os::sched::{Policy, Tid};
 
     const USUAL: KernelLimits = KernelLimits::WITH_FAIR_SERVER;
 
@@ -223,32 +212,5 @@ mod tests {
                 .map(|(x, y)| refused(x, y)),
             [true, false, false, true]
         );
-    }
-
-    #[test]
-    fn a_stranger_that_outranks_is_named_by_thread_name_and_process() {
-        let stranger = |policy| RealTimeThread {
-            pid: 41,
-            tid: Tid(42),
-            name: "greedy".to_owned(),
-            policy,
-            affinity: Ok(CpuSet::single(0)),
-            processor: 0,
-            of_kernel: false,
-        };
-        let on = |cpu, policy| outranking(&Ok(vec![stranger(policy)]), cpu).expect("seen");
-        assert!(on(0, Policy::Fifo(79)).is_empty());
-        assert!(on(1, Policy::Fifo(80)).is_empty());
-        assert_eq!(
-            on(0, Policy::RoundRobin(80)),
-            ["thread 42 \"greedy\" of process 41 (SCHED_RR priority 80)"]
-        );
-    }
-
-    #[test]
-    fn who_cannot_be_seen_is_not_nobody() {
-        let hidden = Err(Unknown("/proc: Permission denied".to_owned()));
-        let said = Err("/proc: Permission denied".to_owned());
-        assert_eq!(outranking(&hidden, 0), said);
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::thread;
 
 use laxity_model::base::ring::Producer;
+use laxity_model::enforce::host::BURN_STRETCH;
 use laxity_model::enforce::ranks;
 use laxity_model::{
     Activity, ActivityId, Body, EventKind, HostError, Instant, Placement, PortId, Reservation,
-    Service, Span, Step, TimeConstraint, Usage,
+    Service, Step, TimeConstraint, Usage,
 };
 
 use super::context::{LiveContext, Log};
@@ -19,9 +20,6 @@ use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::usage;
 use crate::run::semaphore::Taken;
 use crate::run::{self, Run, Thread};
-
-/// The longest stretch of burning between two readings of the thread's own processor time, which cost a system call each.
-const BURN_STRETCH: Span = Span::from_micros(100);
 
 /// What an activity's thread needs to begin.
 pub(crate) struct Start {
@@ -109,9 +107,10 @@ impl Worker {
             marks,
         } = start;
         ring.prefault();
-        let own = settle(&place, cpu)?;
+        settle(&place, cpu)?;
         let own_policy = ranks::of_placement(activity.placement).into();
         let mut holding = Holding::new(place, own_policy, cpu);
+        run.register(holding.describe(id, &activity.name));
         let request = activity.reservation;
         let begins = request.is_some_and(|request| request.begins_at_start);
         if begins {
@@ -122,7 +121,7 @@ impl Worker {
         };
         // Lowered first, the holder of a reservation could starve before its dispatcher knows of it.
         if !begins {
-            sched::set_policy(own, own_policy)?;
+            holding.settle()?;
         }
         let log = Log {
             ring,
@@ -278,7 +277,7 @@ impl Worker {
         }
         let taken = taken.map_err(Stop::Failed)?;
         self.context.timed_out = taken == Taken::TimedOut;
-        self.context.arrival = (taken == Taken::One).then(|| port.arrival());
+        self.context.arrival = (taken == Taken::One).then(|| port.arrival(waits));
         let meant = match taken {
             Taken::One => self.context.arrival.map(|arrival| arrival.at),
             Taken::TimedOut => until,
@@ -300,7 +299,7 @@ impl Worker {
             Placement::Interrupt(_) => EventKind::InterruptEnter,
             Placement::Deferred => EventKind::DeferredEnter,
             Placement::Thread(_) | Placement::Linux(_) => {
-                log.at(now, EventKind::Wake, args);
+                log.at(now, EventKind::Wake, [meant.as_nanos(); 2]);
                 return log.at(now, EventKind::Dispatch, [0, 0]);
             }
             Placement::External | Placement::On { .. } => return,
@@ -411,16 +410,14 @@ impl Worker {
 }
 
 /// The calling thread gets exact timers, its stack, and the processors where its place lets it run.
-fn settle(place: &Place, cpu: usize) -> Result<Tid, SchedError> {
+fn settle(place: &Place, cpu: usize) -> Result<(), SchedError> {
     clock::use_exact_timers();
     prefault_stack();
-    let own = Tid::current();
     if place.may_wander() {
-        sched::allow_all(own)?;
+        sched::allow_all(Tid::current())
     } else {
-        sched::pin(cpu)?;
+        sched::pin(cpu)
     }
-    Ok(own)
 }
 
 /// The policy of the thread that starts the others, and which they have until the common start.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::os::fact::{Fact, Unknown};
+use crate::os::fact::{Fact, Unknown, read};
 
 /// A line of `/proc/PID/mountinfo`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,6 +106,74 @@ impl Hierarchy<'_> {
     }
 }
 
+/// How much more memory a control group lets its processes have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct GroupRoom {
+    /// Bytes. What is cached of files counts as free: the kernel takes it back first.
+    pub(crate) left: u64,
+    /// The file that has the limit.
+    pub(crate) limit: PathBuf,
+}
+
+/// What the control groups of the calling thread leave it of memory: the least of its own and those around it, as far as they can be seen.
+pub(crate) fn memory_left() -> Option<GroupRoom> {
+    let mounts = read("/proc/thread-self/mountinfo").ok()?;
+    let own = read("/proc/thread-self/cgroup").ok()?;
+    memory_left_by((&mounts, &own), |path| read(path).ok())
+}
+
+/// The names of a hierarchy's files: the limit, what is used, and in `memory.stat` what of that are files that can be given up.
+type MemoryFiles = (&'static str, &'static str, [&'static str; 2]);
+
+/// The same by what is mounted, in which groups it is, and what files say.
+fn memory_left_by(
+    (mountinfo, groups): (&str, &str),
+    read: impl Fn(&Path) -> Option<String>,
+) -> Option<GroupRoom> {
+    const V2: MemoryFiles = (
+        "memory.max",
+        "memory.current",
+        ["inactive_file", "active_file"],
+    );
+    const V1: MemoryFiles = (
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        ["total_inactive_file", "total_active_file"],
+    );
+    let mounts = mounts(mountinfo);
+    let both = [(Hierarchy::Unified, V2), (Hierarchy::V1("memory"), V1)];
+    let rooms = both.into_iter().flat_map(|(hierarchy, files)| {
+        let mount = hierarchy.mount(&mounts);
+        let group = mount.and_then(|mount| mount.directory(hierarchy.group(groups)?).ok());
+        let above = group.iter().flat_map(|group| group.ancestors());
+        let within = above
+            .take_while(|directory| mount.is_some_and(|mount| directory.starts_with(&mount.point)));
+        let rooms = within.filter_map(|directory| room(directory, files, &read));
+        rooms.collect::<Vec<_>>()
+    });
+    rooms.min_by_key(|room| room.left)
+}
+
+/// What a group leaves; `None` if it has no limit, which is said as `max`, or by leaving out the file.
+fn room(
+    directory: &Path,
+    (limit, used, files): MemoryFiles,
+    read: impl Fn(&Path) -> Option<String>,
+) -> Option<GroupRoom> {
+    let number = |name: &str| read(&directory.join(name))?.trim_end().parse::<u64>().ok();
+    let (most, used) = (number(limit)?, number(used)?);
+    let stat = read(&directory.join("memory.stat")).unwrap_or_default();
+    let cached = stat.lines().filter_map(|line| {
+        let (name, bytes) = line.split_once(' ')?;
+        files.contains(&name).then(|| bytes.parse::<u64>().ok())?
+    });
+    let cached = cached.fold(0, u64::saturating_add);
+    Some(GroupRoom {
+        left: most.saturating_sub(used.saturating_sub(cached)),
+        limit: directory.join(limit),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,6 +215,60 @@ mod tests {
         assert_eq!(unified, Some(Ok("/sys/fs/cgroup/unified/b".to_owned())));
         assert!(seen(Hierarchy::Unified, "/system").is_some_and(|seen| seen.is_err()));
         assert_eq!(seen(Hierarchy::V1("freezer"), "/"), None);
+    }
+
+    /// What is left, in bytes, and by which file.
+    fn left(mountinfo: &str, groups: &str, files: &[(&str, &str)]) -> Option<(u64, String)> {
+        let read = |path: &Path| {
+            let found = files.iter().find(|(name, _)| Path::new(name) == path);
+            found.map(|(_, text)| format!("{text}\n"))
+        };
+        let room = memory_left_by((mountinfo, groups), read)?;
+        Some((room.left, room.limit.display().to_string()))
+    }
+
+    #[test]
+    fn the_tightest_group_around_is_what_leaves_memory() {
+        const MOUNTED: &str = "30 24 0:26 / /cg rw - cgroup2 none rw\n";
+        let files = [
+            // The group of all has no limit, and its child none that is one.
+            ("/cg/a/memory.max", "max"),
+            ("/cg/a/memory.current", "9000"),
+            ("/cg/a/b/memory.max", "1000"),
+            ("/cg/a/b/memory.current", "700"),
+            (
+                "/cg/a/b/memory.stat",
+                "anon 500\ninactive_file 100\nactive_file 50\nshmem 50",
+            ),
+            ("/cg/a/b/c/memory.max", "5000"),
+            ("/cg/a/b/c/memory.current", "600"),
+        ];
+        let found = |group: &str| left(MOUNTED, &format!("0::{group}\n"), &files);
+        let of_b = Some((450, "/cg/a/b/memory.max".to_owned()));
+        assert_eq!(found("/a/b/c"), of_b);
+        assert_eq!(found("/a/b"), of_b);
+        assert_eq!((found("/a"), found("/"), found("/x")), (None, None, None));
+        let full = [("/cg/memory.max", "10"), ("/cg/memory.current", "11")];
+        let none = Some((0, "/cg/memory.max".to_owned()));
+        assert_eq!(left(MOUNTED, "0::/\n", &full), none);
+    }
+
+    /// In a container of version 1 its own group is mounted in place of the root.
+    #[test]
+    fn a_container_of_version_1_has_its_limit_too() {
+        let mounted = "30 24 0:26 /docker/x /cg/memory rw - cgroup cgroup rw,memory\n";
+        let files = [
+            ("/cg/memory/memory.limit_in_bytes", "1000"),
+            ("/cg/memory/memory.usage_in_bytes", "700"),
+            (
+                "/cg/memory/memory.stat",
+                "cache 900\ntotal_inactive_file 20\ntotal_active_file 30",
+            ),
+        ];
+        let found = left(mounted, "4:memory:/docker/x\n0::/\n", &files);
+        let expected = (350, "/cg/memory/memory.limit_in_bytes".to_owned());
+        assert_eq!(found, Some(expected));
+        assert_eq!(left(mounted, "4:memory:/else\n", &files), None);
     }
 
     proptest! {

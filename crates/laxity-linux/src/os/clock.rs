@@ -59,6 +59,13 @@ pub(crate) fn service_of(thread: Tid) -> Option<Service> {
     read((!thread.0 << 3) | PER_THREAD_SCHED).map(Service::from_nanos)
 }
 
+/// The processor time that all threads of a process have received, of those that have ended too; `None` once it is gone.
+pub(crate) fn service_of_process(process: u32) -> Option<Service> {
+    // The kernel's number for "processor time of this process" (CPUCLOCK_SCHED in its posix-timers.h).
+    const SCHED: i32 = 2;
+    read((!(process as i32) << 3) | SCHED).map(Service::from_nanos)
+}
+
 /// The length of the kernel's tick: 1/HZ, which is the resolution of its coarse clock.
 pub fn tick() -> Span {
     resolution(ClockId::MonotonicCoarse)

@@ -1,6 +1,8 @@
 //! What the kernel offers, a module for each part of it: scheduling, clocks, waiting, descriptors, signals, memory, and `/proc`.
 
 pub mod cgroup;
+pub mod children;
+pub mod claim;
 pub mod clock;
 pub mod cpuset;
 pub(crate) mod descriptor;
@@ -10,6 +12,7 @@ pub(crate) mod futex;
 pub mod memory;
 pub mod proc;
 pub mod sched;
+pub mod schedstat;
 pub(crate) mod shared;
 pub mod signals;
 pub(crate) mod usage;

@@ -1,8 +1,10 @@
 //! What `/proc` tells: steal time, locked memory, and who runs with real-time policies.
 
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
 use std::path::Path;
 
-use derive_more::Display;
 use laxity_model::Span;
 use rustix::param::clock_ticks_per_second;
 
@@ -44,11 +46,12 @@ pub fn steal_ticks(stat: &str) -> Vec<(usize, u64)> {
 }
 
 /// A thread that is scheduled before ordinary ones.
-#[derive(Clone, PartialEq, Eq, Debug, Display)]
-#[display("thread {tid} {name:?} of process {pid} ({policy})")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RealTimeThread {
     /// Its process.
     pub pid: u32,
+    /// Whose child that is; 0 of one that has no parent to be seen.
+    pub parent: u32,
     /// The thread itself.
     pub tid: Tid,
     /// The name it gave itself.
@@ -61,6 +64,25 @@ pub struct RealTimeThread {
     pub processor: usize,
     /// Whether it is the kernel's.
     pub of_kernel: bool,
+    /// Whether its process runs another laxity: the same program as this one, or the command.
+    pub of_laxity: bool,
+}
+
+/// How it is named in messages; all threads of another laxity as one.
+impl fmt::Display for RealTimeThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pid,
+            tid,
+            name,
+            policy,
+            ..
+        } = self;
+        if self.of_laxity {
+            return write!(f, "another laxity (process {pid})");
+        }
+        write!(f, "thread {tid} {name:?} of process {pid} ({policy})")
+    }
 }
 
 impl RealTimeThread {
@@ -73,12 +95,7 @@ impl RealTimeThread {
     /// Whether it takes the processor from a FIFO thread of `priority` on `cpu`; equal priorities do not. The scheduler's own
     /// threads are left out. An affinity that is not known counts as everywhere.
     pub fn outranks(&self, priority: u8, cpu: usize) -> bool {
-        let above = match self.policy {
-            Policy::Fifo(theirs) | Policy::RoundRobin(theirs) => theirs > priority,
-            Policy::Deadline(_) => true,
-            _ => false,
-        };
-        above && self.may_run_on(cpu) && !self.is_scheduler()
+        self.policy.outranks(priority) && self.may_run_on(cpu) && !self.is_scheduler()
     }
 
     /// Whether it is of another process, and may run on `cpu`.
@@ -131,9 +148,29 @@ fn real_time_thread(pid: u32, tid: Tid, task: &str) -> Fact<Option<RealTimeThrea
         policy,
         affinity: sched::affinity(tid).map_err(|error| Unknown(error.to_string())),
         name: stat.name,
+        parent: stat.parent,
         processor: stat.processor,
         of_kernel: stat.of_kernel,
+        of_laxity: pid != std::process::id() && is_laxity(pid),
     }))
+}
+
+/// Whether a process runs the same program as this one, or the command `laxity`. Who cannot be looked into is a stranger.
+fn is_laxity(pid: u32) -> bool {
+    let program = |process: &str| fs::read_link(format!("/proc/{process}/exe")).ok();
+    let theirs = program(&pid.to_string());
+    theirs.is_some_and(|theirs| {
+        theirs.file_name() == Some(OsStr::new("laxity"))
+            || program("self").is_some_and(|own| own == theirs)
+    })
+}
+
+/// `6.18.44-foo`: the release's first two numbers.
+pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit());
+    let major = numbers.next()?.parse().ok()?;
+    let minor = numbers.next()?.parse().ok()?;
+    Some((major, minor))
 }
 
 /// The threads of a process.
@@ -147,6 +184,8 @@ pub fn threads_of(pid: u32) -> Fact<Vec<Tid>> {
 pub struct ThreadStat {
     /// Its name: at most 15 bytes, chosen by the thread, so it may hold anything.
     pub name: String,
+    /// The process whose child its process is; 0 of one that has none.
+    pub parent: u32,
     /// Whether it is the kernel's.
     pub of_kernel: bool,
     /// The processor it ran on last.
@@ -163,6 +202,7 @@ pub fn thread_stat(stat: &str) -> Option<ThreadStat> {
     let field = |number: usize| fields.get(number - 3);
     Some(ThreadStat {
         name: name.to_owned(),
+        parent: field(4)?.parse().ok()?,
         of_kernel: field(9)?.parse::<u64>().ok()? & PF_KTHREAD != 0,
         processor: field(39)?.parse().ok()?,
     })
@@ -170,9 +210,33 @@ pub fn thread_stat(stat: &str) -> Option<ThreadStat> {
 
 /// The process's locked memory in KiB, by `/proc/self/status`.
 pub fn locked_memory_kib() -> Option<u64> {
-    let status = read("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmLck:"))?;
-    line.split_ascii_whitespace().nth(1)?.parse().ok()
+    let bytes = read_as("/proc/self/status", |text| kib(text, "VmLck:"));
+    Some(bytes.ok()? / 1_024)
+}
+
+/// The process's whole address space in bytes, by `/proc/self/status`.
+pub(crate) fn address_space_bytes() -> Option<u64> {
+    read_as("/proc/self/status", |text| kib(text, "VmSize:")).ok()
+}
+
+/// Memory that can be had without taking it from others, by `/proc/meminfo`.
+pub(crate) fn available_memory_bytes() -> Fact<u64> {
+    read_as("/proc/meminfo", |text| kib(text, "MemAvailable:"))
+}
+
+/// The signals that are pending with a process, a bit each, signal 1 the lowest.
+pub(crate) fn pending_signals(process: u32) -> Fact<u64> {
+    read_as(format!("/proc/{process}/status"), |text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?;
+        u64::from_str_radix(line.trim(), 16).ok()
+    })
+}
+
+/// What a line `Name: 123 kB` says, in bytes.
+fn kib(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1_024)
 }
 
 #[cfg(test)]
@@ -195,6 +259,7 @@ mod tests {
         let tail = "S 1 2 3 4 5 2097152 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 17 1 50 1 0";
         let stat = thread_stat(&format!("42 (a) R (b) {tail}")).unwrap();
         assert_eq!((stat.name.as_str(), stat.processor), ("a) R (b", 1));
+        assert_eq!(stat.parent, 1);
         assert!(stat.of_kernel);
         assert_eq!(thread_stat("42 (a) R 1 2"), None);
     }
@@ -215,15 +280,24 @@ mod tests {
     }
 
     #[test]
+    fn a_release_begins_with_its_version() {
+        assert_eq!(kernel_version("6.18.44-fc-v657"), Some((6, 18)));
+        assert_eq!(kernel_version("5.15-rc1\n"), Some((5, 15)));
+        assert_eq!(kernel_version("six"), None);
+    }
+
+    #[test]
     fn who_outranks_a_slot() {
         let thread = |name: &str, policy, of_kernel| RealTimeThread {
             pid: 7,
+            parent: 1,
             tid: Tid(8),
             name: name.to_owned(),
             policy,
             affinity: Ok(CpuSet::single(1)),
             processor: 1,
             of_kernel,
+            of_laxity: false,
         };
         let tenth = Reservation::new(Service::from_millis(1), Span::from_millis(10)).unwrap();
         let deadline = Policy::Deadline(tenth.into());
@@ -242,6 +316,7 @@ mod tests {
         fn no_text_panics(text in "(?s).{0,300}", word in "[A-Za-z0-9 ()\n-]{0,200}") {
             for text in [&text, &word] {
                 let _ = (steal_ticks(text), thread_stat(text));
+                let _ = kernel_version(text);
             }
         }
     }

@@ -51,8 +51,7 @@ pub(crate) fn install(
     signal: libc::c_int,
     handler: extern "C" fn(libc::c_int),
 ) -> Option<libc::sigaction> {
-    // SAFETY: all-zero bytes are a valid sigaction: no handler, no flags, an empty mask.
-    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    let mut action = default_action();
     action.sa_sigaction = handler as *const () as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART;
     let mut before = MaybeUninit::uninit();
@@ -62,10 +61,46 @@ pub(crate) fn install(
     (result == 0).then(|| unsafe { before.assume_init() })
 }
 
+extern "C" fn ignore(_: libc::c_int) {}
+
+/// From now on a file that may not grow any more (`RLIMIT_FSIZE`) is an error of the write, and does not end the process. Programs that it
+/// starts are ended by it as ever.
+pub fn survive_file_size_limit() {
+    // A handler, which `exec` takes away, and not "ignored", which programs would inherit.
+    install(libc::SIGXFSZ, ignore);
+}
+
+/// What the kernel does by itself.
+fn default_action() -> libc::sigaction {
+    // SAFETY: all-zero bytes are a valid sigaction, and `SIG_DFL` is 0.
+    unsafe { mem::zeroed() }
+}
+
+/// What is done now at a signal; `None` of a number that is none.
+fn action(signal: libc::c_int) -> Option<libc::sigaction> {
+    let mut action = default_action();
+    // SAFETY: nothing is changed, and there is room for the answer.
+    (unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) } == 0).then_some(action)
+}
+
+/// Whether this process ignores a signal, as what `nohup` starts ignores SIGHUP. What it starts ignores it too, unless a handler is installed before.
+pub fn is_ignored(signal: i32) -> bool {
+    action(signal).is_some_and(|action| action.sa_sigaction == libc::SIG_IGN)
+}
+
+/// Stops this process by a signal as if nobody caught it, until it is continued: SIGTSTP, SIGTTIN and SIGTTOU stop nobody whom no shell could continue.
+pub fn stop_by(signal: i32) {
+    let before = action(signal);
+    reinstall(signal, Some(&default_action()));
+    // SAFETY: a plain kernel call on a number.
+    unsafe { libc::raise(signal) };
+    reinstall(signal, before.as_ref());
+}
+
 /// Puts an earlier handler back, if it was replaced.
 pub(crate) fn reinstall(signal: libc::c_int, before: Option<&libc::sigaction>) {
     let Some(before) = before else { return };
-    // SAFETY: `before` came from the kernel.
+    // SAFETY: `before` came from the kernel, or is what the kernel does by itself.
     unsafe {
         libc::sigaction(signal, before, ptr::null_mut());
     }

@@ -19,7 +19,7 @@ pub(crate) fn now() -> Usage {
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
         page_faults: (usage.ru_minflt + usage.ru_majflt) as u64,
-        grant: None,
+        ..Usage::default()
     }
 }
 
@@ -31,6 +31,6 @@ pub(crate) fn since(earlier: &Usage) -> Usage {
         voluntary_switches: now.voluntary_switches - earlier.voluntary_switches,
         involuntary_switches: now.involuntary_switches - earlier.involuntary_switches,
         page_faults: now.page_faults - earlier.page_faults,
-        grant: None,
+        ..Usage::default()
     }
 }

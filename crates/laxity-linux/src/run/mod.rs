@@ -1,5 +1,7 @@
 //! What all threads of one run share: its ports, its common start, and its end.
 
+pub(crate) mod ours;
+pub(crate) mod own;
 pub(crate) mod port;
 pub(crate) mod semaphore;
 
@@ -8,8 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use laxity_model::{ActivityId, HostError, Instant, RunEnd};
+use laxity_model::{ActivityId, HostError, Instant, RunEnd, Span};
 
+use own::Own;
 use port::Ports;
 
 use crate::os::clock;
@@ -35,6 +38,10 @@ pub(crate) struct Run {
     end: AtomicU32,
     end_wanted: AtomicBool,
     failure: Mutex<Option<HostError>>,
+    /// The threads that must stay what they are; each puts itself here before the start.
+    own: Mutex<Vec<Own>>,
+    /// Rung when somebody should be looked for at once.
+    alarm: AtomicU32,
 }
 
 impl Run {
@@ -50,6 +57,8 @@ impl Run {
             end: AtomicU32::new(RUNNING),
             end_wanted: AtomicBool::new(false),
             failure: Mutex::new(None),
+            own: Mutex::new(Vec::new()),
+            alarm: AtomicU32::new(0),
         }
     }
 
@@ -66,6 +75,27 @@ impl Run {
     /// How many threads wait for the start.
     pub(crate) fn ready(&self) -> usize {
         self.ready.load(Ordering::SeqCst)
+    }
+
+    /// Waits until so many threads wait for the start.
+    pub(crate) fn await_ready(&self, expected: usize, within: Span) -> Result<(), HostError> {
+        let give_up = clock::now() + within;
+        loop {
+            let doorbell = signals::doorbell();
+            if let Some(error) = self.failure() {
+                return Err(error);
+            }
+            let ready = self.ready();
+            if ready >= expected {
+                return Ok(());
+            }
+            if clock::now() >= give_up {
+                return Err(HostError::Failed(format!(
+                    "only {ready} of {expected} threads were ready within {within}"
+                )));
+            }
+            signals::wait(doorbell, Some(give_up));
+        }
     }
 
     /// Lets all threads go; they begin at `start`.
@@ -122,6 +152,37 @@ impl Run {
             .clone()
     }
 
+    /// A thread says what it must stay. Before the start, as it takes a lock.
+    pub(crate) fn register(&self, own: Own) {
+        let mut all = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(own);
+    }
+
+    /// The threads that have registered since this was asked last.
+    pub(crate) fn take_own(&self) -> Vec<Own> {
+        std::mem::take(&mut *self.own.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Somebody should be looked for at once. Takes no lock and no memory.
+    pub(crate) fn raise_alarm(&self) {
+        self.alarm.fetch_add(1, Ordering::SeqCst);
+        futex::wake_all(&self.alarm);
+    }
+
+    /// How often the alarm was raised.
+    pub(crate) fn alarm(&self) -> u32 {
+        self.alarm.load(Ordering::SeqCst)
+    }
+
+    /// Sleeps until the instant, or until the alarm is raised since it had this number, or the run ends; returns its number now.
+    pub(crate) fn wait_for_alarm(&self, seen: u32, until: Instant) -> u32 {
+        while !self.ended()
+            && self.alarm() == seen
+            && futex::wait(&self.alarm, seen, Some(until)) != Woken::TimedOut
+        {}
+        self.alarm()
+    }
+
     /// Whether the program has this activity.
     pub(crate) fn has(&self, activity: ActivityId) -> bool {
         activity.index() < self.tids.len()
@@ -161,6 +222,7 @@ impl Run {
     pub(crate) fn finish(&self) {
         self.end.store(ENDED, Ordering::SeqCst);
         futex::wake_all(&self.end);
+        self.raise_alarm();
         self.ports.close();
         self.started.store(1, Ordering::SeqCst);
         futex::wake_all(&self.started);
@@ -197,6 +259,7 @@ pub(crate) fn spawn<T: Send + 'static>(
     let builder = thread::Builder::new().name(short).stack_size(STACK_BYTES);
     let cannot_start = format!("cannot start {name}");
     let whole = move || {
+        let _ours = ours::Ours::enter();
         let done = panic::catch_unwind(AssertUnwindSafe(|| work(&run)));
         let done = done.unwrap_or_else(|payload| {
             let text = format!("{name} panicked: {}", message(&*payload));

@@ -57,13 +57,17 @@ impl Port {
         room
     }
 
-    /// What belongs to a permit that the caller has taken.
-    pub(crate) fn arrival(&self) -> Arrival {
+    /// What belongs to a permit that the caller has taken, after a wait or at once. What only counts keeps no more than two instants: of the signal that
+    /// ended a wait, and of the last.
+    pub(crate) fn arrival(&self, has_waited: bool) -> Arrival {
         self.taken.fetch_add(1, Ordering::Relaxed);
         match &self.queue {
             Some(queue) => queue.take(),
             None => Arrival {
-                at: self.permits.last_signal(),
+                at: match has_waited {
+                    true => self.permits.filled(),
+                    false => self.permits.last_signal(),
+                },
                 payload: [0; 2],
             },
         }

@@ -24,6 +24,8 @@ pub(crate) struct Semaphore {
     waiters: AtomicU32,
     /// When it was signalled last, in nanoseconds.
     signalled_ns: AtomicU64,
+    /// The same of the last signal that found a count of zero.
+    filled_ns: AtomicU64,
     /// The count never grows past this; further signals change nothing.
     most: u32,
     /// Of those who wait on descriptors too.
@@ -55,18 +57,27 @@ impl Semaphore {
             word: AtomicU32::new(count.min(most)),
             waiters: AtomicU32::new(0),
             signalled_ns: AtomicU64::new(0),
+            filled_ns: AtomicU64::new(0),
         }
     }
 
     /// Adds one, and wakes a waiter: the one of highest priority, among equals the one that came first. `false` if the count is as large
     /// as it may be.
     pub(crate) fn signal(&self, now: Instant) -> bool {
-        self.signalled_ns.store(now.as_nanos(), Ordering::Relaxed);
+        let now_ns = now.as_nanos();
+        self.signalled_ns.store(now_ns, Ordering::Relaxed);
+        // Before it can be taken; and after it, if what was there has been taken meanwhile.
+        if self.count() == 0 {
+            self.filled_ns.store(now_ns, Ordering::Relaxed);
+        }
         let added = self
             .word
             .fetch_update(Ordering::SeqCst, Ordering::Relaxed, |word| {
                 (word & MOST < self.most).then(|| word + 1)
             });
+        if added.is_ok_and(|before| before & MOST == 0) {
+            self.filled_ns.store(now_ns, Ordering::Relaxed);
+        }
         // SeqCst on both words: either we see the waiter, or it sees the count before it sleeps.
         if added.is_ok() && self.waiters.load(Ordering::SeqCst) > 0 {
             futex::wake(&self.word, 1);
@@ -152,6 +163,11 @@ impl Semaphore {
         Instant::from_nanos(self.signalled_ns.load(Ordering::Relaxed))
     }
 
+    /// When the signal came that found a count of zero, the last such one: it ended the wait of whoever waited. The epoch if there was none.
+    pub(crate) fn filled(&self) -> Instant {
+        Instant::from_nanos(self.filled_ns.load(Ordering::Relaxed))
+    }
+
     /// Ends all waiting, now and in future.
     pub(crate) fn close(&self) {
         self.word.fetch_or(CLOSED, Ordering::SeqCst);
@@ -177,6 +193,19 @@ mod tests {
         let until = clock::now() + Span::from_millis(1);
         assert_eq!(semaphore.take(Some(until)), Taken::TimedOut);
         assert!(clock::now() >= until);
+    }
+
+    #[test]
+    fn who_waited_was_woken_by_the_first_signal_and_not_by_the_last() {
+        let semaphore = Semaphore::new(0);
+        let signals = [10, 11, 12].map(Instant::from_millis);
+        semaphore.signal(signals[0]);
+        semaphore.signal(signals[1]);
+        assert_eq!(semaphore.filled(), signals[0]);
+        assert_eq!(semaphore.last_signal(), signals[1]);
+        assert_eq!([0, 1].map(|_| semaphore.take(None)), [Taken::One; 2]);
+        semaphore.signal(signals[2]);
+        assert_eq!(semaphore.filled(), signals[2]);
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use laxity_linux::doctor::machine::RealTimeGroup;
+use laxity_linux::doctor::rights::lacks;
 use laxity_linux::doctor::{Cause, Machine, Operation, can_run_live, foresee};
 use laxity_linux::os::cgroup;
 use laxity_linux::os::sched::Tid;
 
-use super::common::{in_own_process, in_own_process_with, lacks, live_lock, until};
+use super::common::{in_own_process, in_own_process_with, live_turn, until};
 use super::{EPERM, calls, deadline, explained, may_schedule};
 
 /// A v1 group that is removed when it is dropped; those of test runs that were killed are removed first.
@@ -55,7 +56,7 @@ impl Drop for Group {
 
 #[test]
 fn real_time_group_without_runtime() {
-    let _alone = live_lock();
+    let _alone = live_turn();
     let Some(parent) = Group::parent() else {
         lacks("inducing this takes a v1 cpu group with RT_GROUP_SCHED");
         return;

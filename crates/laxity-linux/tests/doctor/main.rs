@@ -14,8 +14,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use calls::{Answer, Resource};
-use common::{in_own_process, in_own_process_with, is_own_process, lacks, live_lock, skip, until};
+use common::{in_own_process, in_own_process_with, is_own_process, live_turn, until};
 use laxity_linux::doctor::machine::{CAP_IPC_LOCK, CAP_SYS_NICE};
+use laxity_linux::doctor::rights::{lacks, skip};
 use laxity_linux::doctor::{
     Cause, Diagnosis, Finding, Machine, Operation, ParameterError, Status, can_run_live, diagnose,
     explain, foresee,
@@ -126,7 +127,7 @@ fn a_capability_of_a_user_namespace_does_not_count() {
 
 #[test]
 fn rtprio_too_low() {
-    let _alone = live_lock();
+    let _alone = live_turn();
     in_own_process("rtprio_too_low", || {
         if calls::set_limit(Resource::RealTimePriority, 10).is_err() {
             skip("raising RLIMIT_RTPRIO takes CAP_SYS_RESOURCE");
@@ -150,7 +151,7 @@ fn rtprio_too_low() {
 
 #[test]
 fn affinity_narrower_than_the_root_domain() {
-    let _alone = live_lock();
+    let _alone = live_turn();
     in_own_process("affinity_narrower_than_the_root_domain", || {
         if !may_schedule() {
             return;
@@ -221,7 +222,7 @@ impl Drop for Holder {
 
 #[test]
 fn no_bandwidth_left() {
-    let _alone = live_lock();
+    let _alone = live_turn();
     in_own_process("no_bandwidth_left", || {
         if !may_schedule() {
             return;
@@ -286,7 +287,7 @@ fn no_bandwidth_left() {
 
 #[test]
 fn parameters_out_of_range() {
-    let _alone = live_lock();
+    let _alone = live_turn();
     in_own_process("parameters_out_of_range", || {
         let bounds = Machine::probe().throttling;
         let shortest = bounds.deadline_period_min.unwrap().as_micros();
@@ -345,7 +346,7 @@ fn parameters_out_of_range() {
 
 #[test]
 fn fork_without_reset_on_fork() {
-    let _alone = live_lock();
+    let _alone = live_turn();
     in_own_process("fork_without_reset_on_fork", || {
         if !may_schedule() {
             return;
@@ -377,7 +378,7 @@ fn spin_as_fifo() -> std::io::Result<()> {
 
 #[test]
 fn real_time_time_limited() {
-    let _alone = live_lock();
+    let _alone = live_turn();
     in_own_process("real_time_time_limited", || {
         if !may_schedule() {
             return;
@@ -419,7 +420,7 @@ fn time_limit(machine: &Machine) -> Finding {
 
 #[test]
 fn memory_lock_refused() {
-    let _alone = live_lock();
+    let _alone = live_turn();
     in_own_process("memory_lock_refused", || {
         calls::drop_capability(CAP_IPC_LOCK);
         // A limit that is too low has another number than none at all.

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod reservations;
+mod strangers;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,21 +33,11 @@ fn thread(level: u8) -> Placement {
     Placement::Thread(Priority::new(level).expect("a priority below 32"))
 }
 
-/// The turn of a live test among those of this machine.
-struct Turn {
-    _among_tests: common::LiveLock,
-    _live: LiveTest,
+fn turn(rights: &[Right]) -> Option<LiveTest> {
+    rights::require(rights)
 }
 
-fn turn(rights: &[Right]) -> Option<Turn> {
-    let among_tests = common::live_lock();
-    Some(Turn {
-        _live: rights::require(rights)?,
-        _among_tests: among_tests,
-    })
-}
-
-fn live() -> Option<(Turn, LiveHost)> {
+fn live() -> Option<(LiveTest, LiveHost)> {
     let turn = turn(&[Right::RealTime, Right::Processors(2)])?;
     Some((turn, LiveHost::new(config())))
 }
@@ -399,4 +390,31 @@ fn too_many_events_are_counted_as_lost() {
     // The other events are the first wake and dispatch, and the last block and finish, any of which may be lost too.
     let emitted = marks + record.events_lost;
     assert!((100_000..=100_004).contains(&emitted), "{emitted}");
+}
+
+/// Who is at work when a run ends sees that late; until then nobody is owed anything any more.
+#[test]
+fn a_run_is_over_before_its_threads_have_seen_that() {
+    let Some((_turn, mut host)) = live() else {
+        return;
+    };
+    const LENGTH: Span = Span::from_millis(20);
+    let mut program = Program::new(1);
+    let done = program.mark("done");
+    program.add(
+        "absorbed",
+        CPU0,
+        NORMAL,
+        move |context: &mut dyn Context| {
+            let until = context.now() + LENGTH * 20;
+            while clock::now() < until {}
+            context.mark(done, [0; 2]);
+            Step::Finish
+        },
+    );
+    let record = host.admit_and_run(program, LENGTH).unwrap();
+    assert_eq!(record.ended_by, RunEnd::Length);
+    let mut events = record.events.iter();
+    let done = events.find(|event| event.kind == EventKind::Mark(done));
+    assert!(done.is_some_and(|done| done.at > record.end), "{record:?}");
 }

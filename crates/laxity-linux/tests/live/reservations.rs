@@ -153,28 +153,6 @@ fn a_rogue_above_the_slot_makes_the_grant_unenforced_by_name() {
 }
 
 #[test]
-fn a_stranger_above_the_slot_is_named_with_its_process() {
-    let Some((_turn, mut host)) = live() else {
-        return;
-    };
-    let stranger = laxity_linux::host::command::RunningCommand::start(
-        std::process::Command::new("sleep").arg("1000"),
-    )
-    .expect("sleep starts");
-    sched::set_policy(stranger.id(), Policy::Fifo(85)).expect("a policy for a child");
-    let mut program = Program::new(1);
-    let request = two_of_eight();
-    let id = with_reservation(&mut program, "modem", request, spinner());
-    let record = host.admit_and_run(program, ms(20)).expect("it runs");
-    let grant = record.usage[id.index()].grant.clone().expect("a grant");
-    let Grade::Unenforced { reason } = grant.grade else {
-        panic!("process {} went unnoticed", stranger.id());
-    };
-    assert!(reason.contains("SCHED_FIFO priority 85"), "{reason}");
-    assert!(reason.contains(&stranger.id().to_string()), "{reason}");
-}
-
-#[test]
 fn what_does_not_fit_is_refused_and_nothing_started() {
     let Some((_turn, mut host)) = live() else {
         return;
@@ -201,6 +179,31 @@ fn what_does_not_fit_is_refused_and_nothing_started() {
         assert_eq!(ran.load(Ordering::SeqCst), 0);
         assert_eq!(before, footprint());
     }
+}
+
+#[test]
+fn what_memory_has_no_room_for_is_refused_and_nothing_started() {
+    let Some(_turn) = turn(&[Right::RealTime]) else {
+        return;
+    };
+    let mut config = config();
+    // Rings of 2 TiB.
+    config.ring_capacity = 1 << 36;
+    let ran = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&ran);
+    let mut program = Program::new(1);
+    program.add("any", CPU0, NORMAL, move |_: &mut dyn Context| {
+        seen.fetch_add(1, Ordering::SeqCst);
+        Step::Finish
+    });
+    let before = footprint();
+    let error = LiveHost::new(config)
+        .admit_and_run(program, ms(50))
+        .unwrap_err();
+    assert!(matches!(error, HostError::Refused(_)), "{error}");
+    assert!(error.to_string().contains("MiB are available"), "{error}");
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    assert_eq!(before, footprint());
 }
 
 #[test]

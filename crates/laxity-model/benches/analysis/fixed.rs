@@ -7,7 +7,8 @@ use response_time_analysis::fixed_priority::{floating_nonpreemptive, fully_preem
 use response_time_analysis::time::{Duration, Service};
 
 use crate::support::rival::{LIMIT, Rival, bound};
-use crate::support::sets::{Deadlines, r20, with_quarters};
+use crate::support::sets::{Deadlines, r20, sets_of, with_quarters};
+use crate::yardstick::Plain;
 use crate::{SETS, row, sum};
 
 fn ours(tasks: &[Task]) -> u64 {
@@ -73,4 +74,28 @@ pub(crate) fn response_times(load: f64) {
         (&quarters, |set: &Vec<Task>| ours(set)),
         (&rivals, floating),
     );
+}
+
+/// The rows beside the textbook loop: a thousand sets of few, some and many tasks.
+pub(crate) fn beside_the_textbook(load: f64) {
+    for tasks in [7, 20, 60] {
+        let sets = sets_of(tasks, SETS * 10, load, Deadlines::Implicit, 1);
+        let plain: Vec<_> = sets.iter().map(|set| Plain::new(set)).collect();
+        row(
+            &format!("FP response times, {tasks} tasks, U = {load} / textbook"),
+            (&sets, |set: &Vec<Task>| ours(set)),
+            (&plain, Plain::response_times),
+        );
+        let quarters = sets_of(tasks, SETS * 10, load, Deadlines::Constrained, 9);
+        let quarters: Vec<_> = quarters.iter().map(|set| with_quarters(set)).collect();
+        let plain: Vec<_> = quarters.iter().map(|set| Plain::new(set)).collect();
+        row(
+            &format!("FP test, {tasks} tasks, regions C/4, constrained, U = {load} / textbook"),
+            (&quarters, |set: &Vec<Task>| {
+                let verdict = fixed_priority::test(set, &Dedicated);
+                u64::from(verdict.expect("small numbers").is_schedulable())
+            }),
+            (&plain, |set| u64::from(set.meets_deadlines())),
+        );
+    }
 }

@@ -1,4 +1,4 @@
-//! The demand tests as one would write them down: one division a task a step, nothing prepared but the numbers.
+//! Response times by priority and the demand tests as one would write them down: one division a task a step, nothing prepared but the numbers.
 
 use laxity_model::analysis::Task;
 
@@ -18,6 +18,54 @@ impl Plain {
             ]
         };
         Self(tasks.iter().map(numbers).collect())
+    }
+
+    /// Σ of all response times by priority, the highest first, without regions: job by job to the end of each busy window (Lehoczky 1990).
+    pub(crate) fn response_times(&self) -> u64 {
+        // No first job of a task is done before that of the task above it and its own work.
+        let (mut sum, mut least) = (0, 0);
+        for index in 0..self.0.len() {
+            let (longest, first) = self.response_time(index, least);
+            (sum, least) = (sum + longest, first);
+        }
+        sum
+    }
+
+    /// Whether all meet their deadlines: the same, no further than to the first that does not.
+    pub(crate) fn meets_deadlines(&self) -> bool {
+        let mut all = self.0.iter().enumerate();
+        all.all(|(index, [_, _, deadline, _])| self.response_time(index, 0).0 <= *deadline)
+    }
+
+    /// The longest, and that of the first job, which is longer than `least`.
+    fn response_time(&self, index: usize, least: u64) -> (u64, u64) {
+        let (more_urgent, [cost, period, ..]) = (&self.0[..index], self.0[index]);
+        let less_urgent = self.0[index + 1..].iter();
+        let mut demand = less_urgent
+            .map(|[.., blocking]| *blocking)
+            .max()
+            .unwrap_or(0);
+        let (mut longest, mut window, mut first) = (0, least + cost, 0);
+        for arrival in (0..).step_by(usize::try_from(period).expect("64 bits")) {
+            demand += cost;
+            window = window.max(demand);
+            loop {
+                let asked = more_urgent
+                    .iter()
+                    .map(|[cost, period, ..]| u64::div_ceil(window, *period) * cost);
+                let next = demand + asked.sum::<u64>();
+                if next == window {
+                    break;
+                }
+                window = next;
+            }
+            longest = longest.max(window - arrival);
+            first = if arrival == 0 { window } else { first };
+            if window <= arrival + period {
+                break;
+            }
+        }
+        (longest, first)
     }
 
     fn demand(&self, time: u64) -> u64 {

@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 
 use super::{Keeps, ProcessorSupply, SlotSupply};
 use crate::analysis::Task;
-use crate::request::Work;
+use crate::request::{Strangers, Work};
 use crate::{
-    Activity, ActivityId, Enforcer, Grade, Outside, Placement, Program, Reservation, Service, Span,
+    Activity, ActivityId, Enforcer, Grade, Outside, Placement, Program, Reservation,
+    ReservationRequest, Service, Span,
 };
 
 /// Gaps are looked for up to this many periods.
@@ -25,6 +26,17 @@ fn outranks(placement: Placement, slots: &SlotSupply) -> bool {
     }
 }
 
+/// Whether a holder runs above the slots of others with more than its own: beside its reservation, or until it has it.
+fn exceeds(activity: &Activity, request: ReservationRequest, slots: &SlotSupply) -> bool {
+    let is_above = outranks(activity.placement, slots);
+    let beside = match request.outside {
+        Outside::AsPlaced => is_above,
+        Outside::Timesharing(priority) => outranks(Placement::Thread(priority), slots),
+        Outside::Confined => false,
+    };
+    beside || is_above && !request.begins_at_start
+}
+
 /// An activity that interferes, with what it outranks by where that is known.
 fn named(activity: &Activity) -> String {
     match activity.placement {
@@ -37,8 +49,8 @@ fn named(activity: &Activity) -> String {
 pub(super) struct Above {
     /// Those of the program who interfere, for which a slot's grant is `unenforced`, by name.
     interfering: Vec<(ActivityId, String)>,
-    /// The same of those who are not of the program, or why it cannot be seen who they are.
-    strangers: Result<Vec<String>, String>,
+    /// The same of those who are not of the program.
+    strangers: Strangers,
     /// Shares of the program's reservations by deadline: they keep to no processor, so each must have room for all of them.
     deadline_ppm: Vec<(ActivityId, u64)>,
     /// Work of the program whose amount is known.
@@ -49,10 +61,10 @@ pub(super) struct Above {
 
 impl Above {
     /// Nobody outranks anybody where there are no slots.
-    pub(super) const fn nobody() -> Self {
+    pub(super) fn nobody() -> Self {
         Self {
             interfering: Vec::new(),
-            strangers: Ok(Vec::new()),
+            strangers: Strangers::default(),
             deadline_ppm: Vec::new(),
             known: Vec::new(),
             uncharged: Vec::new(),
@@ -69,8 +81,7 @@ impl Above {
             let is_here = activity.processor == processor.processor;
             let is_above = is_here && outranks(activity.placement, slots);
             if let Some(request) = activity.reservation {
-                if is_above && request.outside == Outside::AsPlaced {
-                    // Its own slots are none to it: it runs when it likes.
+                if is_here && exceeds(activity, request, slots) {
                     this.interfering.push((id, named(activity)));
                 }
                 if request.enforcer == Enforcer::Deadline {
@@ -140,8 +151,10 @@ impl Above {
     /// How literally slots for `asked` keep it under this.
     pub(super) fn keeps(&self, grade: &Grade, asked: Reservation) -> Keeps {
         let less = self.taken(asked.period());
-        if *grade != Grade::Enforced || !self.uncharged.is_empty() || less >= asked.service() {
+        if *grade != Grade::Enforced || !self.uncharged.is_empty() {
             Keeps::LongRun
+        } else if less >= asked.service() {
+            Keeps::Nothing
         } else if less.is_zero() {
             Keeps::EveryWindow
         } else {
@@ -175,9 +188,23 @@ impl Above {
 
     /// How firm a grant of slots to this activity is.
     pub(super) fn grade(&self, holder: ActivityId) -> Grade {
+        Grade::below(self.others(holder), &self.strangers)
+    }
+
+    /// The same but for who is neither of the program nor started with it.
+    pub(super) fn apart(&self, holder: ActivityId) -> Grade {
+        let started = Strangers {
+            started: self.strangers.started.clone(),
+            ..Strangers::default()
+        };
+        Grade::below(self.others(holder), &started)
+    }
+
+    /// Those of the program who interfere with this activity, by name.
+    fn others(&self, holder: ActivityId) -> impl Iterator<Item = &str> {
         let others = self.interfering.iter();
-        let others = others.filter(|(who, _)| *who != holder);
-        Grade::below(others.map(|(_, name)| name.as_str()), &self.strangers)
+        let others = others.filter(move |(who, _)| *who != holder);
+        others.map(|(_, name)| name.as_str())
     }
 
     /// A sentence on each piece of work.

@@ -6,14 +6,19 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-use super::executors::executors;
-use super::{DeadlineState, Denial, ExecutorAdmission, RequestAdmission, Supply, Why, assess};
+use super::executors::{advise, executors};
+use super::{
+    Advice, DeadlineState, Denial, ExecutorAdmission, RequestAdmission, Supply, Why, assess,
+};
 use crate::admission::changes::AdmissionState;
-use crate::policy::slots::{PlanCosts, SlotTable};
+use crate::policy::slots::{Effort, PlanCosts, SlotTable};
 use crate::{
     Activity, ActivityId, Enforcer, Grade, HostError, Instant, ProcessorId, Program, Reservation,
     ReservationRequest, Span,
 };
+
+/// The work that advice for all requests that are refused may take, and once more for all executors: some 10 ns each.
+pub(super) const WORK_FOR_ADVICE: u64 = 20_000_000;
 
 /// The slots of one processor: their table, and whose they are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,15 +95,18 @@ impl From<Rejected> for HostError {
 /// those after it. The enforcer that was not asked for is assessed too, as if this one request went there. The advice of the first
 /// refusal on each resource holds for the whole program: followed, that refusal is gone.
 ///
-/// Cost: a slot plan for each request, some hundred for each refusal.
+/// Cost: a slot plan for each request, some hundred for each refusal; for an executor's, some five admissions, and a dozen
+/// questions of its policy for each. All that is done for advice is bounded by a count of steps, the same everywhere, of some 0.4 s: then it is
+/// cut short, and says so.
 ///
 /// # Errors
 ///
 /// [`Rejected`], with the program where it is only refused.
-pub fn admit(program: Program, supply: &Supply) -> Result<Admitted, Rejected> {
+pub fn admit(mut program: Program, supply: &Supply) -> Result<Admitted, Rejected> {
     super::check::check(&program, supply)?;
-    let (slots, requests) = assess(&program, supply);
-    let executors = executors(&program, &requests, supply);
+    let (slots, requests) = assess(&program, supply, &mut Effort::new(WORK_FOR_ADVICE));
+    let mut executors = executors(&program, (&requests, &slots), supply);
+    advise(&mut program, (&requests, &mut executors), supply);
     let admission = Admission {
         program,
         slots,
@@ -113,6 +121,35 @@ pub fn admit(program: Program, supply: &Supply) -> Result<Admitted, Rejected> {
     }
 }
 
+/// Whoever would be refused, as a reservation or as an executor, if this activity reserved this instead of what it does; nobody if it has no
+/// reservation. The program is left as it was. Cost: an admission without its advice.
+///
+/// # Errors
+///
+/// A program that is wrong, or that this supply's machine cannot run.
+pub fn refused_with(
+    program: &mut Program,
+    (activity, reservation): (ActivityId, Reservation),
+    supply: &Supply,
+) -> Result<Vec<ActivityId>, HostError> {
+    super::check::check(program, supply)?;
+    let own = activity.index();
+    let before = program.activities[own].reservation;
+    program.activities[own].reservation = before.map(|asked| ReservationRequest {
+        reservation,
+        ..asked
+    });
+    let (slots, requests) = assess(program, supply, &mut Effort::new(0));
+    let executors = executors(program, (&requests, &slots), supply);
+    program.activities[own].reservation = before;
+    let requests = requests.into_iter().filter(|found| found.asked.is_err());
+    let executors = executors.into_iter().filter(|found| found.answer.is_err());
+    let requests = requests.map(|found| found.activity);
+    Ok(requests
+        .chain(executors.map(|found| found.activity))
+        .collect())
+}
+
 /// What a host begins with.
 #[derive(Debug)]
 pub struct Launch {
@@ -122,7 +159,8 @@ pub struct Launch {
     pub slots: Vec<SlotPlan>,
     /// The kernel's reservations, where there are any to be had.
     pub deadline: Option<DeadlineState>,
-    /// How firmly each activity's reservation is granted, by [`ActivityId`], if it asked for one.
+    /// How firmly each activity's reservation is granted, by [`ActivityId`], if it asked for one: but for those of others who rank above, of
+    /// whom the host sees what they do.
     pub grades: Vec<Option<Grade>>,
 }
 
@@ -152,7 +190,7 @@ impl Admitted {
         let deadline = deadline.map(|supply| DeadlineState::new(supply, held));
         let mut grades: Vec<Option<Grade>> = program.activities.iter().map(|_| None).collect();
         for request in requests {
-            grades[request.activity.index()] = request.asked.ok().map(|granted| granted.grade);
+            grades[request.activity.index()] = request.asked.ok().map(|granted| granted.apart);
         }
         program.place_bodies();
         Ok(Launch {
@@ -178,6 +216,11 @@ impl Deref for Admitted {
 }
 
 impl Admission {
+    /// On what it was looked at.
+    pub const fn supply(&self) -> &Supply {
+        &self.supply
+    }
+
     /// What is said of a program that is not admitted: that this machine cannot run it, where it lacks what enforces a request.
     pub fn refusal(&self) -> HostError {
         let text = self.explain().join("; ");
@@ -211,29 +254,46 @@ impl Admission {
     pub fn explain(&self) -> Vec<String> {
         let sentence = |(request, denial): (&RequestAdmission, &Denial)| {
             let (activity, asked) = self.asker(request);
-            let mut text = format!(
-                "`{}` ({} by {} on processor {}): {}",
-                activity.name, asked.reservation, asked.enforcer, activity.processor, denial.why
-            );
-            for (i, advice) in denial.nearest.iter().enumerate() {
-                let lead = if i == 0 { "; would fit: " } else { "; or " };
-                text.push_str(lead);
-                for (n, (activity, reservation)) in advice.requests.iter().enumerate() {
-                    let separator = if n == 0 { "" } else { " and " };
-                    let name = &self.program.activities[activity.index()].name;
-                    text.push_str(&format!("{separator}{reservation} for `{name}`"));
-                }
-            }
-            text
+            format!(
+                "`{}` ({} by {} on processor {}): {}{}",
+                activity.name,
+                asked.reservation,
+                asked.enforcer,
+                activity.processor,
+                denial.why,
+                self.would_fit(&denial.nearest, denial.is_cut_short)
+            )
         };
-        let name = |activity: ActivityId| &self.program.activities[activity.index()].name;
         let executor = |executor: &ExecutorAdmission| {
             let why = executor.answer.as_ref().err()?;
-            let of = executor.bottleneck.map(name);
+            let of = executor.bottleneck.map(|task| self.name(task));
             let of = of.map_or(String::new(), |name| format!(" (bottleneck: `{name}`)"));
-            Some(format!("on `{}`{of}: {why}", name(executor.activity)))
+            let would_fit = self.would_fit(&executor.nearest, executor.is_cut_short);
+            let name = self.name(executor.activity);
+            Some(format!("on `{name}`{of}: {why}{would_fit}"))
         };
         let executors = self.executors.iter().filter_map(executor);
         self.refusals().map(sentence).chain(executors).collect()
+    }
+
+    fn name(&self, activity: ActivityId) -> &str {
+        &self.program.activities[activity.index()].name
+    }
+
+    /// "; would fit: 2ms/8ms for `a`; or 1ms/8ms for `b`", behind every refusal of which it is known, and that this need not be all.
+    fn would_fit(&self, nearest: &[Advice], is_cut_short: bool) -> String {
+        let one = |advice: &Advice| {
+            let requests = advice.requests.iter();
+            let requests =
+                requests.map(|(activity, asked)| format!("{asked} for `{}`", self.name(*activity)));
+            requests.collect::<Vec<_>>().join(" and ")
+        };
+        let all = nearest.iter().map(one).collect::<Vec<_>>().join("; or ");
+        let fits = if all.is_empty() { "" } else { "; would fit: " };
+        let rest = match is_cut_short {
+            true => "; not all that might fit was looked at",
+            false => "",
+        };
+        format!("{fits}{all}{rest}")
     }
 }

@@ -5,10 +5,15 @@ use alloc::vec::Vec;
 use super::deadline::Book;
 use super::slots::{Claim, Processor};
 use super::{RequestAdmission, SlotPlan, Supply};
+use crate::policy::slots::Effort;
 use crate::{Enforcer, Program};
 
-/// The slots granted, and what was found of every request of a program that was checked.
-pub(super) fn assess(program: &Program, supply: &Supply) -> (Vec<SlotPlan>, Vec<RequestAdmission>) {
+/// The slots granted, and what was found of every request of a program that was checked; advice for as much effort as is left.
+pub(super) fn assess(
+    program: &Program,
+    supply: &Supply,
+    effort: &mut Effort,
+) -> (Vec<SlotPlan>, Vec<RequestAdmission>) {
     let book = book(program, supply);
     let here = usize::from(program.processors);
     let processors: Vec<Processor<'_>> = supply.processors[..here]
@@ -18,15 +23,15 @@ pub(super) fn assess(program: &Program, supply: &Supply) -> (Vec<SlotPlan>, Vec<
                 .askers(Enforcer::Slots)
                 .filter(|(_, activity, _)| activity.processor == processor.processor);
             let claims: Vec<Claim> = askers.map(|(id, _, asked)| (id, asked)).collect();
-            Processor::new(processor, program, claims)
+            Processor::new(processor, program, claims, effort)
         })
         .collect();
     let requests = program.numbered().filter_map(|(id, activity)| {
         let request = activity.reservation?;
-        let by = |enforcer| match enforcer {
+        let mut by = |enforcer| match enforcer {
             Enforcer::Deadline => book.assess(id, request.reservation),
             Enforcer::Slots => {
-                processors[activity.processor.index()].assess(id, request.reservation)
+                processors[activity.processor.index()].assess(id, request.reservation, effort)
             }
         };
         Some(RequestAdmission {

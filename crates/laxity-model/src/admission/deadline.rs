@@ -44,6 +44,7 @@ impl Book<'_> {
             Some(refusal) => Err(Denial {
                 why: why(asked, refusal),
                 nearest: self.nearest(&kernel, refusal, activity, asked),
+                is_cut_short: false,
             }),
         }
     }
@@ -258,8 +259,9 @@ fn predict(supply: &DeadlineSupply, asked: Reservation, others: &[Reservation]) 
     if tick > asked.service().as_dedicated_span() {
         let late = kernel.map_or(u64::MAX, |kernel| kernel.longest_round());
         notes.push(format!(
-            "{} is less than the kernel's tick of {tick}: it comes in bursts of up to a tick, then up to {late} periods are skipped",
-            asked.service()
+            "{} is less than the kernel's tick of {}: it comes in bursts of up to a tick, then up to {late} periods are skipped",
+            asked.service().beside(tick.as_full_service()),
+            tick.beside(asked.service().as_dedicated_span())
         ));
     } else if !tick.is_zero() {
         notes.push(format!(
@@ -283,6 +285,13 @@ fn predict(supply: &DeadlineSupply, asked: Reservation, others: &[Reservation]) 
             }
         ));
     }
+    let grade = match supply.limits.rt_runtime {
+        Some(_) => Grade::Enforced,
+        // Whoever comes later takes from all.
+        None => Grade::Unenforced {
+            reason: KernelLimits::UNLIMITED.to_string(),
+        },
+    };
     Prediction {
         promised_gap: asked.longest_gap(),
         theory_gap,
@@ -292,7 +301,8 @@ fn predict(supply: &DeadlineSupply, asked: Reservation, others: &[Reservation]) 
         } else {
             Keeps::LongRun
         },
-        grade: Grade::Enforced,
+        apart: grade.clone(),
+        grade,
         notes,
     }
 }

@@ -6,10 +6,23 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::above::Above;
-use super::{Prediction, RequestAdmission, Supply};
-use crate::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, Residual, SupplyBound};
+use super::admitted::WORK_FOR_ADVICE;
+use super::{Advice, Prediction, RequestAdmission, SlotPlan, SlotSupply, Supply, assess};
+use crate::analysis::Task;
+use crate::analysis::supply::{
+    Dedicated, ExplicitDeadline, KernelDeadline, Residual, SupplyBound, least_reservation,
+};
 use crate::executor::Unschedulable;
-use crate::{Activity, ActivityId, Enforcer, ExecutorId, Grade, Program, ReservationRequest, Span};
+use crate::policy::slots::{Change, Effort, grain, shortest_interval};
+use crate::{
+    Activity, ActivityId, Enforcer, ExecutorId, Grade, Program, Reservation, ReservationRequest,
+    Service, Span,
+};
+
+/// How often a period is halved in search of one at which something would do, or less would.
+const HALVINGS: u32 = 4;
+/// How often a proposal is corrected by how far apart its slots turned out to be.
+const CORRECTIONS: u32 = 3;
 
 /// What became of the tasks on one executor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,12 +35,105 @@ pub struct ExecutorAdmission {
     pub answer: Result<Grade, Unschedulable>,
     /// The bottleneck, where the policy names one.
     pub bottleneck: Option<ActivityId>,
+    /// Where its reservation is too little: the least that is enough at its period, or else at the longest shorter one that was tried, and
+    /// the cheapest of all; beside each everything else is granted as before. Empty where there is none near.
+    pub nearest: Vec<Advice>,
+    /// Whether the search for that took as many steps as it may.
+    pub is_cut_short: bool,
+}
+
+/// What the policy of an executor is asked about: its tasks, in a reservation on a machine.
+struct Ground<'a> {
+    program: &'a Program,
+    executor: ExecutorId,
+    supply: &'a Supply,
+    above: Above,
+    slots: Option<&'a SlotSupply>,
+}
+
+impl<'a> Ground<'a> {
+    fn of(
+        program: &'a Program,
+        (executor, activity): (ExecutorId, ActivityId),
+        supply: &'a Supply,
+    ) -> Self {
+        let holder = &program.activities[activity.index()];
+        let place = supply.processors.get(holder.processor.index());
+        let slots = place.and_then(|place| Some((place, place.slots.as_ref().ok()?)));
+        let above = slots.map_or(Above::nobody(), |(place, slots)| {
+            Above::of(program, place, slots)
+        });
+        Self {
+            program,
+            executor,
+            supply,
+            above,
+            slots: slots.map(|(_, slots)| slots),
+        }
+    }
+
+    /// What the policy says if its activity has a processor.
+    fn on_a_processor(&self) -> Result<(), Unschedulable> {
+        let late = self.supply.timer_grain;
+        self.program
+            .admit_on(self.executor, &Dedicated, (late, Service::ZERO))
+    }
+
+    /// What it says of a reservation whose slots, if it has any, begin so far apart at the least.
+    fn reserved(
+        &self,
+        asked: ReservationRequest,
+        apart: Option<Span>,
+    ) -> Result<(), Unschedulable> {
+        let jitter = self.slots.map_or(Span::ZERO, |slots| slots.jitter);
+        let late = self.supply.timer_grain.checked_add(jitter);
+        let by_slots = self.slots.filter(|_| asked.enforcer == Enforcer::Slots);
+        let switch = by_slots.map_or(Service::ZERO, |slots| slots.switch);
+        let mut above_slots = self.above.tasks();
+        let taken = by_slots.map(|slots| taken_from_slots(slots, apart));
+        above_slots.extend(taken.into_iter().flatten());
+        let bound = reserved(asked, above_slots, self.supply)?;
+        let late = late.unwrap_or(Span::MAX);
+        self.program.admit_on(self.executor, &bound, (late, switch))
+    }
+
+    /// The shortest period that is proposed.
+    fn shortest_period(&self) -> Span {
+        self.slots.map_or(Span::ZERO, SlotSupply::shortest_period)
+    }
+
+    /// The least service every `period` with which the policy makes its promise, and which slots can be as short as.
+    fn least(
+        &self,
+        asked: ReservationRequest,
+        period: Span,
+        apart: Option<Span>,
+    ) -> Option<Reservation> {
+        let shortest = self.slots.map_or(Span::ZERO, |slots| slots.shortest_slot);
+        let does = |reservation: Reservation| {
+            let with = ReservationRequest {
+                reservation,
+                ..asked
+            };
+            let is_a_slot = reservation.service().as_dedicated_span() >= shortest;
+            Ok(is_a_slot && self.reserved(with, apart).is_ok())
+        };
+        least_reservation(period, Span::from_nanos(grain(period.as_nanos())), does).ok()?
+    }
+}
+
+/// How far apart the slots of an activity begin at the least, where it has any.
+fn apart(plans: &[SlotPlan], holder: ActivityId) -> Option<Span> {
+    plans.iter().find_map(|plan| {
+        let owner = plan.owners.iter().position(|owner| *owner == holder)?;
+        shortest_interval(&plan.table, owner)
+    })
 }
 
 /// Asks the policy of every executor on which tasks are declared.
 pub(super) fn executors(
     program: &Program,
-    requests: &[RequestAdmission],
+    (requests, plans): (&[RequestAdmission], &[SlotPlan]),
     supply: &Supply,
 ) -> Vec<ExecutorAdmission> {
     let declared = program.executors().filter_map(|(executor, activity)| {
@@ -38,21 +144,15 @@ pub(super) fn executors(
         let request = requests.iter().find(|r| r.activity == activity);
         let granted = request.and_then(|request| request.asked.as_ref().ok());
         let holder = &program.activities[activity.index()];
-        let place = supply.processors.get(holder.processor.index());
-        let slots = place.and_then(|place| Some((place, place.slots.as_ref().ok()?)));
-        let above = slots.map_or(Above::nobody(), |(place, slots)| {
-            Above::of(program, place, slots)
-        });
-        let late = |edges: Span| supply.timer_grain.checked_add(edges).unwrap_or(Span::MAX);
+        let ground = Ground::of(program, (executor, activity), supply);
         let answer = match (holder.reservation, granted) {
-            (None, _) => program
-                .admit_on(executor, &Dedicated, late(Span::ZERO))
+            (None, _) => ground
+                .on_a_processor()
                 .map(|()| without_reservation(holder)),
             (Some(asked), Some(granted)) => {
-                let late = late(slots.map_or(Span::ZERO, |(_, slots)| slots.jitter));
-                let bound = reserved(asked, &above, supply);
-                let answer = bound.and_then(|bound| program.admit_on(executor, &bound, late));
-                answer.map(|()| with_reservation(program, executor, &above, (asked, granted)))
+                let answer = ground.reserved(asked, apart(plans, activity));
+                answer
+                    .map(|()| with_reservation(program, executor, &ground.above, (asked, granted)))
             }
             // That is refused itself, and said there.
             (Some(_), None) => return None,
@@ -63,9 +163,95 @@ pub(super) fn executors(
             activity,
             bottleneck: bottleneck.and_then(|task| tasks.get(task).copied()),
             answer,
+            nearest: Vec::new(),
+            is_cut_short: false,
         })
     });
     declared.collect()
+}
+
+/// Finds for each executor that is refused in its reservation what would do instead. The program is asked with it, and left as it was.
+pub(super) fn advise(
+    program: &mut Program,
+    (requests, executors): (&[RequestAdmission], &mut [ExecutorAdmission]),
+    supply: &Supply,
+) {
+    let before = refusals(requests, executors);
+    // Nobody asks what those need who are refused meanwhile.
+    let mut effort = Effort::new(0);
+    for refused in executors.iter_mut().filter(|e| e.answer.is_err()) {
+        let who = (refused.executor, refused.activity);
+        let own = refused.activity.index();
+        let Some(asked) = program.activities[own].reservation else {
+            continue;
+        };
+        let period = asked.reservation.period().as_nanos();
+        let periods = (0..=HALVINGS).map(|times| period >> times);
+        let shortest = Ground::of(program, who, supply).shortest_period();
+        let periods = periods.map(|period| Span::from_nanos(period - period % grain(period)));
+        let (mut nearest, mut cheapest): (_, Option<Reservation>) = (None, None);
+        for period in periods.filter(|period| *period >= shortest) {
+            if effort.spent() >= WORK_FOR_ADVICE {
+                refused.is_cut_short = true;
+                break;
+            }
+            let asked = (asked, cheapest.map(Reservation::share_ppm));
+            let found = least(
+                program,
+                (who, asked),
+                (period, before),
+                (supply, &mut effort),
+            );
+            nearest = nearest.or(found);
+            cheapest = found.or(cheapest);
+        }
+        program.activities[own].reservation = Some(asked);
+        let cheapest = cheapest.filter(|cheapest| nearest != Some(*cheapest));
+        let both = nearest.into_iter().chain(cheapest);
+        refused.nearest.extend(both.map(|reservation| Advice {
+            change: Change::TasksNeed,
+            requests: [(refused.activity, reservation)].into(),
+        }));
+    }
+}
+
+/// How many are refused.
+fn refusals(requests: &[RequestAdmission], executors: &[ExecutorAdmission]) -> usize {
+    let refused = requests.iter().filter(|request| request.asked.is_err());
+    let unpromised = executors.iter().filter(|e| e.answer.is_err());
+    refused.count() + unpromised.count()
+}
+
+/// The least reservation of this period with which the program has a refusal less than before: that of this executor. `None`, too, if it is not below a
+/// share that does. The program is left asking for what was tried last.
+fn least(
+    program: &mut Program,
+    (who, (asked, below)): ((ExecutorId, ActivityId), (ReservationRequest, Option<u64>)),
+    (period, before): (Span, usize),
+    (supply, effort): (&Supply, &mut Effort),
+) -> Option<Reservation> {
+    let (executor, activity) = who;
+    // A slot comes once in a period, unless others are in its way.
+    let mut between = Some(period);
+    for _ in 0..CORRECTIONS {
+        let reservation = Ground::of(program, who, supply).least(asked, period, between)?;
+        if below.is_some_and(|below| reservation.share_ppm() >= below) {
+            return None;
+        }
+        program.activities[activity.index()].reservation = Some(ReservationRequest {
+            reservation,
+            ..asked
+        });
+        let (plans, requests) = assess(program, supply, effort);
+        let found = executors(program, (&requests, &plans), supply);
+        let mut answers = found.iter();
+        let own = answers.find(|found| found.executor == executor)?;
+        if own.answer.is_ok() {
+            return (refusals(&requests, &found) < before).then_some(reservation);
+        }
+        between = apart(&plans, activity);
+    }
+    None
 }
 
 /// A whole processor was not enough to refuse it; but it is not promised one.
@@ -102,10 +288,19 @@ fn with_reservation(
     Grade::Enforced
 }
 
+/// What the machine takes from a holder's slots: the switch at the beginning of each, and its clock.
+fn taken_from_slots(slots: &SlotSupply, apart: Option<Span>) -> impl Iterator<Item = Task> {
+    let edges = apart.and_then(|apart| Task::new(slots.switch, apart).ok());
+    let clock = slots
+        .clock
+        .and_then(|clock| Task::new(clock.service, clock.period).ok());
+    edges.into_iter().chain(clock)
+}
+
 /// What the holder of a reservation gets, under work that is known to run above the slots of its processor.
 fn reserved(
     asked: ReservationRequest,
-    above: &Above,
+    above_slots: Vec<Task>,
     supply: &Supply,
 ) -> Result<Box<dyn SupplyBound>, Unschedulable> {
     let refused = |error: &dyn core::fmt::Display| Unschedulable {
@@ -115,7 +310,7 @@ fn reserved(
     match asked.enforcer {
         Enforcer::Slots => {
             let slots = ExplicitDeadline::continuous(asked.reservation);
-            let left = Residual::new(slots, above.tasks()).map_err(|error| refused(&error))?;
+            let left = Residual::new(slots, above_slots).map_err(|error| refused(&error))?;
             Ok(Box::new(left))
         }
         Enforcer::Deadline => {

@@ -19,7 +19,7 @@ mod supply;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-pub use admitted::{Admission, Admitted, Launch, Rejected, SlotPlan, admit};
+pub use admitted::{Admission, Admitted, Launch, Rejected, SlotPlan, admit, refused_with};
 use assess::assess;
 pub use deadline::DeadlineState;
 pub use executors::ExecutorAdmission;
@@ -33,6 +33,9 @@ use derive_more::Display;
 /// How literally an enforcer keeps *X in every window of length Y*.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Display)]
 pub enum Keeps {
+    /// Nothing for certain: known work above the slots may take as much as they give.
+    #[display("less what runs above, which may be all of it")]
+    Nothing,
     /// X/Y in the long run; a period may get less, and later ones more.
     #[display("in the long run")]
     LongRun,
@@ -60,6 +63,8 @@ pub struct Prediction {
     pub keeps: Keeps,
     /// How firm the grant will be.
     pub grade: Grade,
+    /// The same but for those of others who rank above now: what they do, and who comes, is seen while it is held.
+    pub apart: Grade,
     /// What else is to be known, each a sentence.
     pub notes: Vec<String>,
 }
@@ -82,7 +87,10 @@ pub enum Why {
         free_ppm: u64,
     },
     /// The period is outside what the kernel takes.
-    #[error("deadline period: {period} is not within {shortest} to {longest}")]
+    #[error(
+        "deadline period: {} is not within {} to {}",
+        period.beside(*shortest).and(longest.as_nanos()), shortest.beside(*period), longest.beside(*period)
+    )]
     Period {
         /// What was asked for.
         period: Span,
@@ -92,7 +100,10 @@ pub enum Why {
         longest: Span,
     },
     /// The service is less than what the kernel takes.
-    #[error("deadline runtime: {service} asked for, at least {shortest} is possible, {} missing", shortest.saturating_sub(*service))]
+    #[error(
+        "deadline runtime: {} asked for, at least {} is possible, {} missing",
+        service.beside(*shortest), shortest.beside(*service), shortest.saturating_sub(*service)
+    )]
     Runtime {
         /// What was asked for.
         service: Service,
@@ -120,6 +131,8 @@ pub struct Denial {
     pub why: Why,
     /// The nearest requests that would be granted.
     pub nearest: Vec<Advice>,
+    /// Whether the search for them took as many steps as it may: there may be more, and nearer ones.
+    pub is_cut_short: bool,
 }
 
 impl From<Why> for Denial {
@@ -127,6 +140,7 @@ impl From<Why> for Denial {
         Self {
             why,
             nearest: Vec::new(),
+            is_cut_short: false,
         }
     }
 }

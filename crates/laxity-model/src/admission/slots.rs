@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::above::Above;
 use super::{Advice, Denial, Prediction, ProcessorSupply, SlotPlan, SlotSupply, Why};
-use crate::policy::slots::{PlanCosts, Refusal, SlotTable, largest_gap, plan};
+use crate::policy::slots::{Effort, PlanCosts, Refusal, SlotTable, largest_gap, plan_within};
 use crate::{ActivityId, Program, Reservation, Span};
 
 /// A request for slots.
@@ -24,7 +24,12 @@ pub(super) struct Processor<'a> {
 impl<'a> Processor<'a> {
     /// The processor with all the slots that can be granted on it: as long as the claims do not fit together, the first that does
     /// not fit with those before it is left out.
-    pub(super) fn new(supply: &'a ProcessorSupply, program: &Program, claims: Vec<Claim>) -> Self {
+    pub(super) fn new(
+        supply: &'a ProcessorSupply,
+        program: &Program,
+        claims: Vec<Claim>,
+        effort: &mut Effort,
+    ) -> Self {
         let guests = program.constrained.iter().copied().filter(|guest| {
             let activity = &program.activities[guest.index()];
             activity.reservation.is_none() && activity.processor == supply.processor
@@ -39,14 +44,14 @@ impl<'a> Processor<'a> {
         };
         if let Ok(slots) = &supply.slots {
             this.above = Above::of(program, supply, slots);
-            this.plan(slots);
+            this.plan(slots, effort);
         }
         this
     }
 
-    fn plan(&mut self, slots: &SlotSupply) {
+    fn plan(&mut self, slots: &SlotSupply, effort: &mut Effort) {
         while !(self.granted.is_empty() && self.guests.is_empty()) && self.table.is_none() {
-            match plan_claims(&self.granted, &self.costs(slots, None)) {
+            match plan_claims(&self.granted, &self.costs(slots, None), effort) {
                 Ok(table) => self.table = Some(table),
                 Err(refusal) => {
                     let denial = denial_of(&refusal, &self.granted);
@@ -66,6 +71,7 @@ impl<'a> Processor<'a> {
         &self,
         activity: ActivityId,
         asked: Reservation,
+        effort: &mut Effort,
     ) -> Result<Prediction, Denial> {
         let slots = self.supply.slots.as_ref();
         let slots = slots.map_err(|why| Why::Unavailable(why.clone()))?;
@@ -78,7 +84,7 @@ impl<'a> Processor<'a> {
         }
         let mut claims = self.granted.clone();
         claims.push((activity, asked));
-        let table = plan_claims(&claims, &self.costs(slots, Some(activity)));
+        let table = plan_claims(&claims, &self.costs(slots, Some(activity)), effort);
         let table = table.map_err(|refusal| denial_of(&refusal, &claims))?;
         Ok(self.predict(slots, &table, claims.len() - 1, (activity, asked)))
     }
@@ -99,6 +105,7 @@ impl<'a> Processor<'a> {
             longest_gap: longest_gap.checked_add(slots.jitter).unwrap_or(Span::MAX),
             keeps: self.above.keeps(&grade, asked),
             grade,
+            apart: self.above.apart(activity),
             notes: self.above.notes(),
         }
     }
@@ -117,9 +124,13 @@ impl<'a> Processor<'a> {
     }
 }
 
-fn plan_claims(claims: &[Claim], costs: &PlanCosts) -> Result<SlotTable, Refusal> {
+fn plan_claims(
+    claims: &[Claim],
+    costs: &PlanCosts,
+    effort: &mut Effort,
+) -> Result<SlotTable, Refusal> {
     let requests: Vec<Reservation> = claims.iter().map(|(_, asked)| *asked).collect();
-    plan(&requests, costs)
+    plan_within(&requests, costs, effort)
 }
 
 /// The planner's refusal in terms of activities: of each set near by only what changed.
@@ -134,5 +145,6 @@ fn denial_of(refusal: &Refusal, claims: &[Claim]) -> Denial {
     Denial {
         why: Why::Slots(refusal.shortage),
         nearest: nearest.collect(),
+        is_cut_short: refusal.is_cut_short,
     }
 }

@@ -6,6 +6,7 @@ use core::num::NonZeroU16;
 
 use crate::analysis::multiprocessor::{Bandwidth, KernelLimits};
 use crate::policy::slots::PlanCosts;
+use crate::request::{Strangers, Work};
 use crate::{Priority, ProcessorId, Service, Span};
 
 /// What a host found that its machine can do. Where something is missing, the text says why, and what would help.
@@ -45,8 +46,8 @@ pub struct ProcessorSupply {
     pub processor: ProcessorId,
     /// Time slots.
     pub slots: Result<SlotSupply, String>,
-    /// Threads that are not ours and rank above a slot's occupant here, by name; or why it cannot be seen who they are.
-    pub outranking: Result<Vec<String>, String>,
+    /// Threads that are not ours and rank above a slot's occupant here.
+    pub outranking: Strangers,
 }
 
 /// Time slots on a processor.
@@ -62,6 +63,11 @@ pub struct SlotSupply {
     pub shortest_slot: Span,
     /// How late an edge may be: 0.2 ms live, zero in the twin.
     pub jitter: Span,
+    /// What a slot's holder pays to be given the processor, when its slot begins and when it wakes in it. Zero where slots make up for that, as
+    /// live.
+    pub switch: Service,
+    /// What the machine's clock takes from whoever has the processor, where slots do not make up for it.
+    pub clock: Option<Work>,
     /// The `SCHED_FIFO` priority of a slot's occupant; a foreign thread of a higher one outranks it. (80)
     pub occupant_fifo: u8,
     /// Threads of this priority and above rank above a slot's occupant; `None`: none do.
@@ -69,12 +75,18 @@ pub struct SlotSupply {
 }
 
 impl SlotSupply {
+    /// The shortest period that is proposed to anybody: twenty of the shortest slots. At less a table is mostly edges, each of which costs up to as much
+    /// as such a slot. (1 ms live)
+    pub const fn shortest_period(&self) -> Span {
+        Span::from_nanos(20 * self.shortest_slot.as_nanos())
+    }
+
     /// The same on each of so many processors, with nobody above it.
     pub fn on_each(&self, processors: u16) -> Vec<ProcessorSupply> {
         let on = |processor| ProcessorSupply {
             processor: ProcessorId(processor),
             slots: Ok(self.clone()),
-            outranking: Ok(Vec::new()),
+            outranking: Strangers::default(),
         };
         (0..processors).map(on).collect()
     }

@@ -1,7 +1,7 @@
 //! What is analysed: a recurring task.
 
-use alloc::vec::Vec;
 use core::fmt;
+use core::num::NonZeroU64;
 
 use crate::{Service, Span};
 
@@ -60,10 +60,14 @@ pub enum Preemption {
 ///
 /// Jobs arrive at least T apart; each is released (ready to run) at most J after it arrives, needs at most C of service, and is due D
 /// after it *arrived*. D may be less than, equal to or more than T; a task's own jobs run in the order of arrival.
+///
+/// Of a task with a [burst](Self::with_burst) of b, up to b jobs may arrive at once: in a window of length Δ > 0 no more than
+/// b − 1 + ⌈Δ/T⌉ arrive, however it lies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Task {
     cost: Service,
     period: Span,
+    burst: NonZeroU64,
     deadline: Span,
     jitter: Span,
     preemption: Preemption,
@@ -83,7 +87,8 @@ pub enum TaskError {
     NoDeadline,
     /// A region is zero, or longer than the job.
     #[error(
-        "a non-preemptive region of {region} does not fit an execution time of {cost}: it must be from 1 ns to that"
+        "a non-preemptive region of {} does not fit an execution time of {}: it must be from 1 ns to that",
+        region.beside(*cost), cost.beside(*region)
     )]
     Region {
         /// The region.
@@ -92,7 +97,10 @@ pub enum TaskError {
         cost: Service,
     },
     /// The last region is longer than the longest.
-    #[error("the last non-preemptive region, {last}, is longer than the longest, {longest}")]
+    #[error(
+        "the last non-preemptive region, {}, is longer than the longest, {}",
+        last.beside(*longest), longest.beside(*last)
+    )]
     LastRegion {
         /// The last region.
         last: Service,
@@ -114,6 +122,7 @@ impl Task {
         Ok(Self {
             cost,
             period,
+            burst: NonZeroU64::MIN,
             deadline: period,
             jitter: Span::ZERO,
             preemption: Preemption::Anywhere,
@@ -134,6 +143,56 @@ impl Task {
     pub const fn with_jitter(mut self, jitter: Span) -> Self {
         self.jitter = jitter;
         self
+    }
+
+    /// The same task, of which up to so many jobs may arrive at once: the arrivals of a *linear bounded arrival process* of this burst and a
+    /// rate of 1/T (Cruz, "A calculus for network delay", IEEE Trans. Information Theory 37(1), 1991; Anderson, "Metascheduling for
+    /// continuous media", ACM TOCS 11(3), 1993), a leaky bucket. Each is due D after it arrived itself.
+    ///
+    /// ```
+    /// use laxity_model::analysis::{Task, fixed_priority, supply::Dedicated};
+    /// use laxity_model::{Service, Span};
+    ///
+    /// // Packets of 120 us of work, one every millisecond, but up to four back to back.
+    /// let packets = Task::new(Service::from_micros(120), Span::from_millis(1))?.with_burst(4.try_into()?);
+    /// let response = fixed_priority::response_time(&[packets], 0, &Dedicated)?;
+    /// assert_eq!(response.bound().map(|bound| bound.from_arrival), Some(Span::from_micros(480)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn with_burst(mut self, burst: NonZeroU64) -> Self {
+        self.burst = burst;
+        self
+    }
+
+    /// The same task with the least burst that covers an arrival curve: of each point (n, δ), that n jobs in a row never arrive within less
+    /// than δ from the first to the last, while after the last point a job comes every T at most. Points as they rise; none, and
+    /// jobs come one by one. Where the curve bends more than once a task is more than it says, never less.
+    ///
+    /// ```
+    /// use laxity_model::analysis::Task;
+    /// use laxity_model::{Service, Span};
+    ///
+    /// let ms = Span::from_millis;
+    /// let task = Task::new(Service::from_micros(10), ms(10))?;
+    /// // Two may come at once, a third 3 ms later at the earliest, a fourth 20 ms after the first.
+    /// assert_eq!(task.with_arrivals([(2, ms(0)), (3, ms(3)), (4, ms(20))]).burst().get(), 3);
+    /// assert_eq!(task.with_arrivals([(2, ms(10)), (3, ms(20))]).burst().get(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_arrivals(self, points: impl IntoIterator<Item = (u64, Span)>) -> Self {
+        // Just after a point's δ there may be one less than the next point has, and after the last one as many as it has itself.
+        let mut burst = 1;
+        let mut before = Span::ZERO;
+        let mut most = 1;
+        for (jobs, within) in points {
+            let fewer = jobs.saturating_sub(1);
+            burst = fewer.saturating_sub(before / self.period).max(burst);
+            (most, before) = (jobs, within);
+        }
+        burst = most.saturating_sub(before / self.period).max(burst);
+        self.with_burst(NonZeroU64::new(burst).unwrap_or(NonZeroU64::MIN))
     }
 
     /// The same task, with non-preemptive regions.
@@ -201,6 +260,25 @@ impl Task {
         self.period
     }
 
+    /// b: so many jobs may arrive at once.
+    #[inline]
+    pub const fn burst(&self) -> NonZeroU64 {
+        self.burst
+    }
+
+    /// J + (b − 1)·T: what is released in a window of length t > 0 is what a task without a burst, but with this jitter, would release. In
+    /// nanoseconds.
+    #[inline]
+    pub(super) fn ahead(&self) -> u128 {
+        let more = u128::from(self.burst.get() - 1) * u128::from(self.period.as_nanos());
+        u128::from(self.jitter.as_nanos()).saturating_add(more)
+    }
+
+    /// Whether jobs are released one by one, as they arrive: no jitter and no burst.
+    pub(super) const fn is_regular(&self) -> bool {
+        self.jitter.is_zero() && self.burst.get() == 1
+    }
+
     /// D: a job is due this long after it arrived.
     #[inline]
     pub const fn deadline(&self) -> Span {
@@ -246,6 +324,9 @@ impl Task {
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} every {}", self.cost, self.period)?;
+        if self.burst.get() > 1 {
+            write!(f, ", up to {} at once", self.burst)?;
+        }
         if self.deadline != self.period {
             write!(f, ", due in {}", self.deadline)?;
         }
@@ -265,18 +346,40 @@ impl fmt::Display for Task {
     }
 }
 
-/// For each task, the most service for which a job of a later one can block its own.
-pub(super) fn blocking_of_each(tasks: &[Task]) -> Vec<Service> {
-    let mut most = Service::ZERO;
-    let mut each: Vec<Service> = (tasks.iter().rev())
-        .map(|task| {
-            let blocking = most;
-            most = most.max(task.blocking());
-            blocking
-        })
-        .collect();
-    each.reverse();
-    each
+/// The most service for which a job of a less urgent task can block, asked of one task after the other: nothing is written down, and next to
+/// nothing looked at again.
+#[derive(Clone, Copy)]
+pub(super) struct Blocking<'a> {
+    tasks: &'a [Task],
+    most: Service,
+    /// Of those who block for so long, the least urgent one.
+    last: usize,
+}
+
+impl<'a> Blocking<'a> {
+    /// Of tasks given by priority, the highest first.
+    pub(super) const fn new(tasks: &'a [Task]) -> Self {
+        Self {
+            tasks,
+            most: Service::ZERO,
+            last: 0,
+        }
+    }
+
+    /// The most for which this task, no more urgent than the one before, can be blocked.
+    #[inline]
+    pub(super) fn of(&mut self, index: usize) -> Service {
+        if index >= self.last {
+            (self.most, self.last) = (Service::ZERO, usize::MAX);
+            for (place, task) in self.tasks.iter().enumerate().skip(index + 1) {
+                let blocking = task.blocking();
+                if blocking >= self.most && !blocking.is_zero() {
+                    (self.most, self.last) = (blocking, place);
+                }
+            }
+        }
+        self.most
+    }
 }
 
 #[cfg(test)]

@@ -27,8 +27,7 @@ pub enum Verdict {
 }
 
 /// A job that can miss its deadline, in the worst case of its test: time 0 is the beginning of the busy window, when all tasks that
-/// delay the job release one as early as they may, a less urgent one perhaps having just begun a region. (By earliest deadline first,
-/// of a set with tasks that are cut at known points, a job that is due earlier in the same window may be late in its stead.)
+/// delay the job release one as early as they may, a less urgent one perhaps having just begun a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Display)]
 #[display(
     "a job of task {task} released {release} after the worst instant is not complete {due} after it, when it is due"

@@ -9,7 +9,8 @@ pub struct Mark(pub u16);
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum EventKind {
-    /// The activity became ready. `args[0]`: when it was meant to, in nanoseconds (equal to the time where nothing was meant).
+    /// The activity became ready. `args`, in nanoseconds: when it was meant to (equal to the time where nothing was meant); and, live, where a thread
+    /// tells of it only once it runs again, since when it could have run (0: since the event).
     Wake,
     /// It got the processor (twin) or saw itself running after a wait (live).
     Dispatch,
@@ -38,7 +39,7 @@ pub enum EventKind {
     ReservationBegin,
     /// The activity's reservation was given back.
     ReservationEnd,
-    /// The witness woke late. `args`: when it should have and when it did, in nanoseconds.
+    /// The witness woke late, for the machine itself stood still. `args`: when it should have and when it did, in nanoseconds.
     Disturbed,
     /// The activity was granted another reservation. `args`: service and period in nanoseconds. What it held before it holds until the
     /// instant that the [`Self::ReservationFrom`] after this one tells.
@@ -52,6 +53,9 @@ pub enum EventKind {
     /// From when the reservation of the [`Self::ReservationChange`] just before holds, recorded with it. `args[0]`: that instant, in
     /// nanoseconds; mostly later than the event.
     ReservationFrom,
+    /// The witness woke late, and was runnable: somebody held its processor, or nobody can tell that. `args`: when it should have and when it
+    /// did, in nanoseconds.
+    Held,
     /// An event of the application's own.
     Mark(Mark),
 }
@@ -60,7 +64,7 @@ pub enum EventKind {
 const MARK_BASE: u16 = 0x8000;
 
 /// All kinds but marks, at the place of their code.
-const KINDS: [EventKind; 20] = [
+const KINDS: [EventKind; 21] = [
     EventKind::Wake,
     EventKind::Dispatch,
     EventKind::Preempt,
@@ -81,6 +85,7 @@ const KINDS: [EventKind; 20] = [
     EventKind::ConstraintEnd,
     EventKind::Refused,
     EventKind::ReservationFrom,
+    EventKind::Held,
 ];
 
 impl EventKind {

@@ -97,6 +97,24 @@ macro_rules! additive {
             pub fn checked_mul(self, n: u64) -> Option<Self> {
                 self.0.checked_mul(n).map(Self)
             }
+
+            /// For people, in a sentence that compares the two: as it prints, but to the last digit where the other is not the same and would not be
+            /// told from it.
+            ///
+            #[doc = concat!("```\nuse laxity_model::", stringify!($name), ";\n\n")]
+            #[doc = concat!("let [one, other] = [1_120_003, 1_120_900].map(", stringify!($name), "::from_nanos);")]
+            /// assert_eq!(one.to_string(), other.to_string());
+            /// assert_eq!(one.beside(other).to_string(), "1.120003ms");
+            /// assert_eq!(other.beside(one).to_string(), "1.120900ms");
+            /// ```
+            #[must_use]
+            pub const fn beside(self, other: Self) -> Beside {
+                Beside {
+                    nanos: self.0,
+                    exact: false,
+                }
+                .and(other.0)
+            }
         }
 
         impl fmt::Display for $name {
@@ -212,14 +230,56 @@ impl Sub for Instant {
     }
 }
 
-/// Writes nanoseconds in the largest unit that shows them exactly to three decimals, e.g. `2ms`, `12.500ms`, `310ns`.
-fn write_nanos(nanos: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let (unit, name) = match nanos {
+/// A time as it prints [beside](Span::beside) another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beside {
+    nanos: u64,
+    exact: bool,
+}
+
+impl Beside {
+    /// And beside another one still, in nanoseconds.
+    #[must_use]
+    pub const fn and(self, nanos: u64) -> Self {
+        let would_look_alike = shown(self.nanos) == shown(nanos) && self.nanos != nanos;
+        Self {
+            exact: self.exact || would_look_alike,
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for Beside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.exact {
+            return write_nanos(self.nanos, f);
+        }
+        // Below a millisecond all digits are shown in any case.
+        let (millis, rest) = (self.nanos / NANOS_PER_MILLI, self.nanos % NANOS_PER_MILLI);
+        write!(f, "{millis}.{rest:06}ms")
+    }
+}
+
+/// The largest unit of which this is one or more.
+const fn unit(nanos: u64) -> (u64, &'static str) {
+    match nanos {
         0..NANOS_PER_MICRO => (1, "ns"),
         NANOS_PER_MICRO..NANOS_PER_MILLI => (NANOS_PER_MICRO, "us"),
         NANOS_PER_MILLI..NANOS_PER_SEC => (NANOS_PER_MILLI, "ms"),
         _ => (NANOS_PER_SEC, "s"),
-    };
+    }
+}
+
+/// What is left of a time where it is printed, in nanoseconds: three decimals.
+const fn shown(nanos: u64) -> u64 {
+    let (unit, _) = unit(nanos);
+    let grain = if unit == 1 { 1 } else { unit / 1_000 };
+    nanos - nanos % grain
+}
+
+/// Writes nanoseconds in the largest unit that shows them exactly to three decimals, e.g. `2ms`, `12.500ms`, `310ns`.
+fn write_nanos(nanos: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (unit, name) = unit(nanos);
     let (whole, rest) = (nanos / unit, nanos % unit);
     if rest == 0 {
         write!(f, "{whole}{name}")
@@ -232,6 +292,7 @@ fn write_nanos(nanos: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+    use proptest::prelude::*;
 
     #[test]
     fn spans_print_in_their_natural_unit() {
@@ -239,6 +300,53 @@ mod tests {
         assert_eq!(Span::from_micros(12_500).to_string(), "12.500ms");
         assert_eq!(Span::from_nanos(310).to_string(), "310ns");
         assert_eq!(Span::from_nanos(1_000_001).to_string(), "1.000ms");
+    }
+
+    /// What a printed time says, in nanoseconds.
+    fn read(printed: &str) -> u64 {
+        let end = printed.find(char::is_alphabetic).unwrap();
+        let (number, name) = printed.split_at(end);
+        let (whole, rest) = number.split_once('.').unwrap_or((number, "0"));
+        let unit = [
+            ("ns", 1),
+            ("us", 1_000),
+            ("ms", 1_000_000),
+            ("s", 1_000_000_000),
+        ];
+        let (_, unit) = unit.into_iter().find(|(known, _)| *known == name).unwrap();
+        let ten = 10_u64.pow(u32::try_from(rest.len()).unwrap());
+        whole.parse::<u64>().unwrap() * unit + rest.parse::<u64>().unwrap() * unit / ten
+    }
+
+    proptest! {
+        #[test]
+        fn times_that_differ_print_apart_and_in_their_order(
+            one in 0..u64::MAX / 2,
+            small in 0..3_000_000_000_u64,
+            by in 0..2_000_u64,
+        ) {
+            for (one, other) in [(one, one + by), (small, small + by), (one, small)] {
+                let printed = |nanos: u64, other: u64| {
+                    let [nanos, other] = [nanos, other].map(Span::from_nanos);
+                    nanos.beside(other).to_string()
+                };
+                let (one_says, other_says) = (printed(one, other), printed(other, one));
+                prop_assert_eq!(read(&one_says).cmp(&read(&other_says)), one.cmp(&other), "{} {}", one_says, other_says);
+                prop_assert_eq!(printed(one, one), Span::from_nanos(one).to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn a_millisecond_and_a_little_more_are_told_apart() {
+        let [one, more] = [1_000_000, 1_000_001].map(Span::from_nanos);
+        assert_eq!(more.beside(one).to_string(), "1.000001ms");
+        assert_eq!(one.beside(more).to_string(), "1.000000ms");
+        assert_eq!(
+            one.beside(one * 2).and(more.as_nanos()).to_string(),
+            "1.000000ms"
+        );
+        assert_eq!(one.beside(one * 2).to_string(), "1ms");
     }
 
     #[test]

@@ -3,11 +3,16 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::disturbance::{Disturbance, Whereabouts};
 use crate::admission::{Admitted, Supply, admit};
 use crate::base::port::PortUsage;
 use crate::program::HostError;
 use crate::program::Program;
 use crate::{Event, Grant, Instant, Service, Span};
+
+/// The longest stretch of burning ([`Step::Burn`](crate::program::Step::Burn)) between two readings of the thread's own processor time, which cost a
+/// system call each. Linux settles its account of a thread for each, and may find that its slice is used up.
+pub const BURN_STRETCH: Span = Span::from_micros(100);
 
 /// Runs programs: the twin in virtual time, Linux in real time. Both pass the same conformance suite.
 pub trait Host {
@@ -76,15 +81,8 @@ pub struct Usage {
     pub page_faults: u64,
     /// The reservation it was granted, if it asked for one.
     pub grant: Option<Grant>,
-}
-
-/// A stretch of time in which the machine itself stood still, as the witness saw it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Disturbance {
-    /// When the witness should have woken.
-    pub from: Instant,
-    /// When it did.
-    pub to: Instant,
+    /// Where it ran.
+    pub ran: Whereabouts,
 }
 
 /// Everything that is known of one run.
@@ -92,22 +90,25 @@ pub struct Disturbance {
 pub struct RunRecord {
     /// When it began.
     pub start: Instant,
-    /// When it ended.
+    /// When it was over: nobody is owed anything after it. On Linux threads see that at their next look, and what was under way may leave events and
+    /// receive service a little later.
     pub end: Instant,
     /// Why.
     pub ended_by: RunEnd,
     /// All events by time; equal times in the order they happened on their processor.
     pub events: Vec<Event>,
-    /// Events that did not fit the ring. Any loss makes a verdict inconclusive.
+    /// Events that did not fit the ring, those of the witness among them. Any loss makes a verdict inconclusive.
     pub events_lost: u64,
     /// By [`ActivityId`](crate::ActivityId).
     pub usage: Vec<Usage>,
     /// By [`PortId`](crate::PortId).
     pub ports: Vec<PortUsage>,
-    /// What the witness saw; empty in the twin, or where no witness can serve.
+    /// What the witness and dispatchers saw, in order and [apart](Disturbance::joined); empty in the study's twin, or where no witness can serve.
     pub disturbances: Vec<Disturbance>,
     /// How often the witness woke; 0 where there was none.
     pub witness_wakeups: u64,
     /// Time the hypervisor took away, as the kernel counts it; `None` in the twin.
     pub steal: Option<Span>,
+    /// What else a reader of this must know, each a sentence: who interfered with what was not reserved, and what could not be told.
+    pub notices: Vec<String>,
 }

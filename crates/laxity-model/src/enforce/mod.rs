@@ -1,14 +1,23 @@
-//! How what was admitted is carried out: the dispatcher of slot tables with its making-up, the witness's rule, which Linux policy stands for
+//! How what was admitted is carried out: the dispatcher of slot tables and how it follows what switches cost, the witness's rule, what a late
+//! wake-up means and whom it excuses, which Linux policy stands for
 //! which placement, what a host must do and hand back, and what a machine costs.
 
+mod allowance;
+mod busy;
 mod dispatcher;
+mod disturbance;
+mod following;
 pub mod host;
+mod lateness;
 pub mod machine;
-mod making_up;
 pub mod ranks;
 pub mod slots;
 mod witness;
 
+pub use busy::{BusyPeriod, DeviceCall, Excuse, Losing};
 pub use dispatcher::{Command, Dispatcher};
-pub use making_up::MakingUp;
+pub(crate) use disturbance::between_looks;
+pub use disturbance::{Disturbance, Disturbances, Whereabouts};
+pub use following::{Count, Following, Look, Switching, Ticks};
+pub use lateness::{Holder, KERNELS_OWN, Lateness};
 pub use witness::{WITNESS_ACTIVITY, Witness};

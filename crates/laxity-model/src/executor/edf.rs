@@ -4,9 +4,9 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::{InOrder, Job, Order, Unschedulable};
-use crate::Instant;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Preemption, Task, Verdict, edf};
+use crate::{Instant, Span};
 
 /// The job that is due first goes first; among those due together the one that entered first. A running job is to yield to one
 /// that is due earlier.
@@ -52,7 +52,31 @@ impl Order for ByDeadline {
                     witness.release, witness.due
                 ),
             )),
-            Verdict::Unknown(doubt) => Err(refused(None, format!("{doubt}"))),
+            Verdict::Unknown(doubt) => {
+                let last = latest(&analysed, supply);
+                let reason = last.map(|(task, bound)| {
+                    let due = analysed[task].deadline();
+                    format!("earliest deadline first, a job of the bottleneck may take {bound}, and is due in {due}: {doubt}")
+                });
+                let bottleneck = last.map(|(task, _)| task);
+                Err(refused(
+                    bottleneck,
+                    reason.unwrap_or_else(|| format!("{doubt}")),
+                ))
+            }
         }
     }
+}
+
+/// The task whose jobs may be latest, if they may be late, and how long they may take.
+fn latest(tasks: &[Task], supply: &dyn SupplyBound) -> Option<(usize, Span)> {
+    let responses = edf::response_times(tasks, &supply).ok()?;
+    let bounds = responses.iter().zip(tasks).enumerate();
+    let late = bounds.filter_map(|(place, (response, task))| {
+        let bound = response.bound()?.from_arrival;
+        let late = bound.saturating_sub(task.deadline());
+        (!late.is_zero()).then_some((late, place, bound))
+    });
+    let (_, place, bound) = late.max()?;
+    Some((place, bound))
 }

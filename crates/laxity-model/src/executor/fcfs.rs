@@ -45,8 +45,8 @@ impl Order for ByRelease {
                 Some(bottleneck),
                 format!(
                     "first come first served, a job may take {} from its release, and the bottleneck ({shortest}) is due in {}",
-                    bound.from_release,
-                    left(shortest)
+                    bound.from_release.beside(left(shortest)),
+                    left(shortest).beside(bound.from_release)
                 ),
             )),
             Response::Unbounded => Err(refused(

@@ -10,7 +10,7 @@ use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
 use crate::base::port::PortKind;
 use crate::executor::{ExecutorPolicy, Unschedulable};
-use crate::{ActivityId, ExecutorId, ProcessorId, Span};
+use crate::{ActivityId, ExecutorId, ProcessorId, Service, Span};
 
 /// An executor whose program is being put together.
 pub(super) struct Declared {
@@ -86,7 +86,7 @@ impl Program {
     }
 
     /// What an executor's policy says of the tasks on it, if its activity gets this supply, and each job is released up to `late` after
-    /// the instant that it waits for.
+    /// the instant that it waits for and takes `switch` besides.
     ///
     /// # Errors
     ///
@@ -95,11 +95,14 @@ impl Program {
         &self,
         executor: ExecutorId,
         supply: &dyn SupplyBound,
-        late: Span,
+        (late, switch): (Span, Service),
     ) -> Result<(), Unschedulable> {
-        let later =
-            |task: Task| task.with_jitter(task.jitter().checked_add(late).unwrap_or(Span::MAX));
-        let tasks = self.tasks_on(executor).map(|(_, task)| later(task));
+        let charged = |task: Task| {
+            let whole = task.cost().checked_add(switch).unwrap_or(Service::MAX);
+            let late = task.jitter().checked_add(late).unwrap_or(Span::MAX);
+            task.with_cost(whole).unwrap_or(task).with_jitter(late)
+        };
+        let tasks = self.tasks_on(executor).map(|(_, task)| charged(task));
         let tasks: Vec<Task> = tasks.collect();
         match self.executors.get(executor.index()) {
             Some(declared) if !tasks.is_empty() => declared.body.admit(&tasks, supply),

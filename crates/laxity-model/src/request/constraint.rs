@@ -25,7 +25,8 @@ pub enum TimeConstraintError {
     NoTime,
     /// More service than one processor has between start and deadline.
     #[error(
-        "{service} of service does not fit between start and deadline, which are {between} apart"
+        "{} of service does not fit between start and deadline, which are {} apart",
+        service.beside(between.as_full_service()), between.beside(service.as_dedicated_span())
     )]
     MoreThanAProcessor {
         /// What was asked for.
@@ -103,7 +104,10 @@ pub enum Refused {
         needed_ppm: u64,
     },
     /// Time that nobody has reserved does not suffice between start and deadline, the holder's own slots counted.
-    #[error("time between start and deadline: {needed} needed, {available} available, {} missing", needed.saturating_sub(*available))]
+    #[error(
+        "time between start and deadline: {} needed, {} available, {} missing",
+        needed.beside(*available), available.beside(*needed), needed.saturating_sub(*available)
+    )]
     Time {
         /// The service asked for.
         needed: Service,

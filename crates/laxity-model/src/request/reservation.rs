@@ -27,7 +27,8 @@ pub enum ReservationError {
     NoPeriod,
     /// More service than one processor has in the period.
     #[error(
-        "{service} of service does not fit a period of {period}: one processor gives at most {period}"
+        "{} of service does not fit a period of {period}: one processor gives at most {}",
+        service.beside(period.as_full_service()), period.beside(service.as_dedicated_span())
     )]
     MoreThanAProcessor {
         /// What was asked for.
@@ -135,22 +136,76 @@ pub enum Grade {
     },
 }
 
+/// Who ranks above a slot on its processor and is not of the program, as far as that can be seen.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Strangers {
+    /// Those who were seen.
+    pub seen: Vec<Stranger>,
+    /// Those who are started with the program, by name: they count by their rank, whatever they turn out to do.
+    pub started: Vec<String>,
+    /// Why there may be others; `None` where everybody can be seen.
+    pub unseen: Option<String>,
+}
+
+/// One who ranks above a slot on its processor and is not of the program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stranger {
+    /// How it is named in messages.
+    pub name: String,
+    /// The processor time it has had since it began; `None` where nobody says.
+    pub had: Option<Service>,
+}
+
+impl Strangers {
+    /// Whoever had no more of a processor than this from one look at it to the next held up nobody there for longer: as little as the
+    /// witness tolerates.
+    pub const UNNOTICED: Service = Service::from_micros(100);
+
+    /// The names of those who had more of a processor since these were looked at `before` than goes [unnoticed](Self::UNNOTICED), or of whom that is not known.
+    pub fn active_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a str> {
+        let active = self.seen.iter().filter(|stranger| {
+            let mut known = before.seen.iter();
+            let earlier = known.find(|earlier| earlier.name == stranger.name);
+            let had = earlier.and_then(|earlier| stranger.had.zip(earlier.had));
+            // One that has had less than before is another.
+            had.is_none_or(|(now, then)| now < then || now.saturating_sub(then) > Self::UNNOTICED)
+        });
+        active.map(|stranger| stranger.name.as_str())
+    }
+}
+
 impl Grade {
-    /// The grade of slots on whose processor these rank above them who are not kept from it, by name: of the program, and of others, or
-    /// why it cannot be seen who the others are.
+    /// The grade of slots on whose processor these rank above them who are not kept from it: of the program, by name, and of others.
     #[must_use]
-    pub fn below<'a>(
-        own: impl Iterator<Item = &'a str>,
-        strangers: &'a Result<Vec<String>, String>,
-    ) -> Self {
-        let seen = strangers.iter().flatten().map(String::as_str);
-        let names = own.chain(seen).collect::<Vec<&str>>().join(", ");
+    pub fn below<'a>(own: impl Iterator<Item = &'a str>, strangers: &'a Strangers) -> Self {
+        let seen = strangers.seen.iter().map(|stranger| stranger.name.as_str());
+        let started = strangers.started.iter().map(String::as_str);
+        let names = own.chain(started).chain(seen);
+        let names = names.collect::<Vec<&str>>().join(", ");
         let above = format!("ranked above the slot on its processor: {names}");
-        let reason = match strangers {
-            Ok(_) if names.is_empty() => return Self::Enforced,
-            Ok(_) => above,
-            Err(why) if names.is_empty() => format!("cannot see who outranks the slot: {why}"),
-            Err(why) => format!("{above}; cannot see who else outranks it: {why}"),
+        let reason = match &strangers.unseen {
+            None if names.is_empty() => return Self::Enforced,
+            None => above,
+            Some(why) if names.is_empty() => format!("cannot see who outranks the slot: {why}"),
+            Some(why) => format!("{above}; cannot see who else outranks it: {why}"),
+        };
+        Self::Unenforced { reason }
+    }
+
+    /// Why it is not enforced; `None` if it is.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Enforced => None,
+            Self::Unenforced { reason } => Some(reason),
+        }
+    }
+
+    /// What it is once this too was found against it: a grade is that of the worst moment.
+    #[must_use]
+    pub fn and(self, found: String) -> Self {
+        let reason = match self {
+            Self::Enforced => found,
+            Self::Unenforced { reason } => format!("{reason}; {found}"),
         };
         Self::Unenforced { reason }
     }

@@ -10,7 +10,7 @@ pub enum Shortage {
     /// More of the processor than there is, even if every slot could be placed freely.
     #[error(
         "processor time: {} needed, {} available, {} missing",
-        Share(*needed_ppm), Share(*available_ppm), Share(needed_ppm.saturating_sub(*available_ppm))
+        Share(*needed_ppm), Share(available_ppm / 100 * 100), Share(needed_ppm.saturating_sub(*available_ppm))
     )]
     ProcessorTime {
         /// Parts per million that the best arrangement takes, the dispatcher's cost included; more than a million is possible.
@@ -19,8 +19,12 @@ pub enum Shortage {
         available_ppm: u64,
     },
     /// The service is less than the shortest slot that the dispatcher can keep.
-    #[error("slot length: {service} asked for, the shortest slot is {shortest}, {} missing",
-        Service::from_nanos(shortest.as_nanos()).saturating_sub(*service))]
+    #[error(
+        "slot length: {} asked for, the shortest slot is {}, {} missing",
+        service.beside(shortest.as_full_service()),
+        shortest.beside(service.as_dedicated_span()),
+        shortest.as_full_service().saturating_sub(*service)
+    )]
     SlotLength {
         /// What was asked for.
         service: Service,

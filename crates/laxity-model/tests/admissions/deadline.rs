@@ -113,6 +113,24 @@ fn deadline_admission_follows_what_the_kernel_is_set_to() {
     );
 }
 
+/// Measured on Linux 6.18: of three reservations of 8 ms in 10 on two processors it admits two, and all three without a limit, who then all are late.
+#[test]
+fn a_kernel_that_admits_more_than_there_is_enforces_nothing() {
+    let reason = |limited: bool| {
+        let mut machine = machine();
+        if !limited {
+            machine.deadline.as_mut().unwrap().limits.rt_runtime = None;
+        }
+        let modem = reserved("modem", every(2_000, 8_000), Enforcer::Deadline);
+        let admission = found(program(vec![modem]), &machine);
+        let granted = admission.requests[0].asked.clone().unwrap();
+        assert_eq!(granted.grade, granted.apart);
+        granted.grade.reason().map(str::to_owned)
+    };
+    assert_eq!(reason(true), None);
+    assert_eq!(reason(false).as_deref(), Some(KernelLimits::UNLIMITED));
+}
+
 #[test]
 fn the_kernels_ranges_are_known_before_it_is_asked() {
     let why = |x_ns: u64, y_ns: u64| {

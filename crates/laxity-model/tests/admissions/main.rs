@@ -1,6 +1,7 @@
 //! Admission on the machine the project was measured on, and at its edges.
 
 mod deadline;
+mod executors;
 mod impossible;
 mod random;
 
@@ -15,7 +16,7 @@ use laxity_model::analysis::multiprocessor::{
 };
 use laxity_model::base::port::PortKind;
 use laxity_model::policy::slots::Change;
-use laxity_model::request::{Shortage, Work};
+use laxity_model::request::{Shortage, Stranger, Strangers, Work};
 use laxity_model::{
     Activity, ActivityId, Context, Enforcer, Grade, HostError, InterruptLevel, Outside, Placement,
     Priority, ProcessorId, Program, Reservation, ReservationRequest, Scheduling, Service, Span,
@@ -40,6 +41,8 @@ fn slots() -> SlotSupply {
         per_slot: Service::from_micros(50),
         shortest_slot: Span::from_micros(50),
         jitter: Span::from_micros(200),
+        switch: Service::ZERO,
+        clock: None,
         occupant_fifo: 80,
         threads_above: Priority::new(31),
     }
@@ -50,7 +53,7 @@ fn machine() -> Supply {
     let processor = |n| ProcessorSupply {
         processor: ProcessorId(n),
         slots: Ok(slots()),
-        outranking: Ok(Vec::new()),
+        outranking: Strangers::default(),
     };
     Supply {
         host: "test".into(),
@@ -233,11 +236,25 @@ fn a_thread_above_slots_whose_work_is_known_is_charged_and_not_named() {
 }
 
 #[test]
-fn who_competes_as_it_is_placed_outranks_the_slots_of_others_from_there() {
-    let grade_beside = |placement, outside| {
+fn nothing_is_promised_of_slots_that_what_runs_above_may_take_whole() {
+    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+    let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
+    let mut program = program(vec![modem, above]);
+    let (service, period) = (Service::from_millis(40), Span::from_millis(100));
+    program.declare_work(ActivityId(1), Work { service, period });
+    let admission = found(program, &machine());
+    let prediction = admission.requests[0].asked.as_ref().unwrap();
+    assert_eq!(prediction.keeps, Keeps::Nothing);
+    assert_eq!(prediction.longest_gap, Span::MAX);
+}
+
+#[test]
+fn who_competes_above_slots_outranks_those_of_others() {
+    let grade_beside = |placement, outside, begins_at_start| {
         let mut other = reserved("other", every(1_000, 8_000), Enforcer::Slots);
         other.placement = placement;
-        other.reservation.as_mut().unwrap().outside = outside;
+        let request = other.reservation.as_mut().unwrap();
+        (request.outside, request.begins_at_start) = (outside, begins_at_start);
         let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
         let admission = found_of(vec![modem, other]);
         let grade_of = |at: usize| {
@@ -249,21 +266,54 @@ fn who_competes_as_it_is_placed_outranks_the_slots_of_others_from_there() {
     };
     let above = Placement::Linux(Scheduling::Fifo(85));
     let below = Placement::Linux(Scheduling::Fair { nice: 0 });
-    assert_eq!(grade_beside(above, Outside::Confined), Grade::Enforced);
-    assert_eq!(grade_beside(below, Outside::AsPlaced), Grade::Enforced);
-    let Grade::Unenforced { reason } = grade_beside(above, Outside::AsPlaced) else {
-        panic!("the holder above is not noticed");
-    };
-    assert!(
-        reason.contains("other (SCHED_FIFO priority 85)"),
-        "{reason}"
-    );
+    let beside = Outside::Timesharing;
+    let highest = Priority::HIGHEST;
+    for (placement, outside, begins_at_start) in [
+        (above, Outside::Confined, true),
+        (below, Outside::AsPlaced, true),
+        (below, Outside::Confined, false),
+        (above, beside(Priority::NORMAL), true),
+    ] {
+        let grade = grade_beside(placement, outside, begins_at_start);
+        assert_eq!(grade, Grade::Enforced, "{placement:?} {outside:?}");
+    }
+    for (placement, outside, begins_at_start, name) in [
+        (
+            above,
+            Outside::AsPlaced,
+            true,
+            "other (SCHED_FIFO priority 85)",
+        ),
+        // Beside its slots it is above those of others; or before it has any.
+        (below, beside(highest), true, "other"),
+        (
+            above,
+            Outside::Confined,
+            false,
+            "other (SCHED_FIFO priority 85)",
+        ),
+        (
+            Placement::Thread(highest),
+            beside(Priority::NORMAL),
+            false,
+            "other",
+        ),
+    ] {
+        let grade = grade_beside(placement, outside, begins_at_start);
+        let Grade::Unenforced { reason } = grade else {
+            panic!("the holder above is not noticed: {placement:?} {outside:?}");
+        };
+        assert!(reason.contains(name), "{reason}");
+    }
 }
 
 #[test]
 fn threads_of_others_that_outrank_are_named() {
     let mut machine = machine();
-    machine.processors[1].outranking = Ok(vec!["pipewire-rt".into()]);
+    machine.processors[1].outranking.seen = vec![Stranger {
+        name: "pipewire-rt".into(),
+        had: None,
+    }];
     let modem = |enforcer| reserved("modem", every(2_000, 8_000), enforcer);
     let by = |enforcer| {
         let admission = found(program(vec![modem(enforcer)]), &machine);
@@ -273,12 +323,68 @@ fn threads_of_others_that_outrank_are_named() {
     assert!(
         matches!(by(Enforcer::Slots), Grade::Unenforced { reason } if reason.ends_with("processor: pipewire-rt"))
     );
+    // What they do is for the host to see that runs it.
+    let program = program(vec![modem(Enforcer::Slots)]);
+    let launch = admit(program, &machine).unwrap().launch(&machine.host);
+    assert_eq!(launch.unwrap().grades, [Some(Grade::Enforced)]);
+}
+
+/// Who is started with a program is no stranger: it was asked for, with its rank, and sleeping in one run it need not in the next.
+#[test]
+fn who_is_started_with_a_program_counts_by_rank_before_a_run_and_in_it() {
+    let mut machine = machine();
+    machine.processors[1].outranking.started = vec!["idle (SCHED_FIFO priority 95)".into()];
+    let reason = "ranked above the slot on its processor: idle (SCHED_FIFO priority 95)";
+    let unenforced = Grade::Unenforced {
+        reason: reason.into(),
+    };
+    let asks = || {
+        program(vec![reserved(
+            "modem",
+            every(2_000, 8_000),
+            Enforcer::Slots,
+        )])
+    };
+    let promised = found(asks(), &machine).requests.remove(0);
+    assert_eq!(promised.asked.unwrap().grade, unenforced);
+    let launch = admit(asks(), &machine).unwrap().launch(&machine.host);
+    assert_eq!(launch.unwrap().grades, [Some(unenforced)]);
+}
+
+#[test]
+fn who_was_seen_to_sleep_is_told_from_who_took_something() {
+    let seen = |all: &[(&str, Option<u64>)]| Strangers {
+        seen: all
+            .iter()
+            .map(|(name, micros)| Stranger {
+                name: (*name).into(),
+                had: micros.map(Service::from_micros),
+            })
+            .collect(),
+        ..Strangers::default()
+    };
+    let before = seen(&[
+        ("idle", Some(700)),
+        ("busy", Some(700)),
+        ("dark", None),
+        ("new", Some(700)),
+        ("gone", Some(1)),
+    ]);
+    let after = seen(&[
+        ("idle", Some(800)),
+        ("busy", Some(801)),
+        ("dark", None),
+        ("new", Some(699)),
+        ("came", Some(0)),
+    ]);
+    let active: Vec<&str> = after.active_since(&before).collect();
+    assert_eq!(active, ["busy", "dark", "new", "came"]);
 }
 
 #[test]
 fn slots_are_unenforced_where_it_cannot_be_seen_who_outranks_them() {
     let mut machine = machine();
-    machine.processors[1].outranking = Err("/proc: Permission denied".into());
+    machine.processors[1].outranking.unseen = Some("/proc: Permission denied".into());
     let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
     let admission = found(program(vec![modem]), &machine);
     let grade = &admission.requests[0].asked.as_ref().unwrap().grade;

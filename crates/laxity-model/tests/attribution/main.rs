@@ -177,6 +177,35 @@ fn a_thread_above_is_an_interfering_task_if_it_declared_nothing_or_less() {
     assert!(kept.late.iter().all(|job| job.fault == Fault::Overload));
 }
 
+/// The same trace as a live host has it: no event tells of preemption, and a thread tells that it woke once it runs.
+fn as_live(events: &[Event]) -> Vec<Event> {
+    let mut live: Vec<Event> = events.to_vec();
+    for (place, wake) in events.iter().enumerate() {
+        let mut later = events[place..].iter();
+        let runs = later
+            .find(|event| event.activity == wake.activity && event.kind == EventKind::Dispatch);
+        if let (EventKind::Wake, Some(runs)) = (wake.kind, runs) {
+            live[place].at = runs.at;
+            live[place].args[1] = wake.at.as_nanos();
+        }
+    }
+    live.retain(|event| event.kind != EventKind::Preempt);
+    live.sort_by_key(|event| (event.at, event.kind != EventKind::Wake));
+    live
+}
+
+#[test]
+fn a_thread_above_is_named_too_where_the_victim_tells_only_later_that_it_was_ready() {
+    let mut calls = jobs(4);
+    calls.push(call(Class::Above, 1, 26_000, 15_000));
+    let seen = Machine::run(&calls);
+    for events in [as_live(&seen), seen] {
+        let findings = asked_of(&events);
+        assert_eq!(names(&findings), [thread(1)]);
+        assert_eq!(findings.named[0].rule, Rule::Undeclared);
+    }
+}
+
 #[test]
 fn a_thread_that_comes_more_often_than_declared_is_an_interfering_task() {
     let mut calls = jobs(4);

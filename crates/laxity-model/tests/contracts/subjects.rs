@@ -111,3 +111,31 @@ fn the_grants_of_every_component_are_looked_at() {
         ["weak: unenforced: the reservation of 2ms/8ms: somebody is above it"]
     );
 }
+
+/// A limit on what only others show is kept or broken by them alone.
+#[test]
+fn a_contract_about_nobody_by_name_rests_on_the_grants_of_whom_it_limits() {
+    const OTHER: Kind = Kind {
+        name: "other",
+        quantities: &[Quantity::WAKEUP_GAP],
+    };
+    let seen = |quantity| observe(&[(quantity, &Phase::RUN, 1)]);
+    let reason = "somebody is above it".to_owned();
+    let mut holder = evidence("holder", TASK, &[seen(Quantity::RESPONSE_TIME)], &[]);
+    holder.grades = vec![("2ms/8ms".into(), Grade::Unenforced { reason })];
+    let other = evidence("other", OTHER, &[seen(Quantity::WAKEUP_GAP)], &[]);
+    let all = [holder, other];
+    for (quantity, result) in [
+        (Quantity::WAKEUP_GAP, Outcome::Met),
+        (Quantity::RESPONSE_TIME, Outcome::Violated),
+    ] {
+        let limit = Limit::new(quantity, Statistic::Maximum, Bound::AtMost(100));
+        let verdict = judge_all(&contract(limit), &all, &QUIET);
+        assert_eq!(verdict.result, result, "{quantity:?}");
+    }
+    let nothing = Contract {
+        limits: Vec::new(),
+        ..gap_at_most(100)
+    };
+    assert_eq!(judge_all(&nothing, &all, &QUIET).result, Outcome::Violated);
+}

@@ -5,8 +5,8 @@
 mod simulation;
 
 use laxity_model::analysis::devices::{
-    Answer, Device, DeviceError, Fit, Limit, TwoLines, Unfit, cheapest, fit, least_reservation,
-    least_reservations, serves, two_line_model,
+    Answer, Device, DeviceError, Fit, Limit, Open, TwoLines, Unfit, cheapest, fit,
+    least_reservation, least_reservations, propose, serves, two_line_model, with_margin,
 };
 use laxity_model::analysis::supply::{
     Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound, TableSupply,
@@ -422,4 +422,72 @@ fn devices_that_do_not_fit_are_told_why() {
     };
     let refused = fit(&many[..6], &periods, grain, &dear);
     assert!(matches!(refused, Err(Unfit::NoTable { .. })), "{refused:?}");
+}
+
+/// A modem as it is while connected: 200 samples on average, the output a block ahead.
+fn connected(work: Service) -> Device {
+    let block = Span::from_micros(12_500);
+    let modem = Device::duplex(work, block, 200, 512, 200).unwrap();
+    modem.called_every(block)
+}
+
+#[test]
+fn a_proposal_serves_calls_a_quarter_longer_than_measured_and_is_not_much_more_than_those_need() {
+    let (every_8, grain) = (Span::from_millis(8), Span::from_micros(50));
+    let least = |work: Service, by_kernel: bool| {
+        let (device, open) = (connected(work), Open::Service(every_8));
+        let offer = if by_kernel {
+            let supply = |asked| KernelDeadline::among_others(asked, Span::ZERO).ok();
+            propose(&device, open, (&[], grain), supply, |_| true)
+        } else {
+            let supply = |asked| Some(ExplicitDeadline::continuous(asked));
+            propose(&device, open, (&[], grain), supply, |_| true)
+        };
+        offer.unwrap().unwrap().service()
+    };
+    // From a machine twice as fast as the study's to one that takes half as long again.
+    for longest_us in (900..=3_000).step_by(37) {
+        let longest = Service::from_micros(longest_us);
+        for by_kernel in [false, true] {
+            let proposed = least(with_margin(longest), by_kernel);
+            for percent in [100, 110, 125] {
+                let came = least(longest * percent / 100, by_kernel);
+                assert!(proposed >= came, "{longest_us} µs and {percent} %");
+            }
+            let served = least(longest, by_kernel);
+            let room = served * 13 / 10;
+            assert!(proposed <= room, "{proposed} where {served} would do");
+        }
+    }
+}
+
+#[test]
+fn what_is_given_of_a_proposal_stays() {
+    let periods: Vec<Span> = (1..=32).map(Span::from_millis).collect();
+    let grain = Span::from_micros(50);
+    let supply = |asked| Some(ExplicitDeadline::continuous(asked));
+    let modem = connected(Service::from_micros(2_300));
+    let of = |open| propose(&modem, open, (&periods, grain), supply, |_| true).unwrap();
+    let served = |asked: Reservation| {
+        let answer = serves(&modem, &ExplicitDeadline::continuous(asked)).unwrap();
+        answer.is_served()
+    };
+    let of_2 = of(Open::Period(Service::from_millis(2))).unwrap();
+    assert_eq!(of_2.service(), Service::from_millis(2));
+    let longer = Reservation::new(of_2.service(), of_2.period() + Span::from_millis(1)).unwrap();
+    assert!(served(of_2) && !served(longer), "{of_2}");
+    let both = of(Open::Both).unwrap();
+    assert!(served(both) && both.share_ppm() <= of_2.share_ppm());
+    // No period at all makes so little enough, and nothing is proposed that would not be.
+    assert_eq!(of(Open::Period(Service::from_micros(100))), None);
+    let hopeless = connected(Service::from_millis(13));
+    let none = propose(&hopeless, Open::Both, (&periods, grain), supply, |_| true);
+    assert_eq!(none, Ok(None));
+    // What is not left is not proposed, and of what is left the cheapest still.
+    let left = |asked: Reservation| asked != both;
+    let next = propose(&modem, Open::Both, (&periods, grain), supply, left);
+    let next = next.unwrap().unwrap();
+    assert!(next != both && served(next) && next.share_ppm() >= both.share_ppm());
+    let none = propose(&modem, Open::Both, (&periods, grain), supply, |_| false);
+    assert_eq!(none, Ok(None));
 }

@@ -11,9 +11,12 @@ pub(crate) fn demand(tasks: &[Task], window: Span) -> Service {
     for task in tasks {
         // Times from the arrival of the first.
         let (begin, mut arrival) = (task.jitter(), Span::ZERO);
+        // A burst comes first.
+        let mut jobs = task.burst().get();
         while arrival + task.deadline() <= begin + window {
-            demand += task.cost();
+            demand += task.cost() * jobs;
             arrival += task.period();
+            jobs = 1;
         }
     }
     demand
@@ -56,7 +59,9 @@ pub(crate) fn response_time<S: SupplyBound>(
     // How many jobs a task can release in a window, among those that arrive at or before `last` and are released in a busy
     // window that begins at 0.
     let jobs = |task: &Task, window: i128, last: i128| {
-        let arrivals = (0..).map(|k| k * nanos(task.period()) - nanos(task.jitter()));
+        let more = i128::from(task.burst().get()) - 1;
+        let arrivals =
+            (0..).map(|k: i128| (k - more).max(0) * nanos(task.period()) - nanos(task.jitter()));
         arrivals
             .take_while(|arrival| (*arrival < window) && *arrival <= last)
             .count() as i128

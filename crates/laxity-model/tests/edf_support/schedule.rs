@@ -85,7 +85,7 @@ fn ticks(cost: u64) -> Vec<u64> {
 
 /// When the witness is complete in the worst case: all others released as late as they may at the beginning of the window,
 /// and as early as they may after it; every job cut into ticks but for the blocker's longest region, the worst of all
-/// blockers.
+/// blockers, which may be all that the blocker needs.
 ///
 /// A task that cannot be preempted runs so in the window, too.
 pub(crate) fn worst_case_completion(tasks: &[Task], witness: Witness) -> u64 {
@@ -107,27 +107,18 @@ pub(crate) fn worst_case_completion(tasks: &[Task], witness: Witness) -> u64 {
         let mut jobs = Vec::new();
         for (index, task) in tasks.iter().enumerate() {
             if blocker == Some(index) {
-                let longest = task.blocking().as_nanos() + 1;
-                let before = task.cost().as_nanos() - longest;
-                // The region begins one tick before the window, all other ticks come first where regions are at known points.
-                let fixed = matches!(task.preemption(), Preemption::Fixed { .. });
-                let (first, all) = if fixed {
-                    (begin - 1 - before, [vec![longest], ticks(before)].concat())
-                } else {
-                    (begin - 1, [ticks(before), vec![longest]].concat())
-                };
-                jobs.push(Job::new(index, task, first, first, all));
+                // A job that needs no more than its longest region, which begins one tick before the window.
+                let all = vec![task.blocking().as_nanos() + 1];
+                jobs.push(Job::new(index, task, begin - 1, begin - 1, all));
             } else {
                 let mut arrival = begin - task.jitter().as_nanos();
+                let mut burst = task.burst().get();
                 while arrival + task.deadline().as_nanos() <= due {
-                    jobs.push(Job::new(
-                        index,
-                        task,
-                        arrival,
-                        arrival.max(begin),
-                        regions(task),
-                    ));
-                    arrival += task.period().as_nanos();
+                    let release = arrival.max(begin);
+                    let all =
+                        (0..burst).map(|_| Job::new(index, task, arrival, release, regions(task)));
+                    jobs.extend(all);
+                    (arrival, burst) = (arrival + task.period().as_nanos(), 1);
                 }
             }
         }
@@ -136,10 +127,8 @@ pub(crate) fn worst_case_completion(tasks: &[Task], witness: Witness) -> u64 {
                 == (witness.task, begin + witness.release.as_nanos(), due)
         };
         let jobs = run(jobs, is_witness);
-        let complete = jobs
-            .iter()
-            .find(|job| is_witness(job))
-            .and_then(|job| job.complete);
+        let witnesses = jobs.iter().filter(|job| is_witness(job));
+        let complete = witnesses.filter_map(|job| job.complete).max();
         complete.unwrap_or(0).saturating_sub(begin)
     };
     let blockers = (0..tasks.len()).filter(|index| !tasks[*index].blocking().is_zero());
@@ -157,6 +146,8 @@ pub(crate) fn random(tasks: &[Task], seed: u64, length: u64) -> Vec<Observed> {
         let jitter = task.jitter().as_nanos();
         let mut arrival = random.random_range(0..period + jitter + 1);
         let mut earliest = 0;
+        let burst = (task.burst().get() - 1) * period;
+        let mut without_burst = 0;
         while arrival < length {
             let late = if random.random_bool(0.5) {
                 jitter
@@ -178,7 +169,8 @@ pub(crate) fn random(tasks: &[Task], seed: u64, length: u64) -> Vec<Observed> {
             } else {
                 0
             };
-            arrival += period + pause;
+            without_burst = arrival.max(without_burst) + period;
+            arrival = arrival.max(without_burst.saturating_sub(burst)) + pause;
         }
     }
     let jobs = run(jobs, |job| job.due % 2 == seed % 2);

@@ -17,17 +17,27 @@ pub(crate) enum Deadlines {
 /// Sets of 20 tasks with periods spread log-uniformly from 10 to 1000 ms in ticks of 1 us, utilizations by UUniFast (Bini,
 /// Buttazzo 2005), shortest deadline first.
 pub(crate) fn r20(sets: usize, load: f64, deadlines: Deadlines, seed: u64) -> Vec<Vec<Task>> {
+    sets_of(20, sets, load, deadlines, seed)
+}
+
+/// The same of another number of tasks.
+pub(crate) fn sets_of(
+    tasks: i32,
+    sets: usize,
+    load: f64,
+    deadlines: Deadlines,
+    seed: u64,
+) -> Vec<Vec<Task>> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     (0..sets)
-        .map(|_| r20_set(&mut random, load, deadlines))
+        .map(|_| set(tasks, &mut random, load, deadlines))
         .collect()
 }
 
-fn r20_set(random: &mut Pcg64Mcg, load: f64, deadlines: Deadlines) -> Vec<Task> {
-    const TASKS: i32 = 20;
+fn set(count: i32, random: &mut Pcg64Mcg, load: f64, deadlines: Deadlines) -> Vec<Task> {
     let mut left = load;
     let mut tasks = Vec::new();
-    for others in (0..TASKS).rev() {
+    for others in (0..count).rev() {
         let rest = if others == 0 {
             0.0
         } else {

@@ -40,7 +40,7 @@ pub(crate) fn horizon(specs: &[Spec]) -> i32 {
     // What may wait at one instant.
     let backlog = specs
         .iter()
-        .map(|spec| (spec.jitter / spec.period + 2) * spec.cost);
+        .map(|spec| (spec.jitter / spec.period + 1 + spec.burst) * spec.cost);
     match busy.cmp(&common) {
         Ordering::Less => LONGEST_RUN,
         Ordering::Equal => 2 * (common as u32 + late.unwrap_or(0) + backlog.sum::<u32>()) as i32,
@@ -100,12 +100,14 @@ pub(crate) fn dense(specs: &[Spec], offsets: [i32; MOST_TASKS]) -> Dense {
     let mut dense = Dense {
         offsets,
         periods: [1; MOST_TASKS],
+        bursts: [1; MOST_TASKS],
         late: [0; MOST_TASKS],
         skipping: None,
     };
     for (index, spec) in specs.iter().enumerate() {
         dense.periods[index] = spec.period as i32;
         dense.late[index] = spec.jitter as i32;
+        dense.bursts[index] = spec.burst as i32;
     }
     dense
 }
@@ -212,6 +214,7 @@ fn random_jobs(rng: &mut Pcg64, spec: &Spec, length: u32) -> Vec<Job> {
     );
     let mut arrival = rng.random_range(0..=spec.period);
     let mut release = 0;
+    let (ahead, mut without_burst) = ((spec.burst - 1) * spec.period, 0);
     let mut jobs = Vec::new();
     while arrival < length {
         let jitter = match late {
@@ -235,7 +238,8 @@ fn random_jobs(rng: &mut Pcg64, spec: &Spec, length: u32) -> Vec<Job> {
         } else {
             0
         };
-        arrival += spec.period + delay;
+        without_burst = arrival.max(without_burst) + spec.period;
+        arrival = arrival.max(without_burst.saturating_sub(ahead)) + delay;
     }
     jobs
 }

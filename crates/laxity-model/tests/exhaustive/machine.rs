@@ -21,6 +21,8 @@ pub(crate) trait Releases {
 pub(crate) struct Dense {
     pub(crate) offsets: [i32; MOST_TASKS],
     pub(crate) periods: [i32; MOST_TASKS],
+    /// So many jobs come together at first.
+    pub(crate) bursts: [i32; MOST_TASKS],
     /// By how much the first job is released late.
     pub(crate) late: [i32; MOST_TASKS],
     /// A task whose first job begins after so much of its work.
@@ -30,7 +32,8 @@ pub(crate) struct Dense {
 impl Releases for Dense {
     #[inline]
     fn job(&self, task: usize, index: i32) -> Option<Job> {
-        let arrival = self.offsets[task] - self.late[task] + index * self.periods[task];
+        let behind = (index + 1 - self.bursts[task]).max(0);
+        let arrival = self.offsets[task] - self.late[task] + behind * self.periods[task];
         let skipped = match self.skipping {
             Some((skipping, units)) if skipping == task && index == 0 => units,
             _ => 0,

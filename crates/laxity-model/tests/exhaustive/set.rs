@@ -31,6 +31,7 @@ pub(crate) struct Spec {
     pub(crate) period: u32,
     pub(crate) deadline: u32,
     pub(crate) jitter: u32,
+    pub(crate) burst: u32,
     pub(crate) kind: Kind,
 }
 
@@ -42,6 +43,7 @@ impl Spec {
             period,
             deadline: period,
             jitter: 0,
+            burst: 1,
             kind: Kind::Anywhere,
         }
     }
@@ -64,6 +66,7 @@ impl Spec {
         Task::new(service(self.cost), span(self.period))
             .and_then(|task| task.with_deadline(span(self.deadline)))
             .map(|task| task.with_jitter(span(self.jitter)))
+            .map(|task| task.with_burst(u64::from(self.burst).try_into().expect("one at least")))
             .and_then(|task| task.with_preemption(preemption))
             .expect("a task")
     }
@@ -132,6 +135,7 @@ struct Style {
     longest_period: u32,
     regions: u32,
     jitter: bool,
+    bursts: bool,
     deadlines: u32,
     sorted: bool,
 }
@@ -150,6 +154,7 @@ pub(crate) fn set(seed: u64, most: usize) -> Vec<Spec> {
         jitter: rng.random_range(0..5) == 0,
         deadlines: rng.random_range(0..4),
         sorted: rng.random_range(0..4) != 0,
+        bursts: rng.random_range(0..6) == 0,
     };
     let overloaded = rng.random_range(0..16) == 0;
     loop {
@@ -178,6 +183,9 @@ fn spec(rng: &mut Pcg64, style: Style, count: usize) -> Spec {
         spec.jitter = rng.random_range(1..=period + period / 2);
     }
     spec.kind = kind(rng, style.regions, spec.cost);
+    if style.bursts && rng.random_range(0..2) == 0 {
+        spec.burst = rng.random_range(2..=3);
+    }
     spec
 }
 
@@ -240,6 +248,7 @@ fn simpler(spec: Spec) -> Vec<Spec> {
     let mut out: Vec<Spec> = kinds.into_iter().map(with_kind).collect();
     out.extend([
         Spec { jitter: 0, ..spec },
+        Spec { burst: 1, ..spec },
         Spec {
             jitter: spec.jitter.saturating_sub(1),
             ..spec

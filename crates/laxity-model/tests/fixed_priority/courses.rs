@@ -19,7 +19,7 @@ fn worst_course(tasks: &[Task], index: usize, end: Span) -> (Vec<Task>, Vec<Job>
     let mut jobs = Vec::new();
     for (i, task) in set.iter().enumerate() {
         for k in 0.. {
-            let release = (task.period() * k).saturating_sub(task.jitter()) + ticks(BEFORE);
+            let release = oracle::arrival(task, k).saturating_sub(task.jitter()) + ticks(BEFORE);
             if release >= end {
                 break;
             }
@@ -77,7 +77,7 @@ proptest! {
             for (k, job) in own.into_iter().enumerate() {
                 let Some(complete) = complete[job] else { break };
                 let complete = complete - ticks(BEFORE);
-                let arrived = tasks[index].period() * k as u64;
+                let arrived = oracle::arrival(&tasks[index], k as u64);
                 longest.0 = longest.0.max(complete + tasks[index].jitter() - arrived);
                 longest.1 = longest.1.max(complete - (jobs[job].release - ticks(BEFORE)));
             }
@@ -119,6 +119,9 @@ proptest! {
         for (i, task) in tasks.iter().enumerate() {
             let mut arrival = roll(task.period().as_nanos());
             let mut released = 0;
+            let period = task.period().as_nanos();
+            let burst = (task.burst().get() - 1) * period;
+            let mut without_burst = 0;
             while arrival < end {
                 released = (arrival + roll(task.jitter().as_nanos() + 1)).max(released);
                 jobs.push((arrival, Job {
@@ -126,7 +129,8 @@ proptest! {
                     release: ticks(released),
                     cost: service(task.cost().as_nanos() - roll(3).min(task.cost().as_nanos() - 1)),
                 }));
-                arrival += task.period().as_nanos() + roll(4).saturating_sub(2);
+                without_burst = arrival.max(without_burst) + period;
+                arrival = arrival.max(without_burst.saturating_sub(burst)) + roll(4).saturating_sub(2);
             }
         }
         let only: Vec<Job> = jobs.iter().map(|(_, job)| *job).collect();
@@ -164,12 +168,13 @@ proptest! {
         };
         let complete = oracle::run(&set, &jobs, supplied, end);
         let late = own.iter().enumerate().find(|(k, job)| {
-            let due = task.period() * *k as u64 + task.deadline();
+            let due = oracle::arrival(&task, *k as u64) + task.deadline();
             complete[**job].is_none_or(|at| at - ticks(BEFORE) + task.jitter() > due)
         });
         let (k, job) = late.expect("one is late");
         prop_assert_eq!(jobs[*job].release - ticks(BEFORE), witness.release);
-        let due = (task.period() * k as u64 + task.deadline()).saturating_sub(task.jitter());
+        let due = oracle::arrival(&task, k as u64) + task.deadline();
+        let due = due.saturating_sub(task.jitter());
         prop_assert_eq!(due, witness.due);
     }
 }

@@ -31,6 +31,17 @@ fn a_processor_exactly_full_has_bounds() {
     let late = [plain(1, 2).with_jitter(ticks(1)), plain(2, 4)];
     let responses = fp::response_times(&late, &Dedicated).expect("small");
     assert_eq!(arrivals(&responses), [Some(2), Some(5)]);
+    // Neither need it close where the supply is less than a processor.
+    let slots = Reservation::new(service(2), ticks(3)).expect("it fits");
+    let slots = ExplicitDeadline::continuous(slots);
+    let late = plain(4, 6).with_deadline(ticks(10)).expect("fits");
+    let late = late.with_jitter(ticks(1));
+    let responses = fp::response_times(&[late], &slots).expect("small");
+    assert_eq!(arrivals(&responses), [Some(7)]);
+    assert_eq!(fp::test(&[late], &slots), Ok(Verdict::Schedulable));
+    let shorter = late.with_deadline(ticks(6)).expect("fits");
+    let verdict = fp::test(&[shorter], &slots).expect("small");
+    assert!(matches!(verdict, Verdict::NotSchedulable(_)), "{verdict:?}");
     // One tick more in a long time is too much.
     let over = [plain(1, 2), plain(500_000_001, 1_000_000_000)];
     let responses = fp::response_times(&over, &Dedicated).expect("fits");
@@ -131,5 +142,60 @@ fn large_numbers_are_as_exact_as_small_ones() {
         let responses = fp::response_times(&tasks, &Dedicated).expect("fits");
         let expected = [10 * scale - 1, 11 * scale - 1, 11 * scale];
         assert_eq!(arrivals(&responses), expected.map(Some));
+    }
+}
+
+/// By ticks, the longest from arrival to completion of the last task's jobs, of which so many are looked at.
+fn longest_by_ticks(tasks: &[Task], blocking: u64, supply: &dyn SupplyBound, jobs: u64) -> u64 {
+    let [first @ .., own] = tasks else {
+        panic!("no task");
+    };
+    let ns = |span: Span| span.as_nanos();
+    let (cost, period, jitter) = (own.cost().as_nanos(), ns(own.period()), ns(own.jitter()));
+    let mut longest = 0;
+    let mut at = 1;
+    for job in 0..jobs {
+        let asked = |window: u64| {
+            let first = first.iter().map(|task| {
+                (window + ns(task.jitter())).div_ceil(ns(task.period())) * task.cost().as_nanos()
+            });
+            blocking + (job + 1) * cost + first.sum::<u64>()
+        };
+        while supply.least_service(ticks(at)).as_nanos() < asked(at) {
+            at += 1;
+        }
+        longest = longest.max(at + jitter - job * period);
+    }
+    longest
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Two tasks that need exactly X of every Y, released late and blocked: the busy window closes or never does, and every job takes no longer
+    /// than the formula says of the first hundreds.
+    #[test]
+    fn where_all_that_slots_give_is_needed_the_longest_response_is_found(
+        (x, y) in (2_u64..6).prop_flat_map(|y| (2..=y, Just(y))),
+        share in 1_u64..5,
+        (k, l) in (1_u64..4, 1_u64..4),
+        (late, own_late) in (0_u64..4, 0_u64..9),
+        blocking in 0_u64..4,
+        in_theory in any::<bool>(),
+    ) {
+        let share = 1 + share % (x - 1).max(1);
+        prop_assume!(share < x);
+        let tasks = [
+            plain(share * k, y * k).with_jitter(ticks(late)),
+            plain((x - share) * l, y * l).with_jitter(ticks(own_late)),
+        ];
+        let reservation = Reservation::new(service(x), ticks(y)).expect("it fits");
+        let supply = match in_theory {
+            true => ExplicitDeadline::periodic(reservation),
+            false => ExplicitDeadline::continuous(reservation),
+        };
+        let found = fp::response_time_among(&tasks[1], &tasks[..1], service(blocking), &supply);
+        let expected = longest_by_ticks(&tasks, blocking, &supply, 200);
+        prop_assert_eq!(arrivals(&[found.expect("small")]), [Some(expected)]);
     }
 }

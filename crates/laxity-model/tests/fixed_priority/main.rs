@@ -3,6 +3,7 @@
 //! `LAXITY_CASES` multiplies the number of random cases (default 1).
 
 mod courses;
+mod curves;
 mod definition;
 mod edges;
 mod oracle;
@@ -64,9 +65,11 @@ fn task((cost, period, deadline, jitter, (kind, longest, last)): Numbers) -> Tas
 fn any_task() -> impl Strategy<Value = Task> {
     let jitter = prop_oneof![2 => Just(0), 1 => 0_u64..8, 1 => 0_u64..30];
     let regions = (0_u8..4, 0_u64..8, 0_u64..8);
-    (1_u64..7, 2_u64..25, 1_u64..40, jitter, regions).prop_map(
-        |(cost, period, deadline, jitter, regions)| {
-            task((cost.min(period), period, deadline, jitter, regions))
+    let burst = prop_oneof![3 => Just(1), 1 => 2_u64..5];
+    (1_u64..7, 2_u64..25, 1_u64..40, jitter, regions, burst).prop_map(
+        |(cost, period, deadline, jitter, regions, burst)| {
+            let task = task((cost.min(period), period, deadline, jitter, regions));
+            task.with_burst(burst.try_into().expect("one at least"))
         },
     )
 }

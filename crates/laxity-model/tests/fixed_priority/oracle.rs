@@ -5,16 +5,22 @@ use laxity_model::analysis::{Bound, Preemption, Task};
 use laxity_model::{Service, Span};
 
 /// The service that these ask for in a window of this length, if they all release what arrived within their jitter as it begins, and then
-/// go on as early as they may: job n arrives at nT − J, so Σ ⌈(t + J)/T⌉ C, and nothing in no time.
+/// go on as early as they may: job n arrives at nT − J, but with the last of those b − 1 more, so Σ (⌈(t + J)/T⌉ + b − 1) C, and nothing in no time.
 pub(crate) fn requested(tasks: &[Task], window: Span) -> Service {
     if window.is_zero() {
         return Service::ZERO;
     }
     let of = |task: &Task| {
         let until_end = window + task.jitter();
-        task.cost() * until_end.as_nanos().div_ceil(task.period().as_nanos())
+        let more = task.burst().get() - 1;
+        task.cost() * (until_end.as_nanos().div_ceil(task.period().as_nanos()) + more)
     };
     tasks.iter().map(of).sum()
+}
+
+/// When job k arrives after the first at the earliest: a burst comes together.
+pub(crate) fn arrival(task: &Task, k: u64) -> Span {
+    task.period() * (k + 1).saturating_sub(task.burst().get())
 }
 
 /// The response time of a task by the definition, each window tried tick by tick: what [`response_time_among`](super::response_time_among)
@@ -39,7 +45,7 @@ pub(crate) fn response_time(
         from_release: Span::ZERO,
     };
     for k in 0.. {
-        let arrived = task.period() * k;
+        let arrived = arrival(task, k);
         let release = arrived.saturating_sub(task.jitter());
         if release >= length {
             break;

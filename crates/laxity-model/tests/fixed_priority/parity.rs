@@ -7,7 +7,9 @@ type Requests = demand::RBF<arrival::Sporadic, wcet::Scalar>;
 
 fn requests(task: &Task) -> Requests {
     let period = time::Duration::from(task.period().as_nanos());
-    let arrivals = arrival::Sporadic::new(period, task.jitter().as_nanos().into());
+    // From their releases on, a burst's jobs and late ones are the same.
+    let late = task.jitter() + task.period() * (task.burst().get() - 1);
+    let arrivals = arrival::Sporadic::new(period, late.as_nanos().into());
     demand::RBF::new(arrivals, wcet::Scalar::new(task.cost().as_nanos().into()))
 }
 

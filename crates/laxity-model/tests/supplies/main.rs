@@ -8,8 +8,8 @@ mod residual;
 mod slot_oracle;
 
 use laxity_model::analysis::supply::{
-    BoundedDelay, Dedicated, ExplicitDeadline, KernelDeadline, Residual, SupplyBound, SupplyError,
-    TableSupply,
+    BoundedDelay, Dedicated, Delayed, ExplicitDeadline, KernelDeadline, Residual, SupplyBound,
+    SupplyError, TableSupply,
 };
 use laxity_model::analysis::{Fraction, Overflow, Task};
 use laxity_model::policy::slots::{Slot, SlotTable, largest_gap};
@@ -184,6 +184,40 @@ fn continuous_supplies_are_the_least_of_all_courses() {
             let found: Vec<u64> = (0..=5 * y).map(|window| sbf(&supply, window)).collect();
             assert_eq!(found, least, "{x}/{y}");
             keeps_the_laws(&supply, 5 * y);
+        }
+    }
+}
+
+/// A slot of x in each y, each up to `late` late: in every window at least that much, and in some no more.
+#[test]
+fn late_slots_give_what_a_delayed_supply_says_and_no_less() {
+    const SLOTS: u64 = 4;
+    for (x, y, late) in [(2, 5, 1), (1, 4, 3), (3, 7, 2), (2, 2, 0)] {
+        let supply = Delayed::new(
+            ExplicitDeadline::continuous(every(x, y)),
+            Span::from_nanos(late),
+        );
+        keeps_the_laws(&supply, 5 * y);
+        let mut least = vec![u64::MAX; (3 * y) as usize];
+        for course in 0..(late + 1).pow(SLOTS as u32) {
+            let begins = (0..SLOTS).map(|n| n * y + course / (late + 1).pow(n as u32) % (late + 1));
+            let begins: Vec<u64> = begins.collect();
+            let given = |tick: u64| {
+                begins
+                    .iter()
+                    .any(|begin| (*begin..begin + x).contains(&tick))
+            };
+            for from in 0..y {
+                let mut served = 0;
+                for (length, least) in least.iter_mut().enumerate() {
+                    *least = served.min(*least);
+                    served += u64::from(given(from + length as u64));
+                }
+            }
+        }
+        for (length, least) in (0..).zip(least) {
+            // The windows of all courses, and so the worst, begin before the second slot.
+            assert_eq!(sbf(&supply, length), least, "{x}/{y} {late} late: {length}");
         }
     }
 }

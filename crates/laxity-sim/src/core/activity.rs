@@ -193,6 +193,7 @@ impl<P: Parts> Activity<P> {
                 grade: held.grade.clone(),
                 has_begun: held.has_begun,
             }),
+            ..Usage::default()
         }
     }
 }

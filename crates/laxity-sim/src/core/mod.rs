@@ -27,7 +27,8 @@ use laxity_model::admission::changes::AdmissionState;
 use laxity_model::enforce::Dispatcher;
 use laxity_model::policy::queue::Links;
 use laxity_model::{
-    Disturbance, EventKind, Instant, Reservation, RunEnd, RunRecord, Service, Span,
+    Disturbance, EventKind, Instant, Reservation, RunEnd, RunRecord, Service, Span, Usage,
+    Whereabouts,
 };
 
 /// What a kind of machine is made of beyond what the core knows.
@@ -220,6 +221,8 @@ pub(crate) struct Core<P: Parts> {
     /// Everybody waits in one queue at most.
     pub(crate) links: Links,
     pub(crate) recorder: Recorder,
+    /// Where each of the program's own may run.
+    ran: Vec<Whereabouts>,
     /// What a witness saw, and how often it woke.
     pub(crate) disturbances: Vec<Disturbance>,
     pub(crate) witness_wakeups: u64,
@@ -253,6 +256,7 @@ impl<P: Parts> Core<P> {
             deadline,
             links: Links::new(activities.len()),
             recorder: Recorder::new(recording),
+            ran: program.activities.iter().map(Whereabouts::of).collect(),
             disturbances: Vec::new(),
             witness_wakeups: 0,
             marks: program.marks.len(),
@@ -328,20 +332,24 @@ impl<P: Parts> Core<P> {
     }
 
     fn into_record(self, ended_by: RunEnd, own: usize) -> RunRecord {
-        let activities = (0..).zip(self.activities.iter().take(own));
+        let activities = (0..).zip(self.activities.iter().take(own)).zip(&self.ran);
         RunRecord {
             start: self.start,
             end: self.now,
             ended_by,
             usage: activities
-                .map(|(who, activity)| activity.usage(self.reservation(who)))
+                .map(|((who, activity), ran)| Usage {
+                    ran: *ran,
+                    ..activity.usage(self.reservation(who))
+                })
                 .collect(),
             ports: self.ports.iter().map(|port| port.state.usage()).collect(),
             events: self.recorder.events,
             events_lost: self.recorder.lost,
-            disturbances: self.disturbances,
+            disturbances: Disturbance::joined(self.disturbances),
             witness_wakeups: self.witness_wakeups,
             steal: None,
+            notices: Vec::new(),
         }
     }
 }

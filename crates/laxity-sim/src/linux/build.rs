@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use laxity_model::admission::{DeadlineState, DeadlineSupply, Launch, SlotPlan, Supply};
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
 use laxity_model::enforce::machine::Figure;
-use laxity_model::enforce::{Dispatcher, slots};
+use laxity_model::enforce::{Dispatcher, Switching, Ticks, slots};
 use laxity_model::policy::classes::{RunQueue, Scheduling, Slices};
 use laxity_model::{Enforcer, Grade, HostError, Instant, ProcessorId, Program, Span};
 
@@ -96,18 +96,22 @@ impl Linux {
         let slices = Slices::usual(self.tick(), all as u16);
         let mut plans = plans.into_iter().zip(first_dispatcher..).peekable();
         let processors = (0..all).map(|number| {
-            let phase = Draws::at(self.seed, PHASE_OF_TICK, number, Instant::ZERO)
-                .below(self.tick())
-                + Span::from_nanos(1);
+            let first_tick = self.first_tick(number, start);
             let queue = RunQueue::new(slices, &policies);
             let plan = plans.next_if(|(plan, _)| plan.processor.index() == number);
-            let slots = plan.map(|(plan, thread)| self.slots(plan, thread, start));
-            let place = Place::new(queue, tasks.len(), start + phase);
+            let slots = plan.map(|(plan, thread)| self.slots(plan, thread, (start, first_tick)));
+            let place = Place::new(queue, tasks.len(), first_tick);
             Processor::new(place, slots)
         });
         let processors = processors.collect();
         let kernel = Kernel {
             machine: self.machine.clone(),
+            later: self
+                .later
+                .iter()
+                .rev()
+                .map(|(after, machine)| (start + *after, machine.clone()))
+                .collect(),
             tick: self.tick(),
             has_budget_timer: self.has_budget_timer(),
             witness: self.witness.map(|witness| {
@@ -150,20 +154,53 @@ impl Linux {
         Draws::new(self.seed ^ CLOCK, number as u64)
     }
 
-    /// The dispatcher of a table, with the timing that the live one calibrates: the upper quartile of beginnings, the median of ends.
-    fn slots(&self, plan: SlotPlan, thread: u32, start: Instant) -> Slots<Timing> {
-        let ahead = self.machine.figure(Figure::SlotLeaving).median();
-        // What slots lose at their ends is given at their beginnings.
-        let entering = self.machine.figure(Figure::SlotEntering).at(750_000)
-            + self.machine.figure(Figure::SlotCut).median();
-        let compensation = entering.saturating_sub(ahead);
-        let lead = self.machine.slot_lead.saturating_sub(ahead);
+    /// The dispatcher of a table, which knows what the live one would have measured.
+    fn slots(
+        &self,
+        plan: SlotPlan,
+        thread: u32,
+        (start, first_tick): (Instant, Instant),
+    ) -> Slots<Timing> {
         let origin = slots::origin(start, &plan.table);
+        let (table, owners) = (plan.table.clone(), plan.owners.len());
+        let measured = self.switching(first_tick);
         Slots {
-            dispatcher: Dispatcher::new(plan.table.clone(), origin, lead, compensation),
+            dispatcher: Dispatcher::following(table, origin, owners, measured, plan.costs),
             owners: plan.owners.iter().map(|owner| owner.0.into()).collect(),
             admission: plan.begin(origin, NOTICE),
-            carried: Timing::new(thread, ahead),
+            carried: Timing::new(thread),
+        }
+    }
+
+    /// What going to sleep takes, until another thread runs.
+    fn resuming(&self) -> Span {
+        let median = |figure| self.machine.figure(figure).median();
+        median(Figure::Timer) + median(Figure::ContextSwitch)
+    }
+
+    fn first_tick(&self, processor: usize, start: Instant) -> Instant {
+        let mut draws = Draws::at(self.seed, PHASE_OF_TICK, processor, Instant::ZERO);
+        start + slots::phase_of_tick(draws.below(self.tick()))
+    }
+
+    fn switching(&self, first_tick: Instant) -> Switching {
+        let median = |figure| self.machine.figure(figure).median();
+        let nanos = |figure| median(figure).as_nanos() as i64;
+        let (entering, way) = (median(Figure::SlotEntering), median(Figure::Preemption));
+        Switching {
+            lead: self.machine.slot_lead,
+            entering,
+            resuming: self.resuming(),
+            leaving_ns: nanos(Figure::SlotLeaving) - nanos(Figure::SlotCut),
+            waking: median(Figure::SlotLeaving) + way,
+            unseen_each: way,
+            unseen_ppm: 0,
+            ticks: Some(Ticks {
+                first: Instant::ZERO + first_tick.since_epoch() % self.tick(),
+                every: self.tick(),
+                each: median(Figure::Tick),
+            }),
+            nobodys: Span::ZERO,
         }
     }
 }

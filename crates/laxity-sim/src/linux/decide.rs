@@ -1,8 +1,8 @@
 //! Who has a processor: `SCHED_DEADLINE` by earliest deadline over all processors, then what the processor's own queue says.
 
 use laxity_model::enforce::machine::Figure;
-use laxity_model::policy::Policy;
 use laxity_model::policy::deadline::{Contender, assign};
+use laxity_model::policy::{Decision, Policy};
 use laxity_model::{EventKind, Instant, Service};
 
 use super::kernel::{Leaving, System};
@@ -15,15 +15,18 @@ impl System {
         let now = self.now;
         let place = &mut self.processors[processor];
         place.undecided = false;
-        let next = match place.own.deadline {
+        let (next, until) = match place.own.deadline {
             Some(task) => {
                 place.own.queue.pause(now);
-                Some(task)
+                (Some(task), Instant::MAX)
             }
-            None => place.own.queue.decide(now).who,
+            None => {
+                let Decision { who, until } = place.own.queue.decide(now);
+                (who, until)
+            }
         };
         if place.executing == next {
-            return place.set_due();
+            return self.watch_slice(processor, until);
         }
         self.settle(processor);
         let former = self.processors[processor].executing.take();
@@ -36,14 +39,21 @@ impl System {
             self.switch_to(processor, next, former, leaving);
         }
         self.go_on(processor);
+        if let Some(next) = next {
+            let since = self.processors[processor].working_since;
+            self.activity_mut(next).own.readings.resume(since);
+        }
         self.watch_budget(processor);
+        self.watch_slice(processor, until);
     }
 
     /// The processor is taken from a thread that could go on.
     fn put_off(&mut self, former: u32) {
         let parks = self.activity(former).scheduling().is_none();
+        let now = self.now;
         let task = self.activity_mut(former);
         task.own.preempted = true;
+        task.own.readings.put_off(now);
         // A confined thread parks of its own accord; whoever yields is counted as put off.
         if parks {
             task.voluntary_switches += 1;

@@ -1,33 +1,21 @@
 //! The host's own threads: the dispatcher of time slots, which does what [`laxity_model::enforce::Dispatcher`] says, and the witness.
 
 use laxity_model::enforce::machine::Figure;
-use laxity_model::enforce::{Command, MakingUp, Witness};
-use laxity_model::{EventKind, Instant, Span};
+use laxity_model::enforce::{Command, Count, Lateness, Look, Witness};
+use laxity_model::{EventKind, Instant, ProcessorId, Span};
 
 use super::kernel::{Leaving, System};
 use crate::core::{Machinery, Waiting};
-
-/// What an edge of a slot table still has to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pending {
-    from: Option<usize>,
-    to: Option<usize>,
-    edge: Instant,
-}
 
 /// How the dispatcher carries a slot table out.
 #[derive(Debug)]
 pub(crate) struct Timing {
     /// The dispatcher's own thread.
     pub(super) thread: u32,
-    /// How far its clock is ahead, so that it ends slots so much early.
-    ahead: Span,
-    /// The slot under way, and how it is prolonged.
-    making_up: MakingUp,
-    /// The end of a slot that is being prolonged.
-    pub(super) prolonged: Option<Pending>,
     /// When it wanted to be where it is.
     pub(super) due: Option<Instant>,
+    /// Whether it sleeps until then.
+    sleeps: bool,
     /// The timer that ends the slot under way.
     pub(super) end_timer: Option<Instant>,
     /// What going to sleep takes after an edge; `None`: what it takes everybody.
@@ -35,56 +23,47 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// This thread's, with a clock so far ahead.
-    pub(super) fn new(thread: u32, ahead: Span) -> Self {
+    /// This thread's.
+    pub(super) fn new(thread: u32) -> Self {
         Self {
             thread,
-            ahead,
-            making_up: MakingUp::default(),
-            prolonged: None,
             due: None,
+            sleeps: false,
             end_timer: None,
             edge_cost: None,
         }
     }
 }
 
+/// The twin's parts of an edge of a slot table.
+struct Edge {
+    from: Option<usize>,
+    to: Option<usize>,
+    at: Instant,
+}
+
 impl System {
     /// The dispatcher has the processor, or the run begins: everything that is due now.
     pub(super) fn dispatch(&mut self, processor: usize) {
-        if let Some(slots) = &mut self.processors[processor].slots
-            && let Some(pending) = slots.carried.prolonged.take()
-        {
-            self.pass_edge(processor, pending);
-        }
         loop {
             let now = self.now;
             let Some(slots) = &mut self.processors[processor].slots else {
                 return;
             };
-            let (ahead, thread) = (slots.carried.ahead, slots.carried.thread);
-            match slots.dispatcher.poll(now + ahead) {
-                Command::SleepUntil(until) => {
-                    let due = until - ahead;
+            let thread = slots.carried.thread;
+            match slots.dispatcher.poll(now) {
+                Command::SleepUntil(due) => {
                     slots.carried.due = Some(due);
                     return self.dispatcher_sleeps(processor, due);
                 }
-                Command::SpinUntil(until) => {
-                    let due = until - ahead;
+                Command::SpinUntil(due) => {
                     slots.carried.due = Some(due);
                     let spin = due.saturating_since(now).as_full_service();
                     return self.work(thread, spin, false);
                 }
+                Command::Look { owner } => self.look(processor, owner),
                 Command::Switch { from, to, edge } => {
-                    let pending = Pending { from, to, edge };
-                    if let Some(until) = self.prolonged_until(processor, pending) {
-                        if let Some(slots) = &mut self.processors[processor].slots {
-                            slots.carried.prolonged = Some(pending);
-                            slots.carried.due = None;
-                        }
-                        return self.dispatcher_sleeps(processor, until);
-                    }
-                    self.pass_edge(processor, pending);
+                    self.pass_edge(processor, &Edge { from, to, at: edge });
                 }
             }
         }
@@ -104,13 +83,14 @@ impl System {
             None => Leaving::By(entry.own.draws.span(machine.figure(Figure::Timer))),
         };
         // Where a hypervisor takes the processor before the timer that ends a slot is due.
-        let ends_slot = slots.carried.making_up.is_under_way() && slots.carried.due == Some(until);
+        let ends_slot = slots.dispatcher.current().is_some();
         let cut = if ends_slot {
             entry.own.draws.span(machine.figure(Figure::SlotCut))
         } else {
             Span::ZERO
         };
         let taken = self.now.max(until.saturating_sub(cut));
+        slots.carried.sleeps = true;
         slots.carried.end_timer = ends_slot.then_some(taken);
         self.set_timer(thread, taken);
         if self.processors[processor].executing == Some(thread) {
@@ -118,29 +98,42 @@ impl System {
         }
     }
 
-    /// Until when the slot that ends is prolonged, if nobody's slot follows and it is worth making up for.
-    fn prolonged_until(&self, processor: usize, pending: Pending) -> Option<Instant> {
-        let slots = self.processors[processor].slots.as_ref()?;
-        let holder = slots.owners.get(pending.from?)?;
-        if pending.to.is_some() {
-            return None;
+    /// The kernel's count of a holder.
+    fn count(&self, holder: u32) -> Count {
+        let holder = self.activity(holder);
+        Count {
+            service: holder.received,
+            // Outside the processor as often as it was on it.
+            turns: Some(holder.voluntary_switches + holder.involuntary_switches),
         }
-        let received = self.activity(*holder).received;
-        // Not into the time in which the next slot is prepared.
-        let free_until = slots.dispatcher.calendar().at(pending.edge).until;
-        let latest = free_until.saturating_sub(self.parts.machine.slot_lead);
-        let making_up = &slots.carried.making_up;
-        making_up.until(pending.edge, received, latest, self.now)
+    }
+
+    /// What is seen of the slot whose end has come.
+    fn look(&mut self, processor: usize, owner: usize) {
+        let Some(slots) = &self.processors[processor].slots else {
+            return;
+        };
+        let holder = slots.owners.get(owner).copied();
+        let (now, count) = (self.now, holder.map(|holder| self.count(holder)));
+        let look = count.map(|count| Look {
+            count,
+            woke: now,
+            // It could only tell what is below the kernel.
+            own: None,
+        });
+        if let Some(slots) = &mut self.processors[processor].slots {
+            slots.dispatcher.looked(look.as_ref(), now);
+        }
     }
 
     /// Takes the processor from one holder and gives it to the other.
-    fn pass_edge(&mut self, processor: usize, pending: Pending) {
+    fn pass_edge(&mut self, processor: usize, edge: &Edge) {
         let machine = &self.parts.machine;
         let Some(slots) = &mut self.processors[processor].slots else {
             return;
         };
         let owner = |number: Option<usize>| slots.owners.get(number?).copied();
-        let (from, to) = (owner(pending.from), owner(pending.to));
+        let (from, to) = (owner(edge.from), owner(edge.to));
         let thread = &mut self.activities[slots.carried.thread as usize];
         slots.carried.edge_cost = Some(if to.is_some() {
             thread.own.draws.span(machine.figure(Figure::SlotEntering))
@@ -148,13 +141,26 @@ impl System {
             let draws = &mut thread.own.draws;
             draws.beyond(machine, Figure::SlotEdge, Figure::Preemption)
         });
-        slots.carried.making_up.end();
         if let Some(from) = from {
-            self.leave_slot(from, pending.edge);
+            self.leave_slot(from, edge.at);
             self.place_holder(from);
         }
         if let Some(to) = to {
-            self.enter_slot(to, pending.edge);
+            let count = self.count(to);
+            // All but going to sleep is done: the dispatcher looks at its clock.
+            let machine = &self.parts.machine;
+            let asleep = [Figure::Timer, Figure::ContextSwitch]
+                .map(|figure| machine.figure(figure).median());
+            let doing = machine
+                .figure(Figure::SlotEntering)
+                .median()
+                .saturating_sub(asleep.into_iter().sum());
+            let done = self.now + doing;
+            self.enter_slot(to, edge.at);
+            let before = self.activity(to).own.in_slot.then_some(count);
+            if let Some(slots) = &mut self.processors[processor].slots {
+                slots.dispatcher.entered(edge.at, before, done);
+            }
             self.place_holder(to);
         }
     }
@@ -166,14 +172,8 @@ impl System {
     }
 
     pub(super) fn enter_slot(&mut self, holder: u32, edge: Instant) {
-        if !self.begin_slot(holder, edge) {
-            return;
-        }
-        let task = self.activity_mut(holder);
-        task.own.in_slot = true;
-        let (received, home) = (task.received, usize::from(task.home));
-        if let Some(slots) = &mut self.processors[home].slots {
-            slots.carried.making_up.begin(edge, received);
+        if self.begin_slot(holder, edge) {
+            self.activity_mut(holder).own.in_slot = true;
         }
     }
 
@@ -194,18 +194,36 @@ impl System {
             self.work(thread, (early - now).as_full_service(), false);
             return false;
         }
-        if let (Some(due), Some(witness)) = (slots.carried.due.take(), self.parts.witness) {
+        let slept = std::mem::take(&mut slots.carried.sleeps);
+        let due = slots.carried.due.take();
+        if let (true, Some(due)) = (slept, due) {
+            slots.dispatcher.woke(due, now);
+        }
+        if let (Some(due), Some(witness)) = (due, self.parts.witness) {
             self.record_late(thread, due, witness);
         }
         true
     }
 
-    /// Records that a thread of the host's own woke late, if it did.
+    /// Records that a thread of the host's own woke late, if it did: because the machine did not wake it, or because somebody had the processor.
     fn record_late(&mut self, thread: u32, due: Instant, witness: Witness) {
-        if let Some(disturbance) = witness.late(due, self.now) {
-            let args = [due.as_nanos(), self.now.as_nanos()];
-            self.record(EventKind::Disturbed, thread, args);
-            self.disturbances.push(disturbance);
+        let here = Witness {
+            processor: ProcessorId(self.activity(thread).processor),
+            ..witness
+        };
+        let Some(late) = here.late(due, self.now) else {
+            return;
+        };
+        let waited = self
+            .now
+            .saturating_since(self.activity(thread).own.ready_at);
+        let args = [due.as_nanos(), self.now.as_nanos()];
+        match Lateness::of(late.length(), Some(waited)) {
+            Lateness::Standstill => {
+                self.record(EventKind::Disturbed, thread, args);
+                self.disturbances.push(late);
+            }
+            Lateness::Held | Lateness::Untold => self.record(EventKind::Held, thread, args),
         }
     }
 

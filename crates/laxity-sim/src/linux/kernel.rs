@@ -37,6 +37,8 @@ pub(crate) struct Place {
     pub(super) tick_at: Instant,
     /// When the budget of the deadline thread is found used up, where the kernel has a timer for it.
     pub(super) budget_ends: Instant,
+    /// When the kernel next looks at a slice because its thread asks for its own processor time.
+    pub(super) slice_looked_at: Instant,
 }
 
 impl Place {
@@ -49,6 +51,7 @@ impl Place {
             interrupt_at: Instant::MAX,
             tick_at,
             budget_ends: Instant::MAX,
+            slice_looked_at: Instant::MAX,
         }
     }
 }
@@ -56,6 +59,8 @@ impl Place {
 /// The machine as a whole.
 pub(crate) struct Kernel {
     pub(super) machine: Machine,
+    /// What it turns into, and when; the next one is the last.
+    pub(super) later: Vec<(Instant, Machine)>,
     pub(super) tick: Span,
     /// Whether the kernel notices by a timer that a budget is used up.
     pub(super) has_budget_timer: bool,
@@ -86,8 +91,8 @@ impl Parts for Kernel {
         };
         match place.executing {
             Some(_) => {
-                let busy = place.work_ends.min(own.tick_at).min(own.budget_ends);
-                clock.min(busy)
+                let looks = own.tick_at.min(own.budget_ends).min(own.slice_looked_at);
+                clock.min(place.work_ends).min(looks)
             }
             None => clock,
         }
@@ -119,7 +124,7 @@ impl Machinery for System {
         }
     }
 
-    /// The tick, work that ends, the clock's interrupt.
+    /// The tick, work that ends, a look at a budget or a slice, the clock's interrupt.
     fn serve(&mut self, processor: usize, bodies: &mut Bodies) {
         let now = self.now;
         if self.processors[processor].executing.is_some() {
@@ -135,6 +140,11 @@ impl Machinery for System {
             }
             if self.processors[processor].own.budget_ends <= now {
                 self.look_at_budget(processor);
+            }
+            let place = &mut self.processors[processor];
+            if place.own.slice_looked_at <= now {
+                place.own.slice_looked_at = Instant::MAX;
+                place.undecided = true;
             }
         }
         let own = &self.processors[processor].own;
@@ -295,6 +305,7 @@ impl System {
             Role::Activity => {
                 self.first_instruction(task);
                 self.step(task, bodies);
+                self.begin_burning(processor, task);
             }
             Role::Witness => self.wake_witness(task),
             Role::Dispatcher => {
@@ -308,6 +319,9 @@ impl System {
     /// The kernel's tick: takes a moment from who runs, and ends slices and budgets.
     fn tick(&mut self, processor: usize) {
         self.settle(processor);
+        while let Some((_, machine)) = self.parts.later.pop_if(|(from, _)| *from <= self.now) {
+            self.parts.machine = machine;
+        }
         let (now, tick) = (self.now, self.parts.tick);
         let mut draws = Draws::at(self.parts.seed, TICK, processor, now);
         let cost = draws.span(self.parts.machine.figure(Figure::Tick));

@@ -4,8 +4,8 @@
 //! # What is modelled
 //!
 //! * **Placements and priorities** are scheduled as on the live host ([`ranks`](laxity_model::enforce::ranks)), one thread an activity.
-//! * **Real-time classes** and the **fair class**: a [run queue](laxity_model::policy::classes) for each processor. Slices end at the
-//!   kernel's tick, or when somebody wakes.
+//! * **Real-time classes** and the **fair class**: a [run queue](laxity_model::policy::classes) for each processor. Slices of the
+//!   fair class end at the kernel's tick, when somebody wakes, or when who runs reads its own processor time, as one does that burns.
 //! * **`SCHED_DEADLINE`**: a [server](laxity_model::policy::deadline) for each thread, earliest deadline first over all processors, above
 //!   every other class. That a budget is used up is noticed at the tick; where the measured overrun is far below a tick, by a timer that
 //!   is as late as was measured.
@@ -40,6 +40,7 @@ mod dispatch;
 mod draws;
 mod kernel;
 mod reserve;
+mod slice;
 mod task;
 mod wake;
 
@@ -59,6 +60,8 @@ pub(crate) struct Linux {
     seed: u64,
     processors: Option<u16>,
     witness: Option<Witness>,
+    /// What it turns into, and how long after a run's start; by time.
+    later: Vec<(Span, Machine)>,
 }
 
 impl Linux {
@@ -68,7 +71,14 @@ impl Linux {
             seed,
             processors: None,
             witness: None,
+            later: Vec::new(),
         }
+    }
+
+    pub(crate) fn turning_into(mut self, machine: &Machine, after: Span) -> Self {
+        self.later.push((after, machine.clone()));
+        self.later.sort_by_key(|(after, _)| *after);
+        self
     }
 
     pub(crate) fn on_processors(self, processors: u16) -> Self {

@@ -65,9 +65,8 @@ impl System {
             return;
         };
         slots.dispatcher.follow(slots.admission.calendar().clone());
-        let (thread, busy) = (slots.carried.thread, slots.carried.prolonged.is_some());
-        // One that prolongs a slot looks when it has done that.
-        if busy || self.activity(thread).waiting != Waiting::ForTime {
+        let thread = slots.carried.thread;
+        if self.activity(thread).waiting != Waiting::ForTime {
             return;
         }
         if let Some((slots, _)) = self.slots_of(task) {

@@ -7,6 +7,7 @@ use laxity_model::{ActivityId, Grade, Instant, Span};
 
 use super::draws::Draws;
 use super::kernel::Kernel;
+use super::slice::Readings;
 use crate::core::{Activity, Class, Waiting};
 
 /// Whose thread it is.
@@ -37,6 +38,8 @@ pub(crate) struct Thread {
     /// Woken from another processor: the interrupt is under way.
     pub(super) arriving: bool,
     pub(super) woken: Option<Woken>,
+    /// When its last wait was over.
+    pub(super) ready_at: Instant,
     /// What its coming takes from the processor, if it takes it from somebody.
     pub(super) coming: Option<Span>,
     /// Somebody took the processor from it in the middle of something.
@@ -44,6 +47,7 @@ pub(crate) struct Thread {
     /// Whether its slot is now.
     pub(super) in_slot: bool,
     pub(super) server: Option<Server>,
+    pub(super) readings: Readings,
     pub(super) draws: Draws,
 }
 
@@ -54,10 +58,12 @@ impl Thread {
             scheduling,
             arriving: false,
             woken,
+            ready_at: Instant::ZERO,
             coming: None,
             preempted: false,
             in_slot: false,
             server: None,
+            readings: Readings::from(Instant::ZERO),
             draws,
         }
     }

@@ -36,6 +36,7 @@ impl System {
         let now = self.now;
         let activity = &mut self.activities[task as usize];
         activity.waiting = Waiting::No;
+        activity.own.ready_at = now;
         if let Some(server) = &mut activity.own.server {
             server.wake(now);
             self.parts.unassigned = true;

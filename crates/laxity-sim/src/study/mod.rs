@@ -191,10 +191,6 @@ impl Machinery for Machine {
 
     #[inline]
     fn timer_due(&mut self, who: u32) {
-        if self.parts.profile.handlers_lose_ticks && self.tick_is_lost(who) {
-            let next = self.parts.profile.next_tick_after(self.now);
-            return self.timers.set(who, next);
-        }
         self.time_is_up(who);
         self.end_wait(who, WaitEnd::Timer);
     }
@@ -322,13 +318,6 @@ impl Machine {
         self.parts.ticks.pass();
     }
 
-    /// Whether the tick that should wake the thread now is lost to an interrupt handler, where handlers lose ticks.
-    fn tick_is_lost(&self, who: u32) -> bool {
-        let activity = self.activity(who);
-        let stack = &self.processors[activity.place()].own;
-        activity.class == Class::Thread && !stack.handlers.is_empty()
-    }
-
     /// The activity's wait is over: it is ready, raised or queued.
     #[inline(always)]
     fn end_wait(&mut self, who: u32, end: WaitEnd) {
@@ -383,6 +372,8 @@ impl Machine {
                 }
                 // The dispatcher is part of this machine: between edges it is not there.
                 Command::SleepUntil(at) | Command::SpinUntil(at) => slots.carried.poll_at = at,
+                // Its slots end at their edges, whatever their holders received.
+                Command::Look { .. } => slots.dispatcher.looked(None, self.now),
             }
         }
     }

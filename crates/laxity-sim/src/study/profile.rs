@@ -1,6 +1,7 @@
 //! What kind of machine the twin is.
 
 use laxity_model::policy::bands::BandsConfig;
+use laxity_model::request::Work;
 use laxity_model::{Instant, Priority, Span};
 
 /// What the machine itself takes, on the processor where it happens.
@@ -36,8 +37,6 @@ pub struct Profile {
     pub name: &'static str,
     /// How often a second the clock that wakes threads interrupts; `None`: threads wake exactly when they ask to.
     pub tick_hz: Option<u32>,
-    /// Whether a tick that comes while an interrupt handler runs wakes nobody: whom it should have woken waits for the next.
-    pub handlers_lose_ticks: bool,
     /// What the machine itself takes.
     pub costs: Costs,
     /// The priority scheduler.
@@ -50,8 +49,7 @@ impl Profile {
     /// The modem study's host: Windows 2000 on one 450 MHz Pentium II (Jones, Saroiu §3.1, §2.2).
     ///
     /// * Clock: *quoted*, 1024 Hz, 976 µs (§6.3.1). Tick *k* is at ⌊*k* · 10⁹ / 1024⌋ ns.
-    /// * A tick that comes while an interrupt handler runs is lost. *Our reading* of figures 11 and 12: with handlers of 3.3 ms the longest gap
-    ///   is one tick more (5313 µs) than with deferred calls of 3.3 ms (4396 µs).
+    ///   The clock interrupts every handler, and whom a tick wakes runs when handlers and deferred calls are over.
     /// * Reservations: above all threads but those of priority 31. *Our reading* of figure 16: a callback of that priority is not delayed
     ///   by a reserved modem. The live host ranks them the same way.
     /// * Scheduler: [`BandsConfig::WINDOWS_2000`], but for two values *calibrated* to figure 7, where a modem thread of priority 8 beside one
@@ -65,7 +63,6 @@ impl Profile {
     pub const WIN2000_PII450: Self = Self {
         name: "win2000-pii450",
         tick_hz: Some(1024),
-        handlers_lose_ticks: true,
         costs: Costs {
             interrupt_entry: Span::from_nanos(1_500),
             interrupt_exit: Span::from_nanos(700),
@@ -85,7 +82,6 @@ impl Profile {
     pub const IDEAL: Self = Self {
         name: "ideal",
         tick_hz: None,
-        handlers_lose_ticks: false,
         costs: Costs::NONE,
         bands: BandsConfig::PLAIN,
         threads_above: None,
@@ -99,23 +95,20 @@ impl Profile {
         }
     }
 
-    /// How long after an instant who waits for it wakes at the latest: at the next tick, or at the one after if a handler, shorter than a
-    /// tick, runs then and the tick is lost.
-    pub(crate) fn timer_grain(&self) -> Span {
-        let tick = self.tick_hz.map_or(Span::ZERO, |hz| {
-            Span::from_nanos(1_000_000_000_u64.div_ceil(u64::from(hz)))
-        });
-        if self.handlers_lose_ticks {
-            tick * 2
-        } else {
-            tick
-        }
+    /// What its clock takes from whoever has a processor, if it takes something.
+    pub fn clock(&self) -> Option<Work> {
+        let work = Work {
+            service: self.costs.clock_tick.as_full_service(),
+            period: Span::from_nanos(NANOS_PER_SEC / u64::from(self.tick_hz?)),
+        };
+        Some(work).filter(|work| !work.service.is_zero())
     }
 
-    /// The first tick after `now`.
-    pub(crate) fn next_tick_after(&self, now: Instant) -> Instant {
-        let later = now.checked_add(Span::from_nanos(1));
-        later.map_or(Instant::MAX, |later| self.wake_at(later))
+    /// How long after an instant who waits for it wakes at the latest: at the next tick.
+    pub(crate) fn timer_grain(&self) -> Span {
+        self.tick_hz.map_or(Span::ZERO, |hz| {
+            Span::from_nanos(1_000_000_000_u64.div_ceil(u64::from(hz)))
+        })
     }
 }
 
@@ -199,7 +192,7 @@ mod tests {
         let mut ticks = Ticks::of(&profile);
         let mut now = Instant::ZERO;
         for _ in 0..3 * 1024 {
-            assert_eq!(ticks.next, profile.next_tick_after(now));
+            assert_eq!(ticks.next, profile.wake_at(now + Span::from_nanos(1)));
             now = ticks.next;
             ticks.pass();
         }

@@ -155,20 +155,14 @@ fn interrupts_then_deferred_calls_then_threads() {
     );
 }
 
-/// On a machine with a clock and costs. Without the profile's lost ticks: where a tick that comes while a handler runs wakes nobody, and
-/// a device's period is the clock's, a thread never wakes, so there is no bound for threads with timers.
+/// On a machine with a clock and costs.
 #[test]
 fn the_same_on_a_machine_with_costs() {
     for_each_seed("the same with costs", 10, |seed, tightness| {
-        let profile = Profile {
-            handlers_lose_ticks: false,
-            ..Profile::WIN2000_PII450
-        };
-        devices_and_threads(profile, 1_500 * MICRO, seed, tightness);
+        devices_and_threads(Profile::WIN2000_PII450, 1_500 * MICRO, seed, tightness);
     });
 }
 
-/// Without devices no tick is lost, and the profile is the study's.
 #[test]
 fn threads_on_the_machine_of_the_study() {
     for_each_seed("threads on win2000-pii450", 10, |seed, tightness| {

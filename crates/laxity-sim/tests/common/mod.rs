@@ -35,9 +35,43 @@ pub(crate) fn spinner() -> impl FnMut(&mut dyn Context) -> Step + Send {
 
 /// Does these steps, one after the other, and finishes.
 pub(crate) fn script(steps: &[Step]) -> impl FnMut(&mut dyn Context) -> Step + Send + use<> {
-    let steps: Vec<Step> = steps.into();
-    let mut steps = steps.into_iter();
-    move |_: &mut dyn Context| steps.next().unwrap_or(Step::Finish)
+    script_then(steps, |_| ())
+}
+
+/// The same, and acts before it finishes.
+pub(crate) fn script_then<A: FnMut(&mut dyn Context) + Send>(
+    steps: &[Step],
+    mut act: A,
+) -> impl FnMut(&mut dyn Context) -> Step + Send + use<A> {
+    let mut steps = Vec::from(steps).into_iter();
+    move |context: &mut dyn Context| {
+        steps.next().unwrap_or_else(|| {
+            act(context);
+            Step::Finish
+        })
+    }
+}
+
+/// Does the step so often, and `act` after each; then it finishes.
+pub(crate) fn times(
+    mut count: u32,
+    step: Step,
+    mut act: impl FnMut(&mut dyn Context) + Send,
+) -> impl FnMut(&mut dyn Context) -> Step + Send {
+    let mut done = false;
+    move |context: &mut dyn Context| {
+        if done {
+            act(context);
+        }
+        done = true;
+        match count.checked_sub(1) {
+            Some(left) => {
+                count = left;
+                step
+            }
+            None => Step::Finish,
+        }
+    }
 }
 
 /// Works every period, and marks the end of each job with its release and its response time.

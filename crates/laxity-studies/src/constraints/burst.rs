@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use laxity::observe::Disturbances;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::confined;
-use laxity_lab::bench::host::{is_disturbed, marked};
+use laxity_lab::bench::host::marked;
 use laxity_lab::runner::tasks::Spinner;
 use laxity_model::{
     Context, HostError, Instant, Mark, Placement, Priority, ProcessorId, Program, Reservation,
@@ -42,6 +43,15 @@ pub struct Burst {
     pub granted: bool,
     /// The machine stood still meanwhile.
     pub disturbed: bool,
+    /// The processor time that it took, as the host counts it.
+    pub took: Service,
+}
+
+impl Burst {
+    /// Whether it took more than was asked for: nothing was promised of that.
+    pub fn is_overlong(&self) -> bool {
+        self.took > ASKED
+    }
 }
 
 /// What came of a run.
@@ -56,9 +66,16 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    /// Those during which the machine went on.
+    /// Those that are judged: the machine went on, and they took what they declared.
     pub fn quiet(&self) -> impl Iterator<Item = &Burst> + Clone {
-        self.bursts.iter().filter(|burst| !burst.disturbed)
+        let all = self.bursts.iter();
+        all.filter(|burst| !burst.disturbed && !burst.is_overlong())
+    }
+
+    /// Those that took longer than they declared, though the machine went on.
+    pub fn overlong(&self) -> usize {
+        let all = self.bursts.iter().filter(|burst| !burst.disturbed);
+        all.filter(|burst| burst.is_overlong()).count()
     }
 
     /// How many of them were later than they should be.
@@ -80,7 +97,8 @@ impl Bursts {
 /// The host's.
 pub fn run(host: &mut Runner<'_>, bursts: u64, constrained: bool) -> Result<Bursts, HostError> {
     let mut program = Program::new(1);
-    let (done, received) = (program.mark("burst done"), program.mark("received"));
+    let [done, took, received] =
+        ["burst done", "burst took", "received"].map(|name| program.mark(name));
     let line = program.semaphore(0);
     let first_ns = Arc::new(AtomicU64::new(0));
     let release = {
@@ -102,7 +120,7 @@ pub fn run(host: &mut Runner<'_>, bursts: u64, constrained: bool) -> Result<Burs
         }
     };
     program.add("line", PROCESSOR, Placement::External, device);
-    let body = burst_body(bursts, constrained, release, (line, done));
+    let body = burst_body(bursts, constrained, release, (line, [done, took]));
     program.push(confined("burst", every(HELD), body));
     let meter = move |context: &mut dyn Context| {
         context.mark(received, [context.service().as_nanos(), 0]);
@@ -118,7 +136,7 @@ pub fn run(host: &mut Runner<'_>, bursts: u64, constrained: bool) -> Result<Burs
     let enough = OTHER.0.as_nanos() * 95 / 100 - 2 * PIECE.as_nanos();
     let kept = windows.iter().filter(|service| **service >= enough).count() as u64;
     Ok(Bursts {
-        bursts: bursts_of(&record, done),
+        bursts: bursts_of(&record, [done, took]),
         least_of_other: Service::from_nanos(windows.iter().copied().min().unwrap_or(0)),
         kept_ppm_of_other: kept * 1_000_000 / (windows.len() as u64).max(1),
     })
@@ -129,9 +147,10 @@ fn burst_body(
     bursts: u64,
     constrained: bool,
     release: impl Fn(u64) -> Instant + Send + 'static,
-    (line, done): (laxity_model::SemaphoreId, Mark),
+    (line, [done, took]): (laxity_model::SemaphoreId, [Mark; 2]),
 ) -> impl FnMut(&mut dyn Context) -> Step + Send + 'static {
     let (mut state, mut n, mut granted) = (0, 0, false);
+    let mut before = Service::ZERO;
     move |context: &mut dyn Context| {
         state += 1;
         match state {
@@ -148,8 +167,13 @@ fn burst_body(
                 granted = constrained && context.granted();
                 Step::Wait(line)
             }
-            4 => Step::Burn(WORK),
+            4 => {
+                before = context.service();
+                Step::Burn(WORK)
+            }
             _ => {
+                let own = context.service().saturating_sub(before);
+                context.mark(took, [own.as_nanos(), 0]);
                 context.mark(done, [release(n).as_nanos(), u64::from(granted)]);
                 (state, n) = (1, n + 1);
                 Step::EndConstraint
@@ -167,13 +191,16 @@ pub fn every((service, period): (Service, Span)) -> Reservation {
     Reservation::new(service, period).expect("a reservation of this experiment")
 }
 
-fn bursts_of(record: &RunRecord, done: Mark) -> Vec<Burst> {
-    let done = marked(record, done).map(|event| {
+fn bursts_of(record: &RunRecord, [done, took]: [Mark; 2]) -> Vec<Burst> {
+    let both = marked(record, done).zip(marked(record, took));
+    let done = both.map(|(event, took)| {
         let release = Instant::from_nanos(event.args[0]);
+        let still = Disturbances::of(record, [&event.activity]);
         Burst {
             response: event.at.saturating_since(release),
             granted: event.args[1] == 1,
-            disturbed: is_disturbed(record, release, event.at),
+            disturbed: still.overlap(release, event.at),
+            took: Service::from_nanos(took.args[0]),
         }
     });
     done.collect()
@@ -182,6 +209,8 @@ fn bursts_of(record: &RunRecord, done: Mark) -> Vec<Burst> {
 /// The service between two marks that are a window apart, for each that is undisturbed, in nanoseconds.
 fn services(record: &RunRecord, received: Mark, window: Span) -> Vec<u64> {
     let received = marked(record, received);
+    let holders = received.clone().map(|event| &event.activity);
+    let still = Disturbances::of(record, holders.take(1));
     let readings: Vec<(Instant, u64)> = received.map(|event| (event.at, event.args[0])).collect();
     let mut last = 0;
     let mut services = Vec::with_capacity(readings.len());
@@ -193,9 +222,35 @@ fn services(record: &RunRecord, received: Mark, window: Span) -> Vec<u64> {
         while readings.get(last + 1).is_some_and(|next| next.0 <= to) {
             last += 1;
         }
-        if !is_disturbed(record, *begin, to) {
+        if !still.overlap(*begin, to) {
             services.push(readings[last].1 - before);
         }
     }
     services
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_that_takes_longer_than_it_declared_is_no_late_one() {
+        let burst = |response_us, took_us, disturbed| Burst {
+            response: Span::from_micros(response_us),
+            granted: true,
+            disturbed,
+            took: Service::from_micros(took_us),
+        };
+        let late = |all: &[Burst]| {
+            let bursts = Bursts {
+                bursts: all.to_vec(),
+                least_of_other: Service::ZERO,
+                kept_ppm_of_other: 0,
+            };
+            [bursts.quiet().count(), bursts.late(), bursts.overlong()]
+        };
+        assert_eq!(late(&[burst(7_400, 3_465, false)]), [1, 1, 0]);
+        assert_eq!(late(&[burst(7_400, 3_466, false)]), [0, 0, 1]);
+        assert_eq!(late(&[burst(7_400, 3_466, true)]), [0, 0, 0]);
+    }
 }

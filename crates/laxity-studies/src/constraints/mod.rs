@@ -12,6 +12,7 @@ use laxity::{Recording, Twin};
 use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text, Trial};
 use laxity_lab::report::{Axis, Chart, Origin, Row, Series, Value, nanos};
 use laxity_lab::runner::RunError;
+use laxity_model::enforce::Witness;
 use laxity_model::{HostError, Span};
 
 use crate::call::{self, Setup, Way};
@@ -42,8 +43,22 @@ struct Place {
     /// What may be missing of granted service, in parts per million: in the twin what the clock's interrupts take, here all that is not the
     /// program's, as slots are kept.
     tolerated_ppm: u64,
+    /// A halt of the machine that may have gone unseen: what is short by no more is told, and not missed.
+    unseen: Span,
     /// In how many windows a reservation must be kept, in parts per million: here as the slot dispatcher keeps them.
     kept_ppm: u64,
+}
+
+impl Place {
+    /// How many time constraints were missed here.
+    fn missed(&self, swept: &Swept) -> usize {
+        swept.missed(self.tolerated_ppm, self.unseen)
+    }
+
+    /// And how many were short by no more than what nobody sees.
+    fn short(&self, swept: &Swept) -> usize {
+        swept.missed(self.tolerated_ppm, Span::ZERO) - self.missed(swept)
+    }
 }
 
 const TWIN: Place = Place {
@@ -52,6 +67,7 @@ const TWIN: Place = Place {
     bursts: 300,
     sweeps: (24, Span::from_secs(6)),
     tolerated_ppm: 10_000,
+    unseen: Span::ZERO,
     kept_ppm: 1_000_000,
 };
 const HERE: Place = Place {
@@ -60,6 +76,7 @@ const HERE: Place = Place {
     bursts: 80,
     sweeps: (2, Span::from_secs(3)),
     tolerated_ppm: 50_000,
+    unseen: Witness::new(burst::PROCESSOR).tolerance,
     kept_ppm: 980_000,
 };
 
@@ -220,6 +237,7 @@ fn burst_row(seen: &Bursts, variant: &str, place: &Place) -> Row {
         seen.longest().into(),
         seen.late().into(),
         count(|burst| burst.disturbed).into(),
+        seen.overlong().into(),
         seen.least_of_other.into(),
         Value::share(seen.kept_ppm_of_other),
     ])
@@ -248,6 +266,7 @@ fn claim_of_bursts(draft: &mut Draft<'_>, [without, with]: [&Bursts; 2], place: 
         ("bursts-without", &without.bursts.len()),
         ("late", &with.late()),
         ("late-without", &without.late()),
+        ("overlong", &with.overlong()),
         ("all", &quiet(with)),
         ("all-without", &quiet(without)),
         ("longest", &with.longest()),
@@ -275,16 +294,19 @@ fn sweep_row(swept: &Swept, place: &Place) -> Row {
         swept.no_time.into(),
         swept.otherwise.into(),
         swept.disturbed().into(),
-        swept.missed(place.tolerated_ppm).into(),
+        place.short(swept).into(),
+        place.missed(swept).into(),
     ])
 }
 
 fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place) {
-    let missed = swept.missed(place.tolerated_ppm);
+    let missed = place.missed(swept);
     let told: Holes<'_> = &[
         ("place", &place.name),
         ("granted", &swept.granted.len()),
         ("missed", &missed),
+        ("short", &place.short(swept)),
+        ("unseen", &place.unseen),
         ("disturbed", &swept.disturbed()),
         ("refused", &swept.refused()),
     ];

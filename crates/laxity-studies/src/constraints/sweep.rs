@@ -1,8 +1,9 @@
 //! Random time constraints of several threads beside reservations: whatever was granted is met.
 
+use laxity::observe::Disturbances;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::confined;
-use laxity_lab::bench::host::{is_disturbed, marked};
+use laxity_lab::bench::host::marked;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::{
     Body, Context, HostError, Instant, Mark, Placement, Priority, Program, Refused, RunRecord,
@@ -39,11 +40,12 @@ pub struct Swept {
 }
 
 impl Swept {
-    /// Those that received less than was asked for, less `tolerated_ppm` of it and two pieces, although the machine went on.
-    pub fn missed(&self, tolerated_ppm: u64) -> usize {
+    /// Those that received less than was asked for, less `tolerated_ppm` of it, two pieces and so much `more`, although the machine went on.
+    pub fn missed(&self, tolerated_ppm: u64, more: Span) -> usize {
         let missed = self.granted.iter().filter(|granted| {
             let asked = granted.asked.as_nanos();
-            let tolerated = asked * tolerated_ppm / 1_000_000 + 2 * PIECE.as_nanos();
+            let tolerated =
+                asked * tolerated_ppm / 1_000_000 + 2 * PIECE.as_nanos() + more.as_nanos();
             !granted.disturbed && granted.received.as_nanos() + tolerated < asked
         });
         missed.count()
@@ -167,10 +169,11 @@ fn judge(record: &RunRecord, told: Mark) -> Swept {
             [0, OTHERWISE] => swept.otherwise += 1,
             [received, asked] => {
                 let from = event.at - longest.min(event.at.since_epoch());
+                let still = Disturbances::of(record, [&event.activity]);
                 swept.granted.push(Granted {
                     asked: Service::from_nanos(asked),
                     received: Service::from_nanos(received),
-                    disturbed: is_disturbed(record, from, event.at),
+                    disturbed: still.overlap(from, event.at),
                 });
             }
         }

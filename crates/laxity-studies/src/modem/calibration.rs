@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use laxity::study::Profile;
 use laxity_devices::card::Overheads;
+use laxity_devices::link::endpoint;
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{Costs, FarProfile, Hypothesis, Timing};
 use laxity_devices::pump::LineConfig;
@@ -16,7 +16,7 @@ use laxity_model::Span;
 use serde::Deserialize;
 
 use super::TEXT;
-use super::transfers::{CARD_FAST_PPB, TICK_HZ};
+use super::transfers::{HOST, LIMIT, PATIENCE, quanta};
 
 /// How a constant came to its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -125,7 +125,7 @@ fn values() -> BTreeMap<&'static str, Value> {
 
 fn of_device() -> Vec<(&'static str, Value)> {
     let hypothesis = Hypothesis::STUDY;
-    let (costs, unlogged) = (Costs::STUDY, Costs::UNLOGGED);
+    let (costs, unlogged) = (Costs::STUDY, HOST.costs);
     let blocks = Setting::CONNECTED.blocks;
     vec![
         ("output-lead", hypothesis.output_lead.into()),
@@ -159,6 +159,20 @@ fn of_line() -> Vec<(&'static str, Value)> {
         ("before-training", timing.before_training.into()),
         ("training-lasts", lasting.into()),
         ("training-attempts", u64::from(handshake.attempts).into()),
+        (
+            "attempt",
+            Span::from_millis(u64::from(handshake.attempt_ms)).into(),
+        ),
+        ("delay", format!("{} ms", line.delay_ms).into()),
+        ("loss", decibels(line.loss_db)),
+        ("codec", decibels(line.codec_db)),
+        ("carrier", format!("{} Hz", line.carrier_offset_hz).into()),
+        ("mss", u64::from(endpoint::Config::default().mss()).into()),
+        ("limit", LIMIT.into()),
+        (
+            "patience",
+            format!("{} to {}", PATIENCE[0], PATIENCE[1]).into(),
+        ),
         ("up-pool", rate(pool)),
         ("up-server", rate(server)),
     ];
@@ -170,28 +184,32 @@ fn of_line() -> Vec<(&'static str, Value)> {
 }
 
 fn of_host() -> Vec<(&'static str, Value)> {
-    let profile = Profile::WIN2000_PII450;
+    let profile = HOST.machine;
     let above = profile.threads_above.map(|above| u64::from(above.level()));
-    let tick = match profile.handlers_lose_ticks {
-        true => "wakes nobody",
-        false => "waits for its end",
-    };
     let costs = profile.costs;
     let entry = costs.interrupt_entry + costs.interrupt_exit;
     vec![
-        ("ticks", TICK_HZ.into()),
-        ("crystal", u64::from(CARD_FAST_PPB.unsigned_abs()).into()),
+        ("ticks", u64::from(profile.tick_hz.unwrap_or(0)).into()),
+        (
+            "crystal",
+            u64::from(HOST.card_fast_ppb.unsigned_abs()).into(),
+        ),
         ("switch", costs.context_switch.into()),
         ("tick", costs.clock_tick.into()),
         ("interrupt-entry", entry.into()),
         ("quantum", profile.bands.quantum.into()),
+        ("quanta", listed(&quanta()).into()),
         ("boost", u64::from(profile.bands.signal_boost).into()),
-        ("tick-in-handler", tick.into()),
         (
             "above-reservations",
             above.map_or_else(|| "none".into(), Value::from),
         ),
     ]
+}
+
+fn listed(spans: &[Span]) -> String {
+    let words: Vec<String> = spans.iter().map(ToString::to_string).collect();
+    words.join(", ")
 }
 
 #[cfg(test)]

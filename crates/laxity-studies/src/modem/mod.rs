@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use laxity::Twin;
 use laxity::study::Profile;
 use laxity_lab::bench::{Draft, Holes, Made, Request, Round, Runner, Study, Text};
-use laxity_lab::report::Verdict;
+use laxity_lab::report::{Compared, Figure, Verdict};
 use laxity_lab::runner::RunError;
 use laxity_lab::scenario::Resolved;
 use laxity_model::HostError;
@@ -105,7 +105,8 @@ impl Study for Modem {
         if made.request.wants(map::KEY) {
             map::draw(made.request, &mut attempts, draft)?;
         }
-        tables::draw(made.request, &mut attempts, draft);
+        let degraded = tables::draw(made.request, &mut attempts, draft);
+        score(&degraded, draft);
         draft.table("constants", "constants", &[], calibration::rows()?);
         tell(draft);
         Ok(())
@@ -121,29 +122,88 @@ fn attempts(made: &Made<'_, Modem>) -> Vec<Attempt> {
     attempts.collect()
 }
 
-/// What came of it, for a reader who reads nothing else.
-fn tell(draft: &mut Draft<'_>) {
-    let (mut agree, mut consistent, mut disagree) = (0, 0, Vec::new());
-    for figure in draft.figures() {
-        for row in &figure.compared {
-            match &row.verdict {
-                Verdict::Agrees(_) => agree += 1,
-                Verdict::Consistent(_) => consistent += 1,
-                Verdict::Alone => {}
-                Verdict::Disagrees(how) => {
-                    disagree.push([&figure.key, &row.quantity, how].map(String::clone));
+/// Of the study's degraded rows, by name, that no constant was chosen by: how many came true, in class and within a factor of two. Nothing else is so hard to
+/// foretell.
+fn score(degraded: &[(String, bool)], draft: &mut Draft<'_>) {
+    if degraded.is_empty() {
+        return;
+    }
+    let names = |rows: &mut dyn Iterator<Item = &(String, bool)>| {
+        let names: Vec<&str> = rows.map(|(name, _)| name.as_str()).collect();
+        names.join(", ")
+    };
+    let came_true = || degraded.iter().filter(|(_, came_true)| *came_true);
+    let came = match came_true().count() {
+        0 => TEXT.say("score-none", &[]),
+        _ => names(&mut came_true()),
+    };
+    let holes: Holes<'_> = &[
+        ("true", &came_true().count()),
+        ("of", &degraded.len()),
+        ("came", &came),
+        ("names", &names(&mut degraded.iter())),
+    ];
+    draft.say("score", holes);
+}
+
+/// Verdicts of one host.
+#[derive(Default)]
+struct Counted {
+    agree: usize,
+    /// Of those, by a line's rate or a clock that was put in: full speed, or nothing.
+    by_input: usize,
+    consistent: usize,
+    /// Of which the evidence does not tell.
+    open: usize,
+    /// Figure, quantity, and how.
+    disagree: Vec<[String; 3]>,
+}
+
+impl Counted {
+    fn of<'a>(figures: impl Iterator<Item = &'a Figure>, of: fn(&Compared) -> &Verdict) -> Self {
+        let mut counted = Self::default();
+        for figure in figures {
+            for row in &figure.compared {
+                match of(row) {
+                    Verdict::Agrees(how) => {
+                        counted.agree += 1;
+                        counted.by_input += usize::from(how.contains(verdicts::PUT_IN));
+                    }
+                    Verdict::Consistent(_) => counted.consistent += 1,
+                    Verdict::Inconclusive(_) => counted.open += 1,
+                    Verdict::Alone => {}
+                    Verdict::Disagrees(how) => {
+                        let words = [&figure.key, &row.quantity, how].map(String::clone);
+                        counted.disagree.push(words);
+                    }
                 }
             }
         }
+        counted
     }
-    let counts: Holes<'_> = &[
-        ("agree", &agree),
-        ("consistent", &consistent),
-        ("disagree", &disagree.len()),
-    ];
-    draft.say("counted", counts);
-    for [figure, quantity, how] in &disagree {
-        let holes: Holes<'_> = &[("figure", figure), ("quantity", quantity), ("how", how)];
-        draft.say("disagrees", holes);
+
+    fn say(&self, keys: [&str; 2], draft: &mut Draft<'_>) {
+        let counts: Holes<'_> = &[
+            ("agree", &self.agree),
+            ("by-input", &self.by_input),
+            ("consistent", &self.consistent),
+            ("open", &self.open),
+            ("disagree", &self.disagree.len()),
+        ];
+        draft.say(keys[0], counts);
+        for [figure, quantity, how] in &self.disagree {
+            let holes: Holes<'_> = &[("figure", figure), ("quantity", quantity), ("how", how)];
+            draft.say(keys[1], holes);
+        }
+    }
+}
+
+/// What came of it, for a reader who reads nothing else.
+fn tell(draft: &mut Draft<'_>) {
+    let twin = Counted::of(draft.figures(), |row| &row.verdict);
+    let live = Counted::of(draft.figures(), |row| &row.live_verdict);
+    twin.say(["counted", "disagrees"], draft);
+    if live.agree + live.consistent + live.open + live.disagree.len() > 0 {
+        live.say(["counted-live", "disagrees-live"], draft);
     }
 }

@@ -1,17 +1,20 @@
 //! Tables 1 to 3, the study's transfers beside the twin's, and how much they depend on two constants that the study does not settle.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::LazyLock;
 
 use laxity_devices::modem::FarProfile;
 use laxity_lab::bench::{Draft, Holes, Request};
-use laxity_lab::report::{Attempts, Origin, Row as Cells, Table, Times};
+use laxity_lab::report::{
+    Attempts, Axis, Chart, Mark, Origin, Row as Cells, Series, Table, Times, nanos,
+};
 use laxity_model::{Outside, Priority, Service, Span};
 use serde::Deserialize;
 
 use super::TEXT;
 use super::transfers::{Attempt, Batch, Place, Setting, transfers};
-use super::verdicts::{Judged, agreement, judge};
+use super::verdicts::{Judged, agreement, judge, servers};
 
 /// Attempts that the study made for each row.
 const ATTEMPTS: u32 = 10;
@@ -109,14 +112,19 @@ impl QuotedTable {
         let repeats = request.repeats.unwrap_or(ATTEMPTS).max(1);
         Batch {
             places,
-            settings: setting.repeated(repeats),
+            settings: setting
+                .repeated(repeats)
+                .into_iter()
+                .map(Setting::drawn)
+                .collect(),
         }
     }
 
-    /// Its rows over what the study does not settle, and the key of what shows them: of table 2 those that live on what they get beside their
-    /// reservation, over the spinner's quantum; of table 3 all, over the cost of a call.
+    /// What the study does not settle, and the key of what shows it: beside table 1 threads of all priorities (it tried "different" ones, §6.1); of table 2
+    /// the rows that live on what they get beside their reservation, over the spinner's quantum; of table 3 all, over the cost of a call.
     fn sweep(&self, request: &Request) -> Option<(&'static str, Batch)> {
         let (key, outside) = match self.key.as_str() {
+            "table-1" => ("priorities", TIMESHARING),
             "table-2" => ("quanta", TIMESHARING),
             "table-3" => ("costs", Outside::Confined),
             _ => return None,
@@ -125,16 +133,31 @@ impl QuotedTable {
             let mut setting = Setting::study(SWEEP_BYTES, outside, request.seed);
             match key {
                 "quanta" => setting.quantum = Span::from_micros(us),
-                _ => setting.costs.data = Service::from_micros(us),
+                "costs" => setting.costs.data = Service::from_micros(us),
+                _ => setting.spins_beside_equal = true,
             }
             setting
         };
-        let values = TEXT.quoted::<Vec<u64>>(&format!("{key}_us")).into_iter();
-        let places = self.rows.iter().map(|row| row.place.clone());
-        let reserved = places.filter(|place| place.reservation().is_some());
-        let batch = Batch {
-            places: reserved.collect(),
-            settings: values.map(varied).collect(),
+        let settings = match key {
+            "priorities" => vec![varied(0)],
+            _ => {
+                let values = TEXT.quoted::<Vec<u64>>(&format!("{key}_us")).into_iter();
+                values.map(varied).collect()
+            }
+        };
+        let batch = match key {
+            "priorities" => Batch {
+                places: Place::priorities(),
+                settings,
+            },
+            _ => {
+                let places = self.rows.iter().map(|row| row.place.clone());
+                let reserved = places.filter(|place| place.reservation().is_some());
+                Batch {
+                    places: reserved.collect(),
+                    settings,
+                }
+            }
         };
         Some((key, batch))
     }
@@ -153,8 +176,15 @@ pub(super) fn batches(request: &Request) -> Vec<Batch> {
     wanted(request).flat_map(of).collect()
 }
 
-/// Draws the tables that are asked for, from what became of their transfers.
-pub(super) fn draw(request: &Request, attempts: &mut &[Attempt], draft: &mut Draft<'_>) {
+/// Draws the tables that are asked for, from what became of their transfers. Returns the degraded rows that no constant was chosen by, and which of
+/// them came true.
+pub(super) fn draw(
+    request: &Request,
+    attempts: &mut &[Attempt],
+    draft: &mut Draft<'_>,
+) -> Vec<(String, bool)> {
+    let mut degraded = Vec::new();
+    let mut by_table = BTreeMap::new();
     for table in wanted(request) {
         let batch = table.batch(request);
         let by_place = batch.taken(attempts);
@@ -166,6 +196,10 @@ pub(super) fn draw(request: &Request, attempts: &mut &[Attempt], draft: &mut Dra
         let judged = judge(table, &by_place, undisturbed);
         if let Some(figure) = draft.figure(&table.key) {
             figure.compared = judged.iter().map(Judged::compared).collect();
+            figure
+                .compared
+                .extend(judged.iter().filter_map(Judged::deviation));
+            figure.charts.push(means(&judged));
             let far = table.far();
             let holes: Holes<'_> = &[
                 ("each", &transfers(batch.settings.len() as u32, "")),
@@ -188,10 +222,51 @@ pub(super) fn draw(request: &Request, attempts: &mut &[Attempt], draft: &mut Dra
                 });
             }
         }
-        let (held, seen) = agreement(&judged);
+        let (held, seen) = agreement(&judged, table.confined);
         let name = table.key.replace('-', " ");
-        draft.claim("classes", held, &[("table", &name), ("seen", &seen)]);
+        let of_table = judged.iter().filter_map(Judged::degraded);
+        degraded.extend(of_table.map(|(row, came_true)| (format!("{row} ({name})"), came_true)));
+        let claim = if table.confined {
+            "classes"
+        } else {
+            "full-speed"
+        };
+        draft.claim(claim, held, &[("table", &name), ("seen", &seen)]);
+        by_table.insert(table.key.as_str(), judged);
     }
+    show_servers(&by_table, draft);
+    degraded
+}
+
+/// What tells the study's two servers apart, in the table of the second.
+fn show_servers(by_table: &BTreeMap<&str, Vec<Judged<'_>>>, draft: &mut Draft<'_>) {
+    if let (Some(pool), Some(server), Some(figure)) = (
+        by_table.get("table-1"),
+        by_table.get("table-2"),
+        draft.figure("table-2"),
+    ) {
+        figure.compared.extend(servers(pool, server));
+    }
+}
+
+/// Slide 25: the mean of each row, by its place in the table.
+fn means(judged: &[Judged<'_>]) -> Chart {
+    let series = |name: &str, mark, of: fn(&Judged<'_>) -> Attempts| {
+        let means = (1..).zip(judged).filter_map(|(place, row)| {
+            let times = of(row).times?;
+            Some((place, nanos(times.mean)))
+        });
+        Series::new(name, mark, means.collect())
+    };
+    let series = vec![
+        series("the study", Mark::Ring, |row| row.paper),
+        series("the twin", Mark::Filled, |row| row.twin),
+    ];
+    let axes = (
+        Axis::count("row of the table"),
+        Axis::time("mean of the transfers"),
+    );
+    Chart::new("means by row, from the first to the last", axes, series)
 }
 
 /// Why a row came out as it did: what was late, on average of its transfers.
@@ -215,7 +290,8 @@ fn headings(key: &str, settings: &[Setting]) -> Vec<String> {
     let heading = |setting: &Setting| {
         let value: &dyn Display = match key {
             "quanta" => &setting.quantum,
-            _ => &setting.costs.data,
+            "costs" => &setting.costs.data,
+            _ => &"",
         };
         TEXT.say(&format!("{key}-column"), &[("value", value)])
     };

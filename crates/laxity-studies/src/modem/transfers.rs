@@ -1,43 +1,36 @@
 //! File transfers in the twin, with real samples.
 
-use laxity::study::Profile;
 use laxity::{Recording, Twin};
 use laxity_devices::modem::{
-    Call, CallConfig, CardClock, Costs, DriverPlacement, FarProfile, Outcome, Timing,
+    Call, CallConfig, Costs, DriverPlacement, FarProfile, Outcome, Timing,
 };
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::slots;
 use laxity_lab::report::{Attempts, Times};
 use laxity_lab::runner::tasks::Spinner;
-use laxity_lab::scenario::units;
-use laxity_model::base::random::scrambled;
+use laxity_lab::scenario::{TwinProfile, units};
+use laxity_lab::workload::Draws;
 use laxity_model::{
     HostError, Outside, Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest,
-    Service, Span,
+    Span,
 };
 use serde::Deserialize;
 
+use super::TEXT;
 use crate::served::unserved;
 
-/// The clock that drives the study's scheduler interrupts 1024 times a second (§6.3.1). We read its "milliseconds" as ticks of that clock: its
-/// reservations are multiples of a millisecond "since they are driven off the periodic Windows 2000 clock" (§5.4).
-pub(super) const TICK_HZ: u64 = 1_024;
-/// By how much the card's crystal runs faster than the clock of the host: assumed, within what two such crystals differ by.
-pub(super) const CARD_FAST_PPB: i32 = 50_000;
+/// The study's host.
+pub(super) const HOST: TwinProfile = TwinProfile::WIN2000_PII450;
 /// The priority of the modem's thread while it is on hook (§5.4).
 const ON_HOOK_PRIORITY: u8 = 24;
 /// Beside the modem runs a spinner of this priority, unless that is the modem's own.
 const SPINNER_PRIORITY: Priority = Priority::NORMAL;
+/// The index of the draws of a transfer.
+const DRAWN: u64 = 17;
+/// Data must last so long for a training to count, from the least patient server to the most: half of what was calibrated, and twice that.
+pub(super) const PATIENCE: [Span; 2] = [Span::from_millis(2_500), Span::from_secs(10)];
 /// A transfer that takes longer has failed; twice what the longest of the study took, with the call that precedes it.
-const LIMIT: Span = Span::from_secs(700);
-
-/// A reservation in the study's milliseconds, which are ticks, in real time.
-pub(super) fn in_ticks(asked: Reservation) -> Reservation {
-    let ticks = |nanos: u64| nanos * 1_000 / TICK_HZ;
-    let service = Service::from_nanos(ticks(asked.service().as_nanos()));
-    let period = Span::from_nanos(ticks(asked.period().as_nanos()));
-    Reservation::new(service, period).unwrap_or(asked)
-}
+pub(super) const LIMIT: Span = Span::from_secs(700);
 
 /// Where the driver is, as the study calls it: `INT`, `DPC`, `THR 8`, `RES 2/16`.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -69,7 +62,9 @@ impl TryFrom<String> for Place {
             }
             Some(("RES", of)) => {
                 let reservation = units::reservation(&format!("{}ms", of.replace('/', "ms/")));
-                reservation.ok().map(|asked| At::Reserved(in_ticks(asked)))
+                reservation
+                    .ok()
+                    .map(|asked| At::Reserved(HOST.reserved(asked)))
             }
             _ => None,
         };
@@ -87,6 +82,13 @@ impl Place {
             name: "INT".into(),
             at: At::Interrupt,
         }
+    }
+
+    /// Threads of all priorities but the lowest, which is nobody's.
+    pub(super) fn priorities() -> Vec<Self> {
+        let all = (1..=Priority::HIGHEST.level())
+            .filter_map(|level| Self::try_from(format!("THR {level}")).ok());
+        all.collect()
     }
 
     /// As the study calls it.
@@ -131,6 +133,8 @@ pub(super) struct Setting {
     pub bytes: u64,
     /// By how much the card's crystal is faster than the host's.
     pub fast_ppb: i32,
+    /// A spinner runs beside the modem even where that is its equal.
+    pub spins_beside_equal: bool,
     pub seed: u64,
 }
 
@@ -141,11 +145,29 @@ impl Setting {
             outside,
             far: FarProfile::DATAFIRE,
             timing: Timing::study(),
-            costs: Costs::UNLOGGED,
-            quantum: Profile::WIN2000_PII450.bands.quantum,
+            costs: HOST.costs,
+            quantum: HOST.machine.bands.quantum,
             bytes,
-            fast_ppb: CARD_FAST_PPB,
+            fast_ppb: HOST.card_fast_ppb,
+            spins_beside_equal: false,
             seed,
+        }
+    }
+
+    /// With what the study does not tell drawn from its seed: the quantum of the spinner, which is longer the further its window is in front (§2.2), and how
+    /// patient the server is with a line that keeps retraining.
+    pub(super) fn drawn(self) -> Self {
+        let mut draws = Draws::new(self.seed, DRAWN);
+        let quanta = quanta();
+        let quantum = draws.between(1, quanta.len() as u64) - 1;
+        let [from, to] = PATIENCE.map(|patience| patience.as_micros() / 1_000);
+        Self {
+            quantum: quanta[quantum as usize],
+            timing: Timing {
+                training_lasts: Span::from_millis(draws.between(from, to)),
+                ..self.timing
+            },
+            ..self
         }
     }
 
@@ -158,6 +180,12 @@ impl Setting {
         };
         (0..times).map(one).collect()
     }
+}
+
+/// The quanta that a thread of priority 8 may have on the study's host.
+pub(super) fn quanta() -> Vec<Span> {
+    let all = TEXT.quoted::<Vec<u64>>("quanta_us").into_iter();
+    all.map(Span::from_micros).collect()
 }
 
 /// One transfer.
@@ -192,7 +220,7 @@ impl Transfer {
     }
 
     pub(super) fn twin(&self) -> Twin {
-        let mut profile = Profile::WIN2000_PII450;
+        let mut profile = HOST.machine;
         profile.bands.quantum = self.setting.quantum;
         Twin::new(profile).recording(Recording::NONE)
     }
@@ -204,19 +232,19 @@ impl Transfer {
     /// The host's.
     pub(super) fn make(&self, host: &mut Runner<'_>) -> Result<Attempt, HostError> {
         let setting = &self.setting;
-        let call = Call::new(CallConfig {
+        let twin = TwinProfile {
             costs: setting.costs,
+            card_fast_ppb: setting.fast_ppb,
+            ..HOST
+        };
+        let call = Call::new(CallConfig {
             far: setting.far,
-            clock: CardClock {
-                begins_after: Span::from_nanos(scrambled(setting.seed) % 1_000_000_000),
-                fast_ppb: setting.fast_ppb,
-            },
-            ..CallConfig::new(setting.timing, setting.seed, setting.bytes)
+            ..twin.call(setting.timing, setting.seed, setting.bytes)
         });
         let mut program = Program::new(1);
         let placement = self.place.placement(setting.outside);
         let installed = call.install(&mut program, ProcessorId(0), placement);
-        if self.place.at != At::Thread(SPINNER_PRIORITY) {
+        if setting.spins_beside_equal || self.place.at != At::Thread(SPINNER_PRIORITY) {
             let spinner = Placement::Thread(SPINNER_PRIORITY);
             program.add("spinner", ProcessorId(0), spinner, Spinner);
         }
@@ -331,12 +359,25 @@ mod tests {
     }
 
     #[test]
-    fn reservations_are_in_ticks() {
+    fn what_is_drawn_follows_from_the_seed_and_is_all_drawn_in_the_end() {
+        let drawn = |seed| Setting::study(1, Outside::Confined, seed).drawn();
+        assert_eq!(drawn(3).quantum, drawn(3).quantum);
+        let all: Vec<Setting> = (0..200).map(drawn).collect();
+        for quantum in quanta() {
+            assert!(all.iter().any(|one| one.quantum == quantum), "{quantum}");
+        }
+        let patience = all.iter().map(|one| one.timing.training_lasts);
+        let (least, most) = (patience.clone().min(), patience.max());
+        assert!(least >= Some(PATIENCE[0]) && most <= Some(PATIENCE[1]));
+        assert!(most > least.map(|least| least * 3));
+    }
+
+    #[test]
+    fn a_place_is_called_as_the_study_calls_it() {
         let place = Place::try_from("RES 0.5/16".to_owned()).unwrap();
         assert_eq!(place.name(), "RES 0.5/16");
         let reservation = place.reservation().unwrap();
         assert_eq!(reservation.period(), Span::from_nanos(15_625_000));
-        assert_eq!(reservation.service(), Service::from_nanos(488_281));
         assert!(Place::try_from("RES 2".to_owned()).is_err());
         assert!(Place::try_from("THR 32".to_owned()).is_err());
     }

@@ -34,7 +34,7 @@ impl Class {
         }
     }
 
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Sufficient => "at full speed",
             Self::Marginal => "slow or not always",
@@ -46,8 +46,8 @@ impl Class {
 /// A row: the study's attempts and the twin's, each in a class.
 pub(super) struct Judged<'a> {
     row: &'a Row,
-    paper: Attempts,
-    twin: Attempts,
+    pub(super) paper: Attempts,
+    pub(super) twin: Attempts,
     classes: [Class; 2],
 }
 
@@ -72,31 +72,63 @@ pub(super) fn judge<'a>(
 }
 
 impl Judged<'_> {
+    /// How far its transfers lie apart, where more than one got through in both.
+    pub(super) fn deviation(&self) -> Option<Compared> {
+        let several = |attempts: &Attempts| attempts.times.filter(|_| attempts.succeeded > 1);
+        let [paper, twin] =
+            [several(&self.paper)?, several(&self.twin)?].map(|times| times.deviation);
+        let quantity = format!("{}, standard deviation", self.row.place.name());
+        Some(Compared {
+            paper: Origin::Quoted.cell(paper),
+            twin: self.origin().cell(twin),
+            verdict: near(self.took_part(), [paper, twin]),
+            ..Compared::new(quantity)
+        })
+    }
+
+    fn origin(&self) -> Origin {
+        match self.took_part() {
+            true => Origin::Calibrated,
+            false => Origin::Simulated,
+        }
+    }
+
     fn took_part(&self) -> bool {
         took_part(self.row.place.name())
     }
 
+    /// If it was slow or got through at times in the study, and no constant was chosen by it: its name, and whether it came true, in class and within a
+    /// factor of two.
+    pub(super) fn degraded(&self) -> Option<(&str, bool)> {
+        let is_degraded = self.classes[0] == Class::Marginal && !self.took_part();
+        let came_true = matches!(self.verdict(), Verdict::Agrees(_));
+        is_degraded.then(|| (self.row.place.name(), came_true))
+    }
+
+    fn verdict(&self) -> Verdict {
+        verdict(self.took_part(), self.classes, &self.paper, &self.twin)
+    }
+
     /// As the report shows it.
     pub(super) fn compared(&self) -> Compared {
-        let origin = match self.took_part() {
-            true => Origin::Calibrated,
-            false => Origin::Simulated,
-        };
         Compared {
             paper: Origin::Quoted.cell(Value::Attempts(self.paper)),
-            twin: origin.cell(Value::Attempts(self.twin)),
-            verdict: verdict(self.took_part(), self.classes, &self.paper, &self.twin),
+            twin: self.origin().cell(Value::Attempts(self.twin)),
+            verdict: self.verdict(),
             ..Compared::new(self.row.place.name())
         }
     }
 }
 
-/// What is claimed: of the rows that no constant was chosen by, what is at full speed in the study is so in the twin, and what never gets through
-/// never does. Nothing is claimed of what is slow.
-pub(super) fn agreement(judged: &[Judged<'_>]) -> (bool, String) {
-    let clear = judged
-        .iter()
-        .filter(|row| row.classes[0] != Class::Marginal && !row.took_part());
+/// What is claimed: of the rows that no constant was chosen by, what is at full speed in the study is so in the twin; and, if the modem is `confined` to its
+/// reservation, what never gets through never does. Beside its reservation that hangs on the spinner's quantum, which the study does not tell and the twin
+/// draws. Nothing is claimed of what is slow.
+pub(super) fn agreement(judged: &[Judged<'_>], confined: bool) -> (bool, String) {
+    let clear = judged.iter().filter(|row| match row.classes[0] {
+        Class::Sufficient => !row.took_part(),
+        Class::Insufficient => confined && !row.took_part(),
+        Class::Marginal => false,
+    });
     let (right, wrong): (Vec<_>, Vec<_>) = clear.partition(|row| row.classes[0] == row.classes[1]);
     let told = |row: &&Judged<'_>| format!("{} {}", row.row.place.name(), row.classes[1].name());
     let seen = match wrong.is_empty() {
@@ -126,19 +158,106 @@ fn verdict(
     let words = match paper {
         Class::Insufficient => "both never",
         Class::Sufficient if near(105) => {
-            "both at full speed; that the means are within 5 % follows from the line's rate, which is put in"
+            return judged(
+                calibrated,
+                format!("both at full speed; that the means are within 5 % {PUT_IN}"),
+            );
         }
         Class::Marginal if near(200) => {
             "both slow or not always, means within a factor of 2 (our criterion)"
         }
         _ => return Verdict::Disagrees(format!("both {}, but the means differ", paper.name())),
     };
+    judged(calibrated, words.into())
+}
+
+/// What is said of an agreement that needs no more than the line's rate.
+pub(super) const PUT_IN: &str = "follows from the line's rate, which is put in";
+
+fn judged(calibrated: bool, words: String) -> Verdict {
     match calibrated {
         true => Verdict::Consistent(format!(
             "{words}; a constant was chosen by this reservation"
         )),
-        false => Verdict::Agrees(words.into()),
+        false => Verdict::Agrees(words),
     }
+}
+
+/// The class of a reservation in another figure, against the table's.
+pub(super) fn class_verdict(place: &str, [paper, twin]: [Class; 2]) -> Verdict {
+    match paper == twin {
+        true => judged(took_part(place), format!("both {}", paper.name())),
+        false => Verdict::Disagrees(format!(
+            "the study: {}; the twin: {}",
+            paper.name(),
+            twin.name()
+        )),
+    }
+}
+
+/// Whether one is within a factor of two of the other.
+fn near(calibrated: bool, [paper, twin]: [Span; 2]) -> Verdict {
+    let words = "within a factor of 2 (our criterion)";
+    match within(paper, twin, 200) {
+        true => judged(calibrated, words.into()),
+        false => Verdict::Disagrees(format!("not {words}")),
+    }
+}
+
+/// What the study finds of its two servers (§6.5.2), by rows of the tables of both: the dedicated one is faster by what the network takes, and
+/// disconnects calls that the pool carries on.
+pub(super) fn servers(pool: &[Judged<'_>], server: &[Judged<'_>]) -> Vec<Compared> {
+    let both = || {
+        pool.iter()
+            .zip(server)
+            .filter(|(one, other)| one.row.place == other.row.place)
+    };
+    let means = |of: fn(&Judged<'_>) -> Attempts, one: &Judged<'_>, other: &Judged<'_>| {
+        let mean = |row: &Judged<'_>| of(row).times.map(|times| times.mean);
+        Some(mean(one)?.saturating_sub(mean(other)?))
+    };
+    let mut rows = Vec::new();
+    if let Some((one, other)) = both().next()
+        && let Some(paper) = means(|row| row.paper, one, other)
+        && let Some(twin) = means(|row| row.twin, one, other)
+    {
+        let name = one.row.place.name();
+        rows.push(Compared {
+            paper: Origin::Quoted.cell(paper),
+            twin: Origin::Simulated.cell(twin),
+            verdict: near(false, [paper, twin]),
+            ..Compared::new(format!(
+                "{name}: by how much the dedicated server is faster than the pool"
+            ))
+        });
+    }
+    let through = |row: &Judged<'_>, of: fn(&Judged<'_>) -> Attempts| {
+        let attempts = of(row);
+        format!("{} of {}", attempts.succeeded, attempts.made)
+    };
+    for (one, other) in both() {
+        if one.paper.succeeded <= other.paper.succeeded {
+            continue;
+        }
+        let told = |of: fn(&Judged<'_>) -> Attempts| {
+            format!("{}, {}", through(one, of), through(other, of))
+        };
+        let words = "more get through to the pool than to the dedicated server";
+        let verdict = match one.twin.succeeded > other.twin.succeeded {
+            true => judged(one.took_part(), words.into()),
+            false => Verdict::Disagrees(format!("not so in the twin: {words}")),
+        };
+        let name = one.row.place.name();
+        rows.push(Compared {
+            paper: Origin::Quoted.cell(told(|row| row.paper)),
+            twin: one.origin().cell(told(|row| row.twin)),
+            verdict,
+            ..Compared::new(format!(
+                "{name}: through to the pool, and to the dedicated server"
+            ))
+        });
+    }
+    rows
 }
 
 /// Whether neither is more than so many percent of the other.
@@ -174,7 +293,7 @@ mod tests {
                 })
                 .collect();
             let by_row: Vec<&[Attempt]> = seen.iter().map(Vec::as_slice).collect();
-            agreement(&judge(table, &by_row, &int)).0
+            agreement(&judge(table, &by_row, &int), true).0
         };
         assert!(check(""));
         assert!(check("RES 2/13"));
@@ -205,6 +324,34 @@ mod tests {
                 let agrees = matches!(row.verdict, Verdict::Agrees(_));
                 assert_eq!(agrees, !took_part(&row.quantity), "{row:?}");
             }
+        }
+    }
+
+    #[test]
+    fn degraded_rows_that_were_foretold_are_counted_and_no_others() {
+        let of = |table: &QuotedTable, is_true: bool| -> Vec<bool> {
+            let seen: Vec<Vec<Attempt>> = table
+                .rows
+                .iter()
+                .map(|row| {
+                    let mean = row.attempts().times.map(|times| times.mean);
+                    let attempt = |n| Attempt {
+                        took: mean.filter(|_| is_true && n < row.attempts().succeeded),
+                        ..Attempt::default()
+                    };
+                    (0..10).map(attempt).collect()
+                })
+                .collect();
+            let by_row: Vec<&[Attempt]> = seen.iter().map(Vec::as_slice).collect();
+            let judged = judge(table, &by_row, &after(&[Some(37)]));
+            let degraded = judged.iter().filter_map(Judged::degraded);
+            degraded.map(|(_, came_true)| came_true).collect()
+        };
+        // THR 8, 2/16 and 1/8; 2/16. Those of table 3 took part in choosing constants.
+        for is_true in [true, false] {
+            assert_eq!(of(&TABLES[0], is_true), [is_true; 3]);
+            assert_eq!(of(&TABLES[1], is_true), [is_true; 1]);
+            assert_eq!(of(&TABLES[2], is_true), [is_true; 0]);
         }
     }
 

@@ -73,16 +73,22 @@ pub(super) fn rows(predicted: &Account, live: Option<&Account>, put_in: &[Of]) -
             measure.kind = Kind::PutIn;
         }
         let number = |account: &Account| account.number(measure.of, measure.ppm);
-        row(number(predicted), live.map(number), &measure)
+        let tells = |account: &Account| account.tells(measure.of);
+        let is_judged = tells(predicted) && live.is_some_and(tells);
+        let values = (number(predicted), live.and_then(number));
+        row(values, is_judged, &measure)
     });
     rows.collect()
 }
 
-/// One row; `None` if neither has it. `live` is `None` if nothing was measured, and `Some(None)` if this was not seen.
-fn row(predicted: Option<u64>, live: Option<Option<u64>>, measure: &Measure) -> Option<Row> {
-    let seen = live.flatten();
+/// One row; `None` if neither has it. Where there is nothing to judge it has no verdict.
+fn row(
+    (predicted, seen): (Option<u64>, Option<u64>),
+    is_judged: bool,
+    measure: &Measure,
+) -> Option<Row> {
     predicted.or(seen)?;
-    let judged = live.map(|live| judge(predicted, live, measure));
+    let judged = is_judged.then(|| judge(predicted, seen, measure));
     let (verdict, outcome) = judged.unzip();
     Some(Row {
         compared: Compared {
@@ -112,7 +118,7 @@ fn judge(predicted: Option<u64>, live: Option<u64>, measure: &Measure) -> (Verdi
             (Outcome::Few, format!("within {called}"))
         } else {
             let direction = if predicted > live { "more" } else { "less" };
-            let off_by = (u128::from(apart) * 100).checked_div(u128::from(live));
+            let off_by = (live > 0).then(|| (u128::from(apart) * 100).div_ceil(u128::from(live)));
             let off_by = off_by.map_or_else(|| "much".to_owned(), |off| format!("{off} %"));
             return off(format!(
                 "predicted {off_by} {direction}; {percent} % aimed at"
@@ -132,6 +138,7 @@ fn off(words: String) -> (Verdict, Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use laxity_model::Service;
 
     fn samples() -> Measure {
         let mut rows = TEXT.quoted::<Vec<Measure>>("rows").into_iter();
@@ -162,17 +169,36 @@ mod tests {
     #[test]
     fn what_one_of_both_lacks_disagrees() {
         for (predicted, live) in [(Some(200), None), (None, Some(200))] {
-            let row = row(predicted, Some(live), &samples()).expect("one has it");
+            let row = row((predicted, live), true, &samples()).expect("one has it");
             assert_eq!(row.outcome, Some(Outcome::Off));
             assert!(matches!(row.compared.verdict, Verdict::Disagrees(_)));
         }
         // Nothing was measured at all: nothing to compare with.
-        let alone = row(Some(200), None, &samples()).expect("one has it");
+        let alone = row((Some(200), None), false, &samples()).expect("one has it");
         assert_eq!(
             (alone.outcome, alone.compared.verdict),
             (None, Verdict::Alone)
         );
-        assert!(row(None, Some(None), &samples()).is_none());
+        assert!(row((None, None), true, &samples()).is_none());
+    }
+
+    /// In the twin the callback takes no time, and beside nobody it loses none: live it takes some, and there is no rate to compare with.
+    #[test]
+    fn nothing_is_said_of_who_takes_no_time() {
+        let live = Account::of_usage(Service::from_millis(20), 0);
+        let [row] = &rows(&Account::default(), Some(&live), &[])[..] else {
+            panic!("one row");
+        };
+        assert_eq!(
+            (row.outcome, &row.compared.verdict),
+            (None, &Verdict::Alone)
+        );
+        assert!(row.compared.live.is_some() && row.compared.predicted.is_none());
+        let busy = Account::of_usage(Service::from_millis(20), 3);
+        let [row] = &rows(&busy, Some(&live), &[])[..] else {
+            panic!("one row");
+        };
+        assert_eq!(row.outcome, Some(Outcome::Off));
     }
 
     #[test]

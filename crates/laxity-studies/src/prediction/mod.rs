@@ -1,11 +1,13 @@
 //! What a twin of this machine predicts, beside what this machine does: the modem study's callback and its modem in every place.
 //!
 //! The twin knows the machine from its machine file ([`laxity_model::enforce::machine`]), and what a call of the signal processing takes here from
-//! one run beside spinners alone. So the modem's share, and its response where nothing but interrupts keeps it waiting, are checks of
+//! runs beside spinners alone; in each other run as much more or less as a reference block took beside it ([`laxity_lab::runner::speed`]), because a
+//! machine's speed changes from minute to minute. So the modem's share, and its response where nothing but interrupts keeps it waiting, are checks of
 //! consistency. The rest it says before it is measured: the gaps of the callback, the response of a reserved modem, samples pending,
 //! switches. Both sides are read by the same code, and intervals that the witness saw disturbed are left out of both.
 
 mod compare;
+mod drawing;
 mod recharge;
 mod seen;
 
@@ -13,7 +15,8 @@ use std::sync::LazyLock;
 
 use laxity::Twin;
 use laxity::study::Profile;
-use laxity_lab::bench::{Draft, Made, Request, Round, Runner, Study, Text, Trial, scene};
+use laxity_devices::modem::CardClock;
+use laxity_lab::bench::{Draft, Holes, Made, Request, Round, Runner, Study, Text, Trial, scene};
 use laxity_lab::runner::RunError;
 use laxity_lab::runner::compose::RunSpec;
 use laxity_lab::runner::schedule::{PlannedRun, schedule};
@@ -89,18 +92,25 @@ impl Study for Prediction {
         let machine = machine(made.request)?;
         let is_first = round.number == 0;
         let calls = match (round.live, is_first) {
-            (true, _) => return planned(made, |_| true, None),
+            (true, _) => return planned(made, |_| true, |_| None),
             // The calibration, as if calls took what they were measured to take: what the machine takes from them comes on top.
             (false, true) => measured_calls(&made.live),
             (false, false) => calls(made).or(Some(Quantiles::constant(ASSUMED_CALL))),
         };
-        let told = calls.map(|calls| Told {
-            machine: machine.clone(),
-            calls,
-            processors: processors(made),
-        });
-        let asked = |variant: &ResolvedVariant| is_calibration(variant) == is_first;
-        told.map_or_else(|| Ok(Vec::new()), |told| planned(made, asked, Some(&told)))
+        let Some(calls) = calls else {
+            return Ok(Vec::new());
+        };
+        let told = |run: &PlannedRun| {
+            let pace = Pace::of(made, |live| {
+                (live.variant, live.repeat) == (run.variant, run.repeat)
+            });
+            Some(Told {
+                machine: machine.clone(),
+                calls: pace.map_or_else(|| calls.clone(), |pace| pace.of_calls(&calls)),
+                processors: processors(made),
+            })
+        };
+        planned(made, |variant| is_calibration(variant) == is_first, told)
     }
 
     fn name(&self, case: &Case) -> String {
@@ -113,7 +123,7 @@ impl Study for Prediction {
         };
         Twin::linux(&told.machine, case.seed)
             .on_processors(told.processors)
-            .watched_by(Witness::new(ProcessorId(0)))
+            .watched_by(Witness::of_experiment(ProcessorId(0)))
     }
 
     fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Account, HostError> {
@@ -124,8 +134,9 @@ impl Study for Prediction {
             further_receivers: case.further_receivers,
             start: planned.start,
             gaps_only: planned.gaps_only,
+            clock: CardClock::default(),
         };
-        let variant = (&*PROGRAMS, &PROGRAMS.variants[planned.variant]);
+        let variant = (&*PROGRAMS, &PROGRAMS.variants[planned.variant], None);
         let (record, probes) =
             scene::run(host, variant, spec, planned.length, |program, probes| {
                 if let (Some(told), Some(modem)) = (&case.told, probes.modem()) {
@@ -157,11 +168,18 @@ impl Study for Prediction {
             judged.extend(rows.iter().filter_map(|row| Some((row.kind, row.outcome?))));
             if let Some(figure) = draft.figure(&variant.name) {
                 figure.compared = rows.into_iter().map(|row| row.compared).collect();
+                figure.charts = drawing::charts(&predicted, live.as_ref());
+                figure.side_by_side = true;
                 let disturbed = live.as_ref().and_then(Account::disturbed_ppm);
                 figure.remarks.extend(disturbed.map(|ppm| {
                     let percent = format!("{}.{:03}", ppm / 10_000, ppm % 10_000 / 10);
                     TEXT.say("disturbed", &[("percent", &percent)])
                 }));
+                let pace = Pace::of(made, |live| live.variant == index);
+                let has_calls = !variant.devices.is_empty();
+                figure
+                    .remarks
+                    .extend(pace.filter(|_| has_calls).map(Pace::words));
             }
         }
         tell(&judged, made.request.live, draft);
@@ -180,11 +198,46 @@ fn is_calibration(variant: &ResolvedVariant) -> bool {
     variant.name == CALIBRATION
 }
 
+/// How fast this machine was during some runs, beside how fast it was while calls were measured: what reference blocks took, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    here: u64,
+    there: u64,
+}
+
+impl Pace {
+    /// That of these live runs; `None` if none was made.
+    fn of(made: &Made<'_, Prediction>, is_asked: impl Fn(&PlannedRun) -> bool) -> Option<Self> {
+        let took = |is_one: &dyn Fn(&PlannedRun) -> bool| {
+            let runs = made.live.iter().enumerate();
+            let runs = runs.filter(|(_, (case, _))| is_one(&case.planned));
+            let speed = made.speed(runs.map(|(place, _)| place))?;
+            Some(speed.reference_block_ns)
+        };
+        let calibrates = |run: &PlannedRun| is_calibration(&PROGRAMS.variants[run.variant]);
+        Some(Self {
+            here: took(&is_asked)?,
+            there: took(&calibrates)?,
+        })
+    }
+
+    fn of_calls(self, measured: &Quantiles) -> Quantiles {
+        recharge::at_pace(measured, (self.here, self.there))
+    }
+
+    fn words(self) -> String {
+        let [here, there] = [self.here, self.there].map(Span::from_nanos);
+        let percent = self.here * 100 / self.there.max(1);
+        let holes: Holes<'_> = &[("here", &here), ("there", &there), ("percent", &percent)];
+        TEXT.say("paced", holes)
+    }
+}
+
 /// The runs of the programs asked for, and of the calibration: in the twin as many as are made live, each as long, with draws of its own.
 fn planned(
     made: &Made<'_, Prediction>,
     asked: impl Fn(&ResolvedVariant) -> bool,
-    told: Option<&Told>,
+    told: impl Fn(&PlannedRun) -> Option<Told>,
 ) -> Result<Vec<Case>, RunError> {
     let request = made.request;
     let mut programs = PROGRAMS.clone();
@@ -194,11 +247,14 @@ fn planned(
         asked(variant) && (is_calibration(variant) || request.wants(&variant.name))
     };
     let further = made.here.as_ref().map_or(0, |here| here.further_receivers);
-    let case = |planned: PlannedRun| Case {
-        seed: request.seed + u64::from(planned.repeat),
-        planned,
-        further_receivers: if told.is_some() { 0 } else { further },
-        told: told.cloned(),
+    let case = |planned: PlannedRun| {
+        let told = told(&planned);
+        Case {
+            seed: request.seed + u64::from(planned.repeat),
+            planned,
+            further_receivers: if told.is_some() { 0 } else { further },
+            told,
+        }
     };
     let all = schedule(&programs, true)?.into_iter();
     Ok(all.filter(wanted).map(case).collect())
@@ -260,8 +316,8 @@ fn circumstances(made: &Made<'_, Prediction>, draft: &mut Draft<'_>) -> Result<(
     Ok(())
 }
 
-/// What came of the rows of each kind: its name among the sentences, in words, and whether what is claimed of it is so: what was measured is
-/// compared with something, and agrees.
+/// What came of the rows of each kind: its name among the sentences, in words, and whether what is claimed of it is so; `None` if there was nothing
+/// to compare.
 fn tallied(judged: &[(Kind, Outcome)]) -> [(&'static str, String, Option<bool>); 3] {
     let kinds = [
         (Kind::Usual, "usual", "10 %"),
@@ -273,13 +329,15 @@ fn tallied(judged: &[(Kind, Outcome)]) -> [(&'static str, String, Option<bool>);
         let rows = |outcome| judged.iter().filter(|row| **row == (kind, outcome)).count();
         let [within, few, off] = outcomes.map(rows);
         let all = within + few + off;
-        let mut words = format!("{within} of {all} within {limit}");
+        let mut words = match all {
+            0 => TEXT.say("nothing", &[]),
+            _ => format!("{within} of {all} within {limit}"),
+        };
         if few > 0 {
             words += &format!(", {few} more within 2 samples or 1 a second");
         }
-        // Nothing is put in where no modem takes part.
-        let is_claimed = kind != Kind::PutIn || all > 0;
-        (key, words, is_claimed.then_some(off == 0 && all > 0))
+        // Of nothing nothing is claimed.
+        (key, words, (all > 0).then_some(off == 0))
     })
 }
 
@@ -300,12 +358,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_about_nothing_does_not_hold_and_what_is_put_in_is_counted_apart() {
+    fn nothing_is_claimed_of_nothing_and_what_is_put_in_is_counted_apart() {
         let held = |judged: &[(Kind, Outcome)]| -> Vec<bool> {
             let tallied = tallied(judged).into_iter();
             tallied.filter_map(|(_, _, held)| held).collect()
         };
-        assert_eq!(held(&[]), [false, false]);
+        assert!(held(&[]).is_empty());
         let (usual, tail) = ((Kind::Usual, Outcome::Few), (Kind::Tail, Outcome::Within));
         assert_eq!(held(&[usual, tail]), [true, true]);
         let put_in = [usual, tail, (Kind::PutIn, Outcome::Off)];
@@ -316,5 +374,61 @@ mod tests {
             words,
             "0 of 1 within 10 %, 1 more within 2 samples or 1 a second"
         );
+    }
+
+    #[test]
+    fn a_call_costs_what_the_speed_beside_its_run_says() {
+        let request = Request {
+            live: true,
+            repeats: Some(1),
+            machine: Some(Machine::without_costs(250)),
+            ..Request::default()
+        };
+        let mut made = Made::nothing(&request);
+        let live = Prediction.cases(
+            Round {
+                live: true,
+                number: 0,
+            },
+            &made,
+        );
+        for case in live.expect("all variants") {
+            made.live.push((case, Account::of_calls([2_000_000; 100])));
+        }
+        let calibration = PROGRAMS.variants.iter().position(is_calibration);
+        let is_calibrated = |case: &Case| Some(case.planned.variant) == calibration;
+        let place = made.live.iter().position(|(case, _)| is_calibrated(case));
+        // A block takes a millisecond beside the calibration, and 1.3 beside everything that is not next to it.
+        let calibrated = place.expect("it is run");
+        let took = |place: usize| match [calibrated, calibrated + 1].contains(&place) {
+            true => vec![1_000_000; 4],
+            false => vec![1_300_000; 4],
+        };
+        made.took = (0..=made.live.len()).map(took).collect();
+        let told = Prediction.cases(
+            Round {
+                live: false,
+                number: 1,
+            },
+            &made,
+        );
+        let told = told.expect("calls were measured");
+        assert_eq!(told.len() + 1, made.live.len());
+        let median = |case: &Case| {
+            case.told
+                .as_ref()
+                .map(|told| told.calls.median().as_micros())
+        };
+        for case in &told {
+            let is_this = |live: &(Case, Account)| live.0.planned == case.planned;
+            let place = made.live.iter().position(is_this).expect("it was run");
+            // What is beside the calibration has blocks of either speed.
+            let expected = match place.abs_diff(calibrated) {
+                1 => 1_980..=2_620,
+                _ => 2_580..=2_620,
+            };
+            let charged = median(case).expect("it is told");
+            assert!(expected.contains(&charged), "{place}: {charged} us");
+        }
     }
 }

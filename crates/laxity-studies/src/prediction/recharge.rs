@@ -1,7 +1,8 @@
 //! Gives a program of the study's machine the costs of this one: what a call of the signal processing charges becomes what a call was
 //! measured to take here.
 
-use laxity_devices::modem::{Costs, Hypothesis, Installed};
+use laxity_devices::modem::{Costs, Hypothesis};
+use laxity_lab::scenario::devices::Installed;
 use laxity_model::enforce::machine::Quantiles;
 use laxity_model::{ActivityId, Body, Context, Program, Service, Span, Step};
 
@@ -28,6 +29,17 @@ pub(super) fn without_machine(measured: &Quantiles, with_machine: &Quantiles) ->
     let points = measured.points().iter();
     let less = points.map(|(share, span)| (*share, span.saturating_sub(more)));
     Quantiles::new(less.collect()).unwrap_or_else(|_| measured.clone())
+}
+
+/// What calls take while a reference block takes `here`, if they were measured while one took `there`; both in nanoseconds.
+pub(super) fn at_pace(measured: &Quantiles, (here, there): (u64, u64)) -> Quantiles {
+    let scaled = |span: Span| {
+        let scaled = u128::from(span.as_nanos()) * u128::from(here) / u128::from(there.max(1));
+        Span::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+    };
+    let points = measured.points().iter();
+    let points = points.map(|(share, span)| (*share, scaled(*span)));
+    Quantiles::new(points.collect()).unwrap_or_else(|_| measured.clone())
 }
 
 /// Replaces the costs of the modem's parts; calls take what is drawn from `calls`.
@@ -114,6 +126,16 @@ mod tests {
         let charged = without_machine(&at(0), &at(5));
         assert_eq!(charged.median(), us(95));
         assert_eq!(without_machine(&charged, &charged), charged);
+    }
+
+    #[test]
+    fn calls_are_as_slow_as_the_machine_is() {
+        let us = Span::from_micros;
+        let measured = [(0, us(1_500)), (1_000_000, us(2_000))];
+        let measured = Quantiles::new(measured.into()).expect("rising");
+        let slower = at_pace(&measured, (1_300_000, 1_000_000));
+        assert_eq!(slower.points(), [(0, us(1_950)), (1_000_000, us(2_600))]);
+        assert_eq!(at_pace(&measured, (7, 7)), measured);
     }
 
     #[test]

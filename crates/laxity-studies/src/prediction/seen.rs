@@ -6,7 +6,7 @@ use laxity::observe::observe;
 use laxity_lab::observe::Probes;
 use laxity_lab::scenario::kinds::{MODEM, PROCESSING_TIME, SAMPLES_PENDING};
 use laxity_model::base::histogram::Histogram;
-use laxity_model::verify::contract::Quantity;
+use laxity_model::verify::contract::{Halts, Quantity};
 use laxity_model::{RunRecord, Service};
 use serde::Deserialize;
 
@@ -42,8 +42,7 @@ pub struct Account {
     length_ns: u64,
     /// Of everybody in the program.
     service: Service,
-    disturbances: u64,
-    witness_wakeups: u64,
+    halts: Halts,
 }
 
 impl Account {
@@ -51,8 +50,7 @@ impl Account {
     pub(super) fn of(record: &RunRecord, probes: &Probes) -> Self {
         let mut account = Self {
             length_ns: (record.end - record.start).as_nanos(),
-            disturbances: record.disturbances.len() as u64,
-            witness_wakeups: record.witness_wakeups,
+            halts: Halts::of([record]),
             ..Self::default()
         };
         let modem = probes.modem().map(|modem| modem.driver);
@@ -69,7 +67,7 @@ impl Account {
             account.count(Of::Preemptions, usage.involuntary_switches);
             account.service += usage.service;
         }
-        for seen in observe(record, &probes.0) {
+        for seen in observe(record, &probes.0, &[]) {
             let mut saw = |of, quantity| {
                 account.saw(of, &seen.quantities.whole(quantity).undisturbed);
             };
@@ -101,8 +99,17 @@ impl Account {
         }
         self.length_ns += other.length_ns;
         self.service += other.service;
-        self.disturbances += other.disturbances;
-        self.witness_wakeups += other.witness_wakeups;
+        self.halts.merge(&other.halts);
+    }
+
+    /// How often which values of a distribution were seen; `None` of what is not there.
+    pub(super) fn histogram(&self, of: Of) -> Option<&Histogram> {
+        self.seen.get(&of).filter(|seen| !seen.is_empty())
+    }
+
+    /// Whether there is anything of which this could be told: nobody loses a processor in a program that takes no time of any.
+    pub(super) const fn tells(&self, of: Of) -> bool {
+        !matches!(of, Of::Preemptions) || !self.service.is_zero()
     }
 
     /// A number; of a distribution its percentile, in parts per million. `None` of what is not there.
@@ -116,9 +123,9 @@ impl Account {
         }
     }
 
-    /// Of the witness's wake-ups, those that were late, in parts per million; `None` without a witness.
-    pub(super) fn disturbed_ppm(&self) -> Option<u64> {
-        each(self.disturbances, 1_000_000, self.witness_wakeups)
+    /// The share that was disturbed, in parts per million; `None` where nobody looked.
+    pub(super) fn disturbed_ppm(&self) -> Option<u32> {
+        self.halts.ppm()
     }
 }
 
@@ -126,4 +133,26 @@ impl Account {
 fn each(count: u64, times: u64, of: u64) -> Option<u64> {
     let each = (u128::from(count) * u128::from(times)).checked_div(u128::from(of))?;
     u64::try_from(each).ok()
+}
+
+#[cfg(test)]
+impl Account {
+    /// In which nothing was seen but that everybody together had so much, and lost the processor so often.
+    pub(super) fn of_usage(service: Service, preemptions: u64) -> Self {
+        Self {
+            counts: [(Of::Preemptions, preemptions)].into(),
+            service,
+            ..Self::default()
+        }
+    }
+
+    /// In which nothing was seen but what calls took, in nanoseconds.
+    pub(super) fn of_calls(calls: impl IntoIterator<Item = u64>) -> Self {
+        let mut took = Histogram::new();
+        calls.into_iter().for_each(|call| took.record(call));
+        Self {
+            seen: [(Of::Calls, took)].into(),
+            ..Self::default()
+        }
+    }
 }

@@ -52,6 +52,7 @@ pub static PROCESSORS: Systems = Systems {
         let how = if is_of_modems(system) { EVEN } else { USUAL };
         place(ground, &system.devices, system.processors, how)
     },
+    is_sized: true,
     variants: |system, _| match is_of_modems(system) {
         true => &STUDIED,
         false => &Variant::LIVE,
@@ -146,10 +147,11 @@ fn claim_of_rogue(
 ) {
     let devices = system.seen(trials, RESERVED);
     let whole = so_for_all(&devices, |seen| seen.calls > 0 && is_whole(seen));
-    let devices = system.seen(trials, OUTRANKED);
-    let any = devices.iter().any(|(_, seen)| reached(seen));
-    let (held, told) = so_for_all(&devices, |seen| !reached(seen) || seen.counts.damage() > 0);
-    for (claim, (held, seen)) in [("whole", whole), ("outranked", (held && any, told))] {
+    let mut devices = system.seen(trials, OUTRANKED);
+    devices.retain(|(_, seen)| reached(seen));
+    let outranked = so_for_all(&devices, |seen| seen.counts.damage() > 0);
+    for (claim, found) in [("whole", whole), ("outranked", outranked)] {
+        let Some((held, seen)) = found else { continue };
         let holes: Holes<'_> = &[
             ("host", &host),
             ("processors", &system.processors),
@@ -212,9 +214,10 @@ fn variants(draft: &mut Draft<'_>, systems: &[&System], trials: &[Trial]) {
     }
     for system in systems {
         let reserved = system.seen(trials, Variant::of(Way::Reserved, false));
-        let (held, seen) = so_for_all(&reserved, |seen| {
+        let found = so_for_all(&reserved, |seen| {
             seen.calls > 0 && seen.counts.damage() + seen.counts.frames_lost == 0
         });
+        let Some((held, seen)) = found else { continue };
         let holes: Holes<'_> = &[("processors", &system.processors), ("seen", &seen)];
         draft.claim("modems", held, holes);
     }
@@ -242,8 +245,12 @@ fn claims_of_gaps(draft: &mut Draft<'_>, systems: &[&System], trials: &[Trial]) 
     let less = both().all(|(reserved, handlers)| {
         handlers.is_some() && reserved.is_some() && reserved < handlers
     });
-    let words = |gap: &Option<Span>| gap.map_or("none".into(), |gap| gap.to_string());
-    let against = both().map(|(r, h)| format!("{} against {}", words(r), words(h)));
+    let words = |gap: Option<Span>, other: Option<Span>| {
+        gap.map_or("none".into(), |gap| {
+            gap.beside(other.unwrap_or(gap)).to_string()
+        })
+    };
+    let against = both().map(|(r, h)| format!("{} against {}", words(*r, *h), words(*h, *r)));
     draft.claim("less", less, &[("gaps", &listed(against.collect()))]);
 }
 
@@ -283,8 +290,16 @@ fn refused(draft: &mut Draft<'_>) -> Result<(), RunError> {
 fn live(draft: &mut Draft<'_>, system: &System, trials: &[Trial]) {
     places(draft, "live", system);
     system.show(draft, "live", trials, Origin::Measured);
-    let seen = told(&system.placing);
-    draft.claim("live-room", system.placing.is_ok(), &[("seen", &seen)]);
+    let there = match system.devices.is_empty() {
+        true => "nothing".to_owned(),
+        false => name_of(&system.devices),
+    };
+    let left_out = match system.left_out.is_empty() {
+        true => "nothing".to_owned(),
+        false => name_of(&system.left_out),
+    };
+    let sized: Holes<'_> = &[("there", &there), ("left-out", &left_out)];
+    draft.remark("live", TEXT.say("sized", sized));
     let on_first = |seen: &Seen| seen.processor.0 == 0;
     claim_of_rogue(draft, "here", (system, trials), on_first, |seen| {
         seen.undisturbed_damage + seen.counts.undelivered + seen.counts.load_differs == 0

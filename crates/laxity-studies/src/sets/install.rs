@@ -1,10 +1,9 @@
 //! A device of a set, put into a program, and where its evidence will be.
 
-use std::sync::Arc;
-
-use laxity_devices::card::{self, Installed};
-use laxity_devices::modem::{self, CallConfig, CardClock, SharedModems, Timing};
-use laxity_devices::{audio, dsl, radio};
+use laxity_devices::modem::{CallConfig, CardClock, SharedModems, Timing};
+use laxity_lab::bench::load::fast_ppb;
+use laxity_lab::scenario::TwinProfile;
+use laxity_lab::scenario::devices::{Account, Installed, Site, Transfer};
 use laxity_model::{HostError, ProcessorId, Program, Span};
 
 use super::kind::Kind;
@@ -19,15 +18,6 @@ const APART: Span = Span::from_micros(1_713);
 /// In the twin each device has a crystal of its own, so that all their phases are gone through.
 const CRYSTAL_PPB: i32 = 31_000;
 
-/// Who keeps a device's account.
-#[derive(Clone)]
-pub enum Account {
-    /// A stream's.
-    Stream(Arc<card::Report>),
-    /// Of each modem on the driver.
-    Modems(Vec<Arc<modem::Report>>),
-}
-
 /// Where the evidence of a device is.
 #[derive(Clone)]
 pub struct Probe {
@@ -36,7 +26,7 @@ pub struct Probe {
     /// Where its driver runs.
     pub processor: ProcessorId,
     /// Its activities, its events and who keeps its account.
-    pub device: Installed<Account>,
+    pub device: Installed,
 }
 
 /// Puts the member of this number into a program.
@@ -55,34 +45,22 @@ pub fn install(setup: &Setup, number: usize, program: &mut Program) -> Result<Pr
     let crystal = if setup.drifts { CRYSTAL_PPB } else { 0 };
     let clock = CardClock {
         begins_after: APART * number as u64,
-        fast_ppb: crystal * number as i32,
+        fast_ppb: crystal * number as i32 + fast_ppb(setup.pace),
     };
     // What the lines' noise and all payload comes from.
     let seed = setup.seed + 16 * number as u64;
-    let dsl = |rate| {
-        let line = dsl::LineConfig {
-            seed,
-            ..dsl::LineConfig::default()
-        };
-        dsl::stream(rate, &line, kind.charged(), further, clock)
-    };
-    let stream = match kind {
-        Kind::Modem | Kind::Modems(_) => None,
-        Kind::GLite => Some(dsl(dsl::Rate::GLite)),
-        Kind::FullRate => Some(dsl(dsl::Rate::Full)),
-        Kind::Radio => {
-            let air = radio::AirConfig {
-                seed,
-                ..radio::AirConfig::default()
-            };
-            Some(radio::stream(&air, kind.charged(), further, clock))
-        }
-        Kind::Audio => Some(audio::stream(seed, kind.charged(), further, clock)),
-    };
     let placement = setup.variant.placement(reservation);
-    let device = if let Some(stream) = stream {
-        let stream = stream.install(program, processor, placement);
-        stream.reporting(Account::Stream)
+    let device = if let Some(own) = kind.component() {
+        let site = Site {
+            processor,
+            placing: placement,
+            seed,
+            work: kind.charged(),
+            further,
+            clock,
+            transfer: Transfer::default(),
+        };
+        own.install(program, &site)?
     } else {
         let cards = 0..kind.cards();
         let mut modems =
@@ -111,6 +89,7 @@ fn call(card: u64, further_receivers: usize, clock: CardClock, seed: u64) -> Cal
             begins_after: clock.begins_after + APART * card * 2,
             ..clock
         },
+        costs: TwinProfile::WIN2000_PII450.costs,
         ..CallConfig::new(timing, seed + card, ENDLESS_OCTETS)
     }
 }

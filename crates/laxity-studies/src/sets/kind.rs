@@ -1,15 +1,14 @@
 //! The devices, and what is known of each before it runs.
 
-use laxity_devices::card::Format;
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
-use laxity_devices::modem::{Costs, Phase};
+use laxity_devices::modem::needs::BLOCK_PERIOD;
 use laxity_devices::{audio, dsl, radio};
+use laxity_lab::scenario::TwinProfile;
+use laxity_lab::scenario::devices::{self, Dsl};
 use laxity_model::analysis::devices::{Device, DeviceError};
 use laxity_model::{Service, Span};
 use serde::Deserialize;
 
-/// From block to block of a connected modem, on average (Jones, Saroiu §6.2.1).
-const MODEM_PERIOD: Span = Span::from_micros(12_500);
 /// Samples of such a block, on average.
 const MODEM_BLOCK: u64 = 200;
 /// How far a modem's output is taken to be ahead: 10 ms, 2.5 ms less than its driver keeps it, because its blocks differ by as much.
@@ -34,21 +33,27 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name, what a call costs on the twin's machine (the modem's 14.7 % of 450 MHz, DSL's and the radio's shares of 600 MHz, the player's
-    /// assumed), and how its samples move; `None` for modems, whose blocks differ.
-    const fn known(self) -> (&'static str, Service, Option<Format>) {
+    /// Its name, and what a call costs on the twin's machine: the modem's share of 450 MHz, DSL's and the radio's shares of 600 MHz, the player's
+    /// assumed.
+    const fn known(self) -> (&'static str, Service) {
         use dsl::Rate::{Full, GLite};
-        let modem_cost = Costs::STUDY.call(Phase::Connected, false);
         match self {
-            Self::Modem | Self::Modems(_) => ("modem", modem_cost, None),
-            Self::GLite => (
-                GLite.name(),
-                dsl::quoted_cost(GLite),
-                Some(dsl::format(GLite)),
-            ),
-            Self::FullRate => (Full.name(), dsl::quoted_cost(Full), Some(dsl::format(Full))),
-            Self::Radio => ("radio", radio::QUOTED_COST, Some(radio::FORMAT)),
-            Self::Audio => ("audio player", audio::ASSUMED_COST, Some(audio::FORMAT)),
+            Self::Modem | Self::Modems(_) => ("modem", TwinProfile::WIN2000_PII450.costs.data),
+            Self::GLite => (GLite.name(), dsl::quoted_cost(GLite)),
+            Self::FullRate => (Full.name(), dsl::quoted_cost(Full)),
+            Self::Radio => ("radio", radio::QUOTED_COST),
+            Self::Audio => ("audio player", audio::ASSUMED_COST),
+        }
+    }
+
+    /// What scenarios have of its kind; `None` for modems, several of which may share a driver here.
+    pub(super) fn component(self) -> Option<Box<dyn devices::Device>> {
+        match self {
+            Self::Modem | Self::Modems(_) => None,
+            Self::GLite => Some(Box::new(Dsl::of(dsl::Rate::GLite))),
+            Self::FullRate => Some(Box::new(Dsl::of(dsl::Rate::Full))),
+            Self::Radio => Some(Box::new(devices::Radio::default())),
+            Self::Audio => Some(Box::new(devices::Audio::default())),
         }
     }
 
@@ -70,14 +75,10 @@ impl Kind {
         self.known().1
     }
 
-    /// How its samples move; `None` for modems, whose blocks differ.
-    const fn format(self) -> Option<Format> {
-        self.known().2
-    }
-
     /// From interrupt to interrupt of one card.
     pub fn period(self) -> Span {
-        self.format().map_or(MODEM_PERIOD, |format| format.period())
+        let own = self.component();
+        own.map_or(BLOCK_PERIOD, |own| own.period())
     }
 
     /// How many cards there are.
@@ -108,18 +109,11 @@ impl Kind {
     ///
     /// Never for a work of more than zero.
     pub fn device(self, work: Service) -> Result<Device, DeviceError> {
-        let period = self.period();
-        let Some(format) = self.format() else {
-            debug_assert_eq!(Setting::CONNECTED.samples_in(3), 3 * MODEM_BLOCK);
-            let all = work * self.cards();
-            return Device::duplex(all, period, MODEM_BLOCK, RING_SAMPLES, MODEM_LEAD);
-        };
-        match self {
-            Self::Audio => {
-                let lead = format.lead_blocks * format.block;
-                Device::playback(work, period, format.block, lead)
-            }
-            _ => Device::capture(work, period, format.block, format.ring()),
+        if let Some(own) = self.component() {
+            return own.analysed(work);
         }
+        debug_assert_eq!(Setting::CONNECTED.samples_in(3), 3 * MODEM_BLOCK);
+        let all = work * self.cards();
+        Device::duplex(all, BLOCK_PERIOD, MODEM_BLOCK, RING_SAMPLES, MODEM_LEAD)
     }
 }

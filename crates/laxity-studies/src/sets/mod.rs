@@ -34,6 +34,8 @@ pub fn length(request: &Request) -> Span {
 pub enum Purpose {
     /// To find the load of a device on this machine.
     Load(Kind),
+    /// To see how long calls of a device take on this machine.
+    Calls(Kind),
     /// To see what becomes of the devices of the system of this number.
     System(usize),
 }
@@ -50,21 +52,24 @@ pub struct Case {
 /// A run and what was seen of it.
 pub type Trial = (Case, Outcome);
 
-/// Whether something holds of all devices, and what was seen: nothing holds of none.
-pub fn so_for_all(devices: &[(String, &Seen)], holds: impl Fn(&Seen) -> bool) -> (bool, String) {
+/// Whether something holds of all devices, and what was seen; `None` of no devices, of which it neither holds nor does not.
+pub fn so_for_all(
+    devices: &[(String, &Seen)],
+    holds: impl Fn(&Seen) -> bool,
+) -> Option<(bool, String)> {
+    if devices.is_empty() {
+        return None;
+    }
     let wrong = devices.iter().filter(|(_, seen)| !holds(seen));
     let wrong = wrong.map(|(name, seen)| {
         let (samples, frames) = (seen.counts.damage(), seen.counts.frames_lost);
         format!("{name}: {samples} samples, {frames} frames")
     });
     let wrong: Vec<String> = wrong.collect();
-    match wrong.is_empty() {
-        true => (
-            !devices.is_empty(),
-            format!("so for all {} devices", devices.len()),
-        ),
+    Some(match wrong.is_empty() {
+        true => (true, format!("so for all {} devices", devices.len())),
         false => (false, wrong.join("; ")),
-    }
+    })
 }
 
 /// What belongs to each kind, in the order of their first.
@@ -110,7 +115,8 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_about_no_device_does_not_hold() {
-        assert!(!so_for_all(&[], |_| true).0);
+    fn of_no_device_anything_neither_holds_nor_does_not() {
+        assert_eq!(so_for_all(&[], |_| true), None);
+        assert_eq!(so_for_all(&[], |_| false), None);
     }
 }

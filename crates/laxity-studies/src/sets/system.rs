@@ -7,6 +7,7 @@ use laxity_lab::bench::{Draft, Made, Request, Round, Runner, Study, Text};
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::runner::RunError;
 use laxity_model::HostError;
+use laxity_model::analysis::devices::with_margin;
 use serde::Deserialize;
 
 use super::demand::Ground;
@@ -41,6 +42,9 @@ pub struct System {
     /// Where its devices are.
     #[serde(skip, default = "nowhere")]
     pub placing: Placing,
+    /// Devices that are not in it on this machine, because there was no room for them beside the others.
+    #[serde(skip)]
+    pub left_out: Vec<Kind>,
 }
 
 const fn one() -> NonZeroU16 {
@@ -63,6 +67,8 @@ pub struct Systems {
     pub is_for: fn(&System, bool) -> bool,
     /// Where the devices of a system are; [`RunError`] if the analysis cannot tell.
     pub place: fn(&System, &Ground) -> Result<Placing, RunError>,
+    /// Whether on this machine a system is as large as there is room for.
+    pub is_sized: bool,
     /// In which ways a system is served, on this machine or in the twin.
     pub variants: fn(&System, bool) -> &'static [Variant],
     /// What is shown and claimed, as [`Study::judge`].
@@ -93,13 +99,7 @@ impl Study for Systems {
         if round.live && round.number < load::ROUNDS {
             let kinds = systems.iter().flat_map(|system| &system.devices);
             let (processors, seed) = (self.processors, request.seed);
-            return Ok(load::cases(
-                round.number,
-                kinds,
-                &made.live,
-                processors,
-                seed,
-            ));
+            return load::cases(kinds, &made.live, processors, seed);
         }
         let cases = systems.iter().flat_map(|system| {
             let variants = (self.variants)(system, round.live).iter();
@@ -114,6 +114,7 @@ impl Study for Systems {
         let kinds: Vec<Kind> = setup.members.iter().map(|member| member.kind).collect();
         match case.purpose {
             Purpose::Load(kind) => format!("load of the {}", kind.name()),
+            Purpose::Calls(kind) => format!("calls of the {}", kind.name()),
             Purpose::System(_) => {
                 format!("{}: {}", on(&kinds, setup.processors), setup.variant.name())
             }
@@ -121,7 +122,10 @@ impl Study for Systems {
     }
 
     fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
-        case.setup.run(host)
+        match case.purpose {
+            Purpose::Load(_) | Purpose::Calls(_) => case.setup.run_beside_nobody(host),
+            Purpose::System(_) => case.setup.run(host),
+        }
     }
 
     fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
@@ -149,11 +153,28 @@ impl Systems {
         for system in &mut systems {
             let ground = loads.map_or_else(Ground::twin, |loads| loads.ground(&system.devices));
             system.placing = (self.place)(system, &ground)?;
+            if loads.is_some() && self.is_sized && system.placing.is_err() {
+                self.size(system, &ground)?;
+            }
             for member in system.placing.iter_mut().flatten() {
                 member.further = loads.map_or(0, |loads| loads.further(member.kind));
             }
         }
         Ok(systems)
+    }
+
+    /// Leaves out of a system what finds no room beside those before it.
+    fn size(&self, system: &mut System, ground: &Ground) -> Result<(), RunError> {
+        for kind in std::mem::take(&mut system.devices) {
+            system.devices.push(kind);
+            system.placing = (self.place)(system, ground)?;
+            if system.placing.is_err() {
+                system.devices.pop();
+                system.left_out.push(kind);
+            }
+        }
+        system.placing = (self.place)(system, ground)?;
+        Ok(())
     }
 }
 
@@ -187,6 +208,9 @@ impl System {
         watched: bool,
     ) -> Option<Case> {
         let processors = self.processors.get();
+        if self.devices.is_empty() {
+            return None;
+        }
         let setup = Setup {
             members: self.placing.clone().ok()?,
             variant,
@@ -194,6 +218,7 @@ impl System {
             seed: request.seed,
             length: length(request),
             drifts: !live,
+            pace: 1,
             rogues: if live { 1 } else { processors },
             watched,
         };
@@ -264,7 +289,13 @@ pub fn show_loads(draft: &mut Draft<'_>, figure: &str, loads: &Loads) {
     let rows = loads.0.iter().map(|(kind, load)| {
         let mut row = Origin::Measured.row([kind.name().into()]);
         row.push(Origin::Calibrated.cell(load.further + 1));
-        row.extend(Origin::Measured.row([Value::share(load.share_ppm), load.call_p99.into()]));
+        row.extend(Origin::Measured.row([
+            Value::share(load.share_ppm),
+            load.calls.into(),
+            load.longest.as_dedicated_span().into(),
+        ]));
+        let planned = with_margin(load.longest).as_dedicated_span();
+        row.push(Origin::Predicted.cell(planned));
         row
     });
     draft.table(figure, "loads", &[], rows);

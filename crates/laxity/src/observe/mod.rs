@@ -4,18 +4,19 @@
 mod recorder;
 
 use laxity_model::verify::contract::{
-    self, Contract, Evidence, Observations, Phase, RunFacts, Subject, Verdict,
+    self, Contract, Evidence, Observations, Phase, Quantity, RunFacts, Subject, Verdict,
 };
-use laxity_model::{ActivityId, Event, Grade, Instant, RunRecord, Service, Span};
+use laxity_model::{ActivityId, Event, Grade, Instant, Reservation, RunRecord, Service, Span};
 
-pub use recorder::{Disturbances, Recorder};
+pub use laxity_model::{Disturbances, Whereabouts};
+pub use recorder::{Recorder, Run};
 
 /// Where the evidence of one component is to be found in the record of a run.
 pub trait Probe {
     /// The component.
     fn subject(&self) -> &Subject;
 
-    /// Its activities in the program.
+    /// Its activities in the program. A halt of a processor bears on it if one of them, or of its [holders](Self::holders), ran there.
     fn activities(&self) -> &[ActivityId];
 
     /// The activities on whose reservations it depends: its own, or that of the executor on which it takes turns.
@@ -24,7 +25,7 @@ pub trait Probe {
     }
 
     /// Who reads its events; `None` if nothing is to be seen of it.
-    fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>>;
+    fn reader<'a>(&'a self, run: Run<'a>) -> Option<Box<dyn Reader + 'a>>;
 }
 
 /// Components of several kinds can be judged together.
@@ -41,8 +42,8 @@ impl<P: Probe + ?Sized> Probe for Box<P> {
         (**self).holders()
     }
 
-    fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
-        (**self).reader(record)
+    fn reader<'a>(&'a self, run: Run<'a>) -> Option<Box<dyn Reader + 'a>> {
+        (**self).reader(run)
     }
 }
 
@@ -71,6 +72,25 @@ pub struct Observation {
     pub phases: Vec<(Instant, Phase)>,
     /// The processor time that it had while it was connected, and how long that was.
     pub connected: Option<(Service, Span)>,
+    /// What it lost that no disturbance excuses, in the order of time.
+    pub losses: Vec<Loss>,
+}
+
+/// A stretch of work in which something was lost that no disturbance excuses, and all that was seen of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loss {
+    /// How much was lost.
+    pub amount: u64,
+    /// The phase at its end.
+    pub phase: Phase,
+    /// From when the first of the work was asked for until the last of it was done.
+    pub span: [Instant; 2],
+    /// The service that the work had, all of it and the longest single call; `None` of what was never begun.
+    pub service: Option<[Service; 2]>,
+    /// Halts of the machine delayed it by so much, which excuses no more than was excused.
+    pub halted: Span,
+    /// Somebody held a processor where it may have run for so much of it.
+    pub held: Span,
 }
 
 impl Observation {
@@ -82,14 +102,45 @@ impl Observation {
             quantities,
             phases: Vec::new(),
             connected: None,
+            losses: Vec::new(),
         }
     }
 }
 
+/// What was granted to the first of these that asked for something.
+fn granted(record: &RunRecord, holders: &[ActivityId]) -> Option<Reservation> {
+    let usage = |holder: &ActivityId| record.usage.get(holder.index());
+    let grants = holders
+        .iter()
+        .filter_map(usage)
+        .filter_map(|usage| usage.grant.as_ref());
+    grants.map(|grant| grant.reservation).next()
+}
+
 /// Reads a run's events once, in their order: what was seen of each component, in the order of the probes. What a task does is told by
-/// the phases of the only component beside it that has some; beside none or several, a task knows only the phase [`Phase::RUN`].
-pub fn observe<P: Probe>(record: &RunRecord, probes: &[P]) -> Vec<Observation> {
-    let readers = probes.iter().map(|probe| probe.reader(record));
+/// the phases of the only component beside it that has some; beside none or several, a task knows only the phase [`Phase::RUN`]. What the
+/// contracts limit in windows is summed up in them.
+pub fn observe<P: Probe>(
+    record: &RunRecord,
+    probes: &[P],
+    contracts: &[&Contract],
+) -> Vec<Observation> {
+    let windows = probes.iter().map(|probe| {
+        let all = contracts.iter();
+        let all = all.flat_map(|contract| contract.windows_of(probe.subject()));
+        all.collect()
+    });
+    let windows: Vec<Vec<Quantity>> = windows.collect();
+    let readers = probes.iter().zip(&windows);
+    let readers = readers.map(|(probe, windows)| {
+        let involved = probe.activities().iter().chain(probe.holders());
+        probe.reader(Run {
+            record,
+            windows,
+            disturbances: Disturbances::of(record, involved),
+            reservation: granted(record, probe.holders()),
+        })
+    });
     let mut readers: Vec<Option<Box<dyn Reader + '_>>> = readers.collect();
     let mut owners = vec![None; record.usage.len()];
     for (reader, probe) in probes.iter().enumerate() {
@@ -147,7 +198,8 @@ pub fn grades<'a>(
 
 /// Judges a run by a contract: what the run's events say of the components that left these probes, the grants that they depend on, and whether the evidence is complete. [`contract::judge`] judges several runs together, and beside a control.
 pub fn judge<P: Probe>(contract: &Contract, record: &RunRecord, probes: &[P]) -> Verdict {
-    let seen = observe(record, probes).into_iter().zip(probes);
+    let seen = observe(record, probes, &[contract]);
+    let seen = seen.into_iter().zip(probes);
     let all = seen.map(|(seen, probe)| Evidence {
         subject: seen.subject,
         runs: vec![seen.quantities],
@@ -197,7 +249,7 @@ mod tests {
             std::slice::from_ref(&self.activity)
         }
 
-        fn reader<'a>(&'a self, _: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
+        fn reader<'a>(&'a self, _: Run<'a>) -> Option<Box<dyn Reader + 'a>> {
             Some(Box::new(Told {
                 own: self.has_phases.then_some(0),
                 seen: Observations::new(),
@@ -238,6 +290,7 @@ mod tests {
             disturbances: Vec::new(),
             witness_wakeups: 0,
             steal: None,
+            notices: Vec::new(),
         }
     }
 
@@ -254,7 +307,7 @@ mod tests {
         });
         let usage = vec![Usage::default(); things.len()];
         let record = record(events.collect(), usage);
-        let seen = observe(&record, things).pop().expect("one of each");
+        let seen = observe(&record, things, &[]).pop().expect("one of each");
         let phases = seen.quantities.phases(Quantity::RESPONSE_TIME);
         phases.map(|(phase, _)| phase.clone()).collect()
     }

@@ -1,24 +1,44 @@
 //! Values as they are recorded of a component: those apart that overlap a stretch in which the machine itself stood still.
 
-use laxity_model::verify::contract::{Observations, Phase, Quantity};
-use laxity_model::{Disturbance, Instant, RunRecord};
+use std::collections::BTreeMap;
 
-/// The stretches in which the machine stood still, for asking what overlaps them.
-pub struct Disturbances<'a>(pub &'a [Disturbance]);
+use laxity_model::verify::contract::{Counted, Observations, Phase, Quantity, in_windows};
+use laxity_model::{Disturbances, Instant, Reservation, RunRecord, Span, Whereabouts};
 
-impl Disturbances<'_> {
-    /// Whether any overlaps the time from `from` to `to`, ends included. O(log n).
-    pub fn overlap(&self, from: Instant, to: Instant) -> bool {
-        let first = self.0.partition_point(|disturbance| disturbance.to < from);
-        self.0
-            .get(first)
-            .is_some_and(|disturbance| disturbance.from <= to)
+/// A run, and what is to be counted in it.
+#[derive(Clone, Debug)]
+pub struct Run<'a> {
+    /// What the host handed back.
+    pub record: &'a RunRecord,
+    /// What is to be summed up in windows ([`Quantity::in_every`]).
+    pub windows: &'a [Quantity],
+    /// When what somebody did in it is not judged.
+    pub disturbances: Disturbances,
+    /// What their driver, or who works for them, was granted.
+    pub reservation: Option<Reservation>,
+}
+
+impl<'a> Run<'a> {
+    /// One in which nothing is summed up, and everybody may have run anywhere.
+    #[must_use]
+    pub fn of(record: &'a RunRecord) -> Self {
+        Self {
+            record,
+            windows: &[],
+            disturbances: Disturbances::of_who_ran(record, [Whereabouts::Anywhere]),
+            reservation: None,
+        }
     }
 }
 
 /// Takes the values of one component.
 pub struct Recorder<'a> {
-    disturbances: Disturbances<'a>,
+    run: Run<'a>,
+    /// From when on windows count.
+    from: Instant,
+    counted: BTreeMap<Quantity, Vec<Counted>>,
+    /// When how much of something there was is not judged, though the machine went on.
+    excused: BTreeMap<Quantity, Vec<[Instant; 2]>>,
     /// What is recorded from now on belongs to this phase.
     pub phase: Phase,
     quantities: Observations,
@@ -27,65 +47,100 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// Nothing yet.
     #[must_use]
-    pub const fn new(record: &'a RunRecord) -> Self {
+    pub const fn new(run: Run<'a>) -> Self {
         Self {
-            disturbances: Disturbances(record.disturbances.as_slice()),
+            from: run.record.start,
+            run,
+            counted: BTreeMap::new(),
+            excused: BTreeMap::new(),
             phase: Phase::RUN,
             quantities: Observations::new(),
         }
     }
 
-    /// Records a value that came of what happened from `from` to `to`.
+    /// Windows begin here and not with the run: before, nothing was due.
+    pub fn windows_from(&mut self, at: Instant) {
+        self.from = at;
+    }
+
+    /// Records a value that came of what happened from `from` to `to`. In windows it counts where it began.
     pub fn value(&mut self, quantity: Quantity, value: u64, [from, to]: [Instant; 2]) {
-        let disturbed = self.disturbances.overlap(from, to);
+        let disturbed = self.run.disturbances.overlap(from, to);
+        self.record(quantity, value, from, disturbed);
+    }
+
+    /// From `from` to `to` there may be less of this because the machine stood still before: windows that overlap that are not judged.
+    pub fn excuse(&mut self, quantity: Quantity, span: [Instant; 2]) {
+        self.excused.entry(quantity).or_default().push(span);
+    }
+
+    /// When what it did is not judged.
+    pub const fn disturbances(&self) -> &Disturbances {
+        &self.run.disturbances
+    }
+
+    /// Records a value that began at `at`, of which so much and no more came of the machine's standing still, apart from the rest; `None`: it did
+    /// not stand still.
+    pub fn told_apart(
+        &mut self,
+        quantity: Quantity,
+        value: u64,
+        excused: Option<u64>,
+        at: Instant,
+    ) {
+        let disturbed = excused.map_or(0, |excused| excused.min(value));
+        let rest = value - disturbed;
+        // Nothing at all is one value too.
+        if disturbed > 0 || (rest == 0 && excused.is_some()) {
+            self.record(quantity, disturbed, at, true);
+        }
+        if rest > 0 || excused.is_none() {
+            self.record(quantity, rest, at, false);
+        }
+    }
+
+    fn record(&mut self, quantity: Quantity, value: u64, at: Instant, disturbed: bool) {
+        let mut windows = self.run.windows.iter();
+        if value > 0 && windows.any(|window| window.of_each() == quantity) {
+            self.counted.entry(quantity).or_default().push(Counted {
+                at,
+                amount: value,
+                disturbed,
+            });
+        }
         self.quantities
             .record(quantity, &self.phase, value, disturbed);
     }
 
     /// Records the time from `from` to `to`.
     pub fn span(&mut self, quantity: Quantity, from: Instant, to: Instant) {
-        let nanos = to.saturating_since(from).as_nanos();
-        self.value(quantity, nanos, [from, to]);
+        self.lasted(quantity, to.saturating_since(from), [from, to]);
+    }
+
+    /// Records something that lasted so long of the time from `from` to `to`; where halts of the machine were no more than a tenth of that, the rest.
+    pub fn lasted(&mut self, quantity: Quantity, lasted: Span, span: [Instant; 2]) {
+        let Run {
+            disturbances,
+            reservation,
+            ..
+        } = &self.run;
+        let (judged, disturbed) = disturbances.told_apart(lasted, span, *reservation);
+        self.record(quantity, judged.as_nanos(), span[0], disturbed);
     }
 
     /// All that was recorded.
-    pub fn finish(self) -> Observations {
-        self.quantities
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn overlap_counts_the_ends() {
-        let at = Instant::from_millis;
-        let list = [
-            Disturbance {
-                from: at(10),
-                to: at(12),
-            },
-            Disturbance {
-                from: at(30),
-                to: at(31),
-            },
-        ];
-        let disturbances = Disturbances(&list);
-        for (from, to, expected) in [
-            (0, 9, false),
-            (0, 10, true),
-            (12, 13, true),
-            (13, 29, false),
-            (11, 11, true),
-            (9, 40, true),
-            (32, 40, false),
-        ] {
-            assert_eq!(
-                disturbances.overlap(at(from), at(to)),
-                expected,
-                "{from} to {to}"
-            );
+    pub fn finish(mut self) -> Observations {
+        let run = [self.from, self.run.record.end];
+        for quantity in self.run.windows {
+            let counted = self.counted.get(&quantity.of_each());
+            let counted = counted.cloned().unwrap_or_default();
+            let length = quantity.window().unwrap_or_default();
+            let excused = self.excused.get(&quantity.of_each());
+            let excused = excused.into_iter().flatten().copied();
+            let disturbances = self.run.disturbances.clone().and(excused);
+            let sums = in_windows(length, run, counted, &disturbances);
+            self.quantities.set(*quantity, &Phase::RUN, sums);
         }
+        self.quantities
     }
 }

@@ -1,4 +1,4 @@
-//! A periodic task: work that is released every so much time, and due before it is released again.
+//! A periodic task: work that is released every so much time, and due at its deadline.
 
 mod reader;
 
@@ -6,11 +6,11 @@ use laxity_model::request::Work;
 use laxity_model::verify::contract::{Kind, Quantity, Subject};
 use laxity_model::{
     Activity, ActivityId, Body, Context, Instant, Mark, Placement, ProcessorId, Program,
-    ReservationRequest, RunRecord, Service, Span, Step,
+    ReservationRequest, Service, Span, Step,
 };
 
 use self::reader::PeriodicReader;
-use crate::observe::{Probe, Reader};
+use crate::observe::{Probe, Reader, Run};
 
 /// What can be seen of periodic tasks, and limited by a contract.
 pub const KIND: Kind = Kind {
@@ -21,6 +21,7 @@ pub const KIND: Kind = Kind {
         Quantity::RESPONSE_TIME,
         Quantity::SERVICE_GAP,
         Quantity::DEADLINE_MISSES,
+        Quantity::JOBS_DONE,
     ],
 };
 
@@ -40,6 +41,8 @@ pub struct Periodic {
     pub reservation: Option<ReservationRequest>,
     /// From release to release; more than zero.
     pub period: Span,
+    /// From its release, when a job is due: no later than the next is released, since a job that is at work then takes the place of that one.
+    pub deadline: Span,
     /// What a job takes at the most. Admission charges it to those whom the task outranks.
     pub service: Service,
 }
@@ -89,6 +92,7 @@ impl Periodic {
             thread,
             runs,
             period,
+            deadline: self.deadline,
             service,
         }
     }
@@ -105,8 +109,10 @@ pub struct PeriodicProbe {
     pub thread: ActivityId,
     /// The event at the begin of each job: when it was due and when it ran, in nanoseconds.
     pub runs: Mark,
-    /// From release to release; a job is due when the next is released.
+    /// From release to release.
     pub period: Span,
+    /// From the release of a job to when it is due.
+    pub deadline: Span,
     /// What a job takes.
     pub service: Service,
 }
@@ -124,8 +130,8 @@ impl Probe for PeriodicProbe {
         std::slice::from_ref(&self.thread)
     }
 
-    fn reader<'a>(&'a self, record: &'a RunRecord) -> Option<Box<dyn Reader + 'a>> {
-        Some(Box::new(PeriodicReader::new(self, record)))
+    fn reader<'a>(&'a self, run: Run<'a>) -> Option<Box<dyn Reader + 'a>> {
+        Some(Box::new(PeriodicReader::new(self, run)))
     }
 }
 

@@ -1,10 +1,10 @@
 //! What is seen of a periodic task: how late and how regularly it wakes, and when its jobs end.
 
 use laxity_model::verify::contract::{Phase, Quantity, Subject};
-use laxity_model::{Event, EventKind, Instant, RunRecord, Span};
+use laxity_model::{Event, EventKind, Instant, Reservation, Span};
 
 use super::PeriodicProbe;
-use crate::observe::{Observation, Reader, Recorder};
+use crate::observe::{Observation, Reader, Recorder, Run};
 
 pub(super) struct PeriodicReader<'a> {
     probe: &'a PeriodicProbe,
@@ -17,16 +17,22 @@ pub(super) struct PeriodicReader<'a> {
     ran: Option<Instant>,
     /// When the last job was due that began.
     last_due: Option<Instant>,
+    /// When the job before ended.
+    ended: Option<Instant>,
     /// When the job at work was due, or the one that was released and has not begun.
     job: Option<Instant>,
     /// Since when it has waited for the processor.
     ready: Option<Instant>,
     /// Whether the host records who loses the processor. Linux does not: all that a job took beyond its service then counts as one gap.
     sees_preemptions: bool,
+    has_done: bool,
+    /// The one that its thread was granted.
+    reservation: Option<Reservation>,
 }
 
 impl<'a> PeriodicReader<'a> {
-    pub(super) fn new(probe: &'a PeriodicProbe, record: &'a RunRecord) -> Self {
+    pub(super) fn new(probe: &'a PeriodicProbe, run: Run<'a>) -> Self {
+        let record = run.record;
         let usage = record.usage.get(probe.thread.index());
         let was_preempted = usage.is_some_and(|usage| usage.involuntary_switches > 0);
         let own = |event: &&Event| event.activity == probe.activity;
@@ -37,15 +43,18 @@ impl<'a> PeriodicReader<'a> {
             !was_preempted || is_own && events.any(|event| event.kind == EventKind::Preempt);
         Self {
             probe,
-            recorder: Recorder::new(record),
+            reservation: run.reservation,
+            recorder: Recorder::new(run),
             start: record.start,
             end: record.end,
             longest: [Span::ZERO; 2],
             ran: None,
             last_due: None,
+            ended: None,
             job: None,
             ready: Some(record.start),
             sees_preemptions,
+            has_done: false,
         }
     }
 
@@ -64,8 +73,15 @@ impl<'a> PeriodicReader<'a> {
         self.waited(due, ran);
         self.ran = Some(ran);
         // The grid of releases began a period before the first.
-        let first = self.last_due.is_none().then_some(self.probe.period);
-        self.skipped_until(due.saturating_sub(first.unwrap_or(Span::ZERO)));
+        let period = self.probe.period;
+        let is_first = self.last_due.is_none();
+        let origin = due.saturating_sub(period);
+        if is_first && origin <= self.start + period {
+            self.recorder.windows_from(origin.max(self.start));
+        }
+        let skipped = if is_first { period } else { Span::ZERO };
+        let before = self.last_due.zip(self.ended).map(<[Instant; 2]>::from);
+        self.skipped_upto(origin.saturating_sub(skipped), before);
         self.last_due = Some(due);
         self.job = Some(due);
     }
@@ -89,28 +105,64 @@ impl<'a> PeriodicReader<'a> {
         self.last_due.unwrap_or(self.start) + self.probe.period
     }
 
-    /// Releases whose deadlines passed by then while the job before was still at work, or the task had not had the processor at all: they
-    /// never ran, and so missed them.
-    fn skipped_until(&mut self, until: Instant) {
+    /// Releases up to this one while the job before was still at work, or the task had not had the processor at all: they never ran, and so missed
+    /// their deadlines. That job, `before`, hands down how much later it ended because the machine stood still: releases at which it would have been
+    /// done are not judged.
+    fn skipped_upto(&mut self, last: Instant, before: Option<[Instant; 2]>) {
+        let handed_down = before.and_then(|span| {
+            let delayed = self
+                .recorder
+                .disturbances()
+                .delayed(span, self.reservation)?;
+            Some([span[1].saturating_sub(delayed), span[1]])
+        });
+        let is_excused = |at| handed_down.is_some_and(|[done, ended]| done < at && at <= ended);
         let mut skipped = self.next_due();
-        while skipped + self.probe.period <= until {
-            let span = [skipped, skipped + self.probe.period];
-            self.recorder.value(Quantity::DEADLINE_MISSES, 1, span);
+        while skipped <= last {
+            let misses = Quantity::DEADLINE_MISSES;
+            let span = [skipped, skipped + self.probe.deadline];
+            let is_handed_down = is_excused(skipped);
+            if is_handed_down {
+                self.recorder.told_apart(misses, 1, Some(1), skipped);
+            } else {
+                self.recorder.value(misses, 1, span);
+            }
+            if is_handed_down || self.recorder.disturbances().overlap(span[0], span[1]) {
+                // It would have been done by then.
+                self.recorder.excuse(Quantity::JOBS_DONE, span);
+            }
             skipped += self.probe.period;
         }
     }
 
+    /// Whether a job kept its deadline that was due then and at work until `at`. A miss is the machine's where it stood still before the deadline, and the
+    /// job would have kept it, had it ended sooner by as much as that delayed it: a halt that began before the job was due, through others.
+    fn kept_deadline(&mut self, [due, at]: [Instant; 2]) {
+        let deadline = self.probe.deadline;
+        let response = at.saturating_since(due);
+        let halts = self.recorder.disturbances();
+        let since = due.saturating_sub(self.probe.period);
+        let delayed = halts.delayed([since, at], self.reservation);
+        let without = response.saturating_sub(delayed.unwrap_or_default());
+        let is_excused = halts.overlap(due, at.min(due + deadline)) && without <= deadline;
+        let missed = u64::from(response > deadline);
+        let excused = is_excused.then_some(missed);
+        self.recorder
+            .told_apart(Quantity::DEADLINE_MISSES, missed, excused, due);
+    }
+
     fn complete(&mut self, at: Instant) {
         let Some(due) = self.job.take() else { return };
+        self.ended = Some(at);
         let response = at.saturating_since(due);
         self.recorder.span(Quantity::RESPONSE_TIME, due, at);
-        let missed = u64::from(response > self.probe.period);
-        self.recorder
-            .value(Quantity::DEADLINE_MISSES, missed, [due, at]);
+        self.recorder.value(Quantity::JOBS_DONE, 1, [at; 2]);
+        self.has_done = true;
+        self.kept_deadline([due, at]);
         if !self.sees_preemptions {
             let without = response.saturating_sub(self.probe.service.as_dedicated_span());
-            let nanos = without.as_nanos();
-            self.recorder.value(Quantity::SERVICE_GAP, nanos, [due, at]);
+            self.recorder
+                .lasted(Quantity::SERVICE_GAP, without, [due, at]);
         }
     }
 }
@@ -138,11 +190,15 @@ impl Reader for PeriodicReader<'_> {
 
     /// A job that the run's end finds unfinished has missed its deadline if that is past, and so have all that were due after it. One that
     /// was due and has not begun has waited as long as it has, whether or not anybody has seen it wake. A stretch in which the machine
-    /// stood still excuses that only where it lies in the job's own period.
+    /// stood still excuses that only where it lies in the job's own period, and those after it by no more than it lasted.
     fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
         let end = self.end;
+        if !self.has_done {
+            let all = [self.start, end];
+            self.recorder.value(Quantity::JOBS_DONE, 0, all);
+        }
         let due = self.job.unwrap_or(self.next_due());
-        let deadline = due + self.probe.period;
+        let deadline = due + self.probe.deadline;
         let own = [due, deadline.min(end)];
         let has_begun = self.last_due == Some(due);
         if due < end && !has_begun {
@@ -168,227 +224,20 @@ impl Reader for PeriodicReader<'_> {
         if deadline < end {
             let response = (end - due).as_nanos();
             self.recorder.value(Quantity::RESPONSE_TIME, response, own);
-            self.recorder.value(Quantity::DEADLINE_MISSES, 1, own);
+            self.kept_deadline([due, end]);
             if !self.sees_preemptions {
                 let service = self.probe.service.as_dedicated_span().as_nanos();
                 let gap = response.saturating_sub(service);
                 self.recorder.value(Quantity::SERVICE_GAP, gap, own);
             }
             self.last_due = Some(due);
-            self.skipped_until(end.saturating_sub(Span::from_nanos(1)));
+            // Those whose deadline is past.
+            let passed = self.probe.deadline + Span::from_nanos(1);
+            self.skipped_upto(end.saturating_sub(passed), Some([due, end]));
         }
         Observation::of(subject, self.recorder.finish())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use laxity_model::{ActivityId, Mark, ProcessorId, Service, Usage};
-
-    const RUNS: Mark = Mark(0);
-
-    fn probe() -> PeriodicProbe {
-        PeriodicProbe {
-            subject: Subject {
-                name: "task".into(),
-                kind: crate::periodic::KIND,
-            },
-            thread: ActivityId(0),
-            activity: ActivityId(0),
-            runs: RUNS,
-            period: Span::from_millis(10),
-            service: Service::from_millis(2),
-        }
-    }
-
-    fn event(at_ms: u64, kind: EventKind, args_ms: [u64; 2]) -> Event {
-        Event {
-            at: Instant::from_millis(at_ms),
-            kind,
-            processor: ProcessorId(0),
-            activity: ActivityId(0),
-            args: args_ms.map(|ms| Instant::from_millis(ms).as_nanos()),
-        }
-    }
-
-    fn record(events: Vec<Event>, end_ms: u64) -> RunRecord {
-        RunRecord {
-            start: Instant::ZERO,
-            end: Instant::from_millis(end_ms),
-            ended_by: laxity_model::RunEnd::Length,
-            events,
-            events_lost: 0,
-            usage: vec![Usage::default()],
-            ports: Vec::new(),
-            disturbances: Vec::new(),
-            witness_wakeups: 0,
-            steal: None,
-        }
-    }
-
-    /// The values of a quantity in milliseconds, sorted; times are exact to 1/128.
-    fn values(record: &RunRecord, quantity: Quantity) -> Vec<u64> {
-        values_of(&probe(), record, quantity)
-    }
-
-    fn values_of(probe: &PeriodicProbe, record: &RunRecord, quantity: Quantity) -> Vec<u64> {
-        let mut reader = Box::new(PeriodicReader::new(probe, record));
-        for event in &record.events {
-            reader.take(event, &Phase::RUN);
-        }
-        let seen = reader
-            .finish(probe.subject.clone())
-            .quantities
-            .whole(quantity);
-        let scale = match quantity.unit() {
-            laxity_model::verify::contract::Unit::Nanoseconds => 1_000_000.0,
-            laxity_model::verify::contract::Unit::Count => 1.0,
-        };
-        let raw = seen.raw();
-        let each = raw.buckets().flat_map(|bucket| {
-            let value = (bucket.low as f64 / scale).round() as u64;
-            std::iter::repeat_n(value, usize::try_from(bucket.count).unwrap())
-        });
-        each.collect()
-    }
-
-    use EventKind::{Block, Dispatch, Preempt, Wake};
-
-    #[test]
-    fn a_preempted_job_shows_its_gaps_and_its_response() {
-        let events = vec![
-            event(0, Dispatch, [0, 0]),
-            event(0, Block, [0, 0]),
-            event(10, Wake, [10, 0]),
-            event(11, Dispatch, [0, 0]),
-            event(11, EventKind::Mark(RUNS), [10, 11]),
-            event(12, Preempt, [0, 0]),
-            event(16, Dispatch, [0, 0]),
-            event(17, Block, [0, 0]),
-        ];
-        let record = record(events, 20);
-        assert_eq!(values(&record, Quantity::RESPONSE_TIME), [7]);
-        assert_eq!(values(&record, Quantity::SERVICE_GAP), [0, 1, 4]);
-        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0]);
-    }
-
-    #[test]
-    fn releases_that_never_ran_have_missed_their_deadlines() {
-        let late = vec![
-            event(10, EventKind::Mark(RUNS), [10, 10]),
-            event(45, Block, [0, 0]),
-            event(50, EventKind::Mark(RUNS), [50, 50]),
-            event(52, Block, [0, 0]),
-        ];
-        // Those at 10, 20, 30 and 40 ms were missed, that at 50 was not.
-        let record = record(late, 60);
-        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0, 1, 1, 1, 1]);
-    }
-
-    #[test]
-    fn a_job_that_the_end_finds_waiting_counts_as_far_as_it_got() {
-        let events = vec![
-            event(10, EventKind::Mark(RUNS), [10, 10]),
-            event(12, Block, [0, 0]),
-            event(20, Wake, [20, 0]),
-        ];
-        let record = record(events, 45);
-        assert_eq!(values(&record, Quantity::RESPONSE_TIME), [2, 25]);
-        assert_eq!(values(&record, Quantity::SERVICE_GAP), [10, 25]);
-        // Those at 20 and 30 ms; that at 40 may still have met it.
-        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0, 1, 1]);
-    }
-
-    /// Nobody sees a thread wake that gets no processor, but for the host that looks on from outside.
-    #[test]
-    fn a_task_that_never_runs_again_waits_to_the_end() {
-        let events = vec![
-            event(10, Dispatch, [0, 0]),
-            event(10, EventKind::Mark(RUNS), [10, 10]),
-            event(12, Block, [0, 0]),
-        ];
-        let record = record(events, 55);
-        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0, 1, 1, 1]);
-        assert_eq!(values(&record, Quantity::RESPONSE_TIME), [2, 35]);
-        assert_eq!(values(&record, Quantity::WAKEUP_LATENCY), [0, 35]);
-        assert_eq!(values(&record, Quantity::WAKEUP_GAP), [45]);
-        assert_eq!(values(&record, Quantity::SERVICE_GAP), [10, 35]);
-    }
-
-    #[test]
-    fn a_task_that_never_runs_misses_all_its_deadlines() {
-        let record = record(Vec::new(), 45);
-        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [1, 1, 1]);
-        assert_eq!(values(&record, Quantity::RESPONSE_TIME), [35]);
-        assert_eq!(values(&record, Quantity::WAKEUP_LATENCY), [35]);
-        assert_eq!(values(&record, Quantity::SERVICE_GAP), [45]);
-    }
-
-    #[test]
-    fn a_short_standstill_excuses_only_the_job_in_whose_time_it_was() {
-        let mut record = record(Vec::new(), 45);
-        record.disturbances = vec![laxity_model::Disturbance {
-            from: Instant::from_millis(24),
-            to: Instant::from_millis(25),
-        }];
-        let probe = probe();
-        let seen = Box::new(PeriodicReader::new(&probe, &record)).finish(probe.subject.clone());
-        let misses = seen.quantities.whole(Quantity::DEADLINE_MISSES);
-        assert_eq!(
-            (misses.undisturbed.count(), misses.disturbed.count()),
-            (2, 1)
-        );
-        let response = seen.quantities.whole(Quantity::RESPONSE_TIME);
-        assert_eq!(response.undisturbed.count(), 1);
-    }
-
-    #[test]
-    fn what_passed_before_a_task_first_ran_was_missed() {
-        // It first ran at 37 ms, and its first job was due at 47.
-        let events = vec![
-            event(47, EventKind::Mark(RUNS), [47, 47]),
-            event(49, Block, [0, 0]),
-        ];
-        let record = record(events, 50);
-        // Those that were to be done by 20 and by 30 ms.
-        assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0, 1, 1]);
-    }
-
-    #[test]
-    fn where_preemptions_leave_no_event_a_job_counts_as_one_gap() {
-        let events = vec![
-            event(10, Wake, [10, 0]),
-            event(10, Dispatch, [0, 0]),
-            event(10, EventKind::Mark(RUNS), [10, 10]),
-            event(17, Block, [0, 0]),
-        ];
-        let mut record = record(events, 20);
-        record.usage[0].involuntary_switches = 2;
-        assert_eq!(values(&record, Quantity::SERVICE_GAP), [5]);
-    }
-
-    /// That it yields to others on its executor tells nothing of who took the thread's processor.
-    #[test]
-    fn on_an_executor_preemptions_of_the_task_are_not_those_of_its_thread() {
-        let events = vec![
-            event(10, Wake, [10, 0]),
-            event(10, Dispatch, [0, 0]),
-            event(10, EventKind::Mark(RUNS), [10, 10]),
-            event(12, Preempt, [0, 0]),
-            event(13, Dispatch, [0, 0]),
-            event(17, Block, [0, 0]),
-        ];
-        let mut record = record(events, 20);
-        record.usage.push(Usage {
-            involuntary_switches: 2,
-            ..Usage::default()
-        });
-        let on_executor = PeriodicProbe {
-            thread: ActivityId(1),
-            ..probe()
-        };
-        let gaps = values_of(&on_executor, &record, Quantity::SERVICE_GAP);
-        assert_eq!(gaps, [5]);
-    }
-}
+mod tests;

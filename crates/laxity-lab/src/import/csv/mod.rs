@@ -25,9 +25,10 @@ use csv::{ReaderBuilder, Trim};
 use laxity_model::Span;
 use laxity_model::analysis::{Preemption, Task, TaskError};
 
+use super::Wrong;
 use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
-use super::{Wrong, shown, unfit_name};
-use crate::scenario::diagnostic::Source;
+use crate::plain::{plain, unfit};
+use crate::scenario::diagnostic::{Source, nearest};
 use crate::scenario::units;
 use row::Row;
 
@@ -60,6 +61,23 @@ const KINDS: [(&str, Kind, bool); 9] = [
 const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
 const COLUMNS: &str = "the columns are name, cost_us, period_us, deadline_us, jitter_us, region_us, last_region_us, priority and \
                        processor; a time's column ends in _ns, _us, _ms or _s";
+/// What others call a column of ours, in small letters.
+const ALSO_CALLED: [(&str, &str); 11] = [
+    ("c", "cost_us"),
+    ("wcet", "cost_us"),
+    ("runtime", "cost_us"),
+    ("execution_time", "cost_us"),
+    ("t", "period_us"),
+    ("d", "deadline_us"),
+    ("j", "jitter_us"),
+    ("prio", "priority"),
+    ("cpu", "processor"),
+    ("core", "processor"),
+    ("task", "name"),
+];
+/// So many columns that there are not are named, and so many other errors of one file; who reads more mends these first.
+const MOST_UNKNOWN: usize = 5;
+const MOST_ERRORS: usize = 50;
 const COMMAS: &str =
     "separate the columns by commas; what a number has behind its point, by a point";
 
@@ -99,6 +117,9 @@ pub(super) fn read(source: Source<'_>) -> Result<TaskSet, Vec<Wrong>> {
     };
     for record in rows {
         table.take(Row::new(source, record?));
+        if table.errors.len() >= MOST_ERRORS {
+            break;
+        }
     }
     table.finish(source)
 }
@@ -111,6 +132,7 @@ fn columns(header: &Row<'_>) -> Result<Vec<Column>, Vec<Wrong>> {
         let cause = format!("the columns are separated by {separator}");
         return Err(vec![header.error(0, cause, COMMAS)]);
     }
+    let mut unknown = 0;
     for (field, name) in header.record.iter().enumerate() {
         match column(name.trim_start_matches('\u{feff}')) {
             Ok(found) => {
@@ -121,8 +143,20 @@ fn columns(header: &Row<'_>) -> Result<Vec<Column>, Vec<Wrong>> {
                 }
                 columns.push(found);
             }
-            Err((cause, remedy)) => errors.push(header.error(field, cause, remedy)),
+            Err((cause, remedy)) => {
+                unknown += 1;
+                if unknown <= MOST_UNKNOWN {
+                    errors.push(header.error(field, cause, remedy));
+                }
+            }
         }
+        if errors.len() >= MOST_ERRORS {
+            break;
+        }
+    }
+    if unknown > MOST_UNKNOWN {
+        let cause = format!("there are {unknown} columns that are none of these in all");
+        errors.push(header.error(0, cause, COLUMNS));
     }
     let has = |kind: Kind| columns.iter().any(|column| column.kind == kind);
     if errors.is_empty() {
@@ -172,10 +206,32 @@ fn column(name: &str) -> Result<Column, (String, String)> {
         let cause = if name.is_empty() {
             "a column has no name".to_owned()
         } else {
-            format!("there is no column `{}`", shown(name))
+            format!("there is no column `{}`", plain(name))
         };
-        (cause, COLUMNS.to_owned())
+        (cause, suggestion(name))
     })
+}
+
+/// What was meant by a column's name, else all that there are.
+fn suggestion(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    let split = lower.rsplit_once('_');
+    let (stem, unit) = split
+        .and_then(|(stem, unit)| Some((stem, UNITS.into_iter().find(|known| *known == unit)?)))
+        .unwrap_or((&lower, "us"));
+    let also = ALSO_CALLED.iter().find(|(other, _)| *other == stem);
+    let meant = also.map(|(_, ours)| ours.replace("_us", &format!("_{unit}")));
+    let near = || {
+        let known = KINDS.map(|(known, _, has_unit)| match has_unit {
+            true => format!("{known}_{unit}"),
+            false => known.to_owned(),
+        });
+        nearest(&lower, known.iter().map(String::as_str)).map(str::to_owned)
+    };
+    match meant.or_else(near) {
+        Some(ours) => format!("did you mean `{ours}`? A time's column ends in _ns, _us, _ms or _s"),
+        None => COLUMNS.to_owned(),
+    }
 }
 
 /// The lines read so far.
@@ -285,7 +341,7 @@ impl Cells<'_, '_> {
         let unit = self.field(kind).map(|field| self.columns[field].unit);
         let unit = unit.unwrap_or_default();
         if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-            let cause = format!("`{}` is not a number of {unit}", shown(text));
+            let cause = format!("`{}` is not a number of {unit}", plain(text));
             let remedy = format!(
                 "write a number from 0 alone, such as 2500; its unit, {unit}, is in the column's name"
             );
@@ -309,7 +365,7 @@ impl Cells<'_, '_> {
         match text.parse::<u16>() {
             Ok(number) if number <= most => Ok(Some(number)),
             _ => {
-                let cause = format!("`{}` is not a whole number from 0 to {most}", shown(text));
+                let cause = format!("`{}` is not a whole number from 0 to {most}", plain(text));
                 let remedy = match kind {
                     Kind::Priority => "write a priority; a larger number is more urgent",
                     _ => "write the number of a processor, the first is 0",
@@ -333,7 +389,7 @@ impl Cells<'_, '_> {
             return Err(errors);
         };
         let name = self.text(Kind::Name);
-        if let Some((cause, remedy)) = name.and_then(unfit_name) {
+        if let Some((cause, remedy)) = name.and_then(unfit) {
             return Err(vec![self.error(Kind::Name, cause, remedy)]);
         }
         let task = self.assemble(cost, period, (deadline, jitter), (region, last));

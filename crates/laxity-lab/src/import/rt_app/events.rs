@@ -7,7 +7,8 @@
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use laxity_model::Span;
 
-use super::{File, Wrong, shown};
+use super::{File, Wrong};
+use crate::plain;
 
 /// What a task does.
 pub(super) enum Work {
@@ -45,6 +46,9 @@ const KINDS: [&str; 19] = [
 
 const NOTHING: &str = "it has no events that take time";
 
+/// Keys of rt-app before it had events: what a job took, how often it came and when it was due.
+const OLD_KEYS: [&str; 4] = ["exec", "period", "deadline", "lock_order"];
+
 /// What is no event though it begins like one.
 const PROPERTIES: [&str; 1] = ["membind_nodes"];
 
@@ -71,7 +75,20 @@ pub(super) fn work(file: File<'_>, task: &Object<'_>) -> Result<Work, Wrong> {
         }
         jobs.end_phase();
     }
-    Ok(jobs.work())
+    Ok(match jobs.work() {
+        Work::Unknown(why) if why == NOTHING => Work::Unknown(old_key(file, task).unwrap_or(why)),
+        work => work,
+    })
+}
+
+/// That a task says what it does in words that rt-app has no more.
+fn old_key(file: File<'_>, task: &Object<'_>) -> Option<String> {
+    let mut all = task.properties.iter();
+    let old = all.find(|property| OLD_KEYS.contains(&property.name.as_str()))?;
+    let (key, line) = (old.name.as_str(), file.line(&old.value));
+    Some(format!(
+        "`{key}` in line {line} is of an older rt-app, which had no events; write \"run\" and \"timer\""
+    ))
 }
 
 fn event(file: File<'_>, property: &ObjectProp<'_>) -> Result<Option<Event>, Wrong> {
@@ -147,7 +164,7 @@ impl Jobs {
                 if self.timer.get_or_insert_with(|| name.clone()) != &name {
                     let why = format!(
                         "it waits for several timers (`{}` in line {line} is the second): two may be over at once",
-                        shown(&name)
+                        plain(&name)
                     );
                     self.unknown.get_or_insert(why);
                 }

@@ -22,8 +22,9 @@ use laxity_model::Span;
 use laxity_model::analysis::Task;
 use laxity_model::analysis::multiprocessor::DeadlineRequest;
 
+use super::Wrong;
 use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
-use super::{Wrong, shown, unfit_name};
+use crate::plain::{plain, unfit};
 use crate::scenario::diagnostic::Source;
 use events::{Work, work};
 
@@ -130,7 +131,7 @@ impl<'s> File<'s> {
         set: &mut TaskSet,
     ) -> Result<(), Wrong> {
         let name = property.name.as_str();
-        if let Some((cause, remedy)) = unfit_name(name) {
+        if let Some((cause, remedy)) = unfit(name) {
             return Err(self.wrong(&property.name, cause, remedy));
         }
         let object = self.object(&property.value)?;
@@ -290,7 +291,7 @@ impl<'s> File<'s> {
             "SCHED_DEADLINE" => Ok(Class::Deadline),
             other => Err(self.wrong(
                 value,
-                format!("there is no policy `{}`", shown(other)),
+                format!("there is no policy `{}`", plain(other)),
                 POLICIES,
             )),
         }

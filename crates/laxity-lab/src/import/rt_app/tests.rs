@@ -97,6 +97,10 @@ fn what_cannot_be_told_is_named_and_not_guessed() {
         ("\"run\": 10".into(), "without ever waiting"),
         (String::new(), "no events that take time"),
         (
+            "\"exec\": 1000, \"period\": 10000, \"deadline\": 10000".into(),
+            "`exec` in line 1 is of an older rt-app",
+        ),
+        (
             format!("\"resume\": \"b\", {TIMER}"),
             "no events that take time",
         ),

@@ -1,20 +1,22 @@
-//! Response times in a variant: of everything that recurs, in the twin, with everything the machine takes for itself.
+//! Response times in a variant: of everything that recurs, with everything the machine takes for itself; on Linux as far as
+//! [`linux`](super::linux) can tell.
 //!
 //! For an activity: all jobs of everything that is not less urgent may go first (equals in any order); a less urgent one may just be causing
 //! a cost that nothing interrupts; in slots, only the table's own supply counts. So a bound holds whatever the phases are, and beyond what one
 //! run happens to show.
 
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
-use laxity_model::analysis::{Overflow, Task, fixed_priority};
-use laxity_model::{Service, Span};
+use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
+use laxity_model::policy::slots::{SlotTable, shortest_interval};
+use laxity_model::{Grade, Service, Span};
 
-use super::machine::Machine;
-use super::modes::{Mode, modes};
-use super::sources::{Source, Stage, Work, is_handler, is_thread, slot_rank, thread_rank};
+use super::linux::Live;
+use super::sources::{Source, Stage, Wakes, Work, is_thread, slot_rank, thread_rank};
 use super::{Ready, slots_of};
 use crate::plan::{Bottleneck, Line, NoBound, bound};
-use crate::runner::On;
-use crate::scenario::{PeriodicRank, Resolved, ResolvedVariant, TaskKind};
+use crate::runner::machine::Machine;
+use crate::runner::modes::{Mode, Modem, modes};
+use crate::scenario::{Resolved, ResolvedVariant, Start, devices};
 
 /// A busy window is looked for in so many steps.
 const MOST_STEPS: u32 = 10_000;
@@ -27,28 +29,37 @@ pub(super) fn of(
     resolved: &Resolved,
     variant: &ResolvedVariant,
     ready: &Ready,
-    on: On,
+    live: Option<&Live<'_>>,
 ) -> Result<(Vec<Line>, Option<Bottleneck>), Overflow> {
-    let machine = Machine(resolved.host.profile);
+    let twin = live.is_none().then_some(resolved.host.profile);
+    let start = if live.is_some() {
+        Start::Connected
+    } else {
+        variant.start
+    };
     let mut lines = Vec::new();
     let mut worst: Option<(i64, Bottleneck)> = None;
     for processor in 0..resolved.host.processors {
-        let stage = Stage::new(machine, variant, ready, processor);
-        let modes = match stage.modems.is_empty() {
-            true => Vec::new(),
-            false => modes(variant.start),
+        let machine = match live {
+            Some(live) => live.machine(ready, processor),
+            None => Machine::of(resolved.host.profile.machine),
         };
+        let stage = Stage::new((machine, twin), variant, ready, processor);
+        let mut devices = variant.devices.iter();
+        let modem = devices.find(|device| {
+            device.processor.0 == processor && device.device.kind() == devices::KINDS[0]
+        });
+        let modes = modem.map_or_else(Vec::new, |modem| modes(start, Modem::of(modem, twin)));
         let analyst = Analyst { stage, modes };
         for (subject, mut line) in analyst.subjects() {
-            let found = match on {
-                On::Linux => Err(
-                    "how long things take on this machine is not known before they are measured"
-                        .into(),
-                ),
-                On::Twin { .. } => analyst.bound(&subject),
+            let found = match live {
+                Some(live) => live.bound(&analyst, &subject),
+                None => analyst.bound(&subject),
             };
             line.answer(NoBound::settle(found)?);
-            if let Some(slack) = line.slack_ns
+            // Who takes the time of a thread in the kernel's reservation is not known.
+            let is_known = live.is_none_or(|live| !live.is_by_deadline(ready, &subject));
+            if let Some(slack) = line.slack_ns.filter(|_| is_known)
                 && worst.as_ref().is_none_or(|(least, _)| slack < *least)
             {
                 worst = Some((slack, analyst.bottleneck(&subject, &line)));
@@ -66,6 +77,22 @@ enum Usual {
     Open,
 }
 
+/// What a subject is looked at by. Who has slots and a rank besides has both: what either gives is a bound.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// Its slots, where it has such; else its rank.
+    Slots,
+    /// Its rank outside its slots, which pay their costs all the same.
+    RankBeside,
+}
+
+/// Whether the modem holds its reservation, and what the subject is looked at by.
+#[derive(Clone, Copy)]
+struct Case {
+    reserved: bool,
+    by: By,
+}
+
 /// Looks at one processor.
 pub(super) struct Analyst<'a> {
     pub(super) stage: Stage<'a>,
@@ -74,21 +101,46 @@ pub(super) struct Analyst<'a> {
 }
 
 impl Analyst<'_> {
-    fn bound(&self, subject: &Source) -> Result<Span, NoBound> {
+    pub(super) fn bound(&self, subject: &Source) -> Result<Span, NoBound> {
         if self.stage.modems.len() > 1 {
             return Err("the phases of several calls are not analysed together".into());
-        }
-        if self.stage.has_reserved_turns() {
-            return Err("turns that are taken within a reservation are not analysed together with others; that the executor's own test admits them stands above".into());
         }
         if subject.task().is_none() {
             return Err("it never stops, so it is never done".into());
         }
-        let mut longest = Span::ZERO;
-        for mode in self.cases(subject) {
-            longest = longest.max(self.response(subject, mode)?);
+        let by_slots = NoBound::settle(self.longest(subject, By::Slots))?;
+        let by_rank = NoBound::settle(self.longest(subject, By::RankBeside))?;
+        let found = match (by_slots, by_rank) {
+            (Ok(one), Ok(other)) => Ok(one.min(other)),
+            (Err(_), found @ Ok(_)) => found,
+            (found, Err(_)) => found,
+        };
+        match (found, self.promised(subject)) {
+            // Here others of its executor may go first in any order, and there by its policy.
+            (Ok(longest), Some(deadline)) => Ok(longest.min(deadline)),
+            (Err(_), Some(deadline)) => Ok(deadline),
+            (found, None) => found.map_err(NoBound::Because),
         }
-        Ok(longest)
+    }
+
+    /// The longest response in any mode, with what the machine takes besides.
+    pub(super) fn longest(&self, subject: &Source, by: By) -> Result<Span, NoBound> {
+        let longest = self.cases(subject).into_iter();
+        let mut longest = longest.map(|mode| self.response(subject, mode, by));
+        let besides = self.stage.machine.besides;
+        longest.try_fold(Span::ZERO, |longest, one| Ok(longest.max(one? + besides)))
+    }
+
+    /// The deadline that its executor promises it to meet, if it does and nobody can break that.
+    fn promised(&self, subject: &Source) -> Option<Span> {
+        let admission = self.stage.ready.answer.as_ref().ok()?;
+        let holder = subject.slots?;
+        let mut executors = admission.executors.iter();
+        let executor = executors.find(|executor| executor.activity == holder)?;
+        match &executor.answer {
+            Ok(Grade::Enforced) => subject.task().map(Task::deadline),
+            _ => None,
+        }
     }
 
     /// In which modes a subject is looked at.
@@ -102,11 +154,12 @@ impl Analyst<'_> {
 
     /// The longest response in a mode. The driver's calls know no other phase; for all others, of this phase alone if all is quiet before
     /// the next begins, else of all phases together.
-    fn response(&self, subject: &Source, mode: Option<&Mode>) -> Result<Span, NoBound> {
+    fn response(&self, subject: &Source, mode: Option<&Mode>, by: By) -> Result<Span, NoBound> {
         let reserved = self.stage.is_reserved(mode);
+        let case = Case { reserved, by };
         let same = |other: &&Mode| mode.is_some_and(|mode| mode.phase == other.phase);
         let phase: Vec<Mode> = self.modes.iter().filter(same).copied().collect();
-        let found = self.among(subject, &phase, reserved);
+        let found = self.among(subject, &phase, case);
         let is_quiet = match (&found, mode) {
             (_, None) => true,
             (Ok((_, window)), Some(mode)) => *window <= mode.silence,
@@ -115,53 +168,111 @@ impl Analyst<'_> {
         if is_quiet || subject.mode.is_some() {
             return found.map(|(response, _)| response);
         }
-        Ok(self.among(subject, &self.modes, reserved)?.0)
+        Ok(self.among(subject, &self.modes, case)?.0)
     }
 
     /// The longest response and the busy window, if the modem may be in any of these modes.
-    fn among(
+    fn among(&self, subject: &Source, modes: &[Mode], case: Case) -> Result<(Span, Span), NoBound> {
+        let late = self.late();
+        let [by_tick, by_period] = [false, true].map(|by_period| Wakes { late, by_period });
+        match self.among_those(subject, modes, case, by_tick) {
+            // Threads that could take every tick together need not do so.
+            Err(NoBound::Because(_)) => self.among_those(subject, modes, case, by_period),
+            found => found,
+        }
+    }
+
+    /// The same, if those who sleep wake so.
+    fn among_those(
         &self,
         subject: &Source,
         modes: &[Mode],
-        reserved: bool,
+        case: Case,
+        wakes: Wakes,
     ) -> Result<(Span, Span), NoBound> {
-        let machine = self.stage.machine;
-        let late = self.late(modes, reserved)?;
-        let sources = self.stage.sources(modes, reserved, late);
+        let machine = &self.stage.machine;
+        let mut sources = self.stage.sources(modes, case.reserved, wakes);
+        let own = sources.iter().find(|source| subject.is(source));
+        let edges = self.in_slots(own.ok_or("it does not run then")?)?;
+        let edges = edges.and_then(|_| self.edges(own?));
+        // On Linux strangers are looked for above the slots, not above that rank.
+        let mut has_both = || self.stage.is_twin() && beside(&mut sources, subject);
+        if case.by == By::RankBeside && !has_both() {
+            return Err("it has no rank besides its slots".into());
+        }
         let own = sources.iter().find(|source| subject.is(source));
         let own = own.ok_or("it does not run then")?;
-        let (task, usual) = self.own_task(own, modes, &sources, reserved)?;
+        if own.slots.is_none() && own.rank < thread_rank(machine.real_time_from) {
+            return Err("it is an ordinary thread: of what real-time ones leave, the kernel gives it a share".into());
+        }
+        let (mut task, usual) = self.own_task(own, modes, &sources, case)?;
+        let slots = self.in_slots(own)?;
+        let mut first = self.first(own, usual, &sources, (modes, case))?;
+        self.lifted(own, &sources)?;
+        first.extend(edges);
+        let supply: Box<dyn SupplyBound> = match slots {
+            Some(slots) => Box::new(slots),
+            None => Box::new(Dedicated),
+        };
+        let less = sources
+            .iter()
+            .filter(|source| !self.goes_first(source, own));
+        let blocking = machine.one_cost().as_nanos() * (less.count() as u64 + 1);
+        let blocking = Service::from_nanos(blocking);
+        let window = busy_window(&task, &first, blocking, &*supply);
+        let mut wake = Some(machine.late).filter(|_| own.sleeps);
+        if own.sleeps && window.is_some_and(|window| window + task.jitter() <= task.period()) {
+            // No two of its jobs meet in a window: how late the one behind is does not matter.
+            task = task.with_jitter(Span::ZERO);
+        } else if !task.jitter().is_zero() {
+            // The jitter is how late it wakes.
+            wake = None;
+        }
+        let response = fixed_priority::response_time_among(&task, &first, blocking, &&*supply)?;
+        let response = bound(response).map_err(|why| match response {
+            Response::Unbounded if own.slots.is_some() => {
+                "it and what goes first ask for more than its slots are sure to give"
+            }
+            _ => why,
+        })?;
+        let window = window.ok_or("the busy window is too long to be searched")?;
+        if window > machine.longest_window {
+            return Err(
+                "real-time threads might keep the processor for longer than the kernel lets them"
+                    .into(),
+            );
+        }
+        Ok((response + wake.unwrap_or(Span::ZERO), window))
+    }
+
+    /// All whose jobs may go before those of one; with none that never stops.
+    fn first(
+        &self,
+        own: &Source,
+        usual: Usual,
+        sources: &[Source],
+        (modes, case): (&[Mode], Case),
+    ) -> Result<Vec<Task>, NoBound> {
         let mut first = Vec::new();
-        for source in sources.iter().filter(|source| source.rank >= own.rank) {
+        for source in sources.iter().filter(|source| self.goes_first(source, own)) {
             let same = source.activity == own.activity && source.mode.is_some();
             // Of an activity that is asked about in no mode, jobs in one mode are jobs in another. No call waits for the last one of its phase.
             if std::ptr::eq(source, own) || (same && (source.once || usual == Usual::Done)) {
                 continue;
             }
             match &source.work {
-                Work::Jobs { task, .. } => first.push(self.as_seen_by(own, source, *task)),
+                Work::Jobs { task, .. }
+                    if source.slots.is_none_or(|whose| own.slots == Some(whose)) =>
+                {
+                    first.push(*task);
+                }
+                Work::Jobs { task, .. } => {
+                    first.push(self.postponed(own, source, task, modes, case)?);
+                }
                 Work::Endless => return Err(shares(own, source).into()),
             }
         }
-        self.lifted(own, &sources)?;
-        let in_slots = reserved && own.rank == slot_rank(machine);
-        let supply: Box<dyn SupplyBound> = if in_slots {
-            Box::new(self.slots(own, &mut first)?)
-        } else {
-            Box::new(Dedicated)
-        };
-        if reserved && !in_slots && is_thread(own.rank) {
-            self.late_driver(own, modes, &sources, &mut first)?;
-        }
-        let less = sources.iter().filter(|source| source.rank < own.rank);
-        let blocking = machine.one_cost().as_nanos() * (less.count() as u64 + 1);
-        let blocking = Service::from_nanos(blocking);
-        let response = fixed_priority::response_time_among(&task, &first, blocking, &&*supply)?;
-        let response = bound(response)?;
-        let window = busy_window(&task, &first, blocking, &*supply);
-        let window = window.ok_or("the busy window is too long to be searched")?;
-        let wake = machine.longest_tick().filter(|_| own.sleeps);
-        Ok((response + wake.unwrap_or(Span::ZERO), window))
+        Ok(first)
     }
 
     /// A source's own job; and where that is the last of its phase, whether the others are complete when it comes.
@@ -170,7 +281,7 @@ impl Analyst<'_> {
         own: &Source,
         modes: &[Mode],
         sources: &[Source],
-        reserved: bool,
+        case: Case,
     ) -> Result<(Task, Usual), NoBound> {
         let task = own.task().ok_or("it never stops")?;
         if !own.once {
@@ -188,108 +299,77 @@ impl Analyst<'_> {
         let usual = source.task().ok_or("it does not run then")?;
         let whole = Task::new(usual.cost() + task.cost(), task.period());
         let whole = whole.map_err(|_| "it takes no time")?;
-        let before = self.among(source, modes, reserved);
+        let before = self.among(source, modes, case);
         let is_done = NoBound::settle(before)?.is_ok_and(|(before, _)| before <= usual.period());
         Ok((whole, if is_done { Usual::Done } else { Usual::Open }))
     }
 
-    /// What a source's jobs take from a subject. A thread that sleeps until a tick loses the one that a handler covers: a tick more for each handler.
-    fn as_seen_by(&self, own: &Source, source: &Source, task: Task) -> Task {
-        let machine = self.stage.machine;
-        let loses = own.sleeps && machine.0.handlers_lose_ticks && is_handler(source.rank);
-        let Some(tick) = machine.longest_tick().filter(|_| loses && !source.once) else {
-            return task;
-        };
-        let cost = task.cost() + tick.as_full_service();
-        Task::new(cost, task.period()).map_or(task, |longer| longer.with_jitter(task.jitter()))
+    /// By how much who sleeps may see an instant late: up to a tick.
+    pub(super) fn late(&self) -> Span {
+        self.stage.machine.late
     }
 
-    /// By how much a rogue, or an executor, may see an instant late: up to a tick, and one more for each that handlers take.
-    fn late(&self, modes: &[Mode], reserved: bool) -> Result<Span, NoBound> {
-        let machine = self.stage.machine;
-        let mut tasks = self.stage.variant.tasks.iter();
-        let sleeps = tasks.any(|task| match &task.kind {
-            TaskKind::Rogue { .. } => true,
-            TaskKind::Periodic { rank, .. } => matches!(rank, PeriodicRank::On(_)),
-            TaskKind::Spinner { .. } | TaskKind::Command { .. } => false,
-        });
-        let ticks = machine.shortest_tick().zip(machine.longest_tick());
-        let Some((shortest, longest)) = ticks.filter(|_| sleeps) else {
-            return Ok(Span::ZERO);
-        };
-        let sources = self.stage.sources(modes, reserved, Span::ZERO);
-        let handlers = sources.iter().filter(|source| is_handler(source.rank));
-        let handlers: Vec<Task> = handlers.filter_map(Source::task).copied().collect();
-        let Some((one, others)) = handlers.split_first() else {
-            return Ok(longest);
-        };
-        if !machine.0.handlers_lose_ticks {
-            return Ok(longest);
+    /// Whether jobs of the one may go before jobs of the other, or are its own. In the slots of the other, nobody else runs in theirs.
+    pub(super) fn goes_first(&self, source: &Source, own: &Source) -> bool {
+        let slots = slot_rank(&self.stage.machine);
+        match own.slots {
+            Some(_) if source.slots == own.slots => true,
+            Some(_) => source.rank > slots,
+            None => source.rank >= own.rank,
         }
-        let why = "handlers may take every tick of the clock, so that a thread never wakes";
-        let mut above: Vec<Task> = others.to_vec();
-        above.extend(machine.clock());
-        let blocking = Service::from_nanos(machine.one_cost().as_nanos() * sources.len() as u64);
-        let window = busy_window(one, &above, blocking, &Dedicated).ok_or(why)?;
-        // Between two such windows there is a tick for sure, if the handlers leave that much between them.
-        let apart = handlers.iter().map(Task::period).min().unwrap_or(Span::MAX);
-        if window + shortest > apart {
-            return Err(why.into());
-        }
-        Ok(longest * (2 + window / shortest))
     }
 
-    /// What a holder's slots give it; each begins with a cost.
-    fn slots(&self, own: &Source, first: &mut Vec<Task>) -> Result<TableSupply, NoBound> {
-        let plans = &self.stage.ready.admission().slots;
-        let found = own.activity.and_then(|holder| slots_of(plans, holder));
-        let (table, owner) = found.ok_or("its reservation is refused, or not by slots")?;
-        let slots = table.slots().iter().filter(|slot| slot.owner == owner);
-        let starts: Vec<Span> = slots.map(|slot| slot.start).collect();
-        let around = starts.first().map(|first| *first + table.cycle());
-        let later = starts.iter().copied().skip(1).chain(around);
-        let apart = starts.iter().zip(later).map(|(start, next)| next - *start);
+    /// What a holder's slots give it, if it has any; each begins with a cost, for which see [`Self::edges`].
+    pub(super) fn in_slots(&self, own: &Source) -> Result<Option<TableSupply>, NoBound> {
+        if own.slots.is_none() {
+            return Ok(None);
+        }
+        let (table, owner) = self
+            .table(own)
+            .ok_or("its reservation is refused, or not by slots")?;
+        let supply = TableSupply::new(table, owner).map_err(|error| error.to_string())?;
+        Ok(Some(supply))
+    }
+
+    fn table(&self, own: &Source) -> Option<(&SlotTable, usize)> {
+        slots_of(&self.stage.ready.admission().slots, own.slots?)
+    }
+
+    /// The costs with which a holder's slots begin.
+    fn edges(&self, own: &Source) -> Option<Task> {
+        let (table, owner) = self.table(own)?;
         let switch = self.stage.machine.thread(Service::ZERO);
-        let edge = apart.min().and_then(|apart| Task::new(switch, apart).ok());
-        first.extend(edge);
-        TableSupply::new(table, owner).map_err(|error| error.to_string().into())
+        Task::new(switch, shortest_interval(table, owner)?).ok()
     }
 
-    /// A driver that waits for its slots may do late what it would have done at once: for those below it, that is jitter.
-    fn late_driver(
+    /// Jobs of a holder of slots as others see them: what waits for its slots may be done late, and for those below that is jitter.
+    fn postponed(
         &self,
         own: &Source,
+        source: &Source,
+        task: &Task,
         modes: &[Mode],
-        sources: &[Source],
-        first: &mut [Task],
-    ) -> Result<(), NoBound> {
-        let outside = self.stage.outside();
-        // Outside its slots it is below whoever is above that priority, and counted all the same.
-        let is_below = own.rank < slot_rank(self.stage.machine)
-            || outside.is_some_and(|priority| own.rank <= thread_rank(priority));
-        if !is_below {
-            return Ok(());
+        case: Case,
+    ) -> Result<Task, NoBound> {
+        if own.slots.is_some() {
+            let above = format!(
+                "`{}` ranks above its slots with more than its own",
+                source.name
+            );
+            return Err(NoBound::Because(above));
         }
-        for source in sources.iter().filter(|source| source.mode.is_some()) {
-            let Some(task) = source.task() else {
-                continue;
-            };
-            let found = NoBound::settle(self.among(source, modes, true))?;
-            let (response, _) =
-                found.map_err(|why| format!("`{}` has no bound: {why}", source.name))?;
-            let late = response.saturating_sub(task.cost().as_dedicated_span());
-            if let Some(job) = first.iter_mut().find(|job| *job == task) {
-                *job = job.with_jitter(late);
-            }
-        }
-        Ok(())
+        let by = By::Slots;
+        let found = NoBound::settle(self.among(source, modes, Case { by, ..case }))?;
+        let (response, _) =
+            found.map_err(|why| format!("`{}` has no bound: {why}", source.name))?;
+        Ok(task.with_jitter(response.saturating_sub(task.cost().as_dedicated_span())))
     }
 
     /// A thread has no bound where others that never run are lifted above it.
     fn lifted(&self, own: &Source, sources: &[Source]) -> Result<(), NoBound> {
-        let machine = self.stage.machine;
-        let is_liftable = is_thread(own.rank) && own.rank != slot_rank(machine);
-        if machine.0.bands.starvation.is_none() || !is_liftable || own.rank > 2 * LIFTED_TO {
+        let machine = &self.stage.machine;
+        let is_liftable = is_thread(own.rank) && own.slots.is_none();
+        if !machine.lifts || !is_liftable || own.rank > 2 * LIFTED_TO {
             return Ok(());
         }
         let starves = |source: &&Source| {
@@ -303,6 +383,22 @@ impl Analyst<'_> {
             source.name
         )))
     }
+}
+
+/// Has a holder of slots run at its rank outside them; false if it has none.
+pub(super) fn beside(sources: &mut [Source], subject: &Source) -> bool {
+    let own = sources.iter().find(|source| subject.is(source));
+    let own = own.and_then(|own| own.slots.zip(own.beside));
+    let Some((holder, rank)) = own else {
+        return false;
+    };
+    for source in sources
+        .iter_mut()
+        .filter(|source| source.slots == Some(holder))
+    {
+        (source.rank, source.slots) = (rank, None);
+    }
+    true
 }
 
 fn shares(own: &Source, endless: &Source) -> String {

@@ -1,32 +1,24 @@
-//! Whether a reservation serves the modem: by the study's own model, and exactly, from what its enforcer keeps and the card's rings.
+//! Whether a reservation serves a device: by the study's own model, and exactly, from what its enforcer keeps and the card's rings.
 //!
-//! The modem is the one of [`analysis::devices`](laxity_model::analysis::devices), in the phase in which it needs most, connected: the costliest
+//! A modem is the one of [`analysis::devices`](laxity_model::analysis::devices), in the phase in which it needs most, connected: the costliest
 //! call for each block, as many samples as the card's blocks have on average, in the time that they take on average; the output ahead
-//! by as many blocks as the driver keeps it. It has the reservation and nothing besides: no rest of the processor outside its slots,
-//! and nothing taken from them by what runs above.
+//! by as many blocks as the driver keeps it; other devices have equal blocks. Each has the reservation and nothing besides: no rest of the processor
+//! outside its slots, and of these what the machine and those above leave. What the twin's modem does before it is connected is looked at too.
 
-use laxity_devices::modem::card::{RING_SAMPLES, Setting};
-use laxity_devices::modem::{Costs, Hypothesis, Phase};
 use laxity_model::admission::{Admission, SlotPlan, Supply};
-use laxity_model::analysis::devices::{
-    Answer, Device, Margins, cheapest, least_reservation, least_reservations, serves,
-    two_line_model,
-};
-use laxity_model::analysis::supply::{ExplicitDeadline, KernelDeadline, SupplyBound, TableSupply};
-use laxity_model::analysis::{Doubt, Fraction, Overflow};
-use laxity_model::{ActivityId, Enforcer, ProcessorId, Reservation, ReservationRequest, Span};
+use laxity_model::analysis::devices::{Answer, Margins, Open, two_line_model};
+use laxity_model::analysis::supply::{KernelDeadline, SupplyBound, SupplyError};
+use laxity_model::analysis::{Fraction, Overflow};
+use laxity_model::{ActivityId, Enforcer, Reservation, ReservationRequest, Span};
 use serde::Serialize;
 
 use super::{Ready, slots_of};
-use crate::plan::enforced;
-use crate::runner::work::MODEM_PERIOD;
+use crate::plan::{Proposal, enforced};
+use crate::runner::left::Left;
+use crate::runner::served::{Needs, Place};
+use crate::scenario::{ResolvedVariant, TwinProfile};
 
-/// What is proposed has X in multiples of this, the shortest slot of all hosts.
-const GRAIN: Span = Span::from_micros(50);
-/// And as Y a whole number of milliseconds up to this.
-const LONGEST_PERIOD_MS: u64 = 32;
-
-/// Whether the modem's reservation serves it while it is connected.
+/// Whether the reservation of a device serves it; a modem while it is connected.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct DevicePlan {
     /// Who holds the reservation.
@@ -35,6 +27,8 @@ pub struct DevicePlan {
     pub service_ns: u64,
     /// Y, in nanoseconds.
     pub period_ns: u64,
+    /// Y as it is asked for, in nanoseconds of the host's milliseconds.
+    pub asked_period_ns: u64,
     /// Of whom it is asked.
     pub enforcer: String,
     /// What the card and its driver are taken to be.
@@ -47,15 +41,21 @@ pub struct DevicePlan {
     pub answer: String,
     /// By which supply that is, and if the modem is not served, why.
     pub detail: String,
+    /// What a modem may be late with before it is connected. Left out of the JSON if that is nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_before: Option<String>,
     /// What is to spare in the worst case, if it is served.
     pub margins: Option<DeviceMargins>,
     /// Where it is not served, the least X that would be at this Y, a multiple of 0.05 ms, in nanoseconds.
     pub least_service_ns: Option<u64>,
     /// Where it is not served, of all that would serve the cheapest, Y in whole milliseconds.
     pub cheapest: Option<Proposal>,
+    /// Whether something would serve it if only it were granted, where nothing that is granted would. Left out of the JSON if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub nothing_left: bool,
 }
 
-/// A modem in numbers.
+/// A device in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct DeviceNumbers {
     /// C: the most work for a block, in nanoseconds.
@@ -64,12 +64,14 @@ pub struct DeviceNumbers {
     pub block_ns: u64,
     /// B: samples in a block.
     pub block_samples: u64,
-    /// n: samples in the input ring.
-    pub ring_samples: u64,
-    /// m: by how many samples the output is ahead at a block's interrupt.
-    pub lead_samples: u64,
-    /// g: it must be called at least so often, in nanoseconds.
-    pub longest_pause_ns: u64,
+    /// n: samples in the input ring; none of a device that is only played.
+    pub ring_samples: Option<u64>,
+    /// m: by how many samples the output is ahead at a block's interrupt; none of a device that is only received.
+    pub lead_samples: Option<u64>,
+    /// g: it must be called at least so often, in nanoseconds; none where only its ring says how often.
+    pub longest_pause_ns: Option<u64>,
+    /// In how many pieces a call delivers its output: the answer and the margins are of each.
+    pub pieces: u64,
 }
 
 /// What is to spare in the worst case, in nanoseconds.
@@ -87,79 +89,81 @@ pub struct DeviceMargins {
     pub calls_ns: Option<u64>,
 }
 
-/// A reservation that serves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Proposal {
-    /// X, in nanoseconds.
-    pub service_ns: u64,
-    /// Y, in nanoseconds.
-    pub period_ns: u64,
-}
+const SERVED: &str = "served";
+const TOO_LATE: &str = "too late";
+pub(super) const CANNOT_TELL: &str = "cannot tell";
 
-/// The lines of the modems that are reserved, each by itself.
-pub(super) fn of(ready: &Ready, supply: &Supply) -> Result<Vec<DevicePlan>, Overflow> {
-    let Some(device) = connected() else {
-        return Ok(Vec::new());
-    };
-    let modems = ready.probes.modems();
-    let lines = modems.filter_map(|modem| {
-        let driver = modem.installed.driver;
+/// The lines of the devices that are reserved, each by itself.
+pub(super) fn of(
+    ready: &Ready,
+    variant: &ResolvedVariant,
+    twin: Option<TwinProfile>,
+    (supply, left): (&Supply, &Left),
+) -> Result<Vec<DevicePlan>, Overflow> {
+    let devices = ready.probes.devices().zip(&variant.devices).enumerate();
+    let lines = devices.filter_map(|(number, (probe, device))| {
+        let driver = probe.installed.driver;
         let request = ready.admission().program.activities[driver.index()].reservation?;
-        Some(of_one(ready.admission(), driver, request, &device, supply))
+        let asked_period = device.placing.request()?.reservation.period();
+        let tick = supply
+            .deadline
+            .as_ref()
+            .map_or(Span::ZERO, |kernel| kernel.tick);
+        let place = Place::of(variant, device.processor, (twin, tick));
+        let needs = Needs::new(device, device.work(twin), &place)?;
+        let subject = Subject {
+            request,
+            asked_period,
+            needs,
+            place,
+            tick,
+            is_left: &|asked| left.grants(number, asked),
+        };
+        Some(of_one(ready.admission(), driver, &subject))
     });
     lines.collect()
+}
+
+/// A device, what it reserves, and where.
+struct Subject<'a> {
+    request: ReservationRequest,
+    /// Y, as its driver asks for it: perhaps in the milliseconds of this twin's host.
+    asked_period: Span,
+    needs: Needs,
+    place: Place,
+    tick: Span,
+    /// Whether this would be granted in place of what it reserves.
+    is_left: &'a dyn Fn(Reservation) -> bool,
 }
 
 fn of_one(
     admission: &Admission,
     holder: ActivityId,
-    request: ReservationRequest,
-    device: &Device,
-    supply: &Supply,
+    subject: &Subject<'_>,
 ) -> Result<DevicePlan, Overflow> {
     let driver = &admission.program.activities[holder.index()];
-    let kernel = supply.deadline.as_ref();
-    let tick = kernel.map_or(Span::ZERO, |kernel| kernel.tick);
+    let request = subject.request;
     let mut refusals = admission.refusals();
     let kept = if refusals.any(|(refused, _)| refused.activity == holder) {
-        Err("its reservation is refused".to_owned())
+        Err(NotKept::Unknown("its reservation is refused".to_owned()))
     } else if request.enforcer == Enforcer::Deadline {
-        Ok(by_deadline(request.reservation, tick)?)
+        Ok(by_deadline(request.reservation, subject.tick)?)
     } else {
-        let jitter = edge_jitter(supply, driver.processor);
-        by_slots(&admission.slots, holder, jitter)
+        by_slots(&admission.slots, holder, &subject.place)
     };
-    line(&driver.name, request, device, (kept, tick))
-}
-
-/// The modem while it is connected.
-fn connected() -> Option<Device> {
-    let blocks = Setting::CONNECTED.blocks;
-    let block = blocks.iter().sum::<u64>() / blocks.len() as u64;
-    let lead = Hypothesis::STUDY.lead_samples(Setting::CONNECTED);
-    let work = Costs::STUDY.call(Phase::Connected, false);
-    let device = Device::duplex(work, MODEM_PERIOD, block, RING_SAMPLES, lead).ok()?;
-    Some(device.called_every(MODEM_PERIOD))
-}
-
-/// How late a slot may begin on a processor.
-fn edge_jitter(supply: &Supply, processor: ProcessorId) -> Span {
-    let here = supply.processors.get(processor.index());
-    let slots = here.and_then(|here| here.slots.as_ref().ok());
-    slots.map_or(Span::ZERO, |slots| slots.jitter)
-}
-
-/// A table, and what it may lose that is not counted.
-fn table_words(edge_jitter: Span) -> String {
-    let table = "the slot table, nothing taken from it";
-    if edge_jitter.is_zero() {
-        return table.into();
-    }
-    format!("{table} and no edge late (here by up to {edge_jitter})")
+    line(&driver.name, subject, kept)
 }
 
 /// A supply, and what it is in words.
 type Kept = (Box<dyn SupplyBound>, String);
+
+/// Why there is none, in words.
+enum NotKept {
+    /// Nothing is sure to be left of it.
+    Nothing(String),
+    /// It is not known.
+    Unknown(String),
+}
 
 /// What the kernel keeps of a reservation. Admission may expect shorter gaps, where it knows no other holder; but the kernel's own server
 /// for ordinary threads may be one.
@@ -169,57 +173,67 @@ fn by_deadline(reservation: Reservation, tick: Span) -> Result<Kept, Overflow> {
     Ok((Box::new(supply), words))
 }
 
-/// What its slots keep.
-fn by_slots(plans: &[SlotPlan], holder: ActivityId, edge_jitter: Span) -> Result<Kept, String> {
-    let (table, owner) = slots_of(plans, holder).ok_or("it has no slot in the table")?;
-    let supply = TableSupply::new(table, owner).map_err(|error| error.to_string())?;
-    Ok((Box::new(supply), table_words(edge_jitter)))
+/// What its slots keep under whatever takes from them.
+fn by_slots(plans: &[SlotPlan], holder: ActivityId, place: &Place) -> Result<Kept, NotKept> {
+    let unknown = |why: String| NotKept::Unknown(why);
+    let found = slots_of(plans, holder);
+    let (table, owner) = found.ok_or_else(|| unknown("it has no slot in the table".into()))?;
+    let kept = place.by_table(table, owner).map_err(|error| match error {
+        SupplyError::NothingLeft => NotKept::Nothing(format!("by the slot table: {error}")),
+        error => unknown(error.to_string()),
+    })?;
+    let late = match place.late() {
+        Span::ZERO => String::new(),
+        late => format!(", its edges up to {late} late"),
+    };
+    let words = format!("the slot table, less what the machine and those above take{late}");
+    Ok((kept, words))
 }
 
 fn line(
     holder: &str,
-    request: ReservationRequest,
-    device: &Device,
-    (kept, tick): (Result<Kept, String>, Span),
+    subject: &Subject<'_>,
+    kept: Result<Kept, NotKept>,
 ) -> Result<DevicePlan, Overflow> {
+    let (request, needs) = (subject.request, &subject.needs);
     let reservation = request.reservation;
-    let lines = two_line_model(device, reservation);
-    let (answer, detail) = match kept {
+    let lines = two_line_model(&needs.whole, reservation);
+    let (answer, detail, late_before, margins) = match kept {
         Ok((supply, words)) => {
-            let answer = serves(device, &*supply)?;
-            (answer, describe(&answer, &words, supply.is_attained()))
+            let answer = needs.answer(&*supply)?;
+            let detail = describe(&answer, &words, supply.is_attained());
+            let (word, margins) = match answer {
+                Answer::Served(margins) => (SERVED, Some(to_spare(margins))),
+                Answer::TooLate(_) => (TOO_LATE, None),
+                Answer::Unknown(_) => (CANNOT_TELL, None),
+            };
+            (word, detail, needs.late_before(&*supply)?, margins)
         }
-        Err(why) => (Answer::Unknown(Doubt::OutOfScope), why),
+        Err(NotKept::Nothing(why)) => (TOO_LATE, why, None, None),
+        Err(NotKept::Unknown(why)) => (CANNOT_TELL, why, None, None),
     };
-    let proposed = if answer.is_served() {
-        (None, None)
-    } else {
-        proposals(device, request.enforcer, reservation.period(), tick)?
+    let is_served = answer == SERVED && late_before.is_none();
+    let (least, cheapest) = match is_served {
+        true => (None, None),
+        false => proposals(subject, subject.is_left)?,
     };
+    let is_none = !is_served && least.is_none() && cheapest.is_none();
     Ok(DevicePlan {
         activity: holder.to_owned(),
         service_ns: reservation.service().as_nanos(),
         period_ns: reservation.period().as_nanos(),
+        asked_period_ns: subject.asked_period.as_nanos(),
         enforcer: request.enforcer.to_string(),
-        device: numbers(device),
+        device: numbers(needs),
         is_enough: lines.is_enough,
         is_often_enough: lines.is_often_enough,
-        answer: match answer {
-            Answer::Served(_) => "served",
-            Answer::TooLate(_) => "too late",
-            Answer::Unknown(_) => "cannot tell",
-        }
-        .into(),
+        answer: answer.into(),
         detail,
-        margins: match answer {
-            Answer::Served(margins) => Some(to_spare(margins)),
-            _ => None,
-        },
-        least_service_ns: proposed.0.map(|least| least.service().as_nanos()),
-        cheapest: proposed.1.map(|cheapest| Proposal {
-            service_ns: cheapest.service().as_nanos(),
-            period_ns: cheapest.period().as_nanos(),
-        }),
+        late_before,
+        margins,
+        least_service_ns: least.map(|least| least.service().as_nanos()),
+        cheapest: cheapest.map(Proposal::of),
+        nothing_left: is_none && proposals(subject, &|_| true)? != (None, None),
     })
 }
 
@@ -235,43 +249,32 @@ fn describe(answer: &Answer, supply: &str, is_attained: bool) -> String {
     }
 }
 
-/// The least X at this Y, and the cheapest of all, of the same enforcer.
+/// The least X at its Y, and the cheapest of all, of the same enforcer and of what is left: as they would be asked for.
 fn proposals(
-    device: &Device,
-    enforcer: Enforcer,
-    period: Span,
-    tick: Span,
+    subject: &Subject<'_>,
+    is_left: &dyn Fn(Reservation) -> bool,
 ) -> Result<(Option<Reservation>, Option<Reservation>), Overflow> {
-    let periods: Vec<Span> = (1..=LONGEST_PERIOD_MS).map(Span::from_millis).collect();
-    match enforcer {
-        Enforcer::Slots => propose(device, period, &periods, |asked| {
-            Some(ExplicitDeadline::continuous(asked))
-        }),
-        Enforcer::Deadline => propose(device, period, &periods, |asked| {
-            KernelDeadline::among_others(asked, tick).ok()
-        }),
-    }
+    let propose = |open| {
+        let enforcer = subject.request.enforcer;
+        let needs = &subject.needs;
+        needs.propose(open, enforcer, &subject.place, is_left)
+    };
+    Ok((
+        propose(Open::Service(subject.asked_period))?,
+        propose(Open::Both)?,
+    ))
 }
 
-fn propose<S: SupplyBound>(
-    device: &Device,
-    period: Span,
-    periods: &[Span],
-    supply: impl Fn(Reservation) -> Option<S>,
-) -> Result<(Option<Reservation>, Option<Reservation>), Overflow> {
-    let least = least_reservation(device, period, GRAIN, &supply)?;
-    let all = least_reservations(device, periods, GRAIN, &supply)?;
-    Ok((least, cheapest(all.into_iter().flatten())))
-}
-
-fn numbers(device: &Device) -> DeviceNumbers {
+fn numbers(needs: &Needs) -> DeviceNumbers {
+    let device = needs.whole;
     DeviceNumbers {
+        pieces: needs.pieces(),
         cost_ns: device.work().as_nanos(),
         block_ns: device.period().as_nanos(),
         block_samples: device.block(),
-        ring_samples: device.ring().unwrap_or(0),
-        lead_samples: device.lead().unwrap_or(0),
-        longest_pause_ns: device.longest_pause().map_or(0, Span::as_nanos),
+        ring_samples: device.ring(),
+        lead_samples: device.lead(),
+        longest_pause_ns: device.longest_pause().map(Span::as_nanos),
     }
 }
 
@@ -286,6 +289,16 @@ fn to_spare(margins: Margins) -> DeviceMargins {
 }
 
 impl DevicePlan {
+    /// Whether it is served all the time, whatever the phases.
+    pub fn is_served(&self) -> bool {
+        self.answer == SERVED && self.late_before.is_none()
+    }
+
+    /// Whether it is known that it may be served too late.
+    pub(super) fn is_late(&self) -> bool {
+        self.answer == TOO_LATE || self.late_before.is_some()
+    }
+
     /// Both lines of the study's model.
     pub(super) const fn is_predicted(&self) -> bool {
         self.is_enough && self.is_often_enough
@@ -298,6 +311,12 @@ impl DevicePlan {
         (asked, needed.map_or(0, Fraction::ppm))
     }
 
+    /// g of the study's model: the time of a block where nothing else says how often it must be called.
+    pub(super) fn longest_pause(&self) -> Span {
+        let device = self.device;
+        Span::from_nanos(device.longest_pause_ns.unwrap_or(device.block_ns))
+    }
+
     /// Y − X.
     pub(super) fn gap(&self) -> Span {
         Span::from_nanos(self.period_ns.saturating_sub(self.service_ns))
@@ -306,29 +325,44 @@ impl DevicePlan {
 
 #[cfg(test)]
 mod tests {
+    use laxity_devices::modem::needs::connected;
+    use laxity_model::analysis::devices::{Device, serves};
+    use laxity_model::analysis::supply::ExplicitDeadline;
     use laxity_model::{Outside, Service};
 
     use super::*;
+    use crate::runner::proposal::GRAIN;
 
     fn reservation(service_us: u64, period_ms: u64) -> Reservation {
         let service = Service::from_micros(service_us);
         Reservation::new(service, Span::from_millis(period_ms)).expect("X is no more than Y")
     }
 
-    #[test]
-    fn the_modem_is_the_studys() {
-        let modem = connected().expect("a device");
-        assert_eq!(modem.work(), Service::from_micros(1_840));
-        assert_eq!(modem.block(), 200);
-        // The time of a block is that of its samples, and the output is due by the next.
-        assert_eq!(Setting::CONNECTED.duration(modem.block()), modem.period());
-        assert_eq!(modem.output_limit(), Some(Span::from_micros(12_500)));
-        assert_eq!(modem.input_limit(), Some(Span::from_micros(19_500)));
+    /// As it was measured on the study's host, delivering at the end of a call.
+    fn measured() -> Device {
+        connected(Service::from_micros(1_840)).expect("a device")
+    }
+
+    /// The same where nothing is taken from what it reserves.
+    fn subject(enforcer: Enforcer, asked: Reservation, tick: Span) -> Subject<'static> {
+        Subject {
+            request: ReservationRequest {
+                reservation: asked,
+                enforcer,
+                outside: Outside::Confined,
+                begins_at_start: true,
+            },
+            asked_period: asked.period(),
+            needs: Needs::whole(measured()),
+            place: Place::undisturbed(tick),
+            tick,
+            is_left: &|_| true,
+        }
     }
 
     #[test]
     fn proposals_serve_and_a_grain_less_does_not() {
-        let modem = connected().expect("a device");
+        let modem = measured();
         let tick = Span::from_millis(4);
         let served = |enforcer: Enforcer, asked: Reservation| {
             let answer = match enforcer {
@@ -343,7 +377,8 @@ mod tests {
         for enforcer in [Enforcer::Slots, Enforcer::Deadline] {
             for period_ms in [4, 8, 16, 20] {
                 let period = Span::from_millis(period_ms);
-                let (least, cheap) = proposals(&modem, enforcer, period, tick).expect("small");
+                let subject = subject(enforcer, reservation(1_000, period_ms), tick);
+                let (least, cheap) = proposals(&subject, subject.is_left).expect("small");
                 let cheap = cheap.expect("one serves");
                 assert!(served(enforcer, cheap), "{cheap}");
                 let Some(least) = least else {
@@ -362,17 +397,11 @@ mod tests {
 
     #[test]
     fn the_kernel_keeps_less_than_the_lines_take_for_granted() {
-        let modem = connected().expect("a device");
         let plan = |service_us: u64, tick_ms: u64| {
-            let request = ReservationRequest {
-                reservation: reservation(service_us, 8),
-                enforcer: Enforcer::Deadline,
-                outside: Outside::Confined,
-                begins_at_start: true,
-            };
             let tick = Span::from_millis(tick_ms);
-            let kept = by_deadline(request.reservation, tick).expect("small");
-            line("modem", request, &modem, (Ok(kept), tick)).expect("small")
+            let subject = subject(Enforcer::Deadline, reservation(service_us, 8), tick);
+            let kept = by_deadline(subject.request.reservation, tick).expect("small");
+            line("modem", &subject, Ok(kept)).expect("small")
         };
         // Two budgets 12 ms apart are often enough, but the second is complete only 1.84 ms later; no course need be so with a tick.
         let at_once = plan(2_000, 0);
@@ -400,7 +429,7 @@ mod tests {
 
     #[test]
     fn the_two_lines_know_neither_rings_nor_the_time_of_the_work() {
-        let modem = connected().expect("a device");
+        let modem = measured();
         // Enough, often enough, and late all the same by what the work itself takes.
         let wide = reservation(3_600, 16);
         assert!(two_line_model(&modem, wide).is_served());

@@ -4,33 +4,37 @@
 //! [`plan`] shows the same [`Admitted`](laxity_model::admission::Admitted) that [`run`](crate::runner::run) hands to a host, and
 //! adds bounds, and what was observed.
 //!
-//! * `machine`: what a profile costs; `modes`: what a modem asks for in each phase; `sources`: everything that takes a processor's time.
+//! * `sources`: everything that takes a processor's time.
 //! * `device`: whether a reserved modem gets what its rings need.
-//! * `subjects`: whose response times are asked for; `bounds`: those; `observe`: the same, as seen.
+//! * `subjects`: whose response times are asked for; `bounds`: those, in the twin; `linux`: those on Linux; `observe`: the same, as seen.
 
 mod bounds;
 mod device;
-mod machine;
-mod modes;
+mod linux;
+#[cfg(test)]
+mod linux_tests;
 mod observe;
 mod render;
 mod sources;
 mod subjects;
 
-pub use device::{DeviceMargins, DeviceNumbers, DevicePlan, Proposal};
+pub use super::Proposal;
+pub use device::{DeviceMargins, DeviceNumbers, DevicePlan};
 pub use render::render;
 
 use laxity_model::admission::{Admission, Denial, ExecutorAdmission, Prediction, SlotPlan, Supply};
 use laxity_model::analysis::Overflow;
 use laxity_model::policy::slots::SlotTable;
-use laxity_model::{ActivityId, Enforcer, Grade, Host};
+use laxity_model::{ActivityId, Enforcer, Host, Reservation, Span};
 use serde::Serialize;
 
 use super::{Bottleneck, FILE_VERSION, Line};
-use crate::runner::admit::{FurtherReceivers, Ready, ready, supply};
+use crate::runner::admit::{FurtherReceivers, Ready, ready, ready_for_twin, supply};
+use crate::runner::left::Left;
 use crate::runner::schedule::{PlannedRun, schedule};
-use crate::runner::{On, Progress, RunError, live, twin};
+use crate::runner::{On, Progress, RunError, live, proposal, twin};
 use crate::scenario::{Resolved, ResolvedVariant, Start};
+use linux::Live;
 
 /// What would become of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -41,6 +45,8 @@ pub struct Plan {
     pub scenario: String,
     /// What it was planned for.
     pub host: String,
+    /// What is to be known of that host.
+    pub notes: Vec<String>,
     /// By variant.
     pub variants: Vec<VariantPlan>,
 }
@@ -54,14 +60,24 @@ pub struct VariantPlan {
     pub admitted: bool,
     /// Why not: the resource, the amount missing, and what would fit.
     pub refusals: Vec<String>,
+    /// What laxity proposes where a reservation is left open, and why: a sentence for each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<String>,
+    /// The programs that would be executed beside it, as one would type them. Left out of the JSON if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
     /// Every reservation that is asked for.
     pub requests: Vec<RequestPlan>,
     /// What the executors on which tasks take turns promise them.
     pub executors: Vec<ExecutorPlan>,
-    /// Everything that recurs, with a bound, or why there is none: in the twin, where all costs are known, and while a call lasts.
+    /// Everything that recurs, with a bound, or why there is none: in the twin, where all costs are known, and while a call lasts; on Linux of
+    /// what declares its work and has a reservation by the kernel.
     pub lines: Vec<Line>,
     /// Which of them is closest to its deadline or furthest behind it, and who takes most of its time.
     pub bottleneck: Option<Bottleneck>,
+    /// What the bounds rest on, where that is not all known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Whether each modem's reservation gives it what its rings need, of those that have one.
     pub devices: Vec<DevicePlan>,
 }
@@ -107,9 +123,11 @@ pub struct Offer {
     pub how: String,
     /// `enforced` or `unenforced`; none where it is not possible.
     pub grade: Option<String>,
+    /// Why it would not be enforced: who interferes, or why that cannot be seen.
+    pub grade_reason: Option<String>,
     /// The longest time without service that is promised to a holder that never blocks, in nanoseconds.
     pub promised_gap_ns: Option<u64>,
-    /// The longest to expect on this machine, in nanoseconds.
+    /// The longest to expect on this machine, in nanoseconds; none where what runs above bounds none.
     pub longest_gap_ns: Option<u64>,
     /// What else is to be known.
     pub notes: Vec<String>,
@@ -136,25 +154,45 @@ pub fn plan(
     progress: &mut dyn Progress,
 ) -> Result<Plan, RunError> {
     let (host, supply) = supply_of(resolved, on)?;
+    let settled = match on {
+        On::Twin { .. } => twin::settled(resolved, &supply)?,
+        On::Linux => proposal::settled(resolved, &supply, true, |_| None)?,
+    };
+    let resolved = &settled.resolved;
     let is_live = on == On::Linux;
     let first = schedule(resolved, is_live)?.into_iter();
     let observed = observe && !is_live;
+    let live = is_live.then(|| Live::here(&supply));
     let mut variants = Vec::new();
-    let mut admitted = Vec::new();
+    let (mut admitted, mut notes) = (Vec::new(), None);
     for run in first.filter(|run| run.repeat == 0) {
+        if let Some(why) = settled.open.get(&run.variant) {
+            variants.push(without_proposal(&resolved.variants[run.variant], why));
+            continue;
+        }
         // What a run is ahead of is admitted alike, and takes its time.
         let start = if observed { run.start } else { Start::OnHook };
         let run = PlannedRun { start, ..run };
-        let ready = ready(resolved, run, &FurtherReceivers::new(), &supply)?;
+        let ready = match on {
+            On::Linux => ready(resolved, run, &FurtherReceivers::new(), &supply)?,
+            On::Twin { .. } => ready_for_twin(resolved, run, &supply)?,
+        };
         let variant = &resolved.variants[run.variant];
-        let mut plan = variant_plan(variant, ready.admission());
+        let mut plan = variant_plan(variant, &ready);
         let too_large = |error: Overflow| RunError::Failed {
             variant: variant.name.clone(),
             reason: error.to_string(),
         };
-        let bounded = bounds::of(resolved, variant, &ready, on);
+        let bounded = bounds::of(resolved, variant, &ready, live.as_ref());
         (plan.lines, plan.bottleneck) = bounded.map_err(too_large)?;
-        plan.devices = device::of(&ready, &supply).map_err(too_large)?;
+        plan.proposals = proposal::said(variant);
+        plan.notes
+            .extend(live.as_ref().and_then(|live| live.note(&plan)));
+        let twin = on.twin(resolved);
+        let left = Left::of(resolved, run.variant, twin, &supply)?;
+        let devices = device::of(&ready, variant, twin, (&supply, &left));
+        plan.devices = devices.map_err(too_large)?;
+        notes = notes.or(twin.and_then(|twin| twin.note_on(&ready.admission().program)));
         if observed && ready.answer.is_ok() {
             admitted.push((variants.len(), ready));
         }
@@ -167,6 +205,7 @@ pub fn plan(
         file_version: FILE_VERSION,
         scenario: resolved.title.clone(),
         host,
+        notes: notes.into_iter().collect(),
         variants,
     })
 }
@@ -174,7 +213,7 @@ pub fn plan(
 fn supply_of(resolved: &Resolved, on: On) -> Result<(String, Supply), RunError> {
     match on {
         On::Twin { .. } => {
-            let host = format!("twin {}", resolved.host.profile.name);
+            let host = format!("twin {}", resolved.host.profile.machine.name);
             Ok((host, supply(&mut twin::host(resolved), resolved)?))
         }
         On::Linux => {
@@ -184,47 +223,74 @@ fn supply_of(resolved: &Resolved, on: On) -> Result<(String, Supply), RunError> 
     }
 }
 
-fn variant_plan(variant: &ResolvedVariant, admission: &Admission) -> VariantPlan {
-    let requests = admission.requests.iter().map(|request| {
+/// A variant that is not even asked about: what it would reserve is open.
+fn without_proposal(variant: &ResolvedVariant, why: &str) -> VariantPlan {
+    VariantPlan {
+        name: variant.name.clone(),
+        refusals: vec![why.to_owned()],
+        commands: variant.commands().collect(),
+        ..VariantPlan::default()
+    }
+}
+
+fn variant_plan(variant: &ResolvedVariant, ready: &Ready) -> VariantPlan {
+    let (admission, commands) = (ready.admission(), ready.commands());
+    // A command is no thread of laxity's own, so that nobody else could reserve for it.
+    let of_commands = commands.into_iter().flat_map(|asked| requests(asked, 1));
+    let explained = commands.into_iter().flat_map(Admission::explain);
+    let executors = admission.executors.iter();
+    let executors = executors.map(|found| executor_plan(admission, found));
+    VariantPlan {
+        name: variant.name.clone(),
+        admitted: admission.granted() && commands.is_none_or(Admission::granted),
+        refusals: admission.explain().into_iter().chain(explained).collect(),
+        commands: variant.commands().collect(),
+        requests: requests(admission, 2).chain(of_commands).collect(),
+        executors: executors.collect(),
+        ..VariantPlan::default()
+    }
+}
+
+/// What is asked for, each with so many offers: of the enforcer that is asked, and of the other.
+fn requests(admission: &Admission, offers: usize) -> impl Iterator<Item = RequestPlan> {
+    admission.requests.iter().map(move |request| {
         let (activity, asked) = admission.asker(request);
-        let offer = |enforcer: Enforcer, answer: &Result<Prediction, Denial>| {
-            let found = answer.as_ref().ok();
-            Offer {
-                enforcer: enforcer.to_string(),
-                possible: found.is_some(),
-                how: match answer {
-                    Ok(found) => format!("{} {}", asked.reservation.service(), found.keeps),
-                    Err(denial) => denial.why.to_string(),
-                },
-                grade: found.map(|found| found.grade.to_string()),
-                promised_gap_ns: found.map(|found| found.promised_gap.as_nanos()),
-                longest_gap_ns: found.map(|found| found.longest_gap.as_nanos()),
-                notes: found.map_or_else(Vec::new, |found| found.notes.clone()),
-            }
-        };
+        let both = [
+            (asked.enforcer, &request.asked),
+            (asked.enforcer.other(), &request.other),
+        ];
+        let both = both.into_iter().take(offers);
         RequestPlan {
             activity: activity.name.clone(),
             processor: activity.processor.0,
             service_ns: asked.reservation.service().as_nanos(),
             period_ns: asked.reservation.period().as_nanos(),
             enforcer: asked.enforcer.to_string(),
-            offers: vec![
-                offer(asked.enforcer, &request.asked),
-                offer(asked.enforcer.other(), &request.other),
-            ],
+            offers: both
+                .map(|(enforcer, answer)| offer(asked.reservation, enforcer, answer))
+                .collect(),
         }
-    });
-    VariantPlan {
-        name: variant.name.clone(),
-        admitted: admission.granted(),
-        refusals: admission.explain(),
-        requests: requests.collect(),
-        executors: admission
-            .executors
-            .iter()
-            .map(|found| executor_plan(admission, found))
-            .collect(),
-        ..VariantPlan::default()
+    })
+}
+
+/// What an enforcer would make of it.
+fn offer(asked: Reservation, enforcer: Enforcer, answer: &Result<Prediction, Denial>) -> Offer {
+    let found = answer.as_ref().ok();
+    Offer {
+        enforcer: enforcer.to_string(),
+        possible: found.is_some(),
+        how: match answer {
+            Ok(found) => format!("{} {}", asked.service(), found.keeps),
+            Err(denial) => denial.why.to_string(),
+        },
+        grade: found.map(|found| found.grade.to_string()),
+        grade_reason: found.and_then(|found| found.grade.reason().map(str::to_owned)),
+        promised_gap_ns: found.map(|found| found.promised_gap.as_nanos()),
+        longest_gap_ns: found
+            .map(|found| found.longest_gap)
+            .filter(|gap| *gap != Span::MAX)
+            .map(Span::as_nanos),
+        notes: found.map_or_else(Vec::new, |found| found.notes.clone()),
     }
 }
 
@@ -236,8 +302,7 @@ fn executor_plan(admission: &Admission, found: &ExecutorAdmission) -> ExecutorPl
         tasks: tasks.map(|(activity, _)| name(activity)).collect(),
         grade: found.answer.as_ref().ok().map(ToString::to_string),
         reason: match &found.answer {
-            Ok(Grade::Enforced) => None,
-            Ok(Grade::Unenforced { reason }) => Some(reason.clone()),
+            Ok(grade) => grade.reason().map(str::to_owned),
             Err(why) => Some(why.to_string()),
         },
     }

@@ -7,12 +7,12 @@ use laxity_model::{
     Activity, ActivityId, Event, EventKind, Host, Instant, Mark, ProcessorId, RunRecord, Span,
 };
 
-use super::modes::{ANSWER, mode_of};
 use super::{Ready, VariantPlan};
 use crate::observe::Probes;
+use crate::runner::modes::{ANSWER, mode_of};
 use crate::runner::{Progress, RunError, pool, twin};
-use crate::scenario::Resolved;
 use crate::scenario::kinds::ROGUE;
+use crate::scenario::{Resolved, ResolvedVariant};
 
 /// The longest response and how many there were, by activity and mode of the driver.
 type Seen = BTreeMap<(ActivityId, Option<&'static str>), (Span, u64)>;
@@ -36,16 +36,25 @@ pub(super) fn observe(
 }
 
 /// What was seen, by name and mode.
-type Names = BTreeMap<(String, Option<&'static str>), (Span, u64)>;
+pub(super) type Names = BTreeMap<(String, Option<&'static str>), (Span, u64)>;
 
 fn one(resolved: &Resolved, ready: Ready) -> Result<Names, RunError> {
     let variant = &resolved.variants[ready.planned.variant];
+    seen_on(&mut twin::host(resolved), ready, variant)
+}
+
+/// Runs what was admitted on this host, and reads what is to be seen of it.
+pub(super) fn seen_on(
+    host: &mut dyn Host,
+    ready: Ready,
+    variant: &ResolvedVariant,
+) -> Result<Names, RunError> {
     let length = ready.planned.length;
     let (admitted, probes) = ready.granted(variant)?;
     let reader = Reader::new(&probes, &admitted.program.activities);
     let activities = admitted.program.activities.iter();
     let names: Vec<String> = activities.map(|activity| activity.name.clone()).collect();
-    let record = twin::host(resolved).run(admitted, length);
+    let record = host.run(admitted, length);
     let record = record.map_err(|error| RunError::of(error, &variant.name))?;
     let named = reader
         .read(&record)
@@ -56,7 +65,7 @@ fn one(resolved: &Resolved, ready: Ready) -> Result<Names, RunError> {
     Ok(named.collect())
 }
 
-fn fill(variant: &mut VariantPlan, seen: &Names) {
+pub(super) fn fill(variant: &mut VariantPlan, seen: &Names) {
     for line in &mut variant.lines {
         let found = seen.iter().find(|((name, mode), _)| {
             *name == line.name && mode.is_none_or(|mode| line.phase.as_deref() == Some(mode))
@@ -68,15 +77,16 @@ fn fill(variant: &mut VariantPlan, seen: &Names) {
     }
 }
 
-/// What a modem's driver is at.
+/// What a device's driver is at.
 struct Call {
     processor: ProcessorId,
     marks: Marks,
-    phase: Phase,
+    /// A modem's; `None` of a device that has no phases.
+    phase: Option<Phase>,
     /// The call at hand, from when its interrupt was raised.
     raised: Option<Instant>,
     /// The last call, whose mode is known when the next event shows whether a phase ended with it.
-    last: Option<(Phase, Span)>,
+    last: Option<(Option<Phase>, Span)>,
 }
 
 /// Reads a run's events once, in their order.
@@ -95,15 +105,16 @@ struct Reader {
 
 impl Reader {
     fn new(probes: &Probes, activities: &[Activity]) -> Self {
-        let calls = probes.modems().map(|modem| {
+        let calls = probes.devices().map(|device| {
+            let installed = &device.installed;
             let call = Call {
-                processor: activities[modem.installed.driver.index()].processor,
-                marks: modem.installed.marks,
-                phase: Phase::OnHook,
+                processor: activities[installed.driver.index()].processor,
+                marks: installed.marks,
+                phase: installed.report.modem().map(|_| Phase::OnHook),
                 raised: None,
                 last: None,
             };
-            (modem.installed.driver, call)
+            (installed.driver, call)
         });
         let rogues = probes.0.iter().filter(|probe| probe.subject.kind == ROGUE);
         Self {
@@ -133,10 +144,9 @@ impl Reader {
     fn is_over(&self, activity: ActivityId) -> bool {
         let here = self.processors.get(activity.index());
         let calls = self.calls.values();
-        let mut calls = calls
-            .filter(|call| Some(&call.processor) == here)
-            .peekable();
-        calls.peek().is_some() && calls.all(|call| call.phase == Phase::Ended)
+        let calls = calls.filter(|call| Some(&call.processor) == here);
+        let mut phases = calls.filter_map(|call| call.phase).peekable();
+        phases.peek().is_some() && phases.all(|phase| phase == Phase::Ended)
     }
 
     fn note(&mut self, activity: ActivityId, mode: Option<&'static str>, took: Span) {
@@ -180,7 +190,7 @@ impl Reader {
         if mark == call.marks.phase {
             let place = usize::try_from(event.args[0]).unwrap_or(usize::MAX);
             if let Some(phase) = Phase::ALL.get(place) {
-                call.phase = *phase;
+                call.phase = Some(*phase);
                 self.settle(driver, Some(*phase));
             }
         } else if mark == call.marks.call_begin {
@@ -200,8 +210,8 @@ impl Reader {
             return;
         };
         let mode = match (phase, next) {
-            (Phase::Dialing, Some(Phase::Training)) => Some(ANSWER),
-            _ => mode_of(phase),
+            (Some(Phase::Dialing), Some(Phase::Training)) => Some(ANSWER),
+            _ => phase.and_then(mode_of),
         };
         self.note(driver, mode, took);
     }

@@ -1,38 +1,63 @@
-//! A scenario's plan for people: at most 100 columns, but for sentences of admission.
-
-use std::fmt::Write as _;
+//! A scenario's plan for people.
 
 use laxity_model::Span;
+use laxity_model::verify::contract::Cause;
 
-use super::{DeviceMargins, DevicePlan, ExecutorPlan, Plan, RequestPlan, VariantPlan};
-use crate::layout::{TimeUnit, percent, wrap};
-use crate::plan::render::{self as common, lateness};
+use super::device::CANNOT_TELL;
+use super::{
+    DeviceMargins, DeviceNumbers, DevicePlan, ExecutorPlan, Plan, RequestPlan, VariantPlan,
+};
+use crate::each_once::each_once;
+use crate::layout::{TimeUnit, percents, wrap_to};
+use crate::plan::render::{self as common, lateness, proposal_words};
 
-/// The plan for people.
-pub fn render(plan: &Plan) -> String {
-    let mut text = format!("{} on {}; times in ms\n", plan.scenario, plan.host);
+/// The plan for people, in lines of so many characters; but for commands, which stand as they are.
+pub fn render(plan: &Plan, width: usize) -> String {
+    let mut text = String::new();
+    let head = format!("{} on {}; times in ms", plan.scenario, plan.host);
+    wrap_to(width, "", &head, &mut text);
+    for note in &plan.notes {
+        wrap_to(width, "  ", note, &mut text);
+    }
     for variant in &plan.variants {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "\n{}: {}", variant.name, verdict_words(variant));
+        text.push('\n');
+        let head = format!("{}: {}", variant.name, verdict_words(variant));
+        wrap_to(width, "", &head, &mut text);
         for refusal in &variant.refusals {
-            let _ = writeln!(text, "  {refusal}");
+            wrap_to(width, "  ", refusal, &mut text);
+        }
+        for proposal in &variant.proposals {
+            wrap_to(width, "  ", proposal, &mut text);
+        }
+        for command in &variant.commands {
+            // As it stands: whoever reads it decides whether it may be executed.
+            text.push_str(&format!("  executes:   {command}\n"));
         }
         for request in &variant.requests {
-            render_request(request, &mut text);
+            render_request(request, width, &mut text);
         }
         for executor in &variant.executors {
-            render_executor(executor, &mut text);
+            render_executor(executor, width, &mut text);
         }
         for device in &variant.devices {
             if variant.devices.len() > 1 {
-                wrap("  ", &format!("`{}`:", device.activity), &mut text);
+                wrap_to(width, "  ", &format!("`{}`:", device.activity), &mut text);
             }
-            render_device(device, &mut text);
+            render_device(device, width, &mut text);
         }
         let bottleneck = variant.bottleneck.as_ref();
         if !variant.lines.is_empty() {
             let unit = TimeUnit::Milli;
-            common::render("activity", &variant.lines, bottleneck, unit, &mut text);
+            common::render(
+                "activity",
+                &variant.lines,
+                bottleneck,
+                unit,
+                (width, &mut text),
+            );
+        }
+        for note in &variant.notes {
+            wrap_to(width, "  ", note, &mut text);
         }
     }
     text
@@ -45,25 +70,43 @@ fn verdict_words(variant: &VariantPlan) -> String {
         (true, false) => "admitted",
         (true, true) => "nothing to admit",
     };
-    format!("{word}{}", lateness(&variant.lines))
+    let late = variant.devices.iter().filter(|device| device.is_late());
+    let late: Vec<String> = late
+        .map(|device| format!("`{}`", device.activity))
+        .collect();
+    let unserved = match late.is_empty() {
+        true => String::new(),
+        false => format!("; not sure to be served in time: {}", late.join(", ")),
+    };
+    let unenforced = variant.requests.iter().filter_map(unenforced);
+    let unenforced = each_once(unenforced).into_iter();
+    let unenforced: String = unenforced.map(|why| format!("; {why}")).collect();
+    format!(
+        "{word}{}{unserved}{unenforced}",
+        lateness(&variant.lines, variant.bottleneck.as_ref(), true)
+    )
 }
 
-/// What a reservation is worth to the modem: by the study's model, and exactly.
-fn render_device(plan: &DevicePlan, text: &mut String) {
-    let span = Span::from_nanos;
-    let device = plan.device;
-    let sentence = format!(
-        "{} for each {} samples (the mean of its blocks), every {}; {} in the ring, the output {} ahead; without service for {} at most",
-        span(device.cost_ns),
-        device.block_samples,
-        span(device.block_ns),
-        device.ring_samples,
-        device.lead_samples,
-        span(device.longest_pause_ns),
-    );
-    wrap("  connected:  ", &sentence, text);
+/// In the words of a run's verdict, why what would be granted would not be enforced.
+fn unenforced(request: &RequestPlan) -> Option<String> {
+    let [service, period] = [request.service_ns, request.period_ns].map(Span::from_nanos);
+    let mut offers = request.offers.iter();
+    let asked = offers.find(|offer| offer.enforcer == request.enforcer)?;
+    let cause = Cause::Unenforced {
+        holder: format!("{service}/{period} by {}", request.enforcer),
+        reason: asked.grade_reason.clone()?,
+    };
+    Some(cause.to_string())
+}
+
+/// What a reservation is worth to the device: by the study's model, and exactly.
+fn render_device(plan: &DevicePlan, width: usize, text: &mut String) {
+    let (label, sentence) = device_words(plan.device);
+    wrap_to(width, label, &sentence, text);
     let (asked, needed) = plan.shares_ppm();
     let than = |fits: bool| if fits { "<=" } else { ">" };
+    let [asked, needed] = percents([asked, needed]);
+    let (gap, pause) = (plan.gap(), plan.longest_pause());
     let sentence = format!(
         "{}: C/T {} % {} X/Y {} %; Y - X {} {} {}",
         if plan.is_predicted() {
@@ -71,28 +114,69 @@ fn render_device(plan: &DevicePlan, text: &mut String) {
         } else {
             "does not work"
         },
-        percent(needed),
+        needed,
         than(plan.is_enough),
-        percent(asked),
-        plan.gap(),
+        asked,
+        gap.beside(pause),
         than(plan.is_often_enough),
-        span(device.longest_pause_ns),
+        pause.beside(gap),
     );
-    wrap("  two lines:  ", &sentence, text);
-    let colon = if plan.answer == "cannot tell" {
-        ":"
-    } else {
-        ""
-    };
-    let spare = plan.margins.map_or_else(String::new, margins_words);
+    wrap_to(width, "  two lines:  ", &sentence, text);
+    let colon = if plan.answer == CANNOT_TELL { ":" } else { "" };
+    let spare = plan.margins.map_or_else(String::new, |margins| {
+        margins_words(margins, plan.device.pieces)
+    });
     let sentence = format!("{}{colon} {}{spare}", plan.answer, plan.detail);
-    wrap("  exactly:    ", &sentence, text);
-    if plan.margins.is_none() {
-        wrap("  would do:   ", &proposal_words(plan), text);
+    wrap_to(width, "  exactly:    ", &sentence, text);
+    if let Some(late) = &plan.late_before {
+        wrap_to(width, "  before:     ", &format!("too late: {late}"), text);
+    }
+    if !plan.is_served() {
+        let words = match plan.nothing_left {
+            true => "nothing that is left would do".into(),
+            false => proposal_words(plan.asked_period_ns, plan.least_service_ns, plan.cheapest),
+        };
+        wrap_to(width, "  would do:   ", &words, text);
     }
 }
 
-fn margins_words(margins: DeviceMargins) -> String {
+/// What a device is, under its label: a modem while it is connected, whose blocks differ, or one of equal blocks.
+fn device_words(device: DeviceNumbers) -> (&'static str, String) {
+    let span = Span::from_nanos;
+    let (label, mean, pause) = match device.longest_pause_ns {
+        Some(pause) => {
+            let pause = format!("; without service for {} at most", span(pause));
+            ("  connected:  ", " (the mean of its blocks)", pause)
+        }
+        None => ("  device:     ", "", String::new()),
+    };
+    let ring = device
+        .ring_samples
+        .map(|ring| format!("{ring} in the ring"));
+    let lead = device
+        .lead_samples
+        .map(|lead| format!("the output {lead} ahead"));
+    let rings: Vec<String> = ring.into_iter().chain(lead).collect();
+    let sentence = format!(
+        "{} for each {} samples{mean}, every {}; {}{}{pause}",
+        span(device.cost_ns),
+        device.block_samples,
+        span(device.block_ns),
+        rings.join(", "),
+        pieces_words(device.pieces),
+    );
+    (label, sentence)
+}
+
+/// How a call delivers its output, unless that is at its end.
+fn pieces_words(pieces: u64) -> String {
+    match pieces {
+        1 => String::new(),
+        pieces => format!(", delivered in {pieces} pieces"),
+    }
+}
+
+fn margins_words(margins: DeviceMargins, pieces: u64) -> String {
     let span = Span::from_nanos;
     let spare = [
         ("the input", margins.input_ns),
@@ -100,29 +184,18 @@ fn margins_words(margins: DeviceMargins) -> String {
         ("calls", margins.calls_ns),
     ];
     let spare = spare.map(|(whose, ns)| Some(format!("{whose} {}", span(ns?))));
+    let response = span(margins.response_ns);
     format!(
-        ": complete {} after the interrupt; to spare: {}",
-        span(margins.response_ns),
+        ": {}; to spare: {}",
+        match pieces {
+            1 => format!("complete {response} after the interrupt"),
+            _ => format!("a piece complete {response} after its turn"),
+        },
         spare.into_iter().flatten().collect::<Vec<_>>().join(", ")
     )
 }
 
-/// What would serve.
-fn proposal_words(plan: &DevicePlan) -> String {
-    let span = Span::from_nanos;
-    let period = span(plan.period_ns);
-    let mut words = match plan.least_service_ns {
-        Some(least) => format!("{}/{period}", span(least)),
-        None => format!("nothing every {period}"),
-    };
-    if let Some(cheapest) = plan.cheapest {
-        let (service, period) = (span(cheapest.service_ns), span(cheapest.period_ns));
-        let _ = write!(words, "; the cheapest: {service}/{period}");
-    }
-    words
-}
-
-fn render_executor(executor: &ExecutorPlan, text: &mut String) {
+fn render_executor(executor: &ExecutorPlan, width: usize, text: &mut String) {
     let grade = executor.grade.as_deref().unwrap_or("not promised");
     let why = executor.reason.as_deref();
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
@@ -130,20 +203,25 @@ fn render_executor(executor: &ExecutorPlan, text: &mut String) {
         "that all of {} meet their deadlines is {grade}{why}",
         executor.tasks.join(", ")
     );
-    wrap(&format!("  on `{}`: ", executor.executor), &sentence, text);
+    wrap_to(
+        width,
+        &format!("  on `{}`: ", executor.executor),
+        &sentence,
+        text,
+    );
 }
 
-fn render_request(request: &RequestPlan, text: &mut String) {
+fn render_request(request: &RequestPlan, width: usize, text: &mut String) {
     let span = |nanos: u64| Span::from_nanos(nanos).to_string();
-    let _ = writeln!(
-        text,
-        "  `{}` asks {} for {}/{} on processor {}",
+    let asks = format!(
+        "`{}` asks {} for {}/{} on processor {}",
         request.activity,
         request.enforcer,
         span(request.service_ns),
         span(request.period_ns),
         request.processor
     );
+    wrap_to(width, "  ", &asks, text);
     for offer in &request.offers {
         let gap = match (offer.promised_gap_ns, offer.longest_gap_ns) {
             (Some(promised), Some(longest)) => {
@@ -153,13 +231,16 @@ fn render_request(request: &RequestPlan, text: &mut String) {
                     span(longest)
                 )
             }
+            (Some(promised), None) => {
+                format!("; gap {} promised, none is sure here", span(promised))
+            }
             _ => String::new(),
         };
         let grade = offer.grade.as_deref().unwrap_or("not possible");
         let head = format!("    {:<9} ", offer.enforcer);
-        wrap(&head, &format!("{grade}: {}{gap}", offer.how), text);
-        for note in &offer.notes {
-            wrap("              ", note, text);
+        wrap_to(width, &head, &format!("{grade}: {}{gap}", offer.how), text);
+        for note in offer.grade_reason.iter().chain(&offer.notes) {
+            wrap_to(width, "              ", note, text);
         }
     }
 }

@@ -1,24 +1,27 @@
 //! Everything that takes a processor's time in a variant, the most urgent first in the twin's order.
 
 use laxity_devices::card::Overheads;
-use laxity_devices::modem::{Installed, Phase};
+use laxity_devices::modem::{CardClock, Phase};
 use laxity_model::analysis::Task;
 use laxity_model::{
     Activity, ActivityId, Outside, Placement, Priority, ReservationRequest, Service, Span,
 };
 
 use super::Ready;
-use super::machine::Machine;
-use super::modes::Mode;
-use crate::scenario::{PeriodicRank, Placing, Rank, ResolvedTask, ResolvedVariant, TaskKind};
+use crate::observe::DeviceProbe;
+use crate::runner::machine::Machine;
+use crate::runner::modes::{Mode, by_the_host};
+use crate::runner::served::ONCE;
+use crate::scenario::devices::Installed;
+use crate::scenario::{
+    PeriodicRank, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, TaskKind,
+    TwinProfile,
+};
 
 /// Ranks: threads by priority at even places, what runs in slots between them, then deferred calls, interrupts, the clock.
 const DEFERRED: u16 = 70;
 const INTERRUPTS: u16 = 80;
 const CLOCK: u16 = 200;
-
-/// The period of what comes once: longer than any busy window that is searched.
-const ONCE: Span = Span::from_secs(100_000);
 
 /// What an activity does.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,7 +38,12 @@ pub(super) struct Source {
     pub(super) name: String,
     /// `None`: the machine itself.
     pub(super) activity: Option<ActivityId>,
+    /// The highest at which it runs.
     pub(super) rank: u16,
+    /// Whose slots are sure for it, where it has such: its own thread's, or its executor's.
+    pub(super) slots: Option<ActivityId>,
+    /// The rank at which who holds slots competes outside them, so that it never falls below it.
+    pub(super) beside: Option<u16>,
     pub(super) work: Work,
     /// Whether it is a thread that sleeps until instants, which it sees as late as the clock's ticks are.
     pub(super) sleeps: bool,
@@ -51,6 +59,8 @@ impl Source {
             name: name.to_owned(),
             activity,
             rank,
+            slots: None,
+            beside: None,
             work,
             sleeps: false,
             mode: None,
@@ -76,8 +86,8 @@ pub(super) const fn thread_rank(priority: Priority) -> u16 {
     2 * priority.level() as u16
 }
 
-pub(super) fn slot_rank(machine: Machine) -> u16 {
-    let above = machine.0.threads_above;
+pub(super) fn slot_rank(machine: &Machine) -> u16 {
+    let above = machine.threads_above;
     above.map_or(DEFERRED - 1, |priority| {
         thread_rank(priority).saturating_sub(1)
     })
@@ -87,38 +97,106 @@ pub(super) const fn is_thread(rank: u16) -> bool {
     rank < DEFERRED
 }
 
-pub(super) const fn is_handler(rank: u16) -> bool {
-    rank >= INTERRUPTS && rank < CLOCK
+/// Of whoever has a reservation: that of slots, or that at which it competes outside them.
+fn holder_rank(machine: &Machine, request: ReservationRequest, placed: Priority) -> u16 {
+    let beside = rank_beside(request, placed).unwrap_or(0);
+    beside.max(slot_rank(machine))
+}
+
+/// The rank that a holder of slots never falls below, if it has one.
+fn rank_beside(request: ReservationRequest, placed: Priority) -> Option<u16> {
+    match request.outside {
+        Outside::AsPlaced => Some(thread_rank(placed)),
+        Outside::Timesharing(priority) => Some(thread_rank(priority)),
+        Outside::Confined => None,
+    }
+}
+
+/// How those wake that sleep until instants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Wakes {
+    /// Late by no more than this.
+    pub(super) late: Span,
+    /// Whether a thread's jobs are counted by their period, each late; else it is only known that it wakes no more than once a tick.
+    pub(super) by_period: bool,
 }
 
 /// Who takes time on one processor of a variant.
 pub(super) struct Stage<'a> {
     pub(super) machine: Machine,
+    /// The twin, if that is one.
+    twin: Option<TwinProfile>,
     pub(super) variant: &'a ResolvedVariant,
     pub(super) ready: &'a Ready,
     pub(super) processor: u16,
     /// The modems whose drivers are here.
     pub(super) modems: Vec<(&'a Installed, Placing)>,
+    /// The other devices whose drivers are.
+    pub(super) streams: Vec<Streaming<'a>>,
+}
+
+/// A device that has the same to do all the time.
+pub(super) struct Streaming<'a> {
+    pub(super) installed: &'a Installed,
+    placing: Placing,
+    /// From interrupt to interrupt, at least.
+    period: Span,
+    /// The most that a call takes.
+    work: Service,
+    /// So long after its interrupt a call is to be complete.
+    pub(super) due: Option<Span>,
+}
+
+impl<'a> Streaming<'a> {
+    fn of(probe: &'a DeviceProbe, device: &ResolvedDevice, twin: Option<TwinProfile>) -> Self {
+        let work = device.work(twin);
+        let clock = twin.map_or_else(CardClock::default, |twin| twin.card_clock(0));
+        let analysed = device.device.analysed(work).ok();
+        let due = analysed.and_then(|own| {
+            own.input_limit()
+                .into_iter()
+                .chain(own.output_limit())
+                .min()
+        });
+        Self {
+            installed: &probe.installed,
+            placing: probe.placing,
+            period: by_the_host(clock, device.device.interrupts_every()),
+            work,
+            due: due.map(|due| by_the_host(clock, due)),
+        }
+    }
 }
 
 impl<'a> Stage<'a> {
     pub(super) fn new(
-        machine: Machine,
+        (machine, twin): (Machine, Option<TwinProfile>),
         variant: &'a ResolvedVariant,
         ready: &'a Ready,
         processor: u16,
     ) -> Self {
-        let modems = ready.probes.modems().zip(&variant.devices);
-        let modems = modems.filter(|(_, device)| device.processor.0 == processor);
+        let devices = ready.probes.devices().zip(&variant.devices);
+        let here = devices.filter(|(_, device)| device.processor.0 == processor);
+        let (mut modems, mut streams) = (Vec::new(), Vec::new());
+        for (probe, device) in here {
+            match probe.installed.report.modem() {
+                Some(_) => modems.push((&probe.installed, probe.placing)),
+                None => streams.push(Streaming::of(probe, device, twin)),
+            }
+        }
         Self {
             machine,
+            twin,
             variant,
             ready,
             processor,
-            modems: modems
-                .map(|(modem, device)| (&modem.installed, device.placing))
-                .collect(),
+            modems,
+            streams,
         }
+    }
+
+    pub(super) const fn is_twin(&self) -> bool {
+        self.twin.is_some()
     }
 
     /// What the only modem here reserves.
@@ -136,24 +214,11 @@ impl<'a> Stage<'a> {
         request.is_some_and(|request| request.begins_at_start || !on_hook)
     }
 
-    /// Where its driver competes outside its slots, if it does.
-    pub(super) fn outside(&self) -> Option<Priority> {
-        match self.request()?.outside {
-            Outside::AsPlaced => self.modems.first()?.1.priority(),
-            Outside::Timesharing(priority) => Some(priority),
-            Outside::Confined => None,
-        }
-    }
-
-    /// Whether tasks here take turns in a reservation: whoever shares the processor with them, that delays in ways that are not analysed.
-    pub(super) fn has_reserved_turns(&self) -> bool {
-        self.variant.tasks.iter().any(|task| {
-            let TaskKind::Periodic { rank, .. } = &task.kind else {
-                return false;
-            };
-            let reserves = matches!(rank, PeriodicRank::On(one) if one.request.is_some());
-            reserves && task.processor.0 == self.processor
-        })
+    /// In whose thread a task runs: its own, or its executor's.
+    fn thread_of(&self, task: ActivityId) -> ActivityId {
+        let mut periodic = self.ready.probes.periodic();
+        let found = periodic.find(|probe| probe.activity == task);
+        found.map_or(task, |probe| probe.thread)
     }
 
     fn activity(&self, id: ActivityId) -> &Activity {
@@ -164,20 +229,22 @@ impl<'a> Stage<'a> {
         Source::new(&self.activity(activity).name, Some(activity), rank, work)
     }
 
-    /// Everything on this processor while the modem is in one of these modes, with its reservation or without; `late` is by how much the
-    /// clock may wake a thread late.
-    pub(super) fn sources(&self, modes: &[Mode], reserved: bool, late: Span) -> Vec<Source> {
-        let clock = self.machine.clock().map(|task| {
-            let net = task.cost();
-            Source::new("the clock", None, CLOCK, Work::Jobs { task, net })
+    /// Everything on this processor while the modem is in one of these modes, with its reservation or without.
+    pub(super) fn sources(&self, modes: &[Mode], reserved: bool, wakes: Wakes) -> Vec<Source> {
+        let own = self.machine.own.iter().map(|(name, task)| {
+            let (task, net) = (*task, task.cost());
+            Source::new(name, None, CLOCK, Work::Jobs { task, net })
         });
-        let mut sources = Vec::from_iter(clock);
+        let mut sources = Vec::from_iter(own);
         for (modem, placing) in &self.modems {
             self.modem(modem, *placing, modes, reserved, &mut sources);
         }
+        for stream in &self.streams {
+            self.stream(stream, &mut sources);
+        }
         let tasks = self.variant.tasks.iter();
         let here = tasks.filter(|task| task.processor.0 == self.processor);
-        sources.extend(here.filter_map(|task| self.task(task, late)));
+        sources.extend(here.filter_map(|task| self.task(task, wakes)));
         sources
     }
 
@@ -189,45 +256,27 @@ impl<'a> Stage<'a> {
         reserved: bool,
         sources: &mut Vec<Source>,
     ) {
-        let rank = |activity: ActivityId| match self.activity(activity).placement {
-            Placement::Interrupt(level) => INTERRUPTS + u16::from(level.0),
-            Placement::Thread(priority) => thread_rank(priority),
-            _ => DEFERRED,
-        };
-        let jobs = |activity: ActivityId, rank: u16, (cost, net): (Service, Service), period| {
-            let task = Task::new(cost, period).ok()?;
-            Some(self.source(activity, rank, Work::Jobs { task, net }))
-        };
-        let (machine, costs) = (self.machine, Overheads::STUDY);
         for mode in modes {
-            if modem.interrupt != modem.driver && !mode.once {
-                let cost = (machine.handler(costs.interrupt), costs.interrupt);
-                let rank = rank(modem.interrupt);
-                sources.extend(jobs(modem.interrupt, rank, cost, mode.period));
+            if !mode.once {
+                sources.extend(self.handlers(modem, mode.period));
             }
-            if let Some(deferred) = modem.deferred.filter(|_| !mode.once) {
-                let cost = (machine.deferred(costs.deferred), costs.deferred);
-                sources.extend(jobs(deferred, DEFERRED, cost, mode.period));
-            }
-            let rank = if reserved {
-                slot_rank(machine)
-            } else {
-                rank(modem.driver)
-            };
+            let (rank, slots, beside) = self.driver(modem, placing, reserved);
             // The interrupt behind the call that comes once is one of its phase.
             let period = if mode.once { ONCE } else { mode.period };
             let cost = (self.call_cost(placing, mode, modes), mode.cost);
-            let call = jobs(modem.driver, rank, cost, period);
+            let call = self.jobs(modem.driver, rank, cost, period);
             sources.extend(call.map(|call| Source {
                 mode: Some(mode.name),
                 once: mode.once,
+                slots,
+                beside,
                 ..call
             }));
         }
         // A card that is programmed anew was still awaited at the time that was set before. Within a phase that is one of its own interrupts.
         let several = modes.windows(2).any(|pair| pair[0].phase != pair[1].phase);
-        let empty = (machine.handler(Service::ZERO), Service::ZERO);
-        let empty = jobs(modem.interrupt, rank(modem.interrupt), empty, ONCE);
+        let empty = (self.machine.handler(Service::ZERO), Service::ZERO);
+        let empty = self.jobs(modem.interrupt, self.rank(modem.interrupt), empty, ONCE);
         sources.extend(empty.map(|empty| Source {
             activity: None,
             once: !several,
@@ -235,28 +284,107 @@ impl<'a> Stage<'a> {
         }));
     }
 
-    /// What a call takes, or, where it comes once, by how much more than the others of its phase.
-    fn call_cost(&self, placing: Placing, mode: &Mode, modes: &[Mode]) -> Service {
-        let machine = self.machine;
+    /// A device that has the same to do all the time, and its reservation from the start.
+    fn stream(&self, stream: &Streaming<'_>, sources: &mut Vec<Source>) {
+        let Streaming {
+            installed, placing, ..
+        } = *stream;
+        sources.extend(self.handlers(installed, stream.period));
+        let (rank, slots, beside) = self.driver(installed, placing, true);
+        let cost = (self.call(placing, stream.work), stream.work);
+        let call = self.jobs(installed.driver, rank, cost, stream.period);
+        sources.extend(call.map(|call| Source {
+            slots,
+            beside,
+            ..call
+        }));
+    }
+
+    /// A card's handler, and the deferred call behind it, unless they do the driver's work.
+    fn handlers(&self, device: &Installed, period: Span) -> impl Iterator<Item = Source> {
+        let (machine, costs) = (&self.machine, Overheads::STUDY);
+        let handler = (device.interrupt != device.driver).then(|| {
+            let net = self.declared(device.interrupt, costs.interrupt);
+            let rank = self.rank(device.interrupt);
+            self.jobs(device.interrupt, rank, (machine.handler(net), net), period)
+        });
+        let deferred = device.deferred.map(|deferred| {
+            let net = self.declared(deferred, costs.deferred);
+            self.jobs(deferred, DEFERRED, (machine.deferred(net), net), period)
+        });
+        handler.into_iter().chain(deferred).flatten()
+    }
+
+    /// At which rank a device's driver runs, whose slots are sure for it, and its rank besides.
+    fn driver(
+        &self,
+        device: &Installed,
+        placing: Placing,
+        reserved: bool,
+    ) -> (u16, Option<ActivityId>, Option<u16>) {
         match placing {
-            _ if mode.once => {
-                let mut others = modes.iter().filter(|other| other.phase == mode.phase);
-                let usual = others.find(|other| !other.once);
-                mode.cost
-                    .saturating_sub(usual.map_or(Service::ZERO, |usual| usual.cost))
+            Placing::Reserved(request, before) if reserved => {
+                let rank = holder_rank(&self.machine, request, before);
+                let beside = rank_beside(request, before);
+                (rank, Some(device.driver), beside)
             }
-            Placing::Interrupt => machine.handler(mode.cost),
-            Placing::Deferred => machine.deferred(mode.cost),
-            Placing::Thread(_) | Placing::Reserved(..) => machine.thread(mode.cost),
+            _ => (self.rank(device.driver), None, None),
         }
     }
 
-    fn task(&self, task: &ResolvedTask, late: Span) -> Option<Source> {
-        let find = || {
-            let demand = &self.ready.admission().program.activities;
-            let at = demand.iter().position(|one| one.name == task.name)?;
-            Some(ActivityId(u16::try_from(at).ok()?))
-        };
+    fn rank(&self, activity: ActivityId) -> u16 {
+        match self.activity(activity).placement {
+            // On Linux all handlers are threads of one priority.
+            Placement::Interrupt(_) if self.twin.is_none() => INTERRUPTS,
+            Placement::Interrupt(level) => INTERRUPTS + u16::from(level.0),
+            Placement::Thread(priority) => thread_rank(priority),
+            _ => DEFERRED,
+        }
+    }
+
+    fn jobs(
+        &self,
+        activity: ActivityId,
+        rank: u16,
+        (cost, net): (Service, Service),
+        period: Span,
+    ) -> Option<Source> {
+        let task = Task::new(cost, period).ok()?;
+        Some(self.source(activity, rank, Work::Jobs { task, net }))
+    }
+
+    /// The work of a handler: on Linux what is declared of it.
+    fn declared(&self, activity: ActivityId, in_twin: Service) -> Service {
+        let work = self.ready.admission().program.work.iter();
+        let known = work.filter(|(known, _)| self.twin.is_none() && *known == activity);
+        let known = known.map(|(_, work)| work.service).next_back();
+        known.unwrap_or(in_twin)
+    }
+
+    /// What a call takes, or, where it comes once, by how much more than the others of its phase.
+    fn call_cost(&self, placing: Placing, mode: &Mode, modes: &[Mode]) -> Service {
+        if !mode.once {
+            return self.call(placing, mode.cost);
+        }
+        let mut others = modes.iter().filter(|other| other.phase == mode.phase);
+        let usual = others.find(|other| !other.once);
+        mode.cost
+            .saturating_sub(usual.map_or(Service::ZERO, |usual| usual.cost))
+    }
+
+    /// A call's work with what the machine adds to it.
+    fn call(&self, placing: Placing, work: Service) -> Service {
+        match placing {
+            Placing::Interrupt => self.machine.handler(work),
+            Placing::Deferred => self.machine.deferred(work),
+            Placing::Thread(_) | Placing::Reserved(..) => self.machine.thread(work),
+        }
+    }
+
+    fn task(&self, task: &ResolvedTask, wakes: Wakes) -> Option<Source> {
+        let activities = &self.ready.admission().program.activities;
+        let at = activities.iter().position(|one| one.name == task.name);
+        let id = at.and_then(|at| Some(ActivityId(u16::try_from(at).ok()?)));
         match &task.kind {
             TaskKind::Spinner { priority, .. } => {
                 let rank = thread_rank(*priority);
@@ -266,39 +394,85 @@ impl<'a> Stage<'a> {
                 period,
                 service,
                 rank,
-            } => {
-                let cost = self.machine.thread(*service).max(Service::from_nanos(1));
-                let net = *service;
-                let rank = match rank {
-                    PeriodicRank::On(executor) => {
-                        // Turns go on from job to job, in any order: as among threads of one priority.
-                        let task = Task::new(cost, *period).ok()?.with_jitter(late);
-                        let rank = thread_rank(executor.priority);
-                        return Some(self.source(find()?, rank, Work::Jobs { task, net }));
-                    }
-                    PeriodicRank::Priority(priority) => thread_rank(*priority),
-                    PeriodicRank::Reserved(_) => slot_rank(self.machine),
-                };
-                // A thread that waits for its next release when it is done with one, and so wakes no more than once a tick.
-                let least = self.machine.shortest_tick().unwrap_or(*period);
-                let task = Task::new(cost, least).ok()?;
-                Some(Source {
-                    sleeps: true,
-                    ..self.source(find()?, rank, Work::Jobs { task, net })
-                })
-            }
-            TaskKind::Rogue {
-                burst,
-                every,
-                rank: Rank::Priority(priority),
                 ..
+            } => self.periodic(id?, (*period, *service), rank, wakes),
+            TaskKind::Rogue {
+                burst, every, rank, ..
             } => {
                 let job = Task::new(self.machine.thread(*burst), *every).ok()?;
-                let (task, net) = (job.with_jitter(late), *burst);
-                let work = Work::Jobs { task, net };
-                Some(self.source(find()?, thread_rank(*priority), work))
+                let (task, net) = (job.with_jitter(wakes.late), *burst);
+                let rank = match rank {
+                    Rank::Priority(priority) => thread_rank(*priority),
+                    // Somebody outside may have ranked it above everybody.
+                    Rank::Foreign { .. } => CLOCK,
+                };
+                Some(self.source(id?, rank, Work::Jobs { task, net }))
             }
-            TaskKind::Rogue { .. } | TaskKind::Command { .. } => None,
+            TaskKind::Command { .. } => {
+                let rank = match task.placing? {
+                    Placing::Thread(priority) => thread_rank(priority),
+                    Placing::Reserved(request, before) => {
+                        holder_rank(&self.machine, request, before)
+                    }
+                    Placing::Interrupt | Placing::Deferred => CLOCK,
+                };
+                Some(Source::new(&task.name, None, rank, Work::Endless))
+            }
         }
+    }
+
+    /// A task's jobs: of a thread of its own, or by turns in an executor's.
+    fn periodic(
+        &self,
+        id: ActivityId,
+        (period, net): (Span, Service),
+        rank: &PeriodicRank,
+        wakes: Wakes,
+    ) -> Option<Source> {
+        let cost = self.machine.thread(net).max(Service::from_nanos(1));
+        let (rank, slots) = match rank {
+            PeriodicRank::On(executor) => {
+                // Turns go on from job to job, in any order: as among threads of one priority.
+                let task = Task::new(cost, period).ok()?.with_jitter(wakes.late);
+                let (rank, slots, beside) = match executor.request {
+                    Some(request) => {
+                        let rank = holder_rank(&self.machine, request, executor.priority);
+                        let beside = rank_beside(request, executor.priority);
+                        (rank, Some(self.thread_of(id)), beside)
+                    }
+                    None => (thread_rank(executor.priority), None, None),
+                };
+                let source = self.source(id, rank, Work::Jobs { task, net });
+                return Some(Source {
+                    slots,
+                    beside,
+                    ..source
+                });
+            }
+            PeriodicRank::Priority(priority) => (thread_rank(*priority), None),
+            PeriodicRank::Reserved(_) => (slot_rank(&self.machine), Some(id)),
+        };
+        let task = self.sleeper(cost, period, slots.is_some(), wakes)?;
+        Some(Source {
+            sleeps: true,
+            slots,
+            ..self.source(id, rank, Work::Jobs { task, net })
+        })
+    }
+
+    /// The jobs of a thread that waits for its next release when it is done with one: they lie on a grid of its period, and those that it
+    /// misses it leaves out. One that waits for slots may run its jobs closer together, but it does not wake twice in a tick.
+    fn sleeper(
+        &self,
+        cost: Service,
+        period: Span,
+        waits_for_slots: bool,
+        wakes: Wakes,
+    ) -> Option<Task> {
+        let tick = self.machine.shortest_tick().unwrap_or(Span::ZERO);
+        if period > tick && (tick.is_zero() || wakes.by_period && !waits_for_slots) {
+            return Some(Task::new(cost, period).ok()?.with_jitter(wakes.late));
+        }
+        Task::new(cost, if tick.is_zero() { period } else { tick }).ok()
     }
 }

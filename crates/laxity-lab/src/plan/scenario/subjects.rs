@@ -3,17 +3,17 @@
 use laxity_model::Span;
 use laxity_model::analysis::Task;
 
-use super::bounds::Analyst;
-use super::modes::Mode;
-use super::sources::{Source, Work};
-use crate::plan::{Bottleneck, Line};
+use super::bounds::{Analyst, By, beside};
+use super::sources::{Source, Wakes, Work};
+use crate::plan::{Bottleneck, Line, NoBound, unserved_ns};
+use crate::runner::modes::Mode;
 use crate::scenario::TaskKind;
 
 impl Analyst<'_> {
     /// Everything that recurs or runs on this processor, once: an activity, the driver in each mode; and what is said of it besides its
     /// bound, as its owner sees it.
     pub(super) fn subjects(&self) -> Vec<(Source, Line)> {
-        let sources = self.stage.sources(&self.modes, false, Span::ZERO);
+        let sources = self.stage.sources(&self.modes, false, Wakes::default());
         let mut subjects: Vec<(Source, Line)> = Vec::new();
         for source in sources {
             let is_machine = source.activity.is_none() && source.work != Work::Endless;
@@ -21,8 +21,9 @@ impl Analyst<'_> {
             if is_machine || (source.activity.is_some() && is_known) {
                 continue;
             }
-            let asked = self.asked_period(&source.name);
-            let period = asked.or(source.task().map(Task::period));
+            let asked = self.asked(&source.name);
+            let period = asked.map(|[period, _]| period);
+            let period = period.or(source.task().map(Task::period));
             let mut modes = self.modes.iter();
             let once = modes.any(|mode| mode.once && Some(mode.name) == source.mode);
             let line = Line {
@@ -42,55 +43,95 @@ impl Analyst<'_> {
         subjects
     }
 
-    /// A call's output is due when the next block is; a periodic task's job when it is released again.
-    fn deadline(&self, source: &Source, asked: Option<Span>) -> Option<Span> {
+    /// A call is due when the output would run dry without its last piece, or the ring be full; a periodic task's job as it says.
+    fn deadline(&self, source: &Source, asked: Option<[Span; 2]>) -> Option<Span> {
         match source.mode {
             Some(name) => {
                 let mode = self.modes.iter().find(|mode| mode.name == name);
-                mode.map(|mode| mode.period)
+                mode.map(|mode| mode.due)
             }
-            None => asked,
+            None => {
+                let mut streams = self.stage.streams.iter();
+                let stream =
+                    streams.find(|stream| Some(stream.installed.driver) == source.activity);
+                let due = stream.and_then(|stream| stream.due);
+                due.or(asked.map(|[_, deadline]| deadline))
+            }
         }
     }
 
-    /// The period of a periodic task of the scenario.
-    fn asked_period(&self, name: &str) -> Option<Span> {
+    /// Period and deadline of a periodic task of the scenario.
+    fn asked(&self, name: &str) -> Option<[Span; 2]> {
         let mut tasks = self.stage.variant.tasks.iter();
         tasks.find_map(|task| match task.kind {
-            TaskKind::Periodic { period, .. } if task.name == name => Some(period),
+            TaskKind::Periodic {
+                period, deadline, ..
+            } if task.name == name => Some([period, deadline]),
             _ => None,
         })
     }
 
-    /// Who takes most of the time of one that is closest to its deadline.
+    /// Who takes most of the time of one that is closest to its deadline, of whom it is known how often its jobs come: never more than its bound.
     pub(super) fn bottleneck(&self, subject: &Source, line: &Line) -> Bottleneck {
         let modes: Vec<Mode> = self.cases(subject).into_iter().flatten().copied().collect();
-        let window = line.bound_ns.unwrap_or(0);
         let reserved = self.stage.is_reserved(modes.last());
-        let sources = self.stage.sources(&modes, reserved, Span::ZERO);
+        let wakes = Wakes {
+            late: self.late(),
+            by_period: true,
+        };
+        let mut sources = self.stage.sources(&modes, reserved, wakes);
+        let by_rank = NoBound::settle(self.longest(subject, By::RankBeside));
+        if by_rank
+            .is_ok_and(|found| found.is_ok_and(|found| Some(found.as_nanos()) <= line.bound_ns))
+        {
+            beside(&mut sources, subject);
+        }
         let own = sources.iter().find(|source| subject.is(source));
-        let rank = own.map_or(0, |own| own.rank);
-        let first = sources.iter().filter(|source| source.rank >= rank);
-        let taken = first.filter_map(|source| {
-            let task = source.task()?;
-            let jobs = if subject.is(source) {
-                1
-            } else {
-                window.div_ceil(task.period().as_nanos())
+        let window = self.window(own, line);
+        let cost = own.and_then(Source::task);
+        let cost_ns = cost.map_or(0, |task| task.cost().as_nanos().min(window));
+        let mut taken = vec![(&subject.name, cost_ns)];
+        for source in sources.iter().filter(|source| !subject.is(source)) {
+            let goes_first = own.is_some_and(|own| self.goes_first(source, own));
+            let Some(task) = source.task().filter(|_| goes_first) else {
+                continue;
             };
-            Some((task.cost().as_nanos().saturating_mul(jobs), source))
-        });
-        let most = taken.max_by_key(|(taken, _)| *taken);
-        let (contribution_ns, contributor) =
-            most.map_or((0, &subject.name), |(taken, source)| (taken, &source.name));
-        let is_patient = own.is_some_and(|own| own.sleeps) && most.is_some();
-        let tick = self.stage.machine.longest_tick().map(Span::as_nanos);
-        let waits = is_patient && Some(contribution_ns) < tick;
-        Bottleneck {
+            let jobs = (window.saturating_add(task.jitter().as_nanos()))
+                .div_ceil(task.period().as_nanos());
+            // The rest of the window is its own job's.
+            let all_ns = task.cost().as_nanos().saturating_mul(jobs);
+            taken.push((&source.name, all_ns.min(window - cost_ns)));
+        }
+        let most = taken.into_iter().max_by_key(|(_, taken_ns)| *taken_ns);
+        let (contributor, contribution_ns) = most.unwrap_or((&subject.name, cost_ns));
+        let found = Bottleneck {
             name: subject.name.clone(),
             phase: line.phase.clone(),
-            contributor: (!waits).then(|| contributor.clone()),
+            contributor: Some(contributor.clone()),
+            waits_for: None,
             contribution_ns,
+        };
+        let Some(own) = own else {
+            return found;
+        };
+        let late = Some(self.late()).filter(|_| own.sleeps);
+        let found = found.or_wait("a tick of the clock", late.map_or(0, Span::as_nanos));
+        match self.in_slots(own) {
+            Ok(Some(slots)) => {
+                let unserved_ns = unserved_ns(&slots, Span::from_nanos(window));
+                found.or_wait("its slots", unserved_ns)
+            }
+            Ok(None) | Err(_) => found,
         }
+    }
+
+    /// From the release of a job to its completion at most, in nanoseconds: its bound, less how late it wakes and what the machine takes besides.
+    fn window(&self, own: Option<&Source>, line: &Line) -> u64 {
+        let is_late =
+            |own: &&Source| own.sleeps || own.task().is_some_and(|task| !task.jitter().is_zero());
+        let late = own.filter(is_late).map_or(Span::ZERO, |_| self.late());
+        let bound = Span::from_nanos(line.bound_ns.unwrap_or(0));
+        let window = bound.saturating_sub(self.stage.machine.besides);
+        window.saturating_sub(late).as_nanos()
     }
 }

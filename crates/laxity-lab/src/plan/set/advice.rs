@@ -67,7 +67,9 @@ impl Advisor<'_> {
             if self.effort.is_spent() {
                 break;
             }
-            costs[index] = self.largest_cost(index)?;
+            if self.is_promised(index) {
+                costs[index] = self.largest_cost(index)?;
+            }
             asked += 1;
         }
         let mut nearest: Vec<Change> = another.into_iter().collect();
@@ -90,7 +92,10 @@ impl Advisor<'_> {
             ));
         }
         if self.admitted_by.is_some() && scale.is_none() {
-            left_out.push("the largest factor for all costs: no task is known".into());
+            left_out.push(
+                "the largest factor for all costs: of no task that is promised anything is its cost known"
+                    .into(),
+            );
         }
         Ok(Advice {
             scale,
@@ -140,9 +145,16 @@ impl Advisor<'_> {
         self.members[index].work.clone().ok()
     }
 
+    /// Whether one of the methods promises something to a member; of others no cost is too large.
+    fn is_promised(&self, index: usize) -> bool {
+        let policy = self.members[index].policy;
+        self.methods.iter().any(|method| method.promises_to(policy))
+    }
+
     /// The largest factor in thousandths by which all costs can be multiplied.
     fn scale(&self) -> Result<Option<Most>, Overflow> {
-        if self.members.iter().all(|member| member.work.is_err()) {
+        let is_bound = |index: usize| self.is_promised(index) && self.members[index].work.is_ok();
+        if !(0..self.members.len()).any(is_bound) {
             return Ok(None);
         }
         let test = |permille: u64| match (self.admitted_by, self.scaled(permille)) {
@@ -220,11 +232,18 @@ impl Advisor<'_> {
         let task = self.task(index)?;
         let changed = with_cost(task, most.number)?;
         let given = task.cost().saturating_sub(changed.cost());
-        let given = gives_up.then(|| format!(" gives up {given}:"));
+        let what = match gives_up {
+            false => String::new(),
+            // What it does may stay; what it reserves is less.
+            true if given.is_zero() => {
+                self.members[index].policy.reservation()?;
+                " reserves".to_owned()
+            }
+            true => format!(" gives up {given}:"),
+        };
         let text = format!(
-            "`{}`{} at most {} every {}{}",
+            "`{}`{what} at most {} every {}{}",
             self.members[index].name,
-            given.unwrap_or_default(),
             changed.cost(),
             task.period(),
             cut_region(task, changed)
@@ -347,12 +366,14 @@ fn change(text: String, members: &[Member], method: Method) -> Change {
     }
 }
 
-/// Gives a member other work; a reservation of its own is then just that.
+/// Gives a member other work; a reservation of its own is then just that, unless it was too small for it: what is short does not grow along.
 fn change_to(member: &mut Member, task: Task) {
-    let former = member.work.as_ref().ok().map(Task::period);
-    if let Policy::Deadline(request) = &mut member.policy {
+    let former = member.work.as_ref().ok().copied();
+    if let Policy::Deadline(request) = &mut member.policy
+        && former.is_none_or(|former| fits(former, request.runtime, request.period))
+    {
         request.runtime = task.cost();
-        if former == Some(request.period) {
+        if former.is_some_and(|former| former.period() == request.period) {
             if request.deadline == request.period {
                 request.deadline = task.period();
             }
@@ -360,6 +381,11 @@ fn change_to(member: &mut Member, task: Task) {
         }
     }
     member.work = Ok(task);
+}
+
+/// Whether a budget has each job in one of its periods.
+fn fits(task: Task, runtime: Service, period: Span) -> bool {
+    task.cost() <= runtime && task.period() >= period
 }
 
 /// Three digits of a number.

@@ -59,6 +59,12 @@ impl Method {
     pub(super) const fn has_fixed_priorities(self) -> bool {
         !matches!(self, Self::Edf)
     }
+
+    /// Whether it promises anything to who is scheduled so; whatever others do leaves all that it promises as it is.
+    pub(super) const fn promises_to(self, policy: Policy) -> bool {
+        !matches!(self, Self::AsGiven)
+            || matches!(policy, Policy::Deadline(_) | Policy::Priority(_))
+    }
 }
 
 /// Which schedulers are asked for a set of such members, the one that is preferred first.
@@ -342,10 +348,9 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
             },
         })?);
     }
-    let promised = |policy: Policy| matches!(policy, Policy::Deadline(_) | Policy::Priority(_));
     let mut pairs = members.iter().zip(&responses);
     let admits = pairs.all(|(member, response)| match (&member.work, response) {
-        _ if !promised(member.policy) => true,
+        _ if !Method::AsGiven.promises_to(member.policy) => true,
         (Ok(task), Ok(response)) => meets(task, *response),
         _ => false,
     });
@@ -374,10 +379,14 @@ pub(super) fn reserved(
     let reservation = Reservation::new(runtime, period).ok();
     let Some(reservation) = reservation.filter(|_| request.deadline == period) else {
         return Err(NoBound::Because(format!(
-            "a job of {} every {} is more than a budget of {runtime} every {period}, due in {}",
-            task.cost(),
-            task.period(),
-            request.deadline
+            "a job of {} every {} is more than a budget of {} every {}, due in {}",
+            task.cost().beside(runtime),
+            task.period().beside(period),
+            runtime.beside(task.cost()),
+            period
+                .beside(task.period())
+                .and(request.deadline.as_nanos()),
+            request.deadline.beside(period)
         )));
     };
     let supply = KernelDeadline::among_others(reservation, Span::ZERO)?;

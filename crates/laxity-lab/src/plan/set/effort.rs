@@ -49,9 +49,18 @@ impl<'a> Effort<'a> {
         self.left.get() == 0
     }
 
-    /// Asks about a set on a supply that counts how often it is asked itself, and fails if that is too often.
+    /// Asks about a set on the supply.
     pub(super) fn ask(
         &self,
+        question: impl FnOnce(&dyn SupplyBound) -> Result<Answer, Overflow>,
+    ) -> Result<Answer, Overflow> {
+        self.ask_on(self.supply, question)
+    }
+
+    /// The same on another supply. Each counts how often it is asked itself, and fails if that is too often.
+    pub(super) fn ask_on(
+        &self,
+        supply: &dyn SupplyBound,
         question: impl FnOnce(&dyn SupplyBound) -> Result<Answer, Overflow>,
     ) -> Result<Answer, Overflow> {
         let prepared = self.rows.saturating_mul(ROWS_TO_PREPARE);
@@ -61,7 +70,7 @@ impl<'a> Effort<'a> {
         };
         let may = left.min(self.of_a_question);
         let counted = Counted {
-            supply: self.supply,
+            supply,
             rows: self.rows,
             left: Cell::new(may),
             is_over: Cell::new(false),

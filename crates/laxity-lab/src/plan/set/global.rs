@@ -69,10 +69,13 @@ pub(super) fn plan(
         "not observed: not asked for"
     };
     let is_bounded = |line: &Line| line.bound_ns.is_some();
+    let admitted = kernel_says.is_ok() && lines.iter().all(is_bounded);
+    let is_untold = |member: &Member| member.work.is_err();
     Ok(Some(Global {
         plan: ProcessorPlan {
             utilization_ppm: sum_ppm(&members),
-            admitted: kernel_says.is_ok() && lines.iter().all(is_bounded),
+            admitted,
+            unknown: !admitted && in_time.is_ok() && members.iter().any(is_untold),
             test: format!("{KERNEL}, over all processors"),
             lines,
             tests: tests(&members, processors, &budgets, &late)?,

@@ -6,7 +6,7 @@
 //! * `place`: which processor a task goes to; `several`: what else could be done with several; `attempt`: one processor under one scheduler;
 //!   `global`: threads of `SCHED_DEADLINE`, which are on all processors.
 //! * `verdicts`: what each test of the library says; `advice`: margins, and the nearest sets that are admitted; `effort`: how much is looked at for them.
-//! * `observe`: the set in the twin.
+//! * `observe`: the set in the twin; `reservations`: which would do.
 
 mod advice;
 mod attempt;
@@ -16,6 +16,7 @@ mod observe;
 mod place;
 mod processor;
 mod render;
+mod reservations;
 mod several;
 mod verdicts;
 
@@ -27,7 +28,7 @@ use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline
 use laxity_model::{Reservation, Span};
 use serde::Serialize;
 
-use super::{Bottleneck, FILE_VERSION, Line, enforced};
+use super::{Bottleneck, FILE_VERSION, Line, Proposal, enforced};
 use crate::import::{Policy, SetTask, TaskSet};
 use attempt::Member;
 use global::Global;
@@ -114,6 +115,9 @@ pub struct SetPlan {
     pub supply: String,
     /// Whether all processors admit what is on them.
     pub admitted: bool,
+    /// Whether that cannot be told, and nothing is refused: see [`ProcessorPlan::unknown`]. Left out of the JSON if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unknown: bool,
     /// By processor.
     pub processors: Vec<ProcessorPlan>,
     /// On several processors: what other ways of using them would give, were all tasks free to go on any.
@@ -132,6 +136,10 @@ pub struct ProcessorPlan {
     /// Whether they are admitted. On one processor: whether all that are promised something meet their deadlines; on all of them: whether the
     /// kernel lets the reservations in, and all responses have a bound, which may be beyond the deadline (see [`Line::slack_ns`]).
     pub admitted: bool,
+    /// Whether that cannot be told: the file does not say what some tasks do, and those of which it does would be admitted without them; or
+    /// what would have to be searched is too long. Left out of the JSON if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unknown: bool,
     /// By which test; the one that was tried first if by none.
     pub test: String,
     /// The tasks, the most urgent first where priorities are fixed.
@@ -148,8 +156,22 @@ pub struct ProcessorPlan {
     pub left_out: Vec<String>,
     /// For a set that is refused, the nearest ones that are not; each was tested.
     pub nearest: Vec<Change>,
+    /// On a reservation: the least ones of its kind that admit these tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reservations: Option<ReservationsPlan>,
     /// How the twin was looked at, or why not.
     pub observed: String,
+}
+
+/// The least reservations that admit a processor's tasks, X in multiples of 0.05 ms; each was tested.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct ReservationsPlan {
+    /// The period that was asked about, in nanoseconds.
+    pub period_ns: u64,
+    /// The least X at that, in nanoseconds; none if no X was found that does.
+    pub least_service_ns: Option<u64>,
+    /// The one with the least share of a processor, that period and those of whole milliseconds up to 32 considered.
+    pub cheapest: Option<Proposal>,
 }
 
 /// What a test says.
@@ -258,15 +280,20 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
         let mut found = processor::plan(number, &members, &below, left)?;
         if let Some(global) = &global {
             found.observed.clone_from(&global.plan.observed);
+            // That nothing is left for them is no gap in the file.
+            found.unknown &= global.left.is_ok();
         }
         processors.push(found);
     }
+    let admitted = processors.iter().all(|processor| processor.admitted);
+    let mut all = processors.iter();
     Ok(SetPlan {
         file_version: FILE_VERSION,
         file: set.file.clone(),
         format: set.format.name().into(),
         supply: options.supply.words(),
-        admitted: processors.iter().all(|processor| processor.admitted),
+        admitted,
+        unknown: !admitted && all.all(|processor| processor.admitted || processor.unknown),
         processors,
         on_several,
         notes,
@@ -314,6 +341,23 @@ impl Supply {
                 Box::new(KernelDeadline::among_others(reservation, tick)?)
             }
         })
+    }
+
+    /// What another reservation of this kind is worth; `None` where there is none.
+    fn of(self, reservation: Reservation) -> Option<Box<dyn SupplyBound>> {
+        let other = match self {
+            Self::Dedicated => return None,
+            Self::Slots(_) => Self::Slots(reservation),
+            Self::Deadline(_, tick) => Self::Deadline(reservation, tick),
+        };
+        other.bound().ok()
+    }
+
+    const fn reservation(self) -> Option<Reservation> {
+        match self {
+            Self::Dedicated => None,
+            Self::Slots(reservation) | Self::Deadline(reservation, _) => Some(reservation),
+        }
     }
 
     fn words(self) -> String {

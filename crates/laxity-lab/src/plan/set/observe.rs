@@ -1,8 +1,10 @@
 //! A task set in the twin: the longest response of each task, to stand beside its bound.
 //!
 //! They take turns on an executor, on a machine that costs nothing, in the plan's order of priorities or by their deadlines. All are released at once, each as
-//! late behind its first arrival as its jitter allows; and once more for each task with a region, which then begins one tick before all others come.
+//! late behind its first arrival as its jitter allows; and once more for each task with a region longer than that of everybody less urgent, which then begins
+//! one tick before all others come.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, mpsc};
 
 use laxity::study::Profile;
@@ -21,10 +23,10 @@ use crate::import::Policy;
 
 /// So many jobs of all tasks together are looked at from each beginning.
 const MOST_JOBS: u64 = 10_000;
+/// Where one of them takes longer than all these to come once, nothing is looked at: it would take seconds, and more.
+const MOST_JOBS_BEFORE_THE_LAST: u64 = 10 * MOST_JOBS;
 /// Periods and jitter that are run are no longer than this (73 years), so that no instant is beyond the end of time.
 const LONGEST: Span = Span::from_nanos(u64::MAX / 8);
-/// From so many beginnings.
-const MOST_BEGINNINGS: usize = 9;
 
 /// What was seen.
 pub(super) struct Observed {
@@ -48,20 +50,17 @@ impl Observed {
 pub(super) fn observe(members: &[Member], attempt: &Attempt, options: &Options) -> Observed {
     let mut observed = Observed::nothing(members.len());
     let how = cast(members, attempt, options).and_then(|cast| {
-        let length = length(&cast);
-        let mut beginnings: Vec<Option<usize>> = vec![None];
-        let blocks = |place: &usize| !cast[*place].task.blocking().is_zero();
-        beginnings.extend((0..cast.len()).filter(blocks).map(Some));
-        beginnings.truncate(MOST_BEGINNINGS);
-        for first in &beginnings {
-            run(&cast, *first, length, &mut observed.members)?;
+        let length = length(&cast)?;
+        let blockers = blockers(&cast);
+        let times = 1 + blockers.len();
+        for first in [None].into_iter().chain(blockers.into_iter().map(Some)) {
+            run(&cast, first, length, &mut observed.members)?;
         }
-        let times = beginnings.len();
         Ok(if times == 1 {
             format!("{length} in the twin, all released at once")
         } else {
             format!(
-                "{length} in the twin from {times} beginnings: all released at once, and each region just before"
+                "{length} in the twin from {times} beginnings: all released at once, and each of the longest regions just before"
             )
         })
     });
@@ -75,6 +74,23 @@ struct Actor {
     task: Task,
     /// Before those of a higher one; `None` where deadlines decide.
     level: Option<u64>,
+}
+
+/// Those with a region longer than that of everybody less urgent, by their places: nobody waits longer for any other.
+fn blockers(cast: &[Actor]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..cast.len()).collect();
+    // The least urgent first; where deadlines decide, who is due last after being released as late as may be.
+    let due = |task: &Task| task.deadline().saturating_sub(task.jitter());
+    let urgency = |actor: &Actor| (actor.level.unwrap_or(0), due(&actor.task));
+    places.sort_by_key(|place| Reverse(urgency(&cast[*place])));
+    let mut longest = Service::ZERO;
+    places.retain(|place| {
+        let blocking = cast[*place].task.blocking();
+        let is_longer = blocking > longest;
+        longest = longest.max(blocking);
+        is_longer
+    });
+    places
 }
 
 /// Who is run, or why the twin cannot show them.
@@ -131,8 +147,8 @@ fn cast(members: &[Member], attempt: &Attempt, options: &Options) -> Result<Vec<
     }
 }
 
-/// Twice the least common multiple of the periods and one more of the longest, or as long as [`MOST_JOBS`] take.
-fn length(cast: &[Actor]) -> Span {
+/// Twice the least common multiple of the periods and one more of the longest, or as long as [`MOST_JOBS`] take; but every task comes once.
+fn length(cast: &[Actor]) -> Result<Span, String> {
     let periods = cast.iter().map(|actor| actor.task.period().as_nanos());
     let longest = periods.clone().max().unwrap_or(1);
     let whole = lcm(periods.clone())
@@ -142,8 +158,14 @@ fn length(cast: &[Actor]) -> Span {
     // Σ length/T ≤ MOST_JOBS, and no job's time beyond the end of time.
     let rate: u128 = periods.map(|period| (1 << 64) / u128::from(period)).sum();
     let filled = (u128::from(MOST_JOBS) << 64) / rate.max(1);
+    let before_the_last = (u128::from(longest).saturating_mul(rate)) >> 64;
+    if before_the_last > MOST_JOBS_BEFORE_THE_LAST.into() {
+        return Err(format!(
+            "too long to look at: {before_the_last} jobs come before every task has come twice, and no more than {MOST_JOBS_BEFORE_THE_LAST} are run"
+        ));
+    }
     let filled = u64::try_from(filled).unwrap_or(u64::MAX).max(longest);
-    Span::from_nanos(whole.min(filled).min(u64::MAX / 4))
+    Ok(Span::from_nanos(whole.min(filled).min(u64::MAX / 4)))
 }
 
 /// What was seen of a task.
@@ -270,17 +292,18 @@ struct Turns {
 }
 
 impl Turns {
-    /// What of the job is run before anybody may go first: the longest regions first, and the last at the end.
+    /// What of the job is run before anybody may go first: the longest regions first, and the last at the end; of floating ones one, at the
+    /// beginning.
     fn region(&self, now: Instant) -> Service {
         let left = self.left;
         match self.own.task.preemption() {
-            Preemption::Anywhere => {
+            Preemption::Floating { longest } if left == self.own.task.cost() => longest,
+            Preemption::Anywhere | Preemption::Floating { .. } => {
                 let next = self.all.iter().map(|other| other.next(now)).min();
                 let alone = next.map_or(Span::MAX, |next| next.saturating_since(now));
                 left.min(alone.as_full_service())
             }
             Preemption::Never => left,
-            Preemption::Floating { longest } => longest.min(left),
             Preemption::Fixed { longest, last } if left > last => {
                 longest.min(left.saturating_sub(last))
             }

@@ -1,17 +1,21 @@
 //! The plan of one processor.
 
+use std::num::NonZeroU16;
+
 use laxity_model::analysis::supply::SupplyBound;
-use laxity_model::analysis::{Overflow, Response, Search, Task, edf, fixed_priority};
+use laxity_model::analysis::{Overflow, Response, Search, Task, Verdict, edf, fixed_priority};
 use laxity_model::{Service, Span};
 
 use super::advice::Advisor;
-use super::attempt::{Attempt, Member, Method, attempt, methods};
+use super::attempt::{
+    Answer, Attempt, Member, Method, admits, attempt, kernel_refusal, known, methods,
+};
 use super::effort::Effort;
 use super::observe::{Seen, observe};
 use super::place::{load_ppm, sum_ppm};
-use super::{Options, ProcessorPlan, verdicts};
+use super::{Options, ProcessorPlan, reservations, verdicts};
 use crate::import::Policy;
-use crate::plan::{Bottleneck, Line, bound, slack_ns};
+use crate::plan::{Bottleneck, Line, bound, slack_ns, unserved_ns};
 
 /// Plans what is on one processor; `members` is not empty.
 pub(super) fn plan(
@@ -23,7 +27,7 @@ pub(super) fn plan(
     let methods = methods(members, options.scheduler);
     let chosen = choose(&methods, members, supply)?;
     let observed = observe(members, &chosen, options);
-    let bottleneck = bottleneck(members, &chosen);
+    let bottleneck = bottleneck(members, &chosen, supply);
     // For a set that is admitted, margins are those of the test that admitted it.
     let asked: &[Method] = if chosen.admits {
         std::slice::from_ref(&chosen.method)
@@ -37,6 +41,8 @@ pub(super) fn plan(
         effort: Effort::new(supply, members.len()),
     };
     let advice = advisor.advise(bottleneck.as_ref().map(|(offender, _)| *offender))?;
+    let effort = Effort::new(supply, members.len());
+    let reservations = reservations::least(members, &methods, options.supply, &effort)?;
     let mut left_out = advice.left_out;
     let regions = match longest_regions(members, &chosen, supply)? {
         Ok(regions) => regions,
@@ -62,7 +68,8 @@ pub(super) fn plan(
     Ok(ProcessorPlan {
         processor: Some(number),
         utilization_ppm: sum_ppm(members),
-        admitted: chosen.admits,
+        admitted: chosen.admits && is_known(chosen.method, members),
+        unknown: is_open(&methods, members, (&chosen, &observed.members), supply)?,
         test: chosen.method.name().into(),
         tests: verdicts::run(members, &chosen, supply)?,
         lines: lines.collect(),
@@ -70,6 +77,7 @@ pub(super) fn plan(
         scale_ppm: advice.scale.map(|most| most.number * 1_000),
         scale_is_exact: advice.scale.is_some_and(|most| most.is_exact),
         nearest: advice.nearest,
+        reservations,
         left_out,
         observed: observed.how,
     })
@@ -94,6 +102,60 @@ fn choose(
         }
     }
     Ok(first)
+}
+
+/// Whether nobody is left out who is promised something: those of whom nothing is known need something, too.
+fn is_known(method: Method, members: &[Member]) -> bool {
+    let mut promised = members.iter().filter(|one| method.promises_to(one.policy));
+    promised.all(|member| member.work.is_ok())
+}
+
+/// Whether a set that is not admitted is not refused either: the file does not tell what some tasks do, and the others would be admitted
+/// without them; the search ended before it found anything; or bounds are late that are not exact, and no job was seen to be.
+fn is_open(
+    methods: &[Method],
+    members: &[Member],
+    (chosen, seen): (&Attempt, &[Seen]),
+    supply: &dyn SupplyBound,
+) -> Result<bool, Overflow> {
+    if chosen.admits {
+        return Ok(!is_known(chosen.method, members));
+    }
+    if let Some(Err(_)) = kernel_refusal(members, NonZeroU16::MIN) {
+        return Ok(false);
+    }
+    let is_hopeless = is_hopeless(methods, members, supply);
+    if !is_hopeless {
+        for method in methods {
+            if admits(*method, members, supply)? == Answer::TooLong {
+                return Ok(true);
+            }
+        }
+    }
+    let told = members.iter().filter(|member| member.work.is_ok());
+    let told: Vec<Member> = told.cloned().collect();
+    if told.len() < members.len() {
+        return Ok(told.is_empty() || choose(methods, &told, supply)?.admits);
+    }
+    let was_late = |(member, seen): (&Member, &Seen)| {
+        let due = member.work.as_ref().ok().map(Task::deadline);
+        let is_promised = chosen.method.promises_to(member.policy);
+        is_promised && seen.longest_ns > due.map(Span::as_nanos)
+    };
+    let is_late = members.iter().zip(seen).any(was_late);
+    Ok(!is_hopeless && !is_late && verdicts::is_doubtful(members, chosen, supply)?)
+}
+
+/// Whether no scheduler whatever meets the deadlines of those who are promised that: more can be due by some time than is given by then, even if all
+/// of them could be preempted anywhere.
+fn is_hopeless(methods: &[Method], members: &[Member], supply: &dyn SupplyBound) -> bool {
+    let is_promised = |member: &Member| matches!(member.policy, Policy::Priority(_));
+    if methods.contains(&Method::AsGiven) && !members.iter().all(is_promised) {
+        return false;
+    }
+    let (_, tasks) = known(members);
+    let free: Vec<Task> = tasks.iter().map(Task::without_regions).collect();
+    matches!(edf::test(&free, &supply), Ok(Verdict::NotSchedulable(_)))
 }
 
 /// What is known of a member; its margins are not.
@@ -161,7 +223,11 @@ fn longest_regions(
 }
 
 /// The first member that is promised something and does not get it, else the one with the least slack; and who takes most of its time.
-fn bottleneck(members: &[Member], attempt: &Attempt) -> Option<(usize, Bottleneck)> {
+fn bottleneck(
+    members: &[Member],
+    attempt: &Attempt,
+    supply: &dyn SupplyBound,
+) -> Option<(usize, Bottleneck)> {
     let is_known =
         |index: &usize| attempt.responses[*index].is_ok() && members[*index].work.is_ok();
     let known = attempt.order.iter().copied().filter(is_known);
@@ -173,22 +239,31 @@ fn bottleneck(members: &[Member], attempt: &Attempt) -> Option<(usize, Bottlenec
     let fails = |index: &usize| slack(index).is_none_or(|slack| slack < 0);
     let failing = known.clone().find(fails);
     let index = failing.or_else(|| known.min_by_key(slack))?;
-    let (contributor, contribution_ns) = contributor(index, members, attempt)?;
+    let task = members[index].work.as_ref().ok()?;
+    let response = attempt.responses[index].as_ref().ok()?.bound();
+    let window = response.map_or(task.deadline(), |bound| bound.from_release);
+    let (contributor, taken_ns) = contributor(index, members, attempt, window)?;
     let found = Bottleneck {
         name: members[index].name.clone(),
         phase: None,
         contributor: Some(contributor),
-        contribution_ns,
+        waits_for: None,
+        contribution_ns: taken_ns,
     };
-    Some((index, found))
+    Some((
+        index,
+        found.or_wait("its supply", unserved_ns(supply, window)),
+    ))
 }
 
-/// Who takes most of a member's time: of each that may go first, the jobs that can be released in it.
-fn contributor(index: usize, members: &[Member], attempt: &Attempt) -> Option<(String, u64)> {
+/// Who takes most of a member's time in a window: of each that may go first, the jobs that can be released in it.
+fn contributor(
+    index: usize,
+    members: &[Member],
+    attempt: &Attempt,
+    window: Span,
+) -> Option<(String, u64)> {
     let task = members[index].work.as_ref().ok()?;
-    let response = attempt.responses[index].as_ref().ok()?;
-    let window = response.bound().map(|bound| bound.from_release);
-    let window = window.unwrap_or(task.deadline());
     let place = attempt.order.iter().position(|other| *other == index)?;
     let level = |member: &Member| member.policy.priority();
     let mut best = (members[index].name.clone(), task.cost().as_nanos());
@@ -202,7 +277,10 @@ fn contributor(index: usize, members: &[Member], attempt: &Attempt) -> Option<(S
         let taken = if *other == index {
             continue;
         } else if !attempt.method.has_fixed_priorities() {
-            due_within(work, task.deadline().max(window))
+            match due_within(work, task.deadline().max(window)) {
+                0 => work.blocking().as_nanos(),
+                due => due,
+            }
         } else if at < place || equal {
             released_within(work, window)
         } else {

@@ -1,61 +1,72 @@
-//! A task set's plan for people: at most 100 columns.
-
-use std::fmt::Write as _;
+//! A task set's plan for people.
 
 use laxity_model::Span;
 
 use super::{PartitionPlan, ProcessorPlan, SetPlan, SeveralPlan, TestPlan};
-use crate::layout::{TimeUnit, load, wrap};
-use crate::plan::render::{self as common, MOST_NAMES, lateness, shown};
+use crate::layout::{TimeUnit, load, wrap_to};
+use crate::plan::render::{self as common, MOST_NAMES, lateness, proposal_words, shown};
 
-/// The plan for people.
-pub fn render(plan: &SetPlan) -> String {
-    let word = if plan.admitted { "admitted" } else { "REFUSED" };
+/// The plan for people, in lines of so many characters.
+pub fn render(plan: &SetPlan, width: usize) -> String {
+    let word = word(plan.admitted, plan.unknown);
     let tasks: usize = plan.processors.iter().map(|p| p.lines.len()).sum();
     let plural = if tasks == 1 { "" } else { "s" };
-    // Writing to a string does not fail.
     let mut text = String::new();
-    let _ = writeln!(
-        text,
+    let head = format!(
         "{} ({}, {tasks} task{plural}) on {}: {word}",
         plan.file, plan.format, plan.supply
     );
+    wrap_to(width, "", &head, &mut text);
     for processor in &plan.processors {
-        render_processor(processor, &mut text);
+        render_processor(processor, width, &mut text);
     }
     if let Some(several) = &plan.on_several {
-        render_several(several, &mut text);
+        render_several(several, width, &mut text);
     }
     if !plan.notes.is_empty() {
         text.push('\n');
     }
     for note in &plan.notes {
-        wrap("note: ", note, &mut text);
+        wrap_to(width, "note: ", note, &mut text);
     }
     text
 }
 
+fn word(admitted: bool, unknown: bool) -> &'static str {
+    match (admitted, unknown) {
+        (true, _) => "admitted",
+        (false, true) => "UNKNOWN",
+        (false, false) => "REFUSED",
+    }
+}
+
 /// Below the processors' own tables: what other ways of using them would give.
-fn render_several(plan: &SeveralPlan, text: &mut String) {
-    let _ = writeln!(
-        text,
-        "\non {} processors, {} of one used, were all tasks free to go on any:",
+fn render_several(plan: &SeveralPlan, width: usize, text: &mut String) {
+    text.push('\n');
+    let head = format!(
+        "on {} processors, {} of one used, were all tasks free to go on any:",
         plan.processors,
         load(plan.utilization_ppm)
     );
+    wrap_to(width, "", &head, text);
     let besides = if plan.ignores_policies {
         ", whatever the file gives"
     } else {
         ""
     };
     let tests = format!("{}{besides}", plan.tests.join("; or "));
-    wrap("  tested by:    ", &tests, text);
+    wrap_to(width, "  tested by:    ", &tests, text);
     for partitioning in &plan.partitionings {
         let head = format!("  {:<12}  ", format!("{}:", partitioning.heuristic));
-        wrap(&head, &partition_words(partitioning, plan), text);
+        wrap_to(width, &head, &partition_words(partitioning, plan), text);
     }
-    wrap("  guarantee:    ", &guarantee_words(plan), text);
-    wrap("  global EDF:   ", &test_words(&plan.global_edf), text);
+    wrap_to(width, "  guarantee:    ", &guarantee_words(plan), text);
+    wrap_to(
+        width,
+        "  global EDF:   ",
+        &test_words(&plan.global_edf),
+        text,
+    );
     let late = match &plan.no_tardiness {
         Some(why) => format!("no bound: {why}"),
         None if plan.tardiness.iter().all(|line| line.tardiness_ns == 0) => "none".into(),
@@ -66,11 +77,11 @@ fn render_several(plan: &SeveralPlan, text: &mut String) {
             format!("by at most: {}", shown(&lines.collect::<Vec<_>>()))
         }
     };
-    wrap("  tardiness:    ", &late, text);
+    wrap_to(width, "  tardiness:    ", &late, text);
     let kernel = &plan.kernel;
-    wrap("  the kernel:   ", &test_words(kernel), text);
+    wrap_to(width, "  the kernel:   ", &test_words(kernel), text);
     if !plan.left_out.is_empty() {
-        wrap("  left out:     ", &shown(&plan.left_out), text);
+        wrap_to(width, "  left out:     ", &shown(&plan.left_out), text);
     }
 }
 
@@ -124,29 +135,25 @@ fn test_words(test: &TestPlan) -> String {
     format!("{}: {}", test.verdict, test.detail)
 }
 
-fn render_processor(plan: &ProcessorPlan, text: &mut String) {
-    let word = if plan.admitted {
-        "admitted by"
-    } else {
-        "REFUSED by"
-    };
+fn render_processor(plan: &ProcessorPlan, width: usize, text: &mut String) {
+    let word = word(plan.admitted, plan.unknown);
     let place = plan.processor.map_or_else(
         || "all processors".into(),
         |number| format!("processor {number}"),
     );
     text.push('\n');
     let head = format!(
-        "{} used; {word} {}{}",
+        "{} used; {word} by {}{}",
         load(plan.utilization_ppm),
         plan.test,
-        lateness(&plan.lines)
+        lateness(&plan.lines, plan.bottleneck.as_ref(), !plan.unknown)
     );
-    wrap(&format!("{place}: "), &head, text);
+    wrap_to(width, &format!("{place}: "), &head, text);
     let times = plan.lines.iter().filter_map(|line| line.cost_ns);
     let unit = TimeUnit::for_least(times.min().unwrap_or(1_000_000));
-    let _ = writeln!(text, "\n  times in {}", unit.ascii());
+    text.push_str(&format!("\n  times in {}\n", unit.ascii()));
     let bottleneck = plan.bottleneck.as_ref();
-    common::render("task", &plan.lines, bottleneck, unit, text);
+    common::render("task", &plan.lines, bottleneck, unit, (width, text));
     if let Some(scale) = plan.scale_ppm {
         let (whole, rest) = (scale / 1_000_000, scale % 1_000_000 / 1_000);
         let end = if plan.scale_is_exact {
@@ -155,36 +162,40 @@ fn render_processor(plan: &ProcessorPlan, text: &mut String) {
             ", and perhaps more: that was not searched to the end"
         };
         let sentence = format!("all costs times {whole}.{rest:03} are admitted{end}");
-        wrap("  margin:     ", &sentence, text);
+        wrap_to(width, "  margin:     ", &sentence, text);
     }
     for what in &plan.left_out {
-        wrap("  left out:   ", what, text);
+        wrap_to(width, "  left out:   ", what, text);
     }
-    wrap("  seen:       ", &plan.observed, text);
-    render_nearest(plan, text);
-    render_tests(plan, text);
+    wrap_to(width, "  seen:       ", &plan.observed, text);
+    if let Some(found) = plan.reservations {
+        let words = proposal_words(found.period_ns, found.least_service_ns, found.cheapest);
+        wrap_to(width, "  would do:   ", &words, text);
+    }
+    render_nearest(plan, width, text);
+    render_tests(plan, width, text);
 }
 
-fn render_nearest(plan: &ProcessorPlan, text: &mut String) {
+fn render_nearest(plan: &ProcessorPlan, width: usize, text: &mut String) {
     if plan.nearest.is_empty() {
         return;
     }
     text.push_str("  would be admitted:\n");
     for change in &plan.nearest {
         let sentence = format!("{} ({})", change.text, change.test);
-        wrap("    - ", &sentence, text);
+        wrap_to(width, "    - ", &sentence, text);
     }
 }
 
-fn render_tests(plan: &ProcessorPlan, text: &mut String) {
+fn render_tests(plan: &ProcessorPlan, width: usize, text: &mut String) {
     if plan.tests.is_empty() {
         return;
     }
     text.push_str("  tests:\n");
-    let width = plan.tests.iter().map(|test| test.test.chars().count());
-    let width = width.max().unwrap_or(0);
+    let longest = plan.tests.iter().map(|test| test.test.chars().count());
+    let longest = longest.max().unwrap_or(0);
     for test in &plan.tests {
-        let head = format!("    {:<width$}  {:<14}  ", test.test, test.verdict);
-        wrap(&head, &test.detail, text);
+        let head = format!("    {:<longest$}  {:<14}  ", test.test, test.verdict);
+        wrap_to(width, &head, &test.detail, text);
     }
 }

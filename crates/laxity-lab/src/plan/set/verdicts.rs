@@ -2,15 +2,15 @@
 
 use std::num::NonZeroU16;
 
-use laxity_model::Span;
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{
     Doubt, Overflow, Response, Search, Task, Verdict, Witness, edf, fixed_priority, utilization,
 };
+use laxity_model::{Service, Span};
 
 use super::TestPlan;
 use super::attempt::{
-    Attempt, Member, Method, by_rate, in_order, is_whole, kernel_refusal, known, meets,
+    Attempt, Member, Method, budgets, by_rate, in_order, is_whole, kernel_refusal, known, meets,
 };
 use crate::import::Policy;
 
@@ -32,6 +32,9 @@ const BOUNDS: [Bound; 6] = [
     (Method::Rmdp.name(), utilization::rmdp),
 ];
 
+/// What a test says that can neither admit nor refuse.
+const CANNOT_TELL: &str = "cannot tell";
+
 /// All tests, whoever is to schedule the set. Those that ask nobody's policy see the tasks of which something is known.
 pub(super) fn run(
     members: &[Member],
@@ -46,7 +49,7 @@ pub(super) fn run(
     let known = |index: usize| (name(index), tasks[index]);
     let mut tests = bounds(&tasks, supply)?;
     if attempt.method == Method::AsGiven {
-        tests.push(as_given(members, attempt, supply));
+        tests.push(as_given(members, attempt, supply)?);
     }
     tests.extend(kernel(members, NonZeroU16::MIN));
     let order = fixed_priority::deadline_monotonic(&tasks);
@@ -67,20 +70,28 @@ pub(super) fn run(
     ));
     tests.push(match edf::test(&tasks, &supply) {
         Ok(verdict) => of_verdict(Method::Edf.name(), verdict, known),
-        Err(overflow) => TestPlan::new(Method::Edf.name(), "cannot tell", overflow.to_string()),
+        Err(overflow) => TestPlan::new(Method::Edf.name(), CANNOT_TELL, overflow.to_string()),
     });
     Ok(tests)
 }
 
 /// What the response times under the file's own policies come to. That a deadline is missed is only sure where the bound is no more
 /// than what can happen.
-fn as_given(members: &[Member], attempt: &Attempt, supply: &dyn SupplyBound) -> TestPlan {
+fn as_given(
+    members: &[Member],
+    attempt: &Attempt,
+    supply: &dyn SupplyBound,
+) -> Result<TestPlan, Overflow> {
     let name = Method::AsGiven.name();
     if attempt.admits {
-        return TestPlan::new(name, "admits", "");
+        return Ok(TestPlan::new(name, "admits", ""));
     }
+    let refuses = |why: String| Ok(TestPlan::new(name, "refuses", why));
     if let Some(Err(why)) = kernel_refusal(members, NonZeroU16::MIN) {
-        return TestPlan::new(name, "refuses", format!("the kernel refuses {why}"));
+        return refuses(format!("the kernel refuses {why}"));
+    }
+    if let Verdict::NotSchedulable(_) = edf::test(&budgets(members), &supply)? {
+        return refuses("the reservations by deadline are more than there is".into());
     }
     let is_reserved = |member: &Member| matches!(member.policy, Policy::Deadline(_));
     let is_exact = supply.is_attained() && !members.iter().any(is_reserved);
@@ -100,21 +111,44 @@ fn as_given(members: &[Member], attempt: &Attempt, supply: &dyn SupplyBound) -> 
         match (&member.work, response) {
             (Ok(task), Ok(response)) if meets(task, *response) => {}
             (Ok(_), Ok(Response::Unbounded)) => {
-                let detail = format!(
+                return refuses(format!(
                     "`{}` and what goes first ask for more than there is",
                     member.name
-                );
-                return TestPlan::new(name, "refuses", detail);
+                ));
+            }
+            (Ok(task), _) if is_short(member, task) => {
+                return refuses(format!("`{}` asks for more than its budget", member.name));
             }
             (Ok(_), Ok(Response::Bounded(_))) if is_exact && is_alone(member) => {
-                return TestPlan::new(name, "refuses", format!("`{}` can be late", member.name));
+                return refuses(format!("`{}` can be late", member.name));
             }
             (Ok(_), Ok(Response::Unknown(doubt))) => why = format!("`{}`: {doubt}", member.name),
             (_, Err(unknown)) => why = format!("`{}`: {unknown}", member.name),
             (_, Ok(_)) => {}
         }
     }
-    TestPlan::new(name, "cannot tell", why)
+    Ok(TestPlan::new(name, CANNOT_TELL, why))
+}
+
+/// Whether a reservation is too small for its task in the long run.
+fn is_short(member: &Member, task: &Task) -> bool {
+    let product = |service: Service, period: Span| {
+        u128::from(service.as_nanos()) * u128::from(period.as_nanos())
+    };
+    let asked = member.policy.reservation();
+    asked.is_some_and(|asked| {
+        product(task.cost(), asked.period) > product(asked.runtime, task.period())
+    })
+}
+
+/// Whether the file's own policies neither meet all deadlines nor are known to miss one.
+pub(super) fn is_doubtful(
+    members: &[Member],
+    attempt: &Attempt,
+    supply: &dyn SupplyBound,
+) -> Result<bool, Overflow> {
+    let is_asked = attempt.method == Method::AsGiven && !attempt.admits;
+    Ok(is_asked && as_given(members, attempt, supply)?.verdict == CANNOT_TELL)
 }
 
 /// Whether the kernel lets the reservations in, if there are any, where so many processors are all there are.
@@ -168,7 +202,7 @@ fn of_search<'n, T>(
             )
         }
         Search::None => TestPlan::new(test, "refuses", nothing),
-        Search::Unknown(doubt) => TestPlan::new(test, "cannot tell", doubt.to_string()),
+        Search::Unknown(doubt) => TestPlan::new(test, CANNOT_TELL, doubt.to_string()),
     }
 }
 
@@ -200,7 +234,7 @@ fn of_verdict<'n>(
         Verdict::Unknown(Doubt::OutOfScope) => {
             TestPlan::new(test, "not applicable", Doubt::OutOfScope.to_string())
         }
-        Verdict::Unknown(doubt) => TestPlan::new(test, "cannot tell", doubt.to_string()),
+        Verdict::Unknown(doubt) => TestPlan::new(test, CANNOT_TELL, doubt.to_string()),
     }
 }
 

@@ -3,21 +3,86 @@
 use laxity_model::Span;
 use laxity_model::verify::contract::Quantity;
 
+use super::apart::{missed, quantity};
+use super::columns::{ended, processor_time, service_gap};
 use crate::evidence::results::{Provenance, RunResults, VariantResults};
-use crate::evidence::subjects::{ModemFigures, SubjectResults};
+use crate::evidence::subjects::{
+    CommandFigures, DeviceFigures, ModemFigures, Proposed, StreamFigures, SubjectResults,
+};
+use crate::layout::{fixed, percent};
 use crate::report::value::{self, count};
 use crate::report::{Figure, Origin, Table, Value};
-use crate::scenario::kinds::key;
+use crate::scenario::units::format_span;
 
 /// Where the devices work, by whom their reservations are kept, and whether what is reserved is enforced; empty if there is neither.
 pub(super) fn placed(variant: &VariantResults) -> String {
-    let each = variant.each_modem().map(|(whose, modem)| {
-        let by = modem.enforcer.as_ref();
+    let each = variant.each_device().map(|(whose, device)| {
+        let by = device.enforcer.as_ref();
         let by = by.map_or_else(String::new, |enforcer| format!(" by {enforcer}"));
-        format!("{whose}{}{by}", modem.placement)
+        format!("{whose}{}{by}", device.placement)
     });
     let each = each.chain(variant.grade.clone());
     each.collect::<Vec<_>>().join(", ")
+}
+
+/// Beside a variant, a machine is told to have been faster or slower than usual from so much on, in parts per million.
+const OFF_PPM: u64 = 100_000;
+
+/// How fast the machine was, and beside which variants it was another.
+pub(super) fn speed(results: &RunResults) -> Option<String> {
+    let usual = results.machine.as_ref()?.speed?;
+    let off = results.variants.iter().filter_map(|variant| {
+        let own = variant.speed?.reference_block_ns;
+        let usual = usual.reference_block_ns.max(1);
+        let off = own.abs_diff(usual) * 1_000_000 / usual;
+        let word = if own > usual { "longer" } else { "shorter" };
+        let name = &variant.name;
+        (off >= OFF_PPM).then(|| format!("{} % {word} beside {name}", percent(off)))
+    });
+    let words = [format!("speed of the machine: {}", usual.words())];
+    Some(words.into_iter().chain(off).collect::<Vec<_>>().join(", "))
+}
+
+/// What was proposed and why, and what would have done: a sentence for all that were proposed the same for the same reason.
+pub(super) fn proposals(results: &RunResults) -> Vec<String> {
+    let mut groups: Vec<(Vec<String>, &Proposed)> = Vec::new();
+    for variant in &results.variants {
+        for (whose, modem) in variant.each_device() {
+            let Some(proposed) = &modem.proposed else {
+                continue;
+            };
+            let name = format!("{whose}{}", variant.name);
+            match groups.iter_mut().find(|(_, known)| *known == proposed) {
+                Some((names, _)) => names.push(name),
+                None => groups.push((vec![name], proposed)),
+            }
+        }
+    }
+    let groups = groups.into_iter();
+    groups
+        .map(|(names, same)| format!("{}: {}", names.join(", "), proposal(same)))
+        .collect()
+}
+
+/// What was proposed and why, and what would have done.
+fn proposal(proposed: &Proposed) -> String {
+    let reservation = |service_ns: u64, period_ns: u64| {
+        let (service, period) = (Span::from_nanos(service_ns), Span::from_nanos(period_ns));
+        format!("{}/{}", format_span(service), format_span(period))
+    };
+    let held = reservation(proposed.service_ns, proposed.period_ns);
+    let least = proposed.least_service_ns.zip(proposed.least_period_ns);
+    let after = least.zip(proposed.longest_call_here_ns.zip(proposed.times_least_ppm));
+    let after = after.map(|((service, period), (longest, times))| {
+        let (least, longest) = (reservation(service, period), Span::from_nanos(longest));
+        let times = fixed(times, 1_000_000, 2);
+        let before = proposed.longest_connecting_here_ns.map(Span::from_nanos);
+        let (before, them) = before.map_or((String::new(), "it"), |before| {
+            (format!(", one before it was connected {before}"), "both")
+        });
+        format!("; the longest call of the runs took {longest}{before}, and {least} would have served {them}: x {times}")
+    });
+    format!("{held}, {}{}", proposed.why, after.unwrap_or_default())
 }
 
 /// What was counted, and how long phases were.
@@ -27,13 +92,24 @@ pub(super) fn facts(variant: &VariantResults, origin: Origin) -> Table {
         let of_modem = modem_facts(modem).into_iter();
         facts.extend(of_modem.map(|(fact, value)| (format!("{whose}{fact}"), value)));
     }
+    for (subject, stream) in variant.streams() {
+        let of_stream = stream_facts(stream).into_iter();
+        facts.extend(of_stream.map(|(fact, value)| (format!("{}: {fact}", subject.name), value)));
+    }
     for (task, _) in variant.tasks() {
         let of_task = task_facts(task).into_iter();
         facts.extend(of_task.map(|(fact, value)| (format!("{}: {fact}", task.name), value)));
     }
+    for (command, figures) in variant.commands() {
+        let of_command = command_facts(command, figures).into_iter();
+        facts.extend(of_command.map(|(fact, value)| (format!("{}: {fact}", command.name), value)));
+    }
     let mut add = |fact: &str, value: Value| facts.push((fact.to_owned(), value));
     if let Some(steal) = variant.steal_ns {
         add("steal time", Span::from_nanos(steal).into());
+    }
+    if let Some(speed) = &variant.speed {
+        add("speed of the machine", speed.words().into());
     }
     let disturbed = &variant.disturbed;
     if disturbed.witness_wakeups > 0 {
@@ -41,6 +117,11 @@ pub(super) fn facts(variant: &VariantResults, origin: Origin) -> Table {
         let time = value::nanos(disturbed.total_ns);
         let words = format!("{seen} of {of} witness wake-ups, {time}");
         add("disturbed", words.into());
+        for one in &disturbed.by_processor {
+            let (seen, time) = (one.count, value::nanos(one.total_ns));
+            let fact = format!("processor {} disturbed", one.processor);
+            add(&fact, format!("{seen} times, {time}").into());
+        }
     }
     add("events recorded", variant.events_recorded.into());
     add("events lost", variant.events_lost.into());
@@ -69,16 +150,9 @@ fn modem_facts(modem: &ModemFigures) -> Vec<(&'static str, Value)> {
         ("transfer", arrived.into()),
         ("frames sent again", transfer.retransmissions.into()),
         ("retrained", transfer.retrainings.into()),
-        ("samples lost", modem.samples_overwritten.into()),
-        ("samples underrun", modem.samples_underrun.into()),
         ("receivers", u64::from(modem.receivers).into()),
-        ("context switches", modem.context_switches.into()),
-        (
-            "of them involuntary",
-            modem.context_switches_involuntary.into(),
-        ),
-        ("page faults", modem.page_faults.into()),
     ];
+    facts.extend(device_facts(&modem.device));
     if !modem.phases.is_empty() {
         let phases = phases.collect::<Vec<_>>().join(" · ");
         facts.push(("phases", phases.into()));
@@ -86,17 +160,53 @@ fn modem_facts(modem: &ModemFigures) -> Vec<(&'static str, Value)> {
     facts
 }
 
+fn stream_facts(stream: &StreamFigures) -> Vec<(&'static str, Value)> {
+    let mut facts: Vec<(&'static str, Value)> = vec![
+        ("frames that arrived", stream.frames_good.into()),
+        ("frames lost", stream.frames_lost.into()),
+        (
+            "times that each block was worked on",
+            u64::from(stream.work_times).into(),
+        ),
+    ];
+    facts.extend(device_facts(&stream.device));
+    facts
+}
+
+fn device_facts(device: &DeviceFigures) -> Vec<(&'static str, Value)> {
+    let proposed = device.proposed.iter();
+    let proposed = proposed.map(|proposed| ("proposed", proposal(proposed).into()));
+    let counted = [
+        ("samples lost", device.samples_overwritten.into()),
+        ("samples underrun", device.samples_underrun.into()),
+        ("context switches", device.context_switches.into()),
+        (
+            "of them involuntary",
+            device.context_switches_involuntary.into(),
+        ),
+        ("page faults", device.page_faults.into()),
+    ];
+    counted.into_iter().chain(proposed).collect()
+}
+
+/// What a program of the user's own took and had, and how it ended.
+fn command_facts(command: &SubjectResults, figures: &CommandFigures) -> Vec<(&'static str, Value)> {
+    let took = processor_time(figures).map(|took| ("processor time", took));
+    let gap = service_gap(command).map(|gap| ("service gap, max", gap));
+    let facts = [Some(("exit", ended(figures))), took, gap];
+    facts.into_iter().flatten().collect()
+}
+
 /// How long its jobs took from their release, and how many ended too late, as far as it had any.
 fn task_facts(task: &SubjectResults) -> Vec<(&'static str, Value)> {
-    let seen = |quantity: Quantity| task.quantities.get(&key(quantity));
+    let seen = |wanted: Quantity| quantity(task, wanted);
     let response = seen(Quantity::RESPONSE_TIME).and_then(|all| Some((all.p99?, all.max?)));
     let response = response.map(|(p99, max)| {
         let [p99, max] = [p99, max].map(value::nanos);
         ("response time, p99 and max", format!("{p99}, {max}").into())
     });
     let misses = seen(Quantity::DEADLINE_MISSES).map(|jobs| {
-        let missed = jobs.buckets.iter().filter(|(misses, _)| *misses > 0);
-        let [missed, all] = [missed.map(|(_, jobs)| jobs).sum(), jobs.count].map(count);
+        let [missed, all] = missed(jobs).map(count);
         ("deadline misses", format!("{missed} of {all} jobs").into())
     });
     response.into_iter().chain(misses).collect()

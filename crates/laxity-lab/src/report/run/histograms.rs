@@ -1,15 +1,14 @@
 //! The histograms of a variant: linear values, logarithmic counts, so that the one worst case shows beside ten thousand good ones
 //! (the way OSADL draws wake-up latencies).
 
-use std::collections::BTreeMap;
-
 use laxity_model::verify::contract::Quantity;
 
 use crate::evidence::histogram::HistogramJson;
 use crate::evidence::results::{RunResults, VariantResults};
-use crate::evidence::subjects::{ModemFigures, SubjectResults, is_cothread, label};
+use crate::evidence::subjects::{DeviceFigures, SubjectResults, is_cothread, label};
+use crate::report::cells::coordinate;
 use crate::report::scale::{alone, step};
-use crate::report::{Axis, Chart, Mark, Point, Series, Unit};
+use crate::report::{Axis, Chart, Series, Unit};
 use crate::scenario::kinds::key;
 
 /// Bars in a picture.
@@ -26,9 +25,9 @@ pub(super) struct Limits {
 impl Limits {
     pub(super) fn of(results: &RunResults) -> Self {
         let variants = results.variants.iter();
-        let modem = |of: fn(&ModemFigures) -> Option<u64>| {
-            let modems = variants.clone().flat_map(VariantResults::modems);
-            shared_limit(modems.filter_map(|(_, modem)| of(modem)))
+        let device = |of: fn(&DeviceFigures) -> Option<u64>| {
+            let devices = variants.clone().flat_map(VariantResults::each_device);
+            shared_limit(devices.filter_map(|(_, device)| of(device)))
         };
         let tasks = variants.clone().flat_map(VariantResults::tasks);
         let gaps = tasks.clone();
@@ -37,8 +36,8 @@ impl Limits {
         Self {
             gap: shared_limit(gaps),
             response: shared_limit(responses),
-            processing: modem(|modem| modem.processing_ns.max),
-            pending: modem(|modem| modem.samples_pending.max),
+            processing: device(|device| device.processing_ns.max),
+            pending: device(|device| device.samples_pending.max),
         }
     }
 }
@@ -72,15 +71,20 @@ pub(super) fn of(variant: &VariantResults, limits: &Limits) -> Vec<Chart> {
             } else {
                 format!("{name}: gap between wake-ups")
             };
-            charts.push(chart(&title, (&gap.all, control), limits.gap));
+            let mut chart = chart(&title, (&gap.all, control), limits.gap);
+            if control.is_some() {
+                // Or its colour would be the only one without a name.
+                chart.series[0].name.clone_from(&variant.name);
+            }
+            charts.push(chart);
         }
         if let Some(response) = response(subject) {
             let title = format!("{name}: response time");
             charts.push(chart(&title, (response, None), limits.response));
         }
     }
-    for (whose, modem) in variant.each_modem() {
-        let (processing, pending) = (&modem.processing_ns, &modem.samples_pending);
+    for (whose, device) in variant.each_device() {
+        let (processing, pending) = (&device.processing_ns, &device.samples_pending);
         let title = format!("{whose}Processing time");
         charts.push(chart(&title, (processing, None), limits.processing));
         let title = format!("{whose}Samples pending");
@@ -107,17 +111,14 @@ fn chart(
         _ => Unit::Count,
     };
     let width = limit.div_ceil(BARS);
-    let bars = binned(histogram, width);
-    let tallest = bars.iter().map(|(_, count)| *count).max().unwrap_or(1);
-    let outline = control.map(|control| outline(&binned(control, width), coordinate(width)));
-    let mut series = vec![Series::new(
-        "",
-        Mark::Bars {
-            width: coordinate(width),
-        },
-        bars,
-    )];
-    series.extend(outline.map(|points| Series::new("control", Mark::Line, points)));
+    let binned = |name: &str, histogram: &HistogramJson| {
+        Series::counted(name, width, histogram.buckets.iter().copied())
+    };
+    let bars = binned("", histogram);
+    let counts = bars.points.iter().map(|(_, count)| *count);
+    let tallest = counts.max().unwrap_or(1);
+    let mut series = vec![bars];
+    series.extend(control.map(|control| binned("control", control).outlined()));
     let mut y = Axis::count("");
     y.logarithmic = true;
     let name = match unit {
@@ -127,46 +128,18 @@ fn chart(
     let mut x = Axis::new(name, unit);
     x.range = Some((0, coordinate(limit)));
     let mut chart = Chart::new(caption(title, note, histogram, unit), (x, y), series);
-    if let Some(p99) = histogram.p99.filter(|p99| *p99 < limit) {
+    if let Some(p99) = histogram.told_p99().filter(|p99| *p99 < limit) {
         let p99 = coordinate(p99);
         chart.lines = vec![("p99".into(), (p99, 1), (p99, tallest))];
     }
     chart
 }
 
-fn coordinate(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-/// The counts in bins of this width, each at its begin.
-fn binned(histogram: &HistogramJson, width: u64) -> Vec<Point> {
-    let mut bins = BTreeMap::new();
-    for (from, count) in &histogram.buckets {
-        *bins.entry(coordinate(from / width * width)).or_insert(0) += coordinate(*count);
-    }
-    bins.into_iter().collect()
-}
-
-/// The corners of bars of this width.
-fn outline(bars: &[Point], width: i64) -> Vec<Point> {
-    let mut corners: Vec<Point> = Vec::new();
-    for (from, count) in bars.iter().copied() {
-        // From one bar to its neighbour the outline goes straight.
-        if corners.last() == Some(&(from, 0)) {
-            corners.pop();
-        } else {
-            corners.push((from, 0));
-        }
-        corners.extend([(from, count), (from + width, count), (from + width, 0)]);
-    }
-    corners
-}
-
 fn caption(title: &str, note: &str, histogram: &HistogramJson, unit: Unit) -> String {
     let named = [
         ("p50", histogram.p50),
-        ("p99", histogram.p99),
-        ("p99.9", histogram.p999),
+        ("p99", histogram.told_p99()),
+        ("p99.9", histogram.told_p999()),
         ("max", histogram.max),
     ];
     let count = alone(Unit::Count, coordinate(histogram.count));
@@ -189,7 +162,8 @@ mod tests {
         let mut histogram = Histogram::new();
         values.iter().for_each(|value| histogram.record(*value));
         let histogram = HistogramJson::new("ns", &histogram);
-        let sum: i64 = binned(&histogram, 10).iter().map(|(_, count)| count).sum();
+        let bars = Series::counted("", 10, histogram.buckets.iter().copied());
+        let sum: i64 = bars.points.iter().map(|(_, count)| count).sum();
         assert_eq!(sum, values.len() as i64, "no value is left out");
         inline(&chart("gap", (&histogram, None), 100), 100, WIDE)
     }
@@ -209,20 +183,14 @@ mod tests {
     }
 
     #[test]
-    fn the_outline_of_a_control_goes_round_its_bars() {
-        let bars = [(0, 5), (10, 7), (30, 1)];
-        let corners = [
-            (0, 0),
-            (0, 5),
-            (10, 5),
-            (10, 7),
-            (20, 7),
-            (20, 0),
-            (30, 0),
-            (30, 1),
-            (40, 1),
-            (40, 0),
-        ];
-        assert_eq!(outline(&bars, 10), corners);
+    fn no_percentile_is_told_that_is_only_the_largest_value() {
+        for (count, p99, p999) in [(90, false, false), (100, true, false), (1_000, true, true)] {
+            let mut histogram = Histogram::new();
+            (0..count).for_each(|value| histogram.record(value));
+            let histogram = HistogramJson::new("count", &histogram);
+            let caption = caption("pending", "", &histogram, Unit::Count);
+            assert_eq!(caption.contains("p99 "), p99, "{caption}");
+            assert_eq!(caption.contains("p99.9 "), p999, "{caption}");
+        }
     }
 }

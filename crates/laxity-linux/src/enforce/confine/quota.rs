@@ -4,12 +4,10 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use laxity_model::enforce::ranks;
 use laxity_model::enforce::slots::MOST_SHARE_PPM;
 
 use super::group::{ConfineError, Group};
 use crate::os::cgroup::Hierarchy;
-use crate::os::sched::{Attributes, Policy, SchedError, Tid};
 
 /// The least quota that the kernel takes, in microseconds.
 const QUOTA_US: u64 = 1_000;
@@ -84,26 +82,5 @@ impl FairQuota {
     /// Puts a process there, with all its threads and what it starts later.
     pub fn add(&self, process: i32) -> Result<(), ConfineError> {
         self.group.add(process)
-    }
-
-    /// Its slot begins: all its threads become `SCHED_FIFO` of the slot occupant's priority. One system call a thread (1 µs).
-    pub fn enter(threads: &[Tid]) -> Result<(), SchedError> {
-        Self::set(threads, Policy::Fifo(ranks::OCCUPANT))
-    }
-
-    /// Its slot ends: all its threads are ordinary ones, under the quota.
-    pub fn leave(threads: &[Tid]) -> Result<(), SchedError> {
-        Self::set(threads, Policy::Other { nice: 0 })
-    }
-
-    fn set(threads: &[Tid], policy: Policy) -> Result<(), SchedError> {
-        let attributes = Attributes::new(policy, false);
-        for tid in threads {
-            match attributes.apply_unchecked(*tid) {
-                Err(error) if error.errno() == Some(libc::ESRCH) => {}
-                other => other?,
-            }
-        }
-        Ok(())
     }
 }

@@ -1,10 +1,11 @@
-//! The binding of a thread to its slots: the thread binds and unbinds itself, the dispatcher lets it into its slots and out of them.
+//! The binding of a thread to its slots: the thread binds and unbinds itself, the dispatcher lets it into its slots and out of them. A program of
+//! others is bound by who holds for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use laxity_model::enforce::ranks;
+use laxity_model::enforce::{Count, ranks};
 use laxity_model::{ActivityId, Outside, Service};
 
 use super::doorbell::Doorbell;
@@ -12,6 +13,7 @@ use super::park::Park;
 use crate::os::clock;
 use crate::os::futex;
 use crate::os::sched::{Attributes, Policy, SchedError, Tid};
+use crate::os::schedstat::Account;
 
 const UNBOUND: u32 = 0;
 const BOUND: u32 = 1;
@@ -28,8 +30,8 @@ pub(crate) struct SlotBinding {
     wish: AtomicU32,
     /// What the dispatcher has made of it: [`UNBOUND`], [`BOUND`] or [`UNSERVED`].
     state: AtomicU32,
-    /// Of the thread that wishes to be bound. Locked by it before it wishes and by the dispatcher after: never both at once.
-    edges: Mutex<Option<Edges>>,
+    /// Who wishes to be bound. Locked before the wish by who has it and by the dispatcher after: never both at once.
+    next: Mutex<Option<Occupant>>,
 }
 
 impl SlotBinding {
@@ -41,7 +43,17 @@ impl SlotBinding {
             doorbell,
             wish: AtomicU32::new(UNBOUND),
             state: AtomicU32::new(UNBOUND),
-            edges: Mutex::new(None),
+            next: Mutex::new(None),
+        }
+    }
+
+    /// How a bound thread may be scheduled that has this policy otherwise.
+    pub(crate) fn policies(&self, own: Policy) -> Vec<Policy> {
+        let edges = Edges::of_current(own, self.outside);
+        match self.outside {
+            // It keeps its rank all the time.
+            Outside::Confined => vec![edges.inside.policy()],
+            _ => vec![edges.inside.policy(), edges.outside.policy()],
         }
     }
 
@@ -52,9 +64,24 @@ impl SlotBinding {
     /// Binds the calling thread; returns when the dispatcher knows.
     pub(crate) fn bind(&self, own: Policy) {
         let edges = Edges::of_current(own, self.outside);
-        *self.edges.lock().unwrap_or_else(PoisonError::into_inner) = Some(edges);
+        self.post(Occupant::Thread(edges));
         self.park.attach();
         self.wish(BOUND);
+    }
+
+    /// Binds a program; returns when the dispatcher knows.
+    pub(crate) fn bind_program(&self, program: Arc<dyn Program>) {
+        self.post(Occupant::Program(program));
+        self.wish(BOUND);
+    }
+
+    /// Unbinds the program; afterwards the dispatcher does not touch it any more.
+    pub(crate) fn unbind_program(&self) {
+        self.wish(UNBOUND);
+    }
+
+    fn post(&self, occupant: Occupant) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(occupant);
     }
 
     /// Unbinds the calling thread; afterwards the dispatcher does not touch it any more.
@@ -79,10 +106,31 @@ impl SlotBinding {
     pub(crate) fn serve(self: Arc<Self>) -> ServedBinding {
         ServedBinding {
             binding: self,
-            edges: None,
+            occupant: None,
             inside: false,
         }
     }
+}
+
+/// The threads of a program of others, that have slots together. Called by the dispatcher at the edges: nothing here may wait for long.
+pub(crate) trait Program: Send + Sync {
+    /// Its slot begins.
+    fn enter(&self) -> Result<(), SchedError>;
+
+    /// Its slot ends, or has not begun.
+    fn leave(&self) -> Result<(), SchedError>;
+
+    /// It has no slots any more: it is what it was before it had any.
+    fn release(&self) -> Result<(), SchedError>;
+
+    /// Processor time that it has received; `None` where that is not known.
+    fn service(&self) -> Option<Service>;
+}
+
+/// Who is bound.
+enum Occupant {
+    Thread(Edges),
+    Program(Arc<dyn Program>),
 }
 
 /// What to do to the thread at an edge, ready made.
@@ -91,6 +139,8 @@ struct Edges {
     own: Attributes,
     inside: Attributes,
     outside: Attributes,
+    /// `None` where the kernel does not count them.
+    turns: Option<Account>,
 }
 
 impl Edges {
@@ -99,6 +149,7 @@ impl Edges {
         let own = Attributes::new(own, own.is_real_time());
         Self {
             tid: Tid::current(),
+            turns: Account::of_current(),
             own,
             inside: Attributes::new(Policy::Fifo(ranks::OCCUPANT), true),
             outside: match outside {
@@ -114,8 +165,8 @@ impl Edges {
 /// A binding as its dispatcher sees it. Its slots come and go whether or not a thread is bound.
 pub(crate) struct ServedBinding {
     binding: Arc<SlotBinding>,
-    /// A thread is bound.
-    edges: Option<Edges>,
+    /// Who is bound.
+    occupant: Option<Occupant>,
     /// Its slot is now.
     inside: bool,
 }
@@ -126,7 +177,7 @@ impl ServedBinding {
     }
 
     pub(crate) fn is_bound(&self) -> bool {
-        self.edges.is_some()
+        self.occupant.is_some()
     }
 
     /// Whether the thread has what it wishes.
@@ -143,11 +194,11 @@ impl ServedBinding {
     pub(crate) fn answer(&mut self) -> Result<(), SchedError> {
         let wish = self.binding.wish.load(Ordering::SeqCst);
         let done = if wish == BOUND {
-            let edges = self.binding.edges.lock();
-            self.edges = edges.unwrap_or_else(PoisonError::into_inner).take();
+            let next = self.binding.next.lock();
+            self.occupant = next.unwrap_or_else(PoisonError::into_inner).take();
             // A confined thread keeps its rank all the time: that it is parked or not alone says when it runs.
-            let ranked = match &self.edges {
-                Some(edges) if self.binding.outside == Outside::Confined => {
+            let ranked = match &self.occupant {
+                Some(Occupant::Thread(edges)) if self.binding.outside == Outside::Confined => {
                     edges.inside.apply(edges.tid)
                 }
                 _ => Ok(()),
@@ -161,9 +212,19 @@ impl ServedBinding {
         done
     }
 
-    /// Processor time that the holder has received; `None` while none is bound.
-    pub(crate) fn service(&self) -> Option<Service> {
-        clock::service_of(self.edges.as_ref()?.tid)
+    /// The kernel's count of the holder; `None` while none is bound. How often a program was given the processor is not counted.
+    pub(crate) fn count(&self) -> Option<Count> {
+        let (service, turns) = match self.occupant.as_ref()? {
+            Occupant::Thread(edges) => {
+                let turns = edges
+                    .turns
+                    .as_ref()
+                    .and_then(|account| Some(account.read().ok()?.turns));
+                (clock::service_of(edges.tid)?, turns)
+            }
+            Occupant::Program(program) => (program.service()?, None),
+        };
+        Some(Count { service, turns })
     }
 
     /// Its slot begins.
@@ -180,35 +241,44 @@ impl ServedBinding {
         self.place()
     }
 
-    /// Gives a bound thread what it has inside its slot, or outside it.
+    /// Gives who is bound what it has inside its slot, or outside it.
     fn place(&self) -> Result<(), SchedError> {
-        let Some(edges) = &self.edges else {
-            return Ok(());
-        };
+        match &self.occupant {
+            None => return Ok(()),
+            Some(Occupant::Thread(edges)) => self.place_thread(edges)?,
+            Some(Occupant::Program(program)) if self.inside => program.enter()?,
+            Some(Occupant::Program(program)) => program.leave()?,
+        }
+        self.check();
+        Ok(())
+    }
+
+    fn place_thread(&self, edges: &Edges) -> Result<(), SchedError> {
         match (self.binding.outside, self.inside) {
             (Outside::Confined, true) => self.binding.park.unpark(),
             (Outside::Confined, false) => self.binding.park.park(edges.tid)?,
             (_, true) => edges.inside.apply_unchecked(edges.tid)?,
             (_, false) => edges.outside.apply_unchecked(edges.tid)?,
         }
-        self.check();
         Ok(())
     }
 
     /// A thread is parked if and only if it is bound, confined and outside its slot.
     fn check(&self) {
+        let is_thread = matches!(self.occupant, Some(Occupant::Thread(_)));
         let confined = self.binding.outside == Outside::Confined;
-        let stands_still = self.edges.is_some() && confined && !self.inside;
+        let stands_still = is_thread && confined && !self.inside;
         debug_assert_eq!(self.binding.park.is_parked(), stands_still, "parked");
     }
 
-    /// The thread is again what it was before it was bound.
+    /// Who was bound is again what it was before.
     fn release(&mut self) -> Result<(), SchedError> {
         self.binding.park.unpark();
-        let released = self.edges.take();
+        let released = self.occupant.take();
         self.check();
         match released {
-            Some(edges) => edges.own.apply(edges.tid),
+            Some(Occupant::Thread(edges)) => edges.own.apply(edges.tid),
+            Some(Occupant::Program(program)) => program.release(),
             None => Ok(()),
         }
     }

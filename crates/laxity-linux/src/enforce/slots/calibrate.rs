@@ -1,53 +1,92 @@
-//! Measures what switching costs: a dispatcher without compensation gives short slots to a thread that only reads the clock.
+//! Measures what switching costs: a dispatcher gives short slots to a thread that only reads the clock.
 
+use std::fs;
 use std::sync::Arc;
 
 use laxity_model::base::ring;
-use laxity_model::enforce::{ranks, slots};
+use laxity_model::enforce::{Switching, Ticks, ranks, slots};
 use laxity_model::policy::slots::{Slot, SlotTable};
 use laxity_model::{ActivityId, HostError, Instant, Outside, ProcessorId, Span};
 
 use super::binding::SlotBinding;
+use super::dispatcher::Told;
 use super::doorbell::Doorbell;
 use super::park::ParkSignal;
-use super::{DispatcherStart, Timing, spawn};
+use super::{DispatcherStart, Pace, spawn};
 use crate::os::clock;
+use crate::os::proc;
 use crate::os::sched::{self, Policy, Restore, Tid};
 use crate::os::signals;
 use crate::run::port::Ports;
 use crate::run::{self, Run};
 
-/// How often there is a slot,
-pub(crate) const CYCLE: Span = Span::from_millis(1);
+/// How often there is a slot: in no step with the kernel's tick, so that some slots have one and some have none,
+pub(crate) const CYCLE: Span = Span::from_micros(1_100);
 /// and how long it is.
-pub(crate) const LENGTH: Span = Span::from_micros(300);
+pub(crate) const LENGTH: Span = Span::from_micros(500);
 const CYCLES: u64 = 100;
-/// So many of the edges must be there for their quartiles to mean anything.
+/// So many of the slots must have been seen whole for their medians to mean anything, and so many of them without a gap.
 const ENOUGH: usize = CYCLES as usize * 3 / 4;
+const ENOUGH_WHOLE: usize = CYCLES as usize / 4;
+/// Several attempts may bring them together. Where fewer were seen in one, those that others spared may be unlike the rest.
+const WORTH_KEEPING: usize = CYCLES as usize / 3;
 const ATTEMPTS: usize = 10;
-/// Readings further apart than this are the two sides of a gap; a clock reading costs a hundredth of it.
-const GAP: Span = Span::from_micros(20);
+/// Readings further apart than this are the two sides of a gap; a clock reading costs a fortieth of it.
+const GAP: Span = Span::from_micros(2);
 /// A switch that took longer was disturbed, and says nothing about the machine's costs.
 const LONGEST: Span = Span::from_micros(100);
+/// Handlers are not believed to take more of a slot than this: that was a disturbance.
+const MOST_UNSEEN_PPM: u64 = 50_000;
 
-/// Measures on one processor, in about 0.1 s, what switching costs for a kind of confinement: of beginnings the upper quartile, of ends the
-/// median. Needs `SCHED_FIFO`.
+/// The first kernel whose ticks lie at whole multiples of their distance on the monotonic clock.
+const FIRST_WITH_ALIGNED_TICKS: (u32, u32) = (6, 4);
+
+/// Measures on one processor, in about 0.1 s, what switching costs for a kind of confinement. Needs `SCHED_FIFO`.
 ///
-/// Where others disturb the processor so much that edges are missing, it measures again, up to a second in all, and then fails:
+/// Where others disturb the processor so much that edges are missing, it measures more, up to a second in all, and then fails:
 /// slots begun by a wrong figure would not be what was granted. Everything the calling thread had is restored.
-pub(crate) fn calibrate(cpu: usize, outside: Outside) -> Result<Timing, HostError> {
-    let mut most = 0;
+pub(crate) fn calibrate(cpu: usize, outside: Outside) -> Result<Switching, HostError> {
+    let mut pool = Pool::default();
+    let every = distance_of_ticks();
     for _ in 0..ATTEMPTS {
-        let observed = watch(cpu, outside, GAP)?;
-        let (timing, edges) = evaluate(observed.first_edge, &observed.gaps);
-        if edges >= ENOUGH {
-            return Ok(timing);
+        let pace = Pace::Followed {
+            measured: Switching::default(),
+            costs: slots::SUPPLY.costs(0),
+            told: CYCLES as usize,
+        };
+        let observed = watch(cpu, outside, GAP, pace)?;
+        let told = observed.told.iter();
+        pool.add(told.filter_map(|told| Seen::of(told, &observed.gaps, every)));
+        if let Some(measured) = evaluate(&pool.seen, every) {
+            return Ok(measured);
         }
-        most = most.max(edges);
     }
     Err(HostError::Failed(format!(
-        "calibration: processor {cpu} is disturbed, {most} of {CYCLES} edges could be measured"
+        "calibration: processor {cpu} is disturbed, {} of {CYCLES} slots could be measured, and of {} in all {} had no gap, where {ENOUGH_WHOLE} must",
+        pool.most,
+        pool.seen.len(),
+        pool.seen.iter().filter(|slot| slot.is_whole).count()
     )))
+}
+
+/// What several attempts saw together.
+#[derive(Default)]
+struct Pool {
+    seen: Vec<Seen>,
+    /// In the best of them.
+    most: usize,
+}
+
+impl Pool {
+    fn add(&mut self, seen: impl Iterator<Item = Seen>) {
+        let before = self.seen.len();
+        self.seen.extend(seen);
+        let found = self.seen.len() - before;
+        self.most = self.most.max(found);
+        if found < WORTH_KEEPING {
+            self.seen.truncate(before);
+        }
+    }
 }
 
 /// What the holder of the slots saw.
@@ -56,10 +95,17 @@ pub(crate) struct Observed {
     pub(crate) first_edge: Instant,
     /// The stretches in which the holder could not read the clock.
     pub(crate) gaps: Vec<(Instant, Instant)>,
+    /// What the dispatcher saw.
+    told: Vec<Told>,
 }
 
 /// Gives slots for 0.1 s to a thread that notes all gaps longer than this between its clock readings.
-pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed, HostError> {
+pub(crate) fn watch(
+    cpu: usize,
+    outside: Outside,
+    gap: Span,
+    pace: Pace,
+) -> Result<Observed, HostError> {
     let failed = |error| HostError::Failed(format!("calibration: {error}"));
     let _restore = Restore::of(Tid::current()).map_err(failed)?;
     let _park = ParkSignal::install();
@@ -83,8 +129,7 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
         changes: None,
         bindings: vec![Arc::clone(&binding)],
         doorbell,
-        timing: Timing::default(),
-        makes_up: false,
+        pace,
         witness: None,
         ring,
     };
@@ -104,9 +149,13 @@ pub(crate) fn watch(cpu: usize, outside: Outside, gap: Span) -> Result<Observed,
     run.sleep_until(origin + CYCLE * CYCLES);
     run.finish();
     let gaps = observer.map(run::join);
-    run::join(dispatcher);
-    match (run.failure(), gaps?) {
-        (None, Some(gaps)) => Ok(Observed { first_edge, gaps }),
+    let dispatched = run::join(dispatcher);
+    match (run.failure(), gaps?.zip(dispatched)) {
+        (None, Some((gaps, dispatched))) => Ok(Observed {
+            first_edge,
+            gaps,
+            told: dispatched.told,
+        }),
         (error, _) => Err(error.unwrap_or(HostError::Failed("calibration".to_owned()))),
     }
 }
@@ -124,7 +173,7 @@ fn table() -> Result<SlotTable, HostError> {
 
 /// Reads the clock until the run ends; returns the stretches in which it could not.
 fn observe(cpu: usize, gap: Span, run: &Run, binding: &SlotBinding) -> Vec<(Instant, Instant)> {
-    let mut gaps = Vec::with_capacity(4 * CYCLES as usize);
+    let mut gaps = Vec::with_capacity(16 * CYCLES as usize);
     let own = Tid::current();
     let set = sched::pin(cpu);
     let ordinary = Policy::Other { nice: 0 };
@@ -147,23 +196,119 @@ fn observe(cpu: usize, gap: Span, run: &Run, binding: &SlotBinding) -> Vec<(Inst
     gaps
 }
 
-/// What switches cost, and how many slots were begun and ended at least that could be measured.
-fn evaluate(origin: Instant, gaps: &[(Instant, Instant)]) -> (Timing, usize) {
-    let mut entering = Vec::new();
-    let mut leaving = Vec::new();
-    for (from, to) in gaps {
-        entering.extend(delay_ns(*to, origin));
-        leaving.extend(delay_ns(*from, origin + LENGTH));
+/// A slot as both saw it; in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Seen {
+    entering: i64,
+    resuming: i64,
+    leaving: i64,
+    waking: i64,
+    /// What the kernel counted as the holder's and was not its own.
+    unseen: i64,
+    /// What it counted as nobody's, where nobody came in between.
+    nobodys: i64,
+    own: i64,
+    turns: i64,
+    /// What a tick took that came into it.
+    tick: Option<i64>,
+    /// Nothing came in between.
+    is_whole: bool,
+}
+
+impl Seen {
+    /// `None` unless its holder saw it begin and end.
+    fn of(told: &Told, gaps: &[(Instant, Instant)], every: Option<Span>) -> Option<Self> {
+        let first = gaps.partition_point(|(_, to)| *to <= told.decided);
+        let last = gaps.partition_point(|(_, to)| *to <= told.due);
+        let (stood, entered) = *gaps.get(first)?;
+        let (left, _) = *gaps.get(last)?;
+        let is_near =
+            |at: Instant, edge: Instant| since(at, edge).unsigned_abs() <= LONGEST.as_nanos();
+        if stood > told.decided
+            || last == first
+            || !is_near(entered, told.decided)
+            || !is_near(left, told.due)
+        {
+            return None;
+        }
+        let between: Span = gaps[first + 1..last]
+            .iter()
+            .map(|(from, to)| *to - *from)
+            .sum();
+        // The last reading before it may be just after it, where the timer is late.
+        let has_tick = |(from, to): &&(Instant, Instant)| {
+            let number = |at: Instant, every| at.since_epoch() / every;
+            every.is_some_and(|every| number(from.saturating_sub(GAP), every) != number(*to, every))
+        };
+        let tick = gaps[first + 1..last].iter().find(has_tick);
+        let own = since(left, entered) - between.as_nanos() as i64;
+        let counted = told.own.as_nanos() as i64 + told.received.as_nanos() as i64;
+        Some(Self {
+            entering: since(entered, told.decided),
+            resuming: since(entered, told.done),
+            leaving: since(left, told.due),
+            waking: since(told.woke, told.due),
+            unseen: told.received.as_nanos() as i64 - own,
+            nobodys: since(told.looked, told.decided) - counted,
+            own,
+            turns: i64::try_from(told.turns).unwrap_or(i64::MAX),
+            tick: tick.map(|(from, to)| since(*to, *from)),
+            is_whole: between.is_zero() && told.turns <= 1,
+        })
     }
-    let left_ns = quartile(&mut leaving, 2);
-    // A hypervisor may raise the timer early and wait for its instant itself. What the slot loses so is given at its beginning.
-    // The upper quartile: a slot that begins a microsecond early harms nobody, one that begins late breaks its promise.
-    let entered_ns = quartile(&mut entering, 3) - left_ns.min(0);
-    let timing = Timing {
-        entering: Span::from_nanos(entered_ns.max(0).unsigned_abs()),
-        leaving: Span::from_nanos(left_ns.max(0).unsigned_abs()),
-    };
-    (timing, entering.len().min(leaving.len()))
+}
+
+/// So many nanoseconds after, negative before.
+fn since(at: Instant, other: Instant) -> i64 {
+    at.as_nanos() as i64 - other.as_nanos() as i64
+}
+
+/// What switches cost; `None` if too few slots could be measured.
+fn evaluate(seen: &[Seen], every: Option<Span>) -> Option<Switching> {
+    let whole: Vec<Seen> = seen.iter().filter(|slot| slot.is_whole).copied().collect();
+    if seen.len() < ENOUGH || whole.len() < ENOUGH_WHOLE {
+        return None;
+    }
+    let positive = |ns: i64| Span::from_nanos(ns.max(0).unsigned_abs());
+    let each = median(whole.iter().map(|slot| slot.unseen)).max(0);
+    // A median of them would be nothing, as most slots are spared.
+    let handlers = seen.iter().map(|slot| {
+        let known = each
+            .saturating_mul(slot.turns)
+            .saturating_add(slot.tick.unwrap_or(0));
+        let more = slot.unseen.saturating_sub(known);
+        more.clamp(0, LONGEST.as_nanos() as i64).unsigned_abs()
+    });
+    let own: u64 = seen.iter().map(|slot| slot.own.max(0).unsigned_abs()).sum();
+    let unseen_ppm = handlers.sum::<u64>() * 1_000_000 / own.max(1);
+    Some(Switching {
+        lead: slots::EARLY,
+        entering: positive(median(seen.iter().map(|slot| slot.entering))),
+        resuming: positive(median(seen.iter().map(|slot| slot.resuming))),
+        leaving_ns: median(seen.iter().map(|slot| slot.leaving)),
+        waking: positive(median(seen.iter().map(|slot| slot.waking))),
+        unseen_each: positive(each),
+        unseen_ppm: unseen_ppm.min(MOST_UNSEEN_PPM) as u32,
+        ticks: every.map(|every| Ticks {
+            first: Instant::ZERO,
+            every,
+            each: positive(median(seen.iter().filter_map(|slot| slot.tick))),
+        }),
+        nobodys: positive(median(whole.iter().map(|slot| slot.nobodys))),
+    })
+}
+
+/// How far the kernel's ticks are apart, if it is known when they come.
+fn distance_of_ticks() -> Option<Span> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let version = proc::kernel_version(&release)?;
+    (version >= FIRST_WITH_ALIGNED_TICKS).then(clock::tick)
+}
+
+fn median(all: impl Iterator<Item = i64>) -> i64 {
+    let mut all: Vec<i64> = all.collect();
+    all.sort_unstable();
+    all.get(all.len() / 2).copied().unwrap_or(0)
 }
 
 /// How long after the nearest edge of the cycle this was, negative before it; `None` if it has nothing to do with that edge.
@@ -178,37 +323,148 @@ pub(crate) fn delay_ns(at: Instant, first_edge: Instant) -> Option<i64> {
     (delay.unsigned_abs() <= LONGEST.as_nanos()).then_some(delay)
 }
 
-/// The second quartile is the median.
-fn quartile(delays: &mut [i64], number: usize) -> i64 {
-    delays.sort_unstable();
-    delays.get(delays.len() * number / 4).copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use laxity_model::Service;
 
-    #[test]
-    fn delays_count_from_their_own_edge() {
-        let origin = Instant::from_millis(5);
-        let us = Span::from_micros;
-        let gaps = [
-            (origin + LENGTH + us(3), origin + CYCLE + us(9)),
-            (origin + CYCLE + LENGTH + us(5), origin + CYCLE * 2 + us(11)),
-            // A disturbance in the middle of a slot is neither edge.
-            (origin + CYCLE * 2 + us(120), origin + CYCLE * 2 + us(170)),
-        ];
-        let (timing, edges) = evaluate(origin, &gaps);
-        assert_eq!(edges, 2);
-        assert_eq!((timing.entering, timing.leaving), (us(11), us(5)));
+    const DECIDED: Instant = Instant::from_millis(5);
+
+    fn us(micros: u64) -> Span {
+        Span::from_micros(micros)
+    }
+
+    fn told() -> Told {
+        Told {
+            decided: DECIDED,
+            done: DECIDED + us(4),
+            own: us(8),
+            due: DECIDED + us(500),
+            woke: DECIDED + us(513),
+            looked: DECIDED + us(515),
+            received: Service::from_micros(500),
+            turns: 1,
+        }
     }
 
     #[test]
-    fn what_an_early_timer_takes_is_given_back_at_the_beginning() {
-        let origin = Instant::from_millis(5);
-        let us = Span::from_micros;
-        let gap = (origin + LENGTH - us(2), origin + CYCLE + us(9));
-        let (found, _) = evaluate(origin, &[gap]);
-        assert_eq!((found.entering, found.leaving), (us(11), Span::ZERO));
+    fn a_slot_is_what_its_holder_saw_between_two_gaps() {
+        let (before, after) = (DECIDED - us(600), DECIDED + us(1_100));
+        let gaps = [(before, DECIDED + us(9)), (DECIDED + us(499), after)];
+        let seen = Seen {
+            entering: 9_000,
+            resuming: 5_000,
+            leaving: -1_000,
+            waking: 13_000,
+            unseen: 10_000,
+            nobodys: 7_000,
+            own: 490_000,
+            turns: 1,
+            tick: None,
+            is_whole: true,
+        };
+        assert_eq!(Seen::of(&told(), &gaps, None), Some(seen));
+        let handler = (DECIDED + us(100), DECIDED + us(120));
+        let gaps = [gaps[0], handler, gaps[1]];
+        let seen = Seen {
+            unseen: 30_000,
+            own: 470_000,
+            is_whole: false,
+            ..seen
+        };
+        assert_eq!(Seen::of(&told(), &gaps, None), Some(seen));
+        // Its holder ran before it began; or has not come to its end.
+        let late = (DECIDED + us(3), DECIDED + us(9));
+        assert_eq!(Seen::of(&told(), &[late, gaps[2]], None), None);
+        assert_eq!(Seen::of(&told(), &gaps[..2], None), None);
+        assert_eq!(Seen::of(&told(), &[], None), None);
+    }
+
+    #[test]
+    fn a_tick_is_known_by_when_it_comes() {
+        let (before, after) = (DECIDED - us(600), DECIDED + us(1_100));
+        // Ticks come at whole multiples of 0.13 ms: at 5.07, 5.2 and 5.33 ms.
+        let (other, tick) = (DECIDED + us(100), DECIDED + us(200));
+        let gaps = [
+            (before, DECIDED + us(9)),
+            (other, other + us(20)),
+            (tick, tick + us(15)),
+            (DECIDED + us(499), after),
+        ];
+        let ticked = |every| Seen::of(&told(), &gaps, every).expect("whole").tick;
+        assert_eq!(ticked(Some(us(130))), Some(15_000));
+        assert_eq!(ticked(None), None);
+        let seen = Seen::of(&told(), &gaps, Some(us(130))).expect("whole");
+        let whole = Seen {
+            is_whole: true,
+            unseen: 10_000,
+            tick: None,
+            ..seen
+        };
+        let mut all = vec![whole; 80];
+        all.extend([seen; 20]);
+        let found = evaluate(&all, Some(us(130))).expect("enough");
+        let ticks = Ticks {
+            first: Instant::ZERO,
+            every: us(130),
+            each: us(15),
+        };
+        assert_eq!(found.ticks, Some(ticks));
+    }
+
+    #[test]
+    fn attempts_bring_enough_together_unless_hardly_anything_was_seen() {
+        let gaps = [
+            (DECIDED - us(600), DECIDED + us(9)),
+            (DECIDED + us(499), DECIDED + us(1_100)),
+        ];
+        let seen = Seen::of(&told(), &gaps, None).expect("whole");
+        let mut pool = Pool::default();
+        pool.add(vec![seen; WORTH_KEEPING - 1].into_iter());
+        assert_eq!((pool.seen.len(), pool.most), (0, WORTH_KEEPING - 1));
+        pool.add(vec![seen; ENOUGH - 1].into_iter());
+        assert_eq!(evaluate(&pool.seen, None), None);
+        pool.add(vec![seen; WORTH_KEEPING].into_iter());
+        assert!(evaluate(&pool.seen, None).is_some());
+    }
+
+    #[test]
+    fn what_ticks_take_is_told_from_what_each_way_takes() {
+        let whole = Seen {
+            entering: 9_000,
+            resuming: 5_000,
+            leaving: -1_000,
+            waking: 13_000,
+            unseen: 10_000,
+            nobodys: 7_000,
+            own: 490_000,
+            turns: 1,
+            tick: None,
+            is_whole: true,
+        };
+        let ticked = Seen {
+            unseen: 30_000,
+            own: 470_000,
+            is_whole: false,
+            ..whole
+        };
+        let mut seen = vec![whole; 90];
+        seen.extend([ticked; 10]);
+        let found = evaluate(&seen, None).expect("enough");
+        let expected = Switching {
+            lead: slots::EARLY,
+            entering: us(9),
+            resuming: us(5),
+            leaving_ns: -1_000,
+            waking: us(13),
+            unseen_each: us(10),
+            // 200 µs of 48.8 ms.
+            unseen_ppm: 4_098,
+            nobodys: us(7),
+            ticks: None,
+        };
+        assert_eq!(found, expected);
+        assert_eq!(evaluate(&seen[..ENOUGH - 1], None), None);
+        assert_eq!(evaluate(&vec![ticked; 100], None), None);
     }
 }

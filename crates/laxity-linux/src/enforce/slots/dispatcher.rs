@@ -6,20 +6,21 @@ use std::sync::Arc;
 use laxity_model::admission::SlotPlan;
 use laxity_model::base::ring::Producer;
 use laxity_model::enforce::slots::{self, EARLY};
-use laxity_model::enforce::{Command, Dispatcher, MakingUp, Witness, ranks};
-use laxity_model::policy::slots::SlotTable;
-use laxity_model::{Disturbance, Event, EventKind, HostError, Instant, ProcessorId, Span};
+use laxity_model::enforce::{Command, Count, Dispatcher, Look, Switching, Witness, ranks};
+use laxity_model::policy::slots::{PlanCosts, SlotTable};
+use laxity_model::{Event, EventKind, HostError, Instant, ProcessorId, Service, Span};
 
+use super::SlotReport;
 use super::binding::{ServedBinding, SlotBinding};
 use super::change_queue::ChangeQueue;
 use super::doorbell::Doorbell;
-use super::{SlotReport, Timing};
-use crate::enforce::witness;
+use crate::enforce::witness::{self, Vigil};
 use crate::os::clock;
 use crate::os::futex;
 use crate::os::futex::Woken;
 use crate::os::memory::prefault_stack;
-use crate::os::sched::{self, Policy, SchedError, Tid};
+use crate::os::sched::{self, SchedError};
+use crate::run::own::Role;
 use crate::run::{self, Run, Thread};
 
 /// What a dispatcher needs to begin. The bindings are in the order of the table's owners.
@@ -31,18 +32,51 @@ pub(crate) struct DispatcherStart {
     pub(crate) changes: Option<(Arc<ChangeQueue>, SlotPlan)>,
     pub(crate) bindings: Vec<Arc<SlotBinding>>,
     pub(crate) doorbell: Arc<Doorbell>,
-    pub(crate) timing: Timing,
-    /// Whether it makes up for what others take from a slot.
-    pub(crate) makes_up: bool,
+    pub(crate) pace: Pace,
     /// By its rule the dispatcher too records when it wakes late.
     pub(crate) witness: Option<Witness>,
     pub(crate) ring: Producer,
 }
 
+/// How early edges are carried out.
+pub(crate) enum Pace {
+    /// At the table's edges, whatever switching costs: to measure that.
+    Plain,
+    /// By what switching costs, of a table that was planned by these costs.
+    Followed {
+        measured: Switching,
+        costs: PlanCosts,
+        /// So many slots are told of.
+        told: usize,
+    },
+}
+
 /// What a dispatcher hands back.
 pub(crate) struct Dispatched {
     pub(crate) report: SlotReport,
-    pub(crate) disturbances: Vec<Disturbance>,
+    /// The first slots, as many as were asked for.
+    pub(crate) told: Vec<Told>,
+}
+
+/// What was seen of a slot when its end had come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    /// When it was decided that it begins.
+    pub(crate) decided: Instant,
+    /// When the dispatcher was done with that.
+    pub(crate) done: Instant,
+    /// What the dispatcher itself took from then on until it slept, and from when it woke until now.
+    pub(crate) own: Span,
+    /// When it was to wake,
+    pub(crate) due: Instant,
+    /// and when it had,
+    pub(crate) woke: Instant,
+    /// and when it looked.
+    pub(crate) looked: Instant,
+    /// What the kernel counted as the holder's.
+    pub(crate) received: Service,
+    /// How often it was given the processor.
+    pub(crate) turns: u64,
 }
 
 /// Starts the dispatcher; it ends with the run.
@@ -65,14 +99,30 @@ struct Worker<'a> {
     bindings: Vec<ServedBinding>,
     doorbell: Arc<Doorbell>,
     changes: Option<Arc<ChangeQueue>>,
-    timing: Timing,
+    pace: Pace,
     ring: Producer,
     run: &'a Run,
     slots: u64,
-    /// The slot under way, and how it is prolonged; `None`: what others take from a slot is not made up for.
-    making_up: Option<MakingUp>,
-    witness: Option<Witness>,
-    disturbances: Vec<Disturbance>,
+    /// The beginning of the slot under way.
+    begun: Option<Begun>,
+    /// When it was to wake and did, the last time.
+    woken: (Instant, Instant),
+    vigil: Option<Vigil>,
+    told: Vec<Told>,
+    followed: Vec<Switching>,
+}
+
+/// The beginning of a slot.
+#[derive(Clone, Copy)]
+struct Begun {
+    decided: Instant,
+    /// When all of it was done.
+    done: Instant,
+    /// What the dispatcher had taken itself.
+    own: Service,
+    before: Option<Count>,
+    /// Whether it has slept since then, and done nothing else.
+    alone: bool,
 }
 
 /// However it ends, nobody waits for an answer any more.
@@ -90,19 +140,32 @@ impl Drop for Worker<'_> {
 impl Worker<'_> {
     fn live(start: DispatcherStart, run: &Run) -> Result<Dispatched, SchedError> {
         let (changes, plan) = start.changes.unzip();
+        let told = match &start.pace {
+            Pace::Plain => 0,
+            Pace::Followed { told, .. } => *told,
+        };
+        let owners = start.bindings.len();
         let mut worker = Worker {
             cpu: start.cpu,
             processor: start.processor,
             bindings: start.bindings.into_iter().map(SlotBinding::serve).collect(),
             doorbell: start.doorbell,
             changes,
-            timing: start.timing,
+            pace: start.pace,
             ring: start.ring,
             run,
             slots: 0,
-            making_up: start.makes_up.then(MakingUp::default),
-            witness: start.witness,
-            disturbances: Vec::with_capacity(1_024),
+            begun: None,
+            woken: (Instant::ZERO, Instant::ZERO),
+            vigil: start.witness.map(|witness| {
+                let processor = start.processor;
+                Vigil::new(Witness {
+                    processor,
+                    ..witness
+                })
+            }),
+            told: Vec::with_capacity(told),
+            followed: Vec::with_capacity(owners),
         };
         let before = clock::thread_service();
         worker.work(start.table, plan)?;
@@ -110,12 +173,11 @@ impl Worker<'_> {
             cpu: worker.cpu,
             slots: worker.slots,
             spent: clock::thread_service().saturating_sub(before),
-            timing: worker.timing,
+            followed: mem::take(&mut worker.followed),
         };
-        let disturbances = mem::take(&mut worker.disturbances);
         Ok(Dispatched {
             report,
-            disturbances,
+            told: mem::take(&mut worker.told),
         })
     }
 
@@ -124,54 +186,103 @@ impl Worker<'_> {
         prefault_stack();
         self.ring.prefault();
         sched::pin(self.cpu)?;
-        sched::set_policy(Tid::current(), Policy::Fifo(ranks::DISPATCHER))?;
+        witness::settle(Role::Dispatcher, self.cpu, ranks::DISPATCHER, self.run)?;
         let Some(start) = self.run.wait_for_start() else {
             return Ok(());
         };
         let origin = slots::origin(start, &table);
-        // The machine sees a clock that is fast by the cost of leaving, so that it ends slots that much early; what it would
-        // begin early by the same is taken off what it compensates at beginnings.
-        let ahead = self.timing.leaving;
-        let compensation = self.timing.entering.saturating_sub(ahead);
-        let lead = EARLY.saturating_sub(ahead);
         // From now on changes may be asked for: the run has not begun yet.
         if let Some((changes, plan)) = self.changes.as_ref().zip(plan) {
             changes.open(plan.begin(origin, Span::ZERO));
         }
-        let mut machine = Dispatcher::new(table, origin, lead, compensation);
+        let mut machine = match &self.pace {
+            Pace::Plain => Dispatcher::new(table, origin, EARLY, Span::ZERO),
+            Pace::Followed {
+                measured, costs, ..
+            } => {
+                let owners = self.bindings.len();
+                Dispatcher::following(table, origin, owners, *measured, *costs)
+            }
+        };
         while !self.run.ended() {
             let rung = self.doorbell.number();
             self.answer(machine.current())?;
             if let Some(changes) = &self.changes {
                 changes.collect(&mut machine);
             }
-            match machine.poll(clock::now() + ahead) {
-                Command::SleepUntil(until) => {
-                    let due = until - ahead;
-                    if futex::wait(self.doorbell.word(), rung, Some(due)) == Woken::TimedOut {
-                        self.record_late(due, clock::now());
-                    }
-                }
-                Command::SpinUntil(until) => {
-                    let due = until - ahead;
+            let now = clock::now();
+            match machine.poll(now) {
+                Command::SleepUntil(due) => self.sleep(&mut machine, rung, due),
+                Command::SpinUntil(due) => {
                     let now = clock::spin_until(due, || false);
                     self.record_late(due, now);
                 }
+                Command::Look { owner } => {
+                    let look = self.look(owner);
+                    machine.looked(look.as_ref(), clock::now());
+                }
                 Command::Switch { from, to, edge } => {
-                    let free_until = machine.calendar().at(edge).until;
-                    self.switch((from, to), edge, free_until)?;
+                    self.switch((from, to), edge, now)?;
+                    if let Some(begun) = &mut self.begun {
+                        begun.done = clock::now();
+                        machine.entered(edge, begun.before, begun.done);
+                    }
                 }
             }
         }
+        let owners = 0..self.bindings.len();
+        let followed = owners.filter_map(|owner| machine.switching(owner));
+        self.followed.extend(followed);
         Ok(())
     }
 
-    /// Records a late wake-up. Only the witness ranks above, and the machine itself: what kept the dispatcher from an edge was one of them.
+    fn sleep(&mut self, machine: &mut Dispatcher, rung: u32, due: Instant) {
+        if let Some(vigil) = &mut self.vigil {
+            vigil.begin();
+        }
+        let woken = futex::wait(self.doorbell.word(), rung, Some(due));
+        let now = clock::now();
+        if woken == Woken::TimedOut {
+            machine.woke(due, now);
+            self.record_late(due, now);
+        } else if let Some(begun) = &mut self.begun {
+            begun.alone = false;
+        }
+        self.woken = (due, now);
+    }
+
+    /// What is seen of the slot whose end has come; `None` if nobody is bound to it, or was not when it began.
+    fn look(&mut self, owner: usize) -> Option<Look> {
+        let begun = self.begun.as_mut()?;
+        let (before, count) = (begun.before?, self.bindings[owner].count()?);
+        let own = clock::thread_service().saturating_sub(begun.own);
+        let own = own.as_dedicated_span();
+        let (due, woke) = self.woken;
+        let is_alone = mem::replace(&mut begun.alone, false);
+        if is_alone && self.told.len() < self.told.capacity() {
+            let turns = count.turns.zip(before.turns);
+            self.told.push(Told {
+                decided: begun.decided,
+                done: begun.done,
+                own,
+                due,
+                woke,
+                looked: clock::now(),
+                received: count.service.saturating_sub(before.service),
+                turns: turns.map_or(1, |(all, before)| all.saturating_sub(before)),
+            });
+        }
+        Some(Look {
+            count,
+            woke,
+            own: is_alone.then_some(own),
+        })
+    }
+
+    /// Records a late wake-up, as the witness does; of the program only that ranks above.
     fn record_late(&mut self, due: Instant, now: Instant) {
-        let late = self.witness.and_then(|witness| witness.late(due, now));
-        if let Some(disturbance) = late {
-            self.ring.push(witness::event(disturbance, self.processor));
-            self.disturbances.push(disturbance);
+        if let Some(vigil) = &self.vigil {
+            vigil.end((due, now), &mut self.ring, self.run);
         }
     }
 
@@ -201,22 +312,21 @@ impl Worker<'_> {
         &mut self,
         (from, to): (Option<usize>, Option<usize>),
         edge: Instant,
-        free_until: Instant,
+        decided: Instant,
     ) -> Result<(), SchedError> {
         if let Some(owner) = from {
-            if to.is_none() {
-                self.make_up(owner, edge, free_until);
-            }
             self.bindings[owner].leave()?;
         }
-        if let Some(making_up) = &mut self.making_up {
-            making_up.end();
-        }
+        self.begun = None;
         if let Some(owner) = to {
             let binding = &mut self.bindings[owner];
-            if let (Some(making_up), Some(service)) = (&mut self.making_up, binding.service()) {
-                making_up.begin(edge, service);
-            }
+            self.begun = Some(Begun {
+                decided,
+                done: decided,
+                own: clock::thread_service(),
+                before: binding.count(),
+                alone: true,
+            });
             binding.enter()?;
             self.slots += 1;
         }
@@ -225,19 +335,6 @@ impl Worker<'_> {
         self.record(from, EventKind::SlotEnd, now, edge);
         self.record(to, EventKind::SlotBegin, now, edge);
         Ok(())
-    }
-
-    /// Prolongs a slot that nobody's follows, if that is worth it.
-    fn make_up(&self, owner: usize, edge: Instant, free_until: Instant) {
-        let (Some(making_up), Some(received)) = (&self.making_up, self.bindings[owner].service())
-        else {
-            return;
-        };
-        // Not into the time in which the next slot is prepared.
-        let latest = free_until.saturating_sub(EARLY);
-        if let Some(until) = making_up.until(edge, received, latest, clock::now()) {
-            clock::sleep_until(until);
-        }
     }
 
     fn record(&mut self, owner: Option<usize>, kind: EventKind, at: Instant, edge: Instant) {

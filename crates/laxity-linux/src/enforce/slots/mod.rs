@@ -12,26 +12,18 @@ mod doorbell;
 mod inherit;
 mod park;
 
-use laxity_model::{Service, Span};
+use laxity_model::Service;
+use laxity_model::enforce::Switching;
 
-pub(crate) use binding::SlotBinding;
+pub(crate) use binding::{Program, SlotBinding};
 pub(crate) use change_queue::ChangeQueue;
-pub(crate) use dispatcher::{Dispatched, DispatcherStart, spawn};
+pub(crate) use dispatcher::{Dispatched, DispatcherStart, Pace, spawn};
 pub(crate) use doorbell::Doorbell;
+pub(crate) use inherit::Inheriting;
 pub(crate) use park::ParkSignal;
 
-/// What switching costs on this machine, measured before a run and compensated in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Timing {
-    /// From the decision to give a slot until its holder runs, and what the slot loses where a hypervisor raises the timer of its
-    /// end early. The dispatcher decides this much before the edge.
-    pub entering: Span,
-    /// From a slot's end on the timer until its holder has lost the processor. The timer is set this much before the edge.
-    pub leaving: Span,
-}
-
 /// What one dispatcher did in a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlotReport {
     /// The processor, by the kernel's number.
     pub cpu: usize,
@@ -39,6 +31,6 @@ pub struct SlotReport {
     pub slots: u64,
     /// Processor time the dispatcher took for them.
     pub spent: Service,
-    /// What was compensated.
-    pub timing: Timing,
+    /// What switching cost in the end, as far as it was seen, for each owner of the table's slots.
+    pub followed: Vec<Switching>,
 }

@@ -5,9 +5,8 @@ use core::cmp::{Ordering, Reverse};
 
 use super::{Device, serves};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Fraction, Overflow, Result};
-use crate::base::number::last_of;
-use crate::{Reservation, Service, Span};
+use crate::analysis::{Fraction, Result};
+use crate::{Reservation, Span};
 
 /// The least X, a multiple of `granularity` (of 1 ns if that is zero), for which X every `period` serves the device; `None` if not even the largest multiple in
 /// the period does.
@@ -35,22 +34,10 @@ pub fn least_reservation<S: SupplyBound>(
     granularity: Span,
     supply: impl Fn(Reservation) -> Option<S>,
 ) -> Result<Option<Reservation>> {
-    let grain = granularity.as_nanos().max(1);
-    let of = |grains: u64| Reservation::new(Service::from_nanos(grains * grain), period).ok();
-    let is_served = |grains: u64| -> Result<bool> {
-        let Some(supply) = of(grains).and_then(&supply) else {
-            return Ok(false);
-        };
-        Ok(serves(device, &supply)?.is_served())
-    };
-    let all = period.as_nanos() / grain;
-    if all == 0 || !is_served(all)? {
-        return Ok(None);
-    }
-    // What is so little that its windows do not fit serves nobody.
-    let is_short = |grains| Ok::<_, Overflow>(!is_served(grains).unwrap_or(false));
-    let short = last_of(0, all, is_short)?;
-    Ok(of(short + 1))
+    crate::analysis::supply::least_reservation(period, granularity, |asked| match supply(asked) {
+        Some(supply) => Ok(serves(device, &supply)?.is_served()),
+        None => Ok(false),
+    })
 }
 
 /// The least reservation for each of these periods, in their order.
@@ -66,10 +53,13 @@ pub fn least_reservations<S: SupplyBound>(
 
 /// Of these, the one with the least share; of several, that with the longest period, which has the fewest edges in a second. Exact.
 pub fn cheapest(reservations: impl IntoIterator<Item = Reservation>) -> Option<Reservation> {
-    reservations.into_iter().min_by(|a, b| {
-        let by_share = compare_shares(*a, *b);
-        by_share.then_with(|| Reverse(a.period()).cmp(&Reverse(b.period())))
-    })
+    reservations.into_iter().min_by(compare_costs)
+}
+
+/// By the order of [`cheapest`].
+pub(super) fn compare_costs(a: &Reservation, b: &Reservation) -> Ordering {
+    let by_share = compare_shares(*a, *b);
+    by_share.then_with(|| Reverse(a.period()).cmp(&Reverse(b.period())))
 }
 
 /// X/Y against X/Y.

@@ -6,14 +6,17 @@
 //! * [`two_line_model`]: the study's own answer, from share and gap alone.
 //! * [`serves`]: the exact answer, from a supply and the rings; with the margins, or the block that comes too late.
 //! * [`least_reservation`], [`least_reservations`], [`cheapest`]: what to ask for.
+//! * [`propose`]: the same of a device whose calls were measured, with a margin.
 //! * [`fit`]: several devices on one processor, with the slot table that serves them.
 
 mod choose;
 mod fit;
+mod propose;
 mod serve;
 
 pub use choose::{cheapest, least_reservation, least_reservations};
 pub use fit::{Fit, Unfit, fit};
+pub use propose::{MARGIN_PPM, Open, propose, with_margin};
 pub use serve::{Answer, Late, Limit, Margins, serves};
 
 use crate::analysis::Fraction;

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::Device;
-use crate::analysis::supply::SupplyBound;
+use crate::analysis::supply::{SupplyBound, cycle_of};
 use crate::analysis::{Doubt, Overflow, Result};
 use crate::base::number::gcd;
 use crate::{Service, Span};
@@ -11,8 +11,6 @@ use derive_more::Display;
 
 /// Blocks looked at one by one.
 const MOST_BLOCKS: u64 = 100_000;
-/// Rates with a denominator of this and more need not be exact.
-const INEXACT: u64 = 1 << 62;
 
 /// Whether a supply serves a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Display)]
@@ -211,10 +209,8 @@ fn longest_response<S: SupplyBound + ?Sized>(
 /// No block after this one takes longer than one up to it, if the supply keeps up: n more of service take d more of window, from the
 /// second tick of service on at the latest.
 fn repeats_after<S: SupplyBound + ?Sized>(device: &Device, supply: &S) -> Option<u64> {
+    cycle_of(supply)?;
     let rate = supply.rate();
-    if rate.denominator() >= INEXACT {
-        return None;
-    }
     let common = gcd(rate.numerator(), device.work().as_nanos());
     (rate.numerator() / common).checked_add(1)
 }

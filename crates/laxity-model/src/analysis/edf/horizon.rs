@@ -2,8 +2,8 @@
 
 use core::cmp::Ordering;
 
-use super::set::{Load, Set, is_whole};
-use crate::analysis::supply::SupplyBound;
+use super::set::{Load, Set, is_whole, window_for};
+use crate::analysis::supply::{SupplyBound, cycle_of};
 use crate::analysis::{Fraction, Result};
 use crate::base::number::lcm;
 
@@ -14,20 +14,9 @@ const POINT: u32 = 32;
 /// longer to find.
 const FAR: u64 = 256;
 
-/// What to search.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Horizon {
-    /// If there is an overload at all, there is one no later than this.
-    All(u64),
-    /// The best that can be done: none up to this says nothing of later.
-    Part(u64),
-    /// Not even that.
-    Unknown,
-}
-
 /// The sums that bound dbf(t) from above by a line, in units of 2⁻³².
 struct Line {
-    /// Σ U·(T + J − D), over those where it is positive; high.
+    /// Σ U·(T + J − D), over those where it is positive, and Σ (b − 1)·C; high.
     excess: u128,
     /// The same over the others, without its sign; low.
     deficit: u128,
@@ -37,18 +26,19 @@ struct Line {
     from: u64,
 }
 
-/// For a set that does not need more than the rate of the supply, nor releases jobs that are late already.
+/// If there is an overload at all, there is one no later than this; `None` where no such time was found. For a set that does not need more than
+/// the rate of the supply, nor releases jobs that are late already.
 ///
-/// Beyond the last D − J − T, dbf(t) ≤ U·t + Σ U·(T + J − D), and sbf(t) ≥ r·(t − delay): with blocking B an overload has
-/// t < (Σ U·(T + J − D) + r·delay + B) / (r − U) (as Zhang, Burns 2009 on a dedicated processor without regions). Without
+/// Beyond the last D − J − T, dbf(t) ≤ U·t + Σ (U·(T + J − D) + (b − 1)·C), and sbf(t) ≥ r·(t − delay): with blocking B an overload has
+/// t < (Σ (U·(T + J − D) + (b − 1)·C) + r·delay + B) / (r − U) (as Zhang, Burns 2009 on a dedicated processor without regions). Without
 /// the negative terms the same holds for all t. Nothing blocks beyond the last D − J. With U = r, or nearly, the busy window
-/// bounds the search, and at last, on a dedicated processor, the hyperperiod: there dbf(t + H) ≤ dbf(t) + H.
+/// bounds the search, and at last the hyperperiod.
 pub(super) fn horizon<S: SupplyBound>(
     set: &Set,
     supply: &S,
     load: Load,
     ordering: Ordering,
-) -> Result<Horizon> {
+) -> Result<Option<u64>> {
     let mut blocking = (0, 0);
     let mut longest_period = 0;
     for item in &set.items {
@@ -70,13 +60,13 @@ pub(super) fn horizon<S: SupplyBound>(
     if let Some(bound) = linear
         && bound / FAR <= longest_period
     {
-        return Ok(Horizon::All(bound));
+        return Ok(Some(bound));
     }
     let busy = set.busy_window(supply, ordering)?;
-    Ok(match linear.into_iter().chain(busy).min() {
-        Some(bound) => Horizon::All(bound),
+    match linear.into_iter().chain(busy).min() {
+        Some(bound) => Ok(Some(bound)),
         None => by_hyperperiod(set, supply),
-    })
+    }
 }
 
 impl Line {
@@ -85,8 +75,11 @@ impl Line {
         for item in &set.items {
             let (cost, period) = (u128::from(item.cost), item.period.get());
             let share = cost * u128::from(item.period.reciprocal());
+            // Most that fits 64 bits of a burst's cost is beyond what a demand may be.
+            let burst = cost.saturating_mul(u128::from(item.burst - 1));
+            excess = excess.saturating_add(burst.min(u128::MAX >> (POINT + 8)) << POINT);
             if let Some(early) = period.checked_sub(item.due) {
-                excess += (((share + cost) >> POINT) + 1) * u128::from(early);
+                excess = excess.saturating_add((((share + cost) >> POINT) + 1) * u128::from(early));
             } else {
                 let late = item.due - period;
                 deficit += (share >> POINT) * u128::from(late);
@@ -113,8 +106,8 @@ impl Line {
             (_, 0) => None,
             (sum, gap) => u64::try_from(sum / gap).ok(),
         };
-        let all = over(self.excess + more);
-        let net = over((self.excess + more).saturating_sub(self.deficit));
+        let sum = self.excess.saturating_add(more);
+        let (all, net) = (over(sum), over(sum.saturating_sub(self.deficit)));
         all.into_iter()
             .chain(net.map(|net| net.max(self.from)))
             .min()
@@ -132,16 +125,15 @@ fn lag<S: SupplyBound>(supply: &S) -> u128 {
     lag.min(delay) << POINT
 }
 
-/// After the last first deadline, the demand repeats; on a dedicated processor the supply does as well.
-fn by_hyperperiod<S: SupplyBound>(set: &Set, supply: &S) -> Horizon {
-    let hyperperiod = lcm(set.items.iter().map(|item| item.period.get()));
-    let last = set.items.iter().map(|item| item.due).max().unwrap_or(0);
-    let Some(until) = hyperperiod.and_then(|length| length.checked_add(last)) else {
-        return Horizon::Unknown;
+/// Where all have had a deadline and two ticks of service are sure, demand and supply repeat themselves: over a common multiple H of all periods and
+/// of the supply's, dbf(t + H) ≤ dbf(t) + rate · H = dbf(t) + sbf(t + H) − sbf(t). So an overload there comes again, and is never the first.
+fn by_hyperperiod<S: SupplyBound>(set: &Set, supply: &S) -> Result<Option<u64>> {
+    let Some(cycle) = cycle_of(supply) else {
+        return Ok(None);
     };
-    if is_whole(supply.rate()) && supply.delay().is_zero() {
-        Horizon::All(until)
-    } else {
-        Horizon::Part(until)
-    }
+    let periods = set.items.iter().map(|item| item.period.get());
+    let last = set.items.iter().map(|item| item.due).max().unwrap_or(0);
+    let from = window_for(supply, 2)?.max(last);
+    let until = lcm(periods.chain([cycle])).and_then(|length| length.checked_add(from));
+    Ok(until.filter(|until| set.demand_fits(*until).is_ok()))
 }

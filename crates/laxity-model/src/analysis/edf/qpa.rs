@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use super::horizon::{Horizon, horizon};
+use super::horizon::horizon;
 use super::set::{Set, least_service, window_for};
 use super::witness;
 use crate::Span;
@@ -33,21 +33,16 @@ pub(super) enum Latest {
 /// # Exactness
 ///
 /// *Schedulable* is always sure. *Not schedulable* is said only on a supply that [is attained](SupplyBound::is_attained), and
-/// then
-///
-/// * tasks that are preemptible anywhere, not at all (Jeffay, Stanat, Martel, RTSS 1991), or have floating regions: always.
-///   One of these who blocks has begun its longest region at its first tick, one tick before all others are released; a
-///   supply may always have served then. The test is exact.
-/// * tasks cut at known points: if the deadline is missed without their regions. Else the answer is [`Doubt::Sufficient`]:
-///   who is cut at known points may have had to run for a while before its longest region, and so be due earlier than is
-///   assumed. (One whose longest region is the whole job is as good as not preemptible.)
+/// there always: the test is exact. Who blocks has begun its longest region one tick before all others are released, and no job need
+/// take more than that region: of a task that is preemptible nowhere (Jeffay, Stanat, Martel, RTSS 1991), of floating regions, and of
+/// regions between known points too, for what comes before them may take next to nothing in one job. A supply may always have
+/// served then.
 ///
 /// Where a set's own jobs cannot be preempted makes no difference: the demand due by t must be served by t, in whatever order.
 /// A task with J ≥ D is never schedulable: a job of it may be released when it is due. Its witness is that job, due at time 0.
 ///
 /// The [`Witness`] is a job due at the end of the shortest overfull window, the one released last if there are several.
-/// With tasks cut at known points a job due before it may be late in its stead. Where numbers do not fit, a task that is too much
-/// even alone, with C > D − J or C > T, is named all the same, on any supply.
+/// Where numbers do not fit, a task that is too much even alone, with C > D − J or C > T, is named all the same, on any supply.
 ///
 /// # Cost
 ///
@@ -104,15 +99,13 @@ fn judge<S: SupplyBound>(tasks: &[Task], set: Set, supply: &S) -> Result<Verdict
             Ok(Verdict::Unknown(Doubt::Sufficient))
         };
     }
-    let (until, all) = match horizon(&set, supply, load, ordering)? {
-        Horizon::All(until) => (until, true),
-        Horizon::Part(until) => (until, false),
-        Horizon::Unknown => return Ok(Verdict::Unknown(Doubt::TooLong)),
+    let Some(until) = horizon(&set, supply, load, ordering)? else {
+        return Ok(Verdict::Unknown(Doubt::TooLong));
     };
     set.demand_fits(until)?;
     match latest_overload(&set, supply, 0, until)? {
-        Latest::Clear if all => Ok(Verdict::Schedulable),
-        Latest::Clear | Latest::TooLong => Ok(Verdict::Unknown(Doubt::TooLong)),
+        Latest::Clear => Ok(Verdict::Schedulable),
+        Latest::TooLong => Ok(Verdict::Unknown(Doubt::TooLong)),
         Latest::Overload(time) if supply.is_attained() => witness::judge(tasks, &set, supply, time),
         Latest::Overload(_) => Ok(Verdict::Unknown(Doubt::Sufficient)),
     }

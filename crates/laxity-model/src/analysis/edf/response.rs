@@ -14,9 +14,9 @@ use crate::analysis::{Bound, Doubt, Overflow, Response, Result, Task};
 /// Take a busy window that begins at 0, and in it a job due at d. All that goes before it has been served by F, the least one
 /// above zero with
 ///
-/// sbf(F) ≥ W(F) = B(d) + ⌊(d − E)/T⌋·C + C − l + Σ min{⌊(d − Eₒ)/Tₒ⌋ + 1, ⌈(F + Jₒ)/Tₒ⌉}·Cₒ
+/// sbf(F) ≥ W(F) = B(d) + (⌊(d − E)/T⌋ + b)·C − l + Σ min{⌊(d − Eₒ)/Tₒ⌋ + bₒ, ⌈(F + Aₒ)/Tₒ⌉}·Cₒ
 ///
-/// over the others with Eₒ ≤ d, where E = D − J, B(d) is the longest [`Task::blocking`] of those with E > d, and l is its own
+/// over the others with Eₒ ≤ d, where E = D − J, A = J + (b − 1)·T, b is the burst, B(d) is the longest [`Task::blocking`] of those with E > d, and l is its own
 /// [`Task::tail`], which nothing can preempt once it has begun. It is complete when sbf has given W(F) + l. Only those d
 /// count at which somebody has a deadline, and only jobs released before the end of the longest busy window. (Spuri,
 /// "Analysis of deadline scheduled real-time systems", INRIA report 2772, 1996, with jitter; regions and tails: Bozhko,
@@ -126,7 +126,7 @@ impl<'a, S: SupplyBound> Search<'a, S> {
             let deadline = task.deadline().as_nanos().checked_add(self.set.shift)?;
             deadline.checked_add(self.busy)
         };
-        let jitter = self.set.items.iter().map(|item| item.jitter).max();
+        let ahead = self.set.items.iter().map(|item| item.ahead).max();
         let latest = self
             .tasks
             .iter()
@@ -135,7 +135,7 @@ impl<'a, S: SupplyBound> Search<'a, S> {
         let latest = latest.ok_or(Overflow("a deadline"))?;
         let end = window_for(self.supply, self.set.demand_fits(latest)?)?;
         end.checked_add(latest)
-            .and_then(|end| end.checked_add(jitter.unwrap_or(0)))
+            .and_then(|end| end.checked_add(ahead.unwrap_or(0)))
             .ok_or(Overflow("a response time"))?;
         Ok(())
     }
@@ -218,7 +218,7 @@ impl<'a, S: SupplyBound> Search<'a, S> {
         for (item, count) in self.set.items.iter().zip(&mut self.counts) {
             if let Some(time) = due.checked_sub(item.due) {
                 let (jobs, rest) = item.period.divide(time);
-                *count = jobs.wrapping_add(1);
+                *count = jobs.wrapping_add(item.burst);
                 since = since.min(rest);
             } else {
                 *count = 0;
@@ -235,7 +235,7 @@ impl<'a, S: SupplyBound> Search<'a, S> {
     fn workload(&self, window: u64) -> u64 {
         let mut workload = self.base;
         for (item, count) in self.set.items.iter().zip(&self.counts) {
-            let released = item.period.divide((window - 1).wrapping_add(item.jitter)).0;
+            let released = item.period.divide((window - 1).wrapping_add(item.ahead)).0;
             let jobs = released.wrapping_add(1).min(*count);
             workload = workload.wrapping_add(jobs.wrapping_mul(item.cost));
         }

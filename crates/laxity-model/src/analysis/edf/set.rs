@@ -19,7 +19,10 @@ const WHOLE_BUDGET: usize = 1 << 28;
 pub(super) struct Item {
     pub(super) cost: u64,
     pub(super) period: Divisor,
-    pub(super) jitter: u64,
+    /// J + (b − 1)·T: a burst asks for what late jobs would ask for.
+    pub(super) ahead: u64,
+    /// b: so many jobs are due at once, the first time.
+    pub(super) burst: u64,
     /// When its first job is due, if that is released as late as possible at the beginning of the window: D − J, plus the set's
     /// shift.
     pub(super) due: u64,
@@ -53,7 +56,8 @@ impl Set {
             items.push(Item {
                 cost: task.cost().as_nanos(),
                 period: Divisor::new(task.period().as_nanos()),
-                jitter,
+                ahead: u64::try_from(task.ahead()).map_err(|_| Overflow("a burst"))?,
+                burst: task.burst().get(),
                 due: due - jitter,
                 blocking: task.blocking().as_nanos(),
             });
@@ -136,7 +140,7 @@ impl Set {
                 return (demand, item.blocking);
             }
             let jobs = item.period.divide(time.wrapping_sub(item.due)).0;
-            demand = demand.wrapping_add(jobs.wrapping_add(1).wrapping_mul(item.cost));
+            demand = demand.wrapping_add(jobs.wrapping_add(item.burst).wrapping_mul(item.cost));
         }
         (demand, 0)
     }
@@ -154,7 +158,8 @@ impl Set {
         for item in &self.items {
             region = item.cost.max(region);
             if time >= item.due {
-                let jobs = u128::from(item.period.divide(time - item.due).0) + 1;
+                let jobs = item.period.divide(time - item.due).0;
+                let jobs = u128::from(jobs) + u128::from(item.burst);
                 demand = (jobs.checked_mul(u128::from(item.cost)))
                     .and_then(|cost| demand.checked_add(cost))
                     .ok_or(Overflow("the demand"))?;
@@ -169,7 +174,7 @@ impl Set {
     fn request(&self, window: u64) -> Option<u64> {
         let mut request = 0_u64;
         for item in &self.items {
-            let jobs = item.period.divide((window - 1).checked_add(item.jitter)?).0;
+            let jobs = item.period.divide((window - 1).checked_add(item.ahead)?).0;
             request = request.checked_add(jobs.checked_add(1)?.checked_mul(item.cost)?)?;
         }
         Some(request)
@@ -186,9 +191,9 @@ impl Set {
     ) -> Result<Option<u64>> {
         if ordering == Ordering::Equal
             && is_whole(supply.rate())
-            && self.items.iter().any(|item| item.jitter > 0)
+            && self.items.iter().any(|item| item.ahead > 0)
         {
-            // rbf(t) ≥ t + Σ J·C/T: it never ends.
+            // rbf(t) ≥ t + Σ A·C/T: it never ends.
             return Ok(None);
         }
         let mut length = 1;

@@ -1,16 +1,14 @@
 //! From an overload to a job that is late.
 
-use alloc::vec::Vec;
-
 use super::qpa::{Latest, latest_overload};
 use super::set::Set;
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Preemption, Result, Task, Verdict, Witness};
+use crate::analysis::{Result, Task, Verdict, Witness};
 
-/// What an overload by `time`, the latest, proves on a supply that is attained.
+/// What an overload by `time`, the latest, proves on a supply that is attained: a job that is due at the end of the shortest overfull window.
 ///
-/// Every window shorter than the shortest overfull one is met. So in its worst case, whatever is late is due at its very end;
+/// Every window shorter than that one is met. So in its worst case, whatever is late is due at its very end;
 /// and if several jobs are, the one that is released last can be the one that runs last.
 pub(super) fn judge<S: SupplyBound>(
     tasks: &[Task],
@@ -18,30 +16,10 @@ pub(super) fn judge<S: SupplyBound>(
     supply: &S,
     time: u64,
 ) -> Result<Verdict> {
-    let certain = without_uncertain_blocking(tasks);
-    let Some(certain) = certain.map(|tasks| Set::new(&tasks)).transpose()? else {
-        return shortest(tasks, set, supply, Latest::Overload(time));
-    };
-    let certain = certain.by_deadline();
-    let latest = latest_overload(&certain, supply, 0, time)?;
-    shortest(tasks, &certain, supply, latest)
-}
-
-/// What the latest overload, of a set where all who block are sure to be able to, proves.
-fn shortest<S: SupplyBound>(
-    tasks: &[Task],
-    set: &Set,
-    supply: &S,
-    latest: Latest,
-) -> Result<Verdict> {
     // No overload up to here.
     let mut met = 0;
-    let mut overload = match latest {
-        Latest::Clear => return Ok(Verdict::Unknown(Doubt::Sufficient)),
-        Latest::TooLong => return Ok(Verdict::Unknown(Doubt::TooLong)),
-        // The same is due by the deadline before, and less is given.
-        Latest::Overload(time) => set.last_due_by(time),
-    };
+    // The same is due by the deadline before, and less is given.
+    let mut overload = set.last_due_by(time);
     while met + 1 < overload {
         // The first overload is most often early.
         let middle = met + (overload - met).div_ceil(4);
@@ -53,23 +31,6 @@ fn shortest<S: SupplyBound>(
         }
     }
     Ok(Verdict::NotSchedulable(last_due_by(tasks, overload)))
-}
-
-/// The set without the regions of those who may have to run for a while before their longest one begins: they may then be due
-/// too early to block. `None` if there are none.
-fn without_uncertain_blocking(tasks: &[Task]) -> Option<Vec<Task>> {
-    let uncertain = |task: &Task| matches!(task.preemption(), Preemption::Fixed { longest, .. } if longest < task.cost());
-    if !tasks.iter().any(uncertain) {
-        return None;
-    }
-    let without = |task: &Task| {
-        if uncertain(task) {
-            task.without_regions()
-        } else {
-            *task
-        }
-    };
-    Some(tasks.iter().map(without).collect())
 }
 
 /// Of the jobs that are due last by this time, the one that is released last.

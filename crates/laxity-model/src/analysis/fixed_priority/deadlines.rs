@@ -1,11 +1,11 @@
 //! Whether deadlines are met: response times, looked at no further than to the deadline.
 
-use super::requests::{compare_load, requests_of};
-use super::response::{least_demand, load_of};
+use super::requests::Rows;
+use super::response::least_demand;
 use super::window::{Arrival, Budget, Outcome, Window};
 use crate::analysis::alone::or_late_alone;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::task::blocking_of_each;
+use crate::analysis::task::Blocking;
 use crate::analysis::{Doubt, Result, Task, Verdict, Witness};
 use crate::{Service, Span};
 
@@ -37,20 +37,22 @@ pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
 }
 
 fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
-    let requests = requests_of(tasks)?;
-    let blocking = blocking_of_each(tasks);
-    let all = compare_load(&requests, supply.rate());
+    // Prepared one by one: who misses its deadline is often among the first.
+    let mut requests = Rows::with_capacity(tasks.len());
+    let mut blocking = Blocking::new(tasks);
     let budget = Budget::new();
     let (mut reached, mut blocked) = (0_u64, Service::ZERO);
     for (index, task) in tasks.iter().enumerate() {
         // All before it meet their deadlines, so they ask for no more than the supply's rate, as a window needs.
-        let load = load_of(&requests[..=index], all, supply);
-        let regions = (blocking[index], task.tail());
+        let own = requests.push(task)?;
+        let load = requests.compare_load(supply.rate());
+        let blocking = blocking.of(index);
+        let regions = (blocking, task.tail());
         let least = least_demand(reached, blocked, regions, task.cost());
-        let of = (&requests[..index], requests[index]);
+        let of = (requests.before_last(), own);
         let window = Window::new(of, regions, (supply, load), least, &budget);
         match fate(window, task.deadline())? {
-            Fate::Met { demand } => (reached, blocked) = (demand, blocking[index]),
+            Fate::Met { demand } => (reached, blocked) = (demand, blocking),
             Fate::TooLong => return Ok(Verdict::Unknown(Doubt::TooLong)),
             Fate::Missed(_) if !supply.is_attained() => {
                 return Ok(Verdict::Unknown(Doubt::Sufficient));

@@ -51,7 +51,9 @@ pub fn fifo<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Response> {
         let complete = window_for(supply, asked.service)?;
         longest = longest.max(complete.saturating_sub(release));
         if release == 0 && load.is_eq() {
-            repeats = repetition(supply, complete, requests.iter().map(Requests::period));
+            // From the next release on there are two ticks of service, and more.
+            repeats = repetition(supply, requests.iter().map(Requests::period))
+                .and_then(|length| length.checked_add(asked.until));
         }
         // The next release is at the end of the longest window in which no more is asked for.
         release = asked.until;

@@ -15,31 +15,35 @@ pub(super) const HORIZON: u64 = 1 << 61;
 pub(super) struct Requests {
     pub(super) cost: u64,
     period: Divisor,
-    pub(super) jitter: u64,
+    /// J + (b − 1)·T: a burst asks for what late jobs would ask for.
+    pub(super) ahead: u64,
+    /// (b − 1)·T of that.
+    pub(super) burst: u64,
 }
 
 impl Requests {
     fn new(task: &Task) -> Result<Self> {
         let (cost, period) = (task.cost().as_nanos(), task.period().as_nanos());
-        let jitter = task.jitter().as_nanos();
-        if cost.max(period).max(jitter) > HORIZON {
+        let ahead = u64::try_from(task.ahead()).unwrap_or(u64::MAX);
+        if cost.max(period).max(ahead) > HORIZON {
             return Err(Overflow(
-                "an execution time, a period or a jitter of more than 73 years",
+                "an execution time, a period, a burst or a jitter of more than 73 years",
             ));
         }
         Ok(Self {
             cost,
             period: Divisor::new(period),
-            jitter,
+            ahead,
+            burst: ahead - task.jitter().as_nanos(),
         })
     }
 
-    /// The most jobs that are released at one instant: those that arrived within the jitter before.
+    /// The most jobs that are released at one instant: a burst, and those that arrived within the jitter before.
     fn at_once(&self) -> u64 {
-        if self.jitter < self.period() {
+        if self.ahead < self.period() {
             1
         } else {
-            self.jitter / self.period() + 1
+            self.ahead / self.period() + 1
         }
     }
 
@@ -48,44 +52,90 @@ impl Requests {
         self.period.get()
     }
 
+    /// C/T in units of 2⁻⁶⁴: C · ⌊(2⁶⁴ − 1)/T⌋ is too low by at most C.
+    #[inline]
+    fn load(&self) -> u128 {
+        u128::from(self.cost) * u128::from(self.period.reciprocal()) + u128::from(self.cost)
+    }
+
     pub(super) fn utilization(&self) -> Fraction {
         Fraction::new(self.cost, self.period()).unwrap_or(Fraction::ONE)
+    }
+}
+
+/// Tasks in plain numbers, one after the other.
+pub(super) struct Rows {
+    rows: Vec<Requests>,
+    /// What all of them ask for at one instant, and a job of each more.
+    backlog: u64,
+    /// Σ C/T in units of 2⁻⁶⁴, high by at most Σ C.
+    load: u128,
+}
+
+impl Rows {
+    pub(super) fn with_capacity(tasks: usize) -> Self {
+        Self {
+            rows: Vec::with_capacity(tasks),
+            backlog: 0,
+            load: 0,
+        }
+    }
+
+    /// One more. An error unless all of them together ask for little enough at one instant.
+    #[inline]
+    pub(super) fn push(&mut self, task: &Task) -> Result<Requests> {
+        let row = Requests::new(task)?;
+        let most = row.cost.checked_mul(row.at_once() + 1);
+        self.backlog = most
+            .and_then(|most| self.backlog.checked_add(most))
+            .filter(|backlog| *backlog <= HORIZON)
+            .ok_or(Overflow(
+                "service of more than 73 years, asked for at one instant,",
+            ))?;
+        self.load = self.load.saturating_add(row.load());
+        self.rows.push(row);
+        Ok(row)
+    }
+
+    /// All but the last.
+    #[inline]
+    pub(super) fn before_last(&self) -> &[Requests] {
+        self.rows.split_last().map_or(&[], |(_, before)| before)
+    }
+
+    /// How the utilizations of all, together, compare with a rate. Exact.
+    #[inline]
+    pub(super) fn compare_load(&self, rate: Fraction) -> Ordering {
+        compare(self.load, &self.rows, rate)
     }
 }
 
 /// The same tasks in plain numbers. An error unless all of them together ask for little enough at one instant.
 pub(super) fn requests_of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Result<Vec<Requests>> {
     let tasks = tasks.into_iter();
-    let mut all = Vec::with_capacity(tasks.size_hint().0);
-    let mut backlog = 0_u64;
+    let mut all = Rows::with_capacity(tasks.size_hint().0);
     for task in tasks {
-        let requests = Requests::new(task)?;
-        let most = requests.cost.checked_mul(requests.at_once() + 1);
-        backlog = most
-            .and_then(|most| backlog.checked_add(most))
-            .filter(|backlog| *backlog <= HORIZON)
-            .ok_or(Overflow(
-                "service of more than 73 years, asked for at one instant,",
-            ))?;
-        all.push(requests);
+        all.push(task)?;
     }
-    Ok(all)
+    Ok(all.rows)
 }
 
 /// How the utilizations of these, together, compare with a rate. Exact.
 pub(super) fn compare_load(requests: &[Requests], rate: Fraction) -> Ordering {
-    // In units of 2⁻⁶⁴: C · ⌊(2⁶⁴ − 1)/T⌋ is too low by at most C.
-    let high = requests.iter().fold(0_u128, |sum, row| {
-        let term =
-            u128::from(row.cost) * u128::from(row.period.reciprocal()) + u128::from(row.cost);
-        sum.saturating_add(term)
-    });
+    let load = requests
+        .iter()
+        .fold(0_u128, |sum, row| sum.saturating_add(row.load()));
+    compare(load, requests, rate)
+}
+
+/// The same, if their loads come to this.
+fn compare(load: u128, requests: &[Requests], rate: Fraction) -> Ordering {
     let scaled = if rate.numerator() == rate.denominator() {
         1 << 64
     } else {
         (u128::from(rate.numerator()) << 64) / u128::from(rate.denominator())
     };
-    if high < scaled {
+    if load < scaled {
         return Ordering::Less;
     }
     // The other way round: how the sum compares with the rate.
@@ -94,7 +144,7 @@ pub(super) fn compare_load(requests: &[Requests], rate: Fraction) -> Ordering {
 
 /// What is asked for in a window.
 pub(super) struct Requested {
-    /// Σ ⌈(t + J)/T⌉ C.
+    /// Σ ⌈(t + A)/T⌉ C.
     pub(super) service: u64,
     /// The longest window in which no more than that is asked for.
     pub(super) until: u64,
@@ -102,13 +152,13 @@ pub(super) struct Requested {
 
 /// The service asked for in a window of this length, from 1 to [`HORIZON`], by tasks that are no more than one processor's load.
 ///
-/// Nothing wraps: the sum is at most t·U + Σ C (J/T + 2), where t and the second term are at most [`HORIZON`], and U at most one.
+/// Nothing wraps: the sum is at most t·U + Σ C (A/T + 2), where t and the second term are at most [`HORIZON`], and U at most one.
 #[inline]
 pub(super) fn requested(requests: &[Requests], window: u64) -> Requested {
     let (mut service, mut until) = (0_u64, u64::MAX);
     for row in requests {
-        // ⌈(t + J)/T⌉ = ⌊(t − 1 + J)/T⌋ + 1.
-        let since = (window - 1).wrapping_add(row.jitter);
+        // ⌈(t + A)/T⌉ = ⌊(t − 1 + A)/T⌋ + 1, where A is J + (b − 1)·T.
+        let since = (window - 1).wrapping_add(row.ahead);
         let (before, rest) = row.period.divide(since);
         service = service.wrapping_add(before.wrapping_add(1).wrapping_mul(row.cost));
         // Until the next of its jobs is released.

@@ -6,7 +6,7 @@ use core::cmp::Ordering;
 use super::requests::{Requests, compare_load, requests_of};
 use super::window::{Budget, Outcome, Window, blocking_by};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::task::blocking_of_each;
+use crate::analysis::task::Blocking;
 use crate::analysis::{Bound, Doubt, Response, Result, Task};
 use crate::{Service, Span};
 
@@ -76,8 +76,8 @@ pub fn response_time_among<S: SupplyBound>(
 /// the *unsafe* side where a job's last region is shorter than the `last` that is said: see [`Preemption`](crate::analysis::Preemption).
 ///
 /// [`Response::Unbounded`] where the task and the more urgent ones together ask for more than the supply's rate in the long run. Where
-/// they ask for exactly that, the busy window closes or not; if not, but the supply is a whole processor, it repeats itself after the
-/// least common multiple of the periods, and the bound is exact all the same. [`Doubt::TooLong`] after 2¹⁸ passes, each of which adds up
+/// they ask for exactly that, the busy window closes or not; if not, it repeats itself after the least
+/// common multiple of the periods and the supply's cycle, and the bound is exact all the same. [`Doubt::TooLong`] after 2¹⁸ passes, each of which adds up
 /// the requests of all more urgent tasks once: where the load is, or is next to, the supply's rate, and the periods have no small
 /// common multiple. After 2²⁶ requests have been added up in one call, some 0.1 s, it is the answer for all that was not searched:
 /// only sets of hundreds of tasks come to that.
@@ -109,7 +109,7 @@ pub fn response_time_among<S: SupplyBound>(
 /// ```
 pub fn response_times<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Vec<Response>> {
     let requests = requests_of(tasks)?;
-    let blocking = blocking_of_each(tasks);
+    let mut blocking = Blocking::new(tasks);
     let all = compare_load(&requests, supply.rate());
     let budget = Budget::new();
     let mut responses = Vec::with_capacity(tasks.len());
@@ -120,13 +120,14 @@ pub fn response_times<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Vec<
             responses.resize(tasks.len(), Response::Unbounded);
             break;
         }
-        let regions = (blocking[i], task.tail());
+        let blocking = blocking.of(i);
+        let regions = (blocking, task.tail());
         let least = least_demand(reached, blocked, regions, task.cost());
         let of = (&requests[..i], requests[i]);
         let window = Window::new(of, regions, (supply, load), least, &budget);
         let (response, demand) = bound(window)?;
         responses.push(response);
-        (reached, blocked) = (demand, blocking[i]);
+        (reached, blocked) = (demand, blocking);
     }
     Ok(responses)
 }

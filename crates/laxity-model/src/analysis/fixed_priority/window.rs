@@ -1,10 +1,10 @@
 //! The busy window: the jobs of one task, one after the other, from the instant that is worst for them until it closes.
 //!
-//! At time 0 all interfering tasks, and the task itself, release the jobs that arrived within their jitter, and go on as early as
-//! they may; a less urgent job has just begun its longest region. Job k of the task (arrived at kT − J) begins its last region's first
-//! tick before the least F with
+//! At time 0 all interfering tasks, and the task itself, release the jobs that arrived within their jitter, with a burst at its end, and go
+//! on as early as they may; a less urgent job has just begun its longest region. Job k of the task (arrived at kT − J, or
+//! max(0, k − b + 1)·T − J where b come at once) begins its last region's first tick before the least F with
 //!
-//! > sbf(F) ≥ B + (k+1) C − tail + Σ ⌈(F + Jⱼ)/Tⱼ⌉ Cⱼ
+//! > sbf(F) ≥ B + (k+1) C − tail + Σ ⌈(F + Aⱼ)/Tⱼ⌉ Cⱼ, Aⱼ = Jⱼ + (bⱼ − 1)·Tⱼ
 //!
 //! and is complete after the least R with sbf(R) ≥ sbf(F) + tail. The window closes with the first job whose whole C is done before
 //! the next is released.
@@ -19,7 +19,7 @@ use core::cell::Cell;
 use core::cmp::Ordering;
 
 use super::requests::{HORIZON, Requests, requested};
-use crate::analysis::supply::SupplyBound;
+use crate::analysis::supply::{SupplyBound, cycle_of};
 use crate::analysis::{Overflow, Result, Task};
 use crate::base::number::lcm;
 use crate::{Service, Span};
@@ -72,7 +72,7 @@ pub(super) struct Window<'a, S> {
     own_demand: u64,
     /// Demand that the next job's first fixed point has at least.
     least_demand: u64,
-    /// When the next job arrives: so long after the first.
+    /// When the next job would arrive without a burst: so long after the first.
     since_first: u64,
     /// If the window never closes but repeats itself: jobs that arrive so long after the first need not be looked at.
     repeats: Option<u64>,
@@ -82,10 +82,10 @@ pub(super) struct Window<'a, S> {
     budget: &'a Budget,
 }
 
-/// When a job arrived: kT − J.
+/// When a job arrived: kT − J without a burst.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival {
-    /// kT
+    /// max(0, k − b + 1)·T
     since_first: u64,
     /// J
     first_before: u64,
@@ -182,8 +182,8 @@ impl<'a, S: SupplyBound> Window<'a, S> {
     #[inline]
     pub(super) fn arrival(&self) -> Arrival {
         Arrival {
-            since_first: self.since_first,
-            first_before: self.own.jitter,
+            since_first: self.since_first.saturating_sub(self.own.burst),
+            first_before: self.own.ahead - self.own.burst,
         }
     }
 
@@ -222,8 +222,8 @@ impl<'a, S: SupplyBound> Window<'a, S> {
         self.least_demand = done.demand + (self.own.cost - self.tail);
         // No overflow: a job is looked at only if it was released within the window so far.
         let next = self.since_first + self.own.period();
-        done.last = whole + self.own.jitter <= next
-            || (self.load.is_eq() && self.repeats_before(next, whole));
+        done.last =
+            whole + self.own.ahead <= next || (self.load.is_eq() && self.repeats_before(next));
         self.since_first = next;
         Ok(Outcome::Completed(done))
     }
@@ -255,17 +255,19 @@ impl<'a, S: SupplyBound> Window<'a, S> {
     }
 
     /// Whether no job that arrives `next` after the first, or later, need be looked at in a window that never closes, where the
-    /// load is exactly the supply's rate; a job is complete at `window`.
+    /// load is exactly the supply's rate.
     ///
-    /// Let that rate be one processor, and the supply give a tick every tick from the first job's completion on (because it has
-    /// come as late as it ever does). Then with H, the least common multiple of all periods, D(F + H) for the job H/T later is
-    /// D(F) + H, and its completion H later: a job that is released after H takes as long as one that is released after 0.
+    /// With H of [`repetition`], D(F + H) for the job H/T later is D(F) + H · rate, and as from two ticks of service on the supply repeats
+    /// itself too, the job is complete H later: it takes as long as the one before it. That one begins after 0 there: of a
+    /// supply that gives no more than its rate, F · C/T ≥ (k + 1 + H/T) C − tail is left by the interferers, so F ≥ H + kT. From the third
+    /// job on there are two ticks.
     #[cold]
-    fn repeats_before(&mut self, next: u64, window: u64) -> bool {
+    fn repeats_before(&mut self, next: u64) -> bool {
         if self.since_first == 0 {
+            let own = self.own.period();
             let periods = self.interferers.iter().map(Requests::period);
-            self.repeats = repetition(self.supply, window, periods.chain([self.own.period()]))
-                .and_then(|length| length.checked_add(self.own.jitter));
+            self.repeats = repetition(self.supply, periods.chain([own]))
+                .and_then(|length| length.checked_add(self.own.ahead)?.checked_add(own));
         }
         self.repeats.is_some_and(|end| next > end)
     }
@@ -281,20 +283,13 @@ pub(super) fn window_for(supply: &impl SupplyBound, demand: u64) -> Result<u64> 
     Ok(window)
 }
 
-/// The least common multiple of the periods of tasks that need exactly the supply's rate, if that is a whole processor and it gives a
-/// tick every tick after a window of this length.
+/// After how much of window tasks of these periods that need exactly the supply's rate repeat themselves together with it: a common multiple of all
+/// periods and the supply's cycle, if that is known and fits.
 pub(super) fn repetition(
     supply: &impl SupplyBound,
-    window: u64,
     periods: impl Iterator<Item = u64>,
 ) -> Option<u64> {
-    let rate = supply.rate();
-    let given = supply.least_service(Span::from_nanos(window)).as_nanos();
-    let late = window.saturating_sub(given);
-    if rate.numerator() != rate.denominator() || late != supply.delay().as_nanos() {
-        return None;
-    }
-    lcm(periods)
+    lcm(periods.chain([cycle_of(supply)?]))
 }
 
 /// The most service for which a job of one of these can block more urgent ones.

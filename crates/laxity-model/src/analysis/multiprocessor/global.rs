@@ -171,10 +171,10 @@ fn is_late_enough(x: u64, work: u64, m: u64, fullest: &[&Task]) -> bool {
         .is_le()
 }
 
-/// Preemptible anywhere, D ≤ T, no jitter.
+/// Preemptible anywhere, D ≤ T, no jitter, no bursts.
 fn is_in_scope(tasks: &[Task]) -> bool {
     tasks.iter().all(|task| {
-        task.blocking().is_zero() && task.jitter().is_zero() && task.deadline() <= task.period()
+        task.blocking().is_zero() && task.is_regular() && task.deadline() <= task.period()
     })
 }
 

@@ -3,6 +3,7 @@
 //! Linux, `kernel/sched/deadline.c` (`__checkparam_dl`, `sched_dl_overflow`, `__dl_overflow`) and `core.c` (`to_ratio`). What is let in need
 //! not meet its deadlines: see [`tardiness`](super::tardiness) for how late it may be.
 
+use alloc::string::ToString;
 use core::fmt;
 use core::num::NonZeroU16;
 
@@ -42,7 +43,7 @@ pub struct KernelLimits {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum KernelRefusal {
     /// The runtime is too short.
-    #[error("EINVAL: a runtime of {runtime} is less than the kernel's {shortest}")]
+    #[error("EINVAL: a runtime of {} is less than the kernel's {}", runtime.beside(*shortest), shortest.beside(*runtime))]
     Runtime {
         /// The runtime.
         runtime: Service,
@@ -51,7 +52,10 @@ pub enum KernelRefusal {
     },
     /// Not runtime ≤ deadline ≤ period, or the deadline is zero, or the highest bit is used.
     #[error(
-        "EINVAL: the runtime {runtime} must be no more than the deadline {deadline}, and that no more than the period {period}, below 2^63 ns"
+        "EINVAL: the runtime {} must be no more than the deadline {}, and that no more than the period {}, below 2^63 ns",
+        runtime.beside(deadline.as_full_service()),
+        deadline.beside(*period).and(runtime.as_nanos()),
+        period.beside(*deadline)
     )]
     Order {
         /// The runtime.
@@ -62,7 +66,10 @@ pub enum KernelRefusal {
         period: Span,
     },
     /// The period is out of the sysctl's range.
-    #[error("EINVAL: a period of {period} is not from {shortest} to {longest}")]
+    #[error(
+        "EINVAL: a period of {} is not from {} to {}",
+        period.beside(*shortest).and(longest.as_nanos()), shortest.beside(*period), longest.beside(*period)
+    )]
     Period {
         /// The period.
         period: Span,
@@ -75,7 +82,10 @@ pub enum KernelRefusal {
     #[error("EPERM: kernel.sched_rt_runtime_us leaves nothing to deadline threads")]
     Disabled,
     /// Too little is left in the root domain.
-    #[error("EBUSY: {needed} of a processor is more than the {free} that are left")]
+    #[error(
+        "EBUSY: {needed:.digits$} of a processor is more than the {free:.digits$} that are left",
+        digits = needed.digits_beside(*free)
+    )]
     Bandwidth {
         /// What it takes.
         needed: Bandwidth,
@@ -183,6 +193,12 @@ impl Bandwidth {
     }
 
     /// So many times this.
+    /// How many digits tell this from another one, six at least: as many as it is printed with, unless the two would look the same.
+    fn digits_beside(self, other: Self) -> usize {
+        let look_alike = self != other && self.to_string() == other.to_string();
+        if look_alike { 7 } else { 6 }
+    }
+
     const fn times(self, count: NonZeroU16) -> Self {
         Self(self.0.saturating_mul(count.get() as u64))
     }
@@ -239,6 +255,10 @@ impl DeadlineRequest {
 impl KernelLimits {
     /// The shortest runtime: the kernel drops the 10 lowest bits of runtimes (`DL_SCALE`).
     pub const SHORTEST_RUNTIME: Service = Service::from_nanos(1 << 10);
+
+    /// Why the yes of a kernel without a limit is no promise.
+    pub const UNLIMITED: &str =
+        "the kernel admits more reservations than it has processors for (sched_rt_runtime_us = -1)";
 
     /// As Linux comes before 6.12: 0.95 s of every 1 s, periods from 100 µs to 2²² µs (4.19 s).
     pub const WITHOUT_FAIR_SERVER: Self = Self {

@@ -12,20 +12,25 @@
 //! | [`TableSupply`] | what a slot table really gives to one owner | that of the table |
 //! | [`KernelDeadline`] | `SCHED_DEADLINE` as a kernel with a tick enforces it | see there |
 //! | [`Residual`] | what known work above leaves of a supply | |
+//! | [`Delayed`] | a supply, some time late | that of the supply, and so much |
 //!
 //! All of them repeat themselves: with a rate of n/d, as the fraction stands, n more of service take d more of window, for all but the
 //! very first tick of service. (A [`Residual`] whose cycle is 2⁶² ns or longer may round its rate down instead.)
 
 mod bounded_delay;
 mod dedicated;
+mod delayed;
 mod kernel_deadline;
+mod least;
 mod periodic;
 mod residual;
 mod table;
 
 pub use bounded_delay::BoundedDelay;
 pub use dedicated::Dedicated;
+pub use delayed::Delayed;
 pub use kernel_deadline::KernelDeadline;
+pub use least::least_reservation;
 pub use periodic::ExplicitDeadline;
 pub use residual::Residual;
 pub use table::TableSupply;
@@ -59,6 +64,14 @@ pub trait SupplyBound {
     /// Whether one and the same course of the supply can give no more than sbf in all windows that begin at one instant: then a test
     /// that is exact on a dedicated processor is exact here too.
     fn is_attained(&self) -> bool;
+}
+
+/// Rates of such a denominator may have been rounded.
+const INEXACT: u64 = 1 << 62;
+
+/// After how much of window a supply repeats itself, if its rate tells that.
+pub(crate) fn cycle_of<S: SupplyBound + ?Sized>(supply: &S) -> Option<u64> {
+    Some(supply.rate().denominator()).filter(|cycle| *cycle < INEXACT)
 }
 
 /// What points to a supply is one.
@@ -96,7 +109,10 @@ through!(Box<S>);
 pub enum SupplyError {
     /// The service of a period does not fit before its deadline, or the deadline lies behind the period.
     #[error(
-        "a deadline of {deadline} is not within {service} (the service) to {period} (the period)"
+        "a deadline of {} is not within {} (the service) to {} (the period)",
+        deadline.beside(*period).and(service.as_nanos()),
+        service.beside(deadline.as_full_service()),
+        period.beside(*deadline)
     )]
     Deadline {
         /// X.

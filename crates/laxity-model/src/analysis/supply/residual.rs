@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{SupplyBound, SupplyError};
+use super::{INEXACT, SupplyBound, SupplyError};
 use crate::analysis::{Fraction, Overflow, Result, Task};
 use crate::base::number::gcd;
 use crate::{Service, Span};
@@ -10,12 +10,9 @@ use crate::{Service, Span};
 /// After so many rounds of a fixed point, the bound from rate and delay is taken.
 const MOST_ROUNDS: u32 = 1_000;
 
-/// A rate of such a denominator may have been rounded down itself.
-const INEXACT: u64 = 1 << 62;
-
 /// What is left of a supply under tasks that preempt whoever uses it: interrupts above a slot table, say.
 ///
-/// α(t) = Σ ⌈(t + J)/T⌉·C is the work that can be released above in a window of length t; sbf'(t) = max over u ≤ t of
+/// α(t) = Σ ⌈(t + J + (b − 1)·T)/T⌉·C is the work that can be released above in a window of length t; sbf'(t) = max over u ≤ t of
 /// max(0, sbf(u) − α(u)), which does not fall where α jumps. That is the residual service of preemptive fixed priorities as network
 /// calculus has it (Bouillard, Jouhet, Thierry, "Service curves in network calculus: dos and don'ts", INRIA RR-7094, 2009), and holds for
 /// *any* window, not only one at whose beginning nothing above is pending: take the last instant p before the window when nothing was.
@@ -72,7 +69,7 @@ impl<S: SupplyBound> Residual<S> {
     /// α: the most work that can be released above in a window of this length, if that fits.
     fn taken(&self, window: Span) -> Option<Service> {
         self.above.iter().try_fold(Service::ZERO, |taken, task| {
-            let reach = u128::from(window.as_nanos()) + u128::from(task.jitter().as_nanos());
+            let reach = u128::from(window.as_nanos()).checked_add(task.ahead())?;
             let jobs = reach.div_ceil(u128::from(task.period().as_nanos()));
             let work = task.cost().checked_mul(u64::try_from(jobs).ok()?)?;
             taken.checked_add(work)
@@ -198,13 +195,13 @@ fn left(rate: Fraction, above: &[Task]) -> Option<(Fraction, bool)> {
         })
 }
 
-/// When the supply less the work above comes at its rate: sbf(t) − α(t) ≥ ρ(t − delay) − Σ(t + J + T − 1)·C/T.
+/// When the supply less the work above comes at its rate: sbf(t) − α(t) ≥ ρ(t − delay) − Σ(t + J + b·T − 1)·C/T.
 fn delay<S: SupplyBound>(supply: &S, above: &[Task], rate: Fraction) -> Span {
     let (n, d) = wide(supply.rate());
     let lost = (u128::from(supply.delay().as_nanos()) * n).div_ceil(d);
     let lost = above.iter().try_fold(lost, |lost, task| {
         let period = u128::from(task.period().as_nanos());
-        let ahead = u128::from(task.jitter().as_nanos()) + period - 1;
+        let ahead = task.ahead().checked_add(period - 1)?;
         let work = ahead.checked_mul(u128::from(task.cost().as_nanos()))?;
         lost.checked_add(work.div_ceil(period))
     });

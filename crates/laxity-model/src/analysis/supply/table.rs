@@ -58,8 +58,24 @@ impl TableSupply {
     /// With n slots of the owner: O(n² log n) time, and memory for the stairs.
     pub fn new(table: &SlotTable, owner: usize) -> Result<Self, SupplyError> {
         let own = Course::of(table, owner).ok_or(SupplyError::NoSlot(owner))?;
+        Ok(Self::along(&own, table.cycle()))
+    }
+
+    /// The same where each stretch of its slots loses so much at its beginning, by its length: to a switch, say. What loses all is no slot;
+    /// an error if nothing is left.
+    pub fn less(
+        table: &SlotTable,
+        owner: usize,
+        lost: impl Fn(Span) -> Span,
+    ) -> Result<Self, SupplyError> {
+        let own = Course::of(table, owner).ok_or(SupplyError::NoSlot(owner))?;
+        let left = own.less(lost).ok_or(SupplyError::NothingLeft)?;
+        Ok(Self::along(&left, table.cycle()))
+    }
+
+    fn along(own: &Course, cycle: Span) -> Self {
         let stairs = own.worst_stairs();
-        let cycle_ns = table.cycle().as_nanos();
+        let cycle_ns = cycle.as_nanos();
         let service_ns = own.service_ns();
         let late = stairs.iter().map(|stair| {
             // At this stair's foot, the longest window with no more service than `after`.
@@ -67,13 +83,13 @@ impl TableSupply {
             let at_rate = u64::try_from(at_rate / u128::from(service_ns)).unwrap_or(u64::MAX);
             (stair.after_ns + stair.paused_ns).saturating_sub(at_rate)
         });
-        Ok(Self {
+        Self {
             cycle_ns,
             service_ns,
             delay: Span::from_nanos(late.max().unwrap_or(0)),
             is_attained: own.has_a_worst_slot(&stairs),
             stairs,
-        })
+        }
     }
 
     /// The service of this many ticks, at most a cycle's, and the pauses before its last tick.
@@ -163,6 +179,27 @@ impl Course {
             }
         }
         Some(this)
+    }
+
+    /// The same with so much of each stretch lost at its beginning; `None` if that is all of them.
+    fn less(&self, lost: impl Fn(Span) -> Span) -> Option<Self> {
+        let mut left = Self {
+            lengths_ns: Vec::new(),
+            pauses_ns: Vec::new(),
+        };
+        let mut ahead = 0;
+        for (length, pause) in self.lengths_ns.iter().zip(&self.pauses_ns) {
+            let taken = lost(Span::from_nanos(*length)).as_nanos().min(*length);
+            *left.pauses_ns.last_mut().unwrap_or(&mut ahead) += taken;
+            if taken < *length {
+                left.lengths_ns.push(length - taken);
+                left.pauses_ns.push(*pause);
+            } else {
+                *left.pauses_ns.last_mut().unwrap_or(&mut ahead) += pause;
+            }
+        }
+        *left.pauses_ns.last_mut()? += ahead;
+        Some(left)
     }
 
     fn service_ns(&self) -> u64 {

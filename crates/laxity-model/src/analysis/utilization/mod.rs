@@ -24,13 +24,14 @@
 
 mod bound;
 
+use alloc::vec::Vec;
 use core::iter;
 
 pub(super) use bound::SQRT_2_LESS_ONE;
 pub use bound::liu_layland_bound;
 
 use super::exact::{self, Product};
-use super::task::blocking_of_each;
+use super::task::Blocking;
 use super::{Doubt, Fraction, Overflow, Preemption, Result, Task, Verdict};
 use crate::Service;
 
@@ -247,6 +248,7 @@ pub fn implicit(task: &Task) -> Option<Task> {
         .min(task.deadline())
         .saturating_sub(task.jitter());
     let fits = task.cost().as_dedicated_span() <= period;
+    let fits = fits && task.burst().get() == 1;
     let implicit = Task::new(task.cost(), period).ok().filter(|_| fits)?;
     implicit.with_preemption(task.preemption()).ok()
 }
@@ -262,16 +264,22 @@ const fn verdict(accepted: bool) -> Verdict {
     }
 }
 
-/// D ≥ T and J = 0.
+/// D ≥ T, J = 0 and no bursts.
 fn is_late_enough(tasks: &[Task]) -> bool {
     tasks
         .iter()
-        .all(|task| task.deadline() >= task.period() && task.jitter().is_zero())
+        .all(|task| task.deadline() >= task.period() && task.is_regular())
 }
 
 /// The same, and priorities by rate.
 fn is_in_scope(tasks: &[Task]) -> bool {
     is_late_enough(tasks) && tasks.is_sorted_by_key(Task::period)
+}
+
+/// For each task, the most service for which a job of a later one can block its own.
+fn blocking_of_each(tasks: &[Task]) -> Vec<Service> {
+    let mut blocking = Blocking::new(tasks);
+    (0..tasks.len()).map(|index| blocking.of(index)).collect()
 }
 
 /// Whether some task has a more urgent one to block.

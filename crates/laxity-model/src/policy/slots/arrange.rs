@@ -8,12 +8,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::item::Item;
+use super::item::{Item, share_floor};
 use super::plan::{MAX_ENTRIES, PlanCosts};
 use crate::Reservation;
 
-/// How many divisors of each period are tried as the shortest period of a chain.
+/// How many divisors of each period are tried as the shortest period of a chain, and of all together where any table will do.
 const BASES_A_PERIOD: u64 = 32;
+const BASES_FOR_ANY: u64 = 256;
 /// How many arrangements, of least load, are worth an attempt to place them.
 const ATTEMPTS: usize = 64;
 /// What a slot counts for at least when arrangements are compared: no switch is free, even where none is charged.
@@ -22,38 +23,51 @@ const LEAST_COST_NS: u64 = 5_000;
 /// A way to serve all requests, its periods a harmonic chain.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Arrangement {
-    /// For comparing: the load with at least `LEAST_COST_NS` a slot, in parts per 10⁹, if nothing is split.
+    /// For comparing: the load with at least `LEAST_COST_NS` a slot, in parts of [`WHOLE`](super::item::WHOLE), if nothing is split.
     pub(super) score: u128,
     /// By period; of equal periods the longest slot first, which packs better.
     pub(super) items: Vec<Item>,
 }
 
 impl Arrangement {
-    /// What the arrangement takes of the processor if nothing is split, in parts per million rounded up.
-    pub(super) fn load_ppm(&self, costs: &PlanCosts) -> u64 {
-        let load = self
-            .items
-            .iter()
-            .map(|item| item.share(costs.per_slot.as_nanos()));
-        let load: u128 = load.sum::<u128>().div_ceil(1_000);
-        u64::try_from(load).unwrap_or(u64::MAX)
+    /// What the arrangement takes of the processor if nothing is split, in parts of [`WHOLE`](super::item::WHOLE), rounded down for each slot: three that
+    /// fill the processor are no more than it.
+    pub(super) fn load(&self, costs: &PlanCosts) -> u64 {
+        let cost = costs.per_slot.as_nanos();
+        let loads = (self.items.iter())
+            .map(|item| share_floor(item.whole_ns.saturating_add(cost), item.period_ns));
+        loads.fold(0, u64::saturating_add)
     }
 }
 
-/// The arrangements worth placing, the one of least load first; at least one for at least one request.
+/// The arrangements worth placing, the one of least load first; at least one for at least one request. Of fewer chains where `any` table
+/// will do, and of no more of them once nothing is left of `work`.
 /// O(n² · chain) for n requests.
-pub(super) fn arrangements(requests: &[Reservation], costs: &PlanCosts) -> Vec<Arrangement> {
+pub(super) fn arrangements(
+    requests: &[Reservation],
+    costs: &PlanCosts,
+    any: bool,
+    work: &mut u64,
+) -> Vec<Arrangement> {
     let mut windows: Vec<u64> = requests.iter().map(|r| r.period().as_nanos()).collect();
     windows.sort_unstable();
     windows.dedup();
+    let bases_a_period = match any {
+        true => (BASES_FOR_ANY / windows.len().max(1) as u64).clamp(1, BASES_A_PERIOD),
+        false => BASES_A_PERIOD,
+    };
     let mut found: Vec<Arrangement> = Vec::new();
-    for base in bases(&windows, costs.granularity.as_nanos()) {
+    for base in bases(&windows, bases_a_period, costs.granularity.as_nanos()) {
         // No more entries than a table holds, even if everything else is served at the base.
         let longest = base.saturating_mul((MAX_ENTRIES / requests.len().max(1)) as u64);
         for chain in [
             doubling(base, &windows, longest),
             greedy(base, &windows, longest),
         ] {
+            if *work == 0 && !found.is_empty() {
+                break;
+            }
+            *work = work.saturating_sub((requests.len() * chain.len()) as u64);
             found.push(arrange(requests, &chain, costs));
         }
     }
@@ -82,14 +96,14 @@ fn arrange(requests: &[Reservation], chain: &[u64], costs: &PlanCosts) -> Arrang
 }
 
 /// Shortest periods to build chains on: whole parts of each window, none longer than the shortest window.
-fn bases(windows: &[u64], shortest_slot_ns: u64) -> Vec<u64> {
+fn bases(windows: &[u64], bases_a_period: u64, shortest_slot_ns: u64) -> Vec<u64> {
     let Some(&least) = windows.first() else {
         return Vec::new();
     };
     let mut bases: Vec<u64> = vec![least];
     for &window in windows {
         let parts = window.div_ceil(least);
-        let divisors = parts..parts.saturating_add(BASES_A_PERIOD);
+        let divisors = parts..parts.saturating_add(bases_a_period);
         bases.extend(
             divisors
                 .map(|n| window / n)

@@ -67,11 +67,12 @@ use alloc::vec::Vec;
 
 pub(crate) use calendar::phase_before;
 pub use calendar::{Calendar, Extra, Occupancy};
+pub(crate) use nearest::{Effort, grain};
 pub use objective::Objective;
-pub(crate) use plan::find_table;
 pub use plan::{MAX_ENTRIES, PlanCosts, plan, plan_with};
+pub(crate) use plan::{find_table, plan_within};
 pub use refusal::{Change, Nearest, Refusal};
-pub use window::{largest_gap, least_service};
+pub use window::{largest_gap, least_service, shortest_interval};
 
 use crate::{Instant, Span};
 

@@ -1,8 +1,10 @@
 //! The sets near a refused one that are granted, found by asking the planner itself: advice that is followed is never refused.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 
-use super::plan::{PlanCosts, check};
+use super::item::{WHOLE, share_floor};
+use super::plan::{PlanCosts, WORK_A_CHECK, check};
 use super::refusal::{Change, Nearest, Refusal};
 use crate::request::Shortage;
 use crate::{Reservation, Service, Span};
@@ -11,12 +13,61 @@ use crate::{Reservation, Service, Span};
 const LONGEST_FACTOR: u64 = 1_024;
 /// All services shrink in so many steps.
 const SHRINK_STEPS: u64 = 1_000;
+/// The work that looking for single changes may take, and once more for [`Change::AllShrink`]: some 10 ns each.
+const WORK: u64 = 3_000_000;
+
+/// How much may still be looked at for what would be granted instead, in steps of some 10 ns, and how much was spent. It is counted and not timed, so
+/// that the same is advised on every machine.
+#[derive(Debug)]
+pub(crate) struct Effort {
+    left: u64,
+    spent: u64,
+}
+
+impl Effort {
+    /// So much.
+    pub(crate) const fn new(left: u64) -> Self {
+        Self { left, spent: 0 }
+    }
+
+    /// What one refusal may take.
+    pub(super) const fn of_a_refusal() -> Self {
+        Self::new(2 * WORK)
+    }
+
+    /// All that was spent, on plans too.
+    pub(crate) const fn spent(&self) -> u64 {
+        self.spent
+    }
+
+    pub(super) const fn spend(&mut self, work: u64) {
+        self.spent = self.spent.saturating_add(work);
+    }
+
+    /// Takes as much of what is left as one search may take.
+    fn take(&mut self) -> u64 {
+        let taken = self.left.min(WORK);
+        self.left -= taken;
+        taken
+    }
+
+    /// Gives back what a search did not need of that.
+    const fn give_back(&mut self, taken: u64, unspent: u64) {
+        self.left += unspent;
+        self.spend(taken - unspent);
+    }
+}
 
 /// Why `requests`, which do not fit, do not, and what would.
-pub(super) fn explain(requests: &[Reservation], costs: &PlanCosts) -> Refusal {
-    let refused = (0..requests.len()).find_map(|i| Some((i, check(&requests[..=i], costs).err()?)));
-    let (request, shortage) = refused.expect("a set is explained because it does not fit");
-    let search = Search { requests, costs };
+pub(super) fn explain(requests: &[Reservation], costs: &PlanCosts, effort: &mut Effort) -> Refusal {
+    let (request, shortage) = refused(requests, costs, effort);
+    let taken = effort.take();
+    let search = Search {
+        requests,
+        costs,
+        left: Cell::new(taken),
+        is_cut_short: Cell::new(false),
+    };
     let mut nearest = Vec::new();
     if let Shortage::SlotLength { shortest, .. } = shortage {
         let smallest = Service::from_nanos(shortest.as_nanos());
@@ -28,20 +79,55 @@ pub(super) fn explain(requests: &[Reservation], costs: &PlanCosts) -> Refusal {
         let others = (0..requests.len()).filter(|other| *other != request);
         nearest.extend(others.filter_map(|o| search.largest_service(o, Change::OtherGivesUp)));
     }
+    effort.give_back(taken, search.left.get());
     if nearest.is_empty() {
+        let taken = effort.take();
+        search.left.set(taken);
         nearest.extend(search.all_shrink(request));
+        effort.give_back(taken, search.left.get());
     }
     Refusal {
         request,
         reservation: requests[request],
         shortage,
         nearest,
+        is_cut_short: search.is_cut_short.get(),
     }
+}
+
+/// A request that does not fit with those before it, while they fit without it, and what is missing.
+fn refused(requests: &[Reservation], costs: &PlanCosts, effort: &mut Effort) -> (usize, Shortage) {
+    let mut shortage = None;
+    let mut fits = |count: usize| {
+        let (found, spent) = check(&requests[..count], costs);
+        effort.spend(spent);
+        let missing = found.err();
+        shortage = missing.or(shortage);
+        missing.is_none()
+    };
+    let (mut fit, mut refused) = (0, requests.len());
+    fits(refused);
+    while refused - fit > 1 {
+        let middle = fit + (refused - fit) / 2;
+        if fits(middle) {
+            fit = middle;
+        } else {
+            refused = middle;
+        }
+    }
+    (
+        fit,
+        shortage.expect("a set is explained because it does not fit"),
+    )
 }
 
 struct Search<'a> {
     requests: &'a [Reservation],
     costs: &'a PlanCosts,
+    /// The work that may still be spent.
+    left: Cell<u64>,
+    /// Whether that was too little.
+    is_cut_short: Cell<bool>,
 }
 
 impl Search<'_> {
@@ -54,12 +140,27 @@ impl Search<'_> {
     ) -> Option<Nearest> {
         let mut requests = self.requests.to_vec();
         requests[request] = replacement?;
-        check(&requests, self.costs).ok()?;
-        Some(Nearest {
+        self.fits(&requests).then_some(Nearest {
             change,
             request,
             requests,
         })
+    }
+
+    /// Whether these are granted; no, too, where it may not be asked any more.
+    fn fits(&self, requests: &[Reservation]) -> bool {
+        let share = |r: &Reservation| share_floor(r.service().as_nanos(), r.period().as_nanos());
+        let least: u64 = requests.iter().map(share).sum();
+        if least > self.costs.available_ppm() * (WHOLE / 1_000_000) {
+            return false;
+        }
+        if self.left.get() < WORK_A_CHECK {
+            self.is_cut_short.set(true);
+            return false;
+        }
+        let (found, spent) = check(requests, self.costs);
+        self.left.set(self.left.get() - spent);
+        found.is_ok()
     }
 
     /// The most service at the same period, to three digits or four.
@@ -114,8 +215,7 @@ impl Search<'_> {
                 Reservation::new(service, asked.period()).ok()
             });
             let requests: Vec<Reservation> = shrunk.collect::<Option<_>>()?;
-            check(&requests, self.costs).ok()?;
-            Some(Nearest {
+            self.fits(&requests).then_some(Nearest {
                 change: Change::AllShrink,
                 request,
                 requests,
@@ -151,7 +251,7 @@ fn between(
 }
 
 /// The power of ten that leaves a number three digits or four: advice is for people.
-const fn grain(value: u64) -> u64 {
+pub(crate) const fn grain(value: u64) -> u64 {
     match value.checked_ilog10() {
         Some(digits) if digits > 3 => 10_u64.pow(digits - 3),
         _ => 1,

@@ -76,14 +76,17 @@ struct Piece {
     length_ns: u64,
 }
 
-/// Places the items in their order; all periods are multiples of the first one's.
-pub(super) fn place(items: &[Item], costs: &PlanCosts) -> Result<SlotTable, Obstacle> {
+/// Places the items in their order, and takes what that costs from `work`; all periods are multiples of the first one's.
+pub(super) fn place(
+    items: &[Item],
+    costs: &PlanCosts,
+    work: &mut u64,
+) -> Result<SlotTable, Obstacle> {
     let first = items.first().ok_or(Obstacle::Room)?;
     let mut layout = Layout::new(first.period_ns, costs);
-    for item in items {
-        layout.add(item)?;
-    }
-    layout.table()
+    let placed = items.iter().try_for_each(|item| layout.add(item));
+    *work = work.saturating_sub(layout.work);
+    placed.and_then(|()| layout.table())
 }
 
 impl Layout {

@@ -1,6 +1,8 @@
 //! Finds a slot table for a set of reservations.
 
 use super::arrange::arrangements;
+use super::item::WHOLE;
+use super::nearest::Effort;
 use super::objective::{Judged, Objective};
 use super::place::{Obstacle, place};
 use super::refusal::Refusal;
@@ -12,8 +14,11 @@ use crate::{Reservation, Service, Span};
 /// The most slots a table may have.
 pub const MAX_ENTRIES: usize = 4_096;
 
-/// The work that a search may take: some 10 ns each.
+/// The work that one search may take: some 10 ns each.
 const WORK: u64 = 60_000;
+/// What a plan may take altogether, which only sets of dozens come to; and what the question whether there is any table.
+const WORK_A_PLAN: u64 = 8_000_000;
+pub(super) const WORK_A_CHECK: u64 = 500_000;
 /// Any over-allocation at all.
 const ANY_OVER_PPM: u64 = u32::MAX as u64;
 /// How often a limit that nothing is within is moved.
@@ -59,7 +64,8 @@ impl PlanCosts {
 /// is taken, or else the one with the least over-allocation ([`Objective`]). Before each slot `costs.per_slot` stays free of other
 /// slots. The same requests and costs give the same table.
 ///
-/// Cost: less than a millisecond, mostly, for five requests; a refusal plans up to some hundred sets near by, which may take 50 ms.
+/// Cost: less than a millisecond, mostly, for five requests; a refusal plans up to some hundred sets near by, some 20 ms. All effort is
+/// bounded by a count of steps, the same everywhere, some 0.2 s; [`Refusal::is_cut_short`] where that was too little for all advice.
 ///
 /// ```
 /// use laxity_model::policy::slots::{PlanCosts, least_service, plan};
@@ -91,7 +97,23 @@ pub fn plan_with(
     costs: &PlanCosts,
     objective: Objective,
 ) -> Result<SlotTable, Refusal> {
-    find_table(requests, costs, objective).map_err(|_| nearest::explain(requests, costs))
+    let found = find_table(requests, costs, objective);
+    found.map_err(|_| nearest::explain(requests, costs, &mut Effort::of_a_refusal()))
+}
+
+/// As [`plan`], of what is left for refusals; what is granted does not depend on that.
+pub(crate) fn plan_within(
+    requests: &[Reservation],
+    costs: &PlanCosts,
+    effort: &mut Effort,
+) -> Result<SlotTable, Refusal> {
+    let mut planner = Planner::new(requests, costs, Objective::default());
+    let found = planner.find();
+    effort.spend(planner.spent + WORK_A_PLAN - planner.left);
+    match found {
+        Ok(()) => Ok(planner.into_table()),
+        Err(_) => Err(nearest::explain(requests, costs, effort)),
+    }
 }
 
 /// As [`plan_with`], without looking for what would be granted instead.
@@ -105,11 +127,12 @@ pub(crate) fn find_table(
     Ok(planner.into_table())
 }
 
-/// Whether there is a table, or what is missing. Never `Ok` for what [`plan_with`] refuses, whatever its objective.
-pub(super) fn check(requests: &[Reservation], costs: &PlanCosts) -> Result<(), Shortage> {
-    let mut planner = Planner::new(requests, costs, Objective::default());
-    planner.any = true;
-    planner.find()
+/// Whether there is a table, or what is missing; and the work that took, at most [`WORK_A_CHECK`] and a little. Never `Ok` for what
+/// [`plan_with`] refuses, whatever its objective.
+pub(super) fn check(requests: &[Reservation], costs: &PlanCosts) -> (Result<(), Shortage>, u64) {
+    let mut planner = Planner::for_any(requests, costs);
+    let found = planner.find();
+    (found, WORK_A_CHECK - planner.left)
 }
 
 /// Collects the tables that were found, and keeps the best.
@@ -120,6 +143,10 @@ struct Planner<'a> {
     /// The first table will do.
     any: bool,
     best: Option<Judged>,
+    /// The work that may still be spent.
+    left: u64,
+    /// What was spent besides.
+    spent: u64,
 }
 
 impl<'a> Planner<'a> {
@@ -130,6 +157,17 @@ impl<'a> Planner<'a> {
             objective,
             any: false,
             best: None,
+            left: WORK_A_PLAN,
+            spent: 0,
+        }
+    }
+
+    /// For any table.
+    fn for_any(requests: &'a [Reservation], costs: &'a PlanCosts) -> Self {
+        Self {
+            any: true,
+            left: WORK_A_CHECK,
+            ..Self::new(requests, costs, Objective::default())
         }
     }
 
@@ -156,11 +194,15 @@ impl<'a> Planner<'a> {
                 self.search(ANY_OVER_PPM, WORK);
                 self.tighten();
             }
+            if self.best.is_none() {
+                // What is advised must be granted.
+                let mut any = Self::for_any(self.requests, self.costs);
+                let _ = any.find();
+                self.spent = WORK_A_CHECK - any.left;
+                self.best = any.best;
+            }
         }
-        match self.best {
-            Some(_) => Ok(()),
-            None => Err(shortage),
-        }
+        self.best.is_some().then_some(()).ok_or(shortage)
     }
 
     fn check_sizes(&self) -> Result<(), Shortage> {
@@ -188,24 +230,27 @@ impl<'a> Planner<'a> {
 
     /// Tries harmonic chains; all of them, or until there is a table. Returns what is missing if there is none.
     fn try_chains(&mut self) -> Shortage {
-        let candidates = arrangements(self.requests, self.costs);
-        let loads = candidates.first().map(|best| best.load_ppm(self.costs));
-        let (needed_ppm, available_ppm) = (loads.unwrap_or(0), self.costs.available_ppm());
-        if needed_ppm > available_ppm {
+        let candidates = arrangements(self.requests, self.costs, self.any, &mut self.left);
+        let available_ppm = self.costs.available_ppm();
+        let too_much = |load: u64| load > available_ppm * (WHOLE / 1_000_000);
+        let loads = candidates.iter().map(|one| one.load(self.costs));
+        let load = loads.min().unwrap_or(0);
+        let load_ppm = load.div_ceil(WHOLE / 1_000_000);
+        if too_much(load) {
             return Shortage::ProcessorTime {
-                needed_ppm,
+                needed_ppm: load_ppm,
                 available_ppm,
             };
         }
-        let mut shortage = Shortage::Arrangement {
-            load_ppm: needed_ppm,
-        };
+        let mut shortage = Shortage::Arrangement { load_ppm };
         for arrangement in &candidates {
-            if arrangement.load_ppm(self.costs) > available_ppm || (self.any && self.best.is_some())
-            {
+            if (self.any && self.best.is_some()) || self.left == 0 {
                 break;
             }
-            match place(&arrangement.items, self.costs) {
+            if too_much(arrangement.load(self.costs)) {
+                continue;
+            }
+            match place(&arrangement.items, self.costs, &mut self.left) {
                 Ok(table) => {
                     self.consider(table);
                 }
@@ -223,6 +268,7 @@ impl<'a> Planner<'a> {
 
     /// Searches the multiples of common bases for the fewest edges within a limit of over-allocation, or for any table at all.
     fn search(&mut self, most_over_ppm: u64, work: u64) {
+        let work = work.min(self.left);
         let mut search = Search::new(self.requests, self.costs, most_over_ppm, work);
         if let Some(best) = &self.best
             && best.over_ppm <= most_over_ppm
@@ -235,6 +281,8 @@ impl<'a> Planner<'a> {
             true if any => Found::Enough,
             true => Found::Good,
         });
+        let spent = work - search.work;
+        self.left = self.left.saturating_sub(spent);
     }
 
     /// Nothing is within the limit: bisects the limit that something is within.
@@ -258,6 +306,8 @@ impl<'a> Planner<'a> {
 
     /// Keeps a table if it fits, keeps every promise, and is the best so far; whether it does and is.
     fn consider(&mut self, table: SlotTable) -> bool {
+        let looked_at = table.slots().len() * (self.requests.len() + 1);
+        self.left = self.left.saturating_sub(looked_at as u64);
         if !self.costs.allow(&table) {
             return false;
         }

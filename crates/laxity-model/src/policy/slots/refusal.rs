@@ -19,6 +19,8 @@ pub enum Change {
     OtherGivesUp,
     /// No single change is enough: all services shrink by the same ratio.
     AllShrink,
+    /// An executor asks for the least service with which its policy promises what its tasks need, at its period or at a shorter one.
+    TasksNeed,
 }
 
 /// A set of requests that is granted, one step away from the set that was refused.
@@ -35,18 +37,21 @@ pub struct Nearest {
 /// A refusal: the reason, what is missing, and the nearest sets that would be granted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "request {request} ({reservation}) does not fit: {shortage}{}",
-    Advice(nearest)
+    "request {request} ({reservation}) does not fit: {shortage}{}{}",
+    Advice(nearest),
+    if *is_cut_short { "; not all that might fit was looked at" } else { "" }
 )]
 pub struct Refusal {
-    /// The first request, in the order given, that does not fit with those before it.
+    /// A request that does not fit with those before it, in the order given, while they fit without it.
     pub request: usize,
     /// What it asked for.
     pub reservation: Reservation,
     /// What is short.
     pub shortage: Shortage,
-    /// What would be granted. Empty only if nothing near would.
+    /// What would be granted. Empty only if nothing near would, or nothing was found before the search was cut short.
     pub nearest: Vec<Nearest>,
+    /// Whether the search for what is granted took as many steps as it may: there may be more of it, and some of it nearer.
+    pub is_cut_short: bool,
 }
 
 impl fmt::Display for Nearest {
@@ -62,7 +67,9 @@ impl fmt::Display for Nearest {
             Change::ShortestPeriod => {
                 write!(f, "{service} in every {period} at the shortest")
             }
-            Change::SmallestService => write!(f, "at least {service} in every {period}"),
+            Change::SmallestService | Change::TasksNeed => {
+                write!(f, "at least {service} in every {period}")
+            }
             Change::OtherGivesUp => {
                 write!(f, "request {} reduced to {changed}", self.request)
             }

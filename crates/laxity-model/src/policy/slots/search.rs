@@ -56,7 +56,7 @@ pub(super) struct Search<'a> {
     /// By window.
     asked: Vec<Asked>,
     /// What may still be spent.
-    work: u64,
+    pub(super) work: u64,
     /// No more slots than this are of interest.
     least_rate: u128,
 }

@@ -40,6 +40,14 @@ pub fn largest_gap(table: &SlotTable, owner: usize) -> Option<Span> {
     Some(inner.fold(around, Ord::max))
 }
 
+/// The least time from the beginning of one slot of `owner` in the endlessly repeated table to that of the next; `None` if it has none.
+pub fn shortest_interval(table: &SlotTable, owner: usize) -> Option<Span> {
+    let own = || table.slots().iter().filter(|slot| slot.owner == owner);
+    let around = own().next()?.start + table.cycle();
+    let next = own().skip(1).map(|slot| slot.start).chain([around]);
+    own().zip(next).map(|(slot, next)| next - slot.start).min()
+}
+
 /// The slots of one owner, by time.
 struct Supply<'a> {
     own: &'a [(u64, u64)],

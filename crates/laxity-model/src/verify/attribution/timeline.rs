@@ -51,6 +51,8 @@ struct Reader<'a> {
     /// Threads that were dispatched and have neither waited nor been preempted since; the last one runs.
     threads: Vec<ActivityId>,
     disturbances: Vec<(Instant, Instant)>,
+    /// When the victim became ready before it could tell, the last first.
+    wakes: Vec<Instant>,
     /// The victim's reservation is kept by slots that the trace shows.
     has_slots: bool,
     victim_is_thread: bool,
@@ -103,6 +105,7 @@ impl<'a> Reader<'a> {
             deferred: Vec::new(),
             threads: Vec::new(),
             disturbances,
+            wakes: wakes_before_told(events, victim),
             has_slots: of_victim(&[EventKind::SlotBegin]),
             victim_is_thread: of_victim(&[EventKind::Dispatch, EventKind::Wake]),
             ready: true,
@@ -151,8 +154,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Time goes on to `to`; the machine stood still in what of it overlaps a disturbance.
+    /// Time goes on to `to`, and the victim wakes on the way.
     fn advance(&mut self, to: Instant) {
+        while let Some(wake) = self.wakes.pop_if(|wake| *wake < to) {
+            self.go_on(wake);
+            self.ready = true;
+        }
+        self.go_on(to);
+    }
+
+    /// Time goes on to `to`; the machine stood still in what of it overlaps a disturbance.
+    fn go_on(&mut self, to: Instant) {
         while self.timeline.end < to {
             let next = self
                 .disturbances
@@ -273,7 +285,13 @@ impl<'a> Reader<'a> {
             EventKind::Dispatch => event.at,
             _ => Instant::from_nanos(event.args[0]).min(event.at),
         };
-        let ready = if late { release } else { event.at };
+        let told = match event.kind {
+            EventKind::Wake if event.args[1] > 0 => {
+                Instant::from_nanos(event.args[1]).min(event.at)
+            }
+            _ => event.at,
+        };
+        let ready = if late { release } else { told };
         // Its rate is that of its releases: what was held up comes in a heap, and nobody can help that.
         self.accounts[event.activity.index()].begin(release, ready, &budget);
     }
@@ -362,6 +380,23 @@ impl<'a> Reader<'a> {
         self.timeline.breaches = breaches.collect();
         self.timeline
     }
+}
+
+/// When a thread became ready of which it told only once it ran again, the last first: after it had begun to wait.
+fn wakes_before_told(events: &[Event], thread: ActivityId) -> Vec<Instant> {
+    let mut waits_since = Instant::ZERO;
+    let mut wakes = Vec::new();
+    for event in events.iter().filter(|event| event.activity == thread) {
+        match event.kind {
+            EventKind::Block => waits_since = event.at,
+            EventKind::Wake if event.args[1] > 0 => {
+                wakes.push(Instant::from_nanos(event.args[1]).max(waits_since));
+            }
+            _ => {}
+        }
+    }
+    wakes.reverse();
+    wakes
 }
 
 impl Timeline {

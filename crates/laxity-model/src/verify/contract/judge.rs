@@ -3,13 +3,20 @@
 //! The rules, in the order in which they decide:
 //!
 //! 1. An event was lost: **inconclusive**. What was measured may be wrong, in either direction.
-//! 2. A required limit is violated in undisturbed evidence, or a grant is `unenforced`: **violated**. However much was disturbed
+//! 2. A required limit is violated in undisturbed evidence, or a grant that the contract [rests on](Contract::rests_on) is `unenforced`: **violated**. However much was disturbed
 //!    besides, what was undisturbed is beyond doubt; and what is not enforced was not granted, whatever luck the run had.
 //! 3. More than 1 % of the run was disturbed and a required limit does not hold of everything that was seen, disturbed or not; or a
 //!    required limit has no undisturbed observation in one of its phases, or none in the control run it is compared with:
 //!    **inconclusive**. (What holds of everything needs no excuse. A limit relative to a control never counts as such: a disturbed
-//!    control is a wrong yardstick.)
+//!    control is a wrong yardstick.) The same where nobody saw more than 1 % of it, whatever holds of the rest.
 //! 4. Otherwise **met**.
+//!
+//! Where nobody looks whether the machine stands still, values convict nobody: what breaks a limit may be the machine's doing, and is **inconclusive**.
+//!
+//! A halt of the machine between two wake-ups of the witness is seen by nobody. So a longest or shortest time that breaks an absolute bound by
+//! less than that, once among all that was seen of a component, is not held against it: by rule 3 it leaves a verdict inconclusive, unless
+//! [three runs or more](REPEATED) were made. What a program does, it does again. A response time is judged all the same: what came too late is
+//! counted as a miss, too, and a count has no such excuse.
 //!
 //! All reasons are given, not only those that decided. Disturbed evidence never convicts; where it alone exceeds a limit, a reason says so.
 
@@ -18,52 +25,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{
-    Absence, Bound, Cause, Contract, Finding, Limit, Observations, Observed, Phase, Phases,
-    Quantity, Reason, Severity, Statistic, Subject, Subjects,
+    Absence, Bound, Cause, Contract, DISTURBED_LIMIT_PPM, Finding, Limit, Observations, Observed,
+    Phase, Phases, Quantity, Reason, RunFacts, Severity, Statistic, Subject, Subjects, Unit,
 };
 use crate::base::histogram::Histogram;
-use crate::{Grade, RunRecord, Span};
+use crate::{Grade, Span};
 use derive_more::Display;
 
-/// More than this share of a run disturbed, in parts per million, leaves a verdict inconclusive.
-pub const DISTURBED_LIMIT_PPM: u32 = 10_000;
-
-/// What a judgement must know of all runs together, besides what was measured.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct RunFacts {
-    /// Events that did not fit the ring.
-    pub events_lost: u64,
-    /// The share of the runs that was disturbed, in parts per million: of the witness's wake-ups, or of the time, whichever is more.
-    pub disturbed_ppm: u32,
-}
-
-impl RunFacts {
-    /// The facts of these runs.
-    pub fn of<'a>(records: impl IntoIterator<Item = &'a RunRecord>) -> Self {
-        let (mut events_lost, mut late, mut wakeups) = (0, 0, 0);
-        let (mut still, mut length) = (Span::ZERO, Span::ZERO);
-        for record in records {
-            events_lost += record.events_lost;
-            late += record.disturbances.len() as u64;
-            wakeups += record.witness_wakeups;
-            let stretches = record.disturbances.iter();
-            still += stretches
-                .map(|still| still.to.saturating_since(still.from))
-                .sum::<Span>();
-            length += record.end.saturating_since(record.start);
-        }
-        let share = |part: u64, whole: u64| {
-            let ppm = u128::from(part) * 1_000_000;
-            // Without a witness nothing counts as disturbed.
-            ppm.checked_div(whole.into()).unwrap_or(0)
-        };
-        let share = share(late, wakeups).max(share(still.as_nanos(), length.as_nanos()));
-        Self {
-            events_lost,
-            disturbed_ppm: u32::try_from(share).unwrap_or(u32::MAX),
-        }
-    }
-}
+/// In so many runs what was seen once is not what the program does,
+pub const REPEATED: usize = 3;
+/// if there are so many values; nor do fewer tell what is seldom. A transfer time is one value, and what it is.
+const MANY: u64 = 50;
 
 /// All that is known of one component.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -102,10 +74,15 @@ pub struct Verdict {
 /// Judges the runs of one program by a contract: each component that the contract is about by itself. See the module for the rules;
 /// `facts` are those of all runs together.
 ///
-/// Absolute bounds are judged on all runs taken as one. A bound relative to a control is judged on medians: the median over the runs
-/// of each run's statistic against the median over the control runs, so that one bad run of either side decides nothing.
+/// Absolute bounds are judged on all runs taken as one. A bound relative to a control is exceeded if it is in every run, by that
+/// control run whose statistic is the largest: one bad run convicts nobody, and one good control neither. Were the runs alike, those of three would
+/// all exceed those of five controls in one of 56 times (as many as there are ways to choose three of eight), and in fewer the larger the ratio is.
 pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict {
-    let court = Court { contract, all };
+    let court = Court {
+        contract,
+        all,
+        facts,
+    };
     let mut reasons = Vec::new();
     for limit in &contract.limits {
         court.judge_limit(limit, &mut reasons);
@@ -114,17 +91,24 @@ pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict
         subject: None,
         cause,
     };
+    let breaks = |reason: &Reason| reason.implies() == Some(Outcome::Violated);
+    if facts.halts_unseen && reasons.iter().any(breaks) {
+        reasons.push(of_the_run(Cause::HaltsUnseen));
+    }
     if facts.events_lost > 0 {
         reasons.push(of_the_run(Cause::EventsLost(facts.events_lost)));
     }
-    if facts.disturbed_ppm > DISTURBED_LIMIT_PPM && !court.holds_of_everything() {
+    if facts.is_disturbed() && !court.holds_of_everything() {
         reasons.push(of_the_run(Cause::Disturbed(facts.disturbed_ppm)));
+    }
+    if facts.unseen_ppm > DISTURBED_LIMIT_PPM {
+        reasons.push(of_the_run(Cause::Unseen(facts.unseen_ppm)));
     }
     court.judge_grades(&mut reasons);
     let has = |outcome| {
         reasons
             .iter()
-            .any(|reason| reason.implies() == Some(outcome))
+            .any(|reason| facts.implied(reason) == Some(outcome))
     };
     let result = if facts.events_lost > 0 {
         Outcome::Inconclusive
@@ -142,6 +126,7 @@ pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict
 struct Court<'a> {
     contract: &'a Contract,
     all: &'a [Evidence],
+    facts: &'a RunFacts,
 }
 
 impl Court<'_> {
@@ -174,7 +159,7 @@ impl Court<'_> {
         let is_named = subjects.len() > 1 || self.contract.subjects != Subjects::All;
         for evidence in subjects {
             for phase in evidence.phases_to_judge(limit) {
-                let finding = evidence.judge_in_phase(limit, phase.as_ref());
+                let finding = evidence.judge_in_phase(limit, phase.as_ref(), self.facts);
                 let subject = is_named.then(|| evidence.subject.name.clone());
                 reasons.extend(finding.map(|finding| limit.found(subject, phase, finding)));
             }
@@ -183,7 +168,10 @@ impl Court<'_> {
 
     /// A reservation that is not enforced was not granted.
     fn judge_grades(&self, reasons: &mut Vec<Reason>) {
-        let holders = self.concerned().filter(|holder| !holder.grades.is_empty());
+        let holders = self
+            .all
+            .iter()
+            .filter(|holder| !holder.grades.is_empty() && self.contract.rests_on(&holder.subject));
         let is_named = holders.clone().count() > 1;
         for evidence in holders {
             for (holder, grade) in &evidence.grades {
@@ -213,7 +201,7 @@ impl Court<'_> {
 
 impl Evidence {
     fn shows(&self, quantity: Quantity) -> bool {
-        self.subject.kind.quantities.contains(&quantity)
+        self.subject.kind.shows(quantity)
     }
 
     /// The phases in which a limit is judged; `None` for the whole run.
@@ -251,12 +239,17 @@ impl Evidence {
         phases.into_iter().cloned().map(Some).collect()
     }
 
-    fn judge_in_phase(&self, limit: &Limit, phase: Option<&Phase>) -> Option<Finding> {
+    fn judge_in_phase(
+        &self,
+        limit: &Limit,
+        phase: Option<&Phase>,
+        facts: &RunFacts,
+    ) -> Option<Finding> {
         let statistic = limit.statistic;
         let required = limit.severity == Severity::Required;
         let observed = self.together(limit.quantity, phase);
         let judged = match limit.bound {
-            Bound::AtMostTimesControl { .. } => median(&self.runs, limit, phase),
+            Bound::AtMostTimesControl { .. } => each(&self.runs, limit, phase).min(),
             Bound::AtMost(_) | Bound::AtLeast(_) => limit.value_of(&observed.undisturbed),
         };
         let Some(measured) = judged else {
@@ -266,14 +259,27 @@ impl Evidence {
         let bound_value = match limit.bound {
             Bound::AtMost(value) | Bound::AtLeast(value) => value,
             Bound::AtMostTimesControl { ratio_ppm } => {
-                let Some(value) = median(&self.control, limit, phase) else {
+                let Some(largest) = each(&self.control, limit, phase).max() else {
                     return required.then_some(Finding::NoControl);
                 };
-                let bound = u128::from(value) * u128::from(ratio_ppm) / 1_000_000;
+                let bound = u128::from(largest) * u128::from(ratio_ppm) / 1_000_000;
                 u64::try_from(bound).unwrap_or(u64::MAX)
             }
         };
+        let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
         if !limit.holds(measured, bound_value) {
+            if broken_by < facts.unseen
+                && let Some((times, of)) = self.seldom_broken(limit, bound_value, facts)
+            {
+                return Some(Finding::Seldom {
+                    statistic,
+                    measured,
+                    times,
+                    of,
+                    unseen: facts.unseen,
+                    decides: required && (times > 1 || self.runs.len() < REPEATED),
+                });
+            }
             return Some(Finding::Exceeded {
                 statistic,
                 measured,
@@ -287,6 +293,32 @@ impl Evidence {
             statistic,
             measured,
         })
+    }
+
+    /// How many of how many, in all phases, break an absolute bound, if that is one of many, or no larger a share than that of the looks for halts of
+    /// the machine that met one: so many of the values, too, one met that nobody saw.
+    fn seldom_broken(&self, limit: &Limit, bound: u64, facts: &RunFacts) -> Option<(u64, u64)> {
+        let is_extreme = matches!(
+            (limit.statistic, limit.bound),
+            (Statistic::Maximum, Bound::AtMost(_)) | (Statistic::Minimum, Bound::AtLeast(_))
+        );
+        let is_counted = limit.quantity == Quantity::RESPONSE_TIME;
+        if !is_extreme || is_counted || limit.quantity.unit() != Unit::Nanoseconds {
+            return None;
+        }
+        let (mut all, mut broken) = (0, 0);
+        for phase in self.phases_to_judge(limit) {
+            let seen = self.together(limit.quantity, phase.as_ref()).undisturbed;
+            all += seen.count();
+            let buckets = seen.buckets();
+            // Of values that are counted together with some that keep the bound, all count.
+            let beyond =
+                buckets.filter(|b| !limit.holds(b.low, bound) || !limit.holds(b.high, bound));
+            broken += beyond.map(|bucket| bucket.count).sum::<u64>();
+        }
+        let met_halts = u128::from(all) * u128::from(facts.disturbed_ppm) / 1_000_000;
+        let is_seldom = broken == 1 || u128::from(broken) <= met_halts;
+        (all >= MANY && is_seldom).then_some((broken, all))
     }
 
     /// Whether there was nothing to see although somebody looked.
@@ -356,12 +388,10 @@ fn select(run: &Observations, quantity: Quantity, phase: Option<&Phase>) -> Obse
     }
 }
 
-/// The median over the runs of the limited statistic, undisturbed; of an even number the upper of the middle two.
-fn median(runs: &[Observations], limit: &Limit, phase: Option<&Phase>) -> Option<u64> {
-    let seen = runs.iter().map(|run| select(run, limit.quantity, phase));
-    let mut values: Vec<u64> = seen
-        .filter_map(|o| limit.value_of(&o.undisturbed))
-        .collect();
-    values.sort_unstable();
-    values.get(values.len() / 2).copied()
+/// The limited statistic of each run that has one, undisturbed.
+fn each(runs: &[Observations], limit: &Limit, phase: Option<&Phase>) -> impl Iterator<Item = u64> {
+    let seen = runs
+        .iter()
+        .map(move |run| select(run, limit.quantity, phase));
+    seen.filter_map(move |observed| limit.value_of(&observed.undisturbed))
 }

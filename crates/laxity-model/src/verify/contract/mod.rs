@@ -3,16 +3,19 @@
 //!
 //! * [`Contract`], [`Limit`]: what is promised, and by which components. [`pc99`] is built in.
 //! * [`Subject`]: a component; [`Observations`]: what was seen of it, per quantity and phase, the undisturbed apart from the disturbed.
+//! * [`in_windows`]: what is counted, in every window of a length: how much at least, or at most.
 //! * [`judge`]: met, violated or inconclusive, with reasons.
 
 use derive_more::Display;
 mod expect;
+mod facts;
 mod judge;
 mod observe;
 mod pc99;
 mod quantity;
 mod reason;
 mod subject;
+mod windows;
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -20,12 +23,15 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use expect::{Expectation, as_expected};
-pub use judge::{DISTURBED_LIMIT_PPM, Evidence, Outcome, RunFacts, Verdict, judge};
+pub(crate) use facts::share_ppm;
+pub use facts::{DISTURBED_LIMIT_PPM, Halts, RunFacts, Stood};
+pub use judge::{Evidence, Outcome, REPEATED, Verdict, judge};
 pub use observe::{Observations, Observed};
 pub use pc99::pc99;
 pub use quantity::{Quantity, Unit};
 pub use reason::{Cause, Finding, Reason};
 pub use subject::{Kind, Subject, Subjects};
+pub use windows::{Counted, in_windows};
 
 /// A stretch of a run in which the device is in one state, by name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Display)]
@@ -207,4 +213,27 @@ pub struct Contract {
     pub subjects: Subjects,
     /// All of which must hold.
     pub limits: Vec<Limit>,
+}
+
+impl Contract {
+    /// Whether a reservation of this component is one that the contract rests on. One that names nobody rests on those of whom its limits are, or on
+    /// everybody's where it has none.
+    pub fn rests_on(&self, subject: &Subject) -> bool {
+        let shows = |limit: &Limit| match limit.absence {
+            Absence::HoldsIfSeen(witness) => {
+                subject.kind.shows(limit.quantity) || subject.kind.shows(witness)
+            }
+            Absence::Inconclusive => subject.kind.shows(limit.quantity),
+        };
+        let is_limited = self.limits.is_empty() || self.limits.iter().any(shows);
+        self.subjects.include(subject) && (self.subjects != Subjects::All || is_limited)
+    }
+
+    /// What it limits in windows of this component.
+    pub fn windows_of(&self, subject: &Subject) -> impl Iterator<Item = Quantity> {
+        let kind = subject.kind;
+        let concerned = self.subjects.include(subject);
+        let limited = self.limits.iter().map(|limit| limit.quantity);
+        limited.filter(move |one| concerned && one.window().is_some() && kind.shows(*one))
+    }
 }

@@ -54,6 +54,17 @@ impl Observations {
         }
     }
 
+    /// Sets what was seen of a quantity in a phase, in place of all before.
+    pub fn set(&mut self, quantity: Quantity, phase: &Phase, observed: Observed) {
+        self.sets.insert((quantity, phase.clone()), observed);
+    }
+
+    /// The quantities that were summed up in windows.
+    pub fn windows(&self) -> impl Iterator<Item = Quantity> {
+        let quantities = self.sets.keys().map(|(quantity, _)| *quantity);
+        quantities.filter(|quantity| quantity.window().is_some())
+    }
+
     /// What was seen of a quantity in a phase.
     pub fn get(&self, quantity: Quantity, phase: &Phase) -> Option<&Observed> {
         self.sets.get(&(quantity, phase.clone()))

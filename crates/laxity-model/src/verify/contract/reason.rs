@@ -3,7 +3,8 @@
 use alloc::string::String;
 use core::fmt;
 
-use super::{Bound, Outcome, Phase, Quantity, Severity, Statistic, Unit};
+use super::{Bound, Outcome, Phase, Quantity, Severity, Statistic};
+use crate::Span;
 
 /// Why a verdict is what it is, and because of whom.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +31,10 @@ pub enum Cause {
     EventsLost(u64),
     /// Too much of the run was disturbed: the share in parts per million.
     Disturbed(u32),
+    /// Nobody saw too much of the run: the share in parts per million.
+    Unseen(u32),
+    /// Values break a limit, and nobody looked whether the machine stood still.
+    HaltsUnseen,
     /// A grant was not enforced.
     Unenforced {
         /// Whose.
@@ -46,11 +51,11 @@ pub enum Finding {
     Exceeded {
         /// Which statistic.
         statistic: Statistic,
-        /// The statistic's value; against a control, its median over the runs.
+        /// The statistic's value; against a control, the least of the runs'.
         measured: u64,
-        /// The bound it broke; that of the control run is already multiplied out.
+        /// The bound it broke.
         bound: Bound,
-        /// The bound as a value.
+        /// The bound as a value; that of the largest of the control runs, multiplied out.
         bound_value: u64,
         /// Whether it decides.
         severity: Severity,
@@ -61,6 +66,21 @@ pub enum Finding {
         statistic: Statistic,
         /// The statistic's value over the disturbed values.
         measured: u64,
+    },
+    /// A limit does not hold of a single time, or of no more than halts of the machine account for, by no more than that may have stood still unseen.
+    Seldom {
+        /// Which statistic.
+        statistic: Statistic,
+        /// The statistic's value.
+        measured: u64,
+        /// So many values break it,
+        times: u64,
+        /// of so many.
+        of: u64,
+        /// Who looks for halts of the machine does not see those that are shorter.
+        unseen: Span,
+        /// Whether it leaves the verdict inconclusive.
+        decides: bool,
     },
     /// Nothing undisturbed was seen that a required limit could be judged by.
     NotObserved,
@@ -74,7 +94,9 @@ impl Reason {
         match &self.cause {
             Cause::Values { finding, .. } => finding.implies(),
             Cause::Unenforced { .. } => Some(Outcome::Violated),
-            Cause::EventsLost(_) | Cause::Disturbed(_) => Some(Outcome::Inconclusive),
+            Cause::EventsLost(_) | Cause::Disturbed(_) | Cause::Unseen(_) | Cause::HaltsUnseen => {
+                Some(Outcome::Inconclusive)
+            }
         }
     }
 }
@@ -87,7 +109,10 @@ impl Finding {
                 ..
             } => Some(Outcome::Violated),
             Self::Exceeded { .. } | Self::DisturbedExceeded { .. } => None,
-            Self::NotObserved | Self::NoControl => Some(Outcome::Inconclusive),
+            Self::Seldom { decides: false, .. } => None,
+            Self::Seldom { .. } | Self::NotObserved | Self::NoControl => {
+                Some(Outcome::Inconclusive)
+            }
         }
     }
 
@@ -98,13 +123,14 @@ impl Finding {
                 severity: Severity::Advisory,
                 ..
             } => "advisory: ",
-            Self::DisturbedExceeded { .. } => "not judged: ",
+            Self::DisturbedExceeded { .. } | Self::Seldom { .. } => "not judged: ",
             Self::Exceeded { .. } | Self::NotObserved | Self::NoControl => "",
         }
     }
 
-    /// Writes it of values in this unit.
-    fn write(self, unit: Unit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes it of values of this quantity.
+    fn write(self, quantity: Quantity, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = quantity.unit();
         match self {
             Self::Exceeded {
                 statistic,
@@ -113,8 +139,10 @@ impl Finding {
                 bound_value,
                 ..
             } => {
-                write!(f, "{statistic} {} ", unit.show(measured))?;
-                write_breach(f, bound, measured, &unit.show(bound_value))
+                let shown = unit.show_beside(measured, bound_value);
+                let value = unit.show_beside(bound_value, measured);
+                write!(f, "{statistic} {shown} ")?;
+                write_breach(f, (quantity, bound), measured, &value)
             }
             Self::DisturbedExceeded {
                 statistic,
@@ -126,22 +154,61 @@ impl Finding {
                     "{statistic} {measured} where the machine itself stood still"
                 )
             }
+            Self::Seldom {
+                statistic,
+                measured,
+                times,
+                of,
+                unseen,
+                ..
+            } => {
+                write!(f, "{statistic} {}, ", unit.show(measured))?;
+                match times {
+                    1 => f.write_str("once")?,
+                    _ => write!(f, "{times} of {of} beyond the bound")?,
+                }
+                write!(
+                    f,
+                    ": a halt of the machine of less than {unseen} is seen by nobody"
+                )?;
+                match times {
+                    1 => Ok(()),
+                    _ => f.write_str(", and longer ones met as many looks"),
+                }
+            }
             Self::NotObserved => f.write_str("nothing undisturbed was observed"),
             Self::NoControl => f.write_str("nothing undisturbed was observed in a control run"),
         }
     }
 }
 
+/// A share in parts per million, of which a hundredth is allowed.
+struct Share(u32);
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (percent, rest) = (self.0 / 10_000, self.0 % 10_000);
+        // A hair more than is allowed looks like it otherwise.
+        let (rest, digits) = if percent == 1 && rest < 100 {
+            (rest, 4)
+        } else {
+            (rest / 100, 2)
+        };
+        write!(f, "{percent}.{rest:0digits$} %")
+    }
+}
+
 /// Writes how a measured value breaks a bound.
 fn write_breach(
     f: &mut fmt::Formatter<'_>,
-    bound: Bound,
+    (quantity, bound): (Quantity, Bound),
     measured: u64,
     value: &impl fmt::Display,
 ) -> fmt::Result {
     match bound {
         Bound::AtLeast(_) => write!(f, "is below {value}"),
-        Bound::AtMost(0) => f.write_str("where none is allowed"),
+        Bound::AtMost(0) if quantity.adds_up() => f.write_str("where none is allowed"),
+        Bound::AtMost(0) => write!(f, "is above {value}"),
         Bound::AtMost(limit) => {
             let tenths = u128::from(measured) * 10 / u128::from(limit);
             write!(f, "exceeds {value} ({}.{} times)", tenths / 10, tenths % 10)
@@ -178,17 +245,21 @@ impl fmt::Display for Cause {
                     write!(f, " in phase {phase}")?;
                 }
                 f.write_str(": ")?;
-                finding.write(quantity.unit(), f)
+                finding.write(*quantity, f)
             }
             Self::EventsLost(1) => f.write_str("1 event was lost"),
             Self::EventsLost(count) => write!(f, "{count} events were lost"),
             Self::Disturbed(ppm) => {
-                let (percent, hundredths) = (ppm / 10_000, ppm % 10_000 / 100);
-                write!(
-                    f,
-                    "{percent}.{hundredths:02} % of the run was disturbed, 1 % is allowed"
-                )
+                let share = Share(*ppm);
+                write!(f, "{share} of the run was disturbed, 1 % is allowed")
             }
+            Self::Unseen(ppm) => {
+                let share = Share(*ppm);
+                write!(f, "nobody saw {share} of the run, 1 % is allowed")
+            }
+            Self::HaltsUnseen => f.write_str(
+                "nobody looked whether the machine stood still, so it may be what broke the limit",
+            ),
             Self::Unenforced { holder, reason } => {
                 write!(f, "unenforced: the reservation of {holder}: {reason}")
             }

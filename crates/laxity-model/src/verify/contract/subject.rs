@@ -14,6 +14,13 @@ pub struct Kind {
     pub quantities: &'static [Quantity],
 }
 
+impl Kind {
+    /// Whether this is observed of such a component, or, of what is summed up in windows, each.
+    pub fn shows(&self, quantity: Quantity) -> bool {
+        self.quantities.contains(&quantity.of_each())
+    }
+}
+
 /// A component of a program: a device, a task. Values are observed of one, and contracts are judged for one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Display)]
 #[display("{name}")]

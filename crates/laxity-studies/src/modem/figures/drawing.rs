@@ -53,7 +53,7 @@ impl Drawing {
             range: look.until.map(|until| (0, until)),
             ..Axis::new(&look.axis, unit)
         };
-        if self.series == Series::Gaps {
+        if matches!(self.series, Series::Gaps | Series::Lags) {
             let edge = if is_live { LIVE_EDGE } else { Span::ZERO };
             let gaps = fair.map(|point| Span::from_nanos(point.value));
             let bars = Drawn::histogram(&look.dots, (edge, BUCKET), gaps);

@@ -22,7 +22,7 @@ use laxity_model::Span;
 use super::{Case, Modem, Seen, TEXT};
 use drawing::{Drawing, Look};
 use quantity::Quantity;
-use reading::{Measure, Runs};
+use reading::{Measure, Runs, too_disturbed};
 pub use readings::Readings;
 use readings::Series;
 pub use runs::Run;
@@ -103,7 +103,8 @@ pub(super) fn draw(made: &Made<'_, Modem>, draft: &mut Draft<'_>) {
             fill(&text.key, [&twin, &live], figure);
         }
     }
-    claims(&twin, draft);
+    claims("whole", &twin, draft);
+    claims("whole-live", &live, draft);
     if !live.is_empty() {
         circumstances(made, &live, draft);
     }
@@ -156,31 +157,40 @@ fn rounds(runs: &[&Readings]) -> Vec<Row> {
         let mut row = Origin::Measured.row([(index + 1).into(), gaps.len().into()]);
         row.extend([span(at(990_000)), span(at(999_000)), span(at(1_000_000))]);
         row.push(span(gaps.iter().map(|gap| gap.value).max()));
-        row.push(Origin::Measured.cell(Value::share(run.disturbed_ppm.unwrap_or(0))));
+        row.push(Origin::Measured.cell(Value::share(run.disturbed_ppm.unwrap_or(0).into())));
         row
     };
     runs.iter().enumerate().map(row).collect()
 }
 
-/// What must hold of the twin's runs: a thread of priority 8 is there to fail.
-fn claims(twin: &Runs<'_>, draft: &mut Draft<'_>) {
+/// What must hold of a host's runs while nothing disturbs them: a thread of priority 8 is there to fail. Nothing is claimed of what was not run.
+fn claims(key: &str, runs: &Runs<'_>, draft: &mut Draft<'_>) {
     let scenes = SCENES.variants.iter();
     for scene in scenes.filter(|scene| !scene.devices.is_empty() && scene.name != "thr-8") {
-        let Some(runs) = twin.get(scene.name.as_str()) else {
+        let Some(runs) = runs.get(scene.name.as_str()) else {
             continue;
         };
-        let damage = runs.iter().flat_map(|run| run.points(Series::Damage));
-        let damage: u64 = damage.map(|lost| lost.value).sum();
+        let lost = runs.iter().flat_map(|run| run.points(Series::Damage));
+        let fair = lost.clone().filter(|lost| !lost.disturbed);
+        let damage: u64 = fair.map(|lost| lost.value).sum();
+        let all: u64 = lost.map(|lost| lost.value).sum();
         let has_calls = |run: &&Readings| !run.points(Series::Calls).is_empty();
         let goes_on = |run: &&Readings| run.outcome.is_none();
         let is_served = runs.iter().all(|run| has_calls(run) && goes_on(run));
+        if damage == 0
+            && (all > 0 || !is_served)
+            && let Some(why) = too_disturbed(runs.iter().copied())
+        {
+            draft.say("not-judged", &[("run", &scene.about), ("why", &why)]);
+            continue;
+        }
         let calls = match runs.len() {
             1 => "one call".to_owned(),
             10 => "ten calls".to_owned(),
             many => format!("{many} calls"),
         };
         draft.claim(
-            "whole",
+            key,
             damage == 0 && is_served,
             &[
                 ("run", &scene.about),
@@ -221,7 +231,7 @@ fn circumstances(made: &Made<'_, Modem>, live: &Runs<'_>, draft: &mut Draft<'_>)
         ),
         ("steal time", Span::from_nanos(machine.steal_ns).to_string()),
         (
-            "witness late, worst run",
+            "disturbed, worst run",
             late.map_or_else(|| "no witness".into(), |ppm| format!("{ppm} ppm")),
         ),
     ];
@@ -275,7 +285,7 @@ mod tests {
             }
         });
         let (record, probes) = recorded.expect("the twin runs everywhere");
-        let lost = observe(&record, &probes.0)
+        let lost = observe(&record, &probes.0, &[])
             .iter()
             .map(|seen| seen.quantities.whole(SAMPLES_LOST).undisturbed.sum())
             .sum();
@@ -307,11 +317,8 @@ mod tests {
         let nothing = Readings::default();
         for readings in [readings, nothing] {
             let made = Made {
-                request: &request,
                 twin: vec![(case.clone(), Seen::Run(Box::new(readings)))],
-                live: Vec::new(),
-                measured_on: None,
-                here: None,
+                ..Made::nothing(&request)
             };
             let report = judge(&Modem, &made).expect("it is judged");
             let held = report.checks.iter().map(|check| check.held);
@@ -320,6 +327,36 @@ mod tests {
             let lost = rows.find(|row| row.quantity.starts_with("samples lost"));
             let lost = lost.expect("it is compared");
             assert!(matches!(lost.verdict, Verdict::Disagrees(_)), "{lost:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_lost_where_too_much_was_disturbed_is_not_judged() {
+        let request = Request {
+            figures: vec!["figure-6".into()],
+            live: true,
+            ..Request::default()
+        };
+        let (case, starved, _) = beside("thr-24", Some(30));
+        // Of which nothing is known, and of which it is beyond doubt that samples were lost; and how much of it was disturbed.
+        for (mut readings, disturbed_ppm, held) in [
+            (Readings::default(), 10_001, vec![]),
+            (Readings::default(), 10_000, vec![false]),
+            (starved, 10_001, vec![false]),
+        ] {
+            readings.disturbed_ppm = Some(disturbed_ppm);
+            let made = Made {
+                live: vec![(case.clone(), Seen::Run(Box::new(readings)))],
+                ..Made::nothing(&request)
+            };
+            let report = judge(&Modem, &made).expect("it is judged");
+            let checks = report.checks.iter().map(|check| check.held);
+            assert_eq!(checks.collect::<Vec<_>>(), held);
+            let told = report
+                .summary
+                .iter()
+                .any(|told| told.contains("tells nothing"));
+            assert_eq!(told, held.is_empty(), "{:?}", report.summary);
         }
     }
 }

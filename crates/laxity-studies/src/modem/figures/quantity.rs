@@ -1,9 +1,10 @@
 //! What a figure compares: what the study prints of a number, what the twin makes of it, and by which criterion they agree.
 
 use laxity_lab::report::{Compared, Origin, Value, Verdict};
+use laxity_model::base::time::Beside;
 use serde::Deserialize;
 
-use super::reading::{Reading, Runs};
+use super::reading::{BUCKET, Reading, Runs, too_disturbed};
 
 /// As printed.
 #[derive(Clone, Debug, Deserialize)]
@@ -52,7 +53,7 @@ pub(super) struct Quantity {
     source: Option<String>,
     /// Where the twin's comes from; `None`: it is not told.
     twin: Option<Origin>,
-    /// What equals this in the twin shows only what was put in.
+    /// What is this in the twin, to a bucket of a histogram, shows only what was put in.
     charged_if: Option<Reading>,
     #[serde(default = "measured")]
     live: Origin,
@@ -77,15 +78,17 @@ impl Quantity {
         all.chain([&self.of]).flat_map(Reading::runs).collect()
     }
 
-    /// The row; `None` where neither host has anything to tell. What was seen on this machine stands beside the twin's and is not judged:
-    /// it is another machine.
+    /// The row; `None` where neither host has anything to tell. What was seen on this machine is judged by the same criterion as the twin's, beside it; what
+    /// was put in there is not.
     pub(super) fn compared(&self, twin: &Runs<'_>, live: &Runs<'_>) -> Option<Compared> {
         let here = self.of.seen(live);
         if self.twin.is_none() && here.is_none() {
             return None;
         }
         let charged = self.charged_if.as_ref().and_then(|of| of.number(twin));
-        let is_charged = charged.is_some() && charged == self.of.number(twin);
+        let both = charged.zip(self.of.number(twin));
+        let is_charged =
+            both.is_some_and(|(charged, own)| charged.abs_diff(own) <= BUCKET.as_nanos());
         let origin = match is_charged {
             true => Some(Origin::Charged),
             false => self.twin,
@@ -97,6 +100,10 @@ impl Quantity {
         Some(Compared {
             paper: printed.and_then(|value| Origin::Quoted.cell(value)),
             twin: origin.and_then(|origin| origin.cell(self.of.seen(twin)?)),
+            live_verdict: match (&here, self.live) {
+                (Some(_), Origin::Measured) => self.verdict_here(live),
+                _ => Verdict::Alone,
+            },
             live: here.and_then(|value| self.live.cell(value)),
             verdict: origin.map_or(Verdict::Alone, |origin| self.verdict(twin, origin)),
             ..Compared::new(&self.name)
@@ -105,10 +112,22 @@ impl Quantity {
 
     /// What is to be said where the twin does not agree.
     pub(super) fn remark(&self, row: &Compared) -> Option<String> {
-        let seen = row.twin.as_ref().map(|cell| words(&cell.value))?;
+        let seen = row
+            .twin
+            .as_ref()
+            .map(|cell| words(&cell.value, std::iter::empty()))?;
         let disagrees = matches!(row.verdict, Verdict::Disagrees(_));
         let remark = self.otherwise.as_ref().filter(|_| disagrees)?;
         Some(remark.replace("{seen}", &seen))
+    }
+
+    /// What was seen on this machine, judged if enough of it was undisturbed.
+    fn verdict_here(&self, live: &Runs<'_>) -> Verdict {
+        let runs = self.runs().into_iter().filter_map(|run| live.get(run));
+        match too_disturbed(runs.flatten().copied()) {
+            Some(why) if self.judged.is_some() => Verdict::Inconclusive(why),
+            _ => self.verdict(live, Origin::Measured),
+        }
     }
 
     fn verdict(&self, twin: &Runs<'_>, origin: Origin) -> Verdict {
@@ -164,19 +183,28 @@ impl So {
         });
         let holes = ["{seen}", "{first}", "{second}"];
         let readings = [reading].into_iter().chain(&self.others);
-        let told = holes.into_iter().zip(readings);
-        let told = told.fold(self.seen.clone(), |told, (hole, reading)| {
-            let seen = reading.seen(twin).map(|value| words(&value));
+        let values: Vec<Option<Value>> = readings.map(|reading| reading.seen(twin)).collect();
+        let told = holes.into_iter().zip(&values);
+        let told = told.fold(self.seen.clone(), |told, (hole, value)| {
+            let seen = value
+                .as_ref()
+                .map(|value| words(value, values.iter().flatten()));
             told.replace(hole, seen.as_deref().unwrap_or("nothing"))
         });
         judge(agrees, &self.words, &told, origin)
     }
 }
 
-/// A value in the words of a verdict.
-fn words(value: &Value) -> String {
+/// A value in the words of a verdict, told from the others there.
+fn words<'v>(value: &Value, others: impl Iterator<Item = &'v Value>) -> String {
     match value {
-        Value::Span(span) => span.to_string(),
+        Value::Span(span) => {
+            let others = others.filter_map(|other| match other {
+                Value::Span(other) => Some(other.as_nanos()),
+                _ => None,
+            });
+            others.fold(span.beside(*span), Beside::and).to_string()
+        }
         Value::Text(words) => words.clone(),
         Value::Count(number) | Value::Ratio(number) | Value::BitRate(number) => number.to_string(),
         Value::Share(ppm) => ppm.to_string(),
@@ -189,9 +217,11 @@ fn within((wanted, twin): (u64, u64), percent: u64, origin: Origin) -> Verdict {
     let (wanted, twin) = (i128::from(wanted), i128::from(twin));
     let permille = (twin - wanted) * 1_000 / wanted.max(1);
     let sign = if permille < 0 { '-' } else { '+' };
-    let off = permille.unsigned_abs();
-    let difference = format!("{sign}{}.{} %", off / 10, off % 10);
     let agrees = (twin - wanted).abs() * 100 <= wanted * i128::from(percent);
+    // What is beyond the limit by less than is shown does not look like it.
+    let hair = !agrees && permille.unsigned_abs() == u128::from(percent) * 10;
+    let off = permille.unsigned_abs() + u128::from(hair);
+    let difference = format!("{sign}{}.{} %", off / 10, off % 10);
     judge(agrees, &format!("within {percent} %"), &difference, origin)
 }
 
@@ -221,8 +251,60 @@ mod tests {
         );
         assert!(matches!(near(Origin::Charged), Verdict::Consistent(_)));
         assert!(matches!(near(Origin::Calibrated), Verdict::Consistent(_)));
+        assert_eq!(
+            within((100_000, 115_001), 15, Origin::Simulated),
+            Verdict::Disagrees("not within 15 %: +15.1 %".into())
+        );
         let far = within((1_000, 849), 15, Origin::Charged);
         assert_eq!(far, Verdict::Disagrees("not within 15 %: -15.1 %".into()));
+    }
+
+    #[test]
+    fn what_was_measured_is_judged_by_itself() {
+        let row = |figure: &str, name: &str, run, series, points: [(u64, u64); 2]| {
+            let mut quantities = PLAN.quantities.iter();
+            let quantity = quantities.find(|of| of.figure == figure && of.name.starts_with(name));
+            let [twin, live] = points.map(|point| seen(series, &[point]));
+            let [twin, live] = [&twin, &live].map(|readings| Runs::from([(run, vec![readings])]));
+            let row = quantity.expect("it is compared").compared(&twin, &live);
+            row.expect("both hosts have it")
+        };
+        // The study: 5.313 ms. What this machine shows does not stand under the twin's verdict.
+        let gaps = [(9_000, 5_000), (9_000, 3_320)];
+        let row_of_gaps = row(
+            "figure-11",
+            "largest gap",
+            "callback-int",
+            Series::Gaps,
+            gaps,
+        );
+        assert!(matches!(row_of_gaps.verdict, Verdict::Agrees(_)));
+        let live = &row_of_gaps.live_verdict;
+        assert!(matches!(live, Verdict::Disagrees(_)), "{live:?}");
+        // Of a run of which more than 1 % was disturbed there is no verdict.
+        let judged = |disturbed_ppm| {
+            let mut readings = seen(Series::Gaps, &[(9_000, 5_000)]);
+            readings.disturbed_ppm = Some(disturbed_ppm);
+            let live = Runs::from([("callback-int", vec![&readings])]);
+            let mut quantities = PLAN.quantities.iter();
+            let quantity =
+                quantities.find(|of| of.figure == "figure-11" && of.name == row_of_gaps.quantity);
+            let row = quantity
+                .expect("it is compared")
+                .compared(&Runs::new(), &live);
+            row.expect("it was seen here").live_verdict
+        };
+        assert!(matches!(judged(10_000), Verdict::Agrees(_)));
+        assert!(matches!(judged(10_001), Verdict::Inconclusive(_)));
+        // How long a live call is on hook is chosen here.
+        let on_hook = row(
+            "figure-1",
+            "on hook",
+            "int",
+            Series::Phases,
+            [(2_000, 2_000); 2],
+        );
+        assert_eq!(on_hook.live_verdict, Verdict::Alone);
     }
 
     /// What the quantity of this name is in a run in which only this was seen.

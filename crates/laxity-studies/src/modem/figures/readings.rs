@@ -3,6 +3,7 @@
 use laxity::observe::Disturbances;
 use laxity_devices::modem::{Outcome, Phase};
 use laxity_lab::observe::Probes;
+use laxity_model::verify::contract::Halts;
 use laxity_model::{Event, EventKind, HostError, Instant, RunRecord, Span};
 use serde::Deserialize;
 
@@ -25,6 +26,8 @@ pub(super) enum Series {
     Thread,
     /// From one callback to the next.
     Gaps,
+    /// How long after it was to run each callback ran.
+    Lags,
     /// Each call of the signal processing, from its first to its last instruction.
     Calls,
     /// Samples left in the input ring after each call, or when the run's end found a call too late.
@@ -66,8 +69,8 @@ pub struct Readings {
     phases: Vec<(Span, Phase)>,
     /// How the call ended, if it did.
     pub(super) outcome: Option<Outcome>,
-    /// Share of the witness's wake-ups that were late, parts per million; `None` where no witness served.
-    pub(super) disturbed_ppm: Option<u64>,
+    /// The share of it that was disturbed, parts per million; `None` where nobody looked.
+    pub(super) disturbed_ppm: Option<u32>,
     /// Time that the hypervisor took away, as the kernel counts it.
     pub(super) steal: Span,
 }
@@ -81,7 +84,7 @@ impl Readings {
     pub(super) fn of(record: &RunRecord, probes: &Probes) -> Result<Self, HostError> {
         let mut reader = Reader {
             probes,
-            disturbances: Disturbances(&record.disturbances),
+            disturbances: disturbances(record, probes),
             start: record.start,
             open: [None; Series::COUNT],
             readings: Self::default(),
@@ -97,9 +100,8 @@ impl Readings {
         readings.length = record.end.saturating_since(record.start);
         readings.outcome = probes
             .modem()
-            .and_then(|modem| modem.report.outcome().cloned());
-        let late = record.disturbances.len() as u64 * 1_000_000;
-        readings.disturbed_ppm = late.checked_div(record.witness_wakeups);
+            .and_then(|modem| modem.report.modem()?.outcome().cloned());
+        readings.disturbed_ppm = Halts::of([record]).ppm();
         readings.steal = record.steal.unwrap_or(Span::ZERO);
         readings.derive();
         Ok(readings)
@@ -165,9 +167,17 @@ fn windows(length: Span, handler: &[Point]) -> Vec<Point> {
     (0..).zip(used).map(window).collect()
 }
 
+/// Those that bear on the periodic task, and on the modem.
+fn disturbances(record: &RunRecord, probes: &Probes) -> [Disturbances; 2] {
+    let task = probes.cothread().map(|task| [task.activity, task.thread]);
+    let modem = probes.modem().map(|modem| [modem.interrupt, modem.driver]);
+    [task, modem].map(|own| Disturbances::of(record, own.iter().flatten()))
+}
+
 struct Reader<'a> {
     probes: &'a Probes,
-    disturbances: Disturbances<'a>,
+    /// Those that bear on the periodic task, and on the modem.
+    disturbances: [Disturbances; 2],
     start: Instant,
     /// What has begun, and is not over.
     open: [Option<Instant>; Series::COUNT],
@@ -179,7 +189,13 @@ impl Reader<'_> {
     fn close(&mut self, series: Series, to: Instant) {
         if let Some(from) = self.open[series as usize].take() {
             let value = to.saturating_since(from).as_nanos();
-            let disturbed = self.disturbances.overlap(from, to);
+            let [of_task, of_modem] = &self.disturbances;
+            let own = if series == Series::Gaps {
+                of_task
+            } else {
+                of_modem
+            };
+            let disturbed = own.overlap(from, to);
             self.push(series, [from, to], value, disturbed);
         }
     }
@@ -205,7 +221,13 @@ impl Reader<'_> {
             && event.activity == task.activity
             && event.kind == EventKind::Mark(task.runs)
         {
-            self.next(Series::Gaps, Instant::from_nanos(event.args[1]));
+            let [due, ran] = event.args.map(Instant::from_nanos);
+            self.next(Series::Gaps, ran);
+            let (late, disturbed) = (
+                ran.saturating_since(due),
+                self.disturbances[0].overlap(due, ran),
+            );
+            self.push(Series::Lags, [due, ran], late.as_nanos(), disturbed);
         }
         let Some(modem) = probes.modem() else { return };
         let [is_interrupt, is_driver] =
@@ -238,18 +260,23 @@ impl Reader<'_> {
         let when = [call.begun, call.done];
         let took = call.done.saturating_since(call.begun).as_nanos();
         // What came too late may have been held up before it began.
-        let disturbed = self
-            .disturbances
-            .overlap(call.raised.min(call.begun), call.done);
-        for (series, value) in [
-            (Series::Calls, took),
-            (Series::Pending, call.pending),
-            (Series::Damage, call.damage),
-        ] {
-            // What took a call that is not done is not known.
-            if !(call.is_left && series == Series::Calls) {
-                self.push(series, when, value, disturbed);
-            }
+        let disturbed = self.disturbances[1].overlap(call.raised.min(call.begun), call.done);
+        // What took a call that is not done is not known.
+        if !call.is_left {
+            self.push(Series::Calls, when, took, disturbed);
+        }
+        let pending = call.judged.map_or(call.pending, |judged| judged.pending);
+        self.push(Series::Pending, when, pending, call.judged.is_none());
+        let [excused, rest] = [
+            call.damage - call.undisturbed_damage(),
+            call.undisturbed_damage(),
+        ];
+        // Nothing at all is one value too.
+        if rest > 0 || call.excused.is_none() {
+            self.push(Series::Damage, when, rest, false);
+        }
+        if excused > 0 || (rest == 0 && call.excused.is_some()) {
+            self.push(Series::Damage, when, excused, true);
         }
     }
 }

@@ -5,17 +5,15 @@
 
 use std::sync::LazyLock;
 
+use laxity_devices::modem::CardClock;
 use laxity_lab::bench::{Request, Runner, scene};
 use laxity_lab::observe::Probes;
 use laxity_lab::runner::compose::RunSpec;
-use laxity_lab::scenario::{
-    Phases, Placing, Resolved, ResolvedDevice, ResolvedVariant, Start, TaskKind,
-};
+use laxity_lab::scenario::{Phases, Resolved, ResolvedVariant, Start, TaskKind};
 use laxity_model::{HostError, Program, RunRecord, Span};
 
 use super::disk;
 use super::readings::Readings;
-use crate::modem::transfers::in_ticks;
 
 /// The study's traces end five seconds after the connection (§6.2.3).
 const TRACE: Span = Span::from_secs(28);
@@ -29,11 +27,9 @@ const LIVE_PHASES: Phases = Phases {
 };
 /// 30,000 wake-ups a millisecond apart (§6.3.1); on this machine those of all rounds together.
 const CALLBACKS: Span = Span::from_secs(30);
-/// Calls beside each callback in the twin.
+/// Calls beside each callback in the twin, each with a seed of its own: so they lie in ten different ways to the host's clock, as the study's card
+/// did by chance.
 const CALLS: u32 = 10;
-/// Each of those calls stays on hook so much longer than the one before: one of the card's blocks, two and a half ticks of the host's
-/// clock and a bit. So they lie in ten different ways to that clock, as the study's card did by chance.
-const SHIFT: Span = Span::from_micros(2_500);
 /// So many rounds of the callback on this machine, unless asked otherwise.
 const ROUNDS: u32 = 3;
 /// Rounds of less than 3 s say little.
@@ -152,15 +148,8 @@ impl Run {
             } else {
                 LIVE_PHASES
             };
-            scene
-                .devices
-                .iter_mut()
-                .for_each(|device| device.phases = phases.into());
-        } else {
-            scene
-                .devices
-                .iter_mut()
-                .for_each(|device| self.as_studied(device));
+            let devices = scene.devices.iter_mut();
+            devices.for_each(|device| device.set_phases(phases));
         }
         let start = match host.is_live() && has_callback(&scene) {
             true => Start::Connected,
@@ -172,26 +161,17 @@ impl Run {
             further_receivers: self.further_receivers,
             start,
             gaps_only: true,
+            clock: CardClock::default(),
         };
         let is_search = |kind: &TaskKind| matches!(kind, TaskKind::Command { .. });
         let has_disk = !host.is_live() && scene.tasks.iter().any(|task| is_search(&task.kind));
-        scene::run(host, (&SCENES, &scene), spec, self.length, |program, _| {
+        let twin = (!host.is_live()).then_some(SCENES.host.profile);
+        let scene = (&*SCENES, &scene, twin);
+        scene::run(host, scene, spec, self.length, |program, _| {
             if has_disk {
                 disk::install(program, self.seed);
             }
             added(program);
         })
-    }
-
-    /// The study's milliseconds are ticks of the host's clock, as in its tables; its phases are those of a whole call.
-    fn as_studied(&self, device: &mut ResolvedDevice) {
-        let phases = Phases {
-            on_hook: Phases::STUDY.on_hook + SHIFT * u64::from(self.number),
-            ..Phases::STUDY
-        };
-        device.phases = phases.into();
-        if let Placing::Reserved(request, _) = &mut device.placing {
-            request.reservation = in_ticks(request.reservation);
-        }
     }
 }

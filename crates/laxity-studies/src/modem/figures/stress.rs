@@ -5,7 +5,7 @@ use laxity_lab::report::{Compared, Figure, Origin, Row, Verdict};
 use serde::Deserialize;
 
 use super::quantity::judge;
-use super::reading::{Measure, Runs};
+use super::reading::{Measure, Runs, too_disturbed};
 use super::readings::Readings;
 use super::runs::SCENES;
 use super::{Plan, TEXT};
@@ -83,7 +83,7 @@ fn first<'a>(runs: &Runs<'a>, name: &str) -> Option<&'a Readings> {
     runs.get(name)?.first().copied()
 }
 
-fn compared(plan: &Plan, pair: &Pair, [twin, live]: [&Runs<'_>; 2]) -> Compared {
+fn compared(plan: &Plan, pair: &Pair, [twin, here]: [&Runs<'_>; 2]) -> Compared {
     let both = |runs: &Runs<'_>| {
         let [alone, stressed] = pair.runs.each_ref().map(|name| first(runs, name));
         alone.zip(stressed).map(|(alone, stressed)| {
@@ -101,8 +101,8 @@ fn compared(plan: &Plan, pair: &Pair, [twin, live]: [&Runs<'_>; 2]) -> Compared 
         ];
         TEXT.say("stress", holes)
     };
-    let (seen, live) = (both(twin), both(live));
-    let verdict = seen.as_ref().map(|seen| {
+    let (seen, live) = (both(twin), both(here));
+    let verdict = |seen: &Option<[Summary; 2]>, origin| {
         let Some([alone, stressed]) = seen else {
             return Verdict::Disagrees("no call to judge".into());
         };
@@ -115,10 +115,15 @@ fn compared(plan: &Plan, pair: &Pair, [twin, live]: [&Runs<'_>; 2]) -> Compared 
                 "stress-more",
                 &[("more", &more), ("lost", &stressed.damage)],
             ),
-            Origin::Simulated,
+            origin,
         )
+    };
+    let [of_twin, of_live] = [(&seen, Origin::Simulated), (&live, Origin::Measured)]
+        .map(|(seen, origin)| seen.as_ref().map(|seen| verdict(seen, origin)));
+    let of_live = of_live.map(|of_live| {
+        let runs = pair.runs.iter().filter_map(|name| first(here, name));
+        too_disturbed(runs).map_or(of_live, Verdict::Inconclusive)
     });
-    let row = Compared::new(&pair.name);
     Compared {
         paper: Origin::Quoted.cell("as with the spinner alone"),
         twin: seen
@@ -127,7 +132,8 @@ fn compared(plan: &Plan, pair: &Pair, [twin, live]: [&Runs<'_>; 2]) -> Compared 
         live: live
             .flatten()
             .and_then(|seen| Origin::Measured.cell(told(&seen))),
-        verdict: verdict.unwrap_or(row.verdict),
-        ..row
+        verdict: of_twin.unwrap_or(Verdict::Alone),
+        live_verdict: of_live.unwrap_or(Verdict::Alone),
+        ..Compared::new(&pair.name)
     }
 }

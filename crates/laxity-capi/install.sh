@@ -1,0 +1,24 @@
+#!/bin/sh
+# Installs the header, the libraries and the pkg-config file, once they are built:
+#
+#   cargo build --release --package laxity-capi
+#   crates/laxity-capi/install.sh target/release /usr/local
+#
+# Below the prefix: include/laxity.h, lib/liblaxity_capi.a, lib/liblaxity_capi.so, lib/pkgconfig/laxity.pc; nothing else. README.md beside this file tells
+# how programs are linked with them.
+#
+# cargo-c does the same by itself, with a header of its own making; this needs nothing but a shell.
+set -eu
+if [ $# -ne 2 ]; then
+    echo "usage: $0 BUILT PREFIX" >&2
+    exit 64
+fi
+here=$(cd "$(dirname "$0")" && pwd)
+built=$1
+mkdir -p "$2"
+prefix=$(cd "$2" && pwd)
+version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"$/\1/p' "$here/../../Cargo.toml")
+mkdir -p "$prefix/include" "$prefix/lib/pkgconfig"
+cp "$here/include/laxity.h" "$prefix/include/laxity.h"
+cp "$built/liblaxity_capi.so" "$built/liblaxity_capi.a" "$prefix/lib/"
+sed "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" "$here/laxity.pc.in" >"$prefix/lib/pkgconfig/laxity.pc"

@@ -1,0 +1,200 @@
+//! What is installed serves C and C++: found by pkg-config, compiled without a warning, linked both ways, and run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use laxity_linux::doctor::rights::{self, Right};
+
+/// Where cargo put the libraries: beside this test.
+fn built() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().to_owned()
+}
+
+fn package(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn there(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
+}
+
+/// Whether this can be tested here; says so if not.
+fn can_compile() -> bool {
+    let programs = ["cc", "c++", "pkg-config"];
+    let missing = programs.into_iter().find(|program| !there(program));
+    missing.inspect(|missing| rights::lacks(&format!("{missing} is not here")));
+    missing.is_none()
+}
+
+fn text(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("{out}{err}")
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", text(&output));
+    text(&output)
+}
+
+/// What `pkg-config` says of what is installed there.
+fn flags(prefix: &Path, options: &[&str]) -> Vec<String> {
+    let mut command = Command::new("pkg-config");
+    command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    let flags = succeed(command.args(options).arg("laxity"));
+    flags.split_whitespace().map(str::to_owned).collect()
+}
+
+fn install(prefix: &Path) {
+    succeed(Command::new(package("install.sh")).arg(built()).arg(prefix));
+}
+
+/// The example as this compiler, language and way of linking make it.
+fn compile(prefix: &Path, (compiler, language): (&str, &[&str]), link: &[String]) -> PathBuf {
+    let program = prefix.join(format!("reserve-{compiler}-{}", link.len()));
+    let strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1"];
+    let mut command = Command::new(compiler);
+    command
+        .args(language)
+        .args(strict)
+        .arg(package("examples/reserve.c"));
+    // What follows is no source in that language.
+    command
+        .args(["-x", "none"])
+        .args(flags(prefix, &["--cflags"]))
+        .args(link);
+    succeed(command.arg("-o").arg(&program));
+    program
+}
+
+const C11: (&str, &[&str]) = ("cc", &["-std=c11", "-x", "c"]);
+const CXX17: (&str, &[&str]) = ("c++", &["-std=c++17", "-x", "c++"]);
+
+#[test]
+fn the_example_runs_in_c_and_in_cxx() {
+    if !can_compile() {
+        return;
+    }
+    let prefix = tempfile::tempdir().unwrap();
+    let prefix = prefix.path();
+    install(prefix);
+    let libraries = prefix.join("lib");
+    let mut shared = flags(prefix, &["--libs"]);
+    shared.push(format!("-Wl,-rpath,{}", libraries.display()));
+    // The archive itself, and the libraries that it needs.
+    let needed = flags(prefix, &["--libs", "--static"]);
+    let needed = needed.into_iter().filter(|flag| flag != "-llaxity_capi");
+    let archive = libraries.join("liblaxity_capi.a").display().to_string();
+    let whole: Vec<String> = std::iter::once(archive).chain(needed).collect();
+    let programs = [(C11, &shared), (CXX17, &shared), (C11, &whole)];
+    let programs = programs.map(|(language, link)| compile(prefix, language, link));
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
+        return;
+    };
+    for program in programs {
+        let ends = [
+            ("slots", "lost\n"),
+            ("deadline", "lost; halts of the machine are not seen\n"),
+        ];
+        for (enforcer, ends) in ends {
+            let said = succeed(Command::new(&program).arg(enforcer));
+            assert!(said.contains("periods kept"), "{said}");
+            let is_by_kernel = enforcer == "deadline";
+            assert_eq!(
+                said.contains("stretches of 3 periods"),
+                is_by_kernel,
+                "{said}"
+            );
+            assert!(said.starts_with("enforced: "), "{said}");
+            assert!(said.ends_with(ends), "{said}");
+        }
+    }
+}
+
+#[test]
+fn the_pkg_config_file_has_the_version() {
+    if !can_compile() {
+        return;
+    }
+    let prefix = tempfile::tempdir().unwrap();
+    install(prefix.path());
+    let version = flags(prefix.path(), &["--modversion"]);
+    assert_eq!(version, [env!("CARGO_PKG_VERSION")]);
+}
+
+const README: &str = include_str!("../README.md");
+
+#[test]
+fn what_is_installed_is_what_the_page_lists() {
+    let prefix = tempfile::tempdir().unwrap();
+    install(prefix.path());
+    let mut found = Vec::new();
+    let mut directories = vec![PathBuf::new()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(prefix.path().join(&directory)).unwrap() {
+            let entry = entry.unwrap();
+            let path = directory.join(entry.file_name());
+            match entry.file_type().unwrap().is_dir() {
+                true => directories.push(path),
+                false => found.push(path.display().to_string()),
+            }
+        }
+    }
+    found.sort();
+    let rows = README.lines().filter_map(|line| line.strip_prefix("| `"));
+    let listed: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
+    assert_eq!(found, listed);
+    let usage = Command::new(package("install.sh")).output().unwrap();
+    assert_eq!(usage.status.code(), Some(64), "{}", text(&usage));
+    assert!(text(&usage).contains("BUILT PREFIX"), "{}", text(&usage));
+}
+
+/// Each makes a program that the loader can start, without a word to it where the library is.
+#[test]
+fn the_lines_that_are_told_make_the_example() {
+    if !can_compile() {
+        return;
+    }
+    let prefix = tempfile::tempdir().unwrap();
+    let prefix = prefix.path();
+    install(prefix);
+    let source = "crates/laxity-capi/examples/reserve.c";
+    let told = README.lines().filter(|line| line.starts_with("cc "));
+    let mut lines: Vec<String> = told.map(str::to_owned).collect();
+    for (file, name) in [
+        ("examples/reserve.c", "reserve.c"),
+        ("include/laxity.h", "program.c"),
+    ] {
+        let text = std::fs::read_to_string(package(file)).unwrap();
+        let mut own = text.lines().filter_map(|line| line.strip_prefix(" *     "));
+        let own = own.find(|line| line.starts_with("cc ")).unwrap();
+        let compile = own.split(" && ").next().unwrap();
+        lines.push(
+            compile.replace(name, source)
+                + if name == "program.c" {
+                    " -o reserve"
+                } else {
+                    ""
+                },
+        );
+    }
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    for line in lines {
+        let program = prefix.join("reserve");
+        let line = line.replace("-o reserve", &format!("-o {}", program.display()));
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).current_dir(package("../.."));
+        succeed(command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
+        let mut loaded = Command::new(&program);
+        loaded
+            .env("LD_TRACE_LOADED_OBJECTS", "1")
+            .env_remove("LD_LIBRARY_PATH");
+        let loaded = succeed(&mut loaded);
+        assert!(
+            loaded.contains("libc.so") && !loaded.contains("not found"),
+            "{line}: {loaded}"
+        );
+        std::fs::remove_file(&program).unwrap();
+    }
+}

@@ -1,0 +1,330 @@
+//! What `laxity exec` takes, and what is asked for by it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use laxity::command::{CpuSet, Policy};
+use laxity::hold::{Choice, Confinement, HoldRequest, ProgramRequest, Tid};
+use laxity::{Outside, Reservation};
+use laxity_lab::scenario::units;
+use laxity_model::analysis::devices::Open;
+use laxity_model::analysis::multiprocessor::DeadlineRequest;
+use laxity_model::{Service, Span};
+
+use super::measured::{AUTO_PERIOD, measured_with};
+use crate::enforcer::Enforcer;
+use crate::outputs::Json;
+
+pub(crate) const HELP: &str = "\
+With --enforcer slots the program has X in every window of Y on one processor, its threads together; outside its
+slots it competes as before, or is kept from running (--confine):
+  quota    leaks up to 0.1 % of a processor, in bursts; the program notices nothing
+  freeze   nothing runs; a call that cannot be restarted (epoll_wait, ...) returns EINTR to the program
+With --enforcer deadline each thread has a reservation of its own by SCHED_DEADLINE, and nothing outside it.
+
+With --reserve auto/Y the program has half of each Y while 1,000 periods are measured, and what others leave; then
+the most that it received in one of them and a quarter more; where nothing is found, the verdict is inconclusive.
+
+Standard output is the program's, so --json needs a file there. What it received is said on standard error when it
+has ended. By deadline it is known whether the machine stood still only with --judge or --contract: for these a
+witness on each processor looks.
+
+Exit codes: the program's own, or the signal that ended it; 125 laxity failed, or refused; 126 the command cannot
+be executed; 127 there is no such command. --status-json tells whose it is. With --judge or --contract, of a
+program that exits 0: 0 met, 2 violated, 5 inconclusive. Signals sent to laxity go on to the program; what the
+terminal's keys send, both get.
+
+A contract is a file of limits on service_gap (the largest), short_periods, overruns:
+  limits = [{ quantity = \"service_gap\", at_most = \"7ms\" }, { quantity = \"overruns\", at_most = 3 }]
+By deadline, periods of less than 20 ms are seen several at a time: then short_stretches takes the place of
+short_periods, and nothing is known of single periods, nor of overruns.
+
+Examples:
+  laxity exec --reserve 2ms/8ms -- ./mydevice
+  laxity exec --reserve 1ms/10ms --confine quota --processor 1 --json=result.json -- sox in.wav -d
+  laxity exec --reserve 1ms/4ms --enforcer deadline --threads audio -- ./player
+  laxity exec --reserve auto/10ms -- ./mydevice        as much as it turns out to take
+  laxity exec --reserve 2ms/8ms --pid 4711             until it ends, or Ctrl-C
+  laxity exec --reserve 2ms/8ms --judge -- ./selftest  for CI: 0, 2 or 5 if it exits 0
+  laxity exec -f 50 -a 1 -- ./mydevice                 a policy, as chrt and taskset";
+
+/// What `exec` takes.
+#[derive(Args, Debug)]
+pub(crate) struct Exec {
+    /// The reservation, such as 2ms/8ms; with auto/8ms, or auto, X is found by what the program takes.
+    #[arg(long, value_name = "X/Y", value_parser = reservation)]
+    pub(crate) reserve: Option<Reserve>,
+    /// Who enforces it.
+    #[arg(long, value_enum, default_value = "slots")]
+    pub(crate) enforcer: Enforcer,
+    /// The processor, by the kernel's number; with a policy also several, such as 0-3,5. Without it, of slots the first that is free.
+    #[arg(long, short = 'a', value_name = "N", value_parser = processors)]
+    pub(crate) processor: Option<CpuSet>,
+    /// Keep the program from running outside its slots.
+    #[arg(long, value_enum, requires = "reserve")]
+    pub(crate) confine: Option<Confine>,
+    /// Only threads of these names; `all` are all.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "all"
+    )]
+    pub(crate) threads: Vec<String>,
+    /// What holds too of what comes later.
+    #[arg(long, value_enum, default_value = "children")]
+    pub(crate) follow: Follow,
+    /// Adopt the program with this process, which runs already.
+    #[arg(long, value_name = "PID", conflicts_with_all = ["tid", "command"], requires = "reserve")]
+    pub(crate) pid: Option<u32>,
+    /// Adopt one thread.
+    #[arg(
+        long,
+        value_name = "TID",
+        conflicts_with = "command",
+        requires = "reserve"
+    )]
+    pub(crate) tid: Option<u32>,
+    #[command(flatten)]
+    pub(crate) policy: PolicyOptions,
+    #[command(flatten)]
+    pub(crate) json: Json,
+    /// Write it as a page.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Judge it by the contract in this file.
+    #[arg(long, value_name = "FILE", requires = "reserve")]
+    pub(crate) contract: Option<PathBuf>,
+    /// Judge it: 98 % of the periods as reserved, unless a contract says otherwise.
+    #[arg(long, requires = "reserve")]
+    pub(crate) judge: bool,
+    /// Write whose the exit code is, and why, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) status_json: Option<PathBuf>,
+    /// Say nothing at the end.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// The command and its arguments.
+    #[arg(last = true, value_name = "CMD", required_unless_present_any = ["pid", "tid"])]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Policies, by the names that chrt gives them.
+#[derive(Args, Debug)]
+#[group(conflicts_with = "reserve")]
+pub(crate) struct PolicyOptions {
+    /// SCHED_FIFO of this priority.
+    #[arg(long, short, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99), help_heading = "Policies")]
+    pub(crate) fifo: Option<u8>,
+    /// SCHED_RR of this priority.
+    #[arg(long, short, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99), conflicts_with = "fifo", help_heading = "Policies")]
+    pub(crate) rr: Option<u8>,
+    /// SCHED_OTHER.
+    #[arg(long, short, conflicts_with_all = ["fifo", "rr"], help_heading = "Policies")]
+    pub(crate) other: bool,
+    /// SCHED_BATCH.
+    #[arg(long, short, conflicts_with_all = ["fifo", "rr", "other"], help_heading = "Policies")]
+    pub(crate) batch: bool,
+    /// SCHED_IDLE.
+    #[arg(long, short, conflicts_with_all = ["fifo", "rr", "other", "batch", "nice"], help_heading = "Policies")]
+    pub(crate) idle: bool,
+    /// SCHED_OTHER with this nice value.
+    #[arg(long, short, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i8).range(-20..=19), conflicts_with_all = ["fifo", "rr"], help_heading = "Policies")]
+    pub(crate) nice: Option<i8>,
+    /// SCHED_DEADLINE, with -T and -P: --reserve by --enforcer deadline.
+    #[arg(long, short, requires_all = ["sched_runtime", "sched_period"], conflicts_with_all = ["fifo", "rr", "other", "batch", "idle", "nice"], help_heading = "Policies")]
+    pub(crate) deadline: bool,
+    /// X: in nanoseconds, or with a unit.
+    #[arg(long, short = 'T', value_name = "X", requires = "deadline", value_parser = nanoseconds, help_heading = "Policies")]
+    pub(crate) sched_runtime: Option<u64>,
+    /// A deadline before Y, in nanoseconds, or with a unit: a policy of the first thread, of which nothing is told at the end.
+    #[arg(long, short = 'D', value_name = "D", requires = "deadline", value_parser = nanoseconds, help_heading = "Policies")]
+    pub(crate) sched_deadline: Option<u64>,
+    /// Y, and the deadline where none is named: in nanoseconds, or with a unit.
+    #[arg(long, short = 'P', value_name = "Y", requires = "deadline", value_parser = nanoseconds, help_heading = "Policies")]
+    pub(crate) sched_period: Option<u64>,
+}
+
+/// How a program is kept from running outside its slots.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Confine {
+    /// By a quota of the fair class.
+    Quota,
+    /// By the freezer of cgroup v2.
+    Freeze,
+}
+
+/// What a reservation holds for beside what is there when it begins.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Follow {
+    /// Nothing.
+    None,
+    /// Threads that start later.
+    Threads,
+    /// These, and the processes that it starts.
+    Children,
+}
+
+/// How much is to be reserved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reserve {
+    Given(Reservation),
+    /// As much every so much as it turns out to take.
+    Every(Span),
+}
+
+/// What is asked for.
+pub(crate) enum Asked {
+    /// `is_open`: X is, and what is named is for the time in which it is measured.
+    Reservation {
+        request: ProgramRequest,
+        is_open: bool,
+    },
+    Policy(Policy, Option<CpuSet>),
+}
+
+impl Exec {
+    /// What is asked for; or what is wrong with it, for which there is no single option.
+    pub(crate) fn asked(&self) -> Result<Asked, String> {
+        let policy = &self.policy;
+        let by_names = policy.sched_runtime.zip(policy.sched_period);
+        if let Some((x, y)) = by_names
+            && let Some(deadline) = policy.sched_deadline.filter(|deadline| *deadline != y)
+        {
+            self.keeps_to_no_processor()?;
+            let request = DeadlineRequest {
+                runtime: Service::from_nanos(x),
+                deadline: Span::from_nanos(deadline),
+                period: Span::from_nanos(y),
+            };
+            return Ok(Asked::Policy(Policy::Deadline(request), None));
+        }
+        let named = by_names.map(|(x, y)| {
+            Reservation::new(Service::from_nanos(x), Span::from_nanos(y))
+                .map_err(|error| error.to_string())
+        });
+        let enforcer = match (named.is_some(), self.enforcer) {
+            (true, _) | (_, Enforcer::Deadline) => laxity::Enforcer::Deadline,
+            (false, Enforcer::Slots) => laxity::Enforcer::Slots,
+        };
+        let named = named.transpose()?.map(Reserve::Given);
+        let Some(reserve) = self.reserve.or(named) else {
+            return self.asked_policy();
+        };
+        if enforcer == laxity::Enforcer::Deadline {
+            self.keeps_to_no_processor()?;
+        }
+        let mut processors = self.processor.iter().flat_map(CpuSet::iter);
+        let processor = processors.next();
+        if processors.next().is_some() {
+            return Err("slots are on one processor: name one with --processor".to_owned());
+        }
+        let reservation = match reserve {
+            Reserve::Given(reservation) => reservation,
+            Reserve::Every(_) if enforcer == laxity::Enforcer::Deadline => {
+                return Err("auto is for --enforcer slots, which a program's threads have together: by deadline each has its own".to_owned());
+            }
+            Reserve::Every(period) => measured_with(period)?,
+        };
+        let request = ProgramRequest {
+            hold: HoldRequest {
+                name: self.name(),
+                reservation,
+                enforcer,
+                outside: Outside::AsPlaced,
+                processor,
+            },
+            choice: self.choice(),
+            confinement: self.confine.map(|confine| match confine {
+                Confine::Quota => Confinement::Quota,
+                Confine::Freeze => Confinement::Freeze,
+            }),
+            witnessed: self.judge || self.contract.is_some(),
+        };
+        Ok(Asked::Reservation {
+            request,
+            is_open: matches!(reserve, Reserve::Every(_)),
+        })
+    }
+
+    /// By `SCHED_DEADLINE` there is none, and nothing outside it.
+    fn keeps_to_no_processor(&self) -> Result<(), String> {
+        let only_slots = [
+            ("--processor", self.processor.is_some()),
+            ("--confine", self.confine.is_some()),
+        ];
+        match only_slots.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(format!(
+                "{option} is for --enforcer slots: the kernel gives SCHED_DEADLINE on every processor, and nothing outside it"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn asked_policy(&self) -> Result<Asked, String> {
+        let policy = &self.policy;
+        let nice = policy.nice.unwrap_or(0).into();
+        let asked = match (policy.fifo, policy.rr) {
+            (Some(priority), _) => Policy::Fifo(priority),
+            (_, Some(priority)) => Policy::RoundRobin(priority),
+            _ if policy.idle => Policy::Idle,
+            _ if policy.batch => Policy::Batch { nice },
+            _ if policy.other || policy.nice.is_some() || self.processor.is_some() => {
+                Policy::Other { nice }
+            }
+            _ => return Err("name what it is to have: --reserve X/Y, or a policy".to_owned()),
+        };
+        Ok(Asked::Policy(asked, self.processor.clone()))
+    }
+
+    fn choice(&self) -> Choice {
+        let all = self.threads.iter().any(|name| name == "all");
+        Choice {
+            names: if all {
+                Vec::new()
+            } else {
+                self.threads.clone()
+            },
+            only: self.tid.map(|tid| Tid(tid.cast_signed())),
+            new_threads: self.follow != Follow::None && self.tid.is_none(),
+            children: self.follow == Follow::Children && self.tid.is_none(),
+        }
+    }
+
+    /// The program, for people.
+    pub(crate) fn name(&self) -> String {
+        match (self.command.first(), self.pid, self.tid) {
+            (Some(program), ..) => program.to_string_lossy().into_owned(),
+            (None, Some(pid), _) => format!("process {pid}"),
+            (None, None, Some(tid)) => format!("thread {tid}"),
+            (None, None, None) => String::new(),
+        }
+    }
+}
+
+fn reservation(text: &str) -> Result<Reserve, String> {
+    if text == "auto" {
+        return Ok(Reserve::Every(AUTO_PERIOD));
+    }
+    match units::asked(text).map_err(|error| error.to_string())? {
+        units::Asked::Given(reservation) => Ok(Reserve::Given(reservation)),
+        units::Asked::Open(Open::Service(period)) => Ok(Reserve::Every(period)),
+        units::Asked::Open(_) => {
+            Err("of a program only X can be measured: write auto/8ms".to_owned())
+        }
+    }
+}
+
+fn processors(text: &str) -> Result<CpuSet, String> {
+    let set = CpuSet::parse(text).filter(|set| !set.is_empty());
+    set.ok_or_else(|| "write a number, or several such as 0-3,5".to_owned())
+}
+
+fn nanoseconds(text: &str) -> Result<u64, String> {
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    let span = units::span(text).map_err(|error| error.to_string())?;
+    Ok(span.as_nanos())
+}

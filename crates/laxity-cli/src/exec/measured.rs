@@ -1,0 +1,99 @@
+//! A reservation that laxity finds itself: the program is measured while it runs.
+//!
+//! Meanwhile it has half of each period in slots, and outside them what others leave: so it is not late for lack of a reservation, and does not get more
+//! than half if it never sleeps. From one look to the next, a period apart, the kernel's count of its service is compared. Jobs as long as half a
+//! period or more are not measured: the program is then as it was, and a reservation is to be named.
+
+use laxity::{Delivery, Reservation, Service, Span};
+use laxity_model::analysis::devices::with_margin;
+use laxity_model::enforce::slots::SUPPLY;
+
+/// Y where none is named.
+pub(super) const AUTO_PERIOD: Span = Span::from_millis(8);
+/// So many undisturbed periods are measured.
+const PERIODS: u64 = 1_000;
+/// X is a multiple of this, the shortest slot of all hosts.
+const GRAIN: Service = Service::from_micros(50);
+
+/// What a program has while it is measured.
+pub(super) fn measured_with(period: Span) -> Result<Reservation, String> {
+    let shortest = SUPPLY.shortest_period();
+    if period < shortest {
+        return Err(format!(
+            "a period of {} is too short for auto, as slots of it would be mostly edges: write `auto/{}`, or more, or name a reservation",
+            period.beside(shortest),
+            shortest.beside(period)
+        ));
+    }
+    let half = Service::from_nanos(period.as_nanos() / 2);
+    Reservation::new(half, period).map_err(|error| error.to_string())
+}
+
+/// What follows of what was seen so far.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Measured {
+    NotYet,
+    Found {
+        reservation: Reservation,
+        why: String,
+    },
+    /// More than could be seen for certain.
+    TooMuch(String),
+}
+
+/// What follows of what was seen of a program that had this meanwhile.
+pub(super) fn find(seen: &Delivery, with: Reservation) -> Measured {
+    if seen.periods < PERIODS {
+        return Measured::NotYet;
+    }
+    let (most, period) = (seen.most, with.period());
+    let work = with_margin(most).max(GRAIN).as_nanos();
+    let service = Service::from_nanos(work.next_multiple_of(GRAIN.as_nanos()));
+    let found = (service <= with.service()).then(|| Reservation::new(service, period));
+    match found {
+        Some(Ok(reservation)) => Measured::Found {
+            reservation,
+            why: format!(
+                "{most}, the most in one of {} undisturbed periods, and a quarter more",
+                seen.periods
+            ),
+        },
+        _ => Measured::TooMuch(format!(
+            "it took {most} in a period of {period}, of which it had no more than half for certain while it was measured: name a reservation"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(most_us: u64, periods: u64) -> Measured {
+        let seen = Delivery {
+            most: Service::from_micros(most_us),
+            periods,
+            ..Delivery::default()
+        };
+        find(&seen, measured_with(Span::from_millis(8)).unwrap())
+    }
+
+    #[test]
+    fn the_most_and_a_quarter_more_is_proposed_if_half_was_enough_to_see_it() {
+        assert_eq!(found(1_000, 999), Measured::NotYet);
+        let cases = [(1_000, 1_250), (1_001, 1_300), (0, 50), (3_200, 4_000)];
+        for (most_us, x_us) in cases {
+            let Measured::Found { reservation, why } = found(most_us, 1_000) else {
+                panic!("half was enough for {most_us}");
+            };
+            assert_eq!(reservation.service(), Service::from_micros(x_us));
+            assert!(why.contains("1000 undisturbed"), "{why}");
+        }
+        assert!(matches!(found(3_201, 1_000), Measured::TooMuch(_)));
+    }
+
+    #[test]
+    fn nothing_is_proposed_at_a_period_of_nothing_but_edges() {
+        let why = measured_with(Span::from_micros(100)).unwrap_err();
+        assert!(why.contains("`auto/1ms`"), "{why}");
+    }
+}

@@ -1,0 +1,178 @@
+//! `laxity exec`: a program that is not ours, with a reservation or a policy.
+
+mod arguments;
+mod measured;
+mod program;
+mod reserved;
+mod status;
+mod tell;
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use laxity::contract::Contract;
+use laxity_lab::plain;
+use laxity_lab::scenario;
+
+pub(crate) use arguments::{Exec, HELP};
+
+use self::arguments::Asked;
+use self::program::{Adopted, End, NotRun, Signals, Started};
+use self::reserved::{Over, Reserved};
+use self::status::Status;
+use self::tell::{INCONCLUSIVE, Received};
+use crate::exit::Failure;
+use crate::files;
+use crate::outputs::{self, Output};
+
+/// Laxity failed, or refused: as `env` says it, so that it is not taken for the program's own.
+pub(crate) const OURS: u8 = 125;
+/// The command cannot be executed.
+const NOT_EXECUTABLE: u8 = 126;
+/// There is no such command.
+const NO_COMMAND: u8 = 127;
+/// The shell's way to say that a signal ended something.
+const BY_SIGNAL: u8 = 128;
+
+/// Whether a command line that cannot be read is one of these, by its first word.
+pub(crate) fn is_meant() -> bool {
+    std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == "exec")
+}
+
+/// Runs it to its end; the exit code is the program's, where it has one.
+pub(crate) fn run(arguments: &Exec) -> ExitCode {
+    let status = perform(arguments).unwrap_or_else(|status| status);
+    if status.is_ours() {
+        files::say(&format!("laxity: {}", status.message()));
+    }
+    let mut code = status.code();
+    if let Some(path) = &arguments.status_json
+        && let Err(failure) = files::write(path, &status.to_json())
+    {
+        files::say(&format!("laxity: {}", failure.message));
+        code = OURS;
+    }
+    if let (Some(signal), true) = (status.signal(), code != OURS) {
+        die_of(signal);
+    }
+    ExitCode::from(code)
+}
+
+/// Ends this process by the signal that ended the program, so that whoever waits for it sees the same.
+fn die_of(signal: i32) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // A second image of the same accident helps nobody.
+    let maximum = getrlimit(Resource::Core).maximum;
+    let current = Some(0);
+    let _ = setrlimit(Resource::Core, Rlimit { current, maximum });
+    // Where it does not end us, the exit code says the same.
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+    }
+}
+
+fn perform(arguments: &Exec) -> Result<Status, Status> {
+    let ours = |message: String| Status::ours(OURS, message);
+    let asked = arguments.asked().map_err(ours)?;
+    let contract = contract(arguments).map_err(|failure| ours(failure.message))?;
+    check_outputs(arguments, &asked).map_err(ours)?;
+    // Before the program is there: none that comes then is lost.
+    let adopts = arguments.command.is_empty();
+    let mut signals = Signals::begin(adopts).map_err(|error| ours(format!("signals: {error}")))?;
+    let (end, over) = if adopts {
+        adopt(arguments, &asked, &mut signals)
+    } else {
+        start(arguments, &asked, &mut signals)
+    }?;
+    let Some(over) = over else {
+        // Of a policy there is nothing to be judged.
+        let is_asked = arguments.judge || contract.is_some();
+        return Ok(Status::judged(end, is_asked.then_some(INCONCLUSIVE)));
+    };
+    let mut received = Received::new(arguments, over);
+    received.judge(arguments.judge, contract);
+    received.tell(arguments).map_err(|failure| {
+        let ended = Status::of(end);
+        ours(format!("{}; {}", failure.message, ended.message()))
+    })?;
+    Ok(Status::judged(end, received.code()))
+}
+
+/// Before the program is there: that what is to be told of it can be.
+fn check_outputs(arguments: &Exec, asked: &Asked) -> Result<(), String> {
+    let others = [
+        ("--html", &arguments.html),
+        ("--status-json", &arguments.status_json),
+    ];
+    let others = others.into_iter();
+    let others = others.filter_map(|(option, path)| Some((option, path.as_deref()?)));
+    let wanted: Vec<Output<'_>> = arguments.json.output().into_iter().chain(others).collect();
+    if let (Asked::Policy(..), Some((option, _))) = (asked, wanted.first())
+        && *option != "--status-json"
+    {
+        return Err(format!(
+            "{option} tells what a reservation delivered: ask for one, with --reserve X/Y"
+        ));
+    }
+    let is_stream = |(_, path): &&Output<'_>| files::is_stream(path);
+    if let (false, Some((option, _))) =
+        (arguments.command.is_empty(), wanted.iter().find(is_stream))
+    {
+        return Err(format!(
+            "{option} would be mixed with what the program writes to standard output: name a file, {option}=FILE"
+        ));
+    }
+    outputs::check(arguments.contract.as_deref(), &wanted).map_err(|failure| failure.message)
+}
+
+fn start(
+    arguments: &Exec,
+    asked: &Asked,
+    signals: &mut Signals,
+) -> Result<(End, Option<Over>), Status> {
+    let mut started = Started::start(arguments, asked).map_err(|why| not_run(arguments, why))?;
+    let end = started.wait(signals);
+    let over = started.reserved.take().and_then(Reserved::end);
+    let left = started.leave();
+    let end = end.and_then(|end| left.map(|()| end));
+    let end = end.map_err(|message| Status::ours(OURS, message))?;
+    Ok((end, over))
+}
+
+fn adopt(
+    arguments: &Exec,
+    asked: &Asked,
+    signals: &mut Signals,
+) -> Result<(End, Option<Over>), Status> {
+    let mut adopted = Adopted::adopt(arguments, asked).map_err(|why| not_run(arguments, why))?;
+    let end = adopted.wait(signals);
+    Ok((end, adopted.reserved.end()))
+}
+
+fn not_run(arguments: &Exec, why: NotRun) -> Status {
+    match why {
+        NotRun::NotStarted(error) => {
+            let code = match error.kind() {
+                ErrorKind::NotFound => NO_COMMAND,
+                _ => NOT_EXECUTABLE,
+            };
+            Status::ours(code, format!("{}: {error}", plain(&arguments.name())))
+        }
+        NotRun::NotPlaced(why) => Status::ours(OURS, why),
+    }
+}
+
+/// The contract that is named, if one is.
+fn contract(arguments: &Exec) -> Result<Option<Contract>, Failure> {
+    let Some(path) = &arguments.contract else {
+        return Ok(None);
+    };
+    let (name, text) = files::read(path)?;
+    let contract = scenario::parse_contract(&text, &name);
+    contract
+        .map(Some)
+        .map_err(|errors| crate::scenario::wrong(&name, &errors))
+}

@@ -1,0 +1,258 @@
+//! The program while it runs: started or adopted, signalled, waited for.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use laxity::HostError;
+use laxity::command::{
+    CpuSet, Ended, Held, ProcessGroup, RunningCommand, StartError, is_ignored, stop_by,
+};
+use laxity::hold::ProgramHold;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use signal_hook::consts::{
+    SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
+    SIGWINCH,
+};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
+
+use super::arguments::{Asked, Exec};
+use super::reserved::Reserved;
+
+/// How often signals are looked for that came just before they were waited for, and whether the program was stopped.
+const LOOK_EVERY_NS: i64 = 100_000_000;
+
+/// Why a program does not run with what was asked for.
+pub(super) enum NotRun {
+    /// The command cannot be executed.
+    NotStarted(io::Error),
+    /// It cannot have what was asked for.
+    NotPlaced(String),
+}
+
+impl From<HostError> for NotRun {
+    fn from(error: HostError) -> Self {
+        Self::NotPlaced(error.to_string())
+    }
+}
+
+/// What ended it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// It ended by itself, with this code.
+    Exited(u8),
+    /// This signal ended it.
+    Killed(i32),
+    /// It runs still; laxity was told to let it go.
+    LetGo,
+}
+
+/// Signals that tell a program to end, or whatever it takes them for.
+const TELL: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+/// Signals that stop it, unless it has something better to do.
+const STOP: [i32; 3] = [SIGTSTP, SIGTTIN, SIGTTOU];
+/// Other signals that are for a program.
+const OTHER: [i32; 2] = [SIGCONT, SIGWINCH];
+
+/// Signals that laxity gets while a program runs; each by itself, since of two one may be for the program and one for all of its group.
+pub(super) struct Signals(SignalsInfo<WithRawSiginfo>);
+
+impl Signals {
+    /// From now on they are noted. What is ignored is ignored still, also by the program, as `nohup` wants it. `adopts`: a program that got
+    /// none of our signals before gets none now, and what does not tell us to let it go is left as it is.
+    pub(super) fn begin(adopts: bool) -> io::Result<Self> {
+        let of_a_child = STOP.into_iter().chain(OTHER).filter(|_| !adopts);
+        let all = TELL.into_iter().chain(of_a_child);
+        SignalsInfo::new(all.filter(|signal| !is_ignored(*signal))).map(Self)
+    }
+
+    /// Those that came since.
+    fn pending(&mut self) -> Vec<i32> {
+        self.0.pending().map(|info| info.si_signo).collect()
+    }
+}
+
+/// Waits until this can be read, or for a moment.
+fn wait(descriptor: BorrowedFd<'_>) {
+    let moment = Timespec {
+        tv_sec: 0,
+        tv_nsec: LOOK_EVERY_NS,
+    };
+    let mut one = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    // An interruption is a reason to look too.
+    let _ = poll(&mut one, Some(&moment));
+}
+
+/// Started by us.
+pub(super) struct Started {
+    command: RunningCommand,
+    pub(super) reserved: Option<Reserved>,
+    /// The signal that we got to stop, if the program has not stopped by it yet.
+    stop: Option<i32>,
+}
+
+impl Started {
+    pub(super) fn start(arguments: &Exec, asked: &Asked) -> Result<Self, NotRun> {
+        let (program, rest) = arguments
+            .command
+            .split_first()
+            .ok_or_else(|| NotRun::NotPlaced("there is no command".to_owned()))?;
+        let mut command = Command::new(program);
+        command.args(rest);
+        let mut reserved = None;
+        let place = |held: &Held| {
+            match asked {
+                Asked::Reservation { request, is_open } => {
+                    let hold = |request: &_| ProgramHold::of_held(request, held);
+                    reserved = Some(Reserved::begin(request, *is_open, hold)?);
+                }
+                Asked::Policy(policy, processors) => {
+                    let processors = processors.clone().map_or_else(own_processors, Ok)?;
+                    held.schedule(*policy, &processors)?;
+                }
+            }
+            Ok(())
+        };
+        let command = RunningCommand::start(command, ProcessGroup::Callers, place);
+        match command {
+            Ok(command) => Ok(Self {
+                command,
+                reserved,
+                stop: None,
+            }),
+            Err(StartError::NotStarted(error)) => Err(NotRun::NotStarted(error)),
+            Err(StartError::NotPlaced(error)) => Err(error.into()),
+        }
+    }
+
+    /// Waits for its end, and hands signals on.
+    pub(super) fn wait(&mut self, signals: &mut Signals) -> Result<End, String> {
+        loop {
+            for signal in signals.pending() {
+                if STOP.contains(&signal) {
+                    self.stop = Some(signal);
+                } else if signal == SIGCONT {
+                    self.stop = None;
+                }
+                if let Some(signal) = Signal::from_named_raw(signal) {
+                    // It may have ended, or become somebody else's.
+                    let _ = self.command.relay(signal);
+                }
+            }
+            if let Some(ended) = self.command.ended().map_err(|error| error.to_string())? {
+                return Ok(end(ended));
+            }
+            if self.command.take_stopped().is_some()
+                && let Some(signal) = self.stop.take()
+            {
+                self.stop_with_it(signal);
+            }
+            if let Some(reserved) = &mut self.reserved {
+                reserved.look(|request| ProgramHold::of_started(request, &self.command));
+            }
+            wait(self.command.as_fd());
+        }
+    }
+
+    /// The program has stopped by a signal that we got too: so that a shell sees the job stopped, we do as well. Who gives slots must not stand still while
+    /// it does: somebody may continue the program alone.
+    fn stop_with_it(&self, signal: i32) {
+        self.reserved.iter().for_each(Reserved::pause);
+        stop_by(signal);
+        self.reserved.iter().for_each(Reserved::resume);
+    }
+
+    /// What it has started and what runs still is left alone, as it was before it had a reservation.
+    pub(super) fn leave(self) -> Result<(), String> {
+        drop(self.reserved);
+        let left = self.command.leave_others();
+        left.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+/// Where this process may run, and so what it starts.
+fn own_processors() -> Result<CpuSet, HostError> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let processors = line.and_then(CpuSet::parse);
+    let unknown =
+        || "/proc/self/status does not say which processors there are: name some with --processor";
+    processors.ok_or_else(|| HostError::CannotRun(unknown().to_owned()))
+}
+
+fn end(ended: Ended) -> End {
+    match (ended.status.code(), ended.status.signal()) {
+        (_, Some(signal)) => End::Killed(signal),
+        (code, None) => End::Exited(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(0)),
+    }
+}
+
+/// Adopted: it ran before.
+pub(super) struct Adopted {
+    process: OwnedFd,
+    number: u32,
+    pub(super) reserved: Reserved,
+}
+
+impl Adopted {
+    pub(super) fn adopt(arguments: &Exec, asked: &Asked) -> Result<Self, NotRun> {
+        let missing =
+            |error: io::Error| NotRun::NotPlaced(format!("{}: {error}", arguments.name()));
+        let Asked::Reservation { request, is_open } = asked else {
+            return Err(NotRun::NotPlaced(
+                "only a reservation can be given to a program that runs".to_owned(),
+            ));
+        };
+        let process = match (arguments.pid, arguments.tid) {
+            (Some(process), _) => process,
+            (None, Some(thread)) => process_of(thread).map_err(missing)?,
+            (None, None) => return Err(NotRun::NotPlaced("there is no command".to_owned())),
+        };
+        let pid = Pid::from_raw(process.cast_signed());
+        let pid = pid.ok_or_else(|| missing(io::ErrorKind::NotFound.into()))?;
+        let opened = pidfd_open(pid, PidfdFlags::empty());
+        let opened = opened.map_err(|error| missing(error.into()))?;
+        let hold = |request: &_| ProgramHold::of_running(request, process);
+        let reserved = Reserved::begin(request, *is_open, hold);
+        Ok(Self {
+            process: opened,
+            number: process,
+            reserved: reserved.map_err(HostError::from)?,
+        })
+    }
+
+    /// Waits for its end, or for a signal that tells to let it go.
+    pub(super) fn wait(&mut self, signals: &mut Signals) -> End {
+        let number = self.number;
+        loop {
+            self.reserved
+                .look(|request| ProgramHold::of_running(request, number));
+            if !signals.pending().is_empty() {
+                return End::LetGo;
+            }
+            let mut one = [PollFd::new(&self.process, PollFlags::IN)];
+            let now = Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            if poll(&mut one, Some(&now)) == Ok(1) {
+                // How it ended its parent alone is told.
+                return End::Exited(0);
+            }
+            wait(self.process.as_fd());
+        }
+    }
+}
+
+/// The process of a thread.
+fn process_of(thread: u32) -> io::Result<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    let process = line.and_then(|number| number.trim().parse().ok());
+    process.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}

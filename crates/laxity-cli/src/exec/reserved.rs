@@ -1,0 +1,159 @@
+//! What a program holds while it runs: what was asked for, or, where X is open, first what it is measured with.
+
+use std::time::{Duration, Instant};
+
+use laxity::Observer;
+use laxity::hold::{HoldError, ProgramHold, ProgramRequest};
+
+use super::measured::{Measured, find};
+use crate::files;
+
+/// So often a program is measured anew that took too much to be measured: it may have been about to begin.
+const TRIES: u32 = 3;
+
+/// A program's reservation.
+pub(super) struct Reserved {
+    /// With X as it was named, or as it was found.
+    request: ProgramRequest,
+    hold: Option<ProgramHold>,
+    since: Instant,
+    /// What was measured last, where nothing is reserved.
+    measured: Option<(Observer, Duration)>,
+    /// How often it is measured still; 0: not any more.
+    tries: u32,
+    note: Option<String>,
+}
+
+/// What became of it.
+pub(super) struct Over {
+    /// With what it had.
+    pub(super) request: ProgramRequest,
+    pub(super) observer: Observer,
+    /// For so long it had that.
+    pub(super) took: Duration,
+    pub(super) had: Had,
+    /// Why it was this, or nothing.
+    pub(super) note: Option<String>,
+}
+
+/// What a program had at its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Had {
+    Reservation,
+    /// Slots, to be measured in.
+    Measurement,
+    /// Nothing any more after it was measured.
+    Nothing,
+}
+
+impl Reserved {
+    /// What was asked for; `is_open`: to be measured first.
+    pub(super) fn begin(
+        request: &ProgramRequest,
+        is_open: bool,
+        hold: impl FnOnce(&ProgramRequest) -> Result<ProgramHold, HoldError>,
+    ) -> Result<Self, HoldError> {
+        Ok(Self {
+            hold: Some(hold(&as_measured(request, is_open))?),
+            since: Instant::now(),
+            measured: None,
+            request: request.clone(),
+            tries: if is_open { TRIES } else { 0 },
+            note: None,
+        })
+    }
+
+    /// Where it is measured: goes on to what follows of that.
+    pub(super) fn look(
+        &mut self,
+        hold: impl Fn(&ProgramRequest) -> Result<ProgramHold, HoldError>,
+    ) {
+        let Some(current) = self.hold.as_ref().filter(|_| self.tries > 0) else {
+            return;
+        };
+        let found = match current.observer().delivery() {
+            Ok(seen) => find(&seen, self.request.hold.reservation),
+            Err(why) => {
+                // That it cannot be seen stays so.
+                self.tries = 1;
+                Measured::TooMuch(why.to_string())
+            }
+        };
+        let next = match found {
+            Measured::NotYet => return,
+            Measured::TooMuch(why) => {
+                self.tries -= 1;
+                self.note = Some(why);
+                (self.tries > 0).then(|| as_measured(&self.request, true))
+            }
+            Measured::Found { reservation, why } => {
+                self.tries = 0;
+                self.note = Some(why);
+                let mut found = self.request.clone();
+                found.hold.reservation = reservation;
+                Some(found)
+            }
+        };
+        // One after the other: on a processor there is one holder.
+        let took = self.since.elapsed();
+        self.measured = self.hold.take().map(|hold| (hold.end(), took));
+        if let Some(next) = next {
+            match hold(&next) {
+                Ok(hold) => self.hold = Some(hold),
+                Err(error) => self.note = Some(format!("{}: {error}", next.hold.reservation)),
+            }
+            if self.hold.is_some() && self.tries == 0 {
+                self.request = next;
+            }
+        }
+        self.since = Instant::now();
+        if self.hold.is_none() {
+            self.tries = 0;
+            let why = self.note.as_deref().unwrap_or_default();
+            files::say(&format!("laxity: nothing is reserved: {why}"));
+        }
+    }
+
+    /// Whoever gives slots is about to stand still.
+    pub(super) fn pause(&self) {
+        self.hold.iter().for_each(ProgramHold::pause);
+    }
+
+    /// It goes on.
+    pub(super) fn resume(&self) {
+        self.hold.iter().for_each(ProgramHold::resume);
+    }
+
+    /// Gives it back; `None`: there never was anything.
+    pub(super) fn end(self) -> Option<Over> {
+        let had = match (&self.hold, self.tries) {
+            (None, _) => Had::Nothing,
+            (Some(_), 0) => Had::Reservation,
+            (Some(_), _) => Had::Measurement,
+        };
+        let took = self.since.elapsed();
+        let last = self.hold.map(|hold| (hold.end(), took));
+        let (observer, took) = last.or(self.measured)?;
+        let note = match had {
+            Had::Measurement => {
+                Some("only measured: it ended before 1,000 undisturbed periods".to_owned())
+            }
+            Had::Reservation | Had::Nothing => self.note,
+        };
+        Some(Over {
+            request: as_measured(&self.request, had != Had::Reservation),
+            observer,
+            took,
+            had,
+            note,
+        })
+    }
+}
+
+/// While it is measured, it competes outside its slots as before.
+fn as_measured(request: &ProgramRequest, is_measured: bool) -> ProgramRequest {
+    ProgramRequest {
+        confinement: request.confinement.filter(|_| !is_measured),
+        ..request.clone()
+    }
+}

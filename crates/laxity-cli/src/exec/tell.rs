@@ -1,0 +1,462 @@
+//! What is said of a program when it has ended: a line, JSON, a page, a verdict.
+
+use laxity::contract::{Contract, Evidence, Outcome, Subject};
+use laxity::doctor::{Kernel, Machine};
+use laxity::hold::KIND;
+use laxity::{Delivery, Grade, Span, Unknown};
+use laxity_lab::report::{Cell, Check, Figure, Origin, Report, Table, Value, page};
+use laxity_model::verify::contract;
+use serde::Serialize;
+
+use super::arguments::Exec;
+use super::reserved::{Had, Over};
+use crate::exit::{Failure, VIOLATED, failed};
+use crate::files;
+use crate::outputs::Written;
+
+/// What changes when a reader of the files must change.
+pub(super) const FILE_VERSION: u32 = 1;
+/// The evidence does not tell.
+pub(super) const INCONCLUSIVE: u8 = 5;
+
+pub(super) fn json(of: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(of).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// What a program received.
+pub(super) struct Received {
+    name: String,
+    command: Vec<String>,
+    reservation: laxity::Reservation,
+    enforcer: laxity::Enforcer,
+    confinement: Option<laxity::hold::Confinement>,
+    processor: Option<usize>,
+    took: Span,
+    delivery: Result<Delivery, Unknown>,
+    grade: Grade,
+    note: Option<String>,
+    /// Why periods are short by this enforcer on this machine, where that is known.
+    cause: Option<String>,
+    had: Had,
+    judged: Option<Judged>,
+}
+
+/// A verdict, and what it rests on.
+struct Judged {
+    /// The contract's name; `None`: nothing was reserved that one could judge.
+    contract: Option<String>,
+    result: Outcome,
+    reasons: Vec<String>,
+}
+
+/// Why there is nothing to judge.
+const NOT_RESERVED: &str =
+    "no contract was judged: it had no reservation, but slots to be measured in";
+
+impl Received {
+    pub(super) fn new(arguments: &Exec, over: Over) -> Self {
+        let Over {
+            request,
+            observer,
+            took,
+            had,
+            note,
+        } = over;
+        let words = arguments.command.iter();
+        let delivery = observer.delivery();
+        let enforcer = request.hold.enforcer;
+        let is_short = delivery.as_ref().is_ok_and(|seen| seen.kept < seen.periods);
+        let by_kernel = enforcer == laxity::Enforcer::Deadline;
+        Self {
+            name: arguments.name(),
+            command: words
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            reservation: request.hold.reservation,
+            enforcer,
+            confinement: request.confinement,
+            processor: observer.processor(),
+            took: Span::from_nanos(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)),
+            delivery,
+            grade: observer.grade(),
+            note,
+            cause: (is_short && by_kernel)
+                .then(|| coarseness(&Machine::probe().kernel))
+                .flatten(),
+            had,
+            judged: None,
+        }
+    }
+
+    /// Judges it, if that is asked for.
+    pub(super) fn judge(&mut self, asked: bool, named: Option<Contract>) {
+        if !asked && named.is_none() {
+            return;
+        }
+        self.judged = Some(match self.had {
+            Had::Reservation => self.judged_by(named),
+            Had::Measurement | Had::Nothing => Judged {
+                contract: None,
+                result: Outcome::Inconclusive,
+                reasons: vec![NOT_RESERVED.to_owned()],
+            },
+        });
+    }
+
+    fn judged_by(&self, named: Option<Contract>) -> Judged {
+        let seen = self.delivery.clone().unwrap_or_default();
+        let contract = named.unwrap_or_else(|| seen.promise());
+        let evidence = Evidence {
+            subject: Subject {
+                name: self.name.clone(),
+                kind: KIND,
+            },
+            runs: vec![seen.observations()],
+            control: Vec::new(),
+            grades: vec![(self.name.clone(), self.grade.clone())],
+        };
+        let verdict = contract::judge(&contract, &[evidence], &seen.facts());
+        Judged {
+            contract: Some(contract.name),
+            result: verdict.result,
+            reasons: verdict.reasons.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// The exit code of the verdict, if there is one.
+    pub(super) fn code(&self) -> Option<u8> {
+        let judged = self.judged.as_ref()?;
+        Some(match judged.result {
+            Outcome::Met => 0,
+            Outcome::Violated => VIOLATED,
+            Outcome::Inconclusive => INCONCLUSIVE,
+        })
+    }
+
+    /// The line, the JSON, the page: each whatever becomes of the others.
+    pub(super) fn tell(&self, arguments: &Exec) -> Result<(), Failure> {
+        if !arguments.quiet {
+            files::say(&format!("laxity: {}", self.line()));
+        }
+        let mut written = Written::default();
+        if let Some(path) = arguments.json.path() {
+            written.put(path, Ok(self.to_json()));
+        }
+        if let Some(path) = &arguments.html {
+            let page = page::render(&self.report()).map(String::into_bytes);
+            written.put(path, page.map_err(failed("the page")));
+        }
+        written.done()
+    }
+
+    /// By whom, where.
+    fn held(&self) -> String {
+        let on = self.processor.map(|cpu| format!(" on processor {cpu}"));
+        let confined = self.confinement.map_or("", |_| ", confined");
+        let on = on.unwrap_or_default();
+        format!("{} by {}{on}{confined}", self.reservation, self.enforcer)
+    }
+
+    fn line(&self) -> String {
+        let grade = told(&self.grade);
+        let note = self.note.as_deref().unwrap_or_default();
+        let mut line = match self.had {
+            Had::Nothing => format!(
+                "nothing was reserved: {note}; it was measured with {}: {grade}",
+                self.held()
+            ),
+            _ if note.is_empty() => format!("{}: {grade}", self.held()),
+            _ => format!("{}: {grade}; {note}", self.held()),
+        };
+        match &self.delivery {
+            Ok(seen) if seen.periods + seen.disturbed == 0 => {
+                line.push_str("; it ended before a period was seen");
+            }
+            Ok(seen) => line.push_str(&format!("; {}", self.received(seen))),
+            Err(why) => line.push_str(&format!("; what it received cannot be seen: {why}")),
+        }
+        if let Some(cause) = &self.cause {
+            line.push_str(&format!("; {cause}"));
+        }
+        if let Some(judged) = &self.judged {
+            let contract = judged.contract.as_ref();
+            let contract = contract.map_or_else(String::new, |name| format!("`{name}` "));
+            line.push_str(&format!("; {contract}{}", judged.result));
+            for reason in &judged.reasons {
+                line.push_str(&format!("\n  {reason}"));
+            }
+        }
+        line
+    }
+
+    fn received(&self, seen: &Delivery) -> String {
+        format!(
+            "{}{} of service in {}, largest gap {}{}, {} of {} {} kept{}, {} overrun{}{}",
+            if seen.unseen > 0 { "at least " } else { "" },
+            rounded(seen.service.as_dedicated_span()),
+            rounded(self.took),
+            rounded(seen.largest_gap),
+            disturbed_gap(seen),
+            seen.kept,
+            seen.periods,
+            periods(seen),
+            not_judged(seen),
+            seen.overruns,
+            if seen.overruns == 1 { "" } else { "s" },
+            lost(seen),
+        )
+    }
+
+    fn to_json(&self) -> Vec<u8> {
+        let judged = self.judged.as_ref();
+        let service_ns = self.reservation.service().as_nanos();
+        let is_reserved = self.had == Had::Reservation;
+        json(&File {
+            file_version: FILE_VERSION,
+            laxity_version: env!("CARGO_PKG_VERSION"),
+            command: &self.command,
+            held: match self.had {
+                Had::Reservation => "reservation",
+                Had::Measurement => "measurement",
+                Had::Nothing => "nothing",
+            },
+            service_reserved_ns: is_reserved.then_some(service_ns),
+            service_measured_with_ns: (!is_reserved).then_some(service_ns),
+            period_ns: self.reservation.period().as_nanos(),
+            enforcer: self.enforcer.to_string(),
+            confined: self.confinement.is_some(),
+            processor: self.processor,
+            grade: self.grade.to_string(),
+            grade_reason: match &self.grade {
+                Grade::Enforced => None,
+                Grade::Unenforced { reason } => Some(reason),
+            },
+            reserved_for: self.note.as_deref(),
+            cause: self.cause.as_deref(),
+            took_ns: self.took.as_nanos(),
+            received: self.delivery.as_ref().ok().map(Figures::of),
+            not_seen: self.delivery.as_ref().err().map(ToString::to_string),
+            contract: judged.and_then(|judged| judged.contract.as_deref()),
+            verdict: judged.map(|judged| judged.result.to_string()),
+            reasons: judged.map_or(&[], |judged| &judged.reasons),
+        })
+    }
+
+    fn table(&self) -> Table {
+        let row = |name: &str, value| {
+            let cell = |value| {
+                Some(Cell {
+                    origin: Origin::Measured,
+                    value,
+                })
+            };
+            vec![cell(Value::Text(name.to_owned())), cell(value)]
+        };
+        let rows = self.delivery.iter().flat_map(|seen| {
+            let gap = Value::Span;
+            [
+                row("service", gap(seen.service.as_dedicated_span())),
+                row("largest gap", gap(seen.largest_gap)),
+                row("largest gap, disturbed", gap(seen.largest_gap_disturbed)),
+                row("periods", Value::Count(seen.periods)),
+                row("periods kept", Value::Count(seen.kept)),
+                row("periods disturbed", Value::Count(seen.disturbed)),
+                row("of these short", Value::Count(seen.short_disturbed)),
+                row("periods unseen", Value::Count(seen.unseen)),
+                row("overruns", Value::Count(seen.overruns)),
+                row("periods seen as one", Value::Count(seen.together.max(1))),
+                row("records lost", Value::Count(seen.events_lost)),
+                row(
+                    "halts of the machine",
+                    Value::Text(
+                        if seen.halts_unseen {
+                            "not seen"
+                        } else {
+                            "seen"
+                        }
+                        .to_owned(),
+                    ),
+                ),
+            ]
+        });
+        Table {
+            caption: "What it received".to_owned(),
+            columns: vec!["quantity".to_owned(), "value".to_owned()],
+            rows: rows.collect(),
+        }
+    }
+
+    fn report(&self) -> Report {
+        let checks = self.judged.iter().map(|judged| Check {
+            claim: judged.contract.as_ref().map_or_else(
+                || "what is reserved is kept".to_owned(),
+                |name| format!("`{name}` is kept"),
+            ),
+            held: judged.result == Outcome::Met,
+            seen: self.line(),
+        });
+        Report {
+            experiment: "",
+            title: format!("{} with {}", self.name, self.held()),
+            summary: vec![self.line()],
+            circumstances: vec![
+                ("command", self.command.join(" ")),
+                ("grade", told(&self.grade)),
+            ],
+            figures: vec![Figure {
+                key: "received".to_owned(),
+                title: "Received".to_owned(),
+                tables: vec![self.table()],
+                ..Figure::default()
+            }],
+            checks: checks.collect(),
+        }
+    }
+}
+
+/// To whole microseconds.
+fn rounded(span: Span) -> Span {
+    Span::from_micros(span.as_nanos().div_ceil(1_000))
+}
+
+/// A grade with its reason.
+fn told(grade: &Grade) -> String {
+    match grade {
+        Grade::Enforced => grade.to_string(),
+        Grade::Unenforced { reason } => format!("{grade} ({reason})"),
+    }
+}
+
+/// The largest gap is of what was not disturbed: what it was otherwise, where that is more.
+fn disturbed_gap(seen: &Delivery) -> String {
+    if seen.largest_gap_disturbed > seen.largest_gap {
+        format!(" ({} disturbed)", rounded(seen.largest_gap_disturbed))
+    } else {
+        String::new()
+    }
+}
+
+/// The periods that were not judged, and why.
+fn not_judged(seen: &Delivery) -> String {
+    let disturbed = match (seen.disturbed, seen.short_disturbed) {
+        (0, _) => None,
+        (all, 0) => Some(format!("{all} more while the machine stood still")),
+        (all, short) => Some(format!(
+            "{all} more while the machine stood still, {short} of them short"
+        )),
+    };
+    let unseen = (seen.unseen > 0).then(|| format!("{} that nobody saw", seen.unseen));
+    let halts = "halts of the machine are not seen".to_owned();
+    let halts = seen.halts_unseen.then_some(halts);
+    let all = disturbed.into_iter().chain(unseen).chain(halts);
+    let all: Vec<String> = all.collect();
+    if all.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", all.join("; "))
+    }
+}
+
+/// That the kernel notices late that a budget is used up, if it does, or that it may.
+fn coarseness(kernel: &Kernel) -> Option<String> {
+    let tick = kernel.tick;
+    match kernel.hrtick {
+        Ok(true) => None,
+        Ok(false) => Some(format!("budgets end at the kernel's tick of {tick}")),
+        Err(_) => Some(format!(
+            "budgets may end at the kernel's tick of {tick} (see `laxity doctor`)"
+        )),
+    }
+}
+
+/// What is counted in place of periods where these are not seen.
+fn periods(seen: &Delivery) -> String {
+    if seen.is_of_several() {
+        let each = seen.together;
+        format!("stretches of {each} periods (single periods are not seen)")
+    } else {
+        "periods".to_owned()
+    }
+}
+
+fn lost(seen: &Delivery) -> String {
+    match seen.events_lost {
+        0 => String::new(),
+        lost => format!(", {lost} records lost: what is told may be wrong"),
+    }
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    file_version: u32,
+    laxity_version: &'static str,
+    command: &'a [String],
+    /// What it had at its end: a `reservation`, a `measurement`, or `nothing` any more after that.
+    held: &'static str,
+    service_reserved_ns: Option<u64>,
+    /// Where nothing was reserved: what was received is of the time in which it had this to be measured in.
+    service_measured_with_ns: Option<u64>,
+    period_ns: u64,
+    enforcer: String,
+    confined: bool,
+    processor: Option<usize>,
+    grade: String,
+    grade_reason: Option<&'a String>,
+    /// Where X was open: why it was this one.
+    reserved_for: Option<&'a str>,
+    /// By `deadline`, where periods are short: what this kernel makes of budgets.
+    cause: Option<&'a str>,
+    took_ns: u64,
+    received: Option<Figures>,
+    not_seen: Option<String>,
+    contract: Option<&'a str>,
+    verdict: Option<String>,
+    reasons: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Figures {
+    service_ns: u64,
+    most_in_a_period_ns: u64,
+    largest_gap_ns: u64,
+    largest_gap_disturbed_ns: u64,
+    periods: u64,
+    periods_kept: u64,
+    periods_disturbed: u64,
+    /// Of these.
+    periods_disturbed_short: u64,
+    /// What it had in them nobody saw.
+    periods_unseen: u64,
+    overruns: u64,
+    /// What is counted as a period are so many.
+    periods_seen_as_one: u64,
+    /// Of what dispatcher and witness recorded.
+    events_lost: u64,
+    /// Else periods in which the machine stood still are among those that are judged.
+    halts_seen: bool,
+}
+
+impl Figures {
+    fn of(seen: &Delivery) -> Self {
+        Self {
+            service_ns: seen.service.as_nanos(),
+            most_in_a_period_ns: seen.most.as_nanos(),
+            largest_gap_ns: seen.largest_gap.as_nanos(),
+            largest_gap_disturbed_ns: seen.largest_gap_disturbed.as_nanos(),
+            periods: seen.periods,
+            periods_kept: seen.kept,
+            periods_disturbed: seen.disturbed,
+            periods_disturbed_short: seen.short_disturbed,
+            periods_unseen: seen.unseen,
+            overruns: seen.overruns,
+            periods_seen_as_one: seen.together.max(1),
+            events_lost: seen.events_lost,
+            halts_seen: !seen.halts_unseen,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! What is said of what a program received.
+
+use laxity::{Reservation, Service};
+
+use super::*;
+
+fn received(delivery: Delivery) -> Received {
+    let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8));
+    Received {
+        name: "it".to_owned(),
+        command: vec!["it".to_owned()],
+        reservation: two_of_eight.unwrap(),
+        enforcer: laxity::Enforcer::Slots,
+        confinement: None,
+        processor: Some(0),
+        took: Span::from_secs(1),
+        delivery: Ok(delivery),
+        grade: Grade::Enforced,
+        note: None,
+        cause: None,
+        had: Had::Reservation,
+        judged: None,
+    }
+}
+
+fn all_kept() -> Delivery {
+    Delivery {
+        periods: 100,
+        kept: 100,
+        ..Delivery::default()
+    }
+}
+
+#[test]
+fn what_was_lost_is_told_and_leaves_the_verdict_open() {
+    for (events_lost, code, line) in [(0, 0, "0 overruns; `"), (3, 5, "3 records lost")] {
+        let mut received = received(Delivery {
+            events_lost,
+            ..all_kept()
+        });
+        received.judge(true, None);
+        assert_eq!(received.code(), Some(code));
+        assert!(received.line().contains(line), "{}", received.line());
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        assert_eq!(file["received"]["events_lost"], events_lost);
+    }
+}
+
+#[test]
+fn single_periods_are_not_told_of_where_only_several_together_are_seen() {
+    for (together, line) in [
+        (0, "100 of 100 periods kept"),
+        (
+            20,
+            "100 of 100 stretches of 20 periods (single periods are not seen) kept",
+        ),
+    ] {
+        let received = received(Delivery {
+            together,
+            ..all_kept()
+        });
+        assert!(received.line().contains(line), "{}", received.line());
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        assert_eq!(file["received"]["periods_seen_as_one"], together.max(1));
+    }
+}
+
+#[test]
+fn what_was_not_judged_is_told_and_too_much_of_it_leaves_the_verdict_open() {
+    let gap = Span::from_millis;
+    let cases = [
+        (0, 0, 0, gap(0), "", 0),
+        (
+            40,
+            0,
+            0,
+            gap(5),
+            "40 more while the machine stood still)",
+            0,
+        ),
+        (
+            40,
+            30,
+            0,
+            gap(20),
+            "largest gap 6ms (20ms disturbed), 100 of 100 periods kept (40 more while the machine stood still, 30 of them short)",
+            5,
+        ),
+        (0, 0, 1, gap(0), "(1 that nobody saw)", 0),
+        (0, 0, 2, gap(0), "(2 that nobody saw)", 5),
+        (1, 0, 50, gap(0), "at least 200ms of service", 5),
+    ];
+    for (disturbed, short_disturbed, unseen, largest_gap_disturbed, told, code) in cases {
+        let mut received = received(Delivery {
+            service: Service::from_millis(200),
+            largest_gap: gap(6),
+            largest_gap_disturbed,
+            disturbed,
+            short_disturbed,
+            unseen,
+            ..all_kept()
+        });
+        received.judge(true, None);
+        let line = received.line();
+        assert_eq!(received.code(), Some(code), "{line}");
+        assert!(line.contains(told), "{line}");
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        assert_eq!(file["received"]["periods_unseen"], unseen);
+        assert_eq!(file["received"]["periods_disturbed_short"], short_disturbed);
+    }
+}
+
+#[test]
+fn why_the_kernel_gives_less_is_told_where_that_is_known() {
+    let mut kernel = Machine::probe().kernel;
+    kernel.tick = Span::from_millis(4);
+    let mut told = |hrtick| {
+        kernel.hrtick = hrtick;
+        coarseness(&kernel)
+    };
+    assert_eq!(told(Ok(true)), None);
+    let may = told(Err(Unknown("no debugfs".to_owned()))).unwrap();
+    assert!(may.contains("may end at the kernel's tick of 4ms"), "{may}");
+    let cause = told(Ok(false)).unwrap();
+    let mut received = received(all_kept());
+    assert!(!received.line().contains("tick"));
+    received.cause = Some(cause.clone());
+    let line = received.line();
+    assert!(
+        line.contains("0 overruns; budgets end at the kernel's tick of 4ms"),
+        "{line}"
+    );
+    let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+    assert_eq!(file["cause"], cause);
+}
+
+#[test]
+fn without_a_reservation_nothing_is_met() {
+    let why = "it took 4ms in a period of 8ms";
+    for (had, held, told) in [
+        (
+            Had::Measurement,
+            "measurement",
+            "2ms/8ms by slots on processor 0: enforced; it took 4ms",
+        ),
+        (
+            Had::Nothing,
+            "nothing",
+            "nothing was reserved: it took 4ms in a period of 8ms; it was measured with 2ms/8ms by slots on processor 0: enforced; 0ns of service",
+        ),
+    ] {
+        let mut received = received(all_kept());
+        (received.had, received.note) = (had, Some(why.to_owned()));
+        received.judge(true, None);
+        let line = received.line();
+        assert_eq!(received.code(), Some(5), "{line}");
+        assert!(line.starts_with(told), "{line}");
+        assert!(
+            line.contains("; inconclusive\n  no contract was judged"),
+            "{line}"
+        );
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        assert_eq!(file["held"], held);
+        assert_eq!(file["service_reserved_ns"], serde_json::Value::Null);
+        assert_eq!(file["service_measured_with_ns"], 2_000_000);
+        assert_eq!(file["reserved_for"], why);
+        assert_eq!(file["received"]["periods"], 100);
+    }
+}
+
+#[test]
+fn where_halts_are_not_seen_that_is_told_and_nobody_is_convicted() {
+    let mut received = received(Delivery {
+        kept: 90,
+        halts_unseen: true,
+        ..all_kept()
+    });
+    received.enforcer = laxity::Enforcer::Deadline;
+    received.judge(true, None);
+    let line = received.line();
+    assert_eq!(received.code(), Some(5), "{line}");
+    for told in [
+        "kept (halts of the machine are not seen)",
+        "may be what broke the limit",
+    ] {
+        assert!(line.contains(told), "{line}");
+    }
+    let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+    assert_eq!(file["received"]["halts_seen"], false);
+}

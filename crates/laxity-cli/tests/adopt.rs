@@ -1,0 +1,207 @@
+//! `laxity exec` of programs that run already: they are held, and let go as they were. Needs the rights to schedule.
+
+mod common;
+
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::{Bench, comes_true, eventually, json, said};
+use laxity_linux::doctor::rights::{self, LiveTest, Right};
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::sched::{self, Policy, Tid};
+use rustix::process::{Pid, Signal, kill_process};
+
+fn live() -> Option<LiveTest> {
+    rights::require(&[Right::RealTime, Right::Deadline])
+}
+
+/// A signal that nobody ignores, as a shell's background jobs do SIGINT.
+fn end(child: &Child) {
+    let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+}
+
+/// Spins, and tells the thread's number.
+fn spin(number: &AtomicI32, done: &AtomicBool) {
+    number.store(Tid::current().0, Ordering::SeqCst);
+    while !done.load(Ordering::SeqCst) {
+        std::hint::spin_loop();
+    }
+}
+
+/// Lets spinning threads end with this, also where the test fails: whoever waits for them would wait for ever.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_running_program_is_adopted_thread_by_name_and_let_go_as_it_was() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let numbers = [AtomicI32::new(0), AtomicI32::new(0)];
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let spinning = Done(&done);
+        for (name, number) in ["worker", "other"].into_iter().zip(&numbers) {
+            let builder = thread::Builder::new().name(name.to_owned());
+            builder.spawn_scoped(scope, || spin(number, &done)).unwrap();
+        }
+        eventually("both spin", || {
+            numbers.iter().all(|n| n.load(Ordering::SeqCst) != 0)
+        });
+        let [worker, other] = [0, 1].map(|n| Tid(numbers[n].load(Ordering::SeqCst)));
+        let state = |tid| (sched::policy(tid).unwrap(), sched::affinity(tid).unwrap());
+        let before = state(worker);
+        let mut command = bench.command();
+        let own = std::process::id().to_string();
+        command.args([
+            "exec",
+            "--reserve",
+            "2ms/8ms",
+            "--processor",
+            "0",
+            "--pid",
+            &own,
+        ]);
+        command.args(["--threads", "worker", "--json=r.json"]);
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let has_slots = || state(worker) == (Policy::Fifo(80), CpuSet::single(0));
+        if !comes_true(Duration::from_secs(20), has_slots) {
+            end(&child);
+            panic!("no slots: {}", said(&child.wait_with_output().unwrap()));
+        }
+        assert_eq!(state(other), before, "not meant");
+        thread::sleep(Duration::from_millis(500));
+        end(&child);
+        let output = child.wait_with_output().unwrap();
+        drop(spinning);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert_eq!(state(worker), before, "as it was");
+        let periods = json(&bench, "r.json")["received"]["periods"]
+            .as_u64()
+            .unwrap();
+        assert!(periods > 30, "{}", said(&output));
+    });
+}
+
+/// Has laxity hold for the shell that started it, and prints what policies laxity's own threads have meanwhile.
+const ADOPTED_BY_ITS_CHILD: &str = "laxity=$1; shift
+$laxity exec --reserve 2ms/8ms --processor 0 --pid $$ --json=r.json & own=$!
+for i in $(seq 500); do chrt -a -p $own | grep -q 'priority: 98' && break; sleep 0.01; done
+i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done
+chrt -a -p $own | grep priority: ; kill -TERM $own; wait $own";
+
+#[test]
+fn who_gives_slots_is_no_holder_of_them_where_the_program_started_it() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let mut shell = Command::new("sh");
+    shell.current_dir(bench.path("."));
+    shell.args(["-c", ADOPTED_BY_ITS_CHILD, "sh"]);
+    shell.arg(env!("CARGO_BIN_EXE_laxity"));
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let priorities = String::from_utf8_lossy(&output.stdout).into_owned();
+    for rank in ["98", "99"] {
+        let found = priorities.lines().any(|line| line.ends_with(rank));
+        assert!(
+            found,
+            "dispatcher and witness are what they were: {priorities}"
+        );
+    }
+    assert!(!priorities.contains("priority: 80"), "{priorities}");
+    let received = json(&bench, "r.json");
+    let figure = |name: &str| received["received"][name].as_u64().unwrap();
+    assert!(figure("periods_kept") > 30, "{received}");
+}
+
+#[test]
+fn what_a_killed_laxity_had_adopted_is_as_it_was() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let mut adopted = Command::new("sh")
+        .args(["-c", "while :; do :; done"])
+        .spawn()
+        .unwrap();
+    let tid = Tid(adopted.id().cast_signed());
+    let state = || (sched::policy(tid).unwrap(), sched::affinity(tid).unwrap());
+    let before = state();
+    for enforcer in ["slots", "deadline"] {
+        let mut command = bench.command();
+        command.args([
+            "exec",
+            "--reserve",
+            "2ms/8ms",
+            "--enforcer",
+            enforcer,
+            "--pid",
+        ]);
+        command.arg(adopted.id().to_string());
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        eventually("it is held", || state().0.is_real_time());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        eventually("it is as it was", || state() == before);
+    }
+    adopted.kill().unwrap();
+    adopted.wait().unwrap();
+}
+
+/// Holds a process by `deadline` until it is told to end.
+fn hold(bench: &Bench, process: u32) -> Child {
+    let mut command = bench.command();
+    command.args(["exec", "--reserve", "2ms/8ms", "--enforcer", "deadline"]);
+    command.args(["--pid", &process.to_string()]);
+    command.stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn what_one_laxity_holds_no_other_takes_for_the_programs_own() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let mut adopted = Command::new("sleep").arg("1000").spawn().unwrap();
+    let tid = Tid(adopted.id().cast_signed());
+    let state = || (sched::policy(tid).unwrap(), sched::affinity(tid).unwrap());
+    let before = state();
+    let mut first = hold(&bench, adopted.id());
+    eventually("it is held", || state().0.is_real_time());
+    for enforcer in ["slots", "deadline"] {
+        let mut second = bench.command();
+        let pid = adopted.id().to_string();
+        second.args(["exec", "--reserve", "1ms/8ms", "--enforcer", enforcer]);
+        let second = second.args(["--pid", &pid]).output().unwrap();
+        assert_eq!(second.status.code(), Some(125), "{}", said(&second));
+        let told = format!(
+            "thread {tid} is held already, by process {} \"laxity\"",
+            first.id()
+        );
+        assert!(said(&second).contains(&told), "{}", said(&second));
+    }
+    // Whoever comes just after one was killed waits until the program is as it was.
+    first.kill().unwrap();
+    let third = hold(&bench, adopted.id());
+    first.wait().unwrap();
+    eventually("it is held again", || is_claimed_by(third.id(), tid));
+    end(&third);
+    let third = third.wait_with_output().unwrap();
+    let after = state();
+    adopted.kill().unwrap();
+    adopted.wait().unwrap();
+    assert_eq!(third.status.code(), Some(0), "{}", said(&third));
+    assert_eq!(after, before, "as it was before the first");
+}
+
+/// Whether this process has a lock on the thread's directory.
+fn is_claimed_by(process: u32, thread: Tid) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let inode = std::fs::metadata(format!("/proc/{thread}")).unwrap().ino();
+    let locks = std::fs::read_to_string("/proc/locks").unwrap();
+    let mut lines = locks.lines();
+    lines.any(|line| line.contains(&format!(" {process} ")) && line.contains(&format!(":{inode} ")))
+}

@@ -1,0 +1,207 @@
+//! Whoever is in the way is named by every command in the same words. Needs the rights to schedule.
+
+mod common;
+
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Bench;
+use laxity_linux::doctor::rights::{self, LiveTest, Right};
+use laxity_linux::os::proc;
+use laxity_linux::os::sched::{self, Policy, Tid};
+use serde_json::Value;
+
+const RESERVED: &str = "\
+title = \"A device with slots\"
+
+[devices.modem]
+kind = \"soft-modem\"
+
+[variants.reserved]
+placement = \"reserved 2ms/8ms\"
+enforcer = \"slots\"
+";
+
+fn live() -> Option<LiveTest> {
+    rights::require(&[Right::RealTime, Right::Processors(2)])
+}
+
+/// A program that is killed with this.
+struct Program(Child);
+
+impl Program {
+    fn start(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null());
+        Self(command.stderr(Stdio::null()).spawn().expect("it starts"))
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // One that has ended already is what is wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until a real-time thread of a process has this name.
+fn until_thread(process: u32, name: &str) {
+    let latest = Instant::now() + Duration::from_secs(60);
+    let is_it = |thread: &proc::RealTimeThread| thread.pid == process && thread.name == name;
+    while !proc::real_time_threads().is_ok_and(|all| all.iter().any(is_it)) {
+        assert!(Instant::now() < latest, "no thread {name} of {process}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// What the doctor says of who outranks slots.
+fn by_doctor(bench: &Bench) -> String {
+    let found = json(&bench.run(&["doctor", "--json=-"]));
+    let findings = found["findings"].as_array().expect("findings");
+    let finding = findings.iter().find(|one| one["name"] == "outranking");
+    let cause = finding.and_then(|one| one["cause"].as_str());
+    cause.expect("it is looked into").to_owned()
+}
+
+/// Every reason for which a plan says that something is unenforced.
+fn by_plan(bench: &Bench) -> Vec<String> {
+    fn reasons(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                let reason = fields.get("grade_reason").and_then(Value::as_str);
+                found.extend(reason.map(str::to_owned));
+                fields.values().for_each(|value| reasons(value, found));
+            }
+            Value::Array(values) => values.iter().for_each(|value| reasons(value, found)),
+            _ => {}
+        }
+    }
+    bench.write("s.toml", RESERVED);
+    let plan = bench.run(&["plan", "--on", "linux", "--json=-", "s.toml"]);
+    assert_eq!(plan.status.code(), Some(0), "{plan:?}");
+    let mut found = Vec::new();
+    reasons(&json(&plan), &mut found);
+    found
+}
+
+#[test]
+fn plan_and_doctor_name_the_same_culprit() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let named = |pid: u32| format!("of process {pid} (SCHED_FIFO priority 90)");
+    let rogue = Program::start(Command::new("sleep").arg("1000"));
+    let pid = rogue.0.id();
+    assert!(!by_doctor(&bench).contains(&named(pid)));
+    sched::set_policy(Tid(pid.cast_signed()), Policy::Fifo(90)).expect("a rank");
+    let (doctor, plan) = (by_doctor(&bench), by_plan(&bench));
+    assert!(doctor.contains(&named(pid)), "{doctor}");
+    assert!(plan.iter().any(|why| why.contains(&named(pid))), "{plan:?}");
+}
+
+#[test]
+fn another_laxity_is_named_as_that_by_whoever_comes_second() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let hold = ["exec", "--reserve", "2ms/8ms", "--processor", "0"];
+    let mut first = bench.command();
+    first.args(hold).args(["--", "sleep", "1000"]);
+    let first = Program::start(&mut first);
+    let pid = first.0.id();
+    until_thread(pid, "dispatcher/0");
+    let named = format!("another laxity (process {pid})");
+    let (doctor, plan) = (by_doctor(&bench), by_plan(&bench));
+    assert!(doctor.contains(&named), "{doctor}");
+    assert!(plan.iter().any(|why| why.contains(&named)), "{plan:?}");
+    let mut second = bench.command();
+    second.args(hold).args(["--judge", "--", "sleep", "0.5"]);
+    let second = second.output().expect("laxity starts");
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(said.contains(&named), "{said}");
+    assert_eq!(
+        second.status.code(),
+        Some(2),
+        "it is not as reserved: {said}"
+    );
+    let run = ["run", "--on", "linux", "--json=out.json", "s.toml"];
+    let run = bench.run(&run);
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(said.contains(&named), "{said}");
+    assert_eq!(run.status.code(), Some(5), "{said}");
+}
+
+/// A command that outranks slots and works, beside a device with slots; and one beside a device without.
+const WITH_COMMANDS: &str = r#"
+title = "Commands of the scenario"
+
+[quick]
+idle = "0.4s"
+
+[devices.player]
+kind = "audio"
+load = "10 % ± 8"
+
+[tasks.hasty]
+kind = "command"
+argv = ["sh", "-c", "while :; do sleep 0.01; done"]
+
+[defaults]
+tasks = ["hasty"]
+contracts = []
+on = "live"
+
+[variants.slots]
+placement = { player = "reserved 3ms/8ms", hasty = "thread 31" }
+enforcer = "slots"
+
+[variants.deadline]
+placement = { player = "reserved 3ms/8ms", hasty = { placement = "reserved 1ms/10ms", enforcer = "deadline" } }
+
+[variants.none]
+placement = { player = "thread 24", hasty = "reserved 1ms/10ms" }
+enforcer = "deadline"
+"#;
+
+#[test]
+fn a_command_of_the_scenario_goes_by_its_own_name() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline, Right::Processors(2)])
+    else {
+        return;
+    };
+    let bench = Bench::new();
+    bench.write("c.toml", WITH_COMMANDS);
+    let run = [
+        "run",
+        "--on",
+        "linux",
+        "--allow-commands",
+        "--json=-",
+        "c.toml",
+    ];
+    let run = bench.run(&run);
+    assert!(
+        !run.stdout.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
+    let results = json(&run);
+    let variants = results["variants"].as_array().expect("variants");
+    for (variant, policy) in variants
+        .iter()
+        .zip(["SCHED_FIFO priority 95", "SCHED_DEADLINE"])
+    {
+        let grade = variant["grade_reason"].as_str().expect("unenforced");
+        let named = format!("ranked above the slot on its processor: hasty ({policy})");
+        assert!(grade.contains(&named), "{grade}");
+    }
+    for variant in variants {
+        let told = variant.to_string();
+        assert!(!told.contains("of process"), "it is no stranger: {told}");
+    }
+    let told = variants[2].to_string();
+    assert!(!told.contains("ranked above"), "there is no slot: {told}");
+}

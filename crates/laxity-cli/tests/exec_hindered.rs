@@ -1,0 +1,173 @@
+//! `laxity exec` beside others who hinder it, and where it has little room: its grade tells. Needs the rights to schedule.
+
+mod common;
+
+use std::fs;
+use std::process::{Child, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Bench, eventually, json, said};
+use laxity_linux::doctor::rights::{self, LiveTest, Right};
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::sched::{self, Policy, Restore, Tid};
+
+fn live(processors: usize) -> Option<LiveTest> {
+    rights::require(&[Right::RealTime, Right::Processors(processors)])
+}
+
+/// A program that tells its number, and spins until it is told to end.
+const SPINNER: &str =
+    "echo $$ > started.new; mv started.new started; while [ ! -e stop ]; do :; done";
+
+/// The processors that this process may use, in order.
+fn processors() -> Vec<usize> {
+    sched::affinity(Tid::current()).unwrap().iter().collect()
+}
+
+/// `exec` of the spinner with slots on a processor.
+fn start(bench: &Bench, cpu: usize) -> Child {
+    let mut command = bench.command();
+    let cpu = cpu.to_string();
+    command
+        .args([
+            "exec",
+            "--reserve",
+            "2ms/8ms",
+            "--judge",
+            "--json=r.json",
+            "-a",
+            &cpu,
+        ])
+        .args(["--", "sh", "-c", SPINNER])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// The spinner's number, once it runs.
+fn program(bench: &Bench) -> Tid {
+    eventually("it runs", || bench.files().contains(&"started".to_owned()));
+    let number = String::from_utf8(bench.read("started")).unwrap();
+    Tid(number.trim().parse().unwrap())
+}
+
+/// Lets it run for some periods.
+fn wait(millis: u64) {
+    thread::sleep(Duration::from_millis(millis));
+}
+
+/// Tells it to end; what was told of it.
+fn end(bench: &Bench, child: Child) -> (Output, serde_json::Value) {
+    bench.write("stop", "");
+    let output = child.wait_with_output().unwrap();
+    let received = json(bench, "r.json");
+    (output, received)
+}
+
+#[test]
+fn on_one_processor_nobody_of_laxity_is_in_its_own_way() {
+    let Some(_live) = live(1) else { return };
+    let bench = Bench::new();
+    let own = Tid::current();
+    let cpu = processors()[0];
+    let child = {
+        let _restore = Restore::of(own).unwrap();
+        sched::set_affinity(own, &CpuSet::single(cpu)).unwrap();
+        start(&bench, cpu)
+    };
+    program(&bench);
+    wait(300);
+    let (output, received) = end(&bench, child);
+    assert_eq!(received["grade"], "enforced", "{}", said(&output));
+    let periods = received["received"]["periods"].as_u64().unwrap();
+    assert!(periods > 10, "{received}");
+}
+
+#[test]
+fn a_program_that_is_moved_from_its_slots_is_named() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    let all = processors();
+    let child = start(&bench, all[0]);
+    let thread = program(&bench);
+    sched::set_affinity(thread, &CpuSet::single(all[1])).unwrap();
+    wait(100);
+    let (output, received) = end(&bench, child);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let reason = received["grade_reason"].as_str().unwrap();
+    let told = format!(
+        "\"sh\" of the program was taken from its slots: it might run on processors {} instead of {}",
+        all[1], all[0]
+    );
+    assert!(
+        reason.starts_with(&format!("thread {thread} ")) && reason.contains(&told),
+        "{reason}"
+    );
+}
+
+#[test]
+fn while_nobody_can_look_nothing_is_enforced_and_nothing_kept() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    let all = processors();
+    // Who looks is on the last of the others.
+    let (cpu, others) = (all[0], all[all.len() - 1]);
+    let child = start(&bench, cpu);
+    program(&bench);
+    // Beside nobody the spinner would have its processor all the time, whoever looks.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    let rival = thread::spawn(move || {
+        sched::set_affinity(Tid::current(), &CpuSet::single(cpu)).unwrap();
+        while !over.load(Ordering::Relaxed) {}
+    });
+    let starving = thread::spawn(move || {
+        let own = Tid::current();
+        sched::set_affinity(own, &CpuSet::single(others)).unwrap();
+        sched::set_policy(own, Policy::Fifo(50)).unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(600) {}
+    });
+    starving.join().unwrap();
+    wait(100);
+    let (output, received) = end(&bench, child);
+    is_over.store(true, Ordering::Relaxed);
+    rival.join().unwrap();
+    let line = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{line}");
+    let reason = received["grade_reason"].as_str().unwrap();
+    assert!(
+        reason.contains("cannot see who outranks the slot: nobody looked for"),
+        "{reason}"
+    );
+    // 600 ms of a spinner that waits in each period: what it had in which, nobody knows.
+    let unseen = received["received"]["periods_unseen"].as_u64().unwrap();
+    assert!(unseen > 40, "{line}");
+}
+
+#[test]
+fn who_looks_and_is_demoted_says_so() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    let child = start(&bench, processors()[0]);
+    program(&bench);
+    let all = laxity_linux::os::proc::threads_of(child.id()).unwrap();
+    let watches = |thread: &Tid| {
+        let name = fs::read_to_string(format!("/proc/{thread}/comm"));
+        name.is_ok_and(|name| name.trim() == "laxity-watcher")
+    };
+    let watcher = all.into_iter().find(watches).expect("it looks");
+    sched::set_policy(watcher, Policy::Batch { nice: 0 }).unwrap();
+    wait(300);
+    let (output, received) = end(&bench, child);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let reason = received["grade_reason"].as_str().unwrap();
+    let told = "had SCHED_BATCH nice 0 instead of SCHED_FIFO priority 1";
+    assert!(
+        reason.starts_with("the lookout of processor ") && reason.contains(told),
+        "{reason}"
+    );
+}

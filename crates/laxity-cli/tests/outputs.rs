@@ -1,0 +1,209 @@
+//! Where results go: looked at before anything starts, and none lost for another.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::process::Output;
+
+use common::{Bench, assert_code, assert_says, shipped, stderr, stdout};
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+const REPORT: &str = "laxity-report.html";
+const TRACE: &str = "laxity-trace.pftrace";
+
+fn run(bench: &Bench, arguments: &[&str]) -> Output {
+    let scenario = shipped("soft-modem.toml");
+    bench.run(
+        &[
+            &["run", "--on", "twin", "--variant", "none"],
+            arguments,
+            &[&scenario],
+        ]
+        .concat(),
+    )
+}
+
+#[test]
+fn two_outputs_are_never_the_same_file_by_whatever_name() {
+    let bench = Bench::new();
+    bench.write("there", "old");
+    fs::create_dir(bench.path("sub")).expect("our directory");
+    symlink("there", bench.path("link")).expect("a link");
+    symlink("sub", bench.path("other-sub")).expect("a link");
+    symlink("not-there", bench.path("dangling")).expect("a link");
+    fs::hard_link(bench.path("there"), bench.path("hard")).expect("a link");
+    let before = bench.files();
+    for (html, json) in [
+        ("a", "a"),
+        ("a", "./sub/../a"),
+        ("there", "link"),
+        ("there", "hard"),
+        ("sub/x", "other-sub/x"),
+        ("not-there", "dangling"),
+        ("-", "-"),
+    ] {
+        let output = run(&bench, &["--html", html, &format!("--json={json}")]);
+        assert_code(&output, 64);
+        let words: &[&str] = match html {
+            "-" => &["both --html and --json name standard output"],
+            _ => &[
+                "--json names the same file as --html",
+                "nothing was started",
+            ],
+        };
+        assert_says(&stderr(&output), words);
+        assert_eq!(stdout(&output), "");
+        assert_eq!(bench.files(), before, "{html} {json}");
+    }
+    assert_eq!(bench.read("there"), b"old");
+}
+
+#[test]
+fn an_output_is_never_the_input() {
+    let bench = Bench::new();
+    let text = common::shipped_text("reserved-minimal.toml");
+    bench.write("s.toml", &text);
+    fs::hard_link(bench.path("s.toml"), bench.path("hard")).expect("a link");
+    for arguments in [
+        ["run", "--on=twin", "--html=s.toml", "s.toml"],
+        ["run", "--on=twin", "--trace=hard", "s.toml"],
+        ["plan", "--on=twin", "--json=./s.toml", "s.toml"],
+    ] {
+        let output = bench.run(&arguments);
+        assert_code(&output, 64);
+        assert_says(&stderr(&output), &["the same file as the input"]);
+    }
+    assert_eq!(bench.read("s.toml"), text.as_bytes());
+}
+
+#[test]
+fn what_cannot_be_written_is_told_before_anything_starts() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("directory")).expect("our directory");
+    symlink("round", bench.path("round")).expect("a link");
+    for (path, words) in [
+        ("missing/x.json", "its directory must exist"),
+        ("directory", "Is a directory"),
+        ("round", "Too many levels of symbolic links"),
+        ("/proc/x.json", "cannot write /proc/x.json"),
+    ] {
+        let output = run(&bench, &[&format!("--json={path}")]);
+        assert_code(&output, 1);
+        assert_says(&stderr(&output), &["--json", words]);
+        assert_eq!(bench.files(), ["directory", "round"], "{path}");
+    }
+}
+
+#[test]
+fn what_happens_to_one_output_costs_no_other() {
+    for full in ["--html=/dev/full", "--trace=/dev/full", "--json=/dev/full"] {
+        let bench = Bench::new();
+        let output = run(&bench, &["--json=out.json", "--html=page", "--trace=trace"]);
+        assert_code(&output, 0);
+        let all = bench.files();
+        let bench = Bench::new();
+        let mut arguments = vec!["--json=out.json", "--html=page", "--trace=trace"];
+        let option = full.split('=').next().expect("an option");
+        arguments.retain(|argument| !argument.starts_with(option));
+        arguments.push(full);
+        let output = run(&bench, &arguments);
+        assert_code(&output, 1);
+        let words = "not every output could be written: exit code 1";
+        assert_says(&stdout(&output), &["verdict: met", words]);
+        assert_says(
+            &stderr(&output),
+            &["cannot write /dev/full", "No space left"],
+        );
+        assert_eq!(bench.files().len(), all.len() - 1, "{full}");
+    }
+    // The first is the last that is said, and the others are not kept back.
+    let bench = Bench::new();
+    let output = run(&bench, &["--json=/dev/full", "--html=/dev/full"]);
+    assert_code(&output, 1);
+    assert_eq!(stderr(&output).matches("cannot write /dev/full").count(), 2);
+    assert_eq!(bench.files(), [TRACE]);
+}
+
+#[test]
+fn a_mode_is_kept_and_a_link_followed() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("results")).expect("our directory");
+    let old = bench.write("results/old", "old");
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o640)).expect("ours");
+    symlink("results/old", bench.path(REPORT)).expect("a link");
+    symlink("results/new", bench.path(TRACE)).expect("a link");
+    assert_code(&run(&bench, &[]), 0);
+    for link in [REPORT, TRACE] {
+        let is_link = fs::symlink_metadata(bench.path(link))
+            .expect("there")
+            .is_symlink();
+        assert!(is_link, "{link}");
+    }
+    let mode = |name| {
+        fs::metadata(bench.path(name))
+            .expect("there")
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    assert_eq!(mode("results/old"), 0o640);
+    assert!(bench.read("results/old").len() > 1_000);
+    assert!(bench.read("results/new").len() > 1_000);
+}
+
+#[test]
+fn a_file_size_limit_has_a_message() {
+    let bench = Bench::new();
+    let mut command = bench.command();
+    let scenario = shipped("soft-modem.toml");
+    command.args(["run", "--on", "twin", "--variant", "none", &scenario]);
+    let limit = Rlimit {
+        current: Some(4_096),
+        maximum: Some(4_096),
+    };
+    // SAFETY: one system call between fork and exec.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(move || Ok(setrlimit(Resource::Fsize, limit)?));
+    }
+    let output = command.output().expect("laxity starts");
+    assert_code(&output, 1);
+    assert_says(&stderr(&output), &["cannot write", "ulimit -f"]);
+    assert_says(&stdout(&output), &["verdict: met"]);
+    assert_eq!(bench.files(), Vec::<String>::new());
+}
+
+/// `--json` alone is JSON and nothing else on standard output; with a file, that is written beside what is shown without it.
+#[test]
+fn every_command_tells_json_in_the_same_way() {
+    let bench = Bench::new();
+    let [scenario, set] = ["soft-modem.toml", "upcalls-12.csv"].map(shipped);
+    let commands: [&[&str]; 5] = [
+        &["run", "--on=twin", "--variant=none", &scenario],
+        &["plan", "--on=twin", "--no-observe", &scenario],
+        &["plan", "--no-observe", &set],
+        &["lab", "modem", "figure-10", "--on=twin"],
+        &["doctor"],
+    ];
+    for arguments in commands {
+        let with = |options: &[&str]| {
+            let output = bench.run(&[arguments, options].concat());
+            (output.status.code(), stdout(&output))
+        };
+        let shown = with(&[]);
+        let [alone, named] = [&["--json"], &["--json=-"]].map(|options| with(options));
+        assert_eq!(alone, named, "{arguments:?}");
+        assert_eq!(alone.0, shown.0, "{arguments:?}");
+        assert_eq!(with(&["--json=r.json"]), shown, "{arguments:?}");
+        let written = String::from_utf8(bench.read("r.json")).expect("text");
+        for text in [alone.1, written] {
+            let read: Result<serde_json::Value, _> = serde_json::from_str(&text);
+            assert!(
+                read.is_ok_and(|value| value.is_object()),
+                "{arguments:?}: {text}"
+            );
+        }
+    }
+}

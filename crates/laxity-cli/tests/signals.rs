@@ -1,0 +1,236 @@
+//! Signals to `laxity exec` and to its process group reach the program once, as if it had been started without; a terminal's keys too.
+
+mod common;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Bench, eventually, json};
+use laxity_linux::doctor::rights::{self, LiveTest, Right};
+use laxity_linux::os::sched::{self, Policy, Tid};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+
+const LAXITY: &str = env!("CARGO_BIN_EXE_laxity");
+
+fn live() -> Option<LiveTest> {
+    rights::require(&[Right::RealTime])
+}
+
+/// Counts SIGTERM until it gets SIGUSR1, and tells then. It waits in a builtin: a process that it waits for would get the group's signals.
+const COUNTER: &str = "n=0; trap 'n=$((n+1)); echo got' TERM; trap 'echo $n; exit 0' USR1
+echo ready; while :; do :; done";
+
+/// What somebody writes.
+struct Shown(Receiver<u8>);
+
+impl Shown {
+    fn of(mut from: impl Read + Send + 'static) -> Self {
+        let (sender, shown) = channel();
+        thread::spawn(move || {
+            let mut byte = [0];
+            // It ends with who writes.
+            while from.read(&mut byte).is_ok_and(|read| read == 1) && sender.send(byte[0]).is_ok() {
+            }
+        });
+        Self(shown)
+    }
+
+    /// All until this.
+    fn until(&mut self, wanted: &str) -> String {
+        let latest = Instant::now() + Duration::from_secs(20);
+        let mut text = String::new();
+        while !text.ends_with(wanted) {
+            let left = latest.saturating_duration_since(Instant::now());
+            let byte = self.0.recv_timeout(left);
+            let byte = byte.unwrap_or_else(|_| panic!("no {wanted:?} in {text:?}"));
+            text.push(char::from(byte));
+        }
+        text
+    }
+}
+
+/// A job of its own: laxity with a program in its process group. Dropped, both are gone.
+struct Job {
+    child: Child,
+    shown: Shown,
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // The program ends with laxity.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Job {
+    fn start(options: &[&str], program: &str) -> Self {
+        let mut command = Command::new(LAXITY);
+        command.arg("exec").args(options);
+        command.args(["--", "sh", "-c", program]).process_group(0);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let shown = Shown::of(child.stdout.take().unwrap());
+        let mut job = Self { child, shown };
+        assert_eq!(job.shown.until("\n"), "ready\n");
+        job
+    }
+
+    /// Of a signal that is pending, another one of its kind changes nothing.
+    fn settle(&self) {
+        let status = || std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        eventually("laxity takes its signals", || {
+            status().unwrap().contains("ShdPnd:\t0000000000000000")
+        });
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed()).unwrap()
+    }
+}
+
+#[test]
+fn a_signal_comes_once_to_whom_it_is_for() {
+    let Some(_live) = live() else { return };
+    for options in [&["--reserve", "2ms/8ms"][..], &["-n", "1"]] {
+        let mut job = Job::start(options, COUNTER);
+        for round in 0..10 {
+            if round % 2 == 0 {
+                kill_process_group(job.pid(), Signal::TERM).unwrap();
+            } else {
+                kill_process(job.pid(), Signal::TERM).unwrap();
+            }
+            assert_eq!(job.shown.until("\n"), "got\n", "round {round}");
+            job.settle();
+        }
+        kill_process(job.pid(), Signal::USR1).unwrap();
+        assert_eq!(job.shown.until("\n"), "10\n", "{options:?}");
+        assert_eq!(job.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn what_the_caller_ignores_the_program_ignores() {
+    let Some(_live) = live() else { return };
+    let script = format!(
+        "trap '' HUP; exec {LAXITY} exec -q --reserve 2ms/8ms -- sh -c 'kill -HUP $$ $PPID; echo here'"
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.stdout, b"here\n", "{output:?}");
+}
+
+/// A shell with job control on a terminal of its own.
+struct Terminal {
+    keys: File,
+    shown: Shown,
+    shell: Child,
+    bench: Bench,
+}
+
+impl Terminal {
+    fn open() -> Self {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        unlockpt(&controller).unwrap();
+        let name = ptsname(&controller, Vec::new()).unwrap();
+        let open =
+            || File::from(open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
+        let bench = Bench::new();
+        let mut shell = Command::new("setsid");
+        // Without line editing, which would change the terminal's settings at each prompt.
+        shell.args(["--ctty", "bash", "--norc", "--noediting", "-i"]);
+        shell
+            .current_dir(bench.path("."))
+            .env("PS1", "")
+            .env("L", LAXITY);
+        shell.stdin(open()).stdout(open()).stderr(open());
+        let shell = shell.spawn().unwrap();
+        let keys = File::from(controller);
+        Self {
+            shown: Shown::of(keys.try_clone().unwrap()),
+            keys,
+            shell,
+            bench,
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// What a line that is typed shows, until it is done. What is typed is shown too, so words to be waited for are not typed as they are.
+    fn done(&mut self, line: &str) -> String {
+        self.press(&format!("{line}; echo do''ne\n"));
+        self.shown.until("done\r\n")
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It ends by this alone, and its jobs with their terminal.
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
+}
+
+#[test]
+fn ctrl_c_comes_once_and_the_terminal_is_as_it_was() {
+    let Some(_live) = live() else { return };
+    let mut terminal = Terminal::open();
+    let before = terminal.done("stty -a");
+    terminal.bench.write(
+        "program",
+        "trap 'echo interrup\"\"ted; exit 9' INT; echo rea\"\"dy; while :; do :; done\n",
+    );
+    terminal.press("$L exec --reserve 2ms/8ms -- sh program; echo co''de $?\n");
+    terminal.shown.until("ready\r\n");
+    terminal.press("\x03");
+    let shown = terminal.shown.until("code 9\r\n");
+    assert_eq!(shown.matches("interrupted").count(), 1, "{shown}");
+    assert_eq!(terminal.done("stty -a"), before);
+}
+
+#[test]
+fn ctrl_z_stops_the_job_without_its_rank_and_fg_gives_it_back() {
+    let Some(_live) = live() else { return };
+    for confine in ["", "--confine=freeze"] {
+        if !confine.is_empty() && rights::missing(Right::Freezer).is_some() {
+            continue;
+        }
+        let mut terminal = Terminal::open();
+        let program = "echo $$ > pid; echo rea\"\"dy; while :; do :; done\n";
+        terminal.bench.write("program", program);
+        let line = format!("$L exec --reserve 2ms/8ms {confine} --json=r.json -- sh program\n");
+        terminal.press(&line);
+        terminal.shown.until("ready\r\n");
+        let pid = String::from_utf8(terminal.bench.read("pid")).unwrap();
+        let tid = Tid(pid.trim().parse().unwrap());
+        let rank = || sched::policy(tid).unwrap();
+        let state = || {
+            let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap();
+            let (_, fields) = stat.rsplit_once(") ").unwrap();
+            fields.chars().next()
+        };
+        eventually("it has slots", || rank() == Policy::Fifo(80));
+        terminal.press("\x1a");
+        terminal.shown.until("Stopped");
+        // As this is itself, whatever it is started with.
+        let own = sched::policy(Tid::current()).unwrap();
+        assert_eq!((state(), rank()), (Some('T'), own));
+        terminal.press("fg\n");
+        eventually("it has slots again", || {
+            rank() == Policy::Fifo(80) && state() != Some('T')
+        });
+        terminal.press("\x03");
+        let shown = terminal.done("echo co''de $?");
+        assert!(shown.contains("code 130"), "{shown}");
+        let received = json(&terminal.bench, "r.json");
+        assert_eq!(received["enforcer"], "slots", "{received}");
+    }
+}

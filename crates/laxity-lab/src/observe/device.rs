@@ -1,0 +1,450 @@
+//! What is seen of a soft device: its interrupts, the calls of its signal processing, what it loses, and its phases if it has any.
+
+use laxity_devices::modem::{self as call, Phase as CallPhase};
+use laxity_model::enforce::{BusyPeriod, DeviceCall, Losing};
+use laxity_model::verify::contract::{Kind, Phase, Quantity, Subject};
+use laxity_model::{Event, EventKind, Instant, Mark, Reservation, Service, Span, Whereabouts};
+
+use super::losses::Losses;
+use crate::scenario::Placing;
+use crate::scenario::devices::{
+    Account, FRAMES_LOST, Installed, PROCESSING_SERVICE, PROCESSING_TIME, RETRAININGS,
+    SAMPLES_LOST, SAMPLES_OVERWRITTEN, SAMPLES_PENDING, SAMPLES_UNDERRUN,
+};
+use laxity::observe::{Observation, Reader, Recorder, Run};
+
+/// A device in a program.
+pub struct DeviceProbe {
+    /// Its activities and its events.
+    pub installed: Installed,
+    /// Where its driver runs.
+    pub placing: Placing,
+    /// What it is.
+    pub kind: Kind,
+}
+
+impl DeviceProbe {
+    /// The phase in which it has all to do.
+    pub(crate) fn at_work(&self) -> Phase {
+        match &self.installed.report {
+            Account::Modems(_) => Phase::CONNECTED,
+            Account::Stream(..) => Phase::RUN,
+        }
+    }
+}
+
+/// The last two interrupts.
+#[derive(Default)]
+struct Interrupts {
+    before: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Interrupts {
+    /// Takes the next one; returns the one before it, and since when what the machine did bears on the interval between them: a halt that
+    /// delayed the one before makes it short.
+    fn take(&mut self, at: Instant) -> Option<[Instant; 2]> {
+        let last = self.last.replace(at);
+        let before = std::mem::replace(&mut self.before, last);
+        last.map(|last| [last, before.unwrap_or(last)])
+    }
+}
+
+/// The stretch over which the queue of the device's deferred calls has not been empty.
+#[derive(Default)]
+struct DeferredQueue {
+    entered: bool,
+    last_exit: Option<Instant>,
+    from: Instant,
+    total: Span,
+}
+
+/// A call of the signal processing that has ended, and whose losses are not told apart yet.
+struct Ended {
+    began: Instant,
+    lost: u64,
+    /// Of these, as many as the machine answers for; `None`: it did not stand still.
+    excused: Option<u64>,
+    /// By how much they delayed it then.
+    delayed: Option<Span>,
+    /// When its busy period began, and when it was over.
+    span: [Instant; 2],
+}
+
+pub(super) struct DeviceReader<'a> {
+    probe: &'a DeviceProbe,
+    recorder: Recorder<'a>,
+    /// Of the run.
+    start: Instant,
+    end: Instant,
+    /// When its phase began: an interval that began before belongs to neither.
+    phase_since: Instant,
+    phases: Vec<(Instant, Phase)>,
+    interrupts: Interrupts,
+    interrupt_entered: Option<Instant>,
+    deferred: DeferredQueue,
+    /// When the interrupt of the call at work was raised, and when the call began.
+    call: Option<(Instant, Instant)>,
+    ended: Option<Ended>,
+    busy: BusyPeriod,
+    losing: Losing,
+    losses: Losses,
+    reservation: Option<Reservation>,
+    /// Samples lost so far.
+    lost: u64,
+    /// What the driver's account has told so far: samples underrun of a modem, frames lost of others.
+    told: u64,
+    /// The driver's processor time at its last account.
+    accounted: Option<Service>,
+    connected_from: Option<(Instant, Service)>,
+    connected: Option<(Service, Span)>,
+}
+
+impl<'a> DeviceReader<'a> {
+    pub(super) fn new(probe: &'a DeviceProbe, run: Run<'a>) -> Self {
+        let mut reader = Self::before_phases(probe, run);
+        if !reader.has_phases() {
+            reader.priority(reader.start);
+        }
+        reader
+    }
+
+    fn before_phases(probe: &'a DeviceProbe, run: Run<'a>) -> Self {
+        let [start, end] = [run.record.start, run.record.end];
+        let usage = run.record.usage.get(probe.installed.driver.index());
+        let ran = usage.map_or(Whereabouts::Anywhere, |usage| usage.ran);
+        let losses = Losses::of(&run.record.events, ran);
+        Self {
+            probe,
+            reservation: run.reservation,
+            recorder: Recorder::new(run),
+            start,
+            end,
+            phase_since: start,
+            phases: Vec::new(),
+            interrupts: Interrupts::default(),
+            interrupt_entered: None,
+            deferred: DeferredQueue::default(),
+            call: None,
+            ended: None,
+            busy: BusyPeriod::default(),
+            losing: probe.installed.report.losing(CallPhase::OnHook),
+            losses,
+            lost: 0,
+            told: 0,
+            accounted: None,
+            connected_from: None,
+            connected: None,
+        }
+    }
+
+    fn interrupt_enter(&mut self, event: &Event) {
+        self.interrupt_entered = Some(event.at);
+        // A change of rate or block size delays one interrupt: that interval belongs to no phase.
+        if let Some([before, since]) = self.interrupts.take(event.at)
+            && before > self.phase_since
+        {
+            let period = (event.at - before).as_nanos();
+            let span = [since, event.at];
+            self.recorder
+                .value(Quantity::INTERRUPT_PERIOD, period, span);
+        }
+    }
+
+    fn interrupt_exit(&mut self, event: &Event) {
+        if let Some(entered) = self.interrupt_entered.take() {
+            self.recorder
+                .span(Quantity::INTERRUPT_TIME, entered, event.at);
+        }
+    }
+
+    fn deferred_enter(&mut self, event: &Event) {
+        let queued = Instant::from_nanos(event.args[0]);
+        if self.deferred.last_exit.is_none_or(|exit| queued > exit) {
+            self.close_deferred();
+            self.deferred.from = event.at;
+        }
+        self.deferred.entered = true;
+    }
+
+    /// PC 99 limits the execution time that queued calls need, not the time they take: what preempts them does not count.
+    fn deferred_exit(&mut self, event: &Event) {
+        if std::mem::take(&mut self.deferred.entered) {
+            self.deferred.total += Span::from_nanos(event.args[0]);
+            self.deferred.last_exit = Some(event.at);
+        }
+    }
+
+    /// The queue was empty: what was taken from it since it last was.
+    fn close_deferred(&mut self) {
+        if let Some(exit) = self.deferred.last_exit.take() {
+            let total = std::mem::take(&mut self.deferred.total).as_nanos();
+            let span = [self.deferred.from, exit];
+            self.recorder.value(Quantity::DEFERRED_TIME, total, span);
+        }
+    }
+
+    fn mark(&mut self, mark: Mark, event: &Event) {
+        let marks = self.probe.installed.marks;
+        if mark == marks.phase {
+            self.enter_phase(event);
+        } else if mark == marks.call_begin {
+            self.call = Some((Instant::from_nanos(event.args[1]), event.at));
+        } else if mark == marks.call_end {
+            self.call_end(event);
+        } else if mark == marks.account {
+            self.account(event);
+        }
+    }
+
+    fn enter_phase(&mut self, event: &Event) {
+        self.close_deferred();
+        let place = usize::try_from(event.args[0]).unwrap_or(usize::MAX);
+        let Some(phase) = CallPhase::ALL.get(place) else {
+            return;
+        };
+        self.recorder.phase = Phase::new(phase.name());
+        self.losing = self.probe.installed.report.losing(*phase);
+        self.phase_since = event.at;
+        self.phases.push((event.at, self.recorder.phase.clone()));
+        self.priority(event.at);
+    }
+
+    /// Whether it is a modem, whose call has phases.
+    const fn has_phases(&self) -> bool {
+        matches!(self.probe.installed.report, Account::Modems(_))
+    }
+
+    fn priority(&mut self, at: Instant) {
+        if let Some(priority) = self.probe.placing.priority() {
+            let level = u64::from(priority.level());
+            self.recorder
+                .value(Quantity::THREAD_PRIORITY, level, [at; 2]);
+        }
+    }
+
+    fn call_end(&mut self, event: &Event) {
+        let Some((raised, began)) = self.call.take() else {
+            return;
+        };
+        let [pending, lost] = event.args;
+        self.recorder.span(PROCESSING_TIME, began, event.at);
+        let call = DeviceCall {
+            raised,
+            ended: event.at,
+            lost: lost - std::mem::replace(&mut self.lost, lost),
+        };
+        let halts = self.recorder.disturbances();
+        let excuse = self.busy.take(call, self.losing, halts, self.reservation);
+        let span = [excuse.since, event.at];
+        let response = event.at.saturating_since(raised).as_nanos();
+        let added = excuse.added.unwrap_or(Span::ZERO);
+        for (quantity, value, added) in [
+            (Quantity::RESPONSE_TIME, response, added.as_nanos()),
+            (SAMPLES_PENDING, pending, self.losing.in_time(added)),
+        ] {
+            // What the machine's halts added is not judged, nor anything of what they may be all the cause of.
+            let judged = value.saturating_sub(added);
+            let excused = excuse.added.is_none().then_some(judged);
+            self.recorder
+                .told_apart(quantity, judged, excused, excuse.since);
+        }
+        self.recorder
+            .told_apart(SAMPLES_LOST, call.lost, excuse.lost, excuse.since);
+        let halts = self.recorder.disturbances();
+        self.ended = Some(Ended {
+            began,
+            lost: call.lost,
+            excused: excuse.lost,
+            delayed: halts.delayed(span, self.reservation),
+            span,
+        });
+    }
+
+    fn account(&mut self, event: &Event) {
+        let [service, told] = event.args;
+        let service = Service::from_nanos(service);
+        let before = self.accounted.replace(service);
+        if let Some(Ended {
+            began,
+            lost,
+            excused,
+            delayed,
+            span,
+        }) = self.ended.take()
+        {
+            // All that a driver had before its first account was for its first call.
+            let own = service.saturating_sub(before.unwrap_or_default());
+            let delayed = delayed.unwrap_or_default();
+            let phase = &self.recorder.phase;
+            let amount = lost - excused.unwrap_or(0).min(lost);
+            self.losses.call(span, (own, delayed), (amount, phase));
+            // A block that was abandoned is no measure of the others.
+            if let (Some(before), 0) = (before, lost) {
+                let own = service.saturating_sub(before).as_nanos();
+                self.recorder
+                    .value(PROCESSING_SERVICE, own, [began, event.at]);
+            }
+            let told_now = told - std::mem::replace(&mut self.told, told);
+            let parts = self.parts(lost, told_now);
+            let excused = excused.map(|excused| self.excused_parts((lost, told_now), excused));
+            for (n, (quantity, value)) in parts.into_iter().enumerate() {
+                let excused = excused.map(|excused| excused[n]);
+                self.recorder.told_apart(quantity, value, excused, span[0]);
+            }
+        }
+        if self.recorder.phase == self.probe.at_work() {
+            let (from, before) = *self.connected_from.get_or_insert((event.at, service));
+            self.connected = Some((
+                service.saturating_sub(before),
+                event.at.saturating_since(from),
+            ));
+        }
+    }
+}
+
+impl DeviceReader<'_> {
+    /// The parts of so many samples lost, and what their driver's account tells besides.
+    fn parts(&self, lost: u64, told: u64) -> [(Quantity, u64); 2] {
+        if self.has_phases() {
+            let overwritten = lost.saturating_sub(told);
+            [(SAMPLES_UNDERRUN, told), (SAMPLES_OVERWRITTEN, overwritten)]
+        } else {
+            [(FRAMES_LOST, told), (self.direction(), lost)]
+        }
+    }
+
+    /// So many of these parts are excused where so many of the samples lost are. A frame is, if any of what was lost of the frames of its call is.
+    fn excused_parts(&self, (lost, told): (u64, u64), excused: u64) -> [u64; 2] {
+        if self.has_phases() {
+            let underrun = told.min(excused);
+            [underrun, excused - underrun]
+        } else {
+            let frames = (lost > 0).then(|| (told * excused).div_ceil(lost));
+            [frames.unwrap_or(told), excused]
+        }
+    }
+
+    /// How a device that is only received or only played loses samples.
+    fn direction(&self) -> Quantity {
+        match self.probe.kind.shows(SAMPLES_UNDERRUN) {
+            true => SAMPLES_UNDERRUN,
+            false => SAMPLES_OVERWRITTEN,
+        }
+    }
+
+    /// What the run's end finds unserved counts as far as it got: a call has waited too long at any rate once the interrupt after its own
+    /// has been raised, and what is lost by then is lost. Each of these calls had its own time, to the next interrupt: a stretch in which
+    /// the machine stood still excuses none that was to come before or after it.
+    fn unserved(&mut self) {
+        let left = self.probe.installed.left.unserved(self.end);
+        let left = left.expect("a host that hands back a record has dropped the program's bodies");
+        let ends = left.raised.iter().skip(1).chain([&self.end]);
+        let calls = left.raised.iter().zip(ends);
+        let mut own: Vec<[Instant; 2]> = calls.map(|(from, to)| [*from, *to]).collect();
+        if own.is_empty() {
+            // What is lost without a call that is owed is lost at the end.
+            own.push([self.end; 2]);
+        }
+        if let Some((_, late)) = own.split_last() {
+            for span in late {
+                let waited = self.end.saturating_since(span[0]).as_nanos();
+                self.recorder.value(Quantity::RESPONSE_TIME, waited, *span);
+                self.recorder.value(SAMPLES_PENDING, left.pending, *span);
+            }
+        }
+        let (damage, told) = match &self.probe.installed.report {
+            Account::Modems(reports) => {
+                let count = |of: fn(&call::Report) -> u64| reports.iter().map(|one| of(one)).sum();
+                let underrun: u64 = count(|report| report.samples_underrun.get());
+                let lost: u64 = count(|report| report.samples_lost.get());
+                (lost + underrun, underrun + left.underrun)
+            }
+            // Of what was overwritten before it was read, the frames are lost too; what was played in place of a frame, the listener has heard.
+            Account::Stream(report, setting, _) => {
+                let frames = left.lost.div_ceil(setting.blocks[0]);
+                (report.damage(), report.frames_lost() + frames)
+            }
+        };
+        let lost = damage + left.lost + left.underrun - self.lost;
+        let told = told - self.told;
+        if (lost, told) == (0, 0) {
+            return;
+        }
+        let [first, second] = self.parts(lost, told);
+        let whole = [own[0][0], self.end];
+        let halts = self.recorder.disturbances();
+        let halted = halts.delayed(whole, self.reservation).unwrap_or_default();
+        let mut judged = 0;
+        let calls = own.len() as u64;
+        for (call, span) in (0..).zip(own) {
+            for (quantity, all) in [(SAMPLES_LOST, lost), first, second] {
+                // All that is lost, shared by the calls in whose time it was.
+                let share = all * (call + 1) / calls - all * call / calls;
+                self.recorder.value(quantity, share, span);
+                let [from, to] = span;
+                if quantity == SAMPLES_LOST && !self.recorder.disturbances().overlap(from, to) {
+                    judged += share;
+                }
+            }
+        }
+        if judged > 0 {
+            let phase = &self.recorder.phase;
+            self.losses.unserved(whole, halted, (judged, phase));
+        }
+    }
+}
+
+impl Reader for DeviceReader<'_> {
+    fn take(&mut self, event: &Event, _: &Phase) {
+        let installed = &self.probe.installed;
+        match event.kind {
+            EventKind::InterruptEnter if event.activity == installed.interrupt => {
+                self.interrupt_enter(event);
+            }
+            EventKind::InterruptExit if event.activity == installed.interrupt => {
+                self.interrupt_exit(event);
+            }
+            EventKind::DeferredEnter => self.deferred_enter(event),
+            EventKind::DeferredExit => self.deferred_exit(event),
+            EventKind::Mark(mark) if event.activity == installed.driver => self.mark(mark, event),
+            _ => {}
+        }
+    }
+
+    fn phase(&self) -> Option<&Phase> {
+        self.has_phases().then_some(&self.recorder.phase)
+    }
+
+    fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
+        self.close_deferred();
+        self.unserved();
+        if let Some(call) = self.probe.installed.report.modem() {
+            let start = [self.start; 2];
+            self.recorder
+                .value(RETRAININGS, call.retrainings.get(), start);
+        }
+        Observation {
+            subject,
+            quantities: self.recorder.finish(),
+            phases: self.phases,
+            connected: self.connected,
+            losses: self.losses.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_delayed_an_interrupt_bears_on_the_interval_after_it_too() {
+        let at = Instant::from_millis;
+        let mut interrupts = Interrupts::default();
+        assert_eq!(interrupts.take(at(10)), None);
+        assert_eq!(interrupts.take(at(22)), Some([at(10), at(10)]));
+        assert_eq!(interrupts.take(at(96)), Some([at(22), at(10)]));
+        assert_eq!(interrupts.take(at(97)), Some([at(96), at(22)]));
+    }
+}

@@ -1,0 +1,303 @@
+//! Bounds on Linux, beside what the twin of such a machine does.
+
+use laxity::Twin;
+use laxity_model::Span;
+use laxity_model::enforce::machine::{Figure, Machine, Quantiles};
+
+use super::*;
+use crate::runner::admit::supply;
+use crate::runner::left::Left;
+use crate::scenario::{Length, parse};
+
+#[path = "../../../tests/random_scenarios/mod.rs"]
+#[expect(dead_code, reason = "modems are beside tasks in the study's twin only")]
+mod random_scenarios;
+
+fn machine() -> Machine {
+    let us = |us| Quantiles::constant(Span::from_micros(us));
+    Machine::without_costs(250).with([
+        (Figure::Tick, us(5)),
+        (Figure::ContextSwitch, us(2)),
+        (Figure::Timer, us(3)),
+        (Figure::Wakeup, us(30)),
+        (Figure::WakeupIdle, us(30)),
+        (Figure::Preemption, us(30)),
+        (Figure::SlotBegin, us(20)),
+        (Figure::SlotEdge, us(8)),
+    ])
+}
+
+/// How many bounds there are that something was seen of, and for how many there is none.
+fn compared(text: &str, seed: u64) -> (usize, usize) {
+    let scenario = parse(text, "random.toml").expect("a scenario");
+    let resolved = scenario.resolve(Length::Quick);
+    let machine = machine();
+    let mut host = Twin::linux(&machine, seed);
+    let supply = supply(&mut host, &resolved).expect("a supply");
+    let live = Live::of(&supply, machine);
+    let run = schedule(&resolved, true).expect("runs").remove(0);
+    let ready = ready(&resolved, run, &FurtherReceivers::new(), &supply).expect("a program");
+    let variant = &resolved.variants[0];
+    let found = bounds::of(&resolved, variant, &ready, Some(&live));
+    let (lines, _) = found.expect("small numbers");
+    if ready.answer.is_err() {
+        return (0, 0);
+    }
+    let seen = observe::seen_on(&mut host, ready, variant).expect("a run");
+    let mut plan = VariantPlan {
+        lines,
+        ..VariantPlan::default()
+    };
+    observe::fill(&mut plan, &seen);
+    let seen = plan.lines.iter().filter(|line| line.observed_jobs > 0);
+    let (bounded, unbounded): (Vec<&Line>, _) = seen.partition(|line| line.bound_ns.is_some());
+    for line in &bounded {
+        assert!(line.observed_max_ns <= line.bound_ns, "{line:?}\n{text}");
+    }
+    (bounded.len(), unbounded.len())
+}
+
+#[test]
+fn the_twin_of_linux_keeps_the_bounds_of_a_live_plan() {
+    let factor = std::env::var("LAXITY_CASES").ok();
+    let factor: u64 = factor.and_then(|text| text.parse().ok()).unwrap_or(1);
+    let (mut bounded, mut unbounded) = (0, 0);
+    for seed in 0..60 * factor {
+        let text = random_scenarios::random(seed, random_scenarios::Shape::Tasks);
+        let (more, none) = compared(&text, seed);
+        (bounded, unbounded) = (bounded + more, unbounded + none);
+    }
+    assert!(bounded >= 60 && unbounded >= 5, "{bounded} {unbounded}");
+}
+
+/// What a plan for Linux says of a modem's reservation beside this.
+fn modem(beside: &str, reserved: &str) -> DevicePlan {
+    let text = format!(
+        "[devices.modem]\nkind = \"soft-modem\"\n{beside}\n[variants.v]\non = \"live\"\nplacement = \"reserved {reserved}\"\n"
+    );
+    of_text(&text, Span::from_millis(4)).devices.remove(0)
+}
+
+/// What a plan says for a Linux of one processor whose kernel looks at budgets so often.
+fn of_text(text: &str, tick: Span) -> VariantPlan {
+    let scenario = parse(text, "modem.toml").expect("a scenario");
+    let resolved = scenario.resolve(Length::Quick);
+    let mut supply = supply(&mut Twin::linux(&machine(), 1), &resolved).expect("a supply");
+    let kernel = supply.deadline.as_mut().expect("it has such");
+    (kernel.tick, kernel.processors) = (tick, std::num::NonZeroU16::MIN);
+    let run = schedule(&resolved, true).expect("runs").remove(0);
+    let ready = ready(&resolved, run, &FurtherReceivers::new(), &supply).expect("a program");
+    let left = Left::of(&resolved, 0, None, &supply).expect("a program");
+    let variant = &resolved.variants[0];
+    let devices = device::of(&ready, variant, None, (&supply, &left));
+    VariantPlan {
+        devices: devices.expect("small numbers"),
+        ..variant_plan(variant, &ready)
+    }
+}
+
+/// A modem in slots beside a command in the kernel's reservation.
+fn beside_a_budget(reserved: &str, tick: Span) -> VariantPlan {
+    let text = format!(
+        "[devices.modem]\nkind = \"soft-modem\"\n[tasks.player]\nkind = \"command\"\nargv = [\"true\"]\n[variants.v]\non = \"live\"\ntasks = [\"player\"]\nplacement = {{ modem = \"reserved 5ms/8ms\", player = {{ placement = \"reserved {reserved}\", enforcer = \"deadline\" }} }}\n"
+    );
+    of_text(&text, tick)
+}
+
+/// A kernel that looks at budgets at its ticks only lets a holder run on until then, and slots wait.
+#[test]
+fn what_a_budget_takes_too_much_until_the_next_tick_is_taken_from_slots() {
+    let response = |tick| {
+        let plan = beside_a_budget("100us/10ms", tick);
+        let margins = plan.devices[0].margins.expect("it is served");
+        Span::from_nanos(margins.response_ns)
+    };
+    let tick = Span::from_millis(1);
+    assert!(response(tick) >= response(Span::ZERO) + tick);
+}
+
+/// A run asks the kernel for it, and so does a plan.
+#[test]
+fn what_a_command_reserves_is_planned_like_all_that_is_reserved() {
+    let tick = Span::from_millis(4);
+    let plan = beside_a_budget("1ms/10ms", tick);
+    assert!(plan.admitted, "{plan:?}");
+    let of_player = |plan: &VariantPlan| {
+        let mut requests = plan.requests.clone().into_iter();
+        let found = requests.find(|request| request.activity == "player");
+        found.expect("it asks")
+    };
+    let player = of_player(&plan);
+    assert_eq!(
+        (player.service_ns, player.period_ns),
+        (1_000_000, 10_000_000)
+    );
+    let [offer] = &player.offers[..] else {
+        panic!("{player:?}");
+    };
+    assert!(offer.possible && offer.enforcer == "deadline");
+    assert_eq!(offer.grade.as_deref(), Some("enforced"));
+    let refused = beside_a_budget("9.9ms/10ms", tick);
+    assert!(!refused.admitted && !of_player(&refused).offers[0].possible);
+    let own = |refusal: &&String| refusal.starts_with("`player` (9.900ms/10ms by deadline");
+    assert!(refused.refusals.iter().any(|one| own(&one)), "{refused:?}");
+}
+
+fn above(service: &str, period: &str) -> String {
+    format!(
+        "[tasks.above]\nkind = \"periodic\"\nperiod = \"{period}\"\nservice = \"{service}\"\npriority = 31\n"
+    )
+}
+
+#[test]
+fn on_linux_too_work_above_slots_is_taken_from_them() {
+    assert!(modem("", "2.5ms/8ms").is_served());
+    for beside in [above("40ms", "100ms"), above("9ms", "20ms")] {
+        let found = modem(&beside, "2.5ms/8ms");
+        assert!(found.is_late(), "{beside}: {found:?}");
+    }
+}
+
+/// Of a load of 40 % a plan said that 3 ms of 12 serve it; live it was dead.
+#[test]
+fn on_linux_a_modem_takes_the_load_that_it_states() {
+    for (load, reserved, cost_ns, serves) in [
+        ("load = \"5 %\"", "3ms/12ms", 625_000, true),
+        ("load = \"40 %\"", "3ms/12ms", 5_000_000, false),
+        ("load = \"40 %\"", "6ms/8ms", 5_000_000, true),
+    ] {
+        let found = modem(load, reserved);
+        assert_eq!(found.device.cost_ns, cost_ns, "{load}");
+        assert_eq!(found.is_served(), serves, "{load} {reserved}: {found:?}");
+    }
+}
+
+/// With what is taken a proposal is larger, and serves by the same test.
+#[test]
+fn what_is_proposed_on_linux_has_room_for_what_is_above() {
+    let (beside, too_little) = (above("2ms", "20ms"), "0.5ms/8ms");
+    let [free, taken] = ["", &beside].map(|beside| {
+        let least = modem(beside, too_little).least_service_ns;
+        least.expect("one serves")
+    });
+    assert!(taken > free, "{taken} {free}");
+    for (beside, least) in [("", free), (&beside, taken)] {
+        let least = crate::scenario::units::format_span(Span::from_nanos(least));
+        let found = modem(beside, &format!("{least}/8ms"));
+        assert!(found.is_served(), "{found:?}");
+        assert!(
+            found.detail.contains("its edges up to 200us late"),
+            "{found:?}"
+        );
+    }
+}
+
+/// What a plan for Linux says of an executor in slots and of a thread of priority 20, beside a command that is placed so.
+fn beside_a_command(placement: &str) -> VariantPlan {
+    let text = format!(
+        r#"
+[executors.turns]
+policy = "edf"
+placement = "reserved 2ms/8ms"
+[tasks.turn]
+kind = "periodic"
+period = "16ms"
+service = "1ms"
+on = "turns"
+[tasks.thread]
+kind = "periodic"
+period = "100ms"
+service = "1ms"
+priority = 20
+[tasks.other]
+kind = "command"
+argv = ["true"]
+[variants.v]
+on = "live"
+placement = {{ other = {placement} }}
+"#
+    );
+    let scenario = parse(&text, "beside.toml").expect("a scenario");
+    let resolved = scenario.resolve(Length::Quick);
+    let machine = machine();
+    let supply = supply(&mut Twin::linux(&machine, 1), &resolved).expect("a supply");
+    let live = Live::of(&supply, machine);
+    let run = schedule(&resolved, true).expect("runs").remove(0);
+    let ready = ready(&resolved, run, &FurtherReceivers::new(), &supply).expect("a program");
+    let variant = &resolved.variants[0];
+    let found = bounds::of(&resolved, variant, &ready, Some(&live));
+    let (lines, _) = found.expect("small numbers");
+    VariantPlan {
+        lines,
+        ..variant_plan(variant, &ready)
+    }
+}
+
+/// Who has a bound.
+fn bounded(plan: &VariantPlan) -> Vec<&str> {
+    let bounded = plan.lines.iter().filter(|line| line.bound_ns.is_some());
+    bounded.map(|line| line.name.as_str()).collect()
+}
+
+/// What a person reads of it first.
+fn headline(variant: VariantPlan) -> String {
+    let plan = Plan {
+        file_version: FILE_VERSION,
+        scenario: "it".to_owned(),
+        host: "a machine".to_owned(),
+        notes: Vec::new(),
+        variants: vec![variant],
+    };
+    let text = render(&plan, 1_000);
+    text.lines().nth(2).expect("a headline").to_owned()
+}
+
+#[test]
+fn a_command_below_slots_takes_nothing_from_them() {
+    for (placement, expected) in [
+        (r#""thread 8""#, &["turn", "thread"][..]),
+        (r#""thread 19""#, &["turn", "thread"]),
+        (r#""thread 20""#, &["turn"]),
+        (r#""thread 30""#, &["turn"]),
+    ] {
+        let plan = beside_a_command(placement);
+        assert!(plan.admitted);
+        assert_eq!(plan.executors[0].grade.as_deref(), Some("enforced"));
+        assert!(!headline(plan.clone()).contains("unenforced"));
+        assert_eq!(bounded(&plan), expected, "{placement}: {:?}", plan.lines);
+    }
+}
+
+#[test]
+fn a_command_above_slots_is_held_against_them_by_name() {
+    for (placement, name) in [
+        (r#""thread 31""#, "other (SCHED_FIFO priority 95)"),
+        (
+            r#"{ placement = "reserved 2ms/8ms", enforcer = "deadline" }"#,
+            "other (SCHED_DEADLINE)",
+        ),
+    ] {
+        let plan = beside_a_command(placement);
+        assert!(plan.admitted, "{:?}", plan.refusals);
+        let (slots, turns) = (&plan.requests[0].offers[0], &plan.executors[0]);
+        for (grade, reason) in [
+            (&slots.grade, &slots.grade_reason),
+            (&turns.grade, &turns.reason),
+        ] {
+            assert_eq!(grade.as_deref(), Some("unenforced"));
+            let reason = reason.as_ref().expect("who interferes");
+            assert!(reason.contains(name), "{reason}");
+        }
+        let reason = slots.grade_reason.as_ref().expect("who interferes");
+        let said =
+            format!("v: admitted; unenforced: the reservation of 2ms/8ms by slots: {reason}");
+        assert!(headline(plan.clone()).starts_with(&said), "{said}");
+        assert_eq!(bounded(&plan), [""; 0], "{placement}");
+    }
+}
+
+#[test]
+fn slots_have_no_room_that_a_command_reserves() {
+    let plan = beside_a_command(r#"{ placement = "reserved 7ms/8ms", enforcer = "deadline" }"#);
+    assert!(!plan.admitted, "{plan:?}");
+}

@@ -1,0 +1,140 @@
+//! What a calibration leaves for people: a table of a machine's costs, and in the page the distribution of each.
+
+use laxity::calibrate::Calibration;
+use laxity_model::enforce::machine::{Figure as Cost, Machine};
+
+use super::cells::nanos;
+use super::{Axis, Chart, Figure, Mark, Origin, Report, Row, Series, Table, Unit, value};
+use crate::layout::fixed;
+use crate::machine_file::meaning;
+
+/// The shares that the table shows, in parts per million, with their names, and of how many samples at least they can be told.
+const SHOWN: [(u32, &str, u64); 4] = [
+    (10_000, "1 %", 100),
+    (500_000, "median", 1),
+    (990_000, "99 %", 100),
+    (1_000_000, "most", 1),
+];
+
+/// The report of what was found.
+#[must_use]
+pub fn report(found: &Calibration) -> Report {
+    let Calibration {
+        machine,
+        circumstances,
+        ..
+    } = found;
+    let tick = match machine.tick_hz {
+        0 => "none".to_owned(),
+        hz => format!("{hz} Hz"),
+    };
+    let charts = Cost::ALL.iter().map(|cost| distribution(machine, *cost));
+    Report {
+        title: machine.description.clone(),
+        circumstances: vec![
+            ("measured by", machine.provenance.clone()),
+            (
+                "load",
+                fixed(u64::from(circumstances.load_thousandths), 1_000, 2),
+            ),
+            ("steal time", value::nanos(circumstances.steal.as_nanos())),
+            ("tick", tick),
+        ],
+        figures: vec![Figure {
+            charts: charts.collect(),
+            side_by_side: true,
+            remarks: assumed(found).into_iter().collect(),
+            ..Figure::of_table("costs", "What this machine costs", costs(found))
+        }],
+        ..Report::default()
+    }
+}
+
+/// A line a cost.
+fn costs(found: &Calibration) -> Table {
+    let shown = SHOWN.map(|(_, name, _)| name);
+    let columns = ["cost"].into_iter().chain(shown);
+    let columns = columns.chain(["medians from", "to", "samples", "disturbed"]);
+    Table {
+        caption: "Medians: the least and the greatest of eight consecutive parts of the samples"
+            .into(),
+        columns: columns.map(Into::into).collect(),
+        rows: Cost::ALL.iter().map(|cost| line(found, *cost)).collect(),
+    }
+}
+
+fn line(found: &Calibration, cost: Cost) -> Row {
+    let Calibration {
+        machine, evidence, ..
+    } = found;
+    let seen = evidence.get(&cost);
+    let origin = match seen {
+        Some(_) => Origin::Measured,
+        None => Origin::Charged,
+    };
+    let mut row = vec![origin.cell(cost.name())];
+    row.extend(SHOWN.map(|(ppm, _, samples)| {
+        let is_told = seen.is_none_or(|seen| seen.samples >= samples);
+        let value = is_told.then(|| machine.figure(cost).at(ppm));
+        value.and_then(|value| origin.cell(value))
+    }));
+    row.extend(match seen {
+        Some(seen) => [
+            origin.cell(seen.medians.0),
+            origin.cell(seen.medians.1),
+            origin.cell(seen.samples),
+            origin.cell(seen.disturbed),
+        ],
+        None => [const { None }; 4],
+    });
+    row
+}
+
+/// Which costs were not measured, if any.
+fn assumed(found: &Calibration) -> Option<String> {
+    let assumed = Cost::ALL
+        .iter()
+        .filter(|cost| !found.evidence.contains_key(cost));
+    let assumed = assumed
+        .map(|cost| cost.name())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let any = !assumed.is_empty();
+    any.then(|| format!("Not measured, but what theory allows here: {assumed}"))
+}
+
+/// How many samples took at most so long.
+fn distribution(machine: &Machine, cost: Cost) -> Chart {
+    let points = machine.figure(cost).points().iter();
+    let points = points.map(|(ppm, span)| (nanos(*span), i64::from(*ppm)));
+    let series = Series::new("", Mark::Line, points.collect());
+    let y = Axis {
+        range: Some((0, 1_000_000)),
+        ..Axis::new("", Unit::PartsPerMillion)
+    };
+    let caption = format!("{}: {}", cost.name(), meaning(cost));
+    Chart::new(caption, (Axis::time("at most"), y), vec![series])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine_file;
+
+    /// What was measured of a machine.
+    const MACHINE: &str = include_str!("../../../../docs/results/epyc-2-processors/machine.toml");
+
+    #[test]
+    fn the_99th_of_a_hundred_is_not_claimed_of_fewer() {
+        let mut found = machine_file::parse(MACHINE, "machine.toml").unwrap();
+        let mut shown = |samples| {
+            found.evidence.get_mut(&Cost::Tick).unwrap().samples = samples;
+            let line = line(&found, Cost::Tick);
+            let shown = SHOWN.iter().zip(&line[1..]);
+            let shown = shown.filter(|(_, cell)| cell.is_some());
+            shown.map(|((_, name, _), _)| *name).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(100), ["1 %", "median", "99 %", "most"]);
+        assert_eq!(shown(99), ["median", "most"]);
+    }
+}

@@ -1,0 +1,255 @@
+//! Why a reserved device lost what nothing excuses, as far as it was seen: somebody held its processor, its holder received less than was reserved,
+//! a call took longer than that serves, or nobody knows.
+
+use std::collections::BTreeMap;
+
+use laxity::observe::Loss;
+use laxity_model::analysis::supply::SupplyBound;
+use laxity_model::verify::contract::Phase;
+use laxity_model::{Reservation, Service, Span};
+
+use super::served::Place;
+use crate::report::value::count;
+use crate::scenario::units::{format_reservation, format_span};
+use crate::scenario::{ResolvedDevice, ResolvedVariant, TwinProfile};
+
+/// What a device has reserved, and what that is worth where it runs.
+pub(super) struct Held {
+    pub(super) reservation: Reservation,
+    pub(super) supply: Box<dyn SupplyBound>,
+    /// So long after its interrupt a call must be complete.
+    pub(super) due: Span,
+}
+
+impl Held {
+    /// Of a device in a variant, where that runs; `None` if it has nothing reserved, and of one whose numbers are too large to be reckoned with.
+    pub(super) fn of(
+        variant: &ResolvedVariant,
+        device: &ResolvedDevice,
+        on: (Option<TwinProfile>, Span),
+    ) -> Option<Self> {
+        let request = device.placing.request()?;
+        let place = Place::of(variant, device.processor, on);
+        // When it must be complete does not depend on how long a call is.
+        let analysed = device.device.analysed(Service::from_nanos(1)).ok()?;
+        let limits = [analysed.input_limit(), analysed.output_limit()];
+        Some(Self {
+            reservation: request.reservation,
+            supply: place.kept(request.enforcer, request.reservation)?,
+            due: limits.into_iter().flatten().min()?,
+        })
+    }
+}
+
+/// Why something was lost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    /// Somebody held the processor for so long that it explains why this took so long.
+    Held,
+    /// Its holder received less than was reserved.
+    Short,
+    /// A call took longer than is served in time.
+    Long,
+    /// Calls that each would be served in time came too close one after the other.
+    Many,
+    /// It had not begun, and nobody saw why.
+    Unknown,
+}
+
+impl Held {
+    fn cause(&self, loss: &Loss) -> Cause {
+        let [had, longest] = loss.service.unwrap_or_default();
+        let took = took(loss);
+        // What a window is sure of cannot be reckoned in numbers that large: then nobody knows.
+        let lasts = |service| Some(self.supply.window_for(service).ok()? + loss.halted);
+        // What was taken from its holder meanwhile comes later.
+        let taken = Service::from_nanos(loss.held.as_nanos());
+        let [Some(within), Some(with_hold)] = [had, had + taken].map(lasts) else {
+            return Cause::Unknown;
+        };
+        if took > within && took <= with_hold {
+            Cause::Held
+        } else if loss.service.is_none() {
+            Cause::Unknown
+        } else if took > within {
+            Cause::Short
+        } else if longest > self.supply.least_service(self.due) {
+            Cause::Long
+        } else {
+            Cause::Many
+        }
+    }
+
+    /// In words, of a loss that has this cause.
+    fn words(&self, cause: Cause, loss: &Loss) -> String {
+        let reserved = format_reservation(self.reservation);
+        let [had, longest] = loss.service.unwrap_or_default();
+        let (within, while_in) = (took(loss), during(&loss.phase));
+        match cause {
+            Cause::Held => format!("somebody held the processor for {}", rounded(loss.held)),
+            Cause::Short => format!(
+                "less was received than reserved: {} in {}, which {reserved} gives in {} at the latest",
+                rounded(had.as_dedicated_span()),
+                rounded(within),
+                rounded(self.supply.window_for(had).unwrap_or(Span::MAX)),
+            ),
+            Cause::Long => format!(
+                "a call of {}{while_in}, where {reserved} serves one of {} in time",
+                rounded(longest.as_dedicated_span()),
+                rounded(self.supply.least_service(self.due).as_dedicated_span()),
+            ),
+            Cause::Many => format!(
+                "calls{while_in} that took {} together, the longest {}: more than {reserved} serves so close one after the other",
+                rounded(had.as_dedicated_span()),
+                rounded(longest.as_dedicated_span()),
+            ),
+            Cause::Unknown => "nobody saw why".to_owned(),
+        }
+    }
+
+    /// Why that was lost, in a sentence; `None` of nothing.
+    pub(super) fn causes<'a>(&self, losses: impl Iterator<Item = &'a Loss>) -> Option<String> {
+        let mut all: BTreeMap<Cause, Vec<&Loss>> = BTreeMap::new();
+        for loss in losses {
+            all.entry(self.cause(loss)).or_default().push(loss);
+        }
+        let each = all.into_iter().filter_map(|(cause, losses)| {
+            let worst = losses.iter().max_by_key(|loss| loss.amount)?;
+            let samples: u64 = losses.iter().map(|loss| loss.amount).sum();
+            let times = losses.len() as u64;
+            let often = match times {
+                1 => String::new(),
+                _ => format!(" {} times, such as", count(times)),
+            };
+            let halted = match losses.iter().any(|loss| !loss.halted.is_zero()) {
+                true => ", besides what a halt of the machine excuses",
+                false => "",
+            };
+            let words = self.words(cause, worst);
+            let noun = if samples == 1 { "sample" } else { "samples" };
+            Some(format!("{} {noun}{often}: {words}{halted}", count(samples)))
+        });
+        let each: Vec<String> = each.collect();
+        (!each.is_empty()).then(|| each.join("; "))
+    }
+}
+
+/// How long the work of a loss took.
+fn took(loss: &Loss) -> Span {
+    let [from, to] = loss.span;
+    to.saturating_since(from)
+}
+
+/// Of a device without phases nothing.
+fn during(phase: &Phase) -> String {
+    match *phase == Phase::RUN {
+        true => String::new(),
+        false => format!(" while {}", phase.name()),
+    }
+}
+
+/// To a hundredth of a millisecond.
+fn rounded(span: Span) -> String {
+    let grain = Span::from_micros(10);
+    format_span(grain * ((span + grain / 2) / grain))
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::Instant;
+    use laxity_model::analysis::supply::ExplicitDeadline;
+
+    use super::*;
+
+    fn held() -> Held {
+        let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8));
+        let reservation = two_of_eight.expect("valid");
+        Held {
+            reservation,
+            supply: Box::new(ExplicitDeadline::continuous(reservation)),
+            due: Span::from_micros(12_500),
+        }
+    }
+
+    fn loss(amount: u64, took_ms: u64, service_us: Option<[u64; 2]>) -> Loss {
+        Loss {
+            amount,
+            phase: Phase::DIALING,
+            span: [
+                Instant::from_millis(100),
+                Instant::from_millis(100 + took_ms),
+            ],
+            service: service_us.map(|both| both.map(Service::from_micros)),
+            halted: Span::ZERO,
+            held: Span::ZERO,
+        }
+    }
+
+    fn told(losses: &[Loss]) -> String {
+        held().causes(losses.iter()).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_was_lost_is_told_with_what_was_seen_to_cause_it() {
+        // 5.4 ms of 2/8 are complete after 22 ms; in 12.5 ms 2 ms are sure, then 4.5 ms of the next pause have passed.
+        let long = loss(6, 18, Some([5_400, 5_400]));
+        let serves =
+            "6 samples: a call of 5.4ms while dialing, where 2ms/8ms serves one of 2ms in time";
+        assert_eq!(told(std::slice::from_ref(&long)), serves);
+        let starved = loss(300, 40, Some([1_800, 1_800]));
+        assert_eq!(
+            told(&[starved]),
+            "300 samples: less was received than reserved: 1.8ms in 40ms, which 2ms/8ms gives in 7.8ms at the latest"
+        );
+        let many = loss(9, 20, Some([5_400, 1_900]));
+        let many = told(&[many]);
+        assert!(many.contains("5.4ms together, the longest 1.9ms"), "{many}");
+        assert_eq!(told(&[loss(1, 20, None)]), "1 sample: nobody saw why");
+        assert_eq!(told(&[]), "");
+        let taken = Loss {
+            held: Span::from_millis(17),
+            ..loss(40, 30, Some([1_000, 1_000]))
+        };
+        let all = told(&[long.clone(), taken, long]);
+        let somebody = "40 samples: somebody held the processor for 17ms; ";
+        assert!(all.starts_with(somebody), "{all}");
+        assert!(all.contains("12 samples 2 times, such as: a call"), "{all}");
+    }
+
+    #[test]
+    fn a_hold_is_told_only_where_it_explains_what_was_lost() {
+        let short = |loss| Loss {
+            held: Span::from_micros(300),
+            ..loss
+        };
+        // Overloaded by itself for three seconds, in which it had all that was reserved.
+        let overloaded = told(&[short(loss(40_000, 3_000, Some([750_000, 5_400])))]);
+        let long = "samples: a call of 5.4ms";
+        assert!(overloaded.contains(long), "{overloaded}");
+        let starved = told(&[short(loss(300, 40, Some([1_800, 1_800])))]);
+        assert!(starved.contains("less was received"), "{starved}");
+        assert_eq!(
+            told(&[short(loss(300, 40, None))]),
+            "300 samples: nobody saw why"
+        );
+        let never = Loss {
+            held: Span::from_millis(35),
+            ..loss(300, 40, None)
+        };
+        assert!(told(&[never]).contains("held the processor for 35ms"));
+    }
+
+    #[test]
+    fn a_halt_is_no_service_that_was_kept_back() {
+        let halted = Loss {
+            halted: Span::from_millis(30),
+            ..loss(8, 40, Some([2_500, 2_500]))
+        };
+        let told = told(&[halted]);
+        assert!(told.contains("a call of 2.5ms"), "{told}");
+        assert!(
+            told.ends_with("besides what a halt of the machine excuses"),
+            "{told}"
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! What a modem asks for in each phase of its call, in the worst case.
+//!
+//! The card interrupts at least so far apart as its shortest block lasts, and a call of the signal processing never takes more than the phase's
+//! costliest. The call that recognises the answer comes once, as the last of its phase.
+//!
+//! When a phase is over the card is programmed anew: its next block ends only after a pause and all of that block, and interrupts of before are
+//! forgotten, but for one that had been awaited, finds nothing to do, and stands for the next of its phase. So
+//! calls of one phase never wait for those of another: the last one of the former is complete before the first of the latter
+//! arrives, and when it completes nothing more urgent is waiting either. Whoever is less urgent may see both, unless all that waits is
+//! done before the silence is over.
+//!
+//! All of this is of a call that lasts: what the modem does once it is over, nobody waits for.
+
+use laxity_devices::modem::card::Setting;
+use laxity_devices::modem::{CardClock, Costs, Hypothesis, Phase};
+use laxity_model::{Service, Span};
+
+use crate::scenario::{ResolvedDevice, Start, TwinProfile};
+
+/// Calls of the signal processing under one setting of the card.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Mode {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The phase in which its calls come, with those of all modes that have the same.
+    pub(crate) phase: &'static str,
+    /// The costliest call.
+    pub(crate) cost: Service,
+    /// Whether there is only one in a call.
+    pub(crate) once: bool,
+    /// The shortest block: the least time between two interrupts.
+    pub(crate) period: Span,
+    /// From the interrupt until the output runs dry unless all of a call's is there: of what is ahead, and of a block's pieces but the last, which
+    /// the call has delivered before.
+    pub(crate) due: Span,
+    /// From the last interrupt of its phase, which finds nothing to do, to the first of what follows, at least.
+    pub(crate) silence: Span,
+}
+
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+
+/// A modem as its calls are known.
+#[derive(Clone, Copy)]
+pub(crate) struct Modem {
+    /// What its calls cost.
+    pub(crate) costs: Costs,
+    /// How the clock of its card stands to the host's.
+    pub(crate) clock: CardClock,
+    /// In how many pieces a call delivers its output.
+    pub(crate) pieces: u64,
+}
+
+impl Modem {
+    /// What a modem's calls cost, and its clock, where a scenario is run; its phase is not asked for.
+    pub(crate) fn of(device: &ResolvedDevice, twin: Option<TwinProfile>) -> Self {
+        let usual = twin.map_or(Costs::STUDY, |twin| twin.costs);
+        Self {
+            costs: Costs {
+                data: device.work(twin),
+                ..usual
+            },
+            clock: twin.map_or_else(CardClock::default, |twin| twin.card_clock(0)),
+            // Live, a call has computed all of its output before it delivers some.
+            pieces: twin.map_or(1, |_| u64::from(Hypothesis::STUDY.pieces)),
+        }
+    }
+}
+
+/// How long a block of so many samples lasts at least.
+fn block(setting: Setting, samples: Option<u64>) -> Span {
+    Span::from_nanos(samples.unwrap_or(1) * NANOS_PER_SEC / setting.rate_hz)
+}
+
+/// What lasts so long by the card's clock lasts so long by the host's, at least.
+pub(crate) fn by_the_host(clock: CardClock, span: Span) -> Span {
+    let billion = u128::from(NANOS_PER_SEC);
+    let faster = billion.saturating_add_signed(clock.fast_ppb.into());
+    let nanos = u128::from(span.as_nanos()) * billion / faster.max(1);
+    Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// The call that recognises the answer.
+pub(crate) const ANSWER: &str = "answer";
+
+fn mode(modem: Modem, phase: Phase, follows: Option<Phase>, last_call: Service) -> Mode {
+    let Modem {
+        costs,
+        clock,
+        pieces,
+    } = modem;
+    let setting = phase.setting();
+    let blocks = setting.blocks.iter().copied();
+    // The last call was asked for by the interrupt before the empty one, and has programmed the card when it was complete.
+    let silence = follows.map_or(Span::MAX, |follows| {
+        let next = follows.setting();
+        let first = block(next, next.blocks.first().copied());
+        let since = by_the_host(clock, Hypothesis::STUDY.programming_pause + first);
+        let since = since + last_call.as_dedicated_span();
+        since.saturating_sub(block(setting, blocks.clone().max()))
+    });
+    let shortest = blocks.min();
+    let before_last = shortest.map(|samples| samples * (pieces - 1) / pieces);
+    let ahead = Hypothesis::STUDY.output_lead + block(setting, before_last);
+    Mode {
+        name: phase.name(),
+        phase: phase.name(),
+        cost: costs.call(phase, false),
+        once: false,
+        period: by_the_host(clock, block(setting, shortest)),
+        due: by_the_host(clock, ahead),
+        silence,
+    }
+}
+
+/// The modes that a call goes through while it lasts.
+pub(crate) fn modes(start: Start, modem: Modem) -> Vec<Mode> {
+    let connected = mode(modem, Phase::Connected, None, Service::ZERO);
+    if start == Start::Connected {
+        return vec![connected];
+    }
+    let costs = modem.costs;
+    let answer_cost = costs.call(Phase::Dialing, true);
+    let on_hook = mode(
+        modem,
+        Phase::OnHook,
+        Some(Phase::Dialing),
+        costs.call(Phase::OnHook, false),
+    );
+    let dialing = mode(modem, Phase::Dialing, Some(Phase::Training), answer_cost);
+    let answer = Mode {
+        name: ANSWER,
+        cost: answer_cost,
+        once: true,
+        ..dialing
+    };
+    vec![on_hook, dialing, answer, connected]
+}
+
+/// The mode in which a phase's calls are; `None` once the call is over.
+pub(crate) const fn mode_of(phase: Phase) -> Option<&'static str> {
+    match phase {
+        Phase::OnHook | Phase::Dialing => Some(phase.name()),
+        Phase::Training | Phase::Connected => Some(Phase::Connected.name()),
+        Phase::Ended => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_the_studys() {
+        let told = |pieces: u64| {
+            let modem = Modem {
+                costs: Costs::STUDY,
+                clock: CardClock::default(),
+                pieces,
+            };
+            let modes = modes(Start::OnHook, modem).into_iter();
+            modes.map(|mode| {
+                let (cost, period) = (mode.cost.as_micros(), mode.period.as_micros());
+                let (due, silence) = (mode.due.as_micros(), mode.silence.as_micros());
+                (mode.name, cost, period, due, silence)
+            })
+        };
+        let whole = [
+            ("on-hook", 60, 2_500, 12_500, 13_060),
+            ("dialing", 460, 12_500, 12_500, 6_925),
+            ("answer", 3_300, 12_500, 12_500, 6_925),
+            ("connected", 1_840, 11_250, 12_500, u64::MAX / 1_000),
+        ];
+        assert!(told(1).eq(whole));
+        // The last of eight pieces is due seven later: 15 of 18, 78 of 90 and 157 of 180 samples.
+        let due = told(8).map(|(.., due, _)| due);
+        assert_eq!(due.collect::<Vec<_>>(), [14_583, 23_333, 23_333, 22_312]);
+    }
+}

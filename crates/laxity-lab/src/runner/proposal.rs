@@ -1,0 +1,366 @@
+//! What laxity proposes where a scenario leaves a reservation open: by the calls of the device, measured where it will run.
+//!
+//! A device's calls are measured by themselves ([`alone`](super::alone)); the analysis of devices then finds the least reservation for the longest of them and a
+//! margin, by the supply of the enforcer that is asked. Before anything is measured, the load that is declared stands for them, so that a scenario can be
+//! admitted in outline.
+
+use std::collections::BTreeMap;
+
+use laxity_model::admission::Supply;
+use laxity_model::analysis::devices::{MARGIN_PPM, Open, with_margin};
+use laxity_model::enforce::slots::{MOST_SHARE_PPM, SUPPLY};
+use laxity_model::{Enforcer, Reservation, Service, Span};
+
+use super::RunError;
+use super::left::Left;
+use super::served::{Needs, Place};
+use crate::layout::percent;
+use crate::report::value::count;
+use crate::scenario::units::{format_open, format_reservation};
+use crate::scenario::{Chosen, Proposal, Resolved, ResolvedDevice, ResolvedVariant, TwinProfile};
+
+/// What is proposed has X in multiples of this, the shortest slot of all hosts.
+pub(crate) const GRAIN: Span = Span::from_micros(50);
+/// Y is no shorter.
+pub(crate) const SHORTEST_PERIOD: Span = SUPPLY.shortest_period();
+/// And where it is open a whole number of milliseconds up to this.
+pub(crate) const LONGEST_PERIOD: Span = Span::from_millis(32);
+
+/// All that may be proposed as Y.
+pub(crate) fn periods() -> Vec<Span> {
+    let whole = Span::from_millis(1);
+    (1..=LONGEST_PERIOD / whole)
+        .map(|times| whole * times)
+        .collect()
+}
+
+/// Why nothing is proposed at a period.
+pub(crate) fn too_short(period: Span) -> String {
+    let least = SHORTEST_PERIOD;
+    format!(
+        "{} is too short a period to propose, as slots of it would be mostly edges; from {} on it makes sense",
+        period.beside(least),
+        least.beside(period)
+    )
+}
+
+/// Whether it makes sense to ask for a reservation: what a table of nothing but slots as short as this keeps, or all that a processor may give, does
+/// not.
+pub(crate) fn is_sensible(asked: Reservation) -> bool {
+    asked.period() >= SHORTEST_PERIOD && asked.share_ppm() <= u64::from(MOST_SHARE_PPM)
+}
+
+impl ResolvedDevice {
+    /// Whether laxity is to propose what it reserves.
+    pub(crate) const fn is_open(&self) -> bool {
+        matches!(self.chosen, Chosen::Open(_))
+    }
+}
+
+/// The calls that were measured of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Calls {
+    /// How many, undisturbed.
+    pub count: u64,
+    /// The service of the longest.
+    pub longest: Service,
+    /// That of the longest before it was connected, of a device that makes a call; `None` of others, and where nothing was measured of it.
+    pub connecting: Option<Service>,
+}
+
+impl Proposal {
+    /// What is proposed to a device of a variant, by this enforcer, of what is left to it.
+    fn reservation(
+        &self,
+        of: (&ResolvedVariant, &ResolvedDevice),
+        enforcer: Enforcer,
+        is_left: impl Fn(Reservation) -> bool,
+    ) -> Option<Reservation> {
+        let calls = (with_margin(self.longest), self.connecting.map(with_margin));
+        self.least(of, enforcer, calls, is_left)
+    }
+
+    /// The least that would have served calls of which the longest took so much, and so much before it was connected, of what is left.
+    pub(crate) fn least(
+        &self,
+        (variant, device): (&ResolvedVariant, &ResolvedDevice),
+        enforcer: Enforcer,
+        (longest, connecting): (Service, Option<Service>),
+        is_left: impl Fn(Reservation) -> bool,
+    ) -> Option<Reservation> {
+        let place = Place::of(variant, device.processor, (self.twin, self.tick));
+        let needs = Needs::new(device, longest.max(Service::from_nanos(1)), &place)?;
+        let needs = match connecting {
+            Some(longest) => needs.connecting(device, &place, longest),
+            None => needs,
+        };
+        // What is too large to be reckoned with is not proposed.
+        let found = needs.propose(self.open, enforcer, &place, is_left);
+        found.ok().flatten()
+    }
+
+    /// Why that is proposed, in words.
+    pub(crate) fn why(&self) -> String {
+        let (open, longest) = (format_open(self.open), self.longest);
+        let margin = percent(MARGIN_PPM);
+        let of = match self.calls {
+            0 => format!(
+                "the {longest} that a call of the declared load takes (at the run, 1,000 calls are measured)"
+            ),
+            calls => format!(
+                "the longest of {} undisturbed calls, {longest}",
+                count(calls)
+            ),
+        };
+        let before = self.connecting.map_or_else(String::new, |longest| {
+            format!(", one of {longest} before it is connected")
+        });
+        format!("the least of {open} that serves {of}{before}, and {margin} % more")
+    }
+}
+
+/// The grain at which a kernel notices that a budget is used up; zero where it has no budgets.
+pub(super) fn tick(supply: &Supply) -> Span {
+    let kernel = supply.deadline.as_ref();
+    kernel.map_or(Span::ZERO, |kernel| kernel.tick)
+}
+
+/// A scenario with everything proposed that it leaves open, where there is anything to propose.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// What was proposed is in it.
+    pub resolved: Resolved,
+    /// The variants for which nothing can be proposed, by their numbers, and why not. In these something is still open.
+    pub open: BTreeMap<usize, String>,
+}
+
+impl Settled {
+    /// The scenario, if nothing in it is open any more.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Refused`] for the first variant for which nothing can be proposed.
+    pub fn whole(self) -> Result<Resolved, RunError> {
+        match self.open.into_iter().next() {
+            None => Ok(self.resolved),
+            Some((variant, reason)) => Err(RunError::Refused {
+                variant: self.resolved.variants[variant].name.clone(),
+                reason,
+            }),
+        }
+    }
+}
+
+/// Proposes everything that a scenario leaves open, for one host: by the calls of each device, or by its declared load where `calls` knows none. A
+/// variant stays open whose calls no such reservation serves that would be granted beside all else.
+///
+/// # Errors
+///
+/// What makes a variant's program one that cannot be run.
+pub fn settled(
+    resolved: &Resolved,
+    supply: &Supply,
+    live: bool,
+    calls: impl Fn(&ResolvedDevice) -> Option<Calls>,
+) -> Result<Settled, RunError> {
+    let tick = tick(supply);
+    let twin = (!live).then_some(resolved.host.profile);
+    let (mut settled, mut without) = (resolved.clone(), BTreeMap::new());
+    for number in 0..settled.variants.len() {
+        let whole = settled.variants[number].clone();
+        for (place, device) in whole.devices.iter().enumerate() {
+            let Chosen::Open(open) = device.chosen else {
+                continue;
+            };
+            if !whole.runs(live) {
+                continue;
+            }
+            // Those before it have what was proposed to them.
+            let left = Left::of(&settled, number, twin, supply)?;
+            let is_left = |asked| left.grants(place, asked);
+            let device = (device, open, calls(device));
+            match settle(&whole, device, (tick, twin), is_left) {
+                Ok((proposal, found)) => {
+                    let own = &mut settled.variants[number].devices[place];
+                    own.chosen = Chosen::Proposed(proposal);
+                    own.reserve(found);
+                }
+                Err(why) => {
+                    without.insert(number, why);
+                    break;
+                }
+            }
+        }
+    }
+    Ok(Settled {
+        resolved: settled,
+        open: without,
+    })
+}
+
+/// What is proposed to a device of which so much is open.
+fn settle(
+    variant: &ResolvedVariant,
+    (device, open, measured): (&ResolvedDevice, Open, Option<Calls>),
+    (tick, twin): (Span, Option<TwinProfile>),
+    is_left: impl Fn(Reservation) -> bool,
+) -> Result<(Proposal, Reservation), String> {
+    let request = device.placing.request();
+    let enforcer = request.map_or(Enforcer::Slots, |request| request.enforcer);
+    let proposal = Proposal {
+        open,
+        calls: measured.map_or(0, |calls| calls.count),
+        longest: measured.map_or_else(
+            || match twin {
+                Some(_) => device.work(twin),
+                None => device.load.work(device.device.period()),
+            },
+            |calls| calls.longest,
+        ),
+        connecting: measured.and_then(|calls| calls.connecting),
+        tick,
+        twin,
+    };
+    let of = (variant, device);
+    if let Some(found) = proposal.reservation(of, enforcer, is_left) {
+        return Ok((proposal, found));
+    }
+    let none = match (open, proposal.reservation(of, enforcer, |_| true)) {
+        (Open::Service(period), _) if period < SHORTEST_PERIOD => too_short(period),
+        (_, None) => format!("there is no such reservation as {}", proposal.why()),
+        (_, Some(would)) => format!(
+            "nothing that is left would do: {}, {}, would not be granted beside all else",
+            format_reservation(would),
+            proposal.why()
+        ),
+    };
+    Err(format!(
+        "nothing can be proposed for `{}` by {enforcer}: {none}",
+        device.name
+    ))
+}
+
+/// The devices whose calls a proposal needs on this host, each once.
+pub(crate) fn to_measure(resolved: &Resolved, live: bool) -> Vec<&ResolvedDevice> {
+    let variants = resolved.variants.iter().filter(|one| one.runs(live));
+    let devices = variants.flat_map(|variant| &variant.devices);
+    let mut found: Vec<&ResolvedDevice> = Vec::new();
+    for device in devices.filter(|device| device.is_open()) {
+        if found.iter().all(|known| known.name != device.name) {
+            found.push(device);
+        }
+    }
+    found
+}
+
+/// What is said of what was proposed in a variant: a sentence for each device.
+pub(crate) fn said(variant: &ResolvedVariant) -> Vec<String> {
+    let proposed = variant.devices.iter().filter_map(|device| {
+        let (Chosen::Proposed(proposal), Some(request)) = (device.chosen, device.placing.request())
+        else {
+            return None;
+        };
+        let reservation = format_reservation(request.reservation);
+        Some(format!(
+            "`{}` is proposed {reservation}: {}",
+            device.name,
+            proposal.why()
+        ))
+    });
+    proposed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Length;
+
+    fn proposal(open: Open, calls: u64, longest_us: u64) -> Proposal {
+        Proposal {
+            open,
+            calls,
+            longest: Service::from_micros(longest_us),
+            connecting: None,
+            tick: Span::from_millis(4),
+            twin: None,
+        }
+    }
+
+    fn variant() -> ResolvedVariant {
+        let text = include_str!("../../../../scenarios/soft-modem.toml");
+        let scenario = crate::scenario::parse(text, "soft-modem.toml").expect("a scenario");
+        let resolved = scenario.resolve(Length::Quick);
+        let mut variants = resolved.variants.into_iter();
+        variants
+            .find(|variant| !variant.devices.is_empty())
+            .expect("one with a modem")
+    }
+
+    /// The median of a run moved between 1.3 and 2.2 ms, and 99 in 100 calls took up to 2.7 ms.
+    #[test]
+    fn what_is_proposed_serves_a_machine_whose_speed_moves() {
+        let (every_8, variant) = (Open::Service(Span::from_millis(8)), variant());
+        let modem = &variant.devices[0];
+        for enforcer in [Enforcer::Slots, Enforcer::Deadline] {
+            let proposed = proposal(every_8, 1_000, 2_200);
+            let reservation = proposed
+                .reservation((&variant, modem), enforcer, |_| true)
+                .expect("one serves");
+            let of = (&variant, modem);
+            let slow = (Service::from_micros(2_700), None);
+            let slow = proposed.least(of, enforcer, slow, |_| true);
+            let slow = slow.expect("one serves");
+            assert!(slow.service() <= reservation.service(), "{enforcer}");
+            let same = proposed
+                .least(of, enforcer, (proposed.longest, None), |_| true)
+                .expect("one");
+            let ratio = reservation.service().as_nanos() * 100 / same.service().as_nanos();
+            assert!((100..=130).contains(&ratio), "{ratio} %");
+        }
+    }
+
+    /// A modem once took 5.4 ms before it was connected, and lost samples by that: nobody had reckoned with it.
+    #[test]
+    fn what_a_call_takes_before_it_is_connected_counts_where_it_is_made() {
+        let (every_8, mut variant) = (Open::Service(Span::from_millis(8)), variant());
+        let proposed = |variant: &ResolvedVariant, connecting_us| {
+            let proposal = Proposal {
+                connecting: Some(Service::from_micros(connecting_us)),
+                ..proposal(every_8, 1_000, 1_000)
+            };
+            let of = (variant, &variant.devices[0]);
+            let found = proposal.reservation(of, Enforcer::Slots, |_| true);
+            (found.expect("one serves").service(), proposal.why())
+        };
+        let (usual, _) = proposed(&variant, 900);
+        let (long, why) = proposed(&variant, 5_400);
+        assert!(usual < long, "{usual} {long}");
+        assert!(why.contains("calls, 1ms, one of 5.400ms before"), "{why}");
+        variant.start = crate::scenario::Start::Connected;
+        assert_eq!(proposed(&variant, 5_400).0, usual, "it makes none");
+    }
+
+    #[test]
+    fn a_proposal_says_what_it_rests_on() {
+        let every_8 = Open::Service(Span::from_millis(8));
+        assert_eq!(
+            proposal(every_8, 1_012, 2_061).why(),
+            "the least of auto/8ms that serves the longest of 1012 undisturbed calls, 2.061ms, and 25.0 % more"
+        );
+        let declared = proposal(Open::Both, 0, 1_838).why();
+        assert!(
+            declared.contains("a call of the declared load"),
+            "{declared}"
+        );
+    }
+
+    #[test]
+    fn what_nothing_serves_is_not_proposed() {
+        let every_8 = Open::Service(Span::from_millis(8));
+        let hopeless = proposal(every_8, 1_000, 12_000);
+        let variant = variant();
+        let modem = &variant.devices[0];
+        let found = hopeless.reservation((&variant, modem), Enforcer::Slots, |_| true);
+        assert_eq!(found, None);
+    }
+}

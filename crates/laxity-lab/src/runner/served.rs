@@ -1,0 +1,403 @@
+//! Whether a reservation serves a device where it runs, exactly: by what the machine and those above the slots leave of it, and in every phase of
+//! a call. A plan's answer, what it proposes, and what a run says would have served all come from here.
+//!
+//! A modem that is connected is the one of [`analysis::devices`](laxity_model::analysis::devices). Before that it once recognises the answer, in a call that
+//! takes longer than those before it, whose output is due like theirs. On Linux that stands for the longest call before it is connected, whichever it was.
+
+use laxity_devices::card::Overheads;
+use laxity_model::analysis::devices::{Answer, Device, Open, propose, serves};
+use laxity_model::analysis::supply::{
+    Delayed, ExplicitDeadline, KernelDeadline, Residual, SupplyBound, SupplyError, TableSupply,
+};
+use laxity_model::analysis::{Overflow, Task};
+use laxity_model::enforce::slots::SUPPLY;
+use laxity_model::policy::slots::SlotTable;
+use laxity_model::request::Work;
+use laxity_model::{Enforcer, Priority, ProcessorId, Reservation, Service, Span};
+
+use super::machine::Machine;
+use super::modes::{ANSWER, Mode, Modem, modes};
+use super::proposal::{GRAIN, is_sensible, periods};
+use super::work::HANDLER;
+use crate::each_once::each_once;
+use crate::scenario::{
+    PeriodicRank, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
+    TwinProfile, devices,
+};
+
+/// So many calls before the one that recognises the answer may wait when it comes; if more can, the modem is not served.
+const MOST_BEFORE: u64 = 1_000;
+
+/// The period of what comes once: longer than any window that is looked at.
+pub(crate) const ONCE: Span = Span::from_secs(100_000);
+
+/// What a processor takes from slots on it. On Linux the dispatcher makes up for switches and ticks, and edges may be late.
+#[derive(Clone, Debug, Default)]
+struct Taken {
+    /// To give the processor to a slot's holder.
+    edge: Span,
+    /// The machine's clock.
+    clock: Option<Work>,
+    /// Whatever preempts a slot's holder.
+    above: Vec<Task>,
+    /// So late an edge may be.
+    late: Span,
+}
+
+impl Taken {
+    fn of(
+        variant: &ResolvedVariant,
+        processor: ProcessorId,
+        (twin, tick): (Option<TwinProfile>, Span),
+    ) -> Self {
+        let slots = twin.map_or(SUPPLY, |twin| twin.machine.slot_supply());
+        let machine = twin.map_or_else(
+            || Machine::live(None, None, None),
+            |twin| Machine::of(twin.machine),
+        );
+        let devices = variant.devices.iter();
+        let devices = devices.filter(|device| device.processor == processor);
+        let mut above: Vec<Task> = devices
+            .flat_map(|device| of_device(device, twin, &machine))
+            .collect();
+        let tasks = variant.tasks.iter();
+        let tasks = tasks.filter(|task| task.processor == processor);
+        above.extend(tasks.filter_map(|task| of_task(task, &machine)));
+        above.extend(budgets(variant, tick));
+        Self {
+            edge: slots.switch.as_dedicated_span(),
+            clock: slots.clock,
+            above,
+            late: slots.jitter,
+        }
+    }
+
+    /// What is left of slots under all that preempts their holder, late.
+    fn leave<S: SupplyBound>(&self, slots: S) -> Result<Delayed<Residual<S>>, SupplyError> {
+        let left = Residual::new(slots, self.above.clone())?;
+        Ok(Delayed::new(left, self.late))
+    }
+
+    /// What a slot of this length loses besides to what preempts it: a switch, and the clock's ticks, of which one may have begun before. They
+    /// may come anywhere in it, so a window that begins in the slot may meet them behind the others.
+    fn lost(&self, slot: Span) -> Span {
+        let ticks = self.clock.map_or(Span::ZERO, |clock| {
+            let tick = clock.service.as_dedicated_span();
+            tick * ((slot + tick).as_nanos() / clock.period.as_nanos().max(1) + 1)
+        });
+        self.edge + ticks * 2
+    }
+}
+
+/// The handlers of a device, the switches to its driver, and a driver that runs above slots.
+fn of_device(
+    device: &ResolvedDevice,
+    twin: Option<TwinProfile>,
+    machine: &Machine,
+) -> impl Iterator<Item = Task> {
+    let every = device.device.interrupts_every();
+    let (call, costs) = (device.work(twin), Overheads::STUDY);
+    // What a machine of Linux adds to a handler is within what the handler is taken to take.
+    let or_most = |cost: Service| twin.map_or(HANDLER, |_| cost);
+    let handler = machine.handler(or_most(costs.interrupt));
+    let deferred = machine.deferred(or_most(costs.deferred));
+    let takes = match device.placing {
+        Placing::Interrupt => vec![machine.handler(call)],
+        Placing::Deferred => vec![handler, machine.deferred(call)],
+        Placing::Thread(priority) if is_above(machine, priority) => {
+            vec![handler, deferred, machine.thread(call)]
+        }
+        Placing::Thread(_) => vec![handler, deferred],
+        Placing::Reserved(..) => vec![handler, deferred, machine.thread(Service::ZERO)],
+    };
+    let tasks = takes
+        .into_iter()
+        .map(move |service| Task::new(service, every));
+    tasks.filter_map(Result::ok)
+}
+
+/// Everybody's reservations by the kernel, which go before slots on every processor: of two budgets one may come at the end of its period, and the
+/// next at the beginning of the one after it. The kernel sees that one is used up at its next tick only; what it gave too much by then it takes back, so
+/// that there is no more than one tick too much in any window.
+fn budgets(variant: &ResolvedVariant, tick: Span) -> impl Iterator<Item = Task> {
+    let devices = variant.devices.iter().filter(|device| !device.is_open());
+    let devices = devices.map(|one| (one.name.as_str(), one.placing.request()));
+    let tasks = variant.tasks.iter();
+    let all = devices.chain(tasks.map(|one| (one.holder(), one.request())));
+    // Those on an executor share what it reserves.
+    each_once(all).into_iter().flat_map(move |(_, asked)| {
+        let asked = asked.filter(|asked| asked.enforcer == Enforcer::Deadline);
+        let budget = asked.and_then(|asked| {
+            let asked = asked.reservation;
+            let task = Task::new(asked.service(), asked.period()).ok()?;
+            Some(task.with_jitter(asked.longest_gap()))
+        });
+        let excess = budget.and(Task::new(tick.as_full_service(), ONCE).ok());
+        budget.into_iter().chain(excess)
+    })
+}
+
+fn is_above(machine: &Machine, priority: Priority) -> bool {
+    machine.threads_above.is_some_and(|from| priority >= from)
+}
+
+/// A task that runs above slots.
+fn of_task(task: &ResolvedTask, machine: &Machine) -> Option<Task> {
+    let (priority, service, period) = match &task.kind {
+        // All that there is.
+        TaskKind::Spinner { priority, .. } => {
+            (*priority, Service::from_secs(1), Span::from_secs(1))
+        }
+        TaskKind::Periodic {
+            period,
+            service,
+            rank,
+            ..
+        } => {
+            let priority = match rank {
+                PeriodicRank::Priority(priority) => *priority,
+                PeriodicRank::On(executor) if executor.request.is_none() => executor.priority,
+                PeriodicRank::Reserved(_) | PeriodicRank::On(_) => return None,
+            };
+            (priority, machine.thread(*service), *period)
+        }
+        TaskKind::Rogue {
+            burst,
+            every,
+            rank: Rank::Priority(priority),
+            ..
+        } => (*priority, machine.thread(*burst), *every),
+        // Nobody declares what a stranger takes: where there is one, a grant is unenforced, and no reservation has room for it.
+        TaskKind::Rogue { .. } | TaskKind::Command { .. } => return None,
+    };
+    let found = Task::new(service, period).ok()?.with_jitter(machine.late);
+    is_above(machine, priority).then_some(found)
+}
+
+/// Where a device runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The twin, whose host may count reservations in its ticks.
+    twin: Option<TwinProfile>,
+    /// The grain at which a kernel notices that a budget is used up.
+    tick: Span,
+    start: Start,
+    taken: Taken,
+}
+
+impl Place {
+    pub(crate) fn of(
+        variant: &ResolvedVariant,
+        processor: ProcessorId,
+        (twin, tick): (Option<TwinProfile>, Span),
+    ) -> Self {
+        Self {
+            twin,
+            tick,
+            start: variant.start,
+            taken: Taken::of(variant, processor, (twin, tick)),
+        }
+    }
+
+    /// Where nothing is taken from a reservation.
+    #[cfg(test)]
+    pub(crate) fn undisturbed(tick: Span) -> Self {
+        Self {
+            twin: None,
+            tick,
+            start: Start::OnHook,
+            taken: Taken::default(),
+        }
+    }
+
+    /// What a table keeps of a reservation for one of its owners.
+    pub(crate) fn by_table(
+        &self,
+        table: &SlotTable,
+        owner: usize,
+    ) -> Result<Box<dyn SupplyBound>, SupplyError> {
+        let slots = TableSupply::less(table, owner, |slot| self.taken.lost(slot))?;
+        Ok(Box::new(self.taken.leave(slots)?))
+    }
+
+    /// So late an edge of a slot may be.
+    pub(crate) const fn late(&self) -> Span {
+        self.taken.late
+    }
+
+    /// What an enforcer would keep of a reservation as it is asked for: slots as [`Self::by_table`] of a table that is its own.
+    pub(crate) fn kept(
+        &self,
+        enforcer: Enforcer,
+        asked: Reservation,
+    ) -> Option<Box<dyn SupplyBound>> {
+        let asked = self.twin.map_or(asked, |twin| twin.reserved(asked));
+        match enforcer {
+            Enforcer::Slots => {
+                let lost = self.taken.lost(asked.service().as_dedicated_span());
+                let service = asked.service().saturating_sub(lost.as_full_service());
+                let slots = Reservation::new(service, asked.period()).ok()?;
+                let left = self.taken.leave(ExplicitDeadline::continuous(slots));
+                Some(Box::new(left.ok()?))
+            }
+            Enforcer::Deadline => Some(Box::new(
+                KernelDeadline::among_others(asked, self.tick).ok()?,
+            )),
+        }
+    }
+}
+
+/// What a device cannot do without.
+#[derive(Clone, Debug)]
+pub(crate) struct Needs {
+    /// With its blocks as they are; a modem while it is connected.
+    pub(crate) whole: Device,
+    /// In a twin perhaps in pieces.
+    served: Device,
+    /// What a modem does before, where that is known: in a twin, and where it was measured.
+    answering: Option<Answering>,
+}
+
+impl Needs {
+    /// Of a device whose calls take so much; `None` if that is nothing.
+    pub(crate) fn new(device: &ResolvedDevice, work: Service, place: &Place) -> Option<Self> {
+        let own = &device.device;
+        let whole = own.analysed(work).ok()?;
+        let served = match place.twin {
+            Some(_) => own.in_twin(whole).ok()?,
+            None => whole,
+        };
+        let is_modem = own.kind() == devices::KINDS[0];
+        let twin = place.twin.filter(|_| is_modem);
+        let answering = twin.and_then(|twin| Answering::of(device, Some(twin), place.start));
+        Some(Self {
+            whole,
+            served,
+            answering,
+        })
+    }
+
+    /// The same on Linux, of a modem whose longest call before it is connected takes so much; the others there take no more than those after it.
+    pub(crate) fn connecting(
+        self,
+        device: &ResolvedDevice,
+        place: &Place,
+        longest: Service,
+    ) -> Self {
+        let usual = longest.min(self.whole.work());
+        let answering = Answering::of(device, None, place.start);
+        Self {
+            answering: answering.map(|answering| answering.taking(usual, longest)),
+            ..self
+        }
+    }
+
+    /// Of one that is the same all the time, delivering at the end of a call.
+    #[cfg(test)]
+    pub(crate) const fn whole(device: Device) -> Self {
+        Self {
+            whole: device,
+            served: device,
+            answering: None,
+        }
+    }
+
+    /// In how many pieces a call delivers its output.
+    pub(crate) fn pieces(&self) -> u64 {
+        self.whole.block() / self.served.block()
+    }
+
+    /// Whether this serves it; a modem once it is connected.
+    pub(crate) fn answer(&self, supply: &dyn SupplyBound) -> Result<Answer, Overflow> {
+        serves(&self.served, supply)
+    }
+
+    /// What may be late before that, in words.
+    pub(crate) fn late_before(&self, supply: &dyn SupplyBound) -> Result<Option<String>, Overflow> {
+        let answering = self.answering.as_ref();
+        answering.map_or(Ok(None), |answering| answering.late(supply))
+    }
+
+    /// The least reservation, of what is left open, that serves it all the time, and that is left to it; `None` if none does that makes sense.
+    pub(crate) fn propose(
+        &self,
+        open: Open,
+        enforcer: Enforcer,
+        place: &Place,
+        is_left: impl Fn(Reservation) -> bool,
+    ) -> Result<Option<Reservation>, Overflow> {
+        let supply = |asked| {
+            let kept = place.kept(enforcer, asked)?;
+            // What is too large to be reckoned with is not proposed.
+            let late = self.late_before(&*kept).ok()?;
+            late.is_none().then_some(kept)
+        };
+        let is_left = |asked| is_sensible(asked) && is_left(asked);
+        propose(&self.served, open, (&periods(), GRAIN), supply, is_left)
+    }
+}
+
+/// The call that recognises the answer, behind the usual ones of its phase.
+#[derive(Clone, Copy, Debug)]
+struct Answering {
+    usual: Mode,
+    answer: Mode,
+    pieces: u64,
+}
+
+impl Answering {
+    /// `None` of a call that begins later.
+    fn of(device: &ResolvedDevice, twin: Option<TwinProfile>, start: Start) -> Option<Self> {
+        let modem = Modem::of(device, twin);
+        let modes = modes(start, modem);
+        let answer = *modes.iter().find(|mode| mode.name == ANSWER)?;
+        let mut usual = modes.iter().filter(|mode| mode.phase == answer.phase);
+        Some(Self {
+            usual: *usual.find(|mode| !mode.once)?,
+            answer,
+            pieces: modem.pieces,
+        })
+    }
+
+    /// The same, where calls take so much.
+    const fn taking(mut self, usual: Service, answer: Service) -> Self {
+        (self.usual.cost, self.answer.cost) = (usual, answer);
+        self
+    }
+
+    /// The first piece of its output that may be late, however many of the calls before it still wait.
+    fn late(&self, supply: &dyn SupplyBound) -> Result<Option<String>, Overflow> {
+        let too_large = || Overflow("the calls before a modem's answer");
+        for earlier in 0..MOST_BEFORE {
+            let before = self.usual.period.checked_mul(earlier);
+            let waiting = self.usual.cost.checked_mul(earlier);
+            let (before, waiting) = (
+                before.ok_or_else(too_large)?,
+                waiting.ok_or_else(too_large)?,
+            );
+            if earlier > 0 && supply.window_for(waiting)? <= before {
+                return Ok(None);
+            }
+            for piece in 1..=self.pieces {
+                let own = (self.answer.cost * piece).as_nanos().div_ceil(self.pieces);
+                let done = supply.window_for(waiting + Service::from_nanos(own))?;
+                let done = done.saturating_sub(before);
+                let due = self.due(piece);
+                if done > due {
+                    return Ok(Some(format!(
+                        "piece {piece} of {} of the call that recognises the answer is complete up to {done} after the interrupt instead of {due}",
+                        self.pieces
+                    )));
+                }
+            }
+        }
+        Ok(Some("calls while it dials fall behind".into()))
+    }
+
+    /// When a piece of it is due, after its interrupt: of the last one the mode says that.
+    fn due(&self, piece: u64) -> Span {
+        let behind = self.answer.period * (self.pieces - piece);
+        let behind = Span::from_nanos(behind.as_nanos().div_ceil(self.pieces));
+        self.answer.due.saturating_sub(behind)
+    }
+}

@@ -1,0 +1,316 @@
+//! What a plan proposes to a device does: the twin of the very reservation loses nothing, whatever the load and the period.
+
+use laxity_lab::evidence::results::{RunResults, VariantResults};
+use laxity_lab::plan::scenario::{DevicePlan, Plan, plan, render};
+use laxity_lab::runner::{self, On, Silent};
+use laxity_lab::scenario::units::format_span;
+use laxity_lab::scenario::{Length, Resolved, parse};
+use laxity_model::Span;
+
+const TWIN: On = On::Twin { threads: 2 };
+
+/// A device alone, with these reservations, and with nothing outside them.
+fn scenario(device: &str, reservations: &[(u64, u64)]) -> Resolved {
+    let mut text = format!(
+        "[host]\ntwin = \"win2000-pii450\"\n[quick]\nrepeats = 1\nbytes = 4000\nlimit = \"40s\"\n[devices.card]\n{device}\n[defaults]\ncontracts = [\"lossless\"]\n"
+    );
+    for (service, period) in reservations {
+        let [x, y] = [*service, *period].map(|nanos| format_span(Span::from_nanos(nanos)));
+        text.push_str(&format!(
+            "[variants.r{service}-{period}]\nplacement = {{ card = \"reserved {x}/{y}\" }}\noutside = \"confined\"\nexpect = \"any\"\nlost = \"any\"\n"
+        ));
+    }
+    let parsed = parse(&text, "proposals.toml").unwrap_or_else(|found| {
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        panic!("{}\n{text}", found.join("\n"))
+    });
+    parsed.resolve(Length::Quick)
+}
+
+fn planned(resolved: &Resolved) -> Plan {
+    plan(resolved, TWIN, false, &mut Silent).expect("a plan")
+}
+
+/// The least at each of these periods, and the cheapest of all: of who asks for next to nothing.
+fn proposals(device: &str, periods_us: &[u64]) -> Vec<(u64, u64)> {
+    let asked: Vec<_> = periods_us.iter().map(|us| (20_000, us * 1_000)).collect();
+    let plan = planned(&scenario(device, &asked));
+    let devices = plan.variants.iter().map(|variant| &variant.devices[0]);
+    let mut found = Vec::new();
+    for device in devices {
+        let least = device.least_service_ns;
+        found.extend(least.map(|least| (least, device.asked_period_ns)));
+        let cheapest = device.cheapest.expect("one serves");
+        found.push((cheapest.service_ns, cheapest.period_ns));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn lost(variant: &VariantResults) -> u64 {
+    let modems = variant.modems().map(|(_, modem)| modem.device.lost());
+    let streams = variant.streams().map(|(_, stream)| stream.device.lost());
+    modems.chain(streams).sum()
+}
+
+fn run(resolved: &Resolved) -> RunResults {
+    let run = runner::run(resolved, TWIN, Vec::new(), &mut Silent);
+    run.expect("a run").results
+}
+
+/// Whatever is proposed is served by the plan's own test, and loses nothing in the twin.
+fn proposals_do(device: &str, periods_us: &[u64]) {
+    let proposed = proposals(device, periods_us);
+    assert!(!proposed.is_empty());
+    let mut resolved = scenario(device, &proposed);
+    let plan = planned(&resolved);
+    for variant in &plan.variants {
+        let device = &variant.devices[0];
+        assert!(device.is_served(), "{device:?}");
+        assert!(device.least_service_ns.is_none() && device.cheapest.is_none());
+    }
+    for seed in [1, 2] {
+        resolved.seed = seed;
+        for variant in &run(&resolved).variants {
+            assert_eq!(
+                lost(variant),
+                0,
+                "{device}: {} at seed {seed}",
+                variant.name
+            );
+        }
+    }
+}
+
+const PERIODS: [u64; 4] = [8_000, 13_000, 14_000, 18_000];
+
+#[test]
+fn what_is_proposed_to_a_modem_of_the_studys_load_serves_it() {
+    proposals_do("kind = \"soft-modem\"", &PERIODS);
+}
+
+#[test]
+fn what_is_proposed_to_a_modem_of_little_load_serves_it() {
+    proposals_do("kind = \"soft-modem\"\nload = \"5 %\"", &PERIODS);
+}
+
+#[test]
+fn what_is_proposed_to_a_modem_of_much_load_serves_it() {
+    proposals_do("kind = \"soft-modem\"\nload = \"40 %\"", &PERIODS);
+}
+
+#[test]
+fn what_is_proposed_to_other_devices_serves_them() {
+    for kind in ["radio", "audio", "dsl"] {
+        proposals_do(&format!("kind = \"{kind}\""), &[1_000, 4_000]);
+    }
+}
+
+/// A task above slots, of which the files that name devices have one besides.
+fn above(service: &str, period: &str) -> String {
+    format!(
+        "kind = \"soft-modem\"\n[tasks.above]\nkind = \"periodic\"\nperiod = \"{period}\"\nservice = \"{service}\"\npriority = 31"
+    )
+}
+
+#[test]
+fn what_is_proposed_beside_work_above_slots_serves_it() {
+    proposals_do(&above("2ms", "20ms"), &[8_000, 13_000]);
+}
+
+#[test]
+fn slots_under_work_that_takes_them_whole_serve_nobody() {
+    for (service, period) in [("40ms", "100ms"), ("9ms", "20ms")] {
+        let (device, words, _) = only(&above(service, period), (2_000_000, 8_000_000));
+        assert_eq!(device.answer, "too late", "{device:?}");
+        let headline = "not sure to be served in time: `modem thread`";
+        assert!(words.contains(headline), "{words}");
+        let offer = "1.953ms less what runs above, which may be all of it";
+        assert!(words.contains(offer), "{words}");
+    }
+}
+
+/// Work above slots, and what a processor keeps for the rest, leave less than what would serve: whatever is proposed all the same is granted.
+#[test]
+fn what_is_proposed_is_granted_beside_all_else() {
+    let mut left = 0;
+    let radio = "kind = \"radio\"\nload = \"5 %\"".to_owned();
+    let works = [("9ms", "20ms"), ("8.58ms", "50ms"), ("5ms", "50ms")];
+    let modems = works.map(|(service, period)| above(service, period));
+    for device in modems.into_iter().chain([radio]) {
+        for asked in [(100_000, 11_000_000), (10_200_000, 11_000_000)] {
+            let (found, words, _) = only(&device, asked);
+            let least = found.least_service_ns.map(|x| (x, found.asked_period_ns));
+            let cheapest = found.cheapest.map(|one| (one.service_ns, one.period_ns));
+            for proposed in least.into_iter().chain(cheapest) {
+                let (again, words, plan) = only(&device, proposed);
+                assert!(plan.admitted(), "{device}: {words}");
+                assert!(again.is_served(), "{device}: {words}");
+                left += 1;
+            }
+            let none = words.contains("nothing that is left would do");
+            assert_eq!(none, found.nothing_left, "{words}");
+            assert!(!none || (least, cheapest) == (None, None), "{words}");
+        }
+    }
+    assert!(left > 0);
+    let (found, words, _) = only(&above("9ms", "20ms"), (7_350_000, 8_000_000));
+    assert!(found.nothing_left, "{words}");
+}
+
+/// As plans, so `auto`: what is proposed is granted, or that nothing is left is said.
+#[test]
+fn what_is_open_is_proposed_of_what_is_left() {
+    let found = |service: &str, modem: &str, radio: &str| {
+        let text = format!(
+            "[devices.modem]\nkind = \"soft-modem\"\n[devices.other]\nkind = \"radio\"\n[tasks.above]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"{service}\"\npriority = 31\n[variants.v]\nplacement = {{ modem = \"{modem}\", other = \"{radio}\" }}\ntasks = [\"above\"]\nexpect = \"any\"\nlost = \"any\"\n"
+        );
+        let parsed = parse(&text, "open.toml").expect("a scenario");
+        planned(&parsed.resolve(Length::Quick))
+    };
+    let (mut granted, mut taken) = (0, 0);
+    for service in ["1ms", "3ms", "9ms"] {
+        for modem in ["auto/8ms", "auto/auto"] {
+            for radio in ["absent", "auto/8ms", "reserved 2ms/8ms"] {
+                let radio = radio.replace("auto/8ms", "reserved auto/8ms");
+                let plan = found(service, &format!("reserved {modem}"), &radio);
+                if plan.admitted() {
+                    granted += 1;
+                    continue;
+                }
+                let why = render(&plan, 300);
+                let is_taken = why.contains("nothing that is left would do");
+                assert!(is_taken || why.contains("no such reservation"), "{why}");
+                taken += u32::from(is_taken);
+            }
+        }
+    }
+    assert!(granted > 0 && taken > 0, "{granted}, {taken}");
+}
+
+#[test]
+fn nothing_is_proposed_at_a_period_of_nothing_but_edges() {
+    let (device, words, _) = only("kind = \"soft-modem\"", (20_000, 100_000));
+    assert_eq!(device.least_service_ns, None);
+    let cheapest = device.cheapest.expect("one serves");
+    assert!(cheapest.period_ns >= 1_000_000, "{cheapest:?}");
+    assert!(
+        words.contains("is too short a period to propose"),
+        "{words}"
+    );
+}
+
+/// Neither is called every so often, and one has no input, the other no output.
+#[test]
+fn what_a_device_does_not_have_is_not_said_of_it() {
+    let lines = |kind: &str| {
+        let (device, words, _) = only(&format!("kind = \"{kind}\""), (2_000_000, 4_000_000));
+        assert!(!words.contains("0ns"), "{words}");
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        (device.device, words)
+    };
+    let (audio, words) = lines("audio");
+    assert_eq!((audio.ring_samples, audio.lead_samples), (None, Some(480)));
+    let said = "device: 1ms for each 480 samples, every 10ms; the output 480 ahead";
+    assert!(words.contains(said), "{words}");
+    assert!(words.contains("Y - X 1.953ms <= 10ms"), "{words}");
+    let (radio, words) = lines("radio");
+    assert!(radio.ring_samples.is_some() && radio.lead_samples.is_none());
+    assert!(words.contains("in the ring two lines:"), "{words}");
+}
+
+fn only(device: &str, reservation: (u64, u64)) -> (DevicePlan, String, Plan) {
+    let plan = planned(&scenario(device, &[reservation]));
+    (
+        plan.variants[0].devices[0].clone(),
+        render(&plan, 100),
+        plan,
+    )
+}
+
+/// It has enough, and waits for longer than its output is ahead: every deadline of a whole call is kept, and it is dead.
+#[test]
+fn the_headline_says_that_the_exact_test_says_no() {
+    let (device, words, plan) = only("kind = \"soft-modem\"", (7_000_000, 20_000_000));
+    assert_eq!(device.answer, "too late");
+    assert!(plan.variants[0].admitted);
+    assert!(
+        words.contains("admitted; not sure to be served in time: `modem thread`"),
+        "{words}"
+    );
+    let (device, words, _) = only("kind = \"soft-modem\"", (2_000_000, 8_000_000));
+    assert!(device.is_served(), "{device:?}");
+    assert!(!words.contains("not sure"), "{words}");
+}
+
+#[test]
+fn a_gap_that_nothing_bounds_is_no_time() {
+    let (_, words, plan) = only("kind = \"radio\"", (20_000, 300_000));
+    let offer = &plan.variants[0].requests[0].offers[0];
+    assert!(offer.promised_gap_ns.is_some() && offer.longest_gap_ns.is_none());
+    assert!(!words.contains("18446744073"), "{words}");
+    assert!(words.contains("promised, none is sure here"), "{words}");
+}
+
+/// A call that took longer than it may is not only a number in a column.
+#[test]
+fn what_was_seen_late_is_said() {
+    let resolved = scenario("kind = \"soft-modem\"", &[(1_000_000, 8_000_000)]);
+    let plan = plan(&resolved, TWIN, true, &mut Silent).expect("a plan");
+    let late = |line: &&laxity_lab::plan::Line| line.observed_max_ns > line.deadline_ns;
+    assert!(plan.variants[0].lines.iter().any(|line| late(&line)));
+    let words = render(&plan, 100);
+    assert!(
+        words
+            .contains("seen late in the twin: `modem thread` (answer), `modem thread` (connected)"),
+        "{words}"
+    );
+}
+
+/// What can be proposed to one variant is not kept back because nothing can be to another, in any order; all of it is refused together.
+#[test]
+fn a_variant_without_a_proposal_is_named_beside_the_others() {
+    let text = "[devices.card]\nkind = \"radio\"\n[variants.never]\nplacement = \"reserved auto/8ms\"\n[variants.served]\nplacement = \"reserved auto/1ms\"\n[variants.thread]\nplacement = \"thread 24\"\n";
+    let resolved = parse(text, "open.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    for observe in [false, true] {
+        let plan = plan(&resolved, TWIN, observe, &mut Silent).expect("a plan");
+        let [never, served, thread] = &plan.variants[..] else {
+            panic!("{plan:?}");
+        };
+        assert!(!plan.admitted() && !never.admitted);
+        assert!(never.refusals[0].contains("nothing can be proposed for `card`"));
+        assert!(served.admitted && thread.admitted);
+        assert!(served.proposals[0].contains("is proposed"), "{served:?}");
+        assert!(!thread.lines.is_empty());
+        let text = render(&plan, 100);
+        assert!(text.contains("never: REFUSED\n  nothing can be"), "{text}");
+    }
+    // A run makes all of a scenario, or nothing.
+    let run = runner::run(&resolved, TWIN, Vec::new(), &mut Silent);
+    let refused = run.err().map(|error| error.to_string());
+    assert!(refused.is_some_and(|why| why.starts_with("variant `never` is not admitted")));
+}
+
+/// The card begins at a time that the seed says; of a radio a thousand calls take no longer than that, and are seen all the same.
+#[test]
+fn a_thousand_calls_are_seen_of_every_device_whenever_its_card_begins() {
+    for kind in ["radio", "audio", "dsl", "soft-modem"] {
+        let text = format!(
+            "[devices.card]\nkind = \"{kind}\"\n[variants.v]\nplacement = \"reserved auto/auto\"\n"
+        );
+        let mut resolved = parse(&text, "open.toml")
+            .expect("a scenario")
+            .resolve(Length::Quick);
+        for seed in 1..=8 {
+            resolved.seed = seed;
+            let plan = plan(&resolved, TWIN, false, &mut Silent);
+            let plan = plan.unwrap_or_else(|error| panic!("{kind}, seed {seed}: {error}"));
+            assert!(
+                plan.variants[0].proposals[0].contains("longest of 10"),
+                "{plan:?}"
+            );
+        }
+    }
+}

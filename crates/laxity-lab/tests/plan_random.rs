@@ -1,0 +1,187 @@
+//! Plans of random scenarios: modems, reservations with tasks inside, and all that competes with them. What the twin shows is within its bound, and
+//! what is promised is kept.
+//!
+//! `LAXITY_CASES` multiplies how many are looked at (default 1: 180).
+
+mod random_scenarios;
+
+use laxity_lab::plan::Line;
+use laxity_lab::plan::scenario::{Plan, plan, render};
+use laxity_lab::runner::{On, Silent};
+use laxity_lab::scenario::{Length, parse};
+use random_scenarios::{Shape, random};
+
+const TWIN: On = On::Twin { threads: 0 };
+
+fn planned(text: &str, seed: u64) -> Plan {
+    let scenario = parse(text, "random.toml");
+    let mut resolved = scenario
+        .unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
+        .resolve(Length::Quick);
+    resolved.seed = seed;
+    plan(&resolved, TWIN, true, &mut Silent).expect("a plan")
+}
+
+fn factor() -> u64 {
+    let factor = std::env::var("LAXITY_CASES").ok();
+    factor.and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// What was seen of these lines, if it is within the bounds; and how many could be compared.
+fn within(plan: &Plan, text: &str) -> usize {
+    let lines: Vec<&Line> = plan.variants.iter().flat_map(|v| &v.lines).collect();
+    let seen = lines.iter().filter_map(|line| {
+        let (bound, seen) = (line.bound_ns?, line.observed_max_ns?);
+        assert!(seen <= bound, "{line:?}\n{text}\n{}", render(plan, 100));
+        Some(())
+    });
+    seen.count()
+}
+
+/// Nobody takes more of anybody's time than that lasts; returns whose culprits were looked at.
+fn culprits(plan: &Plan, text: &str) -> usize {
+    let named = plan.variants.iter().filter_map(|variant| {
+        let found = variant.bottleneck.as_ref()?;
+        let mut lines = variant.lines.iter();
+        let line = lines.find(|line| line.name == found.name && line.phase == found.phase)?;
+        let is_within = line.bound_ns >= Some(found.contribution_ns);
+        assert!(is_within, "{found:?}\n{text}\n{}", render(plan, 100));
+        Some(())
+    });
+    named.count()
+}
+
+/// Tasks on executors that are promised to meet their deadlines, and how many of them were seen to.
+fn promised(plan: &Plan, text: &str) -> usize {
+    let variant = &plan.variants[0];
+    let enforced = |executor: &&laxity_lab::plan::scenario::ExecutorPlan| {
+        executor.grade.as_deref() == Some("enforced")
+    };
+    let executors = variant.executors.iter().filter(enforced);
+    let names = executors.flat_map(|executor| &executor.tasks);
+    let lines = names.filter_map(|name| variant.lines.iter().find(|line| line.name == *name));
+    let kept = lines.filter(|line| {
+        let in_time = line.observed_max_ns <= line.deadline_ns;
+        assert!(in_time, "{line:?}\n{text}\n{}", render(plan, 100));
+        line.observed_jobs > 0
+    });
+    kept.count()
+}
+
+fn look(shape: Shape, seeds: u64) -> (usize, usize) {
+    let (mut compared, mut kept) = (0, 0);
+    for seed in 0..seeds * factor() {
+        let text = random(seed, shape);
+        let plan = planned(&text, seed + 1);
+        culprits(&plan, &text);
+        if plan.admitted() {
+            compared += within(&plan, &text);
+            kept += promised(&plan, &text);
+        }
+    }
+    (compared, kept)
+}
+
+#[test]
+fn tasks_in_reservations_beside_others_keep_their_bounds() {
+    let (compared, kept) = look(Shape::Tasks, 120);
+    assert!(compared >= 200 && kept >= 40, "{compared} {kept}");
+}
+
+#[test]
+fn tasks_in_reservations_beside_a_modem_keep_their_bounds() {
+    let (compared, kept) = look(Shape::BesideAModem, 60);
+    assert!(compared >= 150 && kept >= 10, "{compared} {kept}");
+}
+
+/// Of tasks by rank alone, who takes most is who has most to do in the time of the bound.
+#[test]
+fn the_culprit_is_who_takes_most_of_the_bound() {
+    const MS: u64 = 1_000_000;
+    let cases: [[(u64, u64, u64); 3]; 4] = [
+        // T, C and D in microseconds, from the top.
+        [
+            (4_000, 1_000, 4_000),
+            (1_000_000, 1_200, 1_000_000),
+            (40_000, 12_000, 17_000),
+        ],
+        [
+            (500_000, 2_000, 500_000),
+            (5_000, 2_000, 5_000),
+            (40_000, 4_000, 12_600),
+        ],
+        [
+            (33_000, 12_000, 33_000),
+            (500_000, 1_000, 500_000),
+            (13_000, 1_000, 13_000),
+        ],
+        [
+            (20_000, 9_000, 20_000),
+            (100_000, 500, 100_000),
+            (8_000, 1_000, 8_000),
+        ],
+    ];
+    for (tasks, culprit) in cases.into_iter().zip(["low", "often", "above", "above"]) {
+        let names = match culprit {
+            "often" => ["seldom", "often", "low"],
+            "low" => ["often", "seldom", "low"],
+            _ => ["above", "seldom", "low"],
+        };
+        let mut text = String::new();
+        for ((name, (period, cost, due)), rank) in names.iter().zip(tasks).zip([31, 30, 24]) {
+            text.push_str(&format!(
+                "[tasks.{name}]\nkind = \"periodic\"\nperiod = \"{period}us\"\nservice = \"{cost}us\"\ndeadline = \"{due}us\"\npriority = {rank}\n"
+            ));
+        }
+        text.push_str(&format!(
+            "[variants.a]\ncontracts = []\ntasks = {names:?}\n"
+        ));
+        let plan = planned(&text, 1);
+        assert_eq!(culprits(&plan, &text), 1);
+        let found = plan.variants[0].bottleneck.as_ref().expect("one");
+        assert_eq!(found.name, "low", "{}", render(&plan, 100));
+        assert_eq!(
+            found.contributor.as_deref(),
+            Some(culprit),
+            "{}",
+            render(&plan, 100)
+        );
+        assert!(found.contribution_ns < 13 * MS, "{found:?}");
+    }
+}
+
+/// What a task needs of its slots is all that they give, but for what the machine takes of them: switches and its clock.
+#[test]
+fn what_the_machine_takes_from_slots_is_no_part_of_a_promise() {
+    let mut promises = 0;
+    for period_us in (29_800..=30_400).step_by(50) {
+        for (policy, service) in [("fcfs", "5.859ms"), ("edf", "5.82ms"), ("fcfs", "5.78ms")] {
+            let text = format!(
+                "[quick]\nidle = \"3s\"\n[executors.x]\npolicy = \"{policy}\"\nplacement = \"reserved 2ms/8ms\"\noutside = \"confined\"\n
+                [tasks.work]\nkind = \"periodic\"\nperiod = \"{period_us}us\"\nservice = \"{service}\"\non = \"x\"\n
+                [tasks.spin]\nkind = \"spinner\"\n[variants.a]\ncontracts = []\ntasks = [\"work\", \"spin\"]\n"
+            );
+            let plan = planned(&text, 1);
+            within(&plan, &text);
+            promises += promised(&plan, &text);
+        }
+    }
+    assert!(promises >= 10, "{promises}");
+}
+
+/// Nothing is known of how long a job takes in a reservation that there is not; nor of those beside it.
+#[test]
+fn a_reservation_that_is_refused_bounds_nothing() {
+    let text = "[tasks.work]\nkind = \"periodic\"\nperiod = \"10ms\"\nservice = \"0.8ms\"\nreservation = \"1ms/4ms\"\n
+        [tasks.below]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"1ms\"\npriority = 20\n
+        [tasks.above]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"1ms\"\n
+        [variants.a]\ncontracts = []\ntasks = [\"work\", \"below\", \"above\"]\n";
+    let plan = planned(text, 1);
+    assert!(!plan.admitted());
+    let lines = &plan.variants[0].lines;
+    for line in &lines[..2] {
+        let why = line.no_bound.as_deref().expect("a reason");
+        assert!(why.contains("reservation is refused"), "{line:?}");
+    }
+    assert!(lines[2].bound_ns.is_some(), "{:?}", lines[2]);
+}

@@ -1,0 +1,460 @@
+//! The keeper: a process between us and a program, to which everything comes back that the program starts.
+//!
+//! It is the program's parent, and a subreaper: whatever loses its parent below it, by whatever `setsid` or double fork, becomes its
+//! child. When it is told to, or when we are gone (it reads a pipe of which only we have the other end), it kills its children until
+//! none is left. So nothing escapes, and nobody else's processes are touched, which could not be said if this process were the subreaper.
+//!
+//! A keeper of a program in our own process group stays in that group. Signals that people and shells send are pending with it for ever: so
+//! it shows which of those that we got were for all of the group, the program included, and which for us alone.
+//!
+//! The program waits between `fork` and `exec` until it is let go. So whatever it is given then, all that it ever starts inherits.
+//!
+//! A fork of a process with threads may only make async-signal-safe calls: both sides here allocate nothing and call the kernel only.
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use laxity_model::Span;
+use rustix::fs::{Mode, OFlags, RawDir, open, openat};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{CapabilitySet, clear_ambient_capability_set, nanosleep};
+use rustix::time::Timespec;
+
+use super::ProcessGroup;
+use super::told::Told;
+use crate::os::clock;
+
+/// The exit code of a keeper that could not end everything.
+const LEFT_SOMETHING: i32 = 1;
+/// The exit code of a program that was not let go.
+const NEVER_BEGAN: i32 = 127;
+
+/// For so long children are killed, again and again, before the keeper gives up.
+pub(super) const LIMIT: Span = Span::from_secs(3);
+
+/// Everything may go on without a keeper.
+pub(super) const LEAVE: u8 = 0;
+/// What is pending is to be forgotten.
+pub(super) const FORGET: u8 = 1;
+
+/// What is pending with the keeper of a program in our process group, once it came to all of the group.
+const OF_THE_GROUP: [libc::c_int; 11] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTSTP,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
+    libc::SIGCONT,
+    libc::SIGWINCH,
+];
+
+/// Our ends of the pipes.
+#[derive(Debug)]
+pub(super) struct Ours {
+    /// A byte: [`LEAVE`] or [`FORGET`]. The end: everything is to be ended.
+    pub(super) control: OwnedFd,
+    /// From which the keeper is heard.
+    pub(super) told: OwnedFd,
+    /// A byte lets the program go; the end without it ends the program.
+    pub(super) go: OwnedFd,
+}
+
+/// The ends of the keeper and the program.
+#[derive(Debug)]
+pub(super) struct Theirs {
+    control: OwnedFd,
+    told: OwnedFd,
+    go: OwnedFd,
+}
+
+/// Three pipes.
+pub(super) fn pipes() -> io::Result<(Ours, Theirs)> {
+    let new = || pipe_with(PipeFlags::CLOEXEC);
+    let (their_control, control) = new()?;
+    let (told, their_told) = new()?;
+    let (their_go, go) = new()?;
+    let ours = Ours { control, told, go };
+    let theirs = Theirs {
+        control: their_control,
+        told: their_told,
+        go: their_go,
+    };
+    Ok((ours, theirs))
+}
+
+/// What the child does between `fork` and `exec`: it becomes the keeper, and its own child goes on to `exec` once it is let go.
+pub(super) fn hook(
+    ours: &Ours,
+    theirs: &Theirs,
+    group: ProcessGroup,
+) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static + use<> {
+    let ours = [&ours.control, &ours.told, &ours.go].map(AsRawFd::as_raw_fd);
+    let [control, told, go] = [&theirs.control, &theirs.told, &theirs.go].map(AsRawFd::as_raw_fd);
+    move || {
+        let keeper = std::process::id();
+        // SAFETY: both sides make async-signal-safe calls only, until the one ends and the other executes a program.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => wait_to_be_let_go(keeper, ours, go, group),
+            program => keep(program, (control, told), group),
+        }
+    }
+}
+
+/// The program's side: waits, and gives up what the program is not to have.
+fn wait_to_be_let_go(
+    keeper: u32,
+    ours: [RawFd; 3],
+    go: RawFd,
+    group: ProcessGroup,
+) -> io::Result<()> {
+    // SAFETY: plain kernel calls on numbers; the descriptors are copies of which nobody else in this process knows.
+    unsafe {
+        // As long as they are open here, no pipe comes to its end when we are gone.
+        for end in ours {
+            libc::close(end);
+        }
+        if group == ProcessGroup::Own {
+            libc::setpgid(0, 0);
+        }
+        let go = BorrowedFd::borrow_raw(go);
+        loop {
+            match rustix::io::read(go, &mut [0_u8]) {
+                Ok(1) => break,
+                Err(Errno::INTR) => {}
+                _ => exit(NEVER_BEGAN),
+            }
+        }
+        become_the_user()?;
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
+        // The keeper may have died before the call above took effect.
+        if libc::getppid() as u32 == keeper {
+            Ok(())
+        } else {
+            Err(Errno::SRCH.into())
+        }
+    }
+}
+
+/// Gives up what this process has by being set-user-ID, and what capabilities it would hand on: a program that a scenario names gets no
+/// right that its user has not got.
+///
+/// # Safety
+///
+/// For a process with one thread: others would keep their rights.
+unsafe fn become_the_user() -> io::Result<()> {
+    // SAFETY: plain kernel calls on numbers. By number, since those of the C library tell other threads, and there are none.
+    unsafe {
+        let (user, group) = (libc::getuid(), libc::getgid());
+        let given_up = (libc::getegid() == group
+            || libc::syscall(libc::SYS_setresgid, group, group, group) == 0)
+            && (libc::geteuid() == user
+                || libc::syscall(libc::SYS_setresuid, user, user, user) == 0);
+        if !given_up {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    // A kernel without ambient capabilities hands none on.
+    let _ = clear_ambient_capability_set();
+    let mut sets = rustix::thread::capabilities(None)?;
+    sets.inheritable = CapabilitySet::empty();
+    Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// The descriptors of a keeper's pipes after [`detach`].
+const CONTROL: RawFd = 3;
+const TOLD: RawFd = 4;
+
+/// The keeper's life.
+fn keep(program: i32, pipes: (RawFd, RawFd), group: ProcessGroup) -> ! {
+    let ended = detach(pipes, group);
+    tell(Told::Held(program));
+    let mut keeper = Keeper {
+        program,
+        has_ended: false,
+    };
+    while keeper.reap(true) {
+        match wanted(ended) {
+            Wanted::Nothing => {}
+            Wanted::Forget => {
+                forget_pending();
+                tell(Told::Forgot);
+            }
+            // Once more: what ended by itself before we were told to end it is told as that.
+            Wanted::End if keeper.reap(true) && !keeper.end_all() => {
+                tell_used();
+                exit(LEFT_SOMETHING)
+            }
+            Wanted::End => break,
+            // While the program is there, it would die with its keeper.
+            Wanted::Leave if !keeper.has_ended => {}
+            Wanted::Leave => break,
+        }
+    }
+    tell_used();
+    exit(0)
+}
+
+/// The kernel adds up what children had that were waited for, and theirs.
+fn tell_used() {
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: there is room for what is written, and it is whole where the call succeeds.
+    let usage = unsafe {
+        if libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) != 0 {
+            return;
+        }
+        usage.assume_init()
+    };
+    let nanos =
+        |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+    tell(Told::Used(nanos(usage.ru_utime) + nanos(usage.ru_stime)));
+}
+
+fn exit(code: i32) -> ! {
+    // SAFETY: ends this process.
+    unsafe { libc::_exit(code) }
+}
+
+/// The signals that stay pending.
+fn of_the_group() -> libc::sigset_t {
+    let mut mask = MaybeUninit::uninit();
+    // SAFETY: the first call makes it whole.
+    unsafe {
+        libc::sigemptyset(mask.as_mut_ptr());
+        for signal in OF_THE_GROUP {
+            libc::sigaddset(mask.as_mut_ptr(), signal);
+        }
+        mask.assume_init()
+    }
+}
+
+/// Takes away what is pending.
+fn forget_pending() {
+    let (mask, now) = (
+        of_the_group(),
+        libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        },
+    );
+    // SAFETY: both outlive the call, and nobody wants to know more of the signal.
+    while unsafe { libc::sigtimedwait(&raw const mask, std::ptr::null_mut(), &raw const now) } > 0 {
+    }
+}
+
+/// Leaves everything of the parent: its session (unless signals to the group are to be seen), its descriptors, its signals' meaning, its policy.
+/// Hands back a descriptor that can be read when a child has ended or stopped; without one, -1.
+fn detach((control, told): (RawFd, RawFd), group: ProcessGroup) -> RawFd {
+    // SAFETY: plain kernel calls on numbers and static strings; `mask` is a signal set that the first call makes whole.
+    unsafe {
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong);
+        libc::prctl(libc::PR_SET_NAME, c"laxity-keeper".as_ptr());
+        match group {
+            ProcessGroup::Own => {
+                libc::setsid();
+            }
+            // What is blocked is pending, whatever it means otherwise.
+            ProcessGroup::Callers => {
+                let mask = of_the_group();
+                libc::sigprocmask(libc::SIG_BLOCK, &raw const mask, std::ptr::null_mut());
+            }
+        }
+        for signal in 1..=libc::SIGRTMAX() {
+            // Two cannot be ignored, and children would vanish without their status if the third was.
+            if signal != libc::SIGCHLD {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+        }
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        libc::sched_setscheduler(
+            0,
+            libc::SCHED_OTHER,
+            &libc::sched_param { sched_priority: 0 },
+        );
+        // Out of the way first, so that neither takes the other's place.
+        let [control, told] = [control, told].map(|end| libc::fcntl(end, libc::F_DUPFD, 64));
+        libc::dup2(control, CONTROL);
+        libc::dup2(told, TOLD);
+        // The program's output ends when nobody has it any more: the keeper must not.
+        libc::syscall(libc::SYS_close_range, 0u32, CONTROL as u32 - 1, 0u32);
+        libc::syscall(libc::SYS_close_range, TOLD as u32 + 1, u32::MAX, 0u32);
+        libc::chdir(c"/".as_ptr());
+        let mut mask = MaybeUninit::uninit();
+        libc::sigemptyset(mask.as_mut_ptr());
+        libc::sigaddset(mask.as_mut_ptr(), libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, mask.as_ptr(), std::ptr::null_mut());
+        libc::signalfd(-1, mask.as_ptr(), libc::SFD_NONBLOCK)
+    }
+}
+
+fn tell(told: Told) {
+    // SAFETY: nobody closes it in this process.
+    let pipe = unsafe { BorrowedFd::borrow_raw(TOLD) };
+    // If nobody listens any more, the other pipe tells it.
+    let _ = rustix::io::write(pipe, &told.encode());
+}
+
+enum Wanted {
+    Nothing,
+    End,
+    Leave,
+    Forget,
+}
+
+/// Waits until a child has ended or stopped, or something is wanted.
+fn wanted(ended: RawFd) -> Wanted {
+    let poll = |fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut polled = [poll(CONTROL), poll(ended)];
+    let patience_ms = if ended < 0 { 10 } else { -1 };
+    let mut bytes = [0_u8; 128];
+    // SAFETY: `polled` is two entries long, and there is room in `bytes` for what is read.
+    unsafe {
+        libc::poll(polled.as_mut_ptr(), 2, patience_ms);
+        if polled[1].revents != 0 {
+            libc::read(ended, bytes.as_mut_ptr().cast(), bytes.len());
+        }
+        if polled[0].revents == 0 {
+            return Wanted::Nothing;
+        }
+        match (libc::read(CONTROL, bytes.as_mut_ptr().cast(), 1), bytes[0]) {
+            (1, FORGET) => Wanted::Forget,
+            (1, _) => Wanted::Leave,
+            _ => Wanted::End,
+        }
+    }
+}
+
+/// What a keeper knows.
+struct Keeper {
+    program: i32,
+    has_ended: bool,
+}
+
+impl Keeper {
+    /// Takes away every child that has ended; that the program has, or was stopped, is told unless it was killed here. `false` if no child is
+    /// left.
+    fn reap(&mut self, tells: bool) -> bool {
+        let options = libc::WNOHANG | libc::__WALL | libc::WUNTRACED;
+        loop {
+            let mut status = 0;
+            // SAFETY: `status` is a valid place.
+            match unsafe { libc::waitpid(-1, &raw mut status, options) } {
+                -1 => return io::Error::last_os_error().kind() == io::ErrorKind::Interrupted,
+                0 => return true,
+                process if libc::WIFSTOPPED(status) && tells && process == self.program => {
+                    tell(Told::Stopped(libc::WSTOPSIG(status)));
+                }
+                _ if libc::WIFSTOPPED(status) => {}
+                process if process == self.program => {
+                    self.has_ended = true;
+                    if tells {
+                        tell(Told::Ended(status, clock::now().as_nanos()));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Kills children until none is left. `false` if some could not be ended.
+    ///
+    /// What a child leaves becomes a child in its turn, so each round reaches one generation more.
+    fn end_all(&mut self) -> bool {
+        // Above whatever it is to end, where that may be.
+        let highest = libc::sched_param { sched_priority: 99 };
+        // SAFETY: `highest` outlives the call.
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const highest) };
+        let mut left = 0;
+        let until = clock::now() + LIMIT;
+        while clock::now() < until {
+            // Where nothing can be seen in `/proc`, at least the program is ended.
+            if let Some(program) = Pid::from_raw(self.program).filter(|_| !self.has_ended) {
+                let _ = kill_process(program, Signal::KILL);
+            }
+            left = kill_children().unwrap_or(0);
+            if !self.reap(false) {
+                return true;
+            }
+            let _ = nanosleep(&Timespec {
+                tv_sec: 0,
+                tv_nsec: 1_000_000,
+            });
+        }
+        tell(Told::Left(left));
+        false
+    }
+}
+
+/// Kills every child that can be seen; tells the number of the last one.
+fn kill_children() -> rustix::io::Result<i32> {
+    let own = std::process::id() as i32;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let proc = open(c"/proc", flags, Mode::empty())?;
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(&proc, &mut buffer);
+    let mut last = 0;
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let Some(process) = number(entry.file_name().to_bytes()) else {
+            continue;
+        };
+        if parent_of(&proc, entry.file_name()) == Some(own)
+            && let Some(child) = Pid::from_raw(process)
+        {
+            // What has gone meanwhile needs no signal: it is a zombie until it is waited for, so its number is nobody else's.
+            let _ = kill_process(child, Signal::KILL);
+            last = process;
+        }
+    }
+    Ok(last)
+}
+
+fn number(text: &[u8]) -> Option<i32> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Whose child a process is, by its `stat`.
+fn parent_of(proc: &OwnedFd, process: &CStr) -> Option<i32> {
+    let mut path = [0_u8; 32];
+    let name = process.to_bytes();
+    path.get_mut(..name.len())?.copy_from_slice(name);
+    path.get_mut(name.len()..name.len() + 5)?
+        .copy_from_slice(b"/stat");
+    let path = CStr::from_bytes_until_nul(&path).ok()?;
+    let file = openat(proc, path, OFlags::RDONLY, Mode::empty()).ok()?;
+    let mut stat = [0_u8; 256];
+    let length = rustix::io::read(&file, &mut stat).ok()?;
+    parent_in(&stat[..length])
+}
+
+/// The parent in a `stat`, or in its beginning. The name may hold parentheses and blanks, so it ends at the last `)`.
+fn parent_in(stat: &[u8]) -> Option<i32> {
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = stat[end + 1..].split(|byte| *byte == b' ');
+    number(fields.nth(2)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_is_found_behind_any_name() {
+        assert_eq!(parent_in(b"42 (a) R 1 (b) S 17 42 42"), Some(17));
+        assert_eq!(parent_in(b"42 (cut off"), None);
+        let own = open(c"/proc", OFlags::RDONLY, Mode::empty()).unwrap();
+        assert!(parent_of(&own, c"self").is_some_and(|parent| parent > 0));
+    }
+}

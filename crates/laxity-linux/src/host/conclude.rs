@@ -1,0 +1,342 @@
+//! What a run's grants were worth, and what excuses it: the witness's late wake-ups weighed by who was seen, and the grade of each grant as
+//! of its worst moment.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use laxity_model::enforce::{Holder, ranks};
+use laxity_model::request::Strangers;
+use laxity_model::{
+    ActivityId, Disturbance, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span,
+};
+
+use super::lookout::Seen;
+use super::sighting::Sighting;
+use crate::doctor::outranking::is_above_slots;
+use crate::run::own::Role;
+
+/// What is known of a run besides its events.
+pub(super) struct Evidence<'a> {
+    pub(super) start: Instant,
+    /// The kernel's number of each of the program's processors.
+    pub(super) cpus: Vec<usize>,
+    /// For how long the program itself may hold it, by whomever it has there whom neither the witness nor the dispatcher outranks.
+    pub(super) own: Vec<Span>,
+    /// Whether the kernel told how long the witness waited; `None` without a witness.
+    pub(super) tells: Option<bool>,
+    pub(super) seen: &'a Seen,
+}
+
+/// A sentence against what was granted.
+struct Finding {
+    /// Against all of these slots.
+    slots: Slots,
+    /// Against the reservation of this activity, whoever enforces it.
+    holder: Option<ActivityId>,
+    /// Where it is against nothing that was granted it is nothing to be told.
+    only_there: bool,
+    text: String,
+}
+
+/// Slots of several holders.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slots {
+    None,
+    On(usize),
+    All,
+}
+
+impl Finding {
+    /// Against all slots on a processor.
+    const fn against_slots(cpu: usize, text: String) -> Self {
+        Self {
+            slots: Slots::On(cpu),
+            holder: None,
+            only_there: false,
+            text,
+        }
+    }
+
+    fn is_against(&self, (enforcer, holder, cpu): Granted) -> bool {
+        let concerns_slots = self.slots == Slots::All || self.slots == Slots::On(cpu);
+        (enforcer == Enforcer::Slots && concerns_slots) || self.holder == Some(holder)
+    }
+}
+
+/// Whom a reservation was granted to, by whom it is enforced, and the kernel's number of the processor.
+pub(super) type Granted = (Enforcer, ActivityId, usize);
+
+/// What came of it.
+pub(super) struct Conclusion {
+    pub(super) disturbances: Vec<Disturbance>,
+    findings: Vec<Finding>,
+    /// What is to be known of slots on a processor, and is not against them.
+    spared: Vec<(usize, String)>,
+    notices: Vec<String>,
+}
+
+/// Weighs what was seen. An event of the witness that turns out to be the machine's own doing becomes a disturbance; one whose witness was
+/// none any more goes.
+pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conclusion {
+    events.retain_mut(|event| {
+        let kind = match event.kind {
+            EventKind::Disturbed | EventKind::Held => evidence.weigh(event),
+            kind => Some(kind),
+        };
+        event.kind = kind.unwrap_or(event.kind);
+        kind.is_some()
+    });
+    let still = events
+        .iter()
+        .filter(|event| event.kind == EventKind::Disturbed);
+    let disturbances = Disturbance::joined(still.map(stretch));
+    let (mut findings, mut spared) = (Vec::new(), Vec::new());
+    for (processor, cpu) in evidence.cpus.iter().enumerate() {
+        evidence.strangers(processor, &mut findings);
+        spared.extend(evidence.spared(*cpu).map(|text| (*cpu, text)));
+        evidence.holds(processor, events, &mut findings);
+    }
+    evidence.tampered(&mut findings);
+    let untold = "the kernel does not tell how long threads wait (/proc/thread-self/schedstat): whatever delayed the witness is judged, for it may have been somebody";
+    let untold = (evidence.tells == Some(false)).then(|| untold.to_owned());
+    Conclusion {
+        disturbances,
+        findings,
+        spared,
+        notices: untold
+            .into_iter()
+            .chain(evidence.seen.guardian.clone())
+            .collect(),
+    }
+}
+
+/// From when to when the witness was late.
+fn stretch(event: &Event) -> Disturbance {
+    let [from, to] = event.args.map(Instant::from_nanos);
+    Disturbance {
+        processor: event.processor,
+        from,
+        to,
+    }
+}
+
+/// To whole multiples of a grain.
+fn rounded(span: Span, grain: Span) -> Span {
+    grain * ((span + grain / 2) / grain)
+}
+
+/// How finely lengths are told, and how finely instants.
+const TENTH: Span = Span::from_micros(100);
+const MILLISECOND: Span = Span::from_millis(1);
+
+impl Evidence<'_> {
+    fn cpu(&self, processor: ProcessorId) -> usize {
+        self.cpus
+            .get(processor.index())
+            .copied()
+            .unwrap_or(usize::MAX)
+    }
+
+    fn seen_at(&self, at: Option<Instant>) -> String {
+        at.map_or_else(
+            || "there from the start".to_owned(),
+            |at| format!("seen {}", self.after_the_start(at)),
+        )
+    }
+
+    fn after_the_start(&self, at: Instant) -> String {
+        let after = rounded(at.saturating_since(self.start), MILLISECOND);
+        format!("{after} after the start")
+    }
+
+    /// What a late wake-up was, now that everybody was looked for; `None` if who recorded it was no witness any more.
+    fn weigh(&self, event: &Event) -> Option<EventKind> {
+        let (late, cpu) = (stretch(event), self.cpu(event.processor));
+        let is_doubtful = self.seen.tampered.iter().any(|tampered| {
+            let changed = &tampered.changed;
+            let watches = matches!(changed.role, Role::Dispatcher | Role::Witness);
+            watches && changed.cpu == cpu && late.to > tampered.sound_until
+        });
+        if is_doubtful {
+            return None;
+        }
+        if event.kind == EventKind::Disturbed || self.tells != Some(true) {
+            return Some(event.kind);
+        }
+        let is_known = self.may_be_own(late)
+            || self.seen.unseen.is_some()
+            || self.suspects(cpu).next().is_some();
+        Some(match Holder::of(late, is_known) {
+            Holder::Kernel => EventKind::Disturbed,
+            Holder::Known | Holder::Gone => EventKind::Held,
+        })
+    }
+
+    /// Whether the program itself can have held a processor for so long.
+    fn may_be_own(&self, held: Disturbance) -> bool {
+        let own = self.own.get(held.processor.index());
+        own.is_some_and(|own| held.length() <= *own)
+    }
+
+    /// The strangers that could have held up the witness, or the dispatcher, and did not sleep all the time.
+    fn suspects(&self, cpu: usize) -> impl Iterator<Item = &Sighting> {
+        let strangers = self.seen.strangers.iter();
+        strangers
+            .filter(move |seen| !seen.is_idle() && seen.thread.outranks(ranks::DISPATCHER - 1, cpu))
+    }
+
+    /// The strangers above the slots of a processor.
+    fn above(&self, cpu: usize) -> impl Iterator<Item = &Sighting> {
+        let strangers = self.seen.strangers.iter();
+        strangers.filter(move |seen| is_above_slots(&seen.thread, cpu))
+    }
+
+    /// Of each that slept all the time, that it did.
+    fn spared(&self, cpu: usize) -> impl Iterator<Item = String> {
+        let name = Sighting::name;
+        let (idle, busy): (Vec<_>, Vec<_>) = self.above(cpu).partition(|seen| seen.is_idle());
+        let (mut idle, busy): (BTreeSet<_>, BTreeSet<_>) = (
+            idle.into_iter().map(name).collect(),
+            busy.into_iter().map(name).collect(),
+        );
+        idle.retain(|name| !busy.contains(name));
+        idle.into_iter().map(move |named| {
+            format!(
+                "{named} ranks above the slots of processor {cpu}, and was seen to take nothing from them: it never ran for {}",
+                Strangers::UNNOTICED
+            )
+        })
+    }
+
+    /// Each by its name and since when, once.
+    fn named<'b>(&self, all: impl Iterator<Item = &'b Sighting>) -> String {
+        let mut told: BTreeMap<String, String> = BTreeMap::new();
+        for seen in all {
+            // All threads of another laxity have one name.
+            let named = told.entry(seen.name());
+            named.or_insert_with(|| self.seen_at(seen.at));
+        }
+        let told = told.iter().map(|(named, at)| format!("{named}, {at}"));
+        told.collect::<Vec<_>>().join("; ")
+    }
+
+    fn strangers(&self, processor: usize, findings: &mut Vec<Finding>) {
+        let cpu = self.cpus[processor];
+        for is_beside in [true, false] {
+            let all = self.above(cpu).filter(|seen| !seen.is_idle());
+            let told = self.named(all.filter(|seen| seen.is_beside() == is_beside));
+            if !told.is_empty() {
+                let text = format!("ranked above the slot on its processor: {told}");
+                findings.push(Finding {
+                    only_there: is_beside,
+                    ..Finding::against_slots(cpu, text)
+                });
+            }
+        }
+        if self.seen.more > 0 {
+            let text = format!("and {} more of others", self.seen.more);
+            findings.push(Finding::against_slots(cpu, text));
+        }
+        if let Some(why) = &self.seen.unseen {
+            let text = format!("cannot see who outranks the slot: {why}");
+            findings.push(Finding::against_slots(cpu, text));
+        }
+    }
+
+    /// That somebody held up the witness or the dispatcher of a processor.
+    fn holds(&self, processor: usize, events: &[Event], findings: &mut Vec<Finding>) {
+        let cpu = self.cpus[processor];
+        let is_here =
+            |event: &&Event| event.kind == EventKind::Held && event.processor.index() == processor;
+        let held: Vec<Disturbance> = events.iter().filter(is_here).map(stretch).collect();
+        let longest = held.iter().max_by_key(|held| held.length());
+        let (Some(longest), Some(first), Some(true)) = (longest, held.first(), self.tells) else {
+            return;
+        };
+        let (long, times) = (rounded(longest.length(), TENTH), held.len());
+        let often = match times {
+            1 => format!("for {long}, {}", self.after_the_start(first.from)),
+            _ => format!(
+                "{times} times, for {long} at most, first {}",
+                self.after_the_start(first.from)
+            ),
+        };
+        let is_suspected = self.suspects(cpu).any(|one| !one.is_beside());
+        let finding = if is_suspected || self.seen.unseen.is_some() {
+            Finding::against_slots(cpu, format!("processor {cpu} was held {often}"))
+        } else if self.may_be_own(*longest) {
+            // What the program itself has there was admitted, or is named for it.
+            Finding {
+                slots: Slots::None,
+                ..Finding::against_slots(
+                    cpu,
+                    format!("the program itself held processor {cpu} {often}"),
+                )
+            }
+        } else {
+            let gone = "it was gone when looked for";
+            Finding::against_slots(
+                cpu,
+                format!("somebody held processor {cpu} {often}; {gone}"),
+            )
+        };
+        findings.push(finding);
+    }
+
+    fn tampered(&self, findings: &mut Vec<Finding>) {
+        for tampered in &self.seen.tampered {
+            let changed = &tampered.changed;
+            let text = format!(
+                "{}, seen {}",
+                changed.what,
+                self.after_the_start(tampered.at)
+            );
+            let above = changed.policy.outranks(ranks::OCCUPANT - 1);
+            let on = Slots::On(changed.cpu);
+            let (slots, holder) = match changed.role {
+                Role::Dispatcher | Role::Witness => (on, None),
+                // Wherever there are slots, somebody may have outranked them since.
+                Role::Lookout => (Slots::All, None),
+                Role::Activity(id) => (if above { on } else { Slots::None }, Some(id)),
+            };
+            findings.push(Finding {
+                slots,
+                holder,
+                only_there: false,
+                text,
+            });
+        }
+    }
+}
+
+impl Conclusion {
+    /// What a grant was worth that was admitted with this grade: no more than at its worst moment.
+    pub(super) fn grade(&self, admitted: Grade, granted: Granted) -> Grade {
+        let against = self.findings.iter();
+        let against = against.filter(|finding| finding.is_against(granted));
+        against.fold(admitted, |grade, finding| grade.and(finding.text.clone()))
+    }
+
+    /// What else is to be told, where these were granted: what is against no grant, and who could have taken from slots and did not.
+    pub(super) fn notices(self, granted: &[Granted]) -> Vec<String> {
+        let mut findings = self.findings;
+        findings.retain(|finding| {
+            !finding.only_there && !granted.iter().any(|grant| finding.is_against(*grant))
+        });
+        let untold = findings.into_iter().map(|finding| finding.text);
+        let has_slots = |cpu| {
+            let mut all = granted.iter();
+            all.any(|(enforcer, _, on)| *enforcer == Enforcer::Slots && *on == cpu)
+        };
+        let mut spared = self.spared;
+        spared.retain(|(cpu, _)| has_slots(*cpu));
+        let spared = spared.into_iter().map(|(_, text)| text);
+        self.notices
+            .into_iter()
+            .chain(untold)
+            .chain(spared)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

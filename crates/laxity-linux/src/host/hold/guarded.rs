@@ -1,0 +1,65 @@
+//! What a thread of another process had, given back however we end.
+
+use std::mem;
+
+use laxity_model::HostError;
+
+use super::HoldError;
+use crate::enforce::guardian::{self, Undo};
+use crate::os::claim::Claim;
+use crate::os::sched::{Restore, Tid};
+
+/// Gives a thread its policy and its processors back when dropped; the guardian does if we are killed. Meanwhile nobody else may hold it.
+pub(super) struct Guarded {
+    restore: Option<Restore>,
+    is_guarded: bool,
+    /// Dropped last, when it has them.
+    _claim: Claim,
+}
+
+impl Guarded {
+    /// Remembers what it has now. One that does not outlive us needs no guardian.
+    pub(super) fn of(thread: Tid, outlives_us: bool) -> Result<Self, HoldError> {
+        let claim = Claim::of(thread)?;
+        let restore = Restore::of(thread)?;
+        if outlives_us {
+            let guarded =
+                guardian::start().and_then(|guardian| guardian.watch(Undo::Thread(&restore)));
+            guarded
+                .map_err(|error| HostError::CannotRun(format!("no guardian process: {error}")))?;
+        }
+        Ok(Self {
+            restore: Some(restore),
+            is_guarded: outlives_us,
+            _claim: claim,
+        })
+    }
+
+    /// The thread has gone.
+    pub(super) fn forget(mut self) {
+        if let Some(restore) = self.restore.take() {
+            self.strike(&restore);
+            mem::forget(restore);
+        }
+    }
+
+    fn strike(&self, restore: &Restore) {
+        if self.is_guarded
+            && let Ok(guardian) = guardian::start()
+        {
+            // Without a guardian there is no list to strike from.
+            let _ = guardian.forget(Undo::Thread(restore));
+        }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        if let Some(restore) = self.restore.take() {
+            restore.give_back();
+            // Struck afterwards: who is killed in between has it given back twice.
+            self.strike(&restore);
+            mem::forget(restore);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The threads of a program that have slots together.
+
+use laxity_model::Service;
+use laxity_model::enforce::ranks;
+
+use super::super::command::family::Family;
+use crate::enforce::confine::Freezer;
+use crate::enforce::slots::{Inheriting, Program};
+use crate::os::clock;
+use crate::os::sched::{self, Attributes, Policy, SchedError, Tid};
+
+/// Who they are now. The dispatcher takes the lock at edges; who adds one plans outside it, and who holds it inherits the rank of who waits.
+pub(super) struct Members {
+    list: Inheriting<List>,
+    /// Stops them outside their slots; without one they run there as they did before.
+    freezer: Option<Freezer>,
+}
+
+#[derive(Default)]
+struct List {
+    /// Their slot is now.
+    inside: bool,
+    /// They have no slots now.
+    released: bool,
+    threads: Vec<Member>,
+    processes: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Member {
+    tid: Tid,
+    /// What it has outside its slots.
+    own: Attributes,
+    /// What it had at the end of one, if somebody had changed it.
+    changed: Option<Policy>,
+}
+
+impl Members {
+    /// What a member has in its slot.
+    pub(super) const INSIDE: Policy = Policy::Fifo(ranks::OCCUPANT);
+
+    pub(super) fn new(freezer: Option<Freezer>) -> Self {
+        Self {
+            list: Inheriting::new(List::default()),
+            freezer,
+        }
+    }
+
+    /// As it has that. One that is stopped outside has it always, and what it starts inherits it: that is stopped with it. Of others,
+    /// what they start is an ordinary thread until it is seen: it could not be told from the outside that its slot is over.
+    fn inside(&self) -> Attributes {
+        Attributes::new(Self::INSIDE, self.freezer.is_none())
+    }
+
+    /// One more. It has a slot from now on, if that is now.
+    pub(super) fn add(&self, tid: Tid) -> Result<(), SchedError> {
+        let own = Attributes::of(tid)?;
+        let mut threads = self.list.lock().threads.clone();
+        threads.push(Member {
+            tid,
+            own,
+            changed: None,
+        });
+        let mut list = self.list.lock();
+        // What is left over is freed after the lock.
+        std::mem::swap(&mut list.threads, &mut threads);
+        if !list.released && (self.freezer.is_some() || list.inside) {
+            self.inside().apply_unchecked(tid)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// It is in its slot now, or out of it. Where it had none before, who is only stopped has the rank again.
+    fn place(&self, list: &mut List, inside: bool) -> Result<(), SchedError> {
+        list.inside = inside;
+        if std::mem::take(&mut list.released) && self.freezer.is_some() {
+            self.each(list, |_| self.inside())?;
+        }
+        Ok(())
+    }
+
+    /// Those who are there still, and the processes that they are of.
+    pub(super) fn keep(&self, family: &Family, living: &[Tid]) {
+        let mut threads = self.list.lock().threads.clone();
+        threads.retain(|member| living.contains(&member.tid));
+        let mut processes = family.processes().collect();
+        let mut list = self.list.lock();
+        std::mem::swap(&mut list.threads, &mut threads);
+        std::mem::swap(&mut list.processes, &mut processes);
+    }
+
+    /// What somebody had made of a thread by the end of a slot.
+    pub(super) fn changed(&self, thread: Tid) -> Option<Policy> {
+        let list = self.list.lock();
+        let member = list.threads.iter().find(|one| one.tid == thread);
+        member.and_then(|one| one.changed)
+    }
+
+    /// A slot ends: who has not what it was given for it was changed meanwhile. A system call a thread.
+    fn read_back(list: &mut List) {
+        if !list.inside || list.released {
+            return;
+        }
+        for member in &mut list.threads {
+            // Who has ended has nothing.
+            let found = sched::policy(member.tid).ok();
+            let changed = found.filter(|found| *found != Self::INSIDE);
+            member.changed = member.changed.or(changed);
+        }
+    }
+
+    fn each(
+        &self,
+        list: &List,
+        attributes: impl Fn(&Member) -> Attributes,
+    ) -> Result<(), SchedError> {
+        for member in &list.threads {
+            match attributes(member).apply_unchecked(member.tid) {
+                // It has ended.
+                Err(error) if error.errno() == Some(libc::ESRCH) => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    fn switch(freeze: std::io::Result<()>) -> Result<(), SchedError> {
+        freeze.map_err(|error| SchedError::Os {
+            call: "write",
+            tid: Tid(0),
+            request: "cgroup.freeze".to_owned(),
+            errno: error.raw_os_error().unwrap_or(0),
+        })
+    }
+}
+
+impl Program for Members {
+    fn enter(&self) -> Result<(), SchedError> {
+        let mut list = self.list.lock();
+        self.place(&mut list, true)?;
+        match &self.freezer {
+            Some(freezer) => Self::switch(freezer.thaw()),
+            None => self.each(&list, |_| self.inside()),
+        }
+    }
+
+    fn leave(&self) -> Result<(), SchedError> {
+        let mut list = self.list.lock();
+        Self::read_back(&mut list);
+        self.place(&mut list, false)?;
+        match &self.freezer {
+            Some(freezer) => Self::switch(freezer.freeze()),
+            None => self.each(&list, |member| member.own),
+        }
+    }
+
+    fn release(&self) -> Result<(), SchedError> {
+        let mut list = self.list.lock();
+        list.released = true;
+        let thawed = self
+            .freezer
+            .as_ref()
+            .map_or(Ok(()), |freezer| Self::switch(freezer.thaw()));
+        self.each(&list, |member| member.own)?;
+        thawed
+    }
+
+    fn service(&self) -> Option<Service> {
+        let list = self.list.lock();
+        let services = list
+            .processes
+            .iter()
+            .map(|process| clock::service_of_process(*process));
+        services.sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::doctor::rights::{self, Right};
+
+    #[test]
+    fn who_was_changed_in_its_slot_is_known_at_the_slots_end() {
+        let Some(_live) = rights::require(&[Right::RealTime]) else {
+            return;
+        };
+        let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+        let thread = Tid(program.id().cast_signed());
+        let members = Members::new(None);
+        members.add(thread).unwrap();
+        let batch = Policy::Batch { nice: 0 };
+        let mut found = Vec::new();
+        // Outside its slots it is what it was before: that is given to it at each slot's end.
+        for changes_inside in [None, Some(Members::INSIDE), Some(batch), None] {
+            members.enter().unwrap();
+            if let Some(policy) = changes_inside {
+                sched::set_policy(thread, policy).unwrap();
+            }
+            members.leave().unwrap();
+            found.push(members.changed(thread));
+        }
+        program.kill().unwrap();
+        program.wait().unwrap();
+        assert_eq!(found, [None, None, Some(batch), Some(batch)]);
+    }
+}

@@ -1,0 +1,284 @@
+//! Reservations of programs that are not ours: started for it, or running already.
+
+use std::fmt;
+use std::sync::Arc;
+
+use laxity_model::{Enforcer, HostError, Outside};
+
+use super::super::command::family::{Family, parent_of};
+use super::super::command::{Held, RunningCommand};
+use super::follower::{Follower, Reserving, Slotted};
+use super::members::Members;
+use super::slots::{self, SlotSession};
+use super::{HoldError, HoldRequest, How, Observer, Watch};
+use crate::enforce::confine::{ConfineError, FairQuota, Freezer};
+use crate::enforce::holding::{Bound, Place};
+use crate::enforce::slots::Program;
+use crate::os::clock;
+use crate::os::cpuset::CpuSet;
+use crate::os::fact::Unknown;
+use crate::os::sched::{self, Tid};
+
+/// How a program is kept from running outside its slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Confinement {
+    /// By a quota of the fair class: it leaks up to 0.1 % of a processor, in bursts of some milliseconds, and the program notices nothing.
+    Quota,
+    /// By the freezer of cgroup v2: nothing runs, and a call that cannot be restarted (`epoll_wait`, …) returns `EINTR`.
+    Freeze,
+}
+
+/// Which threads of a program hold a reservation.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Choice {
+    /// Those with one of these names; all, where none is given.
+    pub names: Vec<String>,
+    /// Only this one.
+    pub only: Option<Tid>,
+    /// Also threads that it starts later.
+    pub new_threads: bool,
+    /// Also the processes that it starts.
+    pub children: bool,
+}
+
+/// What is to be held for a program. By slots its threads have them together; by `deadline` each has a reservation of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramRequest {
+    /// What; [`HoldRequest::outside`] follows from the confinement.
+    pub hold: HoldRequest,
+    /// For whom.
+    pub choice: Choice,
+    /// With slots only.
+    pub confinement: Option<Confinement>,
+    /// By `deadline`: whether a witness on each processor looks if that stands still; it takes one to three hundredths of each. By slots that is always known.
+    pub witnessed: bool,
+}
+
+/// A reservation of a program. When this is dropped, what still runs of it has policies and processors as before.
+pub struct ProgramHold {
+    /// Dropped in this order: slots before the policies and processors from before.
+    slots: Option<BySlots>,
+    _watch: Option<Watch>,
+    observer: Observer,
+}
+
+struct BySlots {
+    bound: Bound,
+    members: Arc<Members>,
+    session: SlotSession,
+    _quota: Option<FairQuota>,
+}
+
+impl BySlots {
+    /// Its slots are the program's; returns when the dispatcher knows.
+    fn bind(&self) {
+        let program = Arc::clone(&self.members) as Arc<dyn Program>;
+        self.bound.binding.bind_program(program);
+    }
+}
+
+impl Drop for BySlots {
+    fn drop(&mut self) {
+        self.bound.binding.unbind_program();
+    }
+}
+
+impl Drop for ProgramHold {
+    fn drop(&mut self) {
+        self.observer.seen.end();
+    }
+}
+
+impl fmt::Debug for ProgramHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProgramHold")
+            .field("observer", &self.observer)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ProgramHold {
+    /// Holds for a program before it executes.
+    ///
+    /// # Errors
+    ///
+    /// [`HoldError`]; nothing of the program was changed.
+    pub fn of_held(request: &ProgramRequest, held: &Held) -> Result<Self, HoldError> {
+        Self::begin(request, held.id(), family_of(request, held)?)
+    }
+
+    /// Holds for a program that was started and executes.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn of_started(
+        request: &ProgramRequest,
+        command: &RunningCommand,
+    ) -> Result<Self, HoldError> {
+        let process = command.id();
+        let keeper = Some(command.keeper());
+        let family = Family::new(process.0 as u32, keeper, request.choice.children);
+        Self::begin(request, process, family)
+    }
+
+    /// Holds for a program that runs already: its process.
+    ///
+    /// # Errors
+    ///
+    /// As above; also where there is no such process.
+    pub fn of_running(request: &ProgramRequest, process: u32) -> Result<Self, HoldError> {
+        let family = Family::new(process, None, request.choice.children);
+        Self::begin(request, Tid(process as i32), family)
+    }
+
+    fn begin(request: &ProgramRequest, process: Tid, family: Family) -> Result<Self, HoldError> {
+        match request.hold.enforcer {
+            Enforcer::Slots => Self::by_slots(request, process, family),
+            Enforcer::Deadline => Self::by_deadline(request, process, family, false),
+        }
+    }
+
+    /// Holds by `deadline` for a program before it executes, and keeps what is seen of it.
+    pub(super) fn closely(request: &ProgramRequest, held: &Held) -> Result<Self, HoldError> {
+        Self::by_deadline(request, held.id(), family_of(request, held)?, true)
+    }
+
+    /// Tells what is received.
+    pub fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    /// The program is as it was, and has no slots until [`Self::resume`]: for a holder that is about to stand still itself, and so its dispatcher. By
+    /// `deadline` nothing changes, since nobody but the kernel is needed.
+    pub fn pause(&self) {
+        if let Some(slots) = &self.slots {
+            slots.bound.binding.unbind_program();
+        }
+    }
+
+    /// It has its slots again.
+    pub fn resume(&self) {
+        if let Some(slots) = &self.slots {
+            slots.bind();
+        }
+    }
+
+    /// Gives it back. What is told afterwards is all.
+    pub fn end(self) -> Observer {
+        let observer = self.observer.clone();
+        drop(self);
+        observer
+    }
+
+    fn by_slots(
+        request: &ProgramRequest,
+        process: Tid,
+        mut family: Family,
+    ) -> Result<Self, HoldError> {
+        let mut hold = request.hold.clone();
+        if request.confinement.is_some() {
+            hold.outside = Outside::Confined;
+        }
+        let policy = sched::policy(process)?;
+        let stops = request.confinement == Some(Confinement::Freeze);
+        let session = SlotSession::begin(&hold, slots::placed(policy), stops)?;
+        let Place::Slots(bound) = session.place.clone() else {
+            return Err(HostError::Failed("no slots were granted".to_owned()).into());
+        };
+        family.refresh().map_err(|why| unseen(&why))?;
+        let (freezer, quota) = confine(request, &family)?;
+        let members = Arc::new(Members::new(freezer));
+        let by = BySlots {
+            bound,
+            members: Arc::clone(&members),
+            session,
+            _quota: quota,
+        };
+        // What stops it begins to before anybody has a rank.
+        by.bind();
+        let cpu = by.session.cpu;
+        let places = Box::new(Slotted { members, cpu });
+        let mut follower = Follower::new(request, family, Arc::clone(&by.session.seen), places);
+        follower.first()?;
+        by.session.seen.observe(Ok(Box::new(follower)));
+        Ok(Self {
+            observer: by.session.observer(process, true),
+            slots: Some(by),
+            _watch: None,
+        })
+    }
+
+    fn by_deadline(
+        request: &ProgramRequest,
+        process: Tid,
+        family: Family,
+        closely: bool,
+    ) -> Result<Self, HoldError> {
+        let witnessed = if request.witnessed {
+            sched::affinity(process)?
+        } else {
+            CpuSet::default()
+        };
+        let watch = Watch::start(&request.hold, closely, &witnessed)?;
+        let seen = Arc::clone(&watch.seen);
+        let places = Box::new(Reserving(request.hold.reservation));
+        let mut follower = Follower::new(request, family, Arc::clone(&seen), places);
+        follower.first()?;
+        seen.observe(Ok(Box::new(follower)));
+        watch.run.begin(clock::now());
+        Ok(Self {
+            observer: Observer {
+                holder: process,
+                is_watched: true,
+                seen,
+                how: How::Threads,
+            },
+            slots: None,
+            _watch: Some(watch),
+        })
+    }
+}
+
+/// The program before it executes, and its keeper.
+fn family_of(request: &ProgramRequest, held: &Held) -> Result<Family, HoldError> {
+    let process = held.id().0 as u32;
+    let keeper = parent_of(process).map_err(|why| unseen(&why))?;
+    Ok(Family::new(process, keeper, request.choice.children))
+}
+
+fn unseen(why: &Unknown) -> HoldError {
+    HostError::CannotRun(why.to_string()).into()
+}
+
+/// A group of our own in which the program is kept from running outside its slots.
+fn confine(
+    request: &ProgramRequest,
+    family: &Family,
+) -> Result<(Option<Freezer>, Option<FairQuota>), HoldError> {
+    let cannot = |error: ConfineError| HoldError::Host(HostError::CannotRun(error.to_string()));
+    // Of one that ended meanwhile nothing is to be confined.
+    let all = |add: &dyn Fn(i32) -> Result<(), ConfineError>| {
+        family
+            .processes()
+            .try_for_each(|process| match add(process as i32) {
+                Err(_) if parent_of(process).is_err() => Ok(()),
+                added => added.map_err(cannot),
+            })
+    };
+    match request.confinement {
+        None => Ok((None, None)),
+        Some(Confinement::Freeze) => {
+            let freezer = Freezer::create("exec").map_err(cannot)?;
+            all(&|process| freezer.add(process))?;
+            Ok((Some(freezer), None))
+        }
+        Some(Confinement::Quota) => {
+            let share_ppm = request.hold.reservation.share_ppm();
+            let share_ppm = u32::try_from(share_ppm).unwrap_or(u32::MAX);
+            let quota = FairQuota::create("exec", share_ppm).map_err(cannot)?;
+            all(&|process| quota.add(process))?;
+            Ok((None, Some(quota)))
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What is seen of the holder of a reservation: kept by the watcher, and told to whoever asks.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use laxity_model::verify::delivery::{Delivery, Stretch};
+use laxity_model::{Grade, Instant};
+
+use super::subject::Subject;
+use crate::os::clock;
+use crate::os::fact::Fact;
+
+/// What was seen of a holder, for whoever asks meanwhile.
+pub(crate) struct Seen(Mutex<State>);
+
+struct State {
+    /// Who is to be looked at too from now on.
+    subjects: Vec<Box<dyn Subject>>,
+    delivery: Fact<Delivery>,
+    /// All that was seen, where it is kept.
+    stretches: Vec<Stretch>,
+    /// Of the worst moment.
+    grade: Grade,
+    /// When the reservation was given back.
+    over_since: Option<Instant>,
+}
+
+impl Seen {
+    pub(crate) fn new(grade: Grade) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State {
+            subjects: Vec::new(),
+            delivery: Ok(Delivery::default()),
+            stretches: Vec::new(),
+            grade,
+            over_since: None,
+        })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From the next look on this is a holder too; or why nobody can look at it.
+    pub(crate) fn observe(&self, subject: Fact<Box<dyn Subject>>) {
+        let mut state = self.state();
+        match subject {
+            Ok(subject) => state.subjects.push(subject),
+            Err(unknown) => state.delivery = Err(unknown),
+        }
+    }
+
+    /// What was received until now, and what of it is kept since the look before; hands back who is to be looked at too.
+    pub(super) fn publish(&self, delivery: Delivery, kept: &[Stretch]) -> Vec<Box<dyn Subject>> {
+        let mut state = self.state();
+        state.stretches.extend_from_slice(kept);
+        if state.delivery.is_ok() {
+            state.delivery = Ok(delivery);
+        }
+        std::mem::take(&mut state.subjects)
+    }
+
+    /// What it received, by the last look.
+    pub(crate) fn delivery(&self) -> Fact<Delivery> {
+        self.state().delivery.clone()
+    }
+
+    /// What is kept of it, by the last look.
+    pub(super) fn stretches(&self) -> Fact<Vec<Stretch>> {
+        let state = self.state();
+        state.delivery.as_ref()?;
+        Ok(state.stretches.clone())
+    }
+
+    /// How firmly it is held, by the worst moment that was seen.
+    pub(crate) fn grade(&self) -> Grade {
+        self.state().grade.clone()
+    }
+
+    /// Whether the reservation was given back: what is so now says nothing of it any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over_since().is_some()
+    }
+
+    /// When it was given back.
+    pub(super) fn over_since(&self) -> Option<Instant> {
+        self.state().over_since
+    }
+
+    /// It is about to be given back.
+    pub(crate) fn end(&self) {
+        self.state().over_since.get_or_insert(clock::now());
+    }
+
+    /// Something was seen that could take the reservation away, or did: the first such stays.
+    pub(crate) fn note(&self, grade: Grade) {
+        let mut state = self.state();
+        if state.grade == Grade::Enforced {
+            state.grade = grade;
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Slots for threads that no program of ours runs: a dispatcher with its witness and its watcher, on one processor.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use laxity_model::admission::{Launch, admit};
+use laxity_model::base::ring;
+use laxity_model::enforce::{Switching, Witness, slots};
+use laxity_model::policy::slots::SlotTable;
+use laxity_model::verify::delivery::Held;
+use laxity_model::{
+    Activity, Context, Enforcer, Grade, HostError, Instant, Outside, Placement, ProcessorId,
+    Program, ReservationRequest, Scheduling, Span, Step,
+};
+
+use super::super::admit::{ProcessorSlots, prepare};
+use super::super::supervise::dispatcher;
+use super::super::supply::supply;
+use super::super::{LiveConfig, thread};
+use super::seen::Seen;
+use super::watcher::{self, BESIDE_SLOTS, Looks, WatcherStart};
+use super::{HoldRequest, How, Observer};
+use crate::doctor::outranking::outranks;
+use crate::enforce::holding::Place;
+use crate::enforce::slots::{self as enforcer, Dispatched, Doorbell, ParkSignal};
+use crate::enforce::witness;
+use crate::os::clock;
+use crate::os::proc;
+use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
+use crate::run::own::Own;
+use crate::run::port::Ports;
+use crate::run::{self, Run, Thread};
+
+/// From the moment all threads are ready until they begin.
+const LEAD_IN: Span = Span::from_millis(1);
+/// No thread takes longer to get ready, unless somebody starves it.
+pub(super) const READY_WITHIN: Span = Span::from_secs(5);
+/// Records that fit a ring: those of some hundred periods, and it is emptied every period.
+pub(super) const RING_CAPACITY: usize = 1 << 10;
+/// A slot that was prolonged to make up for what others took from it is over by then.
+const SETTLED_AFTER: Span = Span::from_micros(300);
+
+/// A dispatcher that gives slots to one holder, until this is dropped.
+pub(super) struct SlotSession {
+    run: Arc<Run>,
+    doorbell: Arc<Doorbell>,
+    dispatcher: Option<Thread<Dispatched>>,
+    witness: Option<Thread<u64>>,
+    watcher: Option<Thread<()>>,
+    pub(super) place: Place,
+    pub(super) seen: Arc<Seen>,
+    pub(super) cpu: usize,
+    /// After the threads.
+    _park: ParkSignal,
+    _claim: Claim,
+}
+
+impl SlotSession {
+    /// Admits the request on what this machine can enforce now, and begins to give slots: to nobody yet. The calling thread is as before.
+    /// `stops`: who is confined stands still outside its slots.
+    pub(super) fn begin(
+        request: &HoldRequest,
+        placed: Scheduling,
+        stops: bool,
+    ) -> Result<Self, HostError> {
+        let (claim, config) = choose(request.processor)?;
+        let (place, slots, grade) = admitted(request, placed, &config)?;
+        let measured = switching(claim.0, request.outside)?;
+        let table = slots.plan.table.clone();
+        let mut session = Self {
+            run: Arc::new(Run::new(1, 0, Ports::default())),
+            doorbell: Arc::clone(&slots.doorbell),
+            dispatcher: None,
+            witness: None,
+            watcher: None,
+            place,
+            seen: Seen::new(grade),
+            cpu: claim.0,
+            _park: ParkSignal::install(),
+            _claim: claim,
+        };
+        session.start(request, &config, (slots, measured, table), stops)?;
+        Ok(session)
+    }
+
+    fn start(
+        &mut self,
+        request: &HoldRequest,
+        config: &LiveConfig,
+        (slots, measured, table): (ProcessorSlots, Switching, SlotTable),
+        stops: bool,
+    ) -> Result<(), HostError> {
+        let own = Tid::current();
+        let cannot = |error: SchedError| HostError::CannotRun(error.to_string());
+        let _restore = Restore::of(own).map_err(cannot)?;
+        // The policy before the processor, and both before the threads, which inherit them: so none can starve before it has its own.
+        sched::set_policy_inherited(own, thread::STARTER).map_err(cannot)?;
+        sched::pin(config.external).map_err(cannot)?;
+        let (to_dispatcher, from_dispatcher) = ring::channel(config.ring_capacity);
+        let (to_witness, from_witness) = ring::channel(config.ring_capacity);
+        let run = || Arc::clone(&self.run);
+        let start = dispatcher(slots, measured, config.witness, to_dispatcher);
+        self.dispatcher = Some(enforcer::spawn(start, run())?);
+        if let Some(witness) = config.witness {
+            self.witness = Some(witness::spawn(witness, self.cpu, to_witness, run())?);
+        }
+        let confined = request.outside == Outside::Confined;
+        let watcher = WatcherStart {
+            reservation: request.reservation,
+            held: if confined {
+                Held::Confined
+            } else {
+                Held::BySlots
+            },
+            stops: confined && stops,
+            slots_on: Some(self.cpu),
+            witnessed: vec![self.cpu],
+            cpu: Some(config.external),
+            keeps_stretches: false,
+            consumers: vec![from_dispatcher, from_witness],
+        };
+        let looks = move |begin| looks(begin, &table);
+        let watcher = watcher::spawn(watcher, looks, Arc::clone(&self.seen), run())?;
+        self.watcher = Some(watcher);
+        let expected = 2 + usize::from(self.witness.is_some());
+        self.run.await_ready(expected, READY_WITHIN)?;
+        self.run.begin(clock::now() + LEAD_IN);
+        Ok(())
+    }
+
+    /// This thread is to stay what it is.
+    pub(super) fn register(&self, own: Own) {
+        self.run.register(own);
+    }
+
+    /// Tells what this thread has of them; or the program of which this is the first, and whose others the watcher knows.
+    pub(super) fn observer(&self, holder: Tid, is_watched: bool) -> Observer {
+        Observer {
+            holder,
+            is_watched,
+            seen: Arc::clone(&self.seen),
+            how: How::Slots(self.cpu, Arc::clone(&self.run)),
+        }
+    }
+}
+
+impl Drop for SlotSession {
+    fn drop(&mut self) {
+        self.run.finish();
+        self.doorbell.ring();
+        // What they saw the watcher has; one that failed left its reason with the run.
+        let _ = self.dispatcher.take().map(run::join);
+        let _ = self.witness.take().map(run::join);
+        let _ = self.watcher.take().map(run::join);
+    }
+}
+
+/// Shortly after each of the holder's slots: then all that it waited for the slot is counted, and it has had the slot.
+fn looks(begin: Instant, table: &SlotTable) -> Looks {
+    let slot = table.slots().first();
+    let (start, length) = slot.map_or((Span::ZERO, Span::ZERO), |slot| (slot.start, slot.length));
+    let idle = table.cycle().saturating_sub(length);
+    let settled = (length / 8 + SETTLED_AFTER).min(idle / 2);
+    let first = slots::origin(begin, table) + table.cycle() + start + length + settled;
+    Looks::new(first, table.cycle(), BESIDE_SLOTS)
+}
+
+/// The processors on which this process gives slots to threads of no program, and what switching costs there by the kind of confinement.
+struct Processors {
+    taken: BTreeMap<usize, ()>,
+    switching: BTreeMap<(usize, bool), Switching>,
+}
+
+fn processors() -> MutexGuard<'static, Processors> {
+    static PROCESSORS: Mutex<Processors> = Mutex::new(Processors {
+        taken: BTreeMap::new(),
+        switching: BTreeMap::new(),
+    });
+    PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A processor on which one holder has slots.
+struct Claim(usize);
+
+impl Claim {
+    fn of(cpu: usize) -> Option<Self> {
+        match processors().taken.entry(cpu) {
+            Entry::Vacant(free) => {
+                free.insert(());
+                Some(Self(cpu))
+            }
+            Entry::Occupied(_) => None,
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        processors().taken.remove(&self.0);
+    }
+}
+
+/// The processor that was asked for, or the first that is free and on which nobody is seen who would outrank the holder; and one for what
+/// watches.
+fn choose(asked: Option<usize>) -> Result<(Claim, LiveConfig), HostError> {
+    let usable =
+        sched::affinity(Tid::current()).map_err(|error| HostError::CannotRun(error.to_string()))?;
+    let threads = proc::real_time_threads();
+    let alone = |cpu: &usize| {
+        let mut threads = threads.iter().flatten();
+        !threads.any(|thread| outranks(thread, *cpu))
+    };
+    let mut candidates: Vec<usize> = asked.map_or_else(|| usable.iter().collect(), |cpu| vec![cpu]);
+    candidates.sort_by_key(|cpu| !alone(cpu));
+    let claim = candidates.iter().find_map(|cpu| Claim::of(*cpu));
+    let claim = claim.ok_or_else(|| {
+        HostError::Refused(format!(
+            "this process gives slots to another thread on each of the processors {candidates:?}: one holder a processor"
+        ))
+    })?;
+    let other = usable.iter().filter(|cpu| *cpu != claim.0).last();
+    let config = LiveConfig {
+        processors: vec![claim.0],
+        external: other.unwrap_or(claim.0),
+        witness: Some(Witness::new(ProcessorId(0))),
+        lock_memory: false,
+        ring_capacity: RING_CAPACITY,
+    };
+    Ok((claim, config))
+}
+
+/// Has the only admission there is decide.
+fn admitted(
+    request: &HoldRequest,
+    placed: Scheduling,
+    config: &LiveConfig,
+) -> Result<(Place, ProcessorSlots, Grade), HostError> {
+    let usable =
+        sched::affinity(Tid::current()).map_err(|error| HostError::CannotRun(error.to_string()))?;
+    if let Some(cpu) = config.processors.iter().find(|cpu| !usable.contains(**cpu)) {
+        return Err(HostError::CannotRun(format!(
+            "processor {cpu} may not be used, only {usable}"
+        )));
+    }
+    let mut program = Program::new(1);
+    program.push(Activity {
+        name: request.name.clone(),
+        processor: ProcessorId(0),
+        placement: Placement::Linux(placed),
+        reservation: Some(ReservationRequest {
+            reservation: request.reservation,
+            enforcer: Enforcer::Slots,
+            outside: request.outside,
+            begins_at_start: true,
+        }),
+        // What it does is no business of ours.
+        body: Box::new(|_: &mut dyn Context| Step::Finish),
+    });
+    let supply = supply("this machine, for one holder".to_owned(), config);
+    let Launch {
+        program,
+        slots,
+        deadline,
+        mut grades,
+    } = admit(program, &supply)?.launch(&supply.host)?;
+    let (mut places, mut slots) = prepare(&program, (slots, deadline), config);
+    let nothing = || HostError::Failed("nothing was granted to the only request".to_owned());
+    let place = places.pop().ok_or_else(nothing)?;
+    let slots = slots.pop().ok_or_else(nothing)?;
+    let grade = grades.pop().flatten().ok_or_else(nothing)?;
+    Ok((place, slots, grade))
+}
+
+/// What switching costs on a processor; measured the first time (0.1 s).
+fn switching(cpu: usize, outside: Outside) -> Result<Switching, HostError> {
+    let key = (cpu, outside == Outside::Confined);
+    if let Some(measured) = processors().switching.get(&key) {
+        return Ok(*measured);
+    }
+    let measured = enforcer::calibrate::calibrate(cpu, outside)?;
+    processors().switching.insert(key, measured);
+    Ok(measured)
+}
+
+/// As a thread of this policy is placed.
+pub(super) fn placed(policy: Policy) -> Scheduling {
+    match policy {
+        Policy::Fifo(priority) => Scheduling::Fifo(priority),
+        Policy::RoundRobin(priority) => Scheduling::RoundRobin(priority),
+        Policy::Idle => Scheduling::Idle,
+        Policy::Other { nice } | Policy::Batch { nice } => Scheduling::Fair {
+            nice: nice.clamp(-20, 19) as i8,
+        },
+        Policy::Deadline(_) | Policy::Unknown(_) => Scheduling::Fair { nice: 0 },
+    }
+}

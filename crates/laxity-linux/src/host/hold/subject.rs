@@ -1,0 +1,128 @@
+//! Whose reservation it is, as it is seen from outside.
+
+use laxity_model::{Service, Span};
+
+use crate::os::clock;
+use crate::os::fact::{Fact, read_as};
+use crate::os::sched::Tid;
+use crate::os::schedstat::{Account, Counted};
+
+/// What was seen of a holder since the last look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) service: Service,
+    /// Waits that ended since.
+    pub(crate) waited: Span,
+    /// No single one of them was longer.
+    pub(crate) longest: Span,
+    /// It had the processor.
+    pub(crate) ran: bool,
+    /// A thread of it has ended since the last look: what that had since then nobody saw.
+    pub(crate) ended: bool,
+    /// It has no thread any more.
+    pub(crate) gone: bool,
+}
+
+/// The holder of a reservation: a thread, or the threads of a program that share one.
+pub(crate) trait Subject: Send {
+    /// What it has had since the last look; `None` of what holds nothing itself, and only looks for who does.
+    fn look(&mut self) -> Option<Part>;
+
+    /// Whether this thread is the holder, or one of its threads.
+    fn has(&self, thread: Tid) -> bool;
+
+    /// Whether it wants a processor now. A file of `/proc` is read (10 µs a thread).
+    fn wants(&self) -> bool;
+}
+
+/// One thread.
+#[derive(Debug)]
+pub(crate) struct OneThread {
+    tid: Tid,
+    account: Account,
+    before: Counted,
+    /// Of this process: it has a better clock than the account, which is behind by up to a tick while it runs.
+    is_own: bool,
+    /// It has ended, and that was told.
+    is_gone: bool,
+}
+
+impl OneThread {
+    /// From now on.
+    pub(crate) fn new(tid: Tid) -> Fact<Self> {
+        let account = Account::of(tid)?;
+        let before = account.read()?;
+        let mut one = Self {
+            tid,
+            account,
+            before,
+            is_own: clock::service_of(tid).is_some(),
+            is_gone: false,
+        };
+        one.before = one.read()?;
+        Ok(one)
+    }
+
+    fn read(&self) -> Fact<Counted> {
+        let counted = self.account.read()?;
+        let own = self.is_own.then(|| clock::service_of(self.tid)).flatten();
+        let service = own.unwrap_or(counted.service);
+        Ok(Counted { service, ..counted })
+    }
+}
+
+impl Part {
+    /// What nobody has had.
+    pub(super) const NOBODY: Self = Self {
+        service: Service::ZERO,
+        waited: Span::ZERO,
+        longest: Span::ZERO,
+        ran: false,
+        ended: false,
+        gone: true,
+    };
+
+    /// What two have had together.
+    pub(super) fn add(&mut self, other: Self) {
+        self.service += other.service;
+        self.waited += other.waited;
+        self.longest = self.longest.max(other.longest);
+        self.ran |= other.ran;
+        self.ended |= other.ended;
+        self.gone &= other.gone;
+    }
+}
+
+impl Subject for OneThread {
+    fn look(&mut self) -> Option<Part> {
+        let Ok(now) = self.read() else {
+            return Some(Part {
+                ended: !std::mem::replace(&mut self.is_gone, true),
+                ..Part::NOBODY
+            });
+        };
+        let before = std::mem::replace(&mut self.before, now);
+        let service = now.service.saturating_sub(before.service);
+        let waited = now.waited.saturating_sub(before.waited);
+        Some(Part {
+            service,
+            waited,
+            longest: waited,
+            ran: now.turns != before.turns || !service.is_zero(),
+            ended: false,
+            gone: false,
+        })
+    }
+
+    fn has(&self, thread: Tid) -> bool {
+        thread == self.tid
+    }
+
+    fn wants(&self) -> bool {
+        let state = read_as(format!("/proc/{}/stat", self.tid), |stat| {
+            let (_, fields) = stat.rsplit_once(')')?;
+            fields.trim_start().chars().next()
+        });
+        state == Ok('R')
+    }
+}

@@ -1,0 +1,443 @@
+//! Looks once a period at what the holder of a reservation has received, and now and again at who could take it away.
+
+use std::sync::Arc;
+
+use laxity_model::base::ring::Consumer;
+use laxity_model::enforce::ranks;
+use laxity_model::verify::delivery::{Delivery, Held, Look, Meter, Stretch, Turn};
+use laxity_model::{
+    Disturbance, Enforcer, Event, EventKind, Grade, HostError, Instant, Reservation, Span,
+};
+
+use super::super::conclude::{Evidence, conclude};
+use super::super::lookout::{self, Lookout};
+use super::HOLDER;
+use super::above::is_above;
+use super::seen::Seen;
+use super::subject::{Part, Subject};
+use crate::doctor::machine::Throttling;
+use crate::doctor::probe;
+use crate::os::clock;
+use crate::os::proc::RealTimeThread;
+use crate::os::sched::{self, Policy, Tid};
+use crate::os::schedstat::Account;
+use crate::run::{self, Run, Thread};
+
+/// It looks no more often than this beside a dispatcher, which takes more by itself.
+pub(crate) const BESIDE_SLOTS: Span = Span::from_millis(1);
+/// Nor than this beside the kernel, so that all of ours takes less than half a hundredth of a processor whatever the period is: a look takes some 30 µs
+/// where it begins with nothing in the caches, and who came since is looked for as often.
+pub(crate) const BESIDE_KERNEL: Span = Span::from_millis(20);
+/// To ask whether holders that were not seen to run sleep takes no more than one part of so many of the time.
+const ASKING_SHARE: u64 = 500;
+
+/// When it looks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looks {
+    first: Instant,
+    every: Span,
+}
+
+impl Looks {
+    /// At this instant and once every so many periods after it, no more often than that.
+    pub(crate) fn new(first: Instant, period: Span, seldom: Span) -> Self {
+        let periods = seldom.as_nanos().div_ceil(period.as_nanos());
+        Self {
+            first,
+            every: period * periods,
+        }
+    }
+
+    /// From one to the next.
+    pub(crate) const fn every(&self) -> Span {
+        self.every
+    }
+
+    /// The first that is not past.
+    fn after(&self, now: Instant) -> Instant {
+        let passed = now.saturating_since(self.first) / self.every;
+        if now < self.first {
+            self.first
+        } else {
+            self.first + self.every * (passed + 1)
+        }
+    }
+}
+
+/// What a watcher begins with.
+pub(crate) struct WatcherStart {
+    pub(crate) reservation: Reservation,
+    pub(crate) held: Held,
+    /// The dispatcher stops the holder outside its slots: its records tell when.
+    pub(crate) stops: bool,
+    /// The processor of slots, on which nobody may outrank who has them.
+    pub(crate) slots_on: Option<usize>,
+    /// The processors of which somebody records when they stand still, in the order of the model's numbers.
+    pub(crate) witnessed: Vec<usize>,
+    /// Where the watcher itself is best.
+    pub(crate) cpu: Option<usize>,
+    /// Each stretch is kept, as well as what they come to.
+    pub(crate) keeps_stretches: bool,
+    /// Records of the dispatcher and the witness.
+    pub(crate) consumers: Vec<Consumer>,
+}
+
+/// Starts a watcher; it ends with the run.
+pub(crate) fn spawn(
+    start: WatcherStart,
+    looks: impl FnOnce(Instant) -> Looks + Send + 'static,
+    seen: Arc<Seen>,
+    run: Arc<Run>,
+) -> Result<Thread<()>, HostError> {
+    // It has a rank above all until everything has begun.
+    let starter = Tid::current();
+    run::spawn("laxity-watcher".to_owned(), run, move |run| {
+        clock::use_exact_timers();
+        // Beside the kernel, where it may be no more than an ordinary thread, it looks less punctually.
+        match start.cpu {
+            Some(cpu) => lookout::settle(cpu, run)?,
+            None => {
+                let _ = sched::set_policy(Tid::current(), Policy::Fifo(ranks::COLLECTOR));
+            }
+        }
+        let lookout = start.slots_on.map_or_else(Lookout::at_own, |cpu| {
+            Lookout::begin(|thread| is_above(thread, cpu, |tid| tid == starter))
+        });
+        if let Some(begin) = run.wait_for_start() {
+            let looks = looks(begin);
+            let mut watcher = Watcher::new(start, seen, lookout, (begin, looks));
+            watcher.watch(run);
+        }
+        Ok(())
+    })
+}
+
+struct Watcher {
+    start: WatcherStart,
+    seen: Arc<Seen>,
+    observed: Vec<Observed>,
+    events: Vec<Event>,
+    /// When the dispatcher stopped the holder, if it stands.
+    stopped: Option<Instant>,
+    /// Who could take from it, and whether our threads are what they ought to be.
+    lookout: Lookout,
+    /// Whether the kernel tells a holder from a standstill.
+    tells: bool,
+    begin: Instant,
+    looks: Looks,
+    /// When holders that do not run are asked again whether they sleep.
+    ask_at: Instant,
+}
+
+impl Watcher {
+    fn new(
+        start: WatcherStart,
+        seen: Arc<Seen>,
+        lookout: Lookout,
+        (begin, looks): (Instant, Looks),
+    ) -> Self {
+        Self {
+            start,
+            seen,
+            observed: Vec::new(),
+            events: Vec::new(),
+            stopped: None,
+            lookout,
+            tells: Account::of_current().is_some(),
+            begin,
+            looks,
+            ask_at: Instant::ZERO,
+        }
+    }
+
+    fn watch(&mut self, run: &Run) {
+        while run.sleep_until(self.looks.after(clock::now())) {
+            if clock::now() >= self.lookout.due(run.alarm()) {
+                self.look_out(run);
+            }
+            self.look(false);
+        }
+        // Whoever came, or took something, after the look before is seen by this one.
+        self.look_out(run);
+        self.look(true);
+    }
+
+    /// Looks; publishes what is known so far. What comes after the reservation's end is none of it.
+    fn look(&mut self, is_last: bool) {
+        let seen = self.records();
+        let now = clock::now();
+        let at = self.seen.over_since().map_or(now, |over| over.min(now));
+        // Who is stopped neither runs nor wants to, as far as the kernel tells.
+        let mut asking = Asking {
+            may: !self.start.stops && now >= self.ask_at,
+            took: Span::ZERO,
+        };
+        let (mut delivery, mut kept) = (Delivery::default(), Vec::new());
+        for observed in &mut self.observed {
+            let stretches = observed.take(at, &seen, &mut asking, is_last);
+            kept.extend(stretches.filter(|_| self.start.keeps_stretches));
+            delivery.add(&observed.meter.delivery());
+        }
+        if asking.may {
+            self.ask_at = now + asking.took * ASKING_SHARE;
+        }
+        let consumers = self.start.consumers.iter();
+        delivery.events_lost = consumers.map(Consumer::lost).sum();
+        delivery.halts_unseen = self.start.consumers.is_empty();
+        let WatcherStart {
+            reservation, held, ..
+        } = self.start;
+        let together = self.looks.every() / reservation.period();
+        let subjects = self.seen.publish(delivery, &kept);
+        for mut subject in subjects {
+            // What it had before belongs to no period.
+            subject.look();
+            self.observed.push(Observed {
+                subject,
+                meter: Meter::new(reservation, held, now).together(together),
+                pending: None,
+            });
+        }
+    }
+
+    /// What dispatcher and witness recorded since the last look. What of it is against the reservation is noted.
+    fn records(&mut self) -> Records {
+        self.events.clear();
+        for consumer in &mut self.start.consumers {
+            consumer.drain(&mut self.events);
+        }
+        self.events.sort_by_key(|event| event.at);
+        let slots_on = self.start.slots_on;
+        let cpus = self.start.witnessed.clone();
+        let own = match self.start.held {
+            Held::ByKernel => Span::MAX,
+            _ => Span::ZERO,
+        };
+        let evidence = Evidence {
+            start: self.begin,
+            // What the kernel holds ranks above a witness.
+            own: cpus.iter().map(|_| own).collect(),
+            cpus,
+            tells: Some(self.tells),
+            seen: self.lookout.seen(),
+        };
+        let found = conclude(&mut self.events, &evidence);
+        let enforcer = slots_on.map_or(Enforcer::Deadline, |_| Enforcer::Slots);
+        let granted = (enforcer, HOLDER, slots_on.unwrap_or(usize::MAX));
+        self.seen.note(found.grade(Grade::Enforced, granted));
+        let mut stood = Vec::new();
+        for event in &self.events {
+            match event.kind {
+                EventKind::SlotEnd if self.start.stops => {
+                    self.stopped = Some(event.at);
+                }
+                EventKind::SlotBegin => {
+                    let since = self.stopped.take();
+                    stood.extend(since.map(|since| event.at.saturating_since(since)));
+                }
+                _ => {}
+            }
+        }
+        Records {
+            stood,
+            still: found.disturbances,
+        }
+    }
+
+    /// Looks for who could take from the holder, and whether our threads are what they ought to be.
+    fn look_out(&mut self, run: &Run) {
+        let (observed, slots_on) = (&self.observed, self.start.slots_on);
+        let mine = |tid| observed.iter().any(|one| one.subject.has(tid));
+        let is_over = || self.seen.is_over();
+        match slots_on {
+            Some(cpu) => {
+                let above = |thread: &RealTimeThread| is_above(thread, cpu, mine);
+                self.lookout.look(run, is_over, above);
+            }
+            None => {
+                self.lookout.look_at_own(run, is_over);
+                self.read_back(&probe::throttling());
+            }
+        }
+    }
+
+    /// Whoever has the right may take the kernel's limit away at any time, by which alone it admits what it can give.
+    fn read_back(&self, limits: &Throttling) {
+        if let Some(reason) = limits.admits_all() {
+            self.seen.note(Grade::Unenforced { reason });
+        }
+    }
+}
+
+/// What dispatcher and witness recorded from one look to the next.
+struct Records {
+    /// How long the holder was made to stand each time.
+    stood: Vec<Span>,
+    /// When the machine stood still.
+    still: Vec<Disturbance>,
+}
+
+/// Whether holders that do not run may be asked if they sleep, and how long that took.
+struct Asking {
+    may: bool,
+    took: Span,
+}
+
+impl Asking {
+    fn sleeps(&mut self, subject: &dyn Subject) -> bool {
+        if !self.may {
+            return false;
+        }
+        let begun = clock::now();
+        let wants = subject.wants();
+        self.took += clock::now().saturating_since(begun);
+        !wants
+    }
+}
+
+/// A holder, and what was seen of it.
+struct Observed {
+    subject: Box<dyn Subject>,
+    meter: Meter,
+    /// The last look: that the machine stood still then is known a look later only, when dispatcher or witness ran again.
+    pending: Option<Look>,
+}
+
+impl Observed {
+    /// Looks; tells the stretches that are over.
+    fn take(
+        &mut self,
+        at: Instant,
+        seen: &Records,
+        asking: &mut Asking,
+        is_last: bool,
+    ) -> impl Iterator<Item = Stretch> + use<> {
+        let mut over = [None; 3];
+        let Some(part) = self.subject.look() else {
+            return over.into_iter().flatten();
+        };
+        for still in &seen.still {
+            self.meter.stood_still(*still);
+        }
+        let turn = if part.gone {
+            Turn::Gone
+        } else if part.ran {
+            Turn::Ran
+        } else if asking.sleeps(&*self.subject) {
+            Turn::Asleep
+        } else {
+            Turn::No
+        };
+        let look = look_of(part, turn, &seen.stood, at);
+        if let Some(before) = self.pending.replace(look) {
+            over[0] = self.meter.take(before);
+        }
+        if is_last {
+            over[1] = self.meter.take(look);
+            self.pending = None;
+            let waits = !part.ran && self.subject.wants();
+            over[2] = Some(self.meter.finish(at, waits));
+        }
+        over.into_iter().flatten()
+    }
+}
+
+fn look_of(part: Part, turn: Turn, stood: &[Span], at: Instant) -> Look {
+    let stood_in_all: Span = stood.iter().copied().sum();
+    // It comes to the processor a moment after it is let go: that wait is one with its standing still.
+    let longest_stood = stood.iter().copied().max().unwrap_or(Span::ZERO);
+    Look {
+        at,
+        service: part.service,
+        kept_from: part.waited + stood_in_all,
+        longest: part.longest + longest_stood,
+        turn,
+        ended: part.ended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::base::ring;
+    use laxity_model::{ProcessorId, Service};
+
+    use super::*;
+
+    /// Beside the kernel, looked at now.
+    fn by_kernel(seen: &Arc<Seen>) -> Watcher {
+        let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
+        let start = WatcherStart {
+            reservation,
+            held: Held::ByKernel,
+            stops: false,
+            slots_on: None,
+            witnessed: Vec::new(),
+            cpu: None,
+            keeps_stretches: false,
+            consumers: Vec::new(),
+        };
+        let now = clock::now();
+        let looks = Looks::new(now, reservation.period(), BESIDE_KERNEL);
+        Watcher::new(start, Arc::clone(seen), Lookout::at_own(), (now, looks))
+    }
+
+    #[test]
+    fn where_nobody_records_halts_that_is_told() {
+        let seen = Seen::new(Grade::Enforced);
+        by_kernel(&seen).look(false);
+        assert!(seen.delivery().unwrap().halts_unseen);
+    }
+
+    #[test]
+    fn a_limit_that_is_taken_away_meanwhile_is_no_promise_any_more() {
+        let seen = Seen::new(Grade::Enforced);
+        let watcher = by_kernel(&seen);
+        let mut limits = probe::throttling();
+        for (runtime_us, is_promise) in [(Some(950_000), true), (None, false)] {
+            limits.runtime_us = Ok(runtime_us);
+            watcher.read_back(&limits);
+            assert_eq!(seen.grade() == Grade::Enforced, is_promise);
+        }
+    }
+
+    #[test]
+    fn records_that_did_not_fit_are_counted_in_what_is_told() {
+        let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
+        let [
+            (mut dispatcher, from_dispatcher),
+            (mut witness, from_witness),
+        ] = [ring::channel(2), ring::channel(2)];
+        let start = WatcherStart {
+            reservation,
+            held: Held::BySlots,
+            stops: false,
+            slots_on: Some(0),
+            witnessed: vec![0],
+            cpu: None,
+            keeps_stretches: false,
+            consumers: vec![from_dispatcher, from_witness],
+        };
+        let seen = Seen::new(Grade::Enforced);
+        let now = clock::now();
+        let looks = Looks::new(now, reservation.period(), BESIDE_SLOTS);
+        let lookout = Lookout::at_own();
+        let mut watcher = Watcher::new(start, Arc::clone(&seen), lookout, (now, looks));
+        watcher.look(false);
+        assert_eq!(seen.delivery().unwrap().events_lost, 0);
+        let event = Event {
+            at: now,
+            kind: EventKind::SlotEnd,
+            processor: ProcessorId(0),
+            activity: HOLDER,
+            args: [0; 2],
+        };
+        for _ in 0..5 {
+            dispatcher.push(event);
+        }
+        for _ in 0..3 {
+            witness.push(event);
+        }
+        watcher.look(true);
+        assert_eq!(seen.delivery().unwrap().events_lost, 4);
+    }
+}

@@ -1,0 +1,305 @@
+//! The lookout: while a run is under way it looks, now and again and at once when the witness was held up, who of others ranks above the
+//! program, and whether the run's own threads still are what they ought to be. A grant is as good as its worst moment.
+//!
+//! It works just above ordinary threads, on the processor of the external activities, and takes at most a hundredth of that unless the alarm is
+//! raised all the time.
+
+use std::sync::Arc;
+use std::thread;
+
+use laxity_model::enforce::{Lateness, ranks};
+use laxity_model::{HostError, Instant, Span};
+
+use super::beside::{Beside, known_as};
+use super::sighting::Sighting;
+use crate::doctor::outranking::{self, Hidden};
+use crate::enforce::{guardian, witness};
+use crate::os::clock;
+use crate::os::fact::Fact;
+use crate::os::proc::{self, RealTimeThread};
+use crate::os::sched;
+use crate::os::schedstat::Account;
+use crate::run::ours;
+use crate::run::own::{Changed, Own, Role};
+use crate::run::{self, Run, Thread};
+
+/// From one look to the next, if looking is cheap: a stranger that is there for longer is seen.
+const EVERY: Span = Span::from_millis(100);
+/// A look takes no more than one part of so many of the time.
+const SHARE: u64 = 100;
+/// Looks that an alarm asks for take no more than one part of so many.
+const ALARMED_SHARE: u64 = 5;
+/// Whoever comes and goes while nobody looks for longer than this is not seen, though the machine may have stood still: longer than a virtual machine
+/// does by itself. Where somebody held the processor of who looks, a stranger had as much time as that took: no more of it is let pass than lies
+/// between two looks in any case ([`EVERY`]).
+const BLIND: Span = Span::from_millis(500);
+/// So many strangers are kept by name; more are counted.
+const MOST: usize = 32;
+
+/// A thread of ours that somebody changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Tampered {
+    pub(crate) changed: Changed,
+    /// When that was seen.
+    pub(crate) at: Instant,
+    /// Until then it was seen to be what it ought.
+    pub(crate) sound_until: Instant,
+}
+
+/// Everything that was seen.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) strangers: Vec<Sighting>,
+    /// How many more there were at a time.
+    pub(crate) more: u64,
+    /// Why there may have been others.
+    pub(crate) unseen: Option<String>,
+    pub(crate) tampered: Vec<Tampered>,
+    /// What became of the guardian, if it died.
+    pub(crate) guardian: Option<String>,
+}
+
+/// Looks, and keeps what it saw.
+pub(crate) struct Lookout {
+    /// Those of our threads that nobody has changed yet.
+    own: Vec<Own>,
+    /// When the last look began, how long it took, and the alarm's number then.
+    last: Instant,
+    took: Span,
+    alarm: u32,
+    /// How long the thread that looks has waited for its processor, and had at the end of the last look; where the kernel tells.
+    waits: Option<Account>,
+    waited: Option<Span>,
+    seen: Seen,
+}
+
+impl Lookout {
+    /// Begins to look now, for those of others who count: who is there already is seen by its name, and from now on by what it does.
+    pub(crate) fn begin(counts: impl Fn(&RealTimeThread) -> bool) -> Self {
+        let mut lookout = Self::at_own();
+        lookout.look_at_others(None, counts);
+        lookout
+    }
+
+    /// Begins to look at our own threads only. The calling thread is the one that looks.
+    pub(crate) fn at_own() -> Self {
+        let waits = Account::of_current();
+        let mut lookout = Self {
+            own: Vec::new(),
+            last: clock::now(),
+            took: Span::ZERO,
+            alarm: 0,
+            waits,
+            waited: None,
+            seen: Seen::default(),
+        };
+        lookout.waited = lookout.waited();
+        lookout
+    }
+
+    fn waited(&self) -> Option<Span> {
+        Some(self.waits.as_ref()?.read().ok()?.waited)
+    }
+
+    /// All that was seen so far.
+    pub(crate) const fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// When it is to look again, where the alarm has this number.
+    pub(crate) fn due(&self, alarm: u32) -> Instant {
+        let pause = if alarm == self.alarm {
+            EVERY.max(self.took * SHARE)
+        } else {
+            self.took * ALARMED_SHARE
+        };
+        self.last + self.took + pause
+    }
+
+    /// Looks once for those of others who count, and at the threads of ours that registered with a run. Who comes or goes during the look may be
+    /// missed.
+    pub(crate) fn look(
+        &mut self,
+        run: &Run,
+        is_over: impl Fn() -> bool,
+        counts: impl Fn(&RealTimeThread) -> bool,
+    ) {
+        let waited = self.waited().zip(self.waited);
+        let waited = waited.map(|(now, then)| now.saturating_sub(then));
+        self.begin_to_look(clock::now(), waited);
+        self.look_at_own(run, is_over);
+        self.look_at_others(Some(self.last), counts);
+    }
+
+    fn look_at_others(&mut self, at: Option<Instant>, counts: impl Fn(&RealTimeThread) -> bool) {
+        // Who leaves while all are listed is no stranger.
+        let ours = ours::present();
+        let is_ours = |thread: &RealTimeThread| {
+            thread.pid == std::process::id() && ours.contains(&thread.tid)
+        };
+        let all = (proc::real_time_threads(), Hidden::find());
+        self.seen
+            .note(at, all, |thread| !is_ours(thread) && counts(thread));
+        self.took = clock::now().saturating_since(self.last);
+        self.waited = self.waited();
+    }
+
+    /// It looks again now, and was runnable and waited for so long since the last look, if that is known: tells itself when it was blind.
+    fn begin_to_look(&mut self, now: Instant, waited: Option<Span>) {
+        // An alarm asks for a look at once, not since the last one.
+        let late = now.saturating_since(self.due(self.alarm));
+        let (most, why) = match Lateness::of(late, waited) {
+            Lateness::Standstill => (BLIND, "those who look stood still"),
+            Lateness::Held => (EVERY, "somebody held the processor of those who look"),
+            Lateness::Untold => (EVERY, "those who look were kept from it"),
+        };
+        if late > most {
+            let blind = format!("nobody looked for {late}: {why}");
+            self.seen.unseen.get_or_insert(blind);
+        }
+    }
+
+    /// Looks only at the threads of ours that registered with a run.
+    pub(crate) fn look_at_own(&mut self, run: &Run, is_over: impl Fn() -> bool) {
+        self.look_at_guardian();
+        self.alarm = run.alarm();
+        self.own.append(&mut run.take_own());
+        let sound_until = std::mem::replace(&mut self.last, clock::now());
+        let (tampered, at) = (&mut self.seen.tampered, self.last);
+        self.own.retain(|own| {
+            // At the end whoever works still is raised or let loose, so that it ends.
+            let Some(changed) = own.changed().filter(|_| !is_over()) else {
+                return true;
+            };
+            tampered.push(Tampered {
+                changed,
+                at,
+                sound_until,
+            });
+            false
+        });
+    }
+
+    fn look_at_guardian(&mut self) {
+        let told = match guardian::look_after() {
+            Ok(false) => return,
+            Ok(true) => "the guardian process, which gives back what others had if this process is killed, had died: another took its place".to_owned(),
+            Err(error) => format!(
+                "the guardian process has died, and no other can be started ({error}): what others had stays lost if this process is killed"
+            ),
+        };
+        self.seen.guardian = Some(told);
+    }
+
+    /// Waits until it is to look again; `false` if the run ended first.
+    fn waits(&self, run: &Run) -> bool {
+        let alarm = run.wait_for_alarm(self.alarm, self.due(self.alarm));
+        run.sleep_until(self.due(alarm)) && !run.ended()
+    }
+}
+
+impl Seen {
+    /// These real-time threads were seen, beside those that are hidden; `at`: when, once all have begun.
+    fn note(
+        &mut self,
+        at: Option<Instant>,
+        (threads, hidden): (Fact<Vec<RealTimeThread>>, Option<Hidden>),
+        counts: impl Fn(&RealTimeThread) -> bool,
+    ) {
+        let unreadable = threads.as_ref().err().map(ToString::to_string);
+        let unseen = hidden.map(|hidden| hidden.to_string()).or(unreadable);
+        self.unseen = self.unseen.take().or(unseen);
+        let mut above: Vec<RealTimeThread> = threads.into_iter().flatten().collect();
+        above.retain(&counts);
+        // Who has become one of those who are looked after is no stranger any more.
+        self.strangers.retain(|one| counts(&one.thread));
+        for one in &mut self.strangers {
+            one.look(above.iter().any(|thread| one.is(thread)));
+        }
+        above.retain(|thread| !self.strangers.iter().any(|one| one.is(thread)));
+        let room = MOST.saturating_sub(self.strangers.len()).min(above.len());
+        self.more = self.more.max((above.len() - room) as u64);
+        let new = above.into_iter().take(room);
+        self.strangers
+            .extend(new.map(|thread| Sighting::new(thread, at)));
+    }
+
+    /// Whoever was not looked at before is known from now on, if it belongs to one of these programs.
+    fn name(&mut self, beside: &[Beside]) {
+        for one in &mut self.strangers {
+            one.name_once(|thread| known_as(thread, beside));
+        }
+    }
+}
+
+/// Gives the calling thread, which is to look, its processor and its rank: just above ordinary threads, so that looking at all of them takes nothing from
+/// anybody's real-time work. Where that starves it, or somebody changes it, it knows and says so.
+pub(crate) fn settle(cpu: usize, run: &Run) -> Result<(), HostError> {
+    sched::pin(cpu)
+        .and_then(|()| witness::settle(Role::Lookout, cpu, ranks::COLLECTOR, run))
+        .map_err(|error| HostError::Failed(format!("the lookout: {error}")))
+}
+
+/// Starts the lookout over these processors, beside which these programs run, itself on another; it ends with the run, after a last look.
+pub(crate) fn spawn(
+    (cpus, beside): (Vec<usize>, Vec<Beside>),
+    external: usize,
+    run: Arc<Run>,
+) -> Result<Thread<Seen>, HostError> {
+    run::spawn("lookout".to_owned(), run, move |run| {
+        settle(external, run)?;
+        let above =
+            |thread: &RealTimeThread| cpus.iter().any(|cpu| outranking::outranks(thread, *cpu));
+        let mut lookout = Lookout::begin(above);
+        lookout.seen.name(&beside);
+        if run.wait_for_start().is_none() {
+            return Ok(Seen::default());
+        }
+        while lookout.waits(run) {
+            lookout.look(run, || run.ended(), above);
+            lookout.seen.name(&beside);
+            // Whoever empties the event rings has the same rank.
+            thread::yield_now();
+        }
+        // Whoever came after the look before is seen by this one.
+        lookout.look(run, || run.ended(), above);
+        lookout.seen.name(&beside);
+        Ok(lookout.seen)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Span {
+        Span::from_millis(millis)
+    }
+
+    /// What it says of itself that looks so much later than it was to, and waited for so long.
+    fn told(late: Span, waited: Option<Span>) -> Option<String> {
+        let mut lookout = Lookout::at_own();
+        lookout.begin_to_look(lookout.due(0) + late, waited);
+        lookout.seen.unseen
+    }
+
+    #[test]
+    fn who_was_kept_from_looking_says_so() {
+        let said = |late, waited: Option<u64>, why: &str| {
+            let found = told(ms(late), waited.map(ms)).unwrap_or_default();
+            assert_eq!(found, why, "{late} {waited:?}");
+        };
+        // Nobody counts to be in time.
+        said(0, Some(0), "");
+        // While the machine stood still, strangers did too; somebody else's processor may not have.
+        said(500, Some(0), "");
+        let stood = "nobody looked for 501ms: those who look stood still";
+        said(501, Some(200), stood);
+        // Somebody held the processor: as long as lies between two looks anybody may come and go.
+        said(100, Some(100), "");
+        let held = "nobody looked for 101ms: somebody held the processor of those who look";
+        said(101, Some(80), held);
+        let untold = "nobody looked for 101ms: those who look were kept from it";
+        said(101, None, untold);
+    }
+}

@@ -1,0 +1,218 @@
+//! A stranger that was seen to rank above slots, and what it has had of a processor since: whoever only could have taken it took nothing.
+
+use laxity_model::request::Strangers;
+use laxity_model::{Instant, Service};
+
+use crate::os::proc::RealTimeThread;
+use crate::os::schedstat::Account;
+
+/// A stranger that ranks above slots.
+#[derive(Debug)]
+pub(crate) struct Sighting {
+    pub(crate) thread: RealTimeThread,
+    /// When it was seen first; `None` of one that was there before anything began.
+    pub(crate) at: Option<Instant>,
+    /// The most that it had from one look at it to the next; `None` where that is not known.
+    most: Option<Service>,
+    /// While it ranks above: the kernel's account of it, and what that said at the last look.
+    account: Option<(Account, Option<Service>)>,
+    /// As what it is known; `None` until somebody looked whose it is.
+    known: Option<Known>,
+}
+
+/// Whose a thread is that ranks above slots.
+#[derive(Debug)]
+enum Known {
+    /// Nobody's whom we know.
+    Stranger,
+    /// Of a program that runs beside the run, which has this name.
+    Beside(String),
+}
+
+impl Sighting {
+    /// Of one that is seen now. One that came meanwhile may have had all that it ever had since the look before.
+    pub(super) fn new(thread: RealTimeThread, at: Option<Instant>) -> Self {
+        let account = Account::of(thread.tid).ok();
+        let account = account.map(|account| {
+            let had = account.service();
+            (account, had)
+        });
+        let had = account.as_ref().and_then(|(_, had)| *had);
+        let most = match at {
+            None => had.map(|_| Service::ZERO),
+            Some(_) => had,
+        };
+        Self {
+            thread,
+            at,
+            most,
+            account,
+            known: None,
+        }
+    }
+
+    /// Looks whose it is, unless that was done.
+    pub(super) fn name_once(&mut self, known_as: impl FnOnce(&RealTimeThread) -> Option<String>) {
+        let thread = &self.thread;
+        let look = || known_as(thread).map_or(Known::Stranger, Known::Beside);
+        self.known.get_or_insert_with(look);
+    }
+
+    /// Whether it is of a program that runs beside the run.
+    pub(super) const fn is_beside(&self) -> bool {
+        matches!(self.known, Some(Known::Beside(_)))
+    }
+
+    /// What it is called in messages.
+    pub(super) fn name(&self) -> String {
+        match &self.known {
+            Some(Known::Beside(name)) => name.clone(),
+            Some(Known::Stranger) | None => self.thread.to_string(),
+        }
+    }
+
+    /// What it had since the last look is weighed; `is_above`: it still ranks above. While it does not, nobody weighs what it has.
+    pub(super) fn look(&mut self, is_above: bool) {
+        let Some((account, had)) = &mut self.account else {
+            // It has come back, and since when is not known.
+            self.most = self.most.filter(|_| !is_above);
+            return;
+        };
+        let now = account.service();
+        let since = now.zip(*had).map(|(now, then)| now.saturating_sub(then));
+        self.most = self.most.zip(since).map(|(most, since)| most.max(since));
+        *had = now;
+        if !is_above {
+            self.account = None;
+        }
+    }
+
+    /// Whether it is seen to have taken nothing, though it might have.
+    pub(super) fn is_idle(&self) -> bool {
+        self.most.is_some_and(|most| most <= Strangers::UNNOTICED)
+    }
+
+    /// Whether it is this thread, as it ranks now.
+    pub(super) fn is(&self, thread: &RealTimeThread) -> bool {
+        self.thread.tid == thread.tid && self.thread.policy == thread.policy
+    }
+
+    /// One that had so much at most.
+    #[cfg(test)]
+    pub(super) const fn that_had(
+        thread: RealTimeThread,
+        at: Option<Instant>,
+        most: Option<Service>,
+    ) -> Self {
+        Self {
+            thread,
+            at,
+            most,
+            account: None,
+            known: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread::{self, JoinHandle};
+
+    use laxity_model::Span;
+
+    use super::*;
+    use crate::os::clock;
+    use crate::os::cpuset::CpuSet;
+    use crate::os::sched::{Policy, Tid};
+
+    /// A thread that works for a millisecond whenever it is told to, and says when it has.
+    struct Worker {
+        tid: Tid,
+        orders: mpsc::Sender<()>,
+        done: mpsc::Receiver<Tid>,
+        thread: JoinHandle<()>,
+    }
+
+    impl Worker {
+        fn start() -> Self {
+            let (orders, received) = mpsc::channel();
+            let (tell, done) = mpsc::channel();
+            let thread = thread::spawn(move || {
+                tell.send(Tid::current()).unwrap();
+                for () in received {
+                    let begun = clock::thread_service();
+                    while clock::thread_service().saturating_sub(begun) < Service::from_millis(1) {}
+                    tell.send(Tid::current()).unwrap();
+                }
+            });
+            let tid = done.recv().unwrap();
+            Self {
+                tid,
+                orders,
+                done,
+                thread,
+            }
+        }
+
+        fn work(&self) {
+            self.orders.send(()).unwrap();
+            self.done.recv().unwrap();
+        }
+
+        /// As if it ranked above slots. What it does before it sleeps is over.
+        fn above(&self) -> RealTimeThread {
+            clock::sleep_until(clock::now() + Span::from_millis(20));
+            RealTimeThread {
+                pid: 41,
+                parent: 1,
+                tid: self.tid,
+                name: "watchdog".to_owned(),
+                policy: Policy::Fifo(99),
+                affinity: Ok(CpuSet::single(0)),
+                processor: 0,
+                of_kernel: false,
+                of_laxity: false,
+            }
+        }
+    }
+
+    #[test]
+    fn who_sleeps_all_the_time_took_nothing_and_who_works_did() {
+        let worker = Worker::start();
+        worker.work();
+        let mut seen = Sighting::new(worker.above(), None);
+        seen.look(true);
+        assert!(seen.is_idle(), "{seen:?}");
+        worker.work();
+        seen.look(true);
+        assert!(!seen.is_idle(), "{seen:?}");
+        seen.look(true);
+        assert!(!seen.is_idle(), "the worst moment counts");
+    }
+
+    #[test]
+    fn what_is_not_seen_counts() {
+        let worker = Worker::start();
+        worker.work();
+        let came = Sighting::new(worker.above(), Some(Instant::ZERO));
+        assert!(!came.is_idle(), "it may have worked just now: {came:?}");
+        let mut left = Sighting::new(worker.above(), None);
+        left.look(false);
+        worker.work();
+        left.look(false);
+        assert!(left.is_idle(), "it worked below slots: {left:?}");
+        left.look(true);
+        assert!(!left.is_idle(), "since when it is back nobody knows");
+        let mut gone = Sighting::new(worker.above(), None);
+        drop(worker.orders);
+        worker.thread.join().unwrap();
+        // A joined thread may be on its way out of the kernel for a moment.
+        let latest = clock::now() + Span::from_secs(10);
+        while gone.is_idle() {
+            assert!(clock::now() < latest, "it is counted for ever");
+            gone.look(true);
+        }
+        assert!(!Sighting::new(gone.thread, None).is_idle());
+    }
+}

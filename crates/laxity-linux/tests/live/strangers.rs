@@ -1,0 +1,368 @@
+//! Somebody who is not of the program takes the processor, or lays hands on our own threads: it is noticed, named, and no excuse.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use laxity_linux::host::hold::{HoldRequest, ThreadHold};
+
+use super::*;
+use crate::reservations::two_of_eight;
+
+/// Tells a copy of this binary what stranger it is: rank, busy and period in milliseconds, how often.
+const STRANGER: &str = "LAXITY_TEST_STRANGER";
+
+/// Not a test by itself: what a stranger does. It waits for a byte, so that it is nobody before it is told to begin.
+#[test]
+fn as_a_stranger() {
+    let Ok(what) = std::env::var(STRANGER) else {
+        return;
+    };
+    let numbers: Vec<u64> = what.split(' ').map(|n| n.parse().unwrap()).collect();
+    let [rank, busy, period, times] = numbers[..] else {
+        panic!("{what}");
+    };
+    // The thread itself: it may have been started before its process could be told where to be.
+    let here = CpuSet::single(config().processors[0]);
+    sched::set_affinity(Tid::current(), &here).unwrap();
+    std::io::stdin().read_exact(&mut [0]).unwrap();
+    sched::set_policy(Tid::current(), Policy::Fifo(rank as u8)).unwrap();
+    let mut at = clock::now();
+    for _ in 0..times {
+        while clock::now() < at + ms(busy) {}
+        at += ms(period);
+        clock::sleep_until(at);
+    }
+}
+
+/// A process that runs another program than this one, on the program's processor.
+struct Stranger {
+    child: Child,
+    program: PathBuf,
+}
+
+impl Stranger {
+    fn start(what: &str) -> Self {
+        let own = std::env::current_exe().unwrap();
+        let program = std::env::temp_dir().join(format!("stranger-{}", std::process::id()));
+        fs::copy(own, &program).unwrap();
+        let child = Command::new(&program)
+            .args(["--exact", "strangers::as_a_stranger", "--test-threads=1"])
+            .env(STRANGER, what)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { child, program }
+    }
+
+    /// Has it begin, and waits until it has its rank and sleeps.
+    fn rises_and_sleeps(&mut self) {
+        let mut input = self.child.stdin.take().unwrap();
+        input.write_all(b"x").unwrap();
+        let all = || laxity_linux::os::proc::real_time_threads().expect("they can be seen");
+        let pid = self.child.id();
+        common::until("it sleeps at its rank", || {
+            all().iter().any(|thread| {
+                let stat = fs::read_to_string(format!("/proc/{}/stat", thread.tid));
+                thread.pid == pid && stat.is_ok_and(|stat| stat.contains(") S "))
+            })
+        });
+    }
+
+    /// Has it begin so long after a run's start.
+    fn begins(&mut self, program: &mut Program, after: Span) {
+        let mut input = self.child.stdin.take().unwrap();
+        meanwhile(program, after, move || input.write_all(b"x").unwrap());
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.program);
+    }
+}
+
+/// Has something done once, so long after a run's start, on the processor beside the program's.
+fn meanwhile(program: &mut Program, after: Span, act: impl FnOnce() + Send + 'static) {
+    let (mut at, mut act) = (None, Some(act));
+    let body = move |context: &mut dyn Context| match at {
+        None => {
+            let due = context.now() + after;
+            at = Some(due);
+            Step::SleepUntil(due)
+        }
+        Some(_) => {
+            if let Some(act) = act.take() {
+                act();
+            }
+            Step::Finish
+        }
+    };
+    program.add("meanwhile", CPU0, Placement::External, body);
+}
+
+/// A modem with slots, under the eyes of a witness, for 400 ms.
+fn run(mut prepare: impl FnMut(&mut Program)) -> (RunRecord, String) {
+    let mut config = config();
+    config.witness = Some(Witness::new(CPU0));
+    let mut program = Program::new(1);
+    let id = with_reservation(&mut program, "modem", two_of_eight(), spinner());
+    prepare(&mut program);
+    let mut host = LiveHost::new(config);
+    let record = host.admit_and_run(program, ms(400)).expect("it runs");
+    let grant = record.usage[id.index()].grant.clone().expect("a grant");
+    let reason = match grant.grade {
+        Grade::Enforced => "enforced".to_owned(),
+        Grade::Unenforced { reason } => reason,
+    };
+    (record, reason)
+}
+
+/// A thread of this process, by the name that it gave itself.
+fn own_thread(name: &str) -> Tid {
+    let all = laxity_linux::os::proc::threads_of(std::process::id()).expect("own threads");
+    let is_named = |tid: &Tid| {
+        let comm = fs::read_to_string(format!("/proc/self/task/{tid}/comm"));
+        comm.is_ok_and(|comm| comm.trim_end() == name)
+    };
+    all.into_iter().find(is_named).expect("it runs")
+}
+
+#[test]
+fn a_stranger_above_the_witness_is_no_standstill() {
+    let Some((_turn, _)) = live() else {
+        return;
+    };
+    let mut stranger = Stranger::start("99 30 100 3");
+    let (record, reason) = run(|program| stranger.begins(program, ms(50)));
+    let pid = stranger.child.id();
+    for named in [
+        format!("of process {pid} (SCHED_FIFO priority 99), seen "),
+        "ms after the start".to_owned(),
+        "processor 0 was held ".to_owned(),
+    ] {
+        assert!(reason.contains(&named), "{reason}");
+    }
+    let length = |event: &Event| (event.args[1] - event.args[0]) / 1_000_000;
+    let held = record.events.iter().filter(|event| {
+        let is_held = event.kind == EventKind::Held;
+        is_held && length(event) >= 20
+    });
+    // The witness wakes every millisecond; the dispatcher, some moments before its edges.
+    let is_of_witness =
+        |event: &&Event| (event.args[0] - record.start.as_nanos()).is_multiple_of(1_000_000);
+    let (by_witness, by_dispatcher): (Vec<&Event>, Vec<&Event>) = held.partition(is_of_witness);
+    assert!(by_witness.len() >= 3, "{by_witness:?}: {reason}");
+    assert!(by_dispatcher.len() >= 3, "{by_dispatcher:?}: {reason}");
+    assert!(
+        record
+            .disturbances
+            .iter()
+            .all(|still| still.length() < ms(20))
+    );
+}
+
+#[test]
+fn a_stranger_that_comes_and_goes_is_named_with_when() {
+    let Some((_turn, _)) = live() else {
+        return;
+    };
+    let mut stranger = Stranger::start("85 30 100 2");
+    let (_, reason) = run(|program| stranger.begins(program, ms(20)));
+    let named = format!(
+        "of process {} (SCHED_FIFO priority 85), seen ",
+        stranger.child.id()
+    );
+    assert!(reason.contains(&named), "{reason}");
+    let (_, reason) = run(|_| {});
+    assert_eq!(reason, "enforced");
+}
+
+/// The last of several looks is at the end: whoever comes just before it is seen all the same.
+#[test]
+fn a_stranger_that_comes_last_is_seen_at_the_end() {
+    let Some((_turn, _)) = live() else {
+        return;
+    };
+    let mut stranger = Stranger::start("85 0 60000 1");
+    let (_, reason) = run(|program| stranger.begins(program, ms(395)));
+    let named = format!(
+        "of process {} (SCHED_FIFO priority 85), seen ",
+        stranger.child.id()
+    );
+    assert!(reason.contains(&named), "{reason}");
+}
+
+/// As rtkit's watchdog is on every desktop: it could take the processor at any time, and does not.
+#[test]
+fn a_stranger_that_sleeps_all_the_time_is_told_and_spoils_nothing() {
+    let Some((_turn, mut host)) = live() else {
+        return;
+    };
+    let mut stranger = Stranger::start("99 0 60000 1");
+    stranger.rises_and_sleeps();
+    let named = format!(
+        "of process {} (SCHED_FIFO priority 99)",
+        stranger.child.id()
+    );
+    let (record, reason) = run(|_| {});
+    assert_eq!(reason, "enforced");
+    let told = record.notices.iter().filter(|told| told.contains(&named));
+    let told: Vec<_> = told.collect();
+    assert!(
+        told.len() == 1 && told[0].contains("was seen to take nothing"),
+        "{:?}",
+        record.notices
+    );
+    // What it might do is no promise: before a run, and while somebody holds slots, it counts.
+    let mut program = Program::new(1);
+    with_reservation(&mut program, "modem", two_of_eight(), spinner());
+    let supply = host.supply(1).expect("a supply");
+    let admitted = laxity_model::admission::admit(program, &supply).expect("it is admitted");
+    let asked = admitted.requests[0].asked.as_ref().expect("slots");
+    let promised = asked.grade.reason().expect("a reason");
+    assert!(promised.contains(&named), "{promised}");
+    let held = hold();
+    let while_held = held.observer().grade();
+    assert!(
+        while_held.reason().is_some_and(|why| why.contains(&named)),
+        "{while_held:?}"
+    );
+    let observer = held.observer().clone();
+    drop(held);
+    assert_eq!(observer.grade(), Grade::Enforced, "it never ran");
+}
+
+#[test]
+fn threads_of_ours_that_somebody_changes_hold_nothing_any_more() {
+    let Some((_turn, _)) = live() else {
+        return;
+    };
+    type Change = fn();
+    let changes: [(Change, &str); 4] = [
+        (
+            || sched::set_policy(own_thread("dispatcher/0"), Policy::Other { nice: 0 }).unwrap(),
+            "the dispatcher of processor 0 had SCHED_OTHER nice 0 instead of SCHED_FIFO priority 98, seen ",
+        ),
+        (
+            || sched::set_policy(own_thread("witness/0"), Policy::Fifo(10)).unwrap(),
+            "the witness of processor 0 had SCHED_FIFO priority 10 instead of SCHED_FIFO priority 99, seen ",
+        ),
+        (
+            || sched::set_affinity(own_thread("modem"), &CpuSet::single(1)).unwrap(),
+            "`modem` might run on processors 1 instead of 0, seen ",
+        ),
+        (
+            || sched::set_policy(own_thread("modem"), Policy::Other { nice: 0 }).unwrap(),
+            "`modem` had SCHED_OTHER nice 0 instead of SCHED_FIFO priority 80, seen ",
+        ),
+    ];
+    for (change, told) in changes {
+        let (_, reason) = run(|program| meanwhile(program, ms(100), change));
+        assert!(reason.contains(told), "{reason}");
+    }
+}
+
+/// Slots for the calling thread.
+fn hold() -> ThreadHold {
+    let asked = two_of_eight();
+    let request = HoldRequest {
+        name: "holder".to_owned(),
+        reservation: asked.reservation,
+        enforcer: Enforcer::Slots,
+        outside: Outside::Timesharing(Priority::NORMAL),
+        processor: Some(config().processors[0]),
+    };
+    ThreadHold::begin(&request).expect("slots")
+}
+
+/// Why what is held is not enforced any more, once that is seen.
+fn why_not(hold: &ThreadHold) -> String {
+    let grade = || hold.observer().grade();
+    common::until("it is not enforced", || grade() != Grade::Enforced);
+    grade().reason().expect("a reason").to_owned()
+}
+
+#[test]
+fn what_a_thread_holds_by_itself_is_looked_after_as_a_run_is() {
+    let Some((_turn, _)) = live() else {
+        return;
+    };
+    let held = hold();
+    assert_eq!(held.observer().grade(), Grade::Enforced);
+    sched::set_policy(own_thread("dispatcher/0"), Policy::Fifo(97)).expect("a policy");
+    let reason = why_not(&held);
+    let changed = "the dispatcher of processor 0 had SCHED_FIFO priority 97 instead of SCHED_FIFO priority 98";
+    assert!(reason.starts_with(changed), "{reason}");
+    drop(held);
+    let mut stranger = Stranger::start("85 0 60000 1");
+    let held = hold();
+    let mut input = stranger.child.stdin.take().expect("its input");
+    input.write_all(b"x").expect("it reads");
+    let named = format!(
+        "of process {} (SCHED_FIFO priority 85)",
+        stranger.child.id()
+    );
+    let reason = why_not(&held);
+    assert!(reason.contains(&named), "{reason}");
+}
+
+/// What is told where not everybody can be seen: before a run, after it, and to a thread that holds slots by itself.
+fn expect_unseen(why: &str) {
+    let Some((_turn, _)) = live() else {
+        return;
+    };
+    let (_, reason) = run(|_| {});
+    // What held the processor is said after it: of nobody can be told that it was the kernel.
+    let blind = format!("cannot see who outranks the slot: {why}");
+    assert!(reason.starts_with(&blind), "{reason}");
+    let reason = why_not(&hold());
+    assert!(reason.starts_with(&blind), "{reason}");
+    let machine = laxity_linux::doctor::Machine::probe();
+    let findings = laxity_linux::doctor::diagnose(&machine);
+    let finding = findings
+        .iter()
+        .find(|finding| finding.name == "outranking")
+        .unwrap();
+    assert!(finding.cause.ends_with(why), "{}", finding.cause);
+    assert!(finding.remedy.is_some());
+}
+
+#[test]
+fn who_is_in_a_namespace_of_processes_grants_nothing() {
+    common::in_own_process_under(
+        "strangers::who_is_in_a_namespace_of_processes_grants_nothing",
+        &["unshare", "--pid", "--fork", "--mount-proc"],
+        || expect_unseen("processes outside this PID namespace are hidden"),
+    );
+}
+
+#[test]
+fn whom_proc_hides_others_from_grants_nothing() {
+    let hide = "mount -t proc -o hidepid=2 proc /proc && exec setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace \"$@\"";
+    common::in_own_process_under(
+        "strangers::whom_proc_hides_others_from_grants_nothing",
+        &["unshare", "--mount", "sh", "-c", hide, "sh"],
+        || {
+            let why = "/proc hides the processes of others (hidepid=invisible)";
+            expect_unseen(why);
+        },
+    );
+}
+
+#[test]
+fn who_has_no_proc_grants_nothing() {
+    let cover = "mount -t tmpfs none /proc && exec \"$@\"";
+    common::in_own_process_under(
+        "strangers::who_has_no_proc_grants_nothing",
+        &["unshare", "--mount", "sh", "-c", cover, "sh"],
+        || {
+            let why = "/proc does not show this process (/proc/self: No such file or directory (os error 2))";
+            expect_unseen(why);
+        },
+    );
+}

@@ -1,0 +1,232 @@
+//! Stretches in which a processor itself stood still, and whom that excuses: who ran there, or may have.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::host::RunRecord;
+use crate::{Activity, ActivityId, Enforcer, Instant, Placement, ProcessorId, Reservation, Span};
+
+/// A stretch of time in which a processor itself stood still, as the witness saw it there, or the dispatcher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Disturbance {
+    /// Where it was seen. Of other processors nothing follows: a virtual machine is often halted one by one. Where all stood still, each has it.
+    pub processor: ProcessorId,
+    /// When the witness should have woken.
+    pub from: Instant,
+    /// When it did.
+    pub to: Instant,
+}
+
+impl Disturbance {
+    /// The same stretches in order, and apart on each processor: several threads may have seen one halt.
+    #[must_use]
+    pub fn joined(all: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut seen: BTreeMap<ProcessorId, Vec<Stretch>> = BTreeMap::new();
+        for one in all {
+            let here = seen.entry(one.processor).or_default();
+            here.push([one.from, one.to]);
+        }
+        let each = seen.into_iter().flat_map(|(processor, here)| {
+            let here = apart(here).into_iter();
+            here.map(move |[from, to]| Self {
+                processor,
+                from,
+                to,
+            })
+        });
+        let mut all: Vec<Self> = each.collect();
+        all.sort_by_key(|one| one.from);
+        all
+    }
+
+    /// How long it was.
+    pub fn length(self) -> Span {
+        self.to.saturating_since(self.from)
+    }
+}
+
+/// From when to when.
+type Stretch = [Instant; 2];
+
+/// In order and apart.
+fn apart(mut all: Vec<Stretch>) -> Vec<Stretch> {
+    all.sort_unstable();
+    all.dedup_by(|next, before| {
+        let overlaps = next[0] <= before[1];
+        if overlaps {
+            before[1] = before[1].max(next[1]);
+        }
+        overlaps
+    });
+    all
+}
+
+/// Where an activity ran, and so which halts of processors may have kept it from its work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Whereabouts {
+    /// On this processor of the program and no other.
+    On(ProcessorId),
+    /// On any of them, and it may have moved: nobody knows that a halt, wherever it was, did not keep it. So it is not judged by what such a halt
+    /// overlaps.
+    #[default]
+    Anywhere,
+    /// On none of them: outside the machine that the program describes.
+    Outside,
+}
+
+impl Whereabouts {
+    /// Of an activity. What takes turns on an executor is where that is; `SCHED_DEADLINE` keeps to no processor.
+    #[must_use]
+    pub fn of(activity: &Activity) -> Self {
+        let enforcer = activity.reservation.map(|request| request.enforcer);
+        match (activity.placement, enforcer) {
+            (Placement::External, _) => Self::Outside,
+            (_, Some(Enforcer::Deadline)) => Self::Anywhere,
+            _ => Self::On(activity.processor),
+        }
+    }
+
+    fn may_be_on(self, processor: ProcessorId) -> bool {
+        match self {
+            Self::On(own) => own == processor,
+            Self::Anywhere => true,
+            Self::Outside => false,
+        }
+    }
+}
+
+/// The stretches of a run that bear on somebody, in order and apart, for asking what overlaps them. What does is not judged.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Disturbances {
+    stretches: Vec<Stretch>,
+    /// Each may have begun so much before it was seen.
+    unseen: Span,
+}
+
+/// A halt between two looks of a witness that woke so often in a run of this length may have been seen by nobody, or as shorter by as much: zero without a
+/// witness.
+pub(crate) fn between_looks(run: Span, wakeups: u64) -> Span {
+    run.as_nanos()
+        .checked_div(wakeups)
+        .map_or(Span::ZERO, Span::from_nanos)
+}
+
+/// For how long whoever has this reservation may be behind when the machine stood still for so long: what was lost of its service it has as soon as that is
+/// reserved again.
+pub(super) fn delay(stood: Span, reservation: Option<Reservation>) -> Span {
+    let Some(reservation) = reservation else {
+        return stood;
+    };
+    let service = reservation.service().as_dedicated_span();
+    let periods = stood.as_nanos().div_ceil(service.as_nanos());
+    stood + reservation.period().saturating_sub(service) * periods
+}
+
+impl Disturbances {
+    /// Those that bear on what these activities did together: seen on a processor on which one of them ran, or may have.
+    #[must_use]
+    pub fn of<'a>(
+        record: &RunRecord,
+        activities: impl IntoIterator<Item = &'a ActivityId>,
+    ) -> Self {
+        let usage = |id: &ActivityId| record.usage.get(id.index());
+        let ran = activities.into_iter().map(usage);
+        let ran = ran.map(|usage| usage.map_or(Whereabouts::Anywhere, |usage| usage.ran));
+        Self::of_who_ran(record, ran)
+    }
+
+    /// The same of who ran there.
+    #[must_use]
+    pub fn of_who_ran(record: &RunRecord, ran: impl IntoIterator<Item = Whereabouts>) -> Self {
+        let length = record.end.saturating_since(record.start);
+        Self {
+            unseen: between_looks(length, record.witness_wakeups),
+            ..Self::bearing_on(&record.disturbances, ran)
+        }
+    }
+
+    /// Those of them that bear on who ran there.
+    #[must_use]
+    pub fn bearing_on(all: &[Disturbance], ran: impl IntoIterator<Item = Whereabouts>) -> Self {
+        let ran: Vec<Whereabouts> = ran.into_iter().collect();
+        let own = all
+            .iter()
+            .filter(|one| ran.iter().any(|ran| ran.may_be_on(one.processor)));
+        Self {
+            stretches: apart(own.map(|one| [one.from, one.to]).collect()),
+            unseen: Span::ZERO,
+        }
+    }
+
+    /// With these times, in which something is not judged either.
+    #[must_use]
+    pub fn and(self, more: impl IntoIterator<Item = [Instant; 2]>) -> Self {
+        Self {
+            stretches: apart(self.stretches.into_iter().chain(more).collect()),
+            ..self
+        }
+    }
+
+    /// In order and apart, from when to when.
+    pub(crate) fn stretches(&self) -> &[Stretch] {
+        &self.stretches
+    }
+
+    fn overlapping(&self, from: Instant, to: Instant) -> &[Stretch] {
+        let first = self.stretches.partition_point(|[_, end]| *end < from);
+        let rest = &self.stretches[first..];
+        &rest[..rest.partition_point(|[begin, _]| *begin <= to)]
+    }
+
+    /// Whether any overlaps the time from `from` to `to`, ends included. O(log n).
+    pub fn overlap(&self, from: Instant, to: Instant) -> bool {
+        !self.overlapping(from, to).is_empty()
+    }
+
+    /// How much of each that overlaps the time from `from` to `to`, ends included, lies in it. O(log n) and as many as there are.
+    pub fn within(&self, from: Instant, to: Instant) -> impl Iterator<Item = Span> {
+        let all = self.overlapping(from, to).iter();
+        all.map(move |[begin, end]| to.min(*end).saturating_since(from.max(*begin)))
+    }
+
+    /// Of what took from `from` to `to` and lasted so long of it, what is to be judged, and whether halts of the machine may account for the rest: as long as it
+    /// lasted, unless halts delayed whoever has this reservation by no more than a tenth of that. They are then not why it took so long, and it
+    /// is judged less what they took.
+    pub fn told_apart(
+        &self,
+        lasted: Span,
+        span: [Instant; 2],
+        reservation: Option<Reservation>,
+    ) -> (Span, bool) {
+        match self.delayed(span, reservation) {
+            Some(delayed) if delayed * 10 <= lasted => (lasted.saturating_sub(delayed), false),
+            delayed => (lasted, delayed.is_some()),
+        }
+    }
+
+    /// For how long whoever has this reservation may be behind because the machine stood still from `from` to `to`; `None`: it did not.
+    pub fn delayed(&self, span: [Instant; 2], reservation: Option<Reservation>) -> Option<Span> {
+        Some(delay(self.stood(span)?, reservation))
+    }
+
+    /// For how long the machine may have stood still from `from` to `to`; `None`: it did not.
+    pub(super) fn stood(&self, [from, to]: [Instant; 2]) -> Option<Span> {
+        let each = self.within(from, to).map(|still| still + self.unseen);
+        each.reduce(|all, one| all + one)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Service;
+
+    #[test]
+    fn what_a_halt_took_of_a_reservation_comes_with_its_next_periods() {
+        let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
+        let ms = Span::from_millis;
+        assert_eq!(delay(ms(1), None), ms(1));
+        assert_eq!(delay(ms(1), Some(two_of_eight)), ms(7));
+        assert_eq!(delay(ms(3), Some(two_of_eight)), ms(15));
+    }
+}

@@ -1,0 +1,171 @@
+//! What a judgement must know of all runs together: what was lost of the evidence, and how much of it was disturbed.
+
+use alloc::collections::BTreeMap;
+
+use super::{Cause, Outcome, Reason};
+use crate::enforce::between_looks;
+use crate::{Disturbances, ProcessorId, RunRecord, Span, Whereabouts};
+
+/// More than this share of a run disturbed, or seen by nobody, in parts per million, leaves a verdict inconclusive.
+pub const DISTURBED_LIMIT_PPM: u32 = 10_000;
+
+/// A part of a whole, in parts per million; nothing of nothing.
+pub(crate) fn share_ppm(part: u64, whole: u64) -> u32 {
+    let ppm = u128::from(part) * 1_000_000;
+    let ppm = ppm.checked_div(whole.into()).unwrap_or(0);
+    u32::try_from(ppm).unwrap_or(u32::MAX)
+}
+
+/// Halts of something: how often it stood still, and for how long together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stood {
+    /// How often.
+    pub count: u64,
+    /// For how long.
+    pub total: Span,
+}
+
+impl Stood {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.total += other.total;
+    }
+}
+
+/// When the machine itself stood still in some runs: of what share of them is not judged.
+///
+/// A halt excuses who ran on its processor, or may have ([`Whereabouts`]). So the share is that of the processor that stood still most; where somebody
+/// may have been on any of them, as who is held by `SCHED_DEADLINE`, whatever halts of any of them overlap is not judged, and the share is that of all
+/// together.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Halts {
+    by_processor: BTreeMap<ProcessorId, Stood>,
+    /// When any of them did.
+    together: Stood,
+    /// Whether somebody may have been on any of them.
+    anywhere: bool,
+    wakeups: u64,
+    length: Span,
+}
+
+impl Halts {
+    /// Those of these runs.
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a RunRecord>) -> Self {
+        let mut all = Self::default();
+        records.into_iter().for_each(|record| all.add(record));
+        all
+    }
+
+    fn add(&mut self, record: &RunRecord) {
+        for one in &record.disturbances {
+            let stood = Stood {
+                count: 1,
+                total: one.length(),
+            };
+            self.by_processor
+                .entry(one.processor)
+                .or_default()
+                .add(stood);
+        }
+        let any = Disturbances::of_who_ran(record, [Whereabouts::Anywhere]);
+        for [from, to] in any.stretches() {
+            self.together.count += 1;
+            self.together.total += to.saturating_since(*from);
+        }
+        self.ran(record.usage.iter().map(|usage| usage.ran));
+        self.wakeups += record.witness_wakeups;
+        self.length += record.end.saturating_since(record.start);
+    }
+
+    /// In these runs others ran there, beside the program's activities.
+    pub fn ran(&mut self, there: impl IntoIterator<Item = Whereabouts>) {
+        let mut there = there.into_iter();
+        self.anywhere |= there.any(|ran| ran == Whereabouts::Anywhere);
+    }
+
+    /// Adds those of other runs.
+    pub fn merge(&mut self, other: &Self) {
+        for (processor, stood) in &other.by_processor {
+            self.by_processor.entry(*processor).or_default().add(*stood);
+        }
+        self.together.add(other.together);
+        self.anywhere |= other.anywhere;
+        self.wakeups += other.wakeups;
+        self.length += other.length;
+    }
+
+    /// Of each processor that stood still.
+    pub fn by_processor(&self) -> impl Iterator<Item = (ProcessorId, Stood)> {
+        let all = self.by_processor.iter();
+        all.map(|(processor, stood)| (*processor, *stood))
+    }
+
+    /// How often the witness woke.
+    pub const fn wakeups(&self) -> u64 {
+        self.wakeups
+    }
+
+    /// The share that is not judged, in parts per million: of the witness's wake-ups, or of the time, whichever is more. `None` where nobody looked.
+    pub fn ppm(&self) -> Option<u32> {
+        let each = self.by_processor.values().copied();
+        let together = self.anywhere.then_some(self.together);
+        let shares = each.chain(together).map(|stood| {
+            let of_time = share_ppm(stood.total.as_nanos(), self.length.as_nanos());
+            // Without a witness no wake-up was late.
+            share_ppm(stood.count, self.wakeups).max(of_time)
+        });
+        let looked = (self.wakeups > 0).then_some(0);
+        shares.chain(looked).max()
+    }
+}
+
+/// What a judgement must know of all runs together, besides what was measured.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RunFacts {
+    /// Events that did not fit the ring.
+    pub events_lost: u64,
+    /// The share of the runs that was disturbed, in parts per million ([`Halts::ppm`]).
+    pub disturbed_ppm: u32,
+    /// The share of the runs that nobody saw, in parts per million.
+    pub unseen_ppm: u32,
+    /// So long, and no longer, the machine may have stood still without being seen: zero where it cannot, as in the twin, or where nobody looked.
+    pub unseen: Span,
+    /// Nobody looked whether the machine stood still.
+    pub halts_unseen: bool,
+}
+
+impl RunFacts {
+    /// The facts of these runs.
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a RunRecord> + Clone) -> Self {
+        let events_lost = records.clone().into_iter();
+        let events_lost = events_lost.map(|record| record.events_lost).sum();
+        Self::of_halts(&Halts::of(records), events_lost)
+    }
+
+    /// The facts of runs in which the machine stood still then, and so many events were lost.
+    pub fn of_halts(halts: &Halts, events_lost: u64) -> Self {
+        Self {
+            events_lost,
+            disturbed_ppm: halts.ppm().unwrap_or(0),
+            // Events are recorded by who makes them.
+            unseen_ppm: 0,
+            // A halt that lasts from one look to the next is seen.
+            unseen: between_looks(halts.length, halts.wakeups),
+            // Without a witness a run is judged as it is: whoever runs one without knows.
+            halts_unseen: false,
+        }
+    }
+
+    /// What a reason makes of a verdict where these are so; `None` if it decides nothing.
+    pub(super) fn implied(&self, reason: &Reason) -> Option<Outcome> {
+        match (&reason.cause, self.halts_unseen) {
+            (Cause::Values { .. }, true) => reason.implies().map(|_| Outcome::Inconclusive),
+            _ => reason.implies(),
+        }
+    }
+
+    /// Whether so much was disturbed that what does not hold of everything is not judged.
+    pub const fn is_disturbed(&self) -> bool {
+        self.disturbed_ppm > DISTURBED_LIMIT_PPM
+    }
+}

@@ -1,0 +1,160 @@
+//! What the holder of a reservation received, period by period, as it is seen from outside: by somebody who looks now and again at what
+//! the kernel counts of it, and need not know what it does.
+//!
+//! A period was *kept* where its holder was kept from the processor for no more than the reservation leaves to others. So a holder that
+//! sleeps is not taken for one that gets nothing, and one that wants more than it has reserved is not taken for one that is deprived.
+
+use alloc::vec;
+
+use super::contract::{
+    Bound, Contract, Kind, Limit, Observations, Phase, Quantity, RunFacts, Statistic, share_ppm,
+};
+use crate::{Service, Span};
+
+mod meter;
+
+pub use meter::{Held, Look, Meter, Stretch, Turn};
+
+/// Periods in which the holder of a reservation did not have what is reserved.
+pub const SHORT_PERIODS: Quantity = Quantity::tally("short_periods");
+/// Stretches of several periods that are seen as one, in which it did not have what is reserved for all of them: in at least one period of each it was short.
+/// How many periods were short is not known then.
+pub const SHORT_STRETCHES: Quantity = Quantity::tally("short_stretches");
+/// Periods in which it used up what is reserved.
+pub const OVERRUNS: Quantity = Quantity::tally("overruns");
+
+/// The holder of a reservation, of which nothing but a [`Delivery`] is known.
+pub const KIND: Kind = Kind {
+    name: "program",
+    quantities: &[
+        Quantity::SERVICE_GAP,
+        SHORT_PERIODS,
+        SHORT_STRETCHES,
+        OVERRUNS,
+    ],
+};
+
+/// Of a hundred undisturbed periods so many at most may be short.
+const SHORT_PERCENT: u64 = 2;
+
+impl Delivery {
+    /// What a contract is judged by: of gaps the largest alone is known. Nothing, where no period was seen; and nothing of single periods, where only
+    /// several together were.
+    pub fn observations(&self) -> Observations {
+        let mut seen = Observations::new();
+        let mut record = |quantity, value, disturbed| {
+            seen.record(quantity, &Phase::RUN, value, disturbed);
+        };
+        if self.periods > 0 {
+            record(Quantity::SERVICE_GAP, self.largest_gap.as_nanos(), false);
+            record(self.short(), self.periods - self.kept, false);
+            if !self.is_of_several() {
+                record(OVERRUNS, self.overruns, false);
+            }
+        }
+        if self.disturbed > 0 {
+            let gap = self.largest_gap_disturbed.as_nanos();
+            record(Quantity::SERVICE_GAP, gap, true);
+            record(self.short(), self.short_disturbed, true);
+        }
+        seen
+    }
+
+    /// What is to be known of it besides: how much of it was disturbed, and how much nobody saw.
+    pub fn facts(&self) -> RunFacts {
+        let all = self.periods + self.disturbed + self.unseen;
+        RunFacts {
+            events_lost: self.events_lost,
+            disturbed_ppm: share_ppm(self.disturbed, all),
+            unseen_ppm: share_ppm(self.unseen, all),
+            // What it received is seen as a whole, and no time of it by itself.
+            unseen: Span::ZERO,
+            halts_unseen: self.halts_unseen,
+        }
+    }
+
+    /// Whether what is counted here in place of periods are stretches of several.
+    pub const fn is_of_several(&self) -> bool {
+        self.together > 1
+    }
+
+    /// What of it is short is of this.
+    const fn short(&self) -> Quantity {
+        if self.is_of_several() {
+            SHORT_STRETCHES
+        } else {
+            SHORT_PERIODS
+        }
+    }
+
+    /// The contract that a reservation is judged by where no other is named: 98 % of its undisturbed periods as reserved, or of the stretches of several
+    /// periods, where only these are seen.
+    pub fn promise(&self) -> Contract {
+        let most = self.periods * SHORT_PERCENT / 100;
+        Contract {
+            name: "as reserved".into(),
+            limits: vec![Limit::new(
+                self.short(),
+                Statistic::Total,
+                Bound::AtMost(most),
+            )],
+            ..Contract::default()
+        }
+    }
+
+    /// Adds what another holder received.
+    pub fn add(&mut self, other: &Self) {
+        self.service += other.service;
+        self.most = self.most.max(other.most);
+        self.largest_gap = self.largest_gap.max(other.largest_gap);
+        self.largest_gap_disturbed = self.largest_gap_disturbed.max(other.largest_gap_disturbed);
+        self.periods += other.periods;
+        self.kept += other.kept;
+        self.disturbed += other.disturbed;
+        self.short_disturbed += other.short_disturbed;
+        self.unseen += other.unseen;
+        self.overruns += other.overruns;
+        self.together = self.together.max(other.together);
+        self.events_lost += other.events_lost;
+        self.halts_unseen |= other.halts_unseen;
+    }
+}
+
+/// What a holder received. What is said here of a period is said of a stretch of several where only these are seen ([`Self::together`]), and X and Y are
+/// then what is reserved for it and its length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Delivery {
+    /// Processor time, in all.
+    pub service: Service,
+    /// The most of it from one look to the next, a period or so, in which the machine did not stand still.
+    pub most: Service,
+    /// The longest for which it was kept from the processor though it wanted it, where the machine did not stand still.
+    pub largest_gap: Span,
+    /// The same where it did.
+    pub largest_gap_disturbed: Span,
+    /// Periods that were seen to their ends, and in which the machine did not stand still.
+    pub periods: u64,
+    /// Of these, those in which it had X less 5 % or more, or all it wanted; where it has nothing outside its reservation, also no more
+    /// than X and an eighth, as the kernel counts.
+    pub kept: u64,
+    /// Periods in which the machine stood still while it ran or waited: not judged. Those that it slept through are no different from others.
+    pub disturbed: u64,
+    /// Of these, those in which it is not seen to have had what is reserved.
+    pub short_disturbed: u64,
+    /// Periods of which nobody knows what it had: it ended before anybody looked again, or who looks was kept from it for several of them. Not judged.
+    pub unseen: u64,
+    /// Periods of either kind in which it used up what is reserved (95 % of X, or more), so that its work did not end within it, or only
+    /// just. Held by the kernel, which may notice late that a budget is used up and give less of the next, also those in which it was made to
+    /// wait (for more than 5 % of Y): for nothing else does it wait.
+    pub overruns: u64,
+    /// So many periods are one stretch of those that are counted here, if more than one: looks are that rare. What one of its periods was short of another may
+    /// have had more, or slept through: of a stretch that was kept, no single period is known to have been.
+    pub together: u64,
+    /// Records that were lost of those by which it is known how long it stood, and when the machine did: all else may be wrong, in either direction.
+    pub events_lost: u64,
+    /// Nobody looks whether the machine stands still: periods in which it did are among those that are judged, and what was short may be its doing.
+    pub halts_unseen: bool,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,418 @@
+//! Makes of looks at a holder what it received.
+
+use alloc::vec::Vec;
+
+use super::Delivery;
+use crate::{Disturbance, Instant, Reservation, Service, Span};
+
+/// A period is as reserved within this part of X: a twentieth.
+const TOLERANCE: u64 = 20;
+/// Who has nothing outside its reservation was given too much where it is counted for more than X by this part: an eighth. The kernel counts the ways
+/// in and out of a slot as the holder's, and the slot is prolonged by as much.
+const COUNTED_BESIDES: u64 = 8;
+/// Whoever had nothing in one of so many periods cannot have had all that is reserved for them together: no other is counted for more than X and an
+/// eighth. Of more of them, not even that is known.
+const TOGETHER: u64 = 6;
+/// Of a holder that does not run so many standstills at most are remembered, the latest: no wait is excused by more.
+const MOST_DISTURBED: usize = 64;
+
+/// How a reservation is held, by which what is seen of it means this or that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// By `SCHED_DEADLINE`: nothing outside it.
+    ByKernel,
+    /// In slots, and outside them as others do.
+    BySlots,
+    /// In slots only.
+    Confined,
+}
+
+/// What was seen of a holder since the look before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Look {
+    /// When.
+    pub at: Instant,
+    /// The processor time that it received.
+    pub service: Service,
+    /// For how long it was kept from the processor though it wanted it: all waits that ended since the look before.
+    pub kept_from: Span,
+    /// No single one of them was longer.
+    pub longest: Span,
+    /// Whether it had the processor.
+    pub turn: Turn,
+    /// A thread of it has ended since the look before: what that had nobody saw.
+    pub ended: bool,
+}
+
+/// Whether a holder has had the processor since the look before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// It came to it, or was on it.
+    Ran,
+    /// It did not: it may have slept, or wait still. The next look tells.
+    No,
+    /// It did not, and does not want it: it has slept since it ran last.
+    Asleep,
+    /// It has ended. Until somebody runs in its place there is nothing to see.
+    Gone,
+}
+
+/// A stretch from one moment at which a holder was seen to have run to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stretch {
+    /// When it began.
+    pub from: Instant,
+    /// When it ended.
+    pub to: Instant,
+    /// The longest for which the holder was kept from the processor in it though it wanted it.
+    pub gap: Span,
+}
+
+/// Makes a [`Delivery`] of looks, one a period or so.
+///
+/// ```
+/// use laxity_model::verify::delivery::{Held, Look, Meter, Turn};
+/// use laxity_model::{Instant, Reservation, Service, Span};
+///
+/// let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
+/// let mut meter = Meter::new(two_of_eight, Held::Confined, Instant::ZERO);
+/// meter.take(Look {
+///     at: Instant::from_millis(8),
+///     service: Service::from_millis(2),
+///     kept_from: Span::from_millis(6),
+///     longest: Span::from_millis(6),
+///     turn: Turn::Ran,
+///     ended: false,
+/// });
+/// let seen = meter.delivery();
+/// assert_eq!((seen.periods, seen.kept, seen.overruns), (1, 1, 1));
+/// assert_eq!(seen.largest_gap, Span::from_millis(6));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Meter {
+    /// X and Y; of so many periods together, where it looks more rarely than once a period.
+    service: Service,
+    period: Span,
+    /// A wait that is longer is one for the next budget.
+    throttled_above: Span,
+    held: Held,
+    /// Periods are counted from here, so many until now: looks are not punctual.
+    origin: Instant,
+    counted: u64,
+    /// When the stretch that is open began.
+    since: Instant,
+    /// What was seen in it.
+    open: Open,
+    /// When the machine stood still last: what was before it bears on nothing.
+    still: Vec<Disturbance>,
+    /// It has ended, and that was told.
+    is_gone: bool,
+    delivery: Delivery,
+}
+
+#[derive(Clone, Debug)]
+struct Open {
+    /// When the last look at it was, or it began.
+    looked: Instant,
+    /// Until then it slept.
+    asleep_until: Instant,
+    service: Service,
+    kept_from: Span,
+    longest: Span,
+    /// A look came so late that more periods lie before it than can be judged together.
+    late: bool,
+    /// So many periods are not known of a thread of it that ended.
+    unseen: u64,
+}
+
+impl Open {
+    const fn from(since: Instant) -> Self {
+        Self {
+            looked: since,
+            asleep_until: since,
+            service: Service::ZERO,
+            kept_from: Span::ZERO,
+            longest: Span::ZERO,
+            late: false,
+            unseen: 0,
+        }
+    }
+}
+
+/// What a stretch's periods come to in which it did not sleep.
+#[derive(Clone, Copy, Default)]
+struct Judged {
+    kept: u64,
+    short: u64,
+    disturbed: u64,
+    short_disturbed: u64,
+    unseen: u64,
+}
+
+impl Meter {
+    /// Of a holder from this instant on.
+    #[must_use]
+    pub fn new(reservation: Reservation, held: Held, from: Instant) -> Self {
+        Self {
+            service: reservation.service(),
+            period: reservation.period(),
+            throttled_above: reservation.period() / TOLERANCE,
+            held,
+            origin: from,
+            counted: 0,
+            since: from,
+            open: Open::from(from),
+            still: Vec::new(),
+            is_gone: false,
+            delivery: Delivery::default(),
+        }
+    }
+
+    /// The same where looks are so many periods apart, if more than one: these are counted, and judged, as one.
+    #[must_use]
+    pub fn together(self, periods: u64) -> Self {
+        let periods = periods.max(1);
+        Self {
+            service: self.service * periods,
+            period: self.period * periods,
+            delivery: Delivery {
+                together: periods,
+                ..self.delivery
+            },
+            ..self
+        }
+    }
+
+    /// What was seen of the periods that are over.
+    pub const fn delivery(&self) -> Delivery {
+        self.delivery
+    }
+
+    /// The machine stood still then: to be told before the look that ends the stretch.
+    pub fn stood_still(&mut self, still: Disturbance) {
+        if still.to <= self.since {
+            return;
+        }
+        match self.still.last_mut() {
+            Some(last) if still.from <= last.to => {
+                last.from = last.from.min(still.from);
+                last.to = last.to.max(still.to);
+            }
+            _ => {
+                if self.still.len() == MOST_DISTURBED {
+                    self.still.remove(0);
+                }
+                self.still.push(still);
+            }
+        }
+    }
+
+    /// Takes the next look; tells the stretch that it ends, if it does. Where a look is late, the few periods before it are judged together; of many only
+    /// what is so however it was spread over them.
+    pub fn take(&mut self, look: Look) -> Option<Stretch> {
+        let open = &mut self.open;
+        let before = core::mem::replace(&mut open.looked, look.at);
+        open.service += look.service;
+        open.kept_from += look.kept_from;
+        open.longest = open.longest.max(look.longest);
+        let length = look.at.saturating_since(before);
+        let periods = nearest(length, self.period);
+        self.open.late |= periods > TOGETHER;
+        if look.ended {
+            // The period in which it ended is none of its own.
+            self.open.unseen += periods.saturating_sub(1);
+        }
+        self.delivery.service += look.service;
+        if !self.still_within(before, look.at) && periods <= 1 {
+            self.delivery.most = self.delivery.most.max(look.service);
+        }
+        let was_gone = core::mem::replace(&mut self.is_gone, look.turn == Turn::Gone);
+        match look.turn {
+            Turn::No => None,
+            Turn::Asleep => {
+                self.open.asleep_until = look.at;
+                None
+            }
+            Turn::Ran => self.close(self.awake(before), look.at),
+            Turn::Gone => {
+                if !was_gone {
+                    self.leave(look.at);
+                }
+                self.begin_again(look.at);
+                (self.origin, self.counted) = (look.at, 0);
+                None
+            }
+        }
+    }
+
+    /// The last look: what is open is closed, and told. `waits`: it wants the processor now and does not have it.
+    pub fn finish(&mut self, at: Instant, waits: bool) -> Stretch {
+        let length = at.saturating_since(self.since);
+        if waits {
+            self.open.kept_from = self.open.kept_from.max(length);
+            self.open.longest = self.open.longest.max(length);
+        }
+        let awake = if waits { self.open.asleep_until } else { at };
+        // Less than a period tells nothing of one.
+        let closed = (length >= self.period && !self.is_gone)
+            .then(|| self.close(awake, at))
+            .flatten();
+        closed.unwrap_or_else(|| self.note_gap(awake, at, 1))
+    }
+
+    /// When it has begun to want the processor that it had after the look before. What it had, and waited for, cannot have begun earlier than this; until
+    /// then it slept.
+    fn awake(&self, before: Instant) -> Instant {
+        let busy = self.open.longest + self.open.service.as_dedicated_span();
+        before.saturating_sub(busy).max(self.open.asleep_until)
+    }
+
+    /// It has ended since the look before: what is open, and was not slept through, nobody saw, but for the period in which it ended.
+    fn leave(&mut self, at: Instant) {
+        let asleep = self.open.asleep_until;
+        let slept = nearest(asleep.saturating_since(self.since), self.period);
+        let unseen = at.saturating_since(asleep);
+        let periods = nearest(unseen, self.period).saturating_sub(1);
+        self.delivery.periods += slept;
+        self.delivery.kept += slept;
+        self.delivery.unseen += periods;
+    }
+
+    /// Judges the stretch that is open: it slept until it was awake, and what the machine did meanwhile is not to be told from its own sleep. Nothing is to
+    /// be judged yet of what is no period still.
+    fn close(&mut self, awake: Instant, at: Instant) -> Option<Stretch> {
+        let until_now = nearest(at.saturating_since(self.origin), self.period);
+        let all = until_now.saturating_sub(self.counted);
+        if all == 0 {
+            return None;
+        }
+        self.counted = until_now;
+        let slept = nearest(awake.saturating_since(self.since), self.period).min(all);
+        let periods = all - slept;
+        let stretch = self.note_gap(awake, at, periods);
+        let judged = self.judge(self.touched(awake, at, periods), periods);
+        let delivery = &mut self.delivery;
+        delivery.periods += slept + judged.kept + judged.short;
+        delivery.kept += slept + judged.kept;
+        delivery.disturbed += judged.disturbed;
+        delivery.short_disturbed += judged.short_disturbed;
+        delivery.unseen += judged.unseen;
+        self.begin_again(at);
+        Some(stretch)
+    }
+
+    fn begin_again(&mut self, at: Instant) {
+        self.open = Open::from(at);
+        self.since = at;
+    }
+
+    /// Judges so many periods in which it did not sleep, of which the machine stood still in some.
+    fn judge(&mut self, disturbed: u64, periods: u64) -> Judged {
+        if periods == 0 {
+            return Judged::default();
+        }
+        let open = &self.open;
+        let reserved = self.service * periods;
+        let throttled = self.held == Held::ByKernel && open.longest > self.throttled_above;
+        if open.service >= least(reserved) || throttled {
+            self.delivery.overruns += periods;
+        }
+        let unseen = open.unseen.min(periods);
+        let disturbed = disturbed.min(periods - unseen);
+        let judged = periods - unseen - disturbed;
+        let too_much =
+            self.held != Held::BySlots && open.service > reserved + reserved / COUNTED_BESIDES;
+        let all_kept = self.is_served(periods, open.kept_from) && !too_much;
+        // In each of the others it may have waited all the time.
+        let kept_from = open
+            .kept_from
+            .saturating_sub(self.period * (periods - judged));
+        let kept = self.is_served(judged, kept_from) && !too_much;
+        let known = if !open.late || judged <= 1 || (kept && kept_from <= self.others(1)) {
+            judged
+        } else if kept || too_much {
+            // One of them may have had what another lacked.
+            0
+        } else {
+            // None can lack more than X.
+            let lacks = least(self.service * judged).saturating_sub(open.service);
+            lacks
+                .as_nanos()
+                .div_ceil(self.service.as_nanos())
+                .min(judged)
+        };
+        Judged {
+            kept: if kept { known } else { 0 },
+            short: if kept { 0 } else { known },
+            disturbed,
+            short_disturbed: if all_kept { 0 } else { disturbed },
+            unseen: unseen + judged - known,
+        }
+    }
+
+    /// Whether so many periods had what is reserved, or all that it wanted. Of several that share it, each may wait for the others.
+    fn is_served(&self, periods: u64, kept_from: Span) -> bool {
+        self.open.service >= least(self.service * periods) || kept_from <= self.others(periods)
+    }
+
+    /// What the reservation leaves to others of so many periods.
+    fn others(&self, periods: u64) -> Span {
+        let due = least(self.service * periods);
+        (self.period * periods).saturating_sub(due.as_dedicated_span())
+    }
+
+    /// Whether the machine stood still at some time between these.
+    fn still_within(&self, from: Instant, to: Instant) -> bool {
+        let mut still = self.still.iter();
+        still.any(|still| still.from < to && from < still.to)
+    }
+
+    /// In how many of the periods before `at` the machine stood still, once it was awake.
+    fn touched(&self, awake: Instant, at: Instant, periods: u64) -> u64 {
+        let first = at.saturating_sub(self.period * periods);
+        let number = |instant: Instant| {
+            let since = instant.saturating_since(first);
+            since.as_nanos() / self.period.as_nanos()
+        };
+        let (mut touched, mut next) = (0, 0);
+        for still in &self.still {
+            let (from, to) = (still.from.max(awake).max(first), still.to.min(at));
+            if from < to {
+                let end = number(to - Span::from_nanos(1)) + 1;
+                touched += end.saturating_sub(number(from).max(next));
+                next = end.max(next);
+            }
+        }
+        touched
+    }
+
+    /// A wait in which the machine stood still counts as one without the periods in which it did, where it was longer. Of the waits before a late look
+    /// their sum alone is known: where that is more than a period, none of them is.
+    fn note_gap(&mut self, awake: Instant, at: Instant, periods: u64) -> Stretch {
+        let longest = self.open.longest;
+        let touched = self.touched(awake, at, periods.max(1));
+        let delivery = &mut self.delivery;
+        if !self.open.late || longest <= self.period {
+            if touched > 0 {
+                delivery.largest_gap_disturbed = delivery.largest_gap_disturbed.max(longest);
+            }
+            let own = longest.saturating_sub(self.period * touched);
+            delivery.largest_gap = delivery.largest_gap.max(own);
+        }
+        Stretch {
+            from: self.since,
+            to: at,
+            gap: longest,
+        }
+    }
+}
+
+/// To the nearest whole number of periods: looks lie where edges of slots are not.
+fn nearest(length: Span, period: Span) -> u64 {
+    (length + period / 2) / period
+}
+
+/// A period is as reserved from this on.
+fn least(reserved: Service) -> Service {
+    reserved.saturating_sub(reserved / TOLERANCE)
+}

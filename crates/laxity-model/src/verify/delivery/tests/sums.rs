@@ -1,0 +1,64 @@
+//! What is made of all periods together.
+
+use super::*;
+
+#[test]
+fn what_several_holders_received_is_added_up_to_the_last_count() {
+    let one = |n: u64| Delivery {
+        service: Service::from_millis(n),
+        most: Service::from_millis(n),
+        largest_gap: MS(n),
+        largest_gap_disturbed: MS(n + 1),
+        periods: 100 * n,
+        kept: 90 * n,
+        disturbed: 3 * n,
+        short_disturbed: 2 * n,
+        unseen: 7 * n,
+        overruns: 5 * n,
+        together: n,
+        events_lost: 11 * n,
+        halts_unseen: n == 3,
+    };
+    let mut all = one(2);
+    all.add(&one(3));
+    let greatest = Delivery {
+        service: Service::from_millis(5),
+        ..one(3)
+    };
+    let added = Delivery {
+        periods: 500,
+        kept: 450,
+        disturbed: 15,
+        short_disturbed: 10,
+        unseen: 35,
+        overruns: 25,
+        events_lost: 55,
+        ..greatest
+    };
+    assert_eq!(all, added);
+}
+
+#[test]
+fn the_disturbed_share_is_one_of_all_periods() {
+    let seen = Delivery {
+        periods: 60,
+        disturbed: 30,
+        unseen: 10,
+        events_lost: 4,
+        ..Delivery::default()
+    };
+    let facts = seen.facts();
+    assert_eq!([facts.disturbed_ppm, facts.unseen_ppm], [300_000, 100_000]);
+    assert_eq!(facts.events_lost, 4);
+}
+
+#[test]
+fn a_standstill_disturbs_no_stretch_but_its_own() {
+    let mut meter = meter(Held::BySlots);
+    meter.stood_still(still(at(9), at(10)));
+    // Looks are not punctual: the two periods before the second of them begin with the standstill.
+    meter.take(look(11, 2_000, MS(9)));
+    meter.take(look(24, 4_000, MS(9)));
+    let seen = meter.delivery();
+    assert_eq!([seen.periods, seen.disturbed], [2, 1], "{seen:?}");
+}

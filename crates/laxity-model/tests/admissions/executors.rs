@@ -1,0 +1,173 @@
+//! An executor whose reservation is too little for its tasks is told one that is enough.
+
+use super::*;
+use laxity_model::analysis::Task;
+use laxity_model::executor::edf::Edf;
+
+/// C, T and D in microseconds.
+type Numbers = (u64, u64, u64);
+
+/// Jobs that take turns in a reservation, beside what else there is.
+fn taking_turns(
+    asked: Reservation,
+    enforcer: Enforcer,
+    jobs: &[Numbers],
+    others: &[Reservation],
+) -> Program {
+    let others = others
+        .iter()
+        .map(|asked| reserved("other", *asked, Enforcer::Slots));
+    let mut program = program(others.collect());
+    take_turns(&mut program, (asked, enforcer), jobs);
+    program
+}
+
+/// One more executor, and its jobs.
+fn take_turns(program: &mut Program, (asked, enforcer): (Reservation, Enforcer), jobs: &[Numbers]) {
+    let request = reserved("turns", asked, enforcer).reservation;
+    let place = (ProcessorId(1), Placement::Thread(Priority::NORMAL));
+    let executor = program.executor("turns", place, request, Edf::<16>::with_room());
+    for (cost, period, deadline) in jobs.iter().copied() {
+        let task = Task::new(Service::from_micros(cost), Span::from_micros(period));
+        let task = task.and_then(|task| task.with_deadline(Span::from_micros(deadline)));
+        let placement = Placement::On {
+            executor,
+            task: Some(task.unwrap()),
+        };
+        program.push(activity("job", placement));
+    }
+}
+
+/// What would do, if the executor is refused: the nearest first.
+fn advised(admission: &Admission) -> Vec<Reservation> {
+    let [executor] = &admission.executors[..] else {
+        panic!("{:?}", admission.executors);
+    };
+    let advice = executor.nearest.iter().map(|advice| {
+        assert!(executor.answer.is_err());
+        assert_eq!(advice.change, Change::TasksNeed);
+        let [(who, reservation)] = advice.requests[..] else {
+            panic!("{advice:?}");
+        };
+        assert_eq!(who, executor.activity);
+        reservation
+    });
+    advice.collect()
+}
+
+#[test]
+fn an_executor_is_told_the_least_that_its_tasks_need() {
+    let jobs = [(1_000, 20_000, 16_000), (500, 10_000, 10_000)];
+    for enforcer in [Enforcer::Slots, Enforcer::Deadline] {
+        let found_with = |asked| found(taking_turns(asked, enforcer, &jobs, &[]), &machine());
+        let refused = found_with(every(200, 5_000));
+        assert!(!refused.granted());
+        let least = advised(&refused)[0];
+        let said = refused.explain().join("");
+        let expected = format!("; would fit: {least} for `turns`");
+        assert!(said.contains(&expected), "{said}");
+        assert!(found_with(least).granted());
+        // A microsecond less is refused, and told the same.
+        assert_eq!(least.period(), Span::from_millis(5), "{enforcer}");
+        let less = every(least.service().as_nanos() / 1_000 - 1, 5_000);
+        assert_eq!(advised(&found_with(less))[0], least, "{enforcer}");
+    }
+}
+
+#[test]
+fn where_a_period_is_too_long_whatever_the_service_a_shorter_one_is_told() {
+    // To be without slots for no more than 1 ms in 40 takes more than there is for slots. The least share is that of the shortest period.
+    let jobs = [(500, 40_000, 1_500)];
+    let found_with = |asked| found(taking_turns(asked, Enforcer::Slots, &jobs, &[]), &machine());
+    let [nearest, cheapest] = advised(&found_with(every(1_000, 40_000)))[..] else {
+        panic!("two");
+    };
+    assert!(cheapest.period() < nearest.period() && nearest.period() < Span::from_millis(40));
+    assert!(cheapest.share_ppm() < nearest.share_ppm());
+    assert!(found_with(nearest).granted() && found_with(cheapest).granted());
+}
+
+#[test]
+fn what_nothing_near_is_enough_for_is_told_nothing() {
+    // More than a processor; and what there is no room for beside others.
+    let too_much = taking_turns(
+        every(1_000, 8_000),
+        Enforcer::Slots,
+        &[(9_000, 8_000, 8_000)],
+        &[],
+    );
+    let found_without = found(too_much, &machine());
+    assert!(!found_without.granted());
+    assert_eq!(advised(&found_without), []);
+    let others = [every(5_000, 8_000)];
+    let no_room = taking_turns(
+        every(1_000, 8_000),
+        Enforcer::Slots,
+        &[(3_500, 8_000, 8_000)],
+        &others,
+    );
+    assert_eq!(advised(&found(no_room, &machine())), []);
+    // Whose reservation is refused itself is told what would fit there.
+    let refused = taking_turns(
+        every(7_900, 8_000),
+        Enforcer::Slots,
+        &[(1, 8_000, 8_000)],
+        &[],
+    );
+    let refused = found(refused, &machine());
+    assert!(refused.executors.is_empty() && refused.explain()[0].contains("would fit"));
+}
+
+/// However many there are, what would do is looked for only so long: the rest is told that it was not all looked at.
+#[test]
+fn advice_for_many_has_a_budget_and_says_where_that_ends() {
+    let others: Vec<_> = (0..16).map(|n| every(100, 4_003 + 731 * n)).collect();
+    const MANY: usize = 40;
+    let asked = (every(50, 12_000), Enforcer::Slots);
+    let jobs = [(70, 15_000, 9_000)];
+    let mut whole = taking_turns(asked.0, asked.1, &jobs, &others);
+    for _ in 1..MANY {
+        take_turns(&mut whole, asked, &jobs);
+    }
+    let admission = found(whole, &machine());
+    let refused = &admission.executors;
+    assert!(refused.len() == MANY && refused.iter().all(|one| one.answer.is_err()));
+    assert!(!refused[0].is_cut_short && !refused[0].nearest.is_empty());
+    assert!(refused[MANY - 1].is_cut_short);
+    let said = admission.explain();
+    assert!(said[MANY - 1].ends_with("; not all that might fit was looked at"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever else there is and whatever that costs: advice that is followed is granted, and what was granted is still.
+    #[test]
+    fn an_executors_advice_that_is_followed_is_granted(
+        jobs in prop::collection::vec((50_u64..2_000, 4_000_u64..40_000, 2_000_u64..40_000), 1..4),
+        others in prop::collection::vec((100_u64..3_000, 4_000_u64..30_000), 0..3),
+        (service, period) in (60_u64..2_000, 2_000_u64..20_000),
+        (switch, by_slots) in (0_u64..100, any::<bool>()),
+    ) {
+        let mut machine = machine();
+        for processor in &mut machine.processors {
+            processor.slots.as_mut().unwrap().switch = Service::from_micros(switch);
+        }
+        let others: Vec<_> = others.iter().map(|(x, y)| every(*x, *y)).collect();
+        let enforcer = if by_slots { Enforcer::Slots } else { Enforcer::Deadline };
+        let whole = || taking_turns(every(service, period), enforcer, &jobs, &others);
+        let admission = found(whole(), &machine);
+        if admission.executors.is_empty() {
+            return Ok(());
+        }
+        for advised in advised(&admission) {
+            let executor = admission.executors[0].activity;
+            let followed = found(following(whole(), &[(executor, advised)]), &machine);
+            prop_assert!(followed.executors[0].answer.is_ok());
+            prop_assert!(followed.explain().len() < admission.explain().len());
+            // The program itself asks for what it asked.
+            let asked = admission.program.activities[executor.index()].reservation;
+            prop_assert_eq!(asked.unwrap().reservation, every(service, period));
+        }
+    }
+}

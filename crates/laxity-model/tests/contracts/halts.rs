@@ -1,0 +1,242 @@
+//! Halts of the machine: whom they excuse, and those that are too short for its witness.
+
+use laxity_model::verify::contract::{Halts, Stood};
+use laxity_model::{ActivityId, Disturbances, Reservation, Service, Usage, Whereabouts};
+
+use super::*;
+
+/// This processor stood still.
+fn still(processor: u16, from: u64, to: u64) -> Disturbance {
+    Disturbance {
+        processor: ProcessorId(processor),
+        from: Instant::from_nanos(from),
+        to: Instant::from_nanos(to),
+    }
+}
+
+#[test]
+fn a_halt_that_several_saw_is_one_of_its_processor() {
+    let seen = [
+        still(0, 20, 90),
+        still(1, 25, 95),
+        still(0, 60, 70),
+        still(0, 10, 30),
+        still(0, 91, 99),
+        still(0, 99, 100),
+    ];
+    let apart = [still(0, 10, 90), still(1, 25, 95), still(0, 91, 100)];
+    assert_eq!(Disturbance::joined(seen), apart);
+}
+
+#[test]
+fn a_halt_excuses_only_who_ran_there_or_may_have() {
+    use Whereabouts::{Anywhere, On, Outside};
+    let all = [On(ProcessorId(0)), On(ProcessorId(1)), Anywhere, Outside];
+    let mut record = record(&[], 0);
+    record.disturbances = vec![still(1, 10, 20)];
+    record.usage = all
+        .map(|ran| Usage {
+            ran,
+            ..Usage::default()
+        })
+        .to_vec();
+    let excused = |ids: &[u16]| {
+        let ids: Vec<ActivityId> = ids.iter().copied().map(ActivityId).collect();
+        Disturbances::of(&record, &ids).overlap(Instant::from_nanos(15), Instant::from_nanos(30))
+    };
+    assert_eq!(
+        [0, 1, 2, 3].map(|id| excused(&[id])),
+        [false, true, true, false]
+    );
+    assert!(excused(&[0, 1]), "what two do together waits for both");
+    assert!(!excused(&[0, 3]));
+}
+
+#[test]
+fn what_bears_on_two_processors_is_in_order_and_apart() {
+    let at = Instant::from_nanos;
+    let all = [still(0, 10, 30), still(1, 20, 40), still(0, 60, 70)];
+    let both = Disturbances::bearing_on(&all, [Whereabouts::Anywhere]);
+    let within = |from, to| -> Vec<u64> {
+        let each = both.within(at(from), at(to));
+        each.map(Span::as_nanos).collect()
+    };
+    assert_eq!(within(0, 100), [30, 10]);
+    assert_eq!(within(15, 65), [25, 5]);
+    assert_eq!(within(41, 59), [0; 0]);
+}
+
+/// Halts of one processor are no larger a share because another stood still meanwhile, or at another time.
+#[test]
+fn the_disturbed_share_is_that_of_the_processor_that_stood_still_most() {
+    let mut both = record(&[(1_000, 1_300)], 0);
+    both.disturbances.push(Disturbance {
+        processor: ProcessorId(1),
+        from: Instant::from_millis(1_100),
+        to: Instant::from_millis(2_000),
+    });
+    assert_eq!(RunFacts::of([&both]).disturbed_ppm, 300_000);
+}
+
+/// Who may have been on any processor is excused by the halts of all: so much of the run is not judged.
+#[test]
+fn where_somebody_may_have_been_anywhere_the_disturbed_share_is_that_of_all_together() {
+    let each = |ran: &[Whereabouts], wakeups| {
+        let mut both = record(&[(1_000, 1_300)], wakeups);
+        both.disturbances.push(Disturbance {
+            processor: ProcessorId(1),
+            from: Instant::from_millis(1_100),
+            to: Instant::from_millis(1_600),
+        });
+        both.disturbances.push(Disturbance {
+            processor: ProcessorId(1),
+            from: Instant::from_millis(1_700),
+            to: Instant::from_millis(1_710),
+        });
+        both.disturbances[1..].sort_by_key(|one| one.from);
+        let usage = ran.iter().map(|ran| Usage {
+            ran: *ran,
+            ..Usage::default()
+        });
+        both.usage = usage.collect();
+        both
+    };
+    let [on, anywhere] = [
+        [Whereabouts::On(ProcessorId(0)), Whereabouts::Outside],
+        [Whereabouts::On(ProcessorId(0)), Whereabouts::Anywhere],
+    ];
+    let ppm = |record: &RunRecord| RunFacts::of([record]).disturbed_ppm;
+    assert_eq!(ppm(&each(&on, 0)), 170_000);
+    assert_eq!(ppm(&each(&anywhere, 0)), 203_333);
+    // By how often: twice of ten, of either alone or of both.
+    assert_eq!(ppm(&each(&anywhere, 4)), 500_000);
+    // Several runs, one after the other.
+    let mut halts = Halts::of([&each(&on, 100)]);
+    halts.merge(&Halts::of([&each(&anywhere, 100)]));
+    let quiet = Halts::of([&record(&[], 1_000)]);
+    halts.merge(&quiet);
+    assert_eq!(halts.wakeups(), 1_200);
+    assert_eq!(halts.ppm(), Some(135_555));
+    let by_processor: Vec<_> = halts.by_processor().collect();
+    let stood = |count, ms| Stood {
+        count,
+        total: Span::from_millis(ms),
+    };
+    let expected = [
+        (ProcessorId(0), stood(2, 600)),
+        (ProcessorId(1), stood(4, 1_020)),
+    ];
+    assert_eq!(by_processor, expected);
+    // Commands, which are none of the program's activities.
+    let mut beside = Halts::of([&each(&on, 0)]);
+    beside.ran([Whereabouts::Anywhere]);
+    assert_eq!(beside.ppm(), Some(203_333));
+    assert_eq!(Halts::of([&record(&[], 0)]).ppm(), None, "nobody looked");
+    assert_eq!(quiet.ppm(), Some(0));
+}
+
+#[test]
+fn what_nobody_saw_of_a_run_leaves_its_verdict_open_from_one_percent_on() {
+    let seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, 50)]);
+    let outcome = |unseen_ppm| {
+        let facts = RunFacts {
+            unseen_ppm,
+            ..QUIET
+        };
+        judge(&gap_at_most(100), &seen, None, &facts).result
+    };
+    assert_eq!(outcome(10_000), Outcome::Met);
+    assert_eq!(outcome(10_001), Outcome::Inconclusive);
+}
+
+#[test]
+fn what_is_seen_once_of_fewer_than_fifty_times_is_held_against_it() {
+    let facts = RunFacts {
+        unseen: Span::from_nanos(1_000),
+        ..QUIET
+    };
+    let outcome = |of: usize| {
+        let mut seen = Observations::new();
+        (1..of).for_each(|_| seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, 90, false));
+        seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, 101, false);
+        judge(&gap_at_most(100), &seen, None, &facts).result
+    };
+    assert_eq!(outcome(49), Outcome::Violated);
+    assert_eq!(outcome(50), Outcome::Inconclusive);
+}
+
+#[test]
+fn a_halt_that_nobody_sees_is_held_against_nobody_and_excuses_little() {
+    let facts = RunFacts {
+        unseen: Span::from_nanos(1_000),
+        ..QUIET
+    };
+    let run = |values: &[u64]| {
+        let mut seen = Observations::new();
+        for value in [&[90; 50], values].concat() {
+            seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, value, false);
+        }
+        seen
+    };
+    let judged = |runs: &[Observations], facts| {
+        let verdict = judge_runs(&gap_at_most(100), runs, &[], facts);
+        (verdict.result, texts(&verdict))
+    };
+    // What three runs show once; two runs do not tell.
+    let once = "wakeup gap: maximum 1.099us, once: a halt of the machine of less than 1us is seen by nobody";
+    let told = vec![format!("not judged: {once}")];
+    let runs = [run(&[1_099]), run(&[]), run(&[])];
+    assert_eq!(judged(&runs, &facts), (Outcome::Met, told.clone()));
+    assert_eq!(judged(&runs[..2], &facts), (Outcome::Inconclusive, told));
+    // Twice, in whatever phase; too long to be unseen; of a few; where nobody stands still.
+    let mut elsewhere = run(&[]);
+    elsewhere.record(Quantity::WAKEUP_GAP, &Phase::CONNECTED, 101, false);
+    for more in [run(&[101]), elsewhere, run(&[1_100])] {
+        let runs = [run(&[1_099]), more, run(&[])];
+        assert_eq!(judged(&runs, &facts).0, Outcome::Violated);
+    }
+    let few = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, 101)]);
+    let few = [few.clone(), few.clone(), observe(&[])];
+    assert_eq!(judged(&few[1..], &facts).0, Outcome::Violated);
+    assert_eq!(judged(&runs, &QUIET).0, Outcome::Violated);
+    // As often as it was seen to stand still for longer: two of two hundred tell nothing either, of however many runs; three do.
+    let facts = RunFacts {
+        disturbed_ppm: 10_000,
+        ..facts
+    };
+    let four = |values: &[u64]| [run(values), run(&[1_099]), run(&[]), run(&[])];
+    let told = "not judged: wakeup gap: maximum 1.099us, 2 of 202 beyond the bound: a halt of the machine of less than 1us is seen by nobody, and longer ones met as many looks";
+    let told = (Outcome::Inconclusive, vec![told.to_owned()]);
+    assert_eq!(judged(&four(&[101]), &facts), told);
+    assert_eq!(judged(&four(&[101; 2]), &facts).0, Outcome::Violated);
+    // Of what is counted as missed, too, there is one verdict.
+    let mut late = Observations::new();
+    for value in [&[90; 50], &[101][..]].concat() {
+        late.record(Quantity::RESPONSE_TIME, &Phase::RUN, value, false);
+    }
+    let (longest, bound) = (Statistic::Maximum, Bound::AtMost(100));
+    let in_time = contract(Limit::new(Quantity::RESPONSE_TIME, longest, bound));
+    let verdict = judge_runs(&in_time, &[late, run(&[]), run(&[])], &[], &facts);
+    assert_eq!(verdict.result, Outcome::Violated);
+}
+
+/// A halt of 0.15 ms excused whatever it fell into, a starvation of five seconds too.
+#[test]
+fn what_took_ten_times_as_long_as_the_halts_in_it_is_judged_without_them() {
+    let halts = Disturbances::of_who_ran(
+        &record(&[(10_000, 10_001)], 0),
+        [Whereabouts::On(ProcessorId(0))],
+    );
+    let ms = Span::from_millis;
+    let told = |lasted, from, to, held| {
+        let span = [Instant::from_millis(from), Instant::from_millis(to)];
+        halts.told_apart(ms(lasted), span, held)
+    };
+    assert_eq!(told(10, 9_995, 10_005, None), (ms(9), false));
+    assert_eq!(told(9, 9_995, 10_004, None), (ms(9), true));
+    assert_eq!(told(9, 10_002, 10_011, None), (ms(9), false));
+    // Of who has 2 of 8 ms, such a halt delays what is done by 7 ms.
+    let held = Reservation::new(Service::from_millis(2), ms(8)).ok();
+    assert_eq!(told(69, 9_990, 10_059, held), (ms(69), true));
+    assert_eq!(told(70, 9_990, 10_060, held), (ms(63), false));
+}
