@@ -1,4 +1,4 @@
-//! A control loop of 250 Hz beside four spinners on its processor: late without a reservation, in time with one. `LAXITY_GLITCH_SECONDS` says how
+//! A control loop of 250 Hz beside sixteen spinners on its processor: late without a reservation, in time with one. `LAXITY_GLITCH_SECONDS` says how
 //! long each run takes; without it, five seconds.
 
 mod common;
@@ -12,6 +12,10 @@ use laxity_linux::doctor::rights::{self, Right};
 /// Children that are killed with this.
 struct Spinners(Vec<Child>);
 
+/// So many that a fair share, a seventeenth of the processor, is less than the eighth that the loop needs: without a reservation it is late,
+/// however soon the kernel wakes who sleeps. Beside four, a fifth is enough on some machines.
+const SPINNERS: usize = 16;
+
 impl Spinners {
     fn on(processor: &str) -> Self {
         let spinner = |_| {
@@ -19,7 +23,7 @@ impl Spinners {
             command.args(["-c", processor, "sh", "-c", "while :; do :; done"]);
             command.spawn().unwrap()
         };
-        Self((0..4).map(spinner).collect())
+        Self((0..SPINNERS).map(spinner).collect())
     }
 }
 
@@ -87,7 +91,7 @@ fn a_loop_of_250_hz_is_late_beside_spinners_and_in_time_with_a_reservation() {
         "{without} late without, {with} with: {}",
         text(&output.stderr)
     );
-    assert!(without > 0, "spinners alone make nobody late here");
+    assert!(without > 0, "a seventeenth was enough for an eighth");
     assert!(
         with <= disturbed,
         "{with} late, {disturbed} disturbed: {}",
