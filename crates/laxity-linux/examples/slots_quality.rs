@@ -60,7 +60,7 @@ fn measure(
     length: Span,
 ) -> Result<(), Box<dyn Error>> {
     let mut config = LiveConfig::detect(1)?;
-    config.witness = Some(Witness::new(CPU0));
+    config.witnesses = vec![Witness::new(CPU0)];
     let mut host = LiveHost::new(config);
     let gaps: Gaps = Arc::new(Mutex::new(Vec::with_capacity(1_000_000)));
     let mut program = Program::new(1);

@@ -40,7 +40,7 @@ fn tolerance() -> Tolerance {
 fn host(processors: u16) -> LiveHost {
     let config = LiveConfig::detect(processors).expect("so many processors may be used");
     LiveHost::new(LiveConfig {
-        witness: Some(Witness::new(ProcessorId(0))),
+        witnesses: vec![Witness::new(ProcessorId(0))],
         ..config
     })
 }

@@ -17,7 +17,7 @@ fn main() -> Result<(), HostError> {
     match can_run_live() {
         Ok(()) => {
             let mut config = LiveConfig::detect(1)?;
-            config.witness = Some(Witness::new(CPU));
+            config.witnesses = vec![Witness::new(CPU)];
             run(&mut LiveHost::new(config))
         }
         Err(diagnosis) => {

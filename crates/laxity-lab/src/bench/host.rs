@@ -72,7 +72,7 @@ impl Live {
     /// [`RunError::CannotRun`] if there are too few, or the rights are missing.
     pub fn new(processors: u16) -> Result<Self, RunError> {
         let watch = Watch::begin();
-        let host = watched_host(processors, Some(ProcessorId(0)))?;
+        let host = watched_host(processors, &[ProcessorId(0)])?;
         let reference = Reference::new(ProcessorId(0));
         let reference = reference.map_err(|error| RunError::of(error, live::SPEED))?;
         let mut new = Self {

@@ -61,7 +61,7 @@ impl<'a> Alone<'a> {
     ///
     /// [`RunError::CannotRun`] if there are too few processors, or the rights are missing.
     pub fn live(resolved: &'a Resolved, device: &ResolvedDevice) -> Result<Self, RunError> {
-        let host = watched_host(resolved.host.processors, Some(device.processor))?;
+        let host = watched_host(resolved.host.processors, &[device.processor])?;
         let variant = by_itself(resolved, device);
         Ok(Self {
             resolved,
@@ -149,23 +149,26 @@ impl<'a> Alone<'a> {
         let Some(before) = before.filter(|_| calls) else {
             return Ok(None);
         };
-        let length = (before + AFTER_CONNECTION) / pace;
+        let (length, period) = (
+            (before + AFTER_CONNECTION) / pace,
+            self.device().device.period(),
+        );
         let (mut connecting, mut last) = (Connecting::default(), None);
         for _ in 0..PILOTS {
             let how = (Start::OnHook, clock);
             match self.run((Some(&variant), PILOT), receivers, how, length)? {
-                Ok(seen) => {
-                    if seen.connected().is_some_and(|seen| connecting.take(seen)) {
-                        break;
-                    }
-                }
+                Ok(seen) => match seen.connected() {
+                    Some(seen) if connecting.take(seen) => break,
+                    Some(_) => {}
+                    None => last = seen.counted().measured(&seen.record, period / pace).err(),
+                },
                 Err(trouble) => last = Some(trouble),
             }
         }
         if connecting.longest.is_some() {
             return Ok(connecting.longest);
         }
-        let why = last.map_or_else(String::new, |last| format!("; in one run {last}"));
+        let why = last.map_or_else(String::new, |last| format!("; in the last of them {last}"));
         Err(RunError::Inconclusive(format!(
             "what to propose to `{}`: none of {PILOTS} calls that it made came to a connection{why}",
             self.device().name

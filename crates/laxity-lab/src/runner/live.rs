@@ -17,7 +17,7 @@ use super::speed::Reference;
 use super::{Made, Progress, RunDone, RunError, not_run, run_one};
 use crate::each_once::each_once;
 use crate::scenario::kinds;
-use crate::scenario::{Resolved, ResolvedDevice, ResolvedTask, Start};
+use crate::scenario::{Resolved, ResolvedDevice, Start};
 
 /// What is measured between the runs, in messages.
 pub(crate) const SPEED: &str = "speed of this machine";
@@ -36,7 +36,8 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, Run
     let outlined = supply(&mut host, resolved)?;
     let (settled, further) = prepare((&host, resolved), &planned, &outlined, progress)?;
     let resolved = &settled;
-    let mut reference = Reference::new(watched(resolved).unwrap_or(ProcessorId(0)));
+    let mut reference =
+        Reference::new(watched(resolved).first().copied().unwrap_or(ProcessorId(0)));
     let processors = resolved.host.processors;
     let mut took = |host: &mut LiveHost| {
         let reference = reference.as_mut().map_err(|error| error.clone());
@@ -84,7 +85,7 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, Run
             tick: proposal::tick(&outlined),
             receivers: receivers.collect(),
             failed,
-            notices: unwatched(resolved).into_iter().collect(),
+            notices: Vec::new(),
         },
         settled,
     })
@@ -118,57 +119,34 @@ fn require_any(
     }
 }
 
-/// The processors on which something is observed, in the scenario's order, each once.
-fn observed_processors(resolved: &Resolved) -> Vec<ProcessorId> {
+/// Where a witness watches: where the devices work, the periodic tasks, and the commands, in this order, each once.
+fn watched(resolved: &Resolved) -> Vec<ProcessorId> {
     let variants = resolved.variants.iter().filter(|variant| variant.live);
     let devices = variants.clone().flat_map(|variant| &variant.devices);
-    let tasks = variants.flat_map(|variant| &variant.tasks);
-    let tasks = tasks.filter(|task| task.kind.kind() == kinds::PERIODIC);
-    let processors = devices.map(|device| device.processor);
-    each_once(processors.chain(tasks.map(|task| task.processor)))
-}
-
-/// Where the witness watches: where the first modem works, or else the first periodic task; where there are only commands, where the first of them
-/// belongs.
-fn watched(resolved: &Resolved) -> Option<ProcessorId> {
-    let observed = observed_processors(resolved).first().copied();
-    observed.or_else(|| commands_in(resolved).map(|task| task.processor).next())
-}
-
-fn commands_in(resolved: &Resolved) -> impl Iterator<Item = &ResolvedTask> {
-    let variants = resolved.variants.iter().filter(|variant| variant.live);
-    let tasks = variants.flat_map(|variant| &variant.tasks);
-    tasks.filter(|task| task.kind.kind() == kinds::COMMAND)
-}
-
-/// What the reader is to know of processors on which something is observed and no witness watches.
-fn unwatched(resolved: &Resolved) -> Option<String> {
-    let [watched, others @ ..] = &observed_processors(resolved)[..] else {
-        return None;
+    let devices = devices.map(|device| device.processor);
+    let tasks = |kind| {
+        let all = variants.clone().flat_map(|variant| &variant.tasks);
+        let all = all.filter(move |task| task.kind.kind() == kind);
+        all.map(|task| task.processor)
     };
-    let others: Vec<String> = others.iter().map(|other| other.0.to_string()).collect();
-    (!others.is_empty()).then(|| {
-        format!(
-            "The witness watches processor {} only: where processor {} stands still, that counts as undisturbed",
-            watched.0,
-            others.join(" or ")
-        )
-    })
+    each_once(
+        devices
+            .chain(tasks(kinds::PERIODIC))
+            .chain(tasks(kinds::COMMAND)),
+    )
 }
 
 /// A host for the scenario: its processors in the order in which this process may use them, and a witness where something is to be judged.
 pub(crate) fn host(resolved: &Resolved) -> Result<LiveHost, RunError> {
-    watched_host(resolved.host.processors, watched(resolved))
+    watched_host(resolved.host.processors, &watched(resolved))
 }
 
-/// A host of so many processors, one of which a witness may watch.
-pub(crate) fn watched_host(
-    processors: u16,
-    watched: Option<ProcessorId>,
-) -> Result<LiveHost, RunError> {
+/// A host of so many processors, which witnesses watch there.
+pub(crate) fn watched_host(processors: u16, watched: &[ProcessorId]) -> Result<LiveHost, RunError> {
     let config = LiveConfig::detect(processors);
     let mut config = config.map_err(|error| RunError::CannotRun(error.to_string()))?;
-    config.witness = watched.map(Witness::of_experiment);
+    let witnesses = watched.iter().copied().map(Witness::of_experiment);
+    config.witnesses = witnesses.collect();
     Ok(LiveHost::new(config))
 }
 

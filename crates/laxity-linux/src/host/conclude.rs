@@ -17,8 +17,10 @@ use crate::run::own::Role;
 /// What is known of a run besides its events.
 pub(super) struct Evidence<'a> {
     pub(super) start: Instant,
-    /// The kernel's number of each of the program's processors.
+    /// The kernel's number of each processor on which something of the program may have been.
     pub(super) cpus: Vec<usize>,
+    /// On so many of them, the program's own, there may have been slots: the first.
+    pub(super) with_slots: usize,
     /// For how long the program itself may hold it, by whomever it has there whom neither the witness nor the dispatcher outranks.
     pub(super) own: Vec<Span>,
     /// Whether the kernel told how long the witness waited; `None` without a witness.
@@ -90,7 +92,8 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         .filter(|event| event.kind == EventKind::Disturbed);
     let disturbances = Disturbance::joined(still.map(stretch));
     let (mut findings, mut spared) = (Vec::new(), Vec::new());
-    for (processor, cpu) in evidence.cpus.iter().enumerate() {
+    let own = evidence.cpus.iter().take(evidence.with_slots);
+    for (processor, cpu) in own.enumerate() {
         evidence.strangers(processor, &mut findings);
         spared.extend(evidence.spared(*cpu).map(|text| (*cpu, text)));
         evidence.holds(processor, events, &mut findings);

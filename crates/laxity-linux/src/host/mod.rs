@@ -35,12 +35,15 @@ use crate::os::sched::{self, Tid};
 pub struct LiveConfig {
     /// The kernel's number of each of the program's processors.
     pub processors: Vec<usize>,
+    /// The kernel's numbers of the other processors that this process may use: numbered on from the program's, they are where its threads of
+    /// `SCHED_DEADLINE` may be too.
+    pub others: Vec<usize>,
     /// The kernel's number of the processor for external activities, the start and end of a run, and the collector of events.
     /// Best one that no program processor shares.
     pub external: usize,
-    /// The witness, where there is one. In a run with `SCHED_DEADLINE` reservations, which outrank it, it only counts what is longer
-    /// than they can keep it from its processor.
-    pub witness: Option<Witness>,
+    /// The witnesses that are asked for. In a run with `SCHED_DEADLINE` reservations all other processors have one too
+    /// ([`Witness::all`]); and as such reservations outrank them, they only count what is longer than those can keep them from their processors.
+    pub witnesses: Vec<Witness>,
     /// Lock the process's memory during a run where that is permitted.
     pub lock_memory: bool,
     /// Events that fit each thread's ring, which is emptied every 10 ms; 32 bytes each.
@@ -51,10 +54,15 @@ pub struct LiveConfig {
 const RING_CAPACITY: usize = 1 << 14;
 
 impl LiveConfig {
+    /// The kernel's numbers of all processors on which something of a program may be, those of the program first.
+    pub fn all_processors(&self) -> impl Iterator<Item = usize> {
+        self.processors.iter().chain(&self.others).copied()
+    }
+
     /// The program's processors from the processors that this process may use, in their order, and the last of all for what is
     /// external: its own where there is one more than the program needs. No witness.
     pub fn detect(program_processors: u16) -> Result<Self, HostError> {
-        let usable: Vec<usize> = sched::affinity(Tid::current())
+        let mut usable: Vec<usize> = sched::affinity(Tid::current())
             .map_err(|error| HostError::CannotRun(error.to_string()))?
             .iter()
             .collect();
@@ -65,10 +73,12 @@ impl LiveConfig {
                 usable.len()
             )));
         };
+        let others = usable.split_off(wanted);
         Ok(Self {
-            processors: usable.into_iter().take(wanted).collect(),
+            processors: usable,
+            others,
             external,
-            witness: None,
+            witnesses: Vec::new(),
             lock_memory: true,
             ring_capacity: RING_CAPACITY,
         })
@@ -136,8 +146,8 @@ impl LiveHost {
     pub fn has_memory_for(&self, program: &Program) -> Result<(), HostError> {
         let activities = program.activities.iter();
         let own = activities.filter(|activity| !matches!(activity.placement, Placement::On { .. }));
-        // A dispatcher on each processor, the witness and the collector.
-        let threads = own.count() + self.config.processors.len() + 2;
+        // A dispatcher and a witness on each processor, and the collector.
+        let threads = own.count() + 2 * self.config.all_processors().count() + 1;
         let room = Room::now(self.config.lock_memory);
         let refusal = room.refusal(threads, self.config.ring_capacity);
         refusal.map_or(Ok(()), |why| Err(HostError::Refused(why)))

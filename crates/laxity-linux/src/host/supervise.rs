@@ -46,7 +46,7 @@ struct Threads {
     activities: Vec<Option<Thread<Outcome>>>,
     dispatchers: Vec<Thread<Dispatched>>,
     doorbells: Vec<Arc<Doorbell>>,
-    witness: Option<Thread<u64>>,
+    witnesses: Vec<Thread<u64>>,
     collector: Option<Thread<Collection>>,
     lookout: Option<Thread<Seen>>,
 }
@@ -91,13 +91,10 @@ pub(super) fn run(
         ports,
     ));
     let admitted = Admitted::of_all(program, std::mem::take(&mut prepared.grades), config);
-    let may_hold = may_hold(
-        (program, &prepared.beside),
-        &config.processors,
-        clock::tick(),
-    );
+    let cpus: Vec<usize> = config.all_processors().collect();
+    let may_hold = may_hold((program, &prepared.beside), &cpus, clock::tick());
     let ran = program.activities.iter().map(Whereabouts::of).collect();
-    let steal_before = proc::steal(&config.processors);
+    let steal_before = proc::steal(&cpus);
     let mut threads = Threads::default();
     let started = spawn_all(config, prepared, &run, &mut threads);
     let span = started.and_then(|expected| supervise(&run, &watch, expected, length));
@@ -109,7 +106,7 @@ pub(super) fn run(
     if let Some(error) = run.failure() {
         return Err(error);
     }
-    let steal = proc::steal(&config.processors).zip(steal_before);
+    let steal = proc::steal(&cpus).zip(steal_before);
     let what = What {
         admitted,
         may_hold,
@@ -150,9 +147,13 @@ fn conclude_run(
     let (mut events, events_lost) = collection.finish();
     let evidence = Evidence {
         start: run.start(),
-        cpus: config.processors.clone(),
+        cpus: config.all_processors().collect(),
+        with_slots: config.processors.len(),
         own: what.may_hold,
-        tells: config.witness.map(|_| Account::of_current().is_some()),
+        tells: config
+            .witnesses
+            .first()
+            .map(|_| Account::of_current().is_some()),
         seen: &seen,
     };
     let conclusion = conclude(&mut events, &evidence);
@@ -246,6 +247,18 @@ pub(super) fn dispatcher(
     }
 }
 
+/// The witnesses of a run, who tolerate what outranks them.
+fn witnesses(config: &LiveConfig, program: &Program, beside: &[Beside]) -> Vec<Witness> {
+    let own = program.askers(Enforcer::Deadline);
+    let own = own.map(|(_, _, held)| held);
+    let above = own.chain(beside.iter().filter_map(Beside::reservation));
+    let above: Vec<_> = above.collect();
+    let processors = config.all_processors().count() as u16;
+    let all = Witness::all(&config.witnesses, processors, !above.is_empty());
+    let tolerant = |witness: Witness| witness.outranked_by(above.iter().copied(), clock::tick());
+    all.into_iter().map(tolerant).collect()
+}
+
 /// Starts everything; returns how many threads will report ready.
 fn spawn_all(
     config: &LiveConfig,
@@ -268,23 +281,19 @@ fn spawn_all(
         ..
     } = prepared;
     let marks = program.marks.len();
-    let witness = config.witness.map(|witness| {
-        let own = program.askers(Enforcer::Deadline);
-        let own = own.map(|(_, _, held)| held);
-        let above = own.chain(beside.iter().filter_map(Beside::reservation));
-        witness.outranked_by(above, clock::tick())
-    });
+    let witnesses = witnesses(config, &program, &beside);
     for (slots, measured) in slots {
         threads.doorbells.push(Arc::clone(&slots.doorbell));
-        let start = dispatcher(slots, measured, witness, ring());
+        let start = dispatcher(slots, measured, witnesses.first().copied(), ring());
         let dispatcher = slots::spawn(start, Arc::clone(run))?;
         threads.dispatchers.push(dispatcher);
     }
-    if let Some(witness) = witness {
-        let cpu = config.processors.get(witness.processor.index());
+    for witness in witnesses {
+        let cpu = config.all_processors().nth(witness.processor.index());
         let nowhere = || HostError::CannotRun("the witness's processor does not exist".into());
-        let cpu = *cpu.ok_or_else(nowhere)?;
-        threads.witness = Some(witness::spawn(witness, cpu, ring(), Arc::clone(run))?);
+        let cpu = cpu.ok_or_else(nowhere)?;
+        let witness = witness::spawn(witness, cpu, ring(), Arc::clone(run))?;
+        threads.witnesses.push(witness);
     }
     for (index, (activity, place)) in program.activities.into_iter().zip(places).enumerate() {
         let cpu = match activity.placement {
@@ -312,7 +321,7 @@ fn spawn_all(
     let lookout = lookout::spawn((cpus, beside), config.external, Arc::clone(run))?;
     threads.lookout = Some(lookout);
     // The lookout waits for the start too, as it is to know all the others.
-    let others = threads.dispatchers.len() + usize::from(threads.witness.is_some()) + 1;
+    let others = threads.dispatchers.len() + threads.witnesses.len() + 1;
     Ok(threads.activities.iter().flatten().count() + others)
 }
 
@@ -396,10 +405,15 @@ fn end_all(run: &Run, threads: Threads) -> Ended {
     }
     // An activity on an executor has no thread, and nothing of its own.
     let outcome = |thread: Option<Thread<Outcome>>| thread.and_then(run::join).unwrap_or_default();
+    let wakeups = threads
+        .witnesses
+        .into_iter()
+        .map(|witness| run::join(witness).unwrap_or_default());
+    let woke_least = wakeups.min();
     Ended {
         outcomes: threads.activities.into_iter().map(outcome).collect(),
         reports,
-        wakeups: threads.witness.and_then(run::join).unwrap_or_default(),
+        wakeups: woke_least.unwrap_or_default(),
         collection: threads.collector.and_then(run::join).unwrap_or_default(),
         seen: threads.lookout.and_then(run::join).unwrap_or_default(),
     }

@@ -277,8 +277,9 @@ fn sigint_and_sigterm_interrupt_the_run_and_restore_everything() {
 fn bad_programs_start_nothing() {
     let mut host = LiveHost::new(LiveConfig {
         processors: vec![0],
+        others: Vec::new(),
         external: 0,
-        witness: None,
+        witnesses: Vec::new(),
         lock_memory: false,
         ring_capacity: 16,
     });
@@ -334,7 +335,7 @@ fn the_witness_wakes_every_period() {
         return;
     };
     let mut config = config();
-    config.witness = Some(Witness::new(CPU0));
+    config.witnesses = vec![Witness::new(CPU0)];
     let mut program = Program::new(1);
     program.add("spinner", CPU0, NORMAL, spinner());
     let record = LiveHost::new(config)

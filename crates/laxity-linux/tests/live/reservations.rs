@@ -213,7 +213,7 @@ fn a_deadline_reservation_is_granted_and_given_back() {
     };
     let before = footprint();
     let mut config = config();
-    config.witness = Some(Witness::new(CPU0));
+    config.witnesses = vec![Witness::new(CPU0)];
     let mut host = LiveHost::new(config);
     for _ in 0..3 {
         let mut program = Program::new(1);
@@ -262,4 +262,42 @@ fn a_deadline_reservation_is_granted_and_given_back() {
         assert_eq!(policies[2], Policy::Other { nice: 0 });
     }
     assert_eq!(before, footprint());
+}
+
+/// How many witnesses this process has just now.
+fn witnesses() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("witness/")).count()
+}
+
+#[test]
+fn every_processor_has_a_witness_where_a_reservation_keeps_to_none() {
+    let Some(_turn) = turn(&[Right::RealTime, Right::Deadline, Right::Processors(2)]) else {
+        return;
+    };
+    let mut config = config();
+    config.witnesses = vec![Witness::new(CPU0)];
+    let everywhere = config.all_processors().count();
+    assert!(everywhere > config.processors.len());
+    for (enforcer, expected) in [(Enforcer::Slots, 1), (Enforcer::Deadline, everywhere)] {
+        let mut program = Program::new(1);
+        let found = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&found);
+        let request = reserved(1_000, 10_000, enforcer, Outside::AsPlaced);
+        let body = move |_: &mut dyn Context| {
+            seen.store(witnesses() as u64, Ordering::SeqCst);
+            Step::EndRun
+        };
+        with_reservation(&mut program, "reserved", request, body);
+        let mut host = LiveHost::new(config.clone());
+        let record = host.admit_and_run(program, Span::from_secs(10));
+        assert!(record.expect("granted").witness_wakeups > 0);
+        assert_eq!(
+            found.load(Ordering::SeqCst),
+            expected as u64,
+            "{enforcer:?}"
+        );
+    }
 }

@@ -108,7 +108,7 @@ fn meanwhile(program: &mut Program, after: Span, act: impl FnOnce() + Send + 'st
 /// A modem with slots, under the eyes of a witness, for 400 ms.
 fn run(mut prepare: impl FnMut(&mut Program)) -> (RunRecord, String) {
     let mut config = config();
-    config.witness = Some(Witness::new(CPU0));
+    config.witnesses = vec![Witness::new(CPU0)];
     let mut program = Program::new(1);
     let id = with_reservation(&mut program, "modem", two_of_eight(), spinner());
     prepare(&mut program);

@@ -3,6 +3,8 @@
 //! Where slots are dispatched, the dispatcher reports its own late wake-ups by the same tolerance: it wakes at other instants than the
 //! witness, which takes nothing from short slots so, and would not have seen what kept the dispatcher.
 
+use alloc::vec::Vec;
+
 use super::disturbance::Disturbance;
 use crate::{ActivityId, Instant, ProcessorId, Reservation, Span};
 
@@ -51,6 +53,31 @@ impl Witness {
             period: Span::from_micros(500),
             ..Self::new(processor)
         }
+    }
+
+    /// Those that a run on so many processors needs, where these were asked for: one on every processor by the rule of the first, where a thread
+    /// of `SCHED_DEADLINE` runs, which keeps to no processor. What halts the one that it is on just then keeps it from its work, wherever that is.
+    ///
+    /// ```
+    /// use laxity_model::enforce::Witness;
+    /// use laxity_model::ProcessorId;
+    ///
+    /// let asked = [Witness::of_experiment(ProcessorId(1))];
+    /// assert_eq!(Witness::all(&asked, 2, false), asked);
+    /// let others = [Witness::of_experiment(ProcessorId(0))];
+    /// assert_eq!(Witness::all(&asked, 2, true), [asked, others].concat());
+    /// assert!(Witness::all(&[], 2, true).is_empty());
+    /// ```
+    #[must_use]
+    pub fn all(asked: &[Self], processors: u16, wanders: bool) -> Vec<Self> {
+        let mut all = asked.to_vec();
+        if let Some(rule) = asked.first().filter(|_| wanders) {
+            let is_unwatched =
+                |processor: &ProcessorId| asked.iter().all(|one| one.processor != *processor);
+            let rest = (0..processors).map(ProcessorId).filter(is_unwatched);
+            all.extend(rest.map(|processor| Self { processor, ..*rule }));
+        }
+        all
     }
 
     /// The same beside `SCHED_DEADLINE` threads, which outrank it: they may keep it from its processor for all their budgets, each of

@@ -103,6 +103,7 @@ fn found(seen: &Seen, mut events: Vec<Event>, tells: bool, own: Span) -> Found {
     let evidence = Evidence {
         start: START,
         cpus: vec![CPU],
+        with_slots: 1,
         own: vec![own],
         tells: Some(tells),
         seen,
@@ -157,6 +158,7 @@ fn who_belongs_to_the_scenario_goes_by_its_name_and_is_no_stranger() {
     let evidence = Evidence {
         start: START,
         cpus: vec![CPU],
+        with_slots: 1,
         own: vec![Span::MAX],
         tells: Some(true),
         seen: &seen,
@@ -364,6 +366,7 @@ fn what_admission_said_stays_said() {
     let evidence = Evidence {
         start: START,
         cpus: vec![CPU],
+        with_slots: 1,
         own: vec![Span::ZERO],
         tells: None,
         seen: &seen,

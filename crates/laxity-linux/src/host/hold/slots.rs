@@ -100,9 +100,10 @@ impl SlotSession {
         let (to_dispatcher, from_dispatcher) = ring::channel(config.ring_capacity);
         let (to_witness, from_witness) = ring::channel(config.ring_capacity);
         let run = || Arc::clone(&self.run);
-        let start = dispatcher(slots, measured, config.witness, to_dispatcher);
+        let witness = config.witnesses.first().copied();
+        let start = dispatcher(slots, measured, witness, to_dispatcher);
         self.dispatcher = Some(enforcer::spawn(start, run())?);
-        if let Some(witness) = config.witness {
+        if let Some(witness) = witness {
             self.witness = Some(witness::spawn(witness, self.cpu, to_witness, run())?);
         }
         let confined = request.outside == Outside::Confined;
@@ -222,8 +223,9 @@ fn choose(asked: Option<usize>) -> Result<(Claim, LiveConfig), HostError> {
     let other = usable.iter().filter(|cpu| *cpu != claim.0).last();
     let config = LiveConfig {
         processors: vec![claim.0],
+        others: Vec::new(),
         external: other.unwrap_or(claim.0),
-        witness: Some(Witness::new(ProcessorId(0))),
+        witnesses: vec![Witness::new(ProcessorId(0))],
         lock_memory: false,
         ring_capacity: RING_CAPACITY,
     };

@@ -217,6 +217,7 @@ impl Watcher {
             start: self.begin,
             // What the kernel holds ranks above a witness.
             own: cpus.iter().map(|_| own).collect(),
+            with_slots: cpus.len(),
             cpus,
             tells: Some(self.tells),
             seen: self.lookout.seen(),
