@@ -276,7 +276,17 @@ fn transfers(expected: ExpectedOutcome, results: &VariantResults, surprises: &mu
                     let why = modem.transfer.failure.as_deref();
                     let why = why.unwrap_or("wrong checksum");
                     let is_certain = !is_excused(modem);
-                    let what = format!("{whose}the transfer was to complete: {why}");
+                    let device = &modem.device;
+                    let excused = device
+                        .lost()
+                        .saturating_sub(device.samples_lost_undisturbed);
+                    let after = match excused {
+                        0 => String::new(),
+                        lost => format!(
+                            ", after {lost} samples were lost where the machine stood still"
+                        ),
+                    };
+                    let what = format!("{whose}the transfer was to complete: {why}{after}");
                     surprises.push(Surprise { what, is_certain });
                 }
             }

@@ -276,7 +276,7 @@ impl Evidence<'_> {
                 )
             }
         } else {
-            let gone = "it was gone when looked for";
+            let gone = "gone when looked for (where the kernel is not preemptible, a system call of anybody may be it)";
             Finding::against_slots(
                 cpu,
                 format!("somebody held processor {cpu} {often}; {gone}"),

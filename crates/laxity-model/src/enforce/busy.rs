@@ -17,8 +17,10 @@ use crate::{Instant, Reservation, Span};
 /// How a device loses samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Losing {
-    /// Samples a second of all cards on its driver; more than zero.
+    /// Samples a second of all cards on its driver, each way; more than zero.
     pub rate_hz: u64,
+    /// Ways in which it loses them: 2, if what is not heard and what is not said count together, else 1.
+    pub ways: u64,
     /// So many in one call are dropped as a whole.
     pub block: u64,
     /// No more are dropped at once.
@@ -37,16 +39,21 @@ impl Losing {
         u64::try_from(samples.div_ceil(1_000_000_000)).unwrap_or(u64::MAX)
     }
 
+    /// What goes by meanwhile all ways together, rounded up.
+    fn passing_in(self, span: Span) -> u64 {
+        self.in_time(span).saturating_mul(self.ways)
+    }
+
     /// What surely came in meanwhile.
     fn surely_in_time(self, span: Span) -> u64 {
         let samples = u128::from(span.as_nanos()) * u128::from(self.rate_hz);
         u64::try_from(samples / 1_000_000_000).unwrap_or(u64::MAX)
     }
 
-    /// How long so many take to come in, rounded up.
+    /// How long so many take to go by, all ways together, rounded up.
     fn time_of(self, samples: u64) -> Span {
         let nanos = u128::from(samples) * 1_000_000_000;
-        let nanos = nanos.div_ceil(u128::from(self.rate_hz.max(1)));
+        let nanos = nanos.div_ceil((u128::from(self.rate_hz) * u128::from(self.ways)).max(1));
         Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
@@ -158,7 +165,7 @@ impl BusyPeriod {
     /// How many of the samples that the call lost are excused, where so much of what halts delayed may not have been worked off, and they delayed all of the
     /// busy period by so much; and by how much it is late because of them at the most, for all that was passed over.
     fn excuse(&mut self, call: DeviceCall, losing: Losing, [owed, all]: [Span; 2]) -> (u64, Span) {
-        let (lost, came_in) = (call.lost, losing.in_time(owed));
+        let (lost, came_in) = (call.lost, losing.passing_in(owed));
         if !losing.passes_over {
             let late = self.loses_from.unwrap_or(Span::MAX);
             let late = call.response().saturating_sub(late);
@@ -166,7 +173,7 @@ impl BusyPeriod {
             let without = late.saturating_sub(came_in);
             return (lost.saturating_sub(without), Span::MAX);
         }
-        let left = (losing.in_time(all) + losing.at_once).saturating_sub(self.excused);
+        let left = (losing.passing_in(all) + losing.at_once).saturating_sub(self.excused);
         let most = losing.time_of(left);
         if lost < losing.block {
             return (lost.min(came_in).min(left), most);
@@ -222,6 +229,7 @@ mod tests {
     /// Blocks of 100 samples at 16 kHz.
     const LOSING: Losing = Losing {
         rate_hz: 16_000,
+        ways: 1,
         block: 100,
         at_once: 100,
         passes_over: true,
@@ -255,6 +263,32 @@ mod tests {
             let excused: Vec<u64> = excused.collect();
             assert_eq!(excused, expected, "{stood_us} {lost:?}");
         }
+    }
+
+    /// A modem of blocks of 210 samples and a ring of 512, whose processor stood still for 98 ms: it passes over three rings of what it should have heard,
+    /// and then has nothing to say until it is where it should be.
+    #[test]
+    fn a_halt_makes_lose_both_ways_what_goes_both_ways() {
+        let excused = |ways| {
+            let losing = Losing {
+                ways,
+                block: 210,
+                at_once: 210 + 512,
+                ..LOSING
+            };
+            let mut busy = BusyPeriod::default();
+            let each = [1_536 + 210, 210, 210, 210, 210, 210, 210, 152].map(|lost| {
+                let call = DeviceCall {
+                    raised: Instant::ZERO,
+                    ended: Instant::ZERO,
+                    lost,
+                };
+                busy.excuse(call, losing, [Span::from_millis(98); 2]).0
+            });
+            each.iter().sum::<u64>()
+        };
+        assert_eq!(excused(2), 2 * 1_568 + 22);
+        assert_eq!(excused(1), 1_568 + 210 + 512);
     }
 
     /// The processor stood still for so many microseconds from so many milliseconds on.
@@ -326,6 +360,7 @@ mod tests {
     ) -> [u64; 2] {
         let losing = Losing {
             rate_hz: 48_000,
+            ways: 1,
             block: 480,
             at_once: 480,
             passes_over,

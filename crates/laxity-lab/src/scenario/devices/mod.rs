@@ -180,21 +180,22 @@ impl Account {
     /// How the device loses samples, in this phase if it has any.
     pub fn losing(&self, phase: call::Phase) -> Losing {
         match self {
-            Self::Modems(reports) => losing(phase.setting(), reports.len() as u64, true),
+            Self::Modems(reports) => losing(phase.setting(), (reports.len() as u64, 2), true),
             Self::Stream(_, setting, direction) => Losing {
                 passes_over: *direction == Direction::Received,
-                ..losing(*setting, 1, false)
+                ..losing(*setting, (1, 1), false)
             },
         }
     }
 }
 
-/// So many cards on one driver, set like this; `reads_on`: its driver passes over all that its ring holds when that runs over.
-fn losing(setting: card::Setting, cards: u64, reads_on: bool) -> Losing {
+/// So many cards on one driver, set like this, which lose in so many ways; `reads_on`: its driver passes over all that its ring holds when that runs over.
+fn losing(setting: card::Setting, (cards, ways): (u64, u64), reads_on: bool) -> Losing {
     let block = setting.blocks.into_iter().max().unwrap_or(0);
     let ring = if reads_on { setting.ring } else { 0 };
     Losing {
         rate_hz: setting.rate_hz * cards,
+        ways,
         block,
         at_once: (block + ring) * cards,
         passes_over: true,

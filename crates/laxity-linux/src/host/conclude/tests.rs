@@ -128,8 +128,7 @@ fn found(seen: &Seen, mut events: Vec<Event>, tells: bool, own: Span) -> Found {
 
 const NAMED: &str = "thread 42 \"watchdog\" of process 41 (SCHED_FIFO priority 99)";
 const ABOVE: &str = "ranked above the slot on its processor: thread 42 \"watchdog\" of process 41 (SCHED_FIFO priority 99), there from the start";
-const GONE: &str =
-    "somebody held processor 3 for 30ms, 7ms after the start; it was gone when looked for";
+const GONE: &str = "somebody held processor 3 for 30ms, 7ms after the start; gone when looked for (where the kernel is not preemptible, a system call of anybody may be it)";
 const BLIND: &str = "cannot see who outranks the slot: it is dark";
 
 fn spared() -> String {
