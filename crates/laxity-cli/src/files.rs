@@ -69,5 +69,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Says something to a person, on standard error.
 pub(crate) fn say(text: &str) {
-    eprintln!("{}", plain_lines(text));
+    tell(&format!("{}\n", plain_lines(text)));
+}
+
+/// Writes to standard error, as it is. What cannot be told there can be told nowhere, and takes nothing else along.
+pub(crate) fn tell(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -1,5 +1,7 @@
 //! The `laxity` command: arguments in, exit code out. What is done is done by `laxity-lab` and `laxity-linux`.
 #![forbid(unsafe_code)]
+// They panic where it cannot be written.
+#![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod arguments;
 mod calibrate;

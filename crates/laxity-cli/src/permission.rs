@@ -1,6 +1,6 @@
 //! Leave to execute what a scenario names: a scenario may come from anybody.
 
-use std::io::{IsTerminal, Write, stderr, stdin};
+use std::io::{IsTerminal, stderr, stdin};
 
 use laxity_lab::scenario::Resolved;
 
@@ -30,9 +30,7 @@ pub(crate) fn to_execute(scenario: &Resolved, arguments: &Run) -> Result<(), Fai
         "{file} executes programs on this machine, as you:\n{}",
         shown.trim_end()
     ));
-    eprint!("Execute them? [y/N] ");
-    // What cannot be flushed has not been asked, and the answer is no.
-    let _ = stderr().flush();
+    files::tell("Execute them? [y/N] ");
     let mut answer = String::new();
     stdin()
         .read_line(&mut answer)

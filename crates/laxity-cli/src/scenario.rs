@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Scenario, Failure> {
 /// Shows what is wrong with a file.
 pub(crate) fn wrong(name: &str, errors: &[Diagnostic]) -> Failure {
     for error in errors {
-        eprintln!("{}\n", error.render(style()));
+        files::tell(&format!("{}\n\n", error.render(style())));
     }
     let plural = if errors.len() == 1 { "" } else { "s" };
     Failure::new(USAGE, format!("{name}: {} error{plural}", errors.len()))
@@ -34,7 +34,7 @@ pub(crate) fn wrong(name: &str, errors: &[Diagnostic]) -> Failure {
 /// Prints what is merely worth knowing of a scenario.
 pub(crate) fn print_notes(notes: &[Diagnostic]) {
     for note in notes {
-        eprintln!("{}", note.render(style()));
+        files::tell(&format!("{}\n", note.render(style())));
     }
 }
 

@@ -105,6 +105,9 @@ pub struct SetTask {
     pub processor: Option<u16>,
     /// What it does, or why that cannot be told.
     pub work: Result<Task, String>,
+    /// Whether it may ask for less than that: its jobs differ, or it begins later than the others, or ends. Who refuses it then has refused more than the
+    /// file has.
+    pub asks_less: bool,
 }
 
 /// What a file has.

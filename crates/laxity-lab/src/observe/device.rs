@@ -113,7 +113,7 @@ impl<'a> DeviceReader<'a> {
         let [start, end] = [run.record.start, run.record.end];
         let usage = run.record.usage.get(probe.installed.driver.index());
         let ran = usage.map_or(Whereabouts::Anywhere, |usage| usage.ran);
-        let losses = Losses::of(&run.record.events, ran);
+        let losses = Losses::of(&run.record.events, probe.installed.driver, ran);
         Self {
             probe,
             reservation: run.reservation,

@@ -3,13 +3,15 @@
 use laxity::observe::Loss;
 use laxity_model::verify::contract::Phase;
 use laxity_model::{
-    Disturbance, Disturbances, Event, EventKind, Instant, Service, Span, Whereabouts,
+    ActivityId, Disturbance, Disturbances, Event, EventKind, Instant, Service, Span, Whereabouts,
 };
 
 /// What was lost that nothing excuses, a busy period after the other.
 pub(super) struct Losses {
     /// When somebody held a processor where the device may have run.
     held: Disturbances,
+    /// When its driver's reservation began, if it ever did.
+    reserved_from: Option<Instant>,
     /// The busy period at hand: since when, the service of its calls and of the longest one.
     from: Instant,
     service: [Service; 2],
@@ -17,8 +19,11 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Of a device that ran there, in a run with these events.
-    pub(super) fn of(events: &[Event], ran: Whereabouts) -> Self {
+    /// Of a device whose driver ran there, in a run with these events.
+    pub(super) fn of(events: &[Event], driver: ActivityId, ran: Whereabouts) -> Self {
+        let mut begun = events.iter();
+        let begun = begun
+            .find(|event| event.kind == EventKind::ReservationBegin && event.activity == driver);
         let held = events.iter().filter(|event| event.kind == EventKind::Held);
         let held = held.map(|event| Disturbance {
             processor: event.processor,
@@ -27,6 +32,7 @@ impl Losses {
         });
         Self {
             held: Disturbances::bearing_on(&Vec::from_iter(held), [ran]),
+            reserved_from: begun.map(|event| event.at),
             from: Instant::ZERO,
             service: [Service::ZERO; 2],
             all: Vec::new(),
@@ -58,6 +64,7 @@ impl Losses {
             service: Some(self.service),
             halted,
             held: self.held.within(span[0], span[1]).sum(),
+            reserved: self.reserved_from.is_some_and(|from| from <= span[0]),
         });
     }
 
@@ -75,6 +82,7 @@ impl Losses {
             service: None,
             halted,
             held: self.held.within(span[0], span[1]).sum(),
+            reserved: self.reserved_from.is_some_and(|from| from <= span[0]),
         });
     }
 

@@ -52,12 +52,17 @@ enum Cause {
     Long,
     /// Calls that each would be served in time came too close one after the other.
     Many,
+    /// It had no reservation yet.
+    Before,
     /// It had not begun, and nobody saw why.
     Unknown,
 }
 
 impl Held {
     fn cause(&self, loss: &Loss) -> Cause {
+        if !loss.reserved {
+            return Cause::Before;
+        }
         let [had, longest] = loss.service.unwrap_or_default();
         let took = took(loss);
         // What a window is sure of cannot be reckoned in numbers that large: then nobody knows.
@@ -103,6 +108,7 @@ impl Held {
                 rounded(had.as_dedicated_span()),
                 rounded(longest.as_dedicated_span()),
             ),
+            Cause::Before => "it had no reservation yet".to_owned(),
             Cause::Unknown => "nobody saw why".to_owned(),
         }
     }
@@ -182,6 +188,7 @@ mod tests {
             service: service_us.map(|both| both.map(Service::from_micros)),
             halted: Span::ZERO,
             held: Span::ZERO,
+            reserved: true,
         }
     }
 
@@ -237,6 +244,15 @@ mod tests {
             ..loss(300, 40, None)
         };
         assert!(told(&[never]).contains("held the processor for 35ms"));
+    }
+
+    #[test]
+    fn what_came_before_the_reservation_is_no_matter_of_it() {
+        let on_hook = Loss {
+            reserved: false,
+            ..loss(1_160, 101, Some([190, 190]))
+        };
+        assert_eq!(told(&[on_hook]), "1160 samples: it had no reservation yet");
     }
 
     #[test]

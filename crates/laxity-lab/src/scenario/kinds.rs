@@ -128,7 +128,7 @@ const MEANINGS: [(Quantity, &str); 22] = [
     ),
     (
         SHORT_PERIODS,
-        "Undisturbed periods in which it did not have what is reserved.",
+        "Undisturbed periods in which it did not have what is reserved, or more than that though it was held to it.",
     ),
     (
         SHORT_STRETCHES,

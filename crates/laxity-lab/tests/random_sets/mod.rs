@@ -26,6 +26,7 @@ pub(crate) fn set_of(tasks: Vec<(Policy, Task)>) -> TaskSet {
                 policy,
                 processor: None,
                 work: Ok(task),
+                asks_less: false,
             })
             .collect(),
         notes: Vec::new(),

@@ -409,11 +409,11 @@ fn end_all(run: &Run, threads: Threads) -> Ended {
         .witnesses
         .into_iter()
         .map(|witness| run::join(witness).unwrap_or_default());
-    let woke_least = wakeups.min();
+    let woke_most = wakeups.max();
     Ended {
         outcomes: threads.activities.into_iter().map(outcome).collect(),
         reports,
-        wakeups: woke_least.unwrap_or_default(),
+        wakeups: woke_most.unwrap_or_default(),
         collection: threads.collector.and_then(run::join).unwrap_or_default(),
         seen: threads.lookout.and_then(run::join).unwrap_or_default(),
     }

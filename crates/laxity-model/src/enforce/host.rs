@@ -105,7 +105,7 @@ pub struct RunRecord {
     pub ports: Vec<PortUsage>,
     /// What the witness and dispatchers saw, in order and [apart](Disturbance::joined); empty in the study's twin, or where no witness can serve.
     pub disturbances: Vec<Disturbance>,
-    /// How often the witness woke, of several the one that woke least; 0 where there was none.
+    /// How often the witness woke, of several the one that woke most, as whoever holds up another must not make this one blind; 0 where there was none.
     pub witness_wakeups: u64,
     /// Time the hypervisor took away, as the kernel counts it; `None` in the twin.
     pub steal: Option<Span>,

@@ -91,6 +91,8 @@ pub struct Loss {
     pub halted: Span,
     /// Somebody held a processor where it may have run for so much of it.
     pub held: Span,
+    /// Whether its reservation had begun when the work was asked for.
+    pub reserved: bool,
 }
 
 impl Observation {

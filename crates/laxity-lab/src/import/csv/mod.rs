@@ -399,6 +399,7 @@ impl Cells<'_, '_> {
             policy: priority.map_or(Policy::Unsaid, |level| Policy::Priority(level as u8)),
             processor,
             work: Ok(task),
+            asks_less: false,
         })
     }
 

@@ -151,6 +151,13 @@ impl<'s> File<'s> {
         let processor = self.processor(name, object, &mut set.notes)?;
         note_what_phases_say(name, object, &mut set.notes);
         let work = self.analysable(name, object, policy, &mut set.notes)?;
+        let asks_less = self.asks_less(object)?;
+        if let (Ok(_), Some(why)) = (&work, asks_less) {
+            set.notes.push(format!(
+                "`{name}`: {why}; it may ask for less than is analysed"
+            ));
+        }
+        let asks_less = asks_less.is_some();
         for instance in 1..=instances {
             let name = if instances == 1 {
                 name.to_owned()
@@ -163,9 +170,36 @@ impl<'s> File<'s> {
                 policy,
                 processor,
                 work,
+                asks_less,
             });
         }
         Ok(())
+    }
+
+    /// Why a task may ask for less than the largest of its jobs whenever its timer allows, from the first moment on and for ever.
+    fn asks_less(self, object: &Object<'_>) -> Result<Option<&'static str>, Wrong> {
+        let number = |key| {
+            let found = object.get(key);
+            found.map_or(Ok(0), |found: &ObjectProp<'_>| self.whole(&found.value, 0))
+        };
+        let ends = match object.get("loop") {
+            // -1 is for ever, as is none.
+            Some(found) => self.whole(&found.value, 0).is_ok(),
+            None => false,
+        };
+        let phases = object.get("phases");
+        let phases = phases.and_then(|phases| phases.value.as_object());
+        Ok(
+            if phases.is_some_and(|phases| phases.properties.len() > 1) {
+                Some("its phases come one after the other")
+            } else if number("delay")? > 0 {
+                Some("it begins later (`delay`)")
+            } else if ends {
+                Some("it ends (`loop`)")
+            } else {
+                None
+            },
+        )
     }
 
     /// What a task does, or why that cannot be told.

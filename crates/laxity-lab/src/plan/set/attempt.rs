@@ -20,6 +20,8 @@ pub(super) struct Member {
     pub(super) policy: Policy,
     /// What it does, or why that is not known.
     pub(super) work: Result<Task, String>,
+    /// Whether it may ask for less than that.
+    pub(super) asks_less: bool,
 }
 
 /// The members of whose work something is known, and that.

@@ -70,7 +70,7 @@ pub(super) fn plan(
     };
     let is_bounded = |line: &Line| line.bound_ns.is_some();
     let admitted = kernel_says.is_ok() && lines.iter().all(is_bounded);
-    let is_untold = |member: &Member| member.work.is_err();
+    let is_untold = |member: &Member| member.work.is_err() || member.asks_less;
     Ok(Some(Global {
         plan: ProcessorPlan {
             utilization_ppm: sum_ppm(&members),

@@ -87,6 +87,7 @@ fn member(task: &SetTask, unsaid: bool) -> Member {
         name: task.name.clone(),
         policy: if unsaid { Policy::Unsaid } else { task.policy },
         work: task.work.clone(),
+        asks_less: task.asks_less,
     }
 }
 

@@ -110,8 +110,8 @@ fn is_known(method: Method, members: &[Member]) -> bool {
     promised.all(|member| member.work.is_ok())
 }
 
-/// Whether a set that is not admitted is not refused either: the file does not tell what some tasks do, and the others would be admitted
-/// without them; the search ended before it found anything; or bounds are late that are not exact, and no job was seen to be.
+/// Whether a set that is not admitted is not refused either: the file does not tell what some tasks do, or they may do less than is analysed,
+/// and the others would be admitted without them; the search ended before it found anything; or bounds are late that are not exact, and no job was seen to be.
 fn is_open(
     methods: &[Method],
     members: &[Member],
@@ -132,7 +132,8 @@ fn is_open(
             }
         }
     }
-    let told = members.iter().filter(|member| member.work.is_ok());
+    let is_told = |member: &&Member| member.work.is_ok() && !member.asks_less;
+    let told = members.iter().filter(is_told);
     let told: Vec<Member> = told.cloned().collect();
     if told.len() < members.len() {
         return Ok(told.is_empty() || choose(methods, &told, supply)?.admits);
