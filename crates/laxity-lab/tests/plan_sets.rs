@@ -396,6 +396,10 @@ fn what_is_not_known_is_not_refused() {
     };
     let found = only(&set, &options);
     assert!(!found.admitted);
+    assert!(
+        found.unknown,
+        "where every test cannot tell nothing is refused"
+    );
     for name in [
         "response times, priorities by deadline",
         "best priorities (Audsley)",

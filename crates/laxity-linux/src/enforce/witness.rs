@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use laxity_model::base::ring::Producer;
 use laxity_model::enforce::{Lateness, WITNESS_ACTIVITY, Witness, ranks};
-use laxity_model::{Event, EventKind, HostError, Instant, Span};
+use laxity_model::{ActivityId, Event, EventKind, HostError, Instant, Span};
 
 use crate::os::clock;
 use crate::os::memory::prefault_stack;
@@ -20,15 +20,18 @@ use crate::run::{self, Run, Thread};
 /// The calling thread's watch over its own wake-ups. It allocates nothing: other threads may be parked inside the allocator.
 pub(crate) struct Vigil {
     rule: Witness,
+    /// As what it records.
+    activity: ActivityId,
     waits: Option<Account>,
     /// How long the thread had waited for its processor when it went to sleep.
     before: Option<Span>,
 }
 
 impl Vigil {
-    pub(crate) fn new(rule: Witness) -> Self {
+    pub(crate) fn new(rule: Witness, activity: ActivityId) -> Self {
         Self {
             rule,
+            activity,
             waits: Account::of_current(),
             before: None,
         }
@@ -59,7 +62,7 @@ impl Vigil {
             at: now,
             kind,
             processor: self.rule.processor,
-            activity: WITNESS_ACTIVITY,
+            activity: self.activity,
             args: [late.from.as_nanos(), late.to.as_nanos()],
         });
         if kind == EventKind::Held {
@@ -87,7 +90,7 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
     ring.prefault();
     sched::pin(cpu)?;
     settle(Role::Witness, cpu, ranks::WITNESS, run)?;
-    let mut vigil = Vigil::new(config);
+    let mut vigil = Vigil::new(config, WITNESS_ACTIVITY);
     let mut wakeups = 0;
     let Some(mut due) = run.wait_for_start() else {
         return Ok(wakeups);

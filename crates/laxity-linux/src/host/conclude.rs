@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use laxity_model::enforce::{Holder, ranks};
+use laxity_model::enforce::{DISPATCHER_ACTIVITY, Holder, WITNESS_ACTIVITY, Witness, ranks};
 use laxity_model::request::Strangers;
 use laxity_model::{
     ActivityId, Disturbance, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span,
@@ -23,6 +23,8 @@ pub(super) struct Evidence<'a> {
     pub(super) with_slots: usize,
     /// For how long the program itself may hold it, by whomever it has there whom neither the witness nor the dispatcher outranks.
     pub(super) own: Vec<Span>,
+    /// The witnesses; of where there is none the dispatcher alone tells.
+    pub(super) witnesses: Vec<Witness>,
     /// Whether the kernel told how long the witness waited; `None` without a witness.
     pub(super) tells: Option<bool>,
     pub(super) seen: &'a Seen,
@@ -79,6 +81,8 @@ pub(super) struct Conclusion {
 /// Weighs what was seen. An event of the witness that turns out to be the machine's own doing becomes a disturbance; one whose witness was
 /// none any more goes.
 pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conclusion {
+    let (mut findings, mut spared) = (Vec::new(), Vec::new());
+    evidence.stopped(events, &mut findings);
     events.retain_mut(|event| {
         let kind = match event.kind {
             EventKind::Disturbed | EventKind::Held => evidence.weigh(event),
@@ -91,7 +95,6 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         .iter()
         .filter(|event| event.kind == EventKind::Disturbed);
     let disturbances = Disturbance::joined(still.map(stretch));
-    let (mut findings, mut spared) = (Vec::new(), Vec::new());
     let own = evidence.cpus.iter().take(evidence.with_slots);
     for (processor, cpu) in own.enumerate() {
         evidence.strangers(processor, &mut findings);
@@ -149,6 +152,51 @@ impl Evidence<'_> {
     fn after_the_start(&self, at: Instant) -> String {
         let after = rounded(at.saturating_since(self.start), MILLISECOND);
         format!("{after} after the start")
+    }
+
+    /// Takes out what dispatchers were late by while the witness beside them woke in time: then somebody stopped them, and nothing else stood still.
+    fn stopped(&self, events: &mut Vec<Event>, findings: &mut Vec<Finding>) {
+        let is_late = |event: &Event| matches!(event.kind, EventKind::Disturbed | EventKind::Held);
+        let of_witness = |event: &&Event| is_late(event) && event.activity == WITNESS_ACTIVITY;
+        let seen: Vec<Disturbance> = events.iter().filter(of_witness).map(stretch).collect();
+        let mut stopped: BTreeMap<usize, Vec<Disturbance>> = BTreeMap::new();
+        events.retain(|event| {
+            let late = stretch(event);
+            let mut witnesses = self.witnesses.iter();
+            let would_see = witnesses
+                .any(|one| one.processor == late.processor && one.would_see(late.from, late.to));
+            let is_seen = |one: &Disturbance| {
+                one.processor == late.processor && one.from < late.to && late.from < one.to
+            };
+            let is_alone = is_late(event)
+                && event.activity == DISPATCHER_ACTIVITY
+                && would_see
+                && !seen.iter().any(is_seen);
+            if is_alone {
+                let here = stopped.entry(self.cpu(late.processor)).or_default();
+                here.push(late);
+            }
+            !is_alone
+        });
+        for (cpu, all) in stopped {
+            let text = format!(
+                "the dispatcher of processor {cpu} was stopped {}",
+                self.often(&all)
+            );
+            findings.push(Finding::against_slots(cpu, text));
+        }
+    }
+
+    /// How often something was, for how long at most, and when first; of one at least.
+    fn often(&self, all: &[Disturbance]) -> String {
+        let longest = all.iter().map(|one| one.length()).max().unwrap_or_default();
+        let long = rounded(longest, TENTH);
+        let first = all.first().map_or(self.start, |first| first.from);
+        let first = self.after_the_start(first);
+        match all.len() {
+            1 => format!("for {long}, {first}"),
+            times => format!("{times} times, for {long} at most, first {first}"),
+        }
     }
 
     /// What a late wake-up was, now that everybody was looked for; `None` if who recorded it was no witness any more.
@@ -252,17 +300,10 @@ impl Evidence<'_> {
             |event: &&Event| event.kind == EventKind::Held && event.processor.index() == processor;
         let held: Vec<Disturbance> = events.iter().filter(is_here).map(stretch).collect();
         let longest = held.iter().max_by_key(|held| held.length());
-        let (Some(longest), Some(first), Some(true)) = (longest, held.first(), self.tells) else {
+        let (Some(longest), Some(true)) = (longest, self.tells) else {
             return;
         };
-        let (long, times) = (rounded(longest.length(), TENTH), held.len());
-        let often = match times {
-            1 => format!("for {long}, {}", self.after_the_start(first.from)),
-            _ => format!(
-                "{times} times, for {long} at most, first {}",
-                self.after_the_start(first.from)
-            ),
-        };
+        let often = self.often(&held);
         let is_suspected = self.suspects(cpu).any(|one| !one.is_beside());
         let finding = if is_suspected || self.seen.unseen.is_some() {
             Finding::against_slots(cpu, format!("processor {cpu} was held {often}"))

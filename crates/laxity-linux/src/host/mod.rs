@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 use laxity_model::admission::{Admitted, Launch, Supply};
 use laxity_model::enforce::{Switching, Witness};
 use laxity_model::{
-    Host, HostError, Outside, Placement, PortId, Priority, Program, RunRecord, Span,
+    Enforcer, Host, HostError, Outside, Placement, PortId, Priority, Program, RunRecord, Span,
 };
 
 use self::beside::Beside;
@@ -57,6 +57,11 @@ impl LiveConfig {
     /// The kernel's numbers of all processors on which something of a program may be, those of the program first.
     pub fn all_processors(&self) -> impl Iterator<Item = usize> {
         self.processors.iter().chain(&self.others).copied()
+    }
+
+    /// How many those are: no more than can be numbered.
+    fn count(&self) -> u16 {
+        u16::try_from(self.all_processors().count()).unwrap_or(u16::MAX)
     }
 
     /// The program's processors from the processors that this process may use, in their order, and the last of all for what is
@@ -146,8 +151,10 @@ impl LiveHost {
     pub fn has_memory_for(&self, program: &Program) -> Result<(), HostError> {
         let activities = program.activities.iter();
         let own = activities.filter(|activity| !matches!(activity.placement, Placement::On { .. }));
-        // A dispatcher and a witness on each processor, and the collector.
-        let threads = own.count() + 2 * self.config.all_processors().count() + 1;
+        // A dispatcher on each processor, the witnesses and the collector.
+        let wanders = program.askers(Enforcer::Deadline).next().is_some();
+        let witnesses = Witness::all(&self.config.witnesses, self.config.count(), wanders);
+        let threads = own.count() + self.config.processors.len() + witnesses.len() + 1;
         let room = Room::now(self.config.lock_memory);
         let refusal = room.refusal(threads, self.config.ring_capacity);
         refusal.map_or(Ok(()), |why| Err(HostError::Refused(why)))

@@ -93,6 +93,7 @@ pub(super) fn run(
     let admitted = Admitted::of_all(program, std::mem::take(&mut prepared.grades), config);
     let cpus: Vec<usize> = config.all_processors().collect();
     let may_hold = may_hold((program, &prepared.beside), &cpus, clock::tick());
+    let witnesses = witnesses(config, program, &prepared.beside);
     let ran = program.activities.iter().map(Whereabouts::of).collect();
     let steal_before = proc::steal(&cpus);
     let mut threads = Threads::default();
@@ -110,6 +111,7 @@ pub(super) fn run(
     let what = What {
         admitted,
         may_hold,
+        witnesses,
         ran,
         end,
         ended_by,
@@ -123,6 +125,7 @@ struct What {
     admitted: Vec<Option<Admitted>>,
     /// Of each processor, for how long the program itself may hold it.
     may_hold: Vec<Span>,
+    witnesses: Vec<Witness>,
     /// Where each activity may run.
     ran: Vec<Whereabouts>,
     end: Instant,
@@ -149,6 +152,7 @@ fn conclude_run(
         start: run.start(),
         cpus: config.all_processors().collect(),
         with_slots: config.processors.len(),
+        witnesses: what.witnesses,
         own: what.may_hold,
         tells: config
             .witnesses
@@ -253,8 +257,7 @@ fn witnesses(config: &LiveConfig, program: &Program, beside: &[Beside]) -> Vec<W
     let own = own.map(|(_, _, held)| held);
     let above = own.chain(beside.iter().filter_map(Beside::reservation));
     let above: Vec<_> = above.collect();
-    let processors = config.all_processors().count() as u16;
-    let all = Witness::all(&config.witnesses, processors, !above.is_empty());
+    let all = Witness::all(&config.witnesses, config.count(), !above.is_empty());
     let tolerant = |witness: Witness| witness.outranked_by(above.iter().copied(), clock::tick());
     all.into_iter().map(tolerant).collect()
 }
@@ -288,8 +291,10 @@ fn spawn_all(
         let dispatcher = slots::spawn(start, Arc::clone(run))?;
         threads.dispatchers.push(dispatcher);
     }
+    let cpu = |witness: &Witness| config.all_processors().nth(witness.processor.index());
+    let watched: Vec<usize> = witnesses.iter().filter_map(cpu).collect();
     for witness in witnesses {
-        let cpu = config.all_processors().nth(witness.processor.index());
+        let cpu = cpu(&witness);
         let nowhere = || HostError::CannotRun("the witness's processor does not exist".into());
         let cpu = cpu.ok_or_else(nowhere)?;
         let witness = witness::spawn(witness, cpu, ring(), Arc::clone(run))?;
@@ -317,7 +322,8 @@ fn spawn_all(
     }
     let collector = collector::spawn(consumers, config.external, Arc::clone(run))?;
     threads.collector = Some(collector);
-    let cpus = config.processors.clone();
+    // Where nothing is watched nobody need be looked for, unless it is the program's own.
+    let cpus = config.processors.iter().copied().chain(watched).collect();
     let lookout = lookout::spawn((cpus, beside), config.external, Arc::clone(run))?;
     threads.lookout = Some(lookout);
     // The lookout waits for the start too, as it is to know all the others.

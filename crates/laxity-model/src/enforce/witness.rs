@@ -11,6 +11,9 @@ use crate::{ActivityId, Instant, ProcessorId, Reservation, Span};
 /// The activity number under which disturbances are recorded: no activity of any program.
 pub const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);
 
+/// The one under which a dispatcher's own late wake-ups are recorded, which a witness beside it must bear out.
+pub const DISPATCHER_ACTIVITY: ActivityId = ActivityId(u16::MAX - 1);
+
 /// Where and how a witness watches.
 ///
 /// ```
@@ -101,6 +104,11 @@ impl Witness {
         })
     }
 
+    /// Whether a standstill of its processor from then to then cannot have escaped it: at one of its instants at least it would have been late.
+    pub fn would_see(&self, from: Instant, to: Instant) -> bool {
+        to.saturating_since(from) > self.tolerance + self.period * 2
+    }
+
     /// When it wakes next, after a wake-up at `now` that was due at `due`. Instants that passed while the machine stood still are
     /// over: waking for each of them would disturb on.
     pub fn next(&self, due: Instant, now: Instant) -> Instant {
@@ -140,6 +148,12 @@ mod tests {
         };
         assert_eq!(late(100, 0), None);
         assert_eq!(late(100, 1), Some(100_001));
+    }
+
+    #[test]
+    fn a_standstill_of_two_periods_does_not_escape_it() {
+        let would_see = |micros| WITNESS.would_see(DUE, DUE + Span::from_micros(micros));
+        assert_eq!([2_100, 2_101].map(would_see), [false, true]);
     }
 
     #[test]

@@ -189,17 +189,18 @@ impl<'s> File<'s> {
         };
         let phases = object.get("phases");
         let phases = phases.and_then(|phases| phases.value.as_object());
-        Ok(
-            if phases.is_some_and(|phases| phases.properties.len() > 1) {
-                Some("its phases come one after the other")
-            } else if number("delay")? > 0 {
-                Some("it begins later (`delay`)")
-            } else if ends {
-                Some("it ends (`loop`)")
-            } else {
-                None
-            },
-        )
+        let texts = phases.into_iter().flat_map(|phases| &phases.properties);
+        let texts = texts.filter_map(|phase| self.source.text.get(bytes(&phase.value)));
+        let differ = texts.collect::<BTreeSet<&str>>().len() > 1;
+        Ok(if differ {
+            Some("its phases differ, and come one after the other")
+        } else if number("delay")? > 0 {
+            Some("it begins later (`delay`)")
+        } else if ends {
+            Some("it ends (`loop`)")
+        } else {
+            None
+        })
     }
 
     /// What a task does, or why that cannot be told.

@@ -190,6 +190,37 @@ fn an_event_needs_no_value_only_where_rt_app_needs_none() {
     assert_eq!((found.line, found.column), (2, 27));
 }
 
+/// Whoever refuses these refuses more than the file has.
+#[test]
+fn what_begins_later_or_ends_or_changes_may_ask_for_less() {
+    let phase = |run: u32| format!("{{ \"run\": {run}, {TIMER} }}");
+    let [light, heavy] = [phase(1_000), phase(7_000)];
+    let table = [
+        (format!("\"run\": 1, {TIMER}"), None),
+        (format!("\"run\": 1, {TIMER}, \"loop\": -1"), None),
+        (format!("\"run\": 1, {TIMER}, \"loop\": 5"), Some("it ends")),
+        (format!("\"run\": 1, {TIMER}, \"delay\": 0"), None),
+        (
+            format!("\"run\": 1, {TIMER}, \"delay\": 9"),
+            Some("it begins later"),
+        ),
+        (
+            format!("\"phases\": {{ \"p\": {light}, \"q\": {light} }}"),
+            None,
+        ),
+        (
+            format!("\"phases\": {{ \"p\": {light}, \"q\": {heavy} }}"),
+            Some("phases differ"),
+        ),
+    ];
+    for (text, why) in table {
+        let (task, notes) = only(&text);
+        assert_eq!(task.asks_less, why.is_some(), "{text}");
+        let is_told = |why: &str| notes.iter().any(|note| note.contains(why));
+        assert!(why.is_none_or(is_told), "{text}: {notes:?}");
+    }
+}
+
 #[test]
 fn a_phase_with_a_policy_of_its_own_is_noted() {
     let phase = format!("{{ \"run\": 1, {TIMER}, \"policy\": \"SCHED_FIFO\" }}");

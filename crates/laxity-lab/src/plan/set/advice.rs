@@ -121,7 +121,7 @@ impl Advisor<'_> {
             match self.effort.ask(|supply| admits(*method, members, supply))? {
                 Answer::Admits => return Ok(Found::Admitted(*method)),
                 Answer::TooLong => found = Found::TooLong,
-                Answer::Refuses => {}
+                Answer::Refuses | Answer::CannotTell => {}
             }
         }
         Ok(found)

@@ -91,6 +91,8 @@ pub(super) enum Answer {
     Refuses,
     /// It was not searched to the end.
     TooLong,
+    /// Its test does not admit it, and does not know it to miss a deadline either.
+    CannotTell,
 }
 
 /// Whether a scheduler admits these: what [`attempt`] says, without everybody's response times where that is quicker.
@@ -126,12 +128,21 @@ pub(super) fn accepts(
             return Ok(match fixed_priority::best_order(tasks, &supply)? {
                 Search::Found(_) => Answer::Admits,
                 Search::Unknown(Doubt::TooLong) => Answer::TooLong,
-                Search::None | Search::Unknown(_) => Answer::Refuses,
+                Search::None => Answer::Refuses,
+                Search::Unknown(_) => Answer::CannotTell,
             });
         }
         Method::Edf => edf::test(tasks, &supply)?,
         Method::Rmdp if !is_whole(supply) => return Ok(Answer::Refuses),
-        Method::Rmdp => by_rate(tasks, utilization::rmdp)?.verdict,
+        // A bound on the load: whom it does not admit it refuses.
+        Method::Rmdp => {
+            let admits = by_rate(tasks, utilization::rmdp)?.verdict.is_schedulable();
+            return Ok(if admits {
+                Answer::Admits
+            } else {
+                Answer::Refuses
+            });
+        }
         Method::AsGiven | Method::Monotonic => {
             let order = fixed_priority::deadline_monotonic(tasks);
             fixed_priority::test(&in_order(tasks, &order), &supply)?
@@ -140,7 +151,8 @@ pub(super) fn accepts(
     Ok(match verdict {
         Verdict::Schedulable => Answer::Admits,
         Verdict::Unknown(Doubt::TooLong) => Answer::TooLong,
-        Verdict::NotSchedulable(_) | Verdict::Unknown(_) => Answer::Refuses,
+        Verdict::NotSchedulable(_) => Answer::Refuses,
+        Verdict::Unknown(_) => Answer::CannotTell,
     })
 }
 

@@ -125,10 +125,13 @@ fn is_open(
         return Ok(false);
     }
     let is_hopeless = is_hopeless(methods, members, supply);
+    let mut can_tell = true;
     if !is_hopeless {
         for method in methods {
-            if admits(*method, members, supply)? == Answer::TooLong {
-                return Ok(true);
+            match admits(*method, members, supply)? {
+                Answer::TooLong => return Ok(true),
+                Answer::CannotTell => can_tell = false,
+                Answer::Admits | Answer::Refuses => {}
             }
         }
     }
@@ -144,7 +147,10 @@ fn is_open(
         is_promised && seen.longest_ns > due.map(Span::as_nanos)
     };
     let is_late = members.iter().zip(seen).any(was_late);
-    Ok(!is_hopeless && !is_late && verdicts::is_doubtful(members, chosen, supply)?)
+    if is_hopeless || is_late {
+        return Ok(false);
+    }
+    Ok(!can_tell || verdicts::is_doubtful(members, chosen, supply)?)
 }
 
 /// Whether no scheduler whatever meets the deadlines of those who are promised that: more can be due by some time than is given by then, even if all

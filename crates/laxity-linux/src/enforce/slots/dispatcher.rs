@@ -6,7 +6,9 @@ use std::sync::Arc;
 use laxity_model::admission::SlotPlan;
 use laxity_model::base::ring::Producer;
 use laxity_model::enforce::slots::{self, EARLY};
-use laxity_model::enforce::{Command, Count, Dispatcher, Look, Switching, Witness, ranks};
+use laxity_model::enforce::{
+    Command, Count, DISPATCHER_ACTIVITY, Dispatcher, Look, Switching, Witness, ranks,
+};
 use laxity_model::policy::slots::{PlanCosts, SlotTable};
 use laxity_model::{Event, EventKind, HostError, Instant, ProcessorId, Service, Span};
 
@@ -159,10 +161,11 @@ impl Worker<'_> {
             woken: (Instant::ZERO, Instant::ZERO),
             vigil: start.witness.map(|witness| {
                 let processor = start.processor;
-                Vigil::new(Witness {
+                let rule = Witness {
                     processor,
                     ..witness
-                })
+                };
+                Vigil::new(rule, DISPATCHER_ACTIVITY)
             }),
             told: Vec::with_capacity(told),
             followed: Vec::with_capacity(owners),

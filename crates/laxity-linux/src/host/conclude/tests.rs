@@ -1,6 +1,6 @@
 //! Who was there and what the witness saw, and what that makes of what was granted.
 
-use laxity_model::enforce::WITNESS_ACTIVITY;
+use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, Witness};
 use laxity_model::{Reservation, Service};
 
 use super::*;
@@ -104,6 +104,7 @@ fn found(seen: &Seen, mut events: Vec<Event>, tells: bool, own: Span) -> Found {
         start: START,
         cpus: vec![CPU],
         with_slots: 1,
+        witnesses: vec![Witness::new(ProcessorId(0))],
         own: vec![own],
         tells: Some(tells),
         seen,
@@ -158,6 +159,7 @@ fn who_belongs_to_the_scenario_goes_by_its_name_and_is_no_stranger() {
         start: START,
         cpus: vec![CPU],
         with_slots: 1,
+        witnesses: vec![Witness::new(ProcessorId(0))],
         own: vec![Span::MAX],
         tells: Some(true),
         seen: &seen,
@@ -366,6 +368,7 @@ fn what_admission_said_stays_said() {
         start: START,
         cpus: vec![CPU],
         with_slots: 1,
+        witnesses: vec![Witness::new(ProcessorId(0))],
         own: vec![Span::ZERO],
         tells: None,
         seen: &seen,
@@ -380,5 +383,36 @@ fn what_admission_said_stays_said() {
     assert_eq!(
         conclusion.notices(&[(Enforcer::Deadline, OTHER, CPU)]),
         [ABOVE]
+    );
+}
+
+#[test]
+fn a_dispatcher_that_was_late_alone_was_stopped_and_the_machine_was_not() {
+    let dispatcher = |from_ms, for_ms| Event {
+        activity: DISPATCHER_ACTIVITY,
+        ..late(EventKind::Disturbed, from_ms, for_ms)
+    };
+    let witness = |from_ms, for_ms| late(EventKind::Disturbed, from_ms, for_ms);
+    let seen = Seen::default();
+    let told = |events| {
+        let found = found(&seen, events, true, Span::ZERO);
+        (found.still, found.slots)
+    };
+    let stopped = "the dispatcher of processor 3 was stopped for 35ms, 7ms after the start";
+    assert_eq!(told(vec![dispatcher(7, 35)]), (0, stopped.to_owned()));
+    // The witness beside it saw the same, or could not have.
+    let nothing = String::new();
+    assert_eq!(
+        told(vec![dispatcher(7, 35), witness(8, 34)]),
+        (1, nothing.clone())
+    );
+    assert_eq!(told(vec![dispatcher(7, 2)]), (1, nothing));
+    let twice = told(vec![dispatcher(7, 35), dispatcher(90, 85), witness(300, 5)]);
+    assert_eq!(twice.0, 1);
+    assert!(
+        twice
+            .1
+            .ends_with("2 times, for 85ms at most, first 7ms after the start"),
+        "{twice:?}"
     );
 }

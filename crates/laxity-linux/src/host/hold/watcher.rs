@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use laxity_model::base::ring::Consumer;
-use laxity_model::enforce::ranks;
+use laxity_model::enforce::{Witness, ranks};
 use laxity_model::verify::delivery::{Delivery, Held, Look, Meter, Stretch, Turn};
 use laxity_model::{
-    Disturbance, Enforcer, Event, EventKind, Grade, HostError, Instant, Reservation, Span,
+    Disturbance, Enforcer, Event, EventKind, Grade, HostError, Instant, ProcessorId, Reservation,
+    Span,
 };
 
 use super::super::conclude::{Evidence, conclude};
@@ -218,6 +219,11 @@ impl Watcher {
             // What the kernel holds ranks above a witness.
             own: cpus.iter().map(|_| own).collect(),
             with_slots: cpus.len(),
+            // One on each: with slots by the rule of all.
+            witnesses: (0..cpus.len() as u16)
+                .map(ProcessorId)
+                .map(Witness::new)
+                .collect(),
             cpus,
             tells: Some(self.tells),
             seen: self.lookout.seen(),
@@ -359,8 +365,8 @@ fn look_of(part: Part, turn: Turn, stood: &[Span], at: Instant) -> Look {
 
 #[cfg(test)]
 mod tests {
+    use laxity_model::Service;
     use laxity_model::base::ring;
-    use laxity_model::{ProcessorId, Service};
 
     use super::*;
 
