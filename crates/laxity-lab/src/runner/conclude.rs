@@ -105,9 +105,18 @@ fn overall(variants: &[VariantResults], unmade: &[Skipped]) -> (VerdictJson, u8)
     } else {
         (Outcome::Met, AS_EXPECTED)
     };
-    let reasons = surprising.map(|variant| {
+    let convicts = result == Outcome::Violated;
+    let mut surprising: Vec<&VariantResults> = surprising.collect();
+    surprising.sort_by_key(|variant| variant.is_open());
+    let reasons = surprising.into_iter().map(|variant| {
         let why: Vec<String> = variant.unexpected().collect();
-        format!("{}: {}", variant.name, why.join("; "))
+        // Beside those that convict, who merely cannot be judged is told apart.
+        let open = if convicts && variant.is_open() {
+            " (cannot be told)"
+        } else {
+            ""
+        };
+        format!("{}{open}: {}", variant.name, why.join("; "))
     });
     let unmade = unmade.iter();
     let unmade = unmade.map(|one| format!("{}: {}", one.name, one.reason));
