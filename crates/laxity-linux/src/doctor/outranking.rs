@@ -164,6 +164,7 @@ mod tests {
             tid: Tid(42),
             name: "greedy".to_owned(),
             policy,
+            boosted: None,
             affinity: Ok(CpuSet::single(0)),
             processor: 0,
             of_kernel: false,

@@ -62,7 +62,7 @@ pub(super) fn known_as(thread: &RealTimeThread, all: &[Beside]) -> Option<String
     let mut process = thread.parent;
     while !all.is_empty() && process > 1 {
         if let Some(own) = all.iter().find(|own| own.keeper == process) {
-            let policy = match thread.policy {
+            let policy = match thread.at_work() {
                 Policy::Deadline(_) => "SCHED_DEADLINE".to_owned(),
                 policy => policy.to_string(),
             };
@@ -92,6 +92,7 @@ mod tests {
             tid: Tid(pid.cast_signed()),
             name: "sleep".to_owned(),
             policy,
+            boosted: None,
             affinity: Ok(CpuSet::single(0)),
             processor: 0,
             of_kernel: false,

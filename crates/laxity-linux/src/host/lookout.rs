@@ -1,8 +1,8 @@
 //! The lookout: while a run is under way it looks, now and again and at once when the witness was held up, who of others ranks above the
 //! program, and whether the run's own threads still are what they ought to be. A grant is as good as its worst moment.
 //!
-//! It works just above ordinary threads, on the processor of the external activities, and takes at most a hundredth of that unless the alarm is
-//! raised all the time.
+//! It works just above ordinary threads, on the processor of the external activities, and takes at most a twenty-fifth of that unless the alarm is
+//! raised all the time: less than a hundredth beside a thousand threads. Where there are so many that looks come late by that, it says so.
 
 use std::sync::Arc;
 use std::thread;
@@ -14,9 +14,10 @@ use super::beside::{Beside, known_as};
 use super::sighting::Sighting;
 use crate::doctor::outranking::{self, Hidden};
 use crate::enforce::{guardian, witness};
+use crate::os::census::Census;
 use crate::os::clock;
 use crate::os::fact::Fact;
-use crate::os::proc::{self, RealTimeThread};
+use crate::os::proc::RealTimeThread;
 use crate::os::sched;
 use crate::os::schedstat::Account;
 use crate::run::ours;
@@ -26,12 +27,12 @@ use crate::run::{self, Run, Thread};
 /// From one look to the next, if looking is cheap: a stranger that is there for longer is seen.
 const EVERY: Span = Span::from_millis(100);
 /// A look takes no more than one part of so many of the time.
-const SHARE: u64 = 100;
+const SHARE: u64 = 25;
 /// Looks that an alarm asks for take no more than one part of so many.
 const ALARMED_SHARE: u64 = 5;
 /// Whoever comes and goes while nobody looks for longer than this is not seen, though the machine may have stood still: longer than a virtual machine
-/// does by itself. Where somebody held the processor of who looks, a stranger had as much time as that took: no more of it is let pass than lies
-/// between two looks in any case ([`EVERY`]).
+/// does by itself. Where somebody held the processor of who looks, or looking takes so much that it rests longer, a stranger had as much time as that
+/// took: no more of it is let pass than lies between two looks in any case ([`EVERY`]).
 const BLIND: Span = Span::from_millis(500);
 /// So many strangers are kept by name; more are counted.
 const MOST: usize = 32;
@@ -63,11 +64,14 @@ pub(crate) struct Seen {
 pub(crate) struct Lookout {
     /// Those of our threads that nobody has changed yet.
     own: Vec<Own>,
-    /// When the last look began, how long it took, and the alarm's number then.
+    /// All threads that it knows of.
+    census: Census,
+    /// When the last look began, and the alarm's number then.
     last: Instant,
-    took: Span,
     alarm: u32,
-    /// How long the thread that looks has waited for its processor, and had at the end of the last look; where the kernel tells.
+    /// What each of the last two looks took of the processor.
+    took: [Span; 2],
+    /// How long the thread that looks has waited for its processor, and had at the beginning of the last look; where the kernel tells.
     waits: Option<Account>,
     waited: Option<Span>,
     seen: Seen,
@@ -86,9 +90,10 @@ impl Lookout {
         let waits = Account::of_current();
         let mut lookout = Self {
             own: Vec::new(),
+            census: Census::default(),
             last: clock::now(),
-            took: Span::ZERO,
             alarm: 0,
+            took: [Span::ZERO; 2],
             waits,
             waited: None,
             seen: Seen::default(),
@@ -109,11 +114,18 @@ impl Lookout {
     /// When it is to look again, where the alarm has this number.
     pub(crate) fn due(&self, alarm: u32) -> Instant {
         let pause = if alarm == self.alarm {
-            EVERY.max(self.took * SHARE)
+            EVERY.max(self.cost() * SHARE)
         } else {
-            self.took * ALARMED_SHARE
+            self.cost() * ALARMED_SHARE
         };
-        self.last + self.took + pause
+        self.last + pause
+    }
+
+    /// What a look takes of the processor. A halt of the machine counts as taken, and the first look takes more than those after it: what one look alone
+    /// took is not what they take.
+    fn cost(&self) -> Span {
+        let [before, last] = self.took;
+        before.min(last)
     }
 
     /// Looks once for those of others who count, and at the threads of ours that registered with a run. Who comes or goes during the look may be
@@ -124,31 +136,38 @@ impl Lookout {
         is_over: impl Fn() -> bool,
         counts: impl Fn(&RealTimeThread) -> bool,
     ) {
-        let waited = self.waited().zip(self.waited);
+        let now = self.waited();
+        let waited = now.zip(self.waited);
         let waited = waited.map(|(now, then)| now.saturating_sub(then));
+        self.waited = now;
         self.begin_to_look(clock::now(), waited);
         self.look_at_own(run, is_over);
         self.look_at_others(Some(self.last), counts);
     }
 
     fn look_at_others(&mut self, at: Option<Instant>, counts: impl Fn(&RealTimeThread) -> bool) {
-        // Who leaves while all are listed is no stranger.
+        let begun = clock::thread_service();
+        // Who leaves while all are asked is no stranger.
         let ours = ours::present();
         let is_ours = |thread: &RealTimeThread| {
             thread.pid == std::process::id() && ours.contains(&thread.tid)
         };
-        let all = (proc::real_time_threads(), Hidden::find());
-        self.seen
-            .note(at, all, |thread| !is_ours(thread) && counts(thread));
-        self.took = clock::now().saturating_since(self.last);
-        self.waited = self.waited();
+        let counts = |thread: &RealTimeThread| !is_ours(thread) && counts(thread);
+        let all = (self.census.real_time(counts), Hidden::find());
+        self.seen.note(at, all, counts);
+        let took = clock::thread_service().saturating_sub(begun);
+        self.took = [self.took[1], Span::from_nanos(took.as_nanos())];
     }
 
     /// It looks again now, and was runnable and waited for so long since the last look, if that is known: tells itself when it was blind.
     fn begin_to_look(&mut self, now: Instant, waited: Option<Span>) {
+        let promised = self.last + EVERY;
+        let late = now.saturating_since(promised);
         // An alarm asks for a look at once, not since the last one.
-        let late = now.saturating_since(self.due(self.alarm));
-        let (most, why) = match Lateness::of(late, waited) {
+        let due = self.due(self.alarm);
+        let (most, why) = match Lateness::of(now.saturating_since(due), waited) {
+            // Whoever rests does so while others work.
+            _ if due > promised + EVERY => (EVERY, "there are too many threads to look at"),
             Lateness::Standstill => (BLIND, "those who look stood still"),
             Lateness::Held => (EVERY, "somebody held the processor of those who look"),
             Lateness::Untold => (EVERY, "those who look were kept from it"),
@@ -279,6 +298,7 @@ mod tests {
     /// What it says of itself that looks so much later than it was to, and waited for so long.
     fn told(late: Span, waited: Option<Span>) -> Option<String> {
         let mut lookout = Lookout::at_own();
+        assert_eq!(lookout.due(0), lookout.last + EVERY);
         lookout.begin_to_look(lookout.due(0) + late, waited);
         lookout.seen.unseen
     }
@@ -301,5 +321,35 @@ mod tests {
         said(101, Some(80), held);
         let untold = "nobody looked for 101ms: those who look were kept from it";
         said(101, None, untold);
+    }
+
+    #[test]
+    fn who_rests_longer_than_was_promised_says_so() {
+        let rested = |took, waited| {
+            let mut lookout = Lookout::at_own();
+            lookout.took = [ms(took); 2];
+            let due = lookout.due(0);
+            lookout.begin_to_look(due, Some(ms(waited)));
+            (due.saturating_since(lookout.last), lookout.seen.unseen)
+        };
+        assert_eq!(rested(4, 0), (EVERY, None));
+        // As long as somebody may hold the processor without a word, it may rest.
+        assert_eq!(rested(8, 0), (ms(200), None));
+        let told = |late| {
+            let blind =
+                format!("nobody looked for {late}ms: there are too many threads to look at");
+            Some(blind)
+        };
+        assert_eq!(rested(9, 0), (ms(225), told(125)));
+        assert_eq!(rested(40, 900), (ms(1_000), told(900)));
+    }
+
+    #[test]
+    fn what_one_look_alone_took_delays_no_other() {
+        let mut lookout = Lookout::at_own();
+        lookout.took = [ms(40), ms(2)];
+        assert_eq!(lookout.due(0), lookout.last + EVERY);
+        lookout.took = [ms(2), ms(40)];
+        assert_eq!(lookout.due(1), lookout.last + ms(10));
     }
 }

@@ -169,6 +169,7 @@ mod tests {
                 tid: self.tid,
                 name: "watchdog".to_owned(),
                 policy: Policy::Fifo(99),
+                boosted: None,
                 affinity: Ok(CpuSet::single(0)),
                 processor: 0,
                 of_kernel: false,

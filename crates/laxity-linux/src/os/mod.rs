@@ -1,5 +1,6 @@
 //! What the kernel offers, a module for each part of it: scheduling, clocks, waiting, descriptors, signals, memory, and `/proc`.
 
+pub(crate) mod census;
 pub mod cgroup;
 pub mod children;
 pub mod claim;

@@ -6,8 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use laxity_model::Span;
+use laxity_model::enforce::ranks::OCCUPANT;
 use rustix::param::clock_ticks_per_second;
 
+use crate::os::census::Census;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Fact, Unknown, numbers_in, read, read_as};
 use crate::os::sched::{self, Policy, Tid};
@@ -56,8 +58,10 @@ pub struct RealTimeThread {
     pub tid: Tid,
     /// The name it gave itself.
     pub name: String,
-    /// A real-time policy.
+    /// Its own policy: a real-time one, or any while it is boosted.
     pub policy: Policy,
+    /// The policy at whose rank it runs while a thread that has that waits for a lock that it holds (priority inheritance).
+    pub boosted: Option<Policy>,
     /// Where it may run.
     pub affinity: Fact<CpuSet>,
     /// Where it ran last.
@@ -76,16 +80,42 @@ impl fmt::Display for RealTimeThread {
             tid,
             name,
             policy,
+            boosted,
             ..
         } = self;
         if self.of_laxity {
             return write!(f, "another laxity (process {pid})");
         }
-        write!(f, "thread {tid} {name:?} of process {pid} ({policy})")
+        write!(f, "thread {tid} {name:?} of process {pid} ({policy}")?;
+        if let Some(boosted) = boosted {
+            write!(f, ", boosted to {boosted}")?;
+        }
+        f.write_str(")")
     }
 }
 
 impl RealTimeThread {
+    /// One that has this policy, with what else is to be known of it.
+    pub(super) fn of(pid: u32, tid: Tid, policy: Policy, stat: ThreadStat) -> Self {
+        Self {
+            pid,
+            parent: stat.parent,
+            tid,
+            name: stat.name,
+            policy,
+            boosted: None,
+            affinity: sched::affinity(tid).map_err(|error| Unknown(error.to_string())),
+            processor: stat.processor,
+            of_kernel: stat.of_kernel,
+            of_laxity: !stat.of_kernel && pid != std::process::id() && is_laxity(pid),
+        }
+    }
+
+    /// The policy by which it takes a processor now.
+    pub(crate) fn at_work(&self) -> Policy {
+        self.boosted.unwrap_or(self.policy)
+    }
+
     /// Whether it is part of the scheduler itself: the stopper that moves threads, or the one that sets the processor's frequency. Both
     /// are on every machine, run for microseconds, and are not admitted like other work.
     pub fn is_scheduler(&self) -> bool {
@@ -95,7 +125,7 @@ impl RealTimeThread {
     /// Whether it takes the processor from a FIFO thread of `priority` on `cpu`; equal priorities do not. The scheduler's own
     /// threads are left out. An affinity that is not known counts as everywhere.
     pub fn outranks(&self, priority: u8, cpu: usize) -> bool {
-        self.policy.outranks(priority) && self.may_run_on(cpu) && !self.is_scheduler()
+        self.at_work().outranks(priority) && self.may_run_on(cpu) && !self.is_scheduler()
     }
 
     /// Whether it is of another process, and may run on `cpu`.
@@ -112,19 +142,13 @@ impl RealTimeThread {
     }
 }
 
-/// Every real-time thread that can be seen, the caller's own too, by process and thread. One system call a thread of the machine.
+/// Every real-time thread that can be seen, the caller's own too, by process and thread; of the processes of others also those that run as high as slots
+/// for one of their own that waits for them. One system call a thread of the machine, beside the listing of all.
 pub fn real_time_threads() -> Fact<Vec<RealTimeThread>> {
-    let mut found = Vec::new();
-    for pid in numbers_in("/proc")? {
-        let Some(threads) = unless_gone(format!("/proc/{pid}"), threads_of(pid))? else {
-            continue;
-        };
-        for tid in threads {
-            let task = format!("/proc/{pid}/task/{tid}");
-            found.extend(unless_gone(&task, real_time_thread(pid, tid, &task))?.flatten());
-        }
-    }
-    Ok(found)
+    Census::default().real_time(|thread| {
+        let is_foreign = !thread.of_kernel && thread.pid != std::process::id();
+        is_foreign && thread.policy.outranks(OCCUPANT - 1)
+    })
 }
 
 /// What ends between the listing and the reading is no danger any more, and left out.
@@ -136,23 +160,12 @@ pub(crate) fn unless_gone<T>(path: impl AsRef<Path>, found: Fact<T>) -> Fact<Opt
     }
 }
 
-fn real_time_thread(pid: u32, tid: Tid, task: &str) -> Fact<Option<RealTimeThread>> {
-    let policy = sched::policy(tid).map_err(|error| Unknown(error.to_string()))?;
-    if !policy.is_real_time() {
-        return Ok(None);
-    }
-    let stat = read_as(format!("{task}/stat"), thread_stat)?;
-    Ok(Some(RealTimeThread {
-        pid,
-        tid,
-        policy,
-        affinity: sched::affinity(tid).map_err(|error| Unknown(error.to_string())),
-        name: stat.name,
-        parent: stat.parent,
-        processor: stat.processor,
-        of_kernel: stat.of_kernel,
-        of_laxity: pid != std::process::id() && is_laxity(pid),
-    }))
+/// The process that a thread is of.
+pub(super) fn process_of(tid: Tid) -> Fact<u32> {
+    read_as(format!("/proc/{tid}/status"), |text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+        line.trim().parse().ok()
+    })
 }
 
 /// Whether a process runs the same program as this one, or the command `laxity`. Who cannot be looked into is a stranger.
@@ -188,6 +201,8 @@ pub struct ThreadStat {
     pub parent: u32,
     /// Whether it is the kernel's.
     pub of_kernel: bool,
+    /// The rank at which it is scheduled now, whatever its own policy is: a real-time priority, 100 by `SCHED_DEADLINE`, `None` among ordinary threads.
+    pub rank: Option<u8>,
     /// The processor it ran on last.
     pub processor: usize,
 }
@@ -204,8 +219,19 @@ pub fn thread_stat(stat: &str) -> Option<ThreadStat> {
         name: name.to_owned(),
         parent: field(4)?.parse().ok()?,
         of_kernel: field(9)?.parse::<u64>().ok()? & PF_KTHREAD != 0,
+        rank: rank(field(18)?.parse().ok()?)?,
         processor: field(39)?.parse().ok()?,
     })
+}
+
+/// The rank of a thread of this `priority`: below zero, and by one more than the rank, of those that are scheduled before ordinary ones. `None` of
+/// what no thread has.
+fn rank(priority: i64) -> Option<Option<u8>> {
+    if priority >= 0 {
+        return Some(None);
+    }
+    let rank = u8::try_from(-1 - priority).ok()?;
+    (rank <= 100).then_some(Some(rank))
 }
 
 /// The process's locked memory in KiB, by `/proc/self/status`.
@@ -265,6 +291,20 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_runs_at_the_rank_that_its_priority_says() {
+        let of = |priority: &str| {
+            let tail = format!(
+                "S 1 2 3 4 5 0 7 8 9 10 11 12 13 14 {priority} 0 1 0 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 17 1 0 0 1 0"
+            );
+            thread_stat(&format!("42 (a) {tail}")).map(|stat| stat.rank)
+        };
+        assert_eq!([of("20"), of("0")], [Some(None); 2]);
+        assert_eq!([of("-2"), of("-91")], [Some(Some(1)), Some(Some(90))]);
+        assert_eq!(of("-101"), Some(Some(100)), "a deadline's");
+        assert_eq!([of("-102"), of("-1000"), of("x")], [None; 3]);
+    }
+
+    #[test]
     fn the_own_threads_are_listed_and_what_is_gone_is_an_error() {
         let own = threads_of(std::process::id()).unwrap();
         assert!(own.contains(&Tid::current()));
@@ -294,6 +334,7 @@ mod tests {
             tid: Tid(8),
             name: name.to_owned(),
             policy,
+            boosted: None,
             affinity: Ok(CpuSet::single(1)),
             processor: 1,
             of_kernel,
@@ -307,6 +348,13 @@ mod tests {
         assert!(thread("rogue", deadline, false).outranks(99, 1));
         assert!(thread("irq/24", Policy::Fifo(90), true).outranks(80, 1));
         assert!(!thread("migration/1", Policy::Fifo(99), true).outranks(80, 1));
+        let boosted = RealTimeThread {
+            boosted: Some(Policy::Fifo(81)),
+            ..thread("holder", Policy::Other { nice: 0 }, false)
+        };
+        assert!(boosted.outranks(80, 1) && !boosted.outranks(81, 1));
+        let named = "thread 8 \"holder\" of process 7 (SCHED_OTHER nice 0, boosted to SCHED_FIFO priority 81)";
+        assert_eq!(boosted.to_string(), named);
         // Anyone may take that name; only the kernel's thread is exempt.
         assert!(thread("migration/1", Policy::Fifo(99), false).outranks(80, 1));
     }

@@ -46,6 +46,7 @@ fn fifo(rank: u8, cpu: usize, at: Option<Instant>, most: Option<Service>) -> Sig
         tid: Tid(42),
         name: "watchdog".to_owned(),
         policy: Policy::Fifo(rank),
+        boosted: None,
         affinity: Ok(CpuSet::single(cpu)),
         processor: cpu,
         of_kernel: false,
