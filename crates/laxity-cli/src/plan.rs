@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use crate::arguments::{Plan, Scheduler};
 use crate::enforcer::Enforcer;
-use crate::exit::{ERROR, Failure, INCONCLUSIVE, REFUSED, USAGE, failed};
+use crate::exit::{ERROR, Failure, INCONCLUSIVE, MET, REFUSED, USAGE, failed};
 use crate::on::On;
 use crate::progress::Reporter;
 use crate::run::{choose, failure};
 use crate::{files, outputs, scenario};
 
-/// Prints the plan. Exit code 3 if something would be refused, 5 if that cannot be told.
+/// Prints the plan. Exit code 3 if something would be refused, 5 if that cannot be told; 1 if the twin showed what a bound rules out.
 pub(crate) fn run(arguments: &Plan) -> Result<u8, Failure> {
     outputs::check(Some(&arguments.file), arguments.json.output().as_slice())?;
     let (name, text) = files::read(&arguments.file)?;
@@ -45,7 +45,8 @@ fn of_scenario(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> 
     print(arguments, &plan, || {
         scenarios::render(&plan, files::width())
     })?;
-    Ok(if plan.admitted() { 0 } else { REFUSED })
+    let answer = if plan.admitted() { MET } else { REFUSED };
+    Ok(code(answer, plan.is_contradicted()))
 }
 
 fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8, Failure> {
@@ -64,11 +65,17 @@ fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8
         Failure::new(code, format!("{name}: {error}"))
     })?;
     print(arguments, &plan, || sets::render(&plan, files::width()))?;
-    Ok(match (plan.admitted, plan.unknown) {
-        (true, _) => 0,
+    let answer = match (plan.admitted, plan.unknown) {
+        (true, _) => MET,
         (false, true) => INCONCLUSIVE,
         (false, false) => REFUSED,
-    })
+    };
+    Ok(code(answer, plan.is_contradicted()))
+}
+
+/// The exit code of a plan with this answer. One that contradicts itself answers nothing: laxity is wrong, in its bounds or in its twin.
+const fn code(answer: u8, is_contradicted: bool) -> u8 {
+    if is_contradicted { ERROR } else { answer }
 }
 
 fn options(arguments: &Plan) -> Result<Options, Failure> {
@@ -115,4 +122,39 @@ fn print<P: Serialize>(
         bytes.push(b'\n');
         Ok(bytes)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laxity_lab::plan::Line;
+    use laxity_lab::plan::scenario::{Plan, VariantPlan};
+
+    #[test]
+    fn a_plan_that_contradicts_itself_is_an_error_whatever_it_answers() {
+        let line = |seen, bound| Line {
+            observed_max_ns: seen,
+            bound_ns: bound,
+            ..Line::default()
+        };
+        let plan = |lines| Plan {
+            file_version: 0,
+            scenario: String::new(),
+            host: String::new(),
+            notes: Vec::new(),
+            variants: vec![VariantPlan {
+                lines,
+                ..VariantPlan::default()
+            }],
+        };
+        let within = [(Some(2), Some(2)), (None, Some(2)), (Some(2), None)];
+        let within = Vec::from(within.map(|(seen, bound)| line(seen, bound)));
+        let beyond = within.iter().cloned().chain([line(Some(3), Some(2))]);
+        let beyond = plan(beyond.collect()).is_contradicted();
+        let within = plan(within).is_contradicted();
+        for answer in [MET, REFUSED, INCONCLUSIVE] {
+            assert_eq!(code(answer, within), answer);
+            assert_eq!(code(answer, beyond), ERROR);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Plans of random scenarios: modems, reservations with tasks inside, and all that competes with them. What the twin shows is within its bound, and
 //! what is promised is kept.
 //!
-//! `LAXITY_CASES` multiplies how many are looked at (default 1: 180).
+//! `LAXITY_CASES` multiplies how many are looked at (default 1: 240).
 
 mod random_scenarios;
 
@@ -92,6 +92,65 @@ fn tasks_in_reservations_beside_others_keep_their_bounds() {
 fn tasks_in_reservations_beside_a_modem_keep_their_bounds() {
     let (compared, kept) = look(Shape::BesideAModem, 60);
     assert!(compared >= 150 && kept >= 10, "{compared} {kept}");
+}
+
+#[test]
+fn tasks_in_reservations_beside_devices_keep_their_bounds() {
+    let (compared, kept) = look(Shape::BesideDevices, 90);
+    assert!(compared >= 150 && kept >= 10, "{compared} {kept}");
+}
+
+/// A job that needs several slots has whoever runs below it pay a switch to it and one back for each of them.
+#[test]
+fn below_slots_each_slot_costs_its_switches() {
+    let text = r#"
+[quick]
+idle = "700ms"
+limit = "4s"
+[devices]
+player = { kind = "audio" }
+modem = { kind = "soft-modem" }
+[tasks.above]
+kind = "periodic"
+period = "34ms"
+service = "8.477ms"
+priority = 27
+[tasks.rogue]
+kind = "rogue"
+burst = "2.27ms"
+every = "39.483ms"
+priority = 26
+[variants.a]
+contracts = []
+tasks = ["above", "rogue"]
+[variants.a.placement]
+player = { placement = "reserved 365us/1500us", outside = "confined", before = 21 }
+modem = { placement = "thread 21" }
+"#;
+    for seed in [1, 6, 7, 8] {
+        assert!(within(&planned(text, seed), text) >= 11, "{seed}");
+    }
+}
+
+/// Deferred calls that an interrupt handler holds up are served in one, and each is complete before those behind it.
+#[test]
+fn of_deferred_calls_in_one_each_has_its_own_end() {
+    for load in [36, 60] {
+        let text = format!(
+            "[quick]\nidle = \"2s\"\nlimit = \"4s\"\n[devices]\na = {{ kind = \"radio\" }}\n
+            m = {{ kind = \"soft-modem\", load = \"{load} %\" }}\n[variants.a]\ncontracts = []\n
+            placement = {{ a = {{ placement = \"thread 26\" }}, m = {{ placement = \"interrupt\" }} }}\n"
+        );
+        let plan = planned(&text, 1);
+        assert!(within(&plan, &text) >= 7);
+        let mut lines = plan.variants[0].lines.iter();
+        let jobs = |name| {
+            let line = lines.find(|line| line.name == name);
+            line.expect("its line").observed_jobs
+        };
+        let [handled, deferred] = ["a: radio interrupt", "a: radio deferred call"].map(jobs);
+        assert!(handled - deferred <= 1, "{handled} {deferred}");
+    }
 }
 
 /// Of tasks by rank alone, who takes most is who has most to do in the time of the bound.

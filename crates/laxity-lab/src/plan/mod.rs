@@ -66,6 +66,12 @@ impl Line {
             Err(why) => self.no_bound = Some(why),
         }
     }
+
+    /// Whether the twin showed what the bound rules out, so that one of the two is wrong.
+    pub fn is_contradicted(&self) -> bool {
+        let both = self.observed_max_ns.zip(self.bound_ns);
+        both.is_some_and(|(seen, bound)| seen > bound)
+    }
 }
 
 /// Who is closest to its deadline, or furthest behind it, and why.

@@ -97,10 +97,8 @@ pub(super) fn render(
         text.push('\n');
     }
     render_reasons(lines, width, text);
-    for line in lines {
-        if let (Some(seen), Some(bound)) = (line.observed_max_ns, line.bound_ns)
-            && seen > bound
-        {
+    for line in lines.iter().filter(|line| line.is_contradicted()) {
+        if let (Some(seen), Some(bound)) = (line.observed_max_ns, line.bound_ns) {
             let sentence = format!(
                 "FAILURE: `{}` took {} in the twin, more than its bound of {}: one of the two is wrong",
                 line.name,

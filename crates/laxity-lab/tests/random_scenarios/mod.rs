@@ -10,6 +10,8 @@ use rand_pcg::Pcg64Mcg;
 pub(crate) enum Shape {
     Tasks,
     BesideAModem,
+    /// A modem and another device, or two.
+    BesideDevices,
 }
 
 /// A scenario with one variant, as a file has it.
@@ -37,6 +39,7 @@ pub(crate) fn random(seed: u64, shape: Shape) -> String {
     let placement = match shape {
         Shape::Tasks => String::new(),
         Shape::BesideAModem => scenario.modem(),
+        Shape::BesideDevices => scenario.devices(),
     };
     let names = scenario.tasks.join("\", \"");
     let _ = write!(
@@ -135,6 +138,40 @@ impl Scenario {
                 let before = self.random.random_range(9..=31);
                 let (keys, _) = self.reservation();
                 format!("{keys}before = {before}\n")
+            }
+        }
+    }
+
+    /// The interrupts of whose name comes first go first, so that others have names before the modem's and behind it.
+    fn devices(&mut self) -> String {
+        let load = self.random.random_range(5..=45);
+        let _ = write!(
+            self.text,
+            "[devices.m]\nkind = \"soft-modem\"\nload = \"{load} %\"\n"
+        );
+        let mut placed = vec![format!("m = {}", self.placed())];
+        let others = [&["a"][..], &["z"], &["a", "z"]][self.random.random_range(0..3)];
+        for name in others {
+            let kind = ["audio", "radio"][self.random.random_range(0..2)];
+            let _ = write!(self.text, "[devices.{name}]\nkind = \"{kind}\"\n");
+            placed.push(format!("{name} = {}", self.placed()));
+        }
+        format!("placement = {{ {} }}\n", placed.join(", "))
+    }
+
+    fn placed(&mut self) -> String {
+        match self.random.random_range(0..6) {
+            0 => "{ placement = \"interrupt\" }".into(),
+            1 => "{ placement = \"deferred\" }".into(),
+            2 | 3 => {
+                let priority = self.random.random_range(16..=31);
+                format!("{{ placement = \"thread {priority}\" }}")
+            }
+            _ => {
+                let before = self.random.random_range(9..=31);
+                let (keys, _) = self.reservation();
+                let keys = keys.trim().replace('\n', ", ");
+                format!("{{ {keys}, before = {before} }}")
             }
         }
     }

@@ -1,9 +1,11 @@
 //! Response times in a variant: of everything that recurs, with everything the machine takes for itself; on Linux as far as
 //! [`linux`](super::linux) can tell.
 //!
-//! For an activity: all jobs of everything that is not less urgent may go first (equals in any order); a less urgent one may just be causing
-//! a cost that nothing interrupts; in slots, only the table's own supply counts. So a bound holds whatever the phases are, and beyond what one
-//! run happens to show.
+//! For an activity: all jobs of everything that is not less urgent may go first (equals in any order), and each slot of a holder that does so
+//! costs its switches; a less urgent one may just be causing a cost that nothing interrupts; in slots, only the table's own supply counts. So
+//! a bound holds whatever the phases are, and beyond what one run happens to show.
+
+use std::collections::BTreeSet;
 
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
 use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
@@ -245,7 +247,7 @@ impl Analyst<'_> {
         Ok((response + wake.unwrap_or(Span::ZERO), window))
     }
 
-    /// All whose jobs may go before those of one; with none that never stops.
+    /// All whose jobs may go before those of one, and the switches of slots before it; with none that never stops.
     fn first(
         &self,
         own: &Source,
@@ -254,6 +256,7 @@ impl Analyst<'_> {
         (modes, case): (&[Mode], Case),
     ) -> Result<Vec<Task>, NoBound> {
         let mut first = Vec::new();
+        let mut holders = BTreeSet::new();
         for source in sources.iter().filter(|source| self.goes_first(source, own)) {
             let same = source.activity == own.activity && source.mode.is_some();
             // Of an activity that is asked about in no mode, jobs in one mode are jobs in another. No call waits for the last one of its phase.
@@ -268,6 +271,10 @@ impl Analyst<'_> {
                 }
                 Work::Jobs { task, .. } => {
                     first.push(self.postponed(own, source, task, modes, case)?);
+                    // A job pays for one slot alone, and may take several.
+                    if holders.insert(source.slots) {
+                        first.extend(self.edges(source));
+                    }
                 }
                 Work::Endless => return Err(shares(own, source).into()),
             }
@@ -335,7 +342,7 @@ impl Analyst<'_> {
         slots_of(&self.stage.ready.admission().slots, own.slots?)
     }
 
-    /// The costs with which a holder's slots begin.
+    /// The switches to a holder and back, at each of its slots.
     fn edges(&self, own: &Source) -> Option<Task> {
         let (table, owner) = self.table(own)?;
         let switch = self.stage.machine.thread(Service::ZERO);

@@ -138,6 +138,12 @@ impl Plan {
     pub fn admitted(&self) -> bool {
         self.variants.iter().all(|variant| variant.admitted)
     }
+
+    /// Whether the twin showed what a bound rules out.
+    pub fn is_contradicted(&self) -> bool {
+        let mut lines = self.variants.iter().flat_map(|variant| &variant.lines);
+        lines.any(Line::is_contradicted)
+    }
 }
 
 /// Plans all variants that run on this host. To observe is to run each variant once, in the twin only, and to say what that showed of

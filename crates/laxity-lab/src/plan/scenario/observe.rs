@@ -1,6 +1,6 @@
 //! How long everything took in the twin, to stand beside its bound.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use laxity_devices::modem::{Marks, Phase};
 use laxity_model::{
@@ -89,6 +89,16 @@ struct Call {
     last: Option<(Option<Phase>, Span)>,
 }
 
+/// The deferred call behind a handler. While it cannot run it is queued once, however often it is asked for; then it serves them one by one
+/// and returns after the last, so that its return tells nothing of those before.
+#[derive(Default)]
+struct Queued {
+    /// Since when each waits that is not begun.
+    waiting: VecDeque<Instant>,
+    /// It was entered, for the first of them.
+    entered: bool,
+}
+
 /// Reads a run's events once, in their order.
 struct Reader {
     seen: Seen,
@@ -98,6 +108,10 @@ struct Reader {
     asked: BTreeMap<ActivityId, Instant>,
     /// The drivers.
     calls: BTreeMap<ActivityId, Call>,
+    /// The deferred calls that wake drivers.
+    queued: BTreeMap<ActivityId, Queued>,
+    /// The handler's own, for each handler that has one.
+    behind: BTreeMap<ActivityId, ActivityId>,
     /// The periodic tasks, with the mark of their jobs.
     periodic: BTreeMap<ActivityId, Mark>,
     rogues: BTreeSet<ActivityId>,
@@ -116,12 +130,19 @@ impl Reader {
             };
             (installed.driver, call)
         });
+        let behind = probes.devices().filter_map(|device| {
+            let installed = &device.installed;
+            Some((installed.interrupt, installed.deferred?))
+        });
+        let behind: BTreeMap<ActivityId, ActivityId> = behind.collect();
         let rogues = probes.0.iter().filter(|probe| probe.subject.kind == ROGUE);
         Self {
             seen: Seen::new(),
             processors: activities.iter().map(|one| one.processor).collect(),
             asked: BTreeMap::new(),
             calls: calls.collect(),
+            queued: behind.values().map(|id| (*id, Queued::default())).collect(),
+            behind,
             periodic: probes.periodic().map(|t| (t.activity, t.runs)).collect(),
             rogues: rogues.flat_map(|probe| probe.activities.clone()).collect(),
         }
@@ -162,8 +183,12 @@ impl Reader {
             EventKind::Mark(mark) if is_driver => self.driver_mark(mark, event),
             EventKind::Mark(mark) if self.periodic.get(&event.activity) != Some(&mark) => {}
             _ if is_driver => {}
+            EventKind::Signal => self.signal(event),
             EventKind::Mark(_) | EventKind::InterruptEnter | EventKind::DeferredEnter => {
                 self.asked.insert(event.activity, told);
+                if let Some(queued) = self.queued.get_mut(&event.activity) {
+                    queued.entered = true;
+                }
             }
             EventKind::Wake if self.rogues.contains(&event.activity) => {
                 self.complete(event);
@@ -173,6 +198,25 @@ impl Reader {
                 self.complete(event);
             }
             _ => {}
+        }
+    }
+
+    /// A handler asks for its deferred call; or that begins with the next of them, and is done with the one before.
+    fn signal(&mut self, event: &Event) {
+        let behind = self.behind.get(&event.activity);
+        if let Some(queued) = behind.and_then(|deferred| self.queued.get_mut(deferred)) {
+            return queued.waiting.push_back(event.at);
+        }
+        let Some(queued) = self.queued.get_mut(&event.activity) else {
+            return;
+        };
+        let next = queued.waiting.pop_front();
+        if std::mem::take(&mut queued.entered) {
+            return;
+        }
+        self.complete(event);
+        if let Some(next) = next {
+            self.asked.insert(event.activity, next);
         }
     }
 

@@ -126,6 +126,14 @@ pub struct SetPlan {
     pub notes: Vec<String>,
 }
 
+impl SetPlan {
+    /// Whether the twin showed what a bound rules out.
+    pub fn is_contradicted(&self) -> bool {
+        let mut lines = self.processors.iter().flat_map(|one| &one.lines);
+        lines.any(Line::is_contradicted)
+    }
+}
+
 /// What would become of one processor's tasks.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ProcessorPlan {
