@@ -171,3 +171,97 @@ fn who_looks_and_is_demoted_says_so() {
         "{reason}"
     );
 }
+
+/// Works through children that end before anybody looks, one after the other, until it is told to end; each works for some milliseconds.
+const THROUGH_CHILDREN: &str = "echo $$ > started.new; mv started.new started
+while [ ! -e stop ]; do sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'; done";
+
+/// `exec` of that, with slots on the first processor and these options.
+fn through_children(bench: &Bench, options: &[&str]) -> Child {
+    let mut command = bench.command();
+    let cpu = processors()[0].to_string();
+    command
+        .args(["exec", "--judge", "--json=r.json", "-a", &cpu])
+        .args(options)
+        .args(["--", "sh", "-c", THROUGH_CHILDREN])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+#[test]
+fn what_children_had_that_nobody_saw_is_told_and_leaves_the_verdict_open() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    // Beside somebody each child takes many periods.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    let rival = thread::spawn(move || {
+        let first = CpuSet::single(processors()[0]);
+        sched::set_affinity(Tid::current(), &first).unwrap();
+        while !over.load(Ordering::Relaxed) {}
+    });
+    let child = through_children(&bench, &["--reserve", "2ms/8ms"]);
+    program(&bench);
+    wait(1_500);
+    let (output, received) = end(&bench, child);
+    is_over.store(true, Ordering::Relaxed);
+    rival.join().unwrap();
+    let line = said(&output);
+    // Where the machine is so slow that a child is seen, it had little: never is it met.
+    assert!(matches!(output.status.code(), Some(2 | 5)), "{line}");
+    let figure = |name: &str| received[name].as_u64().unwrap_or_else(|| panic!("{line}"));
+    let (used, unseen) = (figure("service_used_ns"), figure("service_unseen_ns"));
+    let seen = received["received"]["service_ns"].as_u64().unwrap();
+    assert_eq!(used, seen + unseen, "{line}");
+    assert!(line.contains("that nobody saw) in "), "{line}");
+    assert!(line.contains("\n  nobody saw "), "{line}");
+}
+
+#[test]
+fn what_is_stopped_with_the_program_is_no_stranger_and_who_has_its_rank_besides_is() {
+    let Some(_live) = live(2) else { return };
+    if let Some(why) = rights::missing(Right::Freezer) {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let bench = Bench::new();
+    for (follow, beside) in [("children", false), ("threads", false), ("children", true)] {
+        let options = ["--reserve", "6ms/8ms", "--confine", "freeze"];
+        let follow = format!("--follow={follow}");
+        let child = through_children(&bench, &[&options[..], &[&follow]].concat());
+        program(&bench);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        // It has the rank that the program and its children have in a slot, and works now and again.
+        let stranger = beside.then(|| {
+            thread::spawn(move || {
+                let own = Tid::current();
+                sched::set_affinity(own, &CpuSet::single(processors()[0])).unwrap();
+                sched::set_policy(own, Policy::Fifo(80)).unwrap();
+                while !over.load(Ordering::Relaxed) {
+                    let begun = Instant::now();
+                    while begun.elapsed() < Duration::from_millis(1) {}
+                    wait(20);
+                }
+                own
+            })
+        });
+        wait(700);
+        is_over.store(true, Ordering::Relaxed);
+        let (output, received) = end(&bench, child);
+        let named = stranger.map(|stranger| {
+            let thread = stranger.join().unwrap();
+            format!("thread {thread} ")
+        });
+        let told = received["grade_reason"].as_str().unwrap_or_default();
+        let ranked = told.matches("(SCHED_FIFO priority 80)").count();
+        match named {
+            None => assert_eq!(ranked, 0, "{}", said(&output)),
+            Some(named) => assert!(told.contains(&named) && ranked == 1, "{}", said(&output)),
+        }
+        for file in ["started", "stop"] {
+            fs::remove_file(bench.path(file)).unwrap();
+        }
+    }
+}

@@ -204,7 +204,7 @@ pub mod doctor {
 pub mod command {
     pub use laxity_linux::host::beside::{Beside, Right};
     pub use laxity_linux::host::command::{
-        End, EndError, Ended, Held, ProcessGroup, RunningCommand, StartError, look_for,
+        End, EndError, Ended, Held, ProcessGroup, RunningCommand, StartError, Used, look_for,
     };
     pub use laxity_linux::os::cpuset::CpuSet;
     pub use laxity_linux::os::sched::Policy;

@@ -6,6 +6,7 @@ mod program;
 mod reserved;
 mod status;
 mod tell;
+mod used;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -137,9 +138,9 @@ fn start(
     let end = started.wait(signals);
     let over = started.reserved.take().and_then(Reserved::end);
     let left = started.leave();
-    let end = end.and_then(|end| left.map(|()| end));
-    let end = end.map_err(|message| Status::ours(OURS, message))?;
-    Ok((end, over))
+    let end = end.and_then(|end| left.map(|used| (end, used)));
+    let (end, used) = end.map_err(|message| Status::ours(OURS, message))?;
+    Ok((end, over.map(|over| over.with_used(used))))
 }
 
 fn adopt(

@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use laxity::HostError;
 use laxity::command::{
-    CpuSet, Ended, Held, ProcessGroup, RunningCommand, StartError, is_ignored, stop_by,
+    CpuSet, Ended, Held, ProcessGroup, RunningCommand, StartError, Used, is_ignored, stop_by,
 };
 use laxity::hold::ProgramHold;
+use laxity::{HostError, Service, Unknown};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use signal_hook::consts::{
@@ -21,6 +21,7 @@ use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
 
 use super::arguments::{Asked, Exec};
 use super::reserved::Reserved;
+use super::used::Count;
 
 /// How often signals are looked for that came just before they were waited for, and whether the program was stopped.
 const LOOK_EVERY_NS: i64 = 100_000_000;
@@ -107,7 +108,8 @@ impl Started {
             match asked {
                 Asked::Reservation { request, is_open } => {
                     let hold = |request: &_| ProgramHold::of_held(request, held);
-                    reserved = Some(Reserved::begin(request, *is_open, hold)?);
+                    let begun = Reserved::begin(request, *is_open, hold, Count::from_the_start);
+                    reserved = Some(begun?);
                 }
                 Asked::Policy(policy, processors) => {
                     let processors = processors.clone().map_or_else(own_processors, Ok)?;
@@ -151,7 +153,10 @@ impl Started {
                 self.stop_with_it(signal);
             }
             if let Some(reserved) = &mut self.reserved {
-                reserved.look(|request| ProgramHold::of_started(request, &self.command));
+                reserved.look(
+                    |request| ProgramHold::of_started(request, &self.command),
+                    || self.command.used(),
+                );
             }
             wait(self.command.as_fd());
         }
@@ -165,11 +170,13 @@ impl Started {
         self.reserved.iter().for_each(Reserved::resume);
     }
 
-    /// What it has started and what runs still is left alone, as it was before it had a reservation.
-    pub(super) fn leave(self) -> Result<(), String> {
+    /// What it has started and what runs still is left alone, as it was before it had a reservation. What has ended has used this, if that is known.
+    pub(super) fn leave(self) -> Result<Result<Service, Unknown>, String> {
         drop(self.reserved);
         let left = self.command.leave_others();
-        left.map(drop).map_err(|error| error.to_string())
+        let left = left.map_err(|error| error.to_string())?;
+        let unknown = || Unknown("its keeper does not tell what it used".to_owned());
+        Ok(left.service.ok_or_else(unknown))
     }
 }
 
@@ -218,7 +225,8 @@ impl Adopted {
         let opened = pidfd_open(pid, PidfdFlags::empty());
         let opened = opened.map_err(|error| missing(error.into()))?;
         let hold = |request: &_| ProgramHold::of_running(request, process);
-        let reserved = Reserved::begin(request, *is_open, hold);
+        let count = || Count::from_now(Used::of(process));
+        let reserved = Reserved::begin(request, *is_open, hold, count);
         Ok(Self {
             process: opened,
             number: process,
@@ -230,8 +238,11 @@ impl Adopted {
     pub(super) fn wait(&mut self, signals: &mut Signals) -> End {
         let number = self.number;
         loop {
+            let used = || Used::of(number);
             self.reserved
-                .look(|request| ProgramHold::of_running(request, number));
+                .look(|request| ProgramHold::of_running(request, number), used);
+            // Once it has gone, nobody tells it any more.
+            self.reserved.count(used());
             if !signals.pending().is_empty() {
                 return End::LetGo;
             }

@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use laxity::Observer;
+use laxity::command::Used;
 use laxity::hold::{HoldError, ProgramHold, ProgramRequest};
+use laxity::{Observer, Service, Unknown};
 
 use super::measured::{Measured, find};
+use super::used::{Count, is_comparable};
 use crate::files;
 
 /// So often a program is measured anew that took too much to be measured: it may have been about to begin.
@@ -22,6 +24,8 @@ pub(super) struct Reserved {
     /// How often it is measured still; 0: not any more.
     tries: u32,
     note: Option<String>,
+    /// What the program has used since it holds this.
+    count: Count,
 }
 
 /// What became of it.
@@ -34,6 +38,26 @@ pub(super) struct Over {
     pub(super) had: Had,
     /// Why it was this, or nothing.
     pub(super) note: Option<String>,
+    /// What the program used meanwhile.
+    count: Count,
+}
+
+impl Over {
+    /// By its end it had used this.
+    pub(super) fn with_used(mut self, used: Result<Service, Unknown>) -> Self {
+        self.count.take(used);
+        self
+    }
+
+    /// What the program used meanwhile, at least, with all that it started; or why that is not known.
+    pub(super) fn used(&self) -> Result<Service, Unknown> {
+        if self.had == Had::Nothing {
+            let why = "it ran on when it was measured no more";
+            return Err(Unknown(why.to_owned()));
+        }
+        is_comparable(&self.request.choice)?;
+        self.count.since()
+    }
 }
 
 /// What a program had at its end.
@@ -47,14 +71,17 @@ pub(super) enum Had {
 }
 
 impl Reserved {
-    /// What was asked for; `is_open`: to be measured first.
+    /// What was asked for; `is_open`: to be measured first. What the program uses is counted from when it has that.
     pub(super) fn begin(
         request: &ProgramRequest,
         is_open: bool,
         hold: impl FnOnce(&ProgramRequest) -> Result<ProgramHold, HoldError>,
+        count: impl FnOnce() -> Count,
     ) -> Result<Self, HoldError> {
         Ok(Self {
             hold: Some(hold(&as_measured(request, is_open))?),
+            // What it used while this was being prepared is none of it.
+            count: count(),
             since: Instant::now(),
             measured: None,
             request: request.clone(),
@@ -63,10 +90,16 @@ impl Reserved {
         })
     }
 
-    /// Where it is measured: goes on to what follows of that.
+    /// By now the program has used this.
+    pub(super) fn count(&mut self, used: Result<Used, Unknown>) {
+        self.count.take(used.map(|used| used.least));
+    }
+
+    /// Where it is measured: goes on to what follows of that, of which the program has used nothing yet.
     pub(super) fn look(
         &mut self,
         hold: impl Fn(&ProgramRequest) -> Result<ProgramHold, HoldError>,
+        used: impl Fn() -> Result<Used, Unknown>,
     ) {
         let Some(current) = self.hold.as_ref().filter(|_| self.tries > 0) else {
             return;
@@ -107,6 +140,7 @@ impl Reserved {
             }
         }
         self.since = Instant::now();
+        self.count = Count::from_now(used());
         if self.hold.is_none() {
             self.tries = 0;
             let why = self.note.as_deref().unwrap_or_default();
@@ -146,6 +180,7 @@ impl Reserved {
             took,
             had,
             note,
+            count: self.count,
         })
     }
 }

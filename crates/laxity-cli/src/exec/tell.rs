@@ -1,15 +1,20 @@
 //! What is said of a program when it has ended: a line, JSON, a page, a verdict.
 
+mod file;
+
 use laxity::contract::{Contract, Evidence, Outcome, Subject};
 use laxity::doctor::{Kernel, Machine};
 use laxity::hold::KIND;
-use laxity::{Delivery, Grade, Span, Unknown};
+use laxity::{Delivery, Grade, Service, Span, Unknown};
 use laxity_lab::report::{Cell, Check, Figure, Origin, Report, Table, Value, page};
 use laxity_model::verify::contract;
+use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
 use serde::Serialize;
 
+use self::file::{Figures, File};
 use super::arguments::Exec;
 use super::reserved::{Had, Over};
+use super::used::too_much_unseen;
 use crate::exit::{Failure, VIOLATED, failed};
 use crate::files;
 use crate::outputs::Written;
@@ -35,6 +40,10 @@ pub(super) struct Received {
     processor: Option<usize>,
     took: Span,
     delivery: Result<Delivery, Unknown>,
+    /// What the kernel counted of the program as a whole.
+    used: Result<Service, Unknown>,
+    /// So much of it nobody saw, where that is too much to say what was received.
+    unseen: Option<Service>,
     grade: Grade,
     note: Option<String>,
     /// Why periods are short by this enforcer on this machine, where that is known.
@@ -57,15 +66,21 @@ const NOT_RESERVED: &str =
 
 impl Received {
     pub(super) fn new(arguments: &Exec, over: Over) -> Self {
+        let used = over.used();
         let Over {
             request,
             observer,
             took,
             had,
             note,
+            ..
         } = over;
         let words = arguments.command.iter();
         let delivery = observer.delivery();
+        let both = used.as_ref().ok().zip(delivery.as_ref().ok());
+        let unseen = both.and_then(|(used, seen)| {
+            too_much_unseen(&request, (*used, seen.service), seen.together)
+        });
         let enforcer = request.hold.enforcer;
         let is_short = delivery.as_ref().is_ok_and(|seen| seen.kept < seen.periods);
         let by_kernel = enforcer == laxity::Enforcer::Deadline;
@@ -80,6 +95,8 @@ impl Received {
             processor: observer.processor(),
             took: Span::from_nanos(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)),
             delivery,
+            used,
+            unseen,
             grade: observer.grade(),
             note,
             cause: (is_short && by_kernel)
@@ -117,12 +134,31 @@ impl Received {
             control: Vec::new(),
             grades: vec![(self.name.clone(), self.grade.clone())],
         };
-        let verdict = contract::judge(&contract, &[evidence], &seen.facts());
+        let evidence = [evidence];
+        let verdict = contract::judge(&contract, &evidence, &seen.facts());
+        let reasons = verdict.reasons.iter().map(ToString::to_string);
         Judged {
+            result: self.unseen.map_or(verdict.result, |_| {
+                let certain = contract::judge(&certain(&contract), &evidence, &seen.facts());
+                match certain.result {
+                    Outcome::Violated => Outcome::Violated,
+                    // Who was not seen may have been kept from the processor.
+                    Outcome::Met | Outcome::Inconclusive => Outcome::Inconclusive,
+                }
+            }),
             contract: Some(contract.name),
-            result: verdict.result,
-            reasons: verdict.reasons.iter().map(ToString::to_string).collect(),
+            reasons: reasons.chain(self.why_unseen()).collect(),
         }
+    }
+
+    /// That nobody saw much of what the program had, if that is so.
+    fn why_unseen(&self) -> Option<String> {
+        let (unseen, used) = self.unseen.zip(self.used.as_ref().ok().copied())?;
+        Some(format!(
+            "nobody saw {} of the {} of service that the kernel counted: who had it came and went between two looks",
+            service(unseen),
+            service(used),
+        ))
     }
 
     /// The exit code of the verdict, if there is one.
@@ -193,9 +229,17 @@ impl Received {
 
     fn received(&self, seen: &Delivery) -> String {
         format!(
-            "{}{} of service in {}, largest gap {}{}, {} of {} {} kept{}, {} overrun{}{}",
-            if seen.unseen > 0 { "at least " } else { "" },
-            rounded(seen.service.as_dedicated_span()),
+            "{}{} of service{} in {}, largest gap {}{}, {} of {} {} kept{}, {} overrun{}{}",
+            if seen.unseen > 0 || self.unseen.is_some() {
+                "at least "
+            } else {
+                ""
+            },
+            service(seen.service),
+            self.unseen.map_or_else(String::new, |unseen| format!(
+                " (and {} that nobody saw)",
+                service(unseen)
+            )),
             rounded(self.took),
             rounded(seen.largest_gap),
             disturbed_gap(seen),
@@ -238,6 +282,9 @@ impl Received {
             took_ns: self.took.as_nanos(),
             received: self.delivery.as_ref().ok().map(Figures::of),
             not_seen: self.delivery.as_ref().err().map(ToString::to_string),
+            service_used_ns: self.used.as_ref().ok().map(|used| used.as_nanos()),
+            service_unseen_ns: self.unseen.map(Service::as_nanos),
+            used_not_known: self.used.as_ref().err().map(ToString::to_string),
             contract: judged.and_then(|judged| judged.contract.as_deref()),
             verdict: judged.map(|judged| judged.result.to_string()),
             reasons: judged.map_or(&[], |judged| &judged.reasons),
@@ -254,10 +301,11 @@ impl Received {
             };
             vec![cell(Value::Text(name.to_owned())), cell(value)]
         };
+        let span = |service: Service| Value::Span(service.as_dedicated_span());
         let rows = self.delivery.iter().flat_map(|seen| {
             let gap = Value::Span;
             [
-                row("service", gap(seen.service.as_dedicated_span())),
+                row("service", span(seen.service)),
                 row("largest gap", gap(seen.largest_gap)),
                 row("largest gap, disturbed", gap(seen.largest_gap_disturbed)),
                 row("periods", Value::Count(seen.periods)),
@@ -281,10 +329,14 @@ impl Received {
                 ),
             ]
         });
+        let counted = self.used.iter();
+        let counted = counted.map(|used| row("service by the kernel's count", span(*used)));
+        let unseen = self.unseen.iter();
+        let unseen = unseen.map(|unseen| row("of this nobody saw", span(*unseen)));
         Table {
             caption: "What it received".to_owned(),
             columns: vec!["quantity".to_owned(), "value".to_owned()],
-            rows: rows.collect(),
+            rows: rows.chain(counted).chain(unseen).collect(),
         }
     }
 
@@ -316,9 +368,24 @@ impl Received {
     }
 }
 
+/// What of a contract convicts also where much of what was received was not seen: a period that is short by what was seen may have had the rest.
+fn certain(contract: &Contract) -> Contract {
+    let mut certain = contract.clone();
+    let short = [SHORT_PERIODS, SHORT_STRETCHES];
+    certain
+        .limits
+        .retain(|limit| !short.contains(&limit.quantity));
+    certain
+}
+
 /// To whole microseconds.
 fn rounded(span: Span) -> Span {
     Span::from_micros(span.as_nanos().div_ceil(1_000))
+}
+
+/// To whole microseconds.
+fn service(service: Service) -> Span {
+    rounded(service.as_dedicated_span())
 }
 
 /// A grade with its reason.
@@ -385,76 +452,6 @@ fn lost(seen: &Delivery) -> String {
     match seen.events_lost {
         0 => String::new(),
         lost => format!(", {lost} records lost: what is told may be wrong"),
-    }
-}
-
-#[derive(Serialize)]
-struct File<'a> {
-    file_version: u32,
-    laxity_version: &'static str,
-    command: &'a [String],
-    /// What it had at its end: a `reservation`, a `measurement`, or `nothing` any more after that.
-    held: &'static str,
-    service_reserved_ns: Option<u64>,
-    /// Where nothing was reserved: what was received is of the time in which it had this to be measured in.
-    service_measured_with_ns: Option<u64>,
-    period_ns: u64,
-    enforcer: String,
-    confined: bool,
-    processor: Option<usize>,
-    grade: String,
-    grade_reason: Option<&'a String>,
-    /// Where X was open: why it was this one.
-    reserved_for: Option<&'a str>,
-    /// By `deadline`, where periods are short: what this kernel makes of budgets.
-    cause: Option<&'a str>,
-    took_ns: u64,
-    received: Option<Figures>,
-    not_seen: Option<String>,
-    contract: Option<&'a str>,
-    verdict: Option<String>,
-    reasons: &'a [String],
-}
-
-#[derive(Serialize)]
-struct Figures {
-    service_ns: u64,
-    most_in_a_period_ns: u64,
-    largest_gap_ns: u64,
-    largest_gap_disturbed_ns: u64,
-    periods: u64,
-    periods_kept: u64,
-    periods_disturbed: u64,
-    /// Of these.
-    periods_disturbed_short: u64,
-    /// What it had in them nobody saw.
-    periods_unseen: u64,
-    overruns: u64,
-    /// What is counted as a period are so many.
-    periods_seen_as_one: u64,
-    /// Of what dispatcher and witness recorded.
-    events_lost: u64,
-    /// Else periods in which the machine stood still are among those that are judged.
-    halts_seen: bool,
-}
-
-impl Figures {
-    fn of(seen: &Delivery) -> Self {
-        Self {
-            service_ns: seen.service.as_nanos(),
-            most_in_a_period_ns: seen.most.as_nanos(),
-            largest_gap_ns: seen.largest_gap.as_nanos(),
-            largest_gap_disturbed_ns: seen.largest_gap_disturbed.as_nanos(),
-            periods: seen.periods,
-            periods_kept: seen.kept,
-            periods_disturbed: seen.disturbed,
-            periods_disturbed_short: seen.short_disturbed,
-            periods_unseen: seen.unseen,
-            overruns: seen.overruns,
-            periods_seen_as_one: seen.together.max(1),
-            events_lost: seen.events_lost,
-            halts_seen: !seen.halts_unseen,
-        }
     }
 }
 

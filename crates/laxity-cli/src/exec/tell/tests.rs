@@ -1,6 +1,8 @@
 //! What is said of what a program received.
 
-use laxity::{Reservation, Service};
+use laxity::Reservation;
+use laxity::contract::{Bound, Limit, Statistic};
+use laxity::hold::OVERRUNS;
 
 use super::*;
 
@@ -15,6 +17,8 @@ fn received(delivery: Delivery) -> Received {
         processor: Some(0),
         took: Span::from_secs(1),
         delivery: Ok(delivery),
+        used: Ok(delivery.service),
+        unseen: None,
         grade: Grade::Enforced,
         note: None,
         cause: None,
@@ -187,4 +191,81 @@ fn where_halts_are_not_seen_that_is_told_and_nobody_is_convicted() {
     }
     let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
     assert_eq!(file["received"]["halts_seen"], false);
+}
+
+#[test]
+fn of_who_was_not_seen_nothing_is_known_to_be_met() {
+    let ms = Service::from_millis;
+    let cases = [
+        (100, None, 0, "; 20ms of service in 1s, "),
+        (
+            100,
+            Some(ms(580)),
+            5,
+            "; at least 20ms of service (and 580ms that nobody saw) in 1s, ",
+        ),
+        // A period that was seen to be short may have had the rest.
+        (90, None, 2, "; 20ms of service in 1s, "),
+        (90, Some(ms(580)), 5, "short periods: total 10 exceeds 2 "),
+    ];
+    for (kept, unseen, code, told) in cases {
+        let mut received = received(Delivery {
+            service: ms(20),
+            kept,
+            ..all_kept()
+        });
+        (received.used, received.unseen) = (Ok(ms(600)), unseen);
+        received.judge(true, None);
+        let line = received.line();
+        assert_eq!(received.code(), Some(code), "{line}");
+        assert!(line.contains(told), "{line}");
+        let why = "\n  nobody saw 580ms of the 600ms of service that the kernel counted";
+        assert_eq!(line.contains(why), unseen.is_some(), "{line}");
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        assert_eq!(file["service_used_ns"], 600_000_000);
+        let unseen_ns = unseen.map(Service::as_nanos);
+        assert_eq!(file["service_unseen_ns"], serde_json::json!(unseen_ns));
+        assert_eq!(file["used_not_known"], serde_json::Value::Null);
+    }
+}
+
+#[test]
+fn where_it_is_not_known_what_was_used_that_is_told() {
+    let mut received = received(all_kept());
+    received.used = Err(Unknown("nobody counts".to_owned()));
+    received.judge(true, None);
+    assert_eq!(received.code(), Some(0));
+    let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+    assert_eq!(file["service_used_ns"], serde_json::Value::Null);
+    assert_eq!(file["used_not_known"], "nobody counts");
+}
+
+#[test]
+fn what_is_broken_whatever_was_not_seen_is_violated() {
+    let overruns = Limit::new(OVERRUNS, Statistic::Total, Bound::AtMost(3));
+    let contract = Contract {
+        name: "few overruns".into(),
+        limits: vec![overruns],
+        ..Contract::default()
+    };
+    let unenforced = Grade::Unenforced {
+        reason: "somebody ranks above it".to_owned(),
+    };
+    let cases = [
+        (4, Grade::Enforced, Some(&contract), 2),
+        (3, Grade::Enforced, Some(&contract), 5),
+        (0, Grade::Enforced, None, 5),
+        (0, unenforced, None, 2),
+    ];
+    for (overruns, grade, contract, code) in cases {
+        let mut received = received(Delivery {
+            overruns,
+            ..all_kept()
+        });
+        received.used = Ok(Service::from_millis(600));
+        received.unseen = Some(Service::from_millis(600));
+        received.grade = grade;
+        received.judge(true, contract.cloned());
+        assert_eq!(received.code(), Some(code), "{}", received.line());
+    }
 }

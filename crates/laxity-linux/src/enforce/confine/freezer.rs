@@ -40,6 +40,11 @@ impl Freezer {
         self.group.add(process)
     }
 
+    /// Whether a process is there.
+    pub fn has(&self, process: i32) -> Result<bool, ConfineError> {
+        self.group.has(process)
+    }
+
     /// Stops the group. A process stops when it next leaves the kernel; [`Self::is_frozen`] tells whether all have.
     pub fn freeze(&self) -> io::Result<()> {
         self.switch.write_all_at(b"1", 0)

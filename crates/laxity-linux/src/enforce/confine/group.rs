@@ -93,6 +93,10 @@ impl Group {
         fs::write(&file, process.to_string()).map_err(file_error("write", &file))
     }
 
+    pub(super) fn has(&self, process: i32) -> Result<bool, ConfineError> {
+        Ok(group_of(self.hierarchy, &process.to_string())? == self.path)
+    }
+
     pub(super) fn write(&self, file: &str, value: &str) -> Result<(), ConfineError> {
         let file = self.path.join(file);
         fs::write(&file, value).map_err(file_error("write", &file))

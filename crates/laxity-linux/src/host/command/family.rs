@@ -178,6 +178,39 @@ impl Family {
         }
     }
 
+    /// Whether a process is one of it that had this parent when it was seen: also one that no look has found yet, or that has gone since.
+    /// Who cannot be told to be one is none.
+    pub(in crate::host) fn has(&self, process: u32, parent: u32) -> bool {
+        if self.members.contains(&process) {
+            return true;
+        }
+        if matches!(self.by, By::Nothing) || process == std::process::id() {
+            return false;
+        }
+        // Where one between them has gone since, it was handed on.
+        let parent_now = || {
+            parent_in(&self.proc.join(process.to_string()))
+                .ok()
+                .flatten()
+        };
+        self.begot(parent) || parent_now().is_some_and(|now| now != parent && self.begot(now))
+    }
+
+    /// Whether what this process starts belongs to it.
+    fn begot(&self, mut process: u32) -> bool {
+        // Who holds for a program that started it is none of it, nor is what it started.
+        while process > 1 && process != std::process::id() {
+            if self.members.contains(&process) || self.keeper == Some(process) {
+                return true;
+            }
+            let Ok(Some(parent)) = parent_in(&self.proc.join(process.to_string())) else {
+                return false;
+            };
+            process = parent;
+        }
+        false
+    }
+
     /// Its processes.
     pub(in crate::host) fn processes(&self) -> impl Iterator<Item = u32> {
         self.members.iter().copied()
@@ -350,6 +383,42 @@ mod tests {
         let mut family = Family::new(10, None, true);
         family.proc = proc.path().to_owned();
         (proc, family)
+    }
+
+    #[test]
+    fn who_was_not_found_yet_belongs_to_it_by_its_parents() {
+        let (proc, family) = machine();
+        let own = std::process::id();
+        for (process, parent) in [(40, 20), (50, own), (60, 1), (own, 10)] {
+            let process = proc.path().join(process.to_string());
+            fs::create_dir_all(&process).unwrap();
+            fs::write(process.join("stat"), format!("1 (it) S {parent} 1")).unwrap();
+        }
+        let mut without = Family::new(10, None, false);
+        without.proc = proc.path().to_owned();
+        let mut kept = Family::new(10, Some(60), true);
+        kept.proc = proc.path().to_owned();
+        // The process, its parent when it was seen; of the program's family, of its root alone, and of the family with a keeper, 60.
+        let cases = [
+            (10, 1, [true, true, true]),
+            // A child, and one of it, also where it has gone already.
+            (20, 10, [true, false, true]),
+            (40, 20, [true, false, true]),
+            (99, 10, [true, false, true]),
+            // Who was its parent has gone, and it was handed on.
+            (40, 98, [true, false, true]),
+            (99, 98, [false; 3]),
+            // What the holder itself starts, and the holder, are none of it.
+            (50, own, [false; 3]),
+            (own, 10, [false; 3]),
+            // A stranger, and what comes back to the keeper.
+            (97, 60, [false, false, true]),
+            (60, 1, [false; 3]),
+        ];
+        for (process, parent, expected) in cases {
+            let found = [&family, &without, &kept].map(|family| family.has(process, parent));
+            assert_eq!(found, expected, "{process} of {parent}");
+        }
     }
 
     #[test]

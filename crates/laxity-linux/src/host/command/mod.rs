@@ -5,6 +5,7 @@ mod keeper;
 mod kept;
 mod lookup;
 mod told;
+mod used;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,8 +21,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use laxity_model::{HostError, Instant, Service};
 
 pub use lookup::look_for;
+pub use used::Used;
 
 use crate::os::cpuset::CpuSet;
+use crate::os::fact::Fact;
 use crate::os::proc;
 use crate::os::sched::{self, Policy, Tid};
 use keeper::{Ours, Theirs};
@@ -218,6 +221,15 @@ impl RunningCommand {
         self.keeper.id()
     }
 
+    /// What it and all that it started have had of processors until now.
+    ///
+    /// # Errors
+    ///
+    /// Where that cannot be seen here.
+    pub fn used(&self) -> Fact<Used> {
+        Used::of_family(self.id.0.cast_unsigned(), Some(self.keeper()))
+    }
+
     /// How it ended, if it has.
     ///
     /// # Errors
@@ -303,26 +315,31 @@ impl RunningCommand {
     /// [`EndError`]: something may be left.
     pub fn end(mut self) -> Result<End, EndError> {
         let by_itself = self.finish()?;
-        Ok(End {
+        Ok(self.at_end(by_itself))
+    }
+
+    fn at_end(&self, by_itself: Option<Ended>) -> End {
+        End {
             by_itself,
             service: self.service,
             keeper_was_stopped: self.keeper.was_stopped(),
-        })
+        }
     }
 
-    /// Leaves alone what it has started and what runs still. For a program that has ended; one that has not is ended after all.
+    /// Leaves alone what it has started and what runs still, which is not in [`End::service`] then. For a program that has ended; one that has not is ended after all.
     ///
     /// # Errors
     ///
     /// [`EndError`].
-    pub fn leave_others(mut self) -> Result<Option<Ended>, EndError> {
+    pub fn leave_others(mut self) -> Result<End, EndError> {
         if self.ended()?.is_some()
             && let Some(control) = &self.control
         {
             // A keeper that has nothing to keep has gone already.
             let _ = rustix::io::write(control, &[keeper::LEAVE]);
         }
-        self.finish()
+        let by_itself = self.finish()?;
+        Ok(self.at_end(by_itself))
     }
 
     fn note(&mut self, told: Told) -> Result<(), EndError> {

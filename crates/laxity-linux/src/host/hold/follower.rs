@@ -16,6 +16,7 @@ use crate::enforce::deadline;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::Unknown;
+use crate::os::proc::RealTimeThread;
 use crate::os::sched::{self, Policy, Tid};
 
 /// How often it looks for threads that came later.
@@ -31,6 +32,11 @@ pub(super) trait Places: Send {
 
     /// Whether the threads share one reservation; else each has its own.
     fn is_shared(&self) -> bool;
+
+    /// Whether a process runs in the slots alone, whatever its rank is. Of one that cannot be seen that is not known.
+    fn confines(&self, _: u32) -> bool {
+        false
+    }
 
     /// What somebody has made of one that was placed, in words. A system call or two.
     fn changed(&self, thread: Tid) -> Option<String>;
@@ -60,6 +66,10 @@ impl Places for Slotted {
 
     fn is_shared(&self) -> bool {
         true
+    }
+
+    fn confines(&self, process: u32) -> bool {
+        self.members.stops(process)
     }
 
     fn changed(&self, thread: Tid) -> Option<String> {
@@ -266,8 +276,11 @@ impl Subject for Follower {
         self.places.is_shared().then_some(part)
     }
 
-    fn has(&self, thread: Tid) -> bool {
-        self.threads.contains_key(&thread)
+    /// What the program starts has its rank from it, and may end before it is placed.
+    fn has(&self, thread: &RealTimeThread) -> bool {
+        self.threads.contains_key(&thread.tid)
+            || self.family.has(thread.pid, thread.parent)
+            || self.places.confines(thread.pid)
     }
 
     fn wants(&self) -> bool {
@@ -293,6 +306,7 @@ mod tests {
     use laxity_model::{Enforcer, Outside, Service};
 
     use super::super::HoldRequest;
+    use super::super::above::is_above;
     use super::*;
 
     /// A thread is to keep what it has.
@@ -416,6 +430,47 @@ mod tests {
             Some((false, true)),
             "it is told once"
         );
+    }
+
+    #[test]
+    fn what_a_program_starts_is_its_own_before_it_is_found_and_a_stranger_is_not() {
+        let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut stranger = Command::new("sleep").arg("1000").spawn().unwrap();
+        let (process, other) = (program.id(), stranger.id());
+        let family = |children| Family::new(process, None, children);
+        let places = || {
+            let members = Arc::new(Members::new(None));
+            Box::new(Slotted { members, cpu: 0 })
+        };
+        let seen = || Seen::new(Grade::Enforced);
+        let request = request(Tid(process.cast_signed()));
+        let [with, without] = [true, false]
+            .map(|children| Follower::new(&request, family(children), seen(), places()));
+        let ranked = |pid: u32, parent: u32| RealTimeThread {
+            pid,
+            parent,
+            tid: Tid(pid.cast_signed()),
+            name: "it".to_owned(),
+            policy: Members::INSIDE,
+            affinity: Ok(CpuSet::single(0)),
+            processor: 0,
+            of_kernel: false,
+            of_laxity: false,
+            boosted: None,
+        };
+        // It has ended since it was seen: such a number there never is.
+        let child = ranked(u32::MAX / 2, process);
+        let its_parent_is_no_member = ranked(other, std::process::id());
+        let found = [&with, &without].map(|follower| {
+            let counts = |thread| is_above(thread, 0, |thread| follower.has(thread));
+            [counts(&child), counts(&its_parent_is_no_member)]
+        });
+        for process in [&mut program, &mut stranger] {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+        // Who is not to be followed, and is not stopped either, takes from the slot.
+        assert_eq!(found, [[false, true], [true, true]]);
     }
 
     #[test]

@@ -52,6 +52,12 @@ impl Members {
         Attributes::new(Self::INSIDE, self.freezer.is_none())
     }
 
+    /// Whether a process stands still outside the slots, with its threads. One that has gone, or cannot be seen, is not known to.
+    pub(super) fn stops(&self, process: u32) -> bool {
+        let freezer = self.freezer.as_ref();
+        freezer.is_some_and(|freezer| freezer.has(process.cast_signed()).unwrap_or(false))
+    }
+
     /// One more. It has a slot from now on, if that is now.
     pub(super) fn add(&self, tid: Tid) -> Result<(), SchedError> {
         let own = Attributes::of(tid)?;

@@ -272,7 +272,7 @@ impl Observer {
     /// are.
     fn threat(&self) -> Grade {
         match self.how {
-            How::Slots(cpu, _) if !self.is_watched => above(cpu, |thread| thread == self.holder),
+            How::Slots(cpu, _) if !self.is_watched => above(cpu, self.holder),
             _ => Grade::Enforced,
         }
     }

@@ -4,6 +4,7 @@ use laxity_model::{Service, Span};
 
 use crate::os::clock;
 use crate::os::fact::{Fact, read_as};
+use crate::os::proc::RealTimeThread;
 use crate::os::sched::Tid;
 use crate::os::schedstat::{Account, Counted};
 
@@ -28,8 +29,8 @@ pub(crate) trait Subject: Send {
     /// What it has had since the last look; `None` of what holds nothing itself, and only looks for who does.
     fn look(&mut self) -> Option<Part>;
 
-    /// Whether this thread is the holder, or one of its threads.
-    fn has(&self, thread: Tid) -> bool;
+    /// Whether this thread is the holder, or one of its threads, whether it was found yet or not.
+    fn has(&self, thread: &RealTimeThread) -> bool;
 
     /// Whether it wants a processor now. A file of `/proc` is read (10 µs a thread).
     fn wants(&self) -> bool;
@@ -114,8 +115,8 @@ impl Subject for OneThread {
         })
     }
 
-    fn has(&self, thread: Tid) -> bool {
-        thread == self.tid
+    fn has(&self, thread: &RealTimeThread) -> bool {
+        thread.tid == self.tid
     }
 
     fn wants(&self) -> bool {

@@ -102,7 +102,7 @@ pub(crate) fn spawn(
             }
         }
         let lookout = start.slots_on.map_or_else(Lookout::at_own, |cpu| {
-            Lookout::begin(|thread| is_above(thread, cpu, |tid| tid == starter))
+            Lookout::begin(|thread| is_above(thread, cpu, |thread| thread.tid == starter))
         });
         if let Some(begin) = run.wait_for_start() {
             let looks = looks(begin);
@@ -254,7 +254,7 @@ impl Watcher {
     /// Looks for who could take from the holder, and whether our threads are what they ought to be.
     fn look_out(&mut self, run: &Run) {
         let (observed, slots_on) = (&self.observed, self.start.slots_on);
-        let mine = |tid| observed.iter().any(|one| one.subject.has(tid));
+        let mine = |thread: &RealTimeThread| observed.iter().any(|one| one.subject.has(thread));
         let is_over = || self.seen.is_over();
         match slots_on {
             Some(cpu) => {

@@ -1,0 +1,79 @@
+//! What a program received, as JSON.
+
+use laxity::Delivery;
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub(super) struct File<'a> {
+    pub(super) file_version: u32,
+    pub(super) laxity_version: &'static str,
+    pub(super) command: &'a [String],
+    /// What it had at its end: a `reservation`, a `measurement`, or `nothing` any more after that.
+    pub(super) held: &'static str,
+    pub(super) service_reserved_ns: Option<u64>,
+    /// Where nothing was reserved: what was received is of the time in which it had this to be measured in.
+    pub(super) service_measured_with_ns: Option<u64>,
+    pub(super) period_ns: u64,
+    pub(super) enforcer: String,
+    pub(super) confined: bool,
+    pub(super) processor: Option<usize>,
+    pub(super) grade: String,
+    pub(super) grade_reason: Option<&'a String>,
+    /// Where X was open: why it was this one.
+    pub(super) reserved_for: Option<&'a str>,
+    /// By `deadline`, where periods are short: what this kernel makes of budgets.
+    pub(super) cause: Option<&'a str>,
+    pub(super) took_ns: u64,
+    pub(super) received: Option<Figures>,
+    pub(super) not_seen: Option<String>,
+    /// What the kernel counted of the program as a whole, of what has ended too.
+    pub(super) service_used_ns: Option<u64>,
+    /// So much of that nobody saw, where it is too much to say what was received.
+    pub(super) service_unseen_ns: Option<u64>,
+    pub(super) used_not_known: Option<String>,
+    pub(super) contract: Option<&'a str>,
+    pub(super) verdict: Option<String>,
+    pub(super) reasons: &'a [String],
+}
+
+#[derive(Serialize)]
+pub(super) struct Figures {
+    pub(super) service_ns: u64,
+    pub(super) most_in_a_period_ns: u64,
+    pub(super) largest_gap_ns: u64,
+    pub(super) largest_gap_disturbed_ns: u64,
+    pub(super) periods: u64,
+    pub(super) periods_kept: u64,
+    pub(super) periods_disturbed: u64,
+    /// Of these.
+    pub(super) periods_disturbed_short: u64,
+    /// What it had in them nobody saw.
+    pub(super) periods_unseen: u64,
+    pub(super) overruns: u64,
+    /// What is counted as a period are so many.
+    pub(super) periods_seen_as_one: u64,
+    /// Of what dispatcher and witness recorded.
+    pub(super) events_lost: u64,
+    /// Else periods in which the machine stood still are among those that are judged.
+    pub(super) halts_seen: bool,
+}
+
+impl Figures {
+    pub(super) fn of(seen: &Delivery) -> Self {
+        Self {
+            service_ns: seen.service.as_nanos(),
+            most_in_a_period_ns: seen.most.as_nanos(),
+            largest_gap_ns: seen.largest_gap.as_nanos(),
+            largest_gap_disturbed_ns: seen.largest_gap_disturbed.as_nanos(),
+            periods: seen.periods,
+            periods_kept: seen.kept,
+            periods_disturbed: seen.disturbed,
+            periods_disturbed_short: seen.short_disturbed,
+            periods_unseen: seen.unseen,
+            overruns: seen.overruns,
+            periods_seen_as_one: seen.together.max(1),
+            events_lost: seen.events_lost,
+            halts_seen: !seen.halts_unseen,
+        }
+    }
+}
