@@ -172,9 +172,9 @@ fn who_looks_and_is_demoted_says_so() {
     );
 }
 
-/// Works through children that end before anybody looks, one after the other, until it is told to end; each works for some milliseconds.
+/// Works through children that end before anybody looks, one after the other, until it is told to end; each is so short that few are seen on a slow machine too.
 const THROUGH_CHILDREN: &str = "echo $$ > started.new; mv started.new started
-while [ ! -e stop ]; do sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'; done";
+while [ ! -e stop ]; do sh -c 'i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done'; done";
 
 /// `exec` of that, with slots on the first processor and these options.
 fn through_children(bench: &Bench, options: &[&str]) -> Child {

@@ -149,16 +149,26 @@ fn boost(found: &mut Vec<RealTimeThread>, lends: impl Fn(&RealTimeThread) -> boo
     Ok(())
 }
 
+/// A policy's place among those of all real-time threads, as [`thread_stat`] tells it; `None` of an ordinary thread's.
+fn rank_of(policy: Policy) -> Option<u8> {
+    match policy {
+        Policy::Fifo(priority) | Policy::RoundRobin(priority) => Some(priority),
+        Policy::Deadline(_) => Some(100),
+        _ => None,
+    }
+}
+
 /// A thread, if it runs at the rank of one of these and has no such rank itself.
 fn boosted(pid: u32, tid: Tid, lenders: &[(Tid, Policy)]) -> Fact<Option<RealTimeThread>> {
     let stat = read_as(format!("/proc/{pid}/task/{tid}/stat"), thread_stat)?;
     let mut policies = lenders.iter().map(|(_, policy)| *policy);
-    let Some(lent) = policies.find(|lent| stat.rank.is_some() && lent.rank() == stat.rank) else {
+    let Some(lent) = policies.find(|lent| stat.rank.is_some() && rank_of(*lent) == stat.rank)
+    else {
         return Ok(None);
     };
     let policy = sched::policy(tid).map_err(|error| Unknown(error.to_string()))?;
     // Whoever has the rank by its own policy got that after it was asked: it is met at the next look.
-    let is_lent = policy.rank() < stat.rank;
+    let is_lent = rank_of(policy) < stat.rank;
     Ok(is_lent.then(|| RealTimeThread {
         boosted: Some(lent),
         ..RealTimeThread::of(pid, tid, policy, stat)

@@ -85,15 +85,6 @@ impl Policy {
         }
     }
 
-    /// Its place among all real-time threads, above a FIFO thread of priority 99 that of `SCHED_DEADLINE`; `None` of an ordinary thread's.
-    pub(crate) fn rank(self) -> Option<u8> {
-        match self {
-            Self::Fifo(priority) | Self::RoundRobin(priority) => Some(priority),
-            Self::Deadline(_) => Some(100),
-            _ => None,
-        }
-    }
-
     /// What it holds of a processor under `SCHED_DEADLINE`.
     pub(crate) fn bandwidth(self) -> Bandwidth {
         match self {

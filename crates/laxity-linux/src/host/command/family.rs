@@ -179,12 +179,12 @@ impl Family {
     }
 
     /// Whether a process is one of it that had this parent when it was seen: also one that no look has found yet, or that has gone since.
-    /// Who cannot be told to be one is none.
+    /// Who cannot be told to be one is none. It need not be one that is looked for.
     pub(in crate::host) fn has(&self, process: u32, parent: u32) -> bool {
         if self.members.contains(&process) {
             return true;
         }
-        if matches!(self.by, By::Nothing) || process == std::process::id() {
+        if process == std::process::id() {
             return false;
         }
         // Where one between them has gone since, it was handed on.
@@ -398,15 +398,15 @@ mod tests {
         without.proc = proc.path().to_owned();
         let mut kept = Family::new(10, Some(60), true);
         kept.proc = proc.path().to_owned();
-        // The process, its parent when it was seen; of the program's family, of its root alone, and of the family with a keeper, 60.
+        // The process, its parent when it was seen; of the program's family, of one whose children are not looked for, and of the family with a keeper, 60.
         let cases = [
-            (10, 1, [true, true, true]),
+            (10, 1, [true; 3]),
             // A child, and one of it, also where it has gone already.
-            (20, 10, [true, false, true]),
-            (40, 20, [true, false, true]),
-            (99, 10, [true, false, true]),
+            (20, 10, [true; 3]),
+            (40, 20, [true; 3]),
+            (99, 10, [true; 3]),
             // Who was its parent has gone, and it was handed on.
-            (40, 98, [true, false, true]),
+            (40, 98, [true; 3]),
             (99, 98, [false; 3]),
             // What the holder itself starts, and the holder, are none of it.
             (50, own, [false; 3]),

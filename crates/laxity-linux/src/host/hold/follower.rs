@@ -15,7 +15,7 @@ use super::subject::{OneThread, Part, Subject};
 use crate::enforce::deadline;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
-use crate::os::fact::Unknown;
+use crate::os::fact::{Fact, Unknown};
 use crate::os::proc::RealTimeThread;
 use crate::os::sched::{self, Policy, Tid};
 
@@ -33,9 +33,9 @@ pub(super) trait Places: Send {
     /// Whether the threads share one reservation; else each has its own.
     fn is_shared(&self) -> bool;
 
-    /// Whether a process runs in the slots alone, whatever its rank is. Of one that cannot be seen that is not known.
-    fn confines(&self, _: u32) -> bool {
-        false
+    /// Whether a process runs in the slots alone, whatever its rank is.
+    fn confines(&self, _: u32) -> Fact<bool> {
+        Ok(false)
     }
 
     /// What somebody has made of one that was placed, in words. A system call or two.
@@ -68,7 +68,7 @@ impl Places for Slotted {
         true
     }
 
-    fn confines(&self, process: u32) -> bool {
+    fn confines(&self, process: u32) -> Fact<bool> {
         self.members.stops(process)
     }
 
@@ -278,9 +278,14 @@ impl Subject for Follower {
 
     /// What the program starts has its rank from it, and may end before it is placed.
     fn has(&self, thread: &RealTimeThread) -> bool {
+        let is_descendant = || self.family.has(thread.pid, thread.parent);
         self.threads.contains_key(&thread.tid)
-            || self.family.has(thread.pid, thread.parent)
-            || self.places.confines(thread.pid)
+            || match self.places.confines(thread.pid) {
+                Ok(true) => true,
+                Ok(false) => self.choice.children && is_descendant(),
+                // It has gone, or nobody can look at it: it was where those are of whom it comes.
+                Err(_) => is_descendant(),
+            }
     }
 
     fn wants(&self) -> bool {
@@ -443,9 +448,11 @@ mod tests {
             Box::new(Slotted { members, cpu: 0 })
         };
         let seen = || Seen::new(Grade::Enforced);
-        let request = request(Tid(process.cast_signed()));
-        let [with, without] = [true, false]
-            .map(|children| Follower::new(&request, family(children), seen(), places()));
+        let [with, without] = [true, false].map(|children| {
+            let mut request = request(Tid(process.cast_signed()));
+            request.choice.children = children;
+            Follower::new(&request, family(children), seen(), places())
+        });
         let ranked = |pid: u32, parent: u32| RealTimeThread {
             pid,
             parent,

@@ -7,6 +7,7 @@ use super::super::command::family::Family;
 use crate::enforce::confine::Freezer;
 use crate::enforce::slots::{Inheriting, Program};
 use crate::os::clock;
+use crate::os::fact::{Fact, Unknown};
 use crate::os::sched::{self, Attributes, Policy, SchedError, Tid};
 
 /// Who they are now. The dispatcher takes the lock at edges; who adds one plans outside it, and who holds it inherits the rank of who waits.
@@ -52,10 +53,13 @@ impl Members {
         Attributes::new(Self::INSIDE, self.freezer.is_none())
     }
 
-    /// Whether a process stands still outside the slots, with its threads. One that has gone, or cannot be seen, is not known to.
-    pub(super) fn stops(&self, process: u32) -> bool {
+    /// Whether a process stands still outside the slots, with its threads; or why that is not known, as of one that has gone.
+    pub(super) fn stops(&self, process: u32) -> Fact<bool> {
         let freezer = self.freezer.as_ref();
-        freezer.is_some_and(|freezer| freezer.has(process.cast_signed()).unwrap_or(false))
+        freezer.map_or(Ok(false), |freezer| {
+            let found = freezer.has(process.cast_signed());
+            found.map_err(|why| Unknown(why.to_string()))
+        })
     }
 
     /// One more. It has a slot from now on, if that is now.
