@@ -254,7 +254,10 @@ impl Watcher {
     /// Looks for who could take from the holder, and whether our threads are what they ought to be.
     fn look_out(&mut self, run: &Run) {
         let (observed, slots_on) = (&self.observed, self.start.slots_on);
-        let mine = |thread: &RealTimeThread| observed.iter().any(|one| one.subject.has(thread));
+        // Until somebody is observed, whoever has come may be the holder that was placed just now, and nothing is taken from it: the next look tells.
+        let mine = |thread: &RealTimeThread| {
+            observed.is_empty() || observed.iter().any(|one| one.subject.has(thread))
+        };
         let is_over = || self.seen.is_over();
         match slots_on {
             Some(cpu) => {
