@@ -10,7 +10,7 @@ const TOLERANCE: u64 = 20;
 /// Who has nothing outside its reservation was given too much where it is counted for more than X by this part: an eighth. The kernel counts the ways
 /// in and out of a slot as the holder's, and the slot is prolonged by as much.
 const COUNTED_BESIDES: u64 = 8;
-/// And by so much in each period besides: what it takes to stop and to be let go on is counted as its own, however small X is.
+/// And, of who is confined, by so much in each period besides: what it takes to stop and to be let go on is counted as its own, however small X is.
 const COUNTED_EACH: Service = Service::from_micros(50);
 /// Whoever had nothing in one of so many periods cannot have had all that is reserved for them together: no other is counted for more than X and an
 /// eighth. Of more of them, not even that is known.
@@ -322,7 +322,11 @@ impl Meter {
         let unseen = open.unseen.min(periods);
         let disturbed = disturbed.min(periods - unseen);
         let judged = periods - unseen - disturbed;
-        let most = reserved + reserved / COUNTED_BESIDES + COUNTED_EACH * periods;
+        let each = match self.held {
+            Held::Confined => COUNTED_EACH,
+            Held::ByKernel | Held::BySlots => Service::ZERO,
+        };
+        let most = reserved + reserved / COUNTED_BESIDES + each * periods;
         let too_much = self.held != Held::BySlots && open.service > most;
         let all_kept = self.is_served(periods, open.kept_from) && !too_much;
         // In each of the others it may have waited all the time.

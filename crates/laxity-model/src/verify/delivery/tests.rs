@@ -50,8 +50,10 @@ fn a_period_is_kept_within_a_twentieth() {
     };
     assert!(kept(Held::Confined, 1_900, 6_100));
     assert!(!kept(Held::Confined, 1_899, 6_101));
-    assert!(kept(Held::Confined, 2_250, 5_750));
-    assert!(!kept(Held::Confined, 2_251, 5_749));
+    assert!(kept(Held::Confined, 2_300, 5_700));
+    assert!(!kept(Held::Confined, 2_301, 5_699));
+    assert!(kept(Held::ByKernel, 2_250, 5_750));
+    assert!(!kept(Held::ByKernel, 2_251, 5_749));
     assert!(
         kept(Held::BySlots, 8_000, 0),
         "what nobody else wants it may have"
