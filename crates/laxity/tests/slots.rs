@@ -134,6 +134,10 @@ fn who_sleeps_is_not_deprived_and_who_works_too_long_is_counted() {
     let seen = reserved.delivery().unwrap();
     drop(reserved);
     eprintln!("{seen:?}");
+    if seen.disturbed > seen.periods {
+        // Jobs that it stood still in are in no period where they ought to be.
+        return rights::skip("the machine itself stood still in most periods");
+    }
     assert!((9..=11).contains(&seen.overruns), "{seen:?}");
     assert!(kept_percent(&seen) >= 90, "{seen:?}");
     assert!(seen.service >= Service::from_millis(110), "{seen:?}");

@@ -348,7 +348,9 @@ fn the_witness_wakes_every_period() {
         .map(|d| (d.to - d.from) / ms(1))
         .sum();
     assert!(record.witness_wakeups + swallowed >= 99, "{record:?}");
-    assert!(record.witness_wakeups <= 102);
+    // A run lasts longer where its end comes late.
+    let most = (record.end - record.start) / ms(1) + 2;
+    assert!(record.witness_wakeups <= most, "{record:?}");
     let noted = record
         .events
         .iter()
