@@ -145,7 +145,7 @@ pub unsafe extern "C" fn laxity_read(
     })
 }
 
-/// Tells whether a reservation was enforced until now, to any thread: 1 or 0. Where it was not, the message says why.
+/// Tells whether a reservation was enforced until now, to any thread: 1 or 0. Where it was not, or that cannot be told, the message says why.
 ///
 /// # Safety
 ///
@@ -155,13 +155,11 @@ pub unsafe extern "C" fn laxity_enforced(handle: laxity_handle, enforced: *mut c
     edge(|| {
         // SAFETY: the caller says that it is null or points to a number.
         let enforced = unsafe { enforced.as_mut() }.ok_or(Failure::null("enforced"))?;
-        *enforced = match handles::observer(handle)?.grade() {
-            Grade::Enforced => 1,
-            Grade::Unenforced { reason } => {
-                edge::leave(&reason);
-                0
-            }
-        };
+        let grade = handles::observer(handle)?.grade();
+        *enforced = c_int::from(grade == Grade::Enforced);
+        if let Some(reason) = grade.reason() {
+            edge::leave(reason);
+        }
         Ok(())
     })
 }

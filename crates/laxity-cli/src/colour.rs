@@ -75,7 +75,7 @@ fn style(words: &str) -> Option<Style> {
     Some(match words {
         "met" | "admitted" | "enforced" | "agrees" | "held" | "ok" => GOOD,
         "violated" | "refused" | "unenforced" | "disagrees" | "not held" | "missing" => BAD,
-        "inconclusive" | "unknown" | "limited" => OPEN,
+        "inconclusive" | "unknown" | "limited" | "uncertain" => OPEN,
         _ => return None,
     })
 }

@@ -273,10 +273,7 @@ impl Received {
             confined: self.confinement.is_some(),
             processor: self.processor,
             grade: self.grade.to_string(),
-            grade_reason: match &self.grade {
-                Grade::Enforced => None,
-                Grade::Unenforced { reason } => Some(reason),
-            },
+            grade_reason: self.grade.reason(),
             reserved_for: self.note.as_deref(),
             cause: self.cause.as_deref(),
             took_ns: self.took.as_nanos(),
@@ -390,9 +387,9 @@ fn service(service: Service) -> Span {
 
 /// A grade with its reason.
 fn told(grade: &Grade) -> String {
-    match grade {
-        Grade::Enforced => grade.to_string(),
-        Grade::Unenforced { reason } => format!("{grade} ({reason})"),
+    match grade.reason() {
+        None => grade.to_string(),
+        Some(reason) => format!("{grade} ({reason})"),
     }
 }
 

@@ -142,10 +142,10 @@ fn outcome(variant: &VariantResults) -> String {
 
 /// Why a variant is not met, and what is not enforced.
 fn reasons(variant: &VariantResults) -> Vec<String> {
-    let unenforced = variant.grade_reason.iter();
-    let unenforced = unenforced.map(|reason| format!("unenforced: {reason}"));
+    let graded = variant.grade.iter().zip(&variant.grade_reason);
+    let graded = graded.map(|(grade, reason)| format!("{grade}: {reason}"));
     let reasons = variant.verdict.reasons.iter().cloned();
-    reasons.chain(unenforced).collect()
+    reasons.chain(graded).collect()
 }
 
 fn overall(results: &RunResults, unwritten: Option<u8>) -> String {

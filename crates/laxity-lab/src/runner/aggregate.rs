@@ -320,6 +320,13 @@ fn grades(
             let what = "the reservation was to be unenforced, and is enforced";
             surprises.push(certain(what));
         }
+        (_, Some("uncertain")) => {
+            let why = results.grade_reason.clone().unwrap_or_default();
+            surprises.push(Surprise {
+                what: format!("whether the reservation is enforced cannot be told: {why}"),
+                is_certain: false,
+            });
+        }
         _ => {}
     }
     let mut reserved = variant.devices.iter();

@@ -391,14 +391,11 @@ pub(super) fn proposed(
 
 /// The grade that says least of several, in words, with its reason.
 pub(super) fn worst(grades: &[(String, Grade)]) -> (Option<String>, Option<String>) {
-    let unenforced = |(_, grade): &&(String, Grade)| *grade != Grade::Enforced;
-    match grades.iter().max_by_key(unenforced) {
-        Some((_, grade @ Grade::Unenforced { reason })) => {
-            (Some(grade.to_string()), Some(reason.clone()))
-        }
-        Some((_, grade)) => (Some(grade.to_string()), None),
-        None => (None, None),
-    }
+    let worst = grades.iter().max_by_key(|(_, grade)| grade.rank());
+    let (grade, reason) = worst
+        .map(|(_, grade)| (grade.to_string(), grade.reason().map(str::to_owned)))
+        .unzip();
+    (grade, reason.flatten())
 }
 
 /// What was seen in this repeat.

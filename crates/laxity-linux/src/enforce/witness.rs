@@ -49,12 +49,16 @@ impl Vigil {
 
     /// It woke at `now`, and should have at `due`: records that if it was late, and raises the alarm if somebody may have held it up.
     pub(crate) fn end(&self, (due, now): (Instant, Instant), ring: &mut Producer, run: &Run) {
-        let Some(late) = self.rule.late(due, now) else {
+        // Who is in time has not waited too long.
+        if now.saturating_since(due) <= self.rule.tolerance {
             return;
-        };
+        }
         let waited = self.waited().zip(self.before);
         let waited = waited.map(|(total, before)| total.saturating_sub(before));
-        let kind = match Lateness::of(late.length(), waited) {
+        let Some(late) = self.rule.late(due, now, waited) else {
+            return;
+        };
+        let kind = match late.why {
             Lateness::Standstill => EventKind::Disturbed,
             Lateness::Held | Lateness::Untold => EventKind::Held,
         };
@@ -63,7 +67,7 @@ impl Vigil {
             kind,
             processor: self.rule.processor,
             activity: self.activity,
-            args: [late.from.as_nanos(), late.to.as_nanos()],
+            args: [late.stretch.from, late.stretch.to].map(Instant::as_nanos),
         });
         if kind == EventKind::Held {
             run.raise_alarm();

@@ -30,7 +30,7 @@ pub(super) struct Evidence<'a> {
     pub(super) seen: &'a Seen,
 }
 
-/// A sentence against what was granted.
+/// What was found against what was granted.
 struct Finding {
     /// Against all of these slots.
     slots: Slots,
@@ -38,7 +38,7 @@ struct Finding {
     holder: Option<ActivityId>,
     /// Where it is against nothing that was granted it is nothing to be told.
     only_there: bool,
-    text: String,
+    grade: Grade,
 }
 
 /// Slots of several holders.
@@ -51,12 +51,22 @@ enum Slots {
 
 impl Finding {
     /// Against all slots on a processor.
-    const fn against_slots(cpu: usize, text: String) -> Self {
+    const fn against_slots(cpu: usize, reason: String) -> Self {
         Self {
             slots: Slots::On(cpu),
             holder: None,
             only_there: false,
-            text,
+            grade: Grade::Unenforced { reason },
+        }
+    }
+
+    /// Of these slots nobody can tell.
+    const fn of_doubt(cpu: usize, reason: String) -> Self {
+        Self {
+            slots: Slots::On(cpu),
+            holder: None,
+            only_there: false,
+            grade: Grade::Uncertain { reason },
         }
     }
 
@@ -68,6 +78,17 @@ impl Finding {
 
 /// Whom a reservation was granted to, by whom it is enforced, and the kernel's number of the processor.
 pub(super) type Granted = (Enforcer, ActivityId, usize);
+
+/// What a late wake-up was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weighed {
+    /// A standstill, or that somebody held the processor.
+    As(EventKind),
+    /// Nobody knows whether it was somebody's or the machine's own doing: it excuses, and is told.
+    Doubtful,
+    /// Who recorded it was no witness any more.
+    Nothing,
+}
 
 /// What came of it.
 pub(super) struct Conclusion {
@@ -83,13 +104,22 @@ pub(super) struct Conclusion {
 pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conclusion {
     let (mut findings, mut spared) = (Vec::new(), Vec::new());
     evidence.stopped(events, &mut findings);
+    let mut doubtful = Vec::new();
     events.retain_mut(|event| {
-        let kind = match event.kind {
-            EventKind::Disturbed | EventKind::Held => evidence.weigh(event),
-            kind => Some(kind),
+        let is_late = matches!(event.kind, EventKind::Disturbed | EventKind::Held);
+        let weighed = match is_late {
+            true => evidence.weigh(event),
+            false => Weighed::As(event.kind),
         };
-        event.kind = kind.unwrap_or(event.kind);
-        kind.is_some()
+        match weighed {
+            Weighed::As(kind) => event.kind = kind,
+            Weighed::Doubtful => {
+                event.kind = EventKind::Disturbed;
+                doubtful.push(stretch(event));
+            }
+            Weighed::Nothing => {}
+        }
+        weighed != Weighed::Nothing
     });
     let still = events
         .iter()
@@ -100,6 +130,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         evidence.strangers(processor, &mut findings);
         spared.extend(evidence.spared(*cpu).map(|text| (*cpu, text)));
         evidence.holds(processor, events, &mut findings);
+        evidence.doubts(processor, &doubtful, &mut findings);
     }
     evidence.tampered(&mut findings);
     let untold = "the kernel does not tell how long threads wait (/proc/thread-self/schedstat): whatever delayed the witness is judged, for it may have been somebody";
@@ -199,8 +230,8 @@ impl Evidence<'_> {
         }
     }
 
-    /// What a late wake-up was, now that everybody was looked for; `None` if who recorded it was no witness any more.
-    fn weigh(&self, event: &Event) -> Option<EventKind> {
+    /// What a late wake-up was, now that everybody was looked for.
+    fn weigh(&self, event: &Event) -> Weighed {
         let (late, cpu) = (stretch(event), self.cpu(event.processor));
         let is_doubtful = self.seen.tampered.iter().any(|tampered| {
             let changed = &tampered.changed;
@@ -208,18 +239,19 @@ impl Evidence<'_> {
             watches && changed.cpu == cpu && late.to > tampered.sound_until
         });
         if is_doubtful {
-            return None;
+            return Weighed::Nothing;
         }
         if event.kind == EventKind::Disturbed || self.tells != Some(true) {
-            return Some(event.kind);
+            return Weighed::As(event.kind);
         }
         let is_known = self.may_be_own(late)
             || self.seen.unseen.is_some()
             || self.suspects(cpu).next().is_some();
-        Some(match Holder::of(late, is_known) {
-            Holder::Kernel => EventKind::Disturbed,
-            Holder::Known | Holder::Gone => EventKind::Held,
-        })
+        match Holder::of(late, is_known) {
+            Holder::Known => Weighed::As(EventKind::Held),
+            Holder::Kernel => Weighed::As(EventKind::Disturbed),
+            Holder::Unknown => Weighed::Doubtful,
+        }
     }
 
     /// Whether the program itself can have held a processor for so long.
@@ -299,15 +331,14 @@ impl Evidence<'_> {
         let is_here =
             |event: &&Event| event.kind == EventKind::Held && event.processor.index() == processor;
         let held: Vec<Disturbance> = events.iter().filter(is_here).map(stretch).collect();
-        let longest = held.iter().max_by_key(|held| held.length());
-        let (Some(longest), Some(true)) = (longest, self.tells) else {
+        if held.is_empty() || self.tells != Some(true) {
             return;
-        };
+        }
         let often = self.often(&held);
         let is_suspected = self.suspects(cpu).any(|one| !one.is_beside());
         let finding = if is_suspected || self.seen.unseen.is_some() {
             Finding::against_slots(cpu, format!("processor {cpu} was held {often}"))
-        } else if self.may_be_own(*longest) {
+        } else {
             // What the program itself has there was admitted, or is named for it.
             Finding {
                 slots: Slots::None,
@@ -316,20 +347,29 @@ impl Evidence<'_> {
                     format!("the program itself held processor {cpu} {often}"),
                 )
             }
-        } else {
-            let gone = "gone when looked for (where the kernel is not preemptible, a system call of anybody may be it)";
-            Finding::against_slots(
-                cpu,
-                format!("somebody held processor {cpu} {often}; {gone}"),
-            )
         };
         findings.push(finding);
+    }
+
+    /// That a processor was held, and nobody was there who could have done it.
+    fn doubts(&self, processor: usize, doubtful: &[Disturbance], findings: &mut Vec<Finding>) {
+        let here = doubtful.iter().copied();
+        let here: Vec<_> = here
+            .filter(|held| held.processor.index() == processor)
+            .collect();
+        if !here.is_empty() {
+            let (cpu, often) = (self.cpus[processor], self.often(&here));
+            let reason = format!(
+                "processor {cpu} was held {often}, and nobody was found who could: somebody who has gone, or the kernel in a system call that nothing preempts"
+            );
+            findings.push(Finding::of_doubt(cpu, reason));
+        }
     }
 
     fn tampered(&self, findings: &mut Vec<Finding>) {
         for tampered in &self.seen.tampered {
             let changed = &tampered.changed;
-            let text = format!(
+            let reason = format!(
                 "{}, seen {}",
                 changed.what,
                 self.after_the_start(tampered.at)
@@ -346,7 +386,7 @@ impl Evidence<'_> {
                 slots,
                 holder,
                 only_there: false,
-                text,
+                grade: Grade::Unenforced { reason },
             });
         }
     }
@@ -357,7 +397,7 @@ impl Conclusion {
     pub(super) fn grade(&self, admitted: Grade, granted: Granted) -> Grade {
         let against = self.findings.iter();
         let against = against.filter(|finding| finding.is_against(granted));
-        against.fold(admitted, |grade, finding| grade.and(finding.text.clone()))
+        against.fold(admitted, |grade, finding| grade.and(finding.grade.clone()))
     }
 
     /// What else is to be told, where these were granted: what is against no grant, and who could have taken from slots and did not.
@@ -366,7 +406,8 @@ impl Conclusion {
         findings.retain(|finding| {
             !finding.only_there && !granted.iter().any(|grant| finding.is_against(*grant))
         });
-        let untold = findings.into_iter().map(|finding| finding.text);
+        let untold = findings.iter().filter_map(|finding| finding.grade.reason());
+        let untold: Vec<String> = untold.map(str::to_owned).collect();
         let has_slots = |cpu| {
             let mut all = granted.iter();
             all.any(|(enforcer, _, on)| *enforcer == Enforcer::Slots && *on == cpu)

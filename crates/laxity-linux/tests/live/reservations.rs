@@ -144,10 +144,7 @@ fn a_rogue_above_the_slot_makes_the_grant_unenforced_by_name() {
         );
         let record = host.admit_and_run(program, ms(30)).expect("it runs");
         let grant = record.usage[id.index()].grant.clone().expect("a grant");
-        let reason = match grant.grade {
-            Grade::Enforced => String::new(),
-            Grade::Unenforced { reason } => reason,
-        };
+        let reason = grant.grade.reason().unwrap_or_default();
         assert_eq!(reason.contains("greedy"), named, "{reason}");
     }
 }

@@ -6,6 +6,7 @@
 use alloc::vec::Vec;
 
 use super::disturbance::Disturbance;
+use super::lateness::Lateness;
 use crate::{ActivityId, Instant, ProcessorId, Reservation, Span};
 
 /// The activity number under which disturbances are recorded: no activity of any program.
@@ -22,8 +23,8 @@ pub const DISPATCHER_ACTIVITY: ActivityId = ActivityId(u16::MAX - 1);
 ///
 /// let witness = Witness::new(ProcessorId(0));
 /// let due = Instant::from_millis(10);
-/// assert_eq!(witness.late(due, Instant::from_micros(10_090)), None);
-/// assert!(witness.late(due, Instant::from_micros(10_110)).is_some());
+/// assert_eq!(witness.late(due, Instant::from_micros(10_090), None), None);
+/// assert!(witness.late(due, Instant::from_micros(10_110), None).is_some());
 /// assert_eq!(witness.next(due, Instant::from_micros(12_300)), Instant::from_millis(13));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +35,17 @@ pub struct Witness {
     pub period: Span,
     /// It was late when it woke more than this after its instant.
     pub tolerance: Span,
+    /// It may have been runnable and waited for so much longer: others outrank it.
+    pub outranked: Span,
+}
+
+/// A wake-up of a witness that came late.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WitnessLate {
+    /// Why.
+    pub why: Lateness,
+    /// When the machine stood still, or the processor was held.
+    pub stretch: Disturbance,
 }
 
 impl Witness {
@@ -44,6 +56,7 @@ impl Witness {
             processor,
             period: Span::from_millis(1),
             tolerance: Span::from_micros(100),
+            outranked: Span::ZERO,
         }
     }
 
@@ -83,30 +96,41 @@ impl Witness {
         all
     }
 
-    /// The same beside `SCHED_DEADLINE` threads, which outrank it: they may keep it from its processor for all their budgets, each of
+    /// The same beside `SCHED_DEADLINE` threads, which outrank it: they may keep it waiting for all their budgets, each of
     /// which the kernel notices as used up at the next multiple of `grain` only.
     #[must_use]
     pub fn outranked_by(self, held: impl Iterator<Item = Reservation>, grain: Span) -> Self {
         let budgets = held.map(|held| held.service().as_dedicated_span() + grain);
         Self {
-            tolerance: self.tolerance + budgets.sum(),
+            outranked: self.outranked + budgets.sum(),
             ..self
         }
     }
 
-    /// What a wake-up at `now` that was due at `due` says; `None` if it was in time.
-    pub fn late(&self, due: Instant, now: Instant) -> Option<Disturbance> {
-        let is_late = now.saturating_since(due) > self.tolerance;
-        is_late.then_some(Disturbance {
+    /// What a wake-up at `now` that was due at `due` says, before which it was runnable and `waited` for so long; `None` if it was in time. As far as
+    /// others who outrank it may have kept it waiting, they did: what it was not even runnable for is the machine's all the same.
+    pub fn late(&self, due: Instant, now: Instant, waited: Option<Span>) -> Option<WitnessLate> {
+        let late = now.saturating_since(due);
+        let theirs = self.outranked.min(waited.unwrap_or(Span::MAX)).min(late);
+        if late - theirs <= self.tolerance {
+            return None;
+        }
+        let why = Lateness::of(late - theirs, waited.map(|waited| waited - theirs));
+        let until = match why {
+            Lateness::Standstill => now - theirs,
+            Lateness::Held | Lateness::Untold => now,
+        };
+        let stretch = Disturbance {
             processor: self.processor,
             from: due,
-            to: now,
-        })
+            to: until,
+        };
+        Some(WitnessLate { why, stretch })
     }
 
     /// Whether a standstill of its processor from then to then cannot have escaped it: at one of its instants at least it would have been late.
     pub fn would_see(&self, from: Instant, to: Instant) -> bool {
-        to.saturating_since(from) > self.tolerance + self.period * 2
+        to.saturating_since(from) > self.tolerance + self.outranked + self.period * 2
     }
 
     /// When it wakes next, after a wake-up at `now` that was due at `due`. Instants that passed while the machine stood still are
@@ -125,29 +149,22 @@ mod tests {
     const WITNESS: Witness = Witness::new(ProcessorId(1));
     const DUE: Instant = Instant::from_millis(5);
 
-    #[test]
-    fn late_is_what_is_beyond_the_tolerance() {
-        let within = DUE + WITNESS.tolerance;
-        assert_eq!(WITNESS.late(DUE, within), None);
-        assert_eq!(WITNESS.late(DUE, Instant::from_millis(4)), None);
-        let beyond = within + Span::from_nanos(1);
-        let disturbance = Disturbance {
-            processor: WITNESS.processor,
-            from: DUE,
-            to: beyond,
-        };
-        assert_eq!(WITNESS.late(DUE, beyond), Some(disturbance));
+    fn late_by(micros: u64, nanos: u64) -> Option<Span> {
+        let now = DUE + Span::from_micros(micros) + Span::from_nanos(nanos);
+        let late = WITNESS.late(DUE, now, Some(Span::ZERO))?;
+        assert_eq!(
+            (late.stretch.processor, late.stretch.from),
+            (WITNESS.processor, DUE)
+        );
+        Some(late.stretch.length())
     }
 
     /// By the numbers that CAVEATS states, not by the constant: 100 µs of a millisecond.
     #[test]
     fn a_tenth_of_a_millisecond_is_tolerated_and_no_more() {
-        let late = |micros, nanos| {
-            let now = DUE + Span::from_micros(micros) + Span::from_nanos(nanos);
-            WITNESS.late(DUE, now).map(|late| late.length().as_nanos())
-        };
-        assert_eq!(late(100, 0), None);
-        assert_eq!(late(100, 1), Some(100_001));
+        assert_eq!(late_by(100, 0), None);
+        assert_eq!(late_by(100, 1), Some(Span::from_nanos(100_001)));
+        assert_eq!(WITNESS.late(DUE, Instant::from_millis(4), None), None);
     }
 
     #[test]
@@ -156,16 +173,34 @@ mod tests {
         assert_eq!([2_100, 2_101].map(would_see), [false, true]);
     }
 
+    /// Others have 11 ms there. What they may have kept it waiting for says nothing, what it slept too long does.
     #[test]
-    fn budgets_above_it_are_tolerated() {
+    fn who_outranks_it_may_keep_it_waiting_and_hides_no_standstill() {
         let held = |service_ms| {
             let service = Service::from_millis(service_ms);
             Reservation::new(service, Span::from_millis(10)).expect("valid")
         };
         let grain = Span::from_millis(4);
-        let both = WITNESS.outranked_by([held(1), held(2)].into_iter(), grain);
-        assert_eq!(both.tolerance, Span::from_micros(11_100));
-        assert_eq!(both.period, WITNESS.period);
+        let below = WITNESS.outranked_by([held(1), held(2)].into_iter(), grain);
+        let seen = |late_us, waited_us: Option<u64>| {
+            let now = DUE + Span::from_micros(late_us);
+            let late = below.late(DUE, now, waited_us.map(Span::from_micros))?;
+            Some((late.why, late.stretch.length().as_nanos() / 1_000))
+        };
+        assert_eq!(seen(11_100, Some(11_100)), None);
+        assert_eq!(seen(11_101, Some(11_101)), Some((Lateness::Held, 11_101)));
+        assert_eq!(seen(2_000, Some(1_900)), None);
+        assert_eq!(seen(2_000, Some(0)), Some((Lateness::Standstill, 2_000)));
+        assert_eq!(
+            seen(9_000, Some(6_000)),
+            Some((Lateness::Standstill, 3_000))
+        );
+        assert_eq!(
+            seen(30_000, Some(12_000)),
+            Some((Lateness::Standstill, 19_000))
+        );
+        assert_eq!(seen(11_100, None), None);
+        assert_eq!(seen(11_101, None), Some((Lateness::Untold, 11_101)));
     }
 
     #[test]

@@ -128,6 +128,12 @@ pub enum Grade {
     /// Nobody else's load or bug takes it away.
     #[display("enforced")]
     Enforced,
+    /// Something took from it, and whether that was somebody's or the machine's own doing cannot be told. It convicts nobody, and proves nothing.
+    #[display("uncertain")]
+    Uncertain {
+        /// The reason: what was seen.
+        reason: String,
+    },
     /// Somebody could take it away: who, and how.
     #[display("unenforced")]
     Unenforced {
@@ -196,18 +202,45 @@ impl Grade {
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Enforced => None,
-            Self::Unenforced { reason } => Some(reason),
+            Self::Uncertain { reason } | Self::Unenforced { reason } => Some(reason),
         }
     }
 
-    /// What it is once this too was found against it: a grade is that of the worst moment.
+    /// How little it is worth: the more, the less.
+    pub const fn rank(&self) -> u8 {
+        match self {
+            Self::Enforced => 0,
+            Self::Uncertain { .. } => 1,
+            Self::Unenforced { .. } => 2,
+        }
+    }
+
+    /// What it is once this too was found: a grade is that of the worst moment.
+    ///
+    /// ```
+    /// use laxity_model::Grade;
+    ///
+    /// let uncertain = Grade::Uncertain { reason: "it was held".into() };
+    /// let unenforced = Grade::Unenforced { reason: "a rogue is above it".into() };
+    /// let both = unenforced.clone().and(uncertain.clone());
+    /// assert_eq!(both.to_string(), "unenforced");
+    /// assert_eq!(both.reason(), Some("a rogue is above it; it was held"));
+    /// assert_eq!(uncertain.clone().and(Grade::Enforced), uncertain);
+    /// ```
     #[must_use]
-    pub fn and(self, found: String) -> Self {
-        let reason = match self {
-            Self::Enforced => found,
-            Self::Unenforced { reason } => format!("{reason}; {found}"),
+    pub fn and(self, found: Self) -> Self {
+        let reasons = [self.reason(), found.reason()];
+        let reason = reasons.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let worse = if found.rank() > self.rank() {
+            &found
+        } else {
+            &self
         };
-        Self::Unenforced { reason }
+        match worse {
+            Self::Enforced => Self::Enforced,
+            Self::Uncertain { .. } => Self::Uncertain { reason },
+            Self::Unenforced { .. } => Self::Unenforced { reason },
+        }
     }
 }
 

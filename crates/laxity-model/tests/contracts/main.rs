@@ -456,7 +456,7 @@ proptest! {
         at_least in any::<bool>(),
         events_lost in prop_oneof![4 => Just(0_u64), 1 => Just(7)],
         disturbed_ppm in prop_oneof![Just(0_u32), Just(10_000), Just(10_001)],
-        unenforced in prop::bool::weighted(0.2),
+        grade in prop_oneof![4 => Just("enforced"), 1 => Just("uncertain"), 1 => Just("unenforced")],
     ) {
         let mut seen = Observations::new();
         for (value, disturbed) in &values {
@@ -467,7 +467,12 @@ proptest! {
         } else {
             (Statistic::Maximum, Bound::AtMost(bound))
         };
-        let grade = if unenforced { Grade::Unenforced { reason: "x".into() } } else { Grade::Enforced };
+        let reason = String::from("x");
+        let (grade, unenforced, uncertain) = match grade {
+            "unenforced" => (Grade::Unenforced { reason }, true, false),
+            "uncertain" => (Grade::Uncertain { reason }, false, true),
+            _ => (Grade::Enforced, false, false),
+        };
         let facts = RunFacts { events_lost, disturbed_ppm, ..QUIET };
         let mut it = evidence("it", ANYTHING, &[seen], &[]);
         it.grades = vec![("a".into(), grade)];
@@ -480,7 +485,7 @@ proptest! {
             Outcome::Inconclusive
         } else if broken || unenforced {
             Outcome::Violated
-        } else if judged.is_empty() || (disturbed_ppm > 10_000 && values.iter().any(|(v, _)| breaks(*v))) {
+        } else if uncertain || judged.is_empty() || (disturbed_ppm > 10_000 && values.iter().any(|(v, _)| breaks(*v))) {
             Outcome::Inconclusive
         } else {
             Outcome::Met

@@ -211,17 +211,16 @@ impl System {
             processor: ProcessorId(self.activity(thread).processor),
             ..witness
         };
-        let Some(late) = here.late(due, self.now) else {
+        let ready_at = self.activity(thread).own.ready_at;
+        let waited = self.now.saturating_since(ready_at);
+        let Some(late) = here.late(due, self.now, Some(waited)) else {
             return;
         };
-        let waited = self
-            .now
-            .saturating_since(self.activity(thread).own.ready_at);
-        let args = [due.as_nanos(), self.now.as_nanos()];
-        match Lateness::of(late.length(), Some(waited)) {
+        let args = [late.stretch.from, late.stretch.to].map(Instant::as_nanos);
+        match late.why {
             Lateness::Standstill => {
                 self.record(EventKind::Disturbed, thread, args);
-                self.disturbances.push(late);
+                self.disturbances.push(late.stretch);
             }
             Lateness::Held | Lateness::Untold => self.record(EventKind::Held, thread, args),
         }

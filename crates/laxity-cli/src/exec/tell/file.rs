@@ -18,7 +18,7 @@ pub(super) struct File<'a> {
     pub(super) confined: bool,
     pub(super) processor: Option<usize>,
     pub(super) grade: String,
-    pub(super) grade_reason: Option<&'a String>,
+    pub(super) grade_reason: Option<&'a str>,
     /// Where X was open: why it was this one.
     pub(super) reserved_for: Option<&'a str>,
     /// By `deadline`, where periods are short: what this kernel makes of budgets.

@@ -103,8 +103,8 @@ impl<'a> Live<'a> {
         let processors = &admission.supply().processors;
         let here = processors.get(usize::from(analyst.stage.processor));
         let strangers = here.map(|here| Grade::below([].into_iter(), &here.outranking));
-        if let Some(Grade::Unenforced { reason }) = strangers {
-            return Err(NoBound::Because(reason));
+        if let Some(reason) = strangers.as_ref().and_then(Grade::reason) {
+            return Err(NoBound::Because(reason.to_owned()));
         }
         analyst.bound(subject)
     }

@@ -1,7 +1,7 @@
 //! A scenario's plan for people.
 
-use laxity_model::Span;
 use laxity_model::verify::contract::Cause;
+use laxity_model::{Grade, Span};
 
 use super::device::CANNOT_TELL;
 use super::{
@@ -92,9 +92,10 @@ fn unenforced(request: &RequestPlan) -> Option<String> {
     let [service, period] = [request.service_ns, request.period_ns].map(Span::from_nanos);
     let mut offers = request.offers.iter();
     let asked = offers.find(|offer| offer.enforcer == request.enforcer)?;
-    let cause = Cause::Unenforced {
+    let reason = asked.grade_reason.clone()?;
+    let cause = Cause::Grade {
         holder: format!("{service}/{period} by {}", request.enforcer),
-        reason: asked.grade_reason.clone()?,
+        grade: Grade::Unenforced { reason },
     };
     Some(cause.to_string())
 }

@@ -130,7 +130,7 @@ fn found(seen: &Seen, mut events: Vec<Event>, tells: bool, own: Span) -> Found {
 
 const NAMED: &str = "thread 42 \"watchdog\" of process 41 (SCHED_FIFO priority 99)";
 const ABOVE: &str = "ranked above the slot on its processor: thread 42 \"watchdog\" of process 41 (SCHED_FIFO priority 99), there from the start";
-const GONE: &str = "somebody held processor 3 for 30ms, 7ms after the start; gone when looked for (where the kernel is not preemptible, a system call of anybody may be it)";
+const DOUBT: &str = "processor 3 was held for 30ms, 7ms after the start, and nobody was found who could: somebody who has gone, or the kernel in a system call that nothing preempts";
 const BLIND: &str = "cannot see who outranks the slot: it is dark";
 
 fn spared() -> String {
@@ -188,14 +188,14 @@ fn expect(rows: impl IntoIterator<Item = Row>) {
 }
 
 #[test]
-fn where_nobody_is_above_only_what_lasts_is_somebodys() {
+fn where_nobody_is_above_only_what_lasts_leaves_a_doubt() {
     let still = || vec![late(EventKind::Disturbed, 7, 30)];
     let below = || stranger(79, BUSY);
     expect([
         ("nobody, nothing", Seen::default(), vec![], "", (0, 0)),
         ("a standstill", Seen::default(), still(), "", (1, 0)),
         ("the kernel", Seen::default(), held(5), "", (1, 0)),
-        ("who has gone", Seen::default(), held(30), GONE, (0, 1)),
+        ("who has gone", Seen::default(), held(30), DOUBT, (1, 0)),
         ("one below slots", below(), held(5), "", (1, 0)),
     ]);
 }
@@ -215,13 +215,34 @@ fn a_grade_is_that_of_who_was_there_and_what_was_seen() {
     ]);
 }
 
+/// A doubt convicts nobody, and takes nothing from what is certain.
+#[test]
+fn a_doubt_is_worth_less_than_a_promise_and_more_than_a_breach() {
+    let grade = |seen: &Seen| {
+        let evidence = Evidence {
+            start: START,
+            cpus: vec![CPU],
+            with_slots: 1,
+            witnesses: vec![Witness::new(ProcessorId(0))],
+            own: vec![Span::ZERO],
+            tells: Some(true),
+            seen,
+        };
+        let conclusion = conclude(&mut held(30), &evidence);
+        let grade = conclusion.grade(Grade::Enforced, (Enforcer::Slots, HOLDER, CPU));
+        grade.to_string()
+    };
+    assert_eq!(grade(&Seen::default()), "uncertain");
+    assert_eq!(grade(&stranger(99, BUSY)), "unenforced");
+}
+
 /// A watchdog of others at FIFO 99 that sleeps: it could have taken the processor, and is no culprit of what happened.
 #[test]
 fn who_slept_all_the_time_is_told_and_not_held_against_slots() {
     for (events, slots, (still, held)) in [
         (vec![], "", (0, 0)),
         (held(5), "", (1, 0)),
-        (held(30), GONE, (0, 1)),
+        (held(30), DOUBT, (1, 0)),
     ] {
         let expected = Found {
             slots: slots.to_owned(),
@@ -293,10 +314,10 @@ fn what_the_program_itself_does_is_told_and_not_held_against_it() {
 
 /// That something in the program is reserved by deadline makes nobody else the program.
 #[test]
-fn what_the_program_cannot_have_done_is_held_against_slots() {
+fn what_the_program_cannot_have_done_is_a_strangers_or_leaves_a_doubt() {
     let budgets = Span::from_millis(12);
     let gone = found(&Seen::default(), held(30), true, budgets);
-    assert_eq!((gone.slots.as_str(), gone.held), (GONE, 1));
+    assert_eq!((gone.slots.as_str(), gone.held, gone.still), (DOUBT, 0, 1));
     assert!(gone.notices.is_empty(), "{:?}", gone.notices);
     for own in [budgets, Span::MAX] {
         let seen = found(&stranger(99, BUSY), held(5), true, own);

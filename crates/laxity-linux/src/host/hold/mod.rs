@@ -226,12 +226,12 @@ impl Observer {
     /// slept all the time.
     pub fn grade(&self) -> Grade {
         let seen = self.seen.grade();
-        if self.seen.is_over() || seen != Grade::Enforced {
+        if self.seen.is_over() || matches!(seen, Grade::Unenforced { .. }) {
             return seen;
         }
         let grade = self.grade_now();
         if grade == Grade::Enforced {
-            return self.threat();
+            return seen.and(self.threat());
         }
         self.seen.note(grade.clone());
         grade

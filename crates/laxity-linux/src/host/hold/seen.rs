@@ -90,10 +90,10 @@ impl Seen {
         self.state().over_since.get_or_insert(clock::now());
     }
 
-    /// Something was seen that could take the reservation away, or did: the first such stays.
+    /// Something was seen that could take the reservation away, or did: the first such stays, unless this is worse.
     pub(crate) fn note(&self, grade: Grade) {
         let mut state = self.state();
-        if state.grade == Grade::Enforced {
+        if grade.rank() > state.grade.rank() {
             state.grade = grade;
         }
     }

@@ -8,7 +8,7 @@
 //! 3. More than 1 % of the run was disturbed and a required limit does not hold of everything that was seen, disturbed or not; or a
 //!    required limit has no undisturbed observation in one of its phases, or none in the control run it is compared with:
 //!    **inconclusive**. (What holds of everything needs no excuse. A limit relative to a control never counts as such: a disturbed
-//!    control is a wrong yardstick.) The same where nobody saw more than 1 % of it, whatever holds of the rest.
+//!    control is a wrong yardstick.) The same where nobody saw more than 1 % of it, or such a grant is `uncertain`, whatever holds of the rest.
 //! 4. Otherwise **met**.
 //!
 //! Where nobody looks whether the machine stands still, values convict nobody: what breaks a limit may be the machine's doing, and is **inconclusive**.
@@ -166,7 +166,7 @@ impl Court<'_> {
         }
     }
 
-    /// A reservation that is not enforced was not granted.
+    /// A reservation that is not enforced was not granted; of one of which that is uncertain nobody knows.
     fn judge_grades(&self, reasons: &mut Vec<Reason>) {
         let holders = self
             .all
@@ -175,12 +175,12 @@ impl Court<'_> {
         let is_named = holders.clone().count() > 1;
         for evidence in holders {
             for (holder, grade) in &evidence.grades {
-                if let Grade::Unenforced { reason } = grade {
+                if *grade != Grade::Enforced {
                     reasons.push(Reason {
                         subject: is_named.then(|| evidence.subject.name.clone()),
-                        cause: Cause::Unenforced {
+                        cause: Cause::Grade {
                             holder: holder.clone(),
-                            reason: reason.clone(),
+                            grade: grade.clone(),
                         },
                     });
                 }

@@ -4,7 +4,7 @@ use alloc::string::String;
 use core::fmt;
 
 use super::{Bound, Outcome, Phase, Quantity, Severity, Statistic};
-use crate::Span;
+use crate::{Grade, Span};
 
 /// Why a verdict is what it is, and because of whom.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,12 +35,12 @@ pub enum Cause {
     Unseen(u32),
     /// Values break a limit, and nobody looked whether the machine stood still.
     HaltsUnseen,
-    /// A grant was not enforced.
-    Unenforced {
+    /// A grant was not enforced, or that cannot be told.
+    Grade {
         /// Whose.
         holder: String,
-        /// Why not.
-        reason: String,
+        /// What it was worth.
+        grade: Grade,
     },
 }
 
@@ -93,7 +93,11 @@ impl Reason {
     pub const fn implies(&self) -> Option<Outcome> {
         match &self.cause {
             Cause::Values { finding, .. } => finding.implies(),
-            Cause::Unenforced { .. } => Some(Outcome::Violated),
+            Cause::Grade { grade, .. } => match grade {
+                Grade::Enforced => None,
+                Grade::Uncertain { .. } => Some(Outcome::Inconclusive),
+                Grade::Unenforced { .. } => Some(Outcome::Violated),
+            },
             Cause::EventsLost(_) | Cause::Disturbed(_) | Cause::Unseen(_) | Cause::HaltsUnseen => {
                 Some(Outcome::Inconclusive)
             }
@@ -260,8 +264,9 @@ impl fmt::Display for Cause {
             Self::HaltsUnseen => f.write_str(
                 "nobody looked whether the machine stood still, so it may be what broke the limit",
             ),
-            Self::Unenforced { holder, reason } => {
-                write!(f, "unenforced: the reservation of {holder}: {reason}")
+            Self::Grade { holder, grade } => {
+                let reason = grade.reason().unwrap_or("nothing is known against it");
+                write!(f, "{grade}: the reservation of {holder}: {reason}")
             }
         }
     }
