@@ -1,9 +1,11 @@
 //! From runs to results: each variant's repeats put together, judged, and compared with what the scenario expects.
 
-use laxity_model::Span;
+use laxity::observe::Loss as Lost;
+use laxity_model::enforce::Witness;
 use laxity_model::verify::contract::{
     Cause, Evidence, Expectation, Halts, Outcome, RunFacts, Verdict, as_expected, judge,
 };
+use laxity_model::{Enforcer, Span};
 
 use super::RunDone;
 use super::cause::Held;
@@ -47,7 +49,8 @@ pub fn variant(
     let grades: Vec<_> = components.iter().flat_map(Component::grades).collect();
     let (grade, grade_reason) = worst(&grades);
     let halts = halts(&made);
-    let facts = RunFacts::of_halts(&halts, events_lost(&made));
+    let mut facts = RunFacts::of_halts(&halts, events_lost(&made));
+    facts.halts_unseen = halts_unseen(variant, &components, &made);
     let steal = made.iter().map(|run| run.record.steal.map(Span::as_nanos));
     let mut results = VariantResults {
         name: variant.name.clone(),
@@ -156,6 +159,34 @@ fn disturbed(halts: &Halts) -> Disturbed {
     }
 }
 
+/// Whether what devices lost that have a reservation by `SCHED_DEADLINE` may be the doing of halts that nobody saw. One that begins while the witness waits
+/// for their budgets is not told from those; and they lost no more often than long ones were seen.
+fn halts_unseen(
+    variant: &ResolvedVariant,
+    components: &[Component<'_>],
+    runs: &[&RunDone],
+) -> bool {
+    let by_deadline = |name: &str| {
+        let device = variant.devices.iter().find(|device| device.name == name);
+        let request = device.and_then(|device| device.placing.request());
+        request.is_some_and(|request| request.enforcer == Enforcer::Deadline)
+    };
+    let held = components.iter().filter(|component| {
+        let first = component.runs.first();
+        first.is_some_and(|seen| by_deadline(&seen.probe.subject.name))
+    });
+    let losses: Vec<_> = held.flat_map(Component::losses).collect();
+    let halts = runs.iter().flat_map(|run| &run.record.disturbances);
+    let long = halts.filter(|halt| halt.length() >= Witness::ELSEWHERE);
+    are_no_more(&losses, long.count())
+}
+
+/// Whether these are losses, and no more of them than so many halts. One while the witness was held for longer than by all budgets is beside one.
+fn are_no_more(losses: &[&Lost], halts: usize) -> bool {
+    let alone = losses.iter().filter(|loss| loss.held.is_zero());
+    !losses.is_empty() && alone.count() <= halts
+}
+
 /// Judges a variant by each of its contracts, and compares all with what is expected of it; `no_control` says why there is none that could be
 /// compared with.
 fn judge_all(
@@ -190,7 +221,7 @@ fn judge_all(
             verdict: VerdictJson::of(&verdict, no_control),
         });
     }
-    let surprises = surprises(variant, results);
+    let surprises = surprises(variant, facts.halts_unseen, results);
     results.summarise(surprises);
     let notes: Vec<String> = results.each_device()
         .filter_map(|(whose, device)| {
@@ -206,8 +237,16 @@ fn judge_all(
     results.verdict.reasons.extend(notes);
 }
 
+/// Why what was lost convicts nobody.
+const UNSEEN: &str =
+    "; the machine stood still as often, and beside SCHED_DEADLINE not every such halt is seen";
+
 /// What differs from the scenario's other expectations.
-fn surprises(variant: &ResolvedVariant, results: &VariantResults) -> Vec<Surprise> {
+fn surprises(
+    variant: &ResolvedVariant,
+    halts_unseen: bool,
+    results: &VariantResults,
+) -> Vec<Surprise> {
     let mut surprises = Vec::new();
     for (whose, modem) in results.each_modem() {
         if modem.samples_undelivered > 0 {
@@ -221,11 +260,18 @@ fn surprises(variant: &ResolvedVariant, results: &VariantResults) -> Vec<Surpris
             });
         }
     }
+    let of_devices = surprises.len();
     if !variant.devices.is_empty() {
         losses(variant.expect.lost, results, &mut surprises);
     }
     if variant.devices.iter().any(ResolvedDevice::calls) {
         transfers(variant.expect.transfer, results, &mut surprises);
+    }
+    if halts_unseen {
+        for surprise in &mut surprises[of_devices..] {
+            surprise.is_certain = false;
+            surprise.what.push_str(UNSEEN);
+        }
     }
     if let Some(expected) = variant.expect.grade {
         grades(expected, variant, results, &mut surprises);
@@ -347,6 +393,27 @@ fn grades(
 mod tests {
     use super::*;
     use crate::evidence::subjects::DeviceFigures;
+    use laxity_model::Instant;
+    use laxity_model::verify::contract::Phase;
+
+    #[test]
+    fn losses_beside_the_kernels_reservations_convict_where_halts_were_seldomer() {
+        let lost = |held_ms| Lost {
+            amount: 9,
+            phase: Phase::CONNECTED,
+            span: [Instant::ZERO; 2],
+            service: None,
+            halted: Span::ZERO,
+            held: Span::from_millis(held_ms),
+            reserved: true,
+        };
+        let (alone, beside) = (lost(0), lost(18));
+        assert!(!are_no_more(&[], 3), "nothing was lost");
+        assert!(!are_no_more(&[&alone], 0), "nothing stood still");
+        assert!(are_no_more(&[&beside], 0), "the witness was held as well");
+        assert!(are_no_more(&[&alone, &beside], 1));
+        assert!(!are_no_more(&[&alone, &alone, &beside], 1));
+    }
 
     #[test]
     fn a_transfer_that_fails_is_the_modems_unless_the_machine_or_the_far_end_failed_it() {

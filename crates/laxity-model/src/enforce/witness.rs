@@ -71,8 +71,13 @@ impl Witness {
         }
     }
 
+    /// On a processor where nothing is observed, but for what wanders there, it tolerates so much: one that idles wakes late by some 0.3 ms on a virtual
+    /// machine, which keeps nobody from work that it is doing.
+    pub const ELSEWHERE: Span = Span::from_millis(1);
+
     /// Those that a run on so many processors needs, where these were asked for: one on every processor by the rule of the first, where a thread
-    /// of `SCHED_DEADLINE` runs, which keeps to no processor. What halts the one that it is on just then keeps it from its work, wherever that is.
+    /// of `SCHED_DEADLINE` runs, which keeps to no processor. What halts the one that it is on just then keeps it from its work, wherever that is. It
+    /// tolerates [more](Self::ELSEWHERE) there.
     ///
     /// ```
     /// use laxity_model::enforce::Witness;
@@ -80,8 +85,9 @@ impl Witness {
     ///
     /// let asked = [Witness::of_experiment(ProcessorId(1))];
     /// assert_eq!(Witness::all(&asked, 2, false), asked);
-    /// let others = [Witness::of_experiment(ProcessorId(0))];
-    /// assert_eq!(Witness::all(&asked, 2, true), [asked, others].concat());
+    /// let both = Witness::all(&asked, 2, true);
+    /// assert_eq!((both[0], both[1].processor), (asked[0], ProcessorId(0)));
+    /// assert_eq!(both[1].tolerance, Witness::ELSEWHERE);
     /// assert!(Witness::all(&[], 2, true).is_empty());
     /// ```
     #[must_use]
@@ -91,7 +97,12 @@ impl Witness {
             let is_unwatched =
                 |processor: &ProcessorId| asked.iter().all(|one| one.processor != *processor);
             let rest = (0..processors).map(ProcessorId).filter(is_unwatched);
-            all.extend(rest.map(|processor| Self { processor, ..*rule }));
+            let tolerance = rule.tolerance.max(Self::ELSEWHERE);
+            all.extend(rest.map(|processor| Self {
+                processor,
+                tolerance,
+                ..*rule
+            }));
         }
         all
     }

@@ -130,7 +130,7 @@ pub struct RunFacts {
     pub unseen_ppm: u32,
     /// So long, and no longer, the machine may have stood still without being seen: zero where it cannot, as in the twin, or where nobody looked.
     pub unseen: Span,
-    /// Nobody looked whether the machine stood still.
+    /// Nobody saw whether the machine stood still.
     pub halts_unseen: bool,
 }
 

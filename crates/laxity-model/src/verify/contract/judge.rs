@@ -11,7 +11,7 @@
 //!    control is a wrong yardstick.) The same where nobody saw more than 1 % of it, or such a grant is `uncertain`, whatever holds of the rest.
 //! 4. Otherwise **met**.
 //!
-//! Where nobody looks whether the machine stands still, values convict nobody: what breaks a limit may be the machine's doing, and is **inconclusive**.
+//! Where nobody sees whether the machine stands still, values convict nobody: what breaks a limit may be the machine's doing, and is **inconclusive**.
 //!
 //! A halt of the machine between two wake-ups of the witness is seen by nobody. So a longest or shortest time that breaks an absolute bound by
 //! less than that, once among all that was seen of a component, is not held against it: by rule 3 it leaves a verdict inconclusive, unless

@@ -33,7 +33,7 @@ pub enum Cause {
     Disturbed(u32),
     /// Nobody saw too much of the run: the share in parts per million.
     Unseen(u32),
-    /// Values break a limit, and nobody looked whether the machine stood still.
+    /// Values break a limit, and nobody saw whether the machine stood still.
     HaltsUnseen,
     /// A grant was not enforced, or that cannot be told.
     Grade {
@@ -262,7 +262,7 @@ impl fmt::Display for Cause {
                 write!(f, "nobody saw {share} of the run, 1 % is allowed")
             }
             Self::HaltsUnseen => f.write_str(
-                "nobody looked whether the machine stood still, so it may be what broke the limit",
+                "nobody saw whether the machine stood still, so it may be what broke the limit",
             ),
             Self::Grade { holder, grade } => {
                 let reason = grade.reason().unwrap_or("nothing is known against it");
