@@ -177,7 +177,7 @@ fn halts_unseen(
     });
     let losses: Vec<_> = held.flat_map(Component::losses).collect();
     let halts = runs.iter().flat_map(|run| &run.record.disturbances);
-    let long = halts.filter(|halt| halt.length() >= Witness::ELSEWHERE);
+    let long = halts.filter(|halt| halt.length() >= Witness::BESIDE_BUDGETS);
     are_no_more(&losses, long.count())
 }
 
