@@ -8,8 +8,10 @@ mod common;
 use laxity_conformance::{Case, Failure, Tolerance, cases};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::admission::{Admitted, Supply};
 use laxity_model::enforce::Witness;
-use laxity_model::{ProcessorId, Service, Span};
+use laxity_model::verify::contract::{DISTURBED_LIMIT_PPM, RunFacts};
+use laxity_model::{Host, HostError, ProcessorId, RunRecord, Service, Span};
 use libtest_mimic::{Arguments, Trial};
 
 const PROCESSORS: u16 = 2;
@@ -22,7 +24,8 @@ const PROCESSORS: u16 = 2;
 ///   a whole slot of 100 µs. What a quiet machine reaches is measured elsewhere; a slot that is short or late by rule fails every period;
 /// * over all undisturbed periods together that costs a reservation no more than 2 % of its service;
 /// * the kernel counts up to 12 % more as a holder's than it had for itself: some 15 µs each time that somebody comes in between, and 20 for a tick;
-/// * half of the periods may be disturbed, as one stall spoils three of them; the rest still shows how the host keeps its promises.
+/// * half of the periods may be disturbed, as one stall spoils three of them; the rest still shows how the host keeps its promises;
+/// * what is wrong where more than 1 % of a run was disturbed, as everywhere, may be the machine's doing: it is told and convicts nobody.
 fn tolerance() -> Tolerance {
     Tolerance {
         processors: PROCESSORS,
@@ -37,12 +40,42 @@ fn tolerance() -> Tolerance {
     }
 }
 
-fn host(processors: u16) -> LiveHost {
-    let config = LiveConfig::detect(processors).expect("so many processors may be used");
-    LiveHost::new(LiveConfig {
-        witnesses: vec![Witness::new(ProcessorId(0))],
-        ..config
-    })
+/// The live host, and how much of what it ran was disturbed.
+struct Watched {
+    host: LiveHost,
+    /// The share of the worst run, in parts per million.
+    disturbed_ppm: u32,
+}
+
+impl Watched {
+    fn new(processors: u16) -> Self {
+        let config = LiveConfig::detect(processors).expect("so many processors may be used");
+        let host = LiveHost::new(LiveConfig {
+            witnesses: vec![Witness::new(ProcessorId(0))],
+            ..config
+        });
+        Self {
+            host,
+            disturbed_ppm: 0,
+        }
+    }
+}
+
+impl Host for Watched {
+    fn describe(&self) -> String {
+        self.host.describe()
+    }
+
+    fn supply(&mut self, processors: u16) -> Result<Supply, HostError> {
+        self.host.supply(processors)
+    }
+
+    fn run(&mut self, admitted: Admitted, length: Span) -> Result<RunRecord, HostError> {
+        let record = self.host.run(admitted, length)?;
+        let disturbed = RunFacts::of([&record]).disturbed_ppm;
+        self.disturbed_ppm = self.disturbed_ppm.max(disturbed);
+        Ok(record)
+    }
 }
 
 /// A case by itself, once it is its turn.
@@ -52,10 +85,19 @@ fn trial(case: Case) -> Trial {
         let Some(_turn) = rights::require(&wanted) else {
             return Ok(());
         };
-        match (case.run)(&mut host(case.processors), &tolerance()) {
+        let mut host = Watched::new(case.processors);
+        match (case.run)(&mut host, &tolerance()) {
             // So little was left that it tells nothing of the host.
             Err(disturbed @ Failure::Disturbed { .. }) => {
                 rights::skip(&format!("{disturbed}: {}", case.name));
+                Ok(())
+            }
+            Err(Failure::Wrong(wrong)) if host.disturbed_ppm > DISTURBED_LIMIT_PPM => {
+                let percent = host.disturbed_ppm / 10_000;
+                rights::skip(&format!(
+                    "{percent} % of it was disturbed: {}: {wrong}",
+                    case.name
+                ));
                 Ok(())
             }
             judged => judged.map_err(|failure| failure.to_string().into()),

@@ -397,7 +397,7 @@ impl Conclusion {
     pub(super) fn grade(&self, admitted: Grade, granted: Granted) -> Grade {
         let against = self.findings.iter();
         let against = against.filter(|finding| finding.is_against(granted));
-        against.fold(admitted, |grade, finding| grade.and(finding.grade.clone()))
+        against.fold(admitted, |grade, finding| grade.and(&finding.grade))
     }
 
     /// What else is to be told, where these were granted: what is against no grant, and who could have taken from slots and did not.

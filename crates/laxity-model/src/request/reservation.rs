@@ -222,17 +222,17 @@ impl Grade {
     ///
     /// let uncertain = Grade::Uncertain { reason: "it was held".into() };
     /// let unenforced = Grade::Unenforced { reason: "a rogue is above it".into() };
-    /// let both = unenforced.clone().and(uncertain.clone());
+    /// let both = unenforced.clone().and(&uncertain);
     /// assert_eq!(both.to_string(), "unenforced");
     /// assert_eq!(both.reason(), Some("a rogue is above it; it was held"));
-    /// assert_eq!(uncertain.clone().and(Grade::Enforced), uncertain);
+    /// assert_eq!(uncertain.clone().and(&Grade::Enforced), uncertain);
     /// ```
     #[must_use]
-    pub fn and(self, found: Self) -> Self {
+    pub fn and(self, found: &Self) -> Self {
         let reasons = [self.reason(), found.reason()];
         let reason = reasons.into_iter().flatten().collect::<Vec<_>>().join("; ");
         let worse = if found.rank() > self.rank() {
-            &found
+            found
         } else {
             &self
         };

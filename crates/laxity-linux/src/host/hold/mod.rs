@@ -231,7 +231,7 @@ impl Observer {
         }
         let grade = self.grade_now();
         if grade == Grade::Enforced {
-            return seen.and(self.threat());
+            return seen.and(&self.threat());
         }
         self.seen.note(grade.clone());
         grade
