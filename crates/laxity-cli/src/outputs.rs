@@ -1,8 +1,9 @@
 //! Where results go: looked at before anything starts, and each written whatever becomes of the others.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -53,11 +54,9 @@ enum Place {
 /// Changes nothing.
 pub(crate) fn check(input: Option<&Path>, outputs: &[Output<'_>]) -> Result<(), Failure> {
     let mut seen: Vec<(Place, &str)> = Vec::new();
-    if let Some(input) = input.filter(|input| !files::is_stream(input)) {
-        // That it cannot be found is told by who reads it.
-        if let Ok(place @ Place::File(..)) = place(input) {
-            seen.push((place, "the input"));
-        }
+    // That it cannot be found is told by who reads it.
+    if let Some(Ok(there)) = input.map(input_there) {
+        seen.push((Place::of(&there), "the input"));
     }
     for (option, path) in outputs {
         let shown = path.display().to_string();
@@ -88,16 +87,31 @@ pub(crate) fn check(input: Option<&Path>, outputs: &[Output<'_>]) -> Result<(), 
     Ok(())
 }
 
+impl Place {
+    fn of(there: &Metadata) -> Self {
+        match there.is_file() {
+            true => Self::File(there.dev(), there.ino()),
+            false => Self::Other,
+        }
+    }
+}
+
+/// What is read: standard input may be a file too.
+fn input_there(path: &Path) -> io::Result<Metadata> {
+    if files::is_stream(path) {
+        let input = io::stdin().as_fd().try_clone_to_owned()?;
+        return File::from(input).metadata();
+    }
+    fs::metadata(path)
+}
+
 fn place(path: &Path) -> io::Result<Place> {
     if files::is_stream(path) {
         return Ok(Place::Stream);
     }
     // What the system itself follows may be no path: an open file of some process.
     if let Ok(there) = fs::metadata(path) {
-        return Ok(match there.is_file() {
-            true => Place::File(there.dev(), there.ino()),
-            false => Place::Other,
-        });
+        return Ok(Place::of(&there));
     }
     let target = written_to(path)?;
     let directory = fs::metadata(directory_of(&target))?;

@@ -197,6 +197,43 @@ fn what_one_laxity_holds_no_other_takes_for_the_programs_own() {
     assert_eq!(after, before, "as it was before the first");
 }
 
+#[test]
+fn who_sleeps_or_is_stopped_all_the_time_gives_nothing_to_judge() {
+    let Some(_live) = live() else { return };
+    for enforcer in ["slots", "deadline"] {
+        for figure in ["periods_asleep", "periods_stopped"] {
+            let bench = Bench::new();
+            let mut adopted = Command::new("sleep").arg("1000").spawn().unwrap();
+            let tid = Tid(adopted.id().cast_signed());
+            // It asks for something before it sleeps.
+            thread::sleep(Duration::from_millis(200));
+            if figure == "periods_stopped" {
+                kill_process(Pid::from_child(&adopted), Signal::STOP).unwrap();
+            }
+            let mut command = bench.command();
+            command.args(["exec", "--reserve", "2ms/8ms", "--judge", "--json=r.json"]);
+            command.args(["--enforcer", enforcer, "--pid", &tid.to_string()]);
+            let child = command.stderr(Stdio::piped()).spawn().unwrap();
+            let held = || sched::policy(tid).unwrap().is_real_time();
+            let was_held = comes_true(Duration::from_secs(20), held);
+            thread::sleep(Duration::from_millis(500));
+            end(&child);
+            let output = child.wait_with_output().unwrap();
+            adopted.kill().unwrap();
+            adopted.wait().unwrap();
+            assert!(was_held, "{}", said(&output));
+            assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+            let received = json(&bench, "r.json");
+            let seen = |name: &str| received["received"][name].as_u64().unwrap();
+            assert!(seen(figure) > 0, "{}", said(&output));
+            assert_eq!(seen("periods"), seen("periods_asleep"));
+            if figure == "periods_stopped" {
+                assert_eq!(seen("periods"), 0, "{}", said(&output));
+            }
+        }
+    }
+}
+
 /// Whether this process has a lock on the thread's directory.
 fn is_claimed_by(process: u32, thread: Tid) -> bool {
     use std::os::unix::fs::MetadataExt;

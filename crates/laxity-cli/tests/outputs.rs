@@ -70,8 +70,13 @@ fn an_output_is_never_the_input() {
         ["run", "--on=twin", "--html=s.toml", "s.toml"],
         ["run", "--on=twin", "--trace=hard", "s.toml"],
         ["plan", "--on=twin", "--json=./s.toml", "s.toml"],
+        ["run", "--on=twin", "--html=hard", "-"],
+        ["plan", "--on=twin", "--json=s.toml", "-"],
     ] {
-        let output = bench.run(&arguments);
+        let input = fs::File::open(bench.path("s.toml")).expect("it is there");
+        let mut command = bench.command();
+        let output = command.args(arguments).stdin(input).output();
+        let output = output.expect("laxity starts");
         assert_code(&output, 64);
         assert_says(&stderr(&output), &["the same file as the input"]);
     }

@@ -39,6 +39,7 @@ A contract is a file of limits on service_gap (the largest), short_periods, over
   limits = [{ quantity = \"service_gap\", at_most = \"7ms\" }, { quantity = \"overruns\", at_most = 3 }]
 By deadline, periods of less than 20 ms are seen several at a time: then short_stretches takes the place of
 short_periods, and nothing is known of single periods, nor of overruns.
+A program that sleeps through every period that is seen gives nothing to judge: inconclusive.
 
 Examples:
   laxity exec --reserve 2ms/8ms -- ./mydevice
@@ -47,6 +48,7 @@ Examples:
   laxity exec --reserve auto/10ms -- ./mydevice        as much as it turns out to take
   laxity exec --reserve 2ms/8ms --pid 4711             until it ends, or Ctrl-C
   laxity exec --reserve 2ms/8ms --judge -- ./selftest  for CI: 0, 2 or 5 if it exits 0
+  laxity exec --reserve 2ms/8ms --contract gap.toml -- ./selftest  by the limits in gap.toml
   laxity exec -f 50 -a 1 -- ./mydevice                 a policy, as chrt and taskset";
 
 /// What `exec` takes.

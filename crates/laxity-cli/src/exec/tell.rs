@@ -147,7 +147,10 @@ impl Received {
                 }
             }),
             contract: Some(contract.name),
-            reasons: reasons.chain(self.why_unseen()).collect(),
+            reasons: reasons
+                .chain(why_nothing(&seen))
+                .chain(self.why_unseen())
+                .collect(),
         }
     }
 
@@ -207,7 +210,7 @@ impl Received {
             _ => format!("{}: {grade}; {note}", self.held()),
         };
         match &self.delivery {
-            Ok(seen) if seen.periods + seen.disturbed == 0 => {
+            Ok(seen) if seen.periods + seen.disturbed + seen.stopped == 0 => {
                 line.push_str("; it ended before a period was seen");
             }
             Ok(seen) => line.push_str(&format!("; {}", self.received(seen))),
@@ -229,7 +232,7 @@ impl Received {
 
     fn received(&self, seen: &Delivery) -> String {
         format!(
-            "{}{} of service{} in {}, largest gap {}{}, {} of {} {} kept{}, {} overrun{}{}",
+            "{}{} of service{} in {}, largest gap {}{}{}, {} of {} {} kept{}, {} overrun{}{}",
             if seen.unseen > 0 || self.unseen.is_some() {
                 "at least "
             } else {
@@ -241,8 +244,9 @@ impl Received {
                 service(unseen)
             )),
             rounded(self.took),
+            if seen.is_of_several() { "at most " } else { "" },
             rounded(seen.largest_gap),
-            disturbed_gap(seen),
+            self.beside_gap(seen),
             seen.kept,
             seen.periods,
             periods(seen),
@@ -251,6 +255,21 @@ impl Received {
             if seen.overruns == 1 { "" } else { "s" },
             lost(seen),
         )
+    }
+
+    /// The largest gap is of what was not disturbed: what it was otherwise, where that is more; and what was promised.
+    fn beside_gap(&self, seen: &Delivery) -> String {
+        let disturbed = seen.largest_gap_disturbed;
+        let disturbed =
+            (disturbed > seen.largest_gap).then(|| format!("{} disturbed", rounded(disturbed)));
+        let promised = self.gap_promised();
+        let promised = promised.map(|promised| format!("{} promised", rounded(promised)));
+        in_brackets(disturbed.into_iter().chain(promised))
+    }
+
+    /// No gap is longer, by what is reserved, of who never blocks.
+    fn gap_promised(&self) -> Option<Span> {
+        (self.had == Had::Reservation).then(|| self.reservation.longest_gap())
     }
 
     fn to_json(&self) -> Vec<u8> {
@@ -269,6 +288,7 @@ impl Received {
             service_reserved_ns: is_reserved.then_some(service_ns),
             service_measured_with_ns: (!is_reserved).then_some(service_ns),
             period_ns: self.reservation.period().as_nanos(),
+            gap_promised_ns: self.gap_promised().map(Span::as_nanos),
             enforcer: self.enforcer.to_string(),
             confined: self.confinement.is_some(),
             processor: self.processor,
@@ -307,6 +327,8 @@ impl Received {
                 row("largest gap, disturbed", gap(seen.largest_gap_disturbed)),
                 row("periods", Value::Count(seen.periods)),
                 row("periods kept", Value::Count(seen.kept)),
+                row("of these slept through", Value::Count(seen.asleep)),
+                row("periods stopped", Value::Count(seen.stopped)),
                 row("periods disturbed", Value::Count(seen.disturbed)),
                 row("of these short", Value::Count(seen.short_disturbed)),
                 row("periods unseen", Value::Count(seen.unseen)),
@@ -326,6 +348,8 @@ impl Received {
                 ),
             ]
         });
+        let promised = self.gap_promised();
+        let promised = promised.map(|promised| row("gap promised", Value::Span(promised)));
         let counted = self.used.iter();
         let counted = counted.map(|used| row("service by the kernel's count", span(*used)));
         let unseen = self.unseen.iter();
@@ -333,7 +357,12 @@ impl Received {
         Table {
             caption: "What it received".to_owned(),
             columns: vec!["quantity".to_owned(), "value".to_owned()],
-            rows: rows.chain(counted).chain(unseen).collect(),
+            rows: promised
+                .into_iter()
+                .chain(rows)
+                .chain(counted)
+                .chain(unseen)
+                .collect(),
         }
     }
 
@@ -393,13 +422,13 @@ fn told(grade: &Grade) -> String {
     }
 }
 
-/// The largest gap is of what was not disturbed: what it was otherwise, where that is more.
-fn disturbed_gap(seen: &Delivery) -> String {
-    if seen.largest_gap_disturbed > seen.largest_gap {
-        format!(" ({} disturbed)", rounded(seen.largest_gap_disturbed))
-    } else {
-        String::new()
-    }
+/// That it never asked for what is reserved, so that nobody knows whether it would have had it.
+fn why_nothing(seen: &Delivery) -> Option<String> {
+    (seen.periods > 0 && seen.asleep == seen.periods).then(|| {
+        let all = seen.periods;
+        let periods = periods(seen);
+        format!("it asked for its reservation in none of {all} undisturbed {periods}")
+    })
 }
 
 /// The periods that were not judged, and why.
@@ -411,15 +440,21 @@ fn not_judged(seen: &Delivery) -> String {
             "{all} more while the machine stood still, {short} of them short"
         )),
     };
+    let stopped = (seen.stopped > 0).then(|| format!("{} more while it was stopped", seen.stopped));
     let unseen = (seen.unseen > 0).then(|| format!("{} that nobody saw", seen.unseen));
     let halts = "halts of the machine are not seen".to_owned();
     let halts = seen.halts_unseen.then_some(halts);
-    let all = disturbed.into_iter().chain(unseen).chain(halts);
-    let all: Vec<String> = all.collect();
-    if all.is_empty() {
+    let all = disturbed.into_iter().chain(stopped).chain(unseen);
+    in_brackets(all.chain(halts))
+}
+
+/// After what they are said of, if there are any.
+fn in_brackets(remarks: impl Iterator<Item = String>) -> String {
+    let remarks: Vec<String> = remarks.collect();
+    if remarks.is_empty() {
         String::new()
     } else {
-        format!(" ({})", all.join("; "))
+        format!(" ({})", remarks.join("; "))
     }
 }
 

@@ -38,14 +38,14 @@ pub const KIND: Kind = Kind {
 const SHORT_PERCENT: u64 = 2;
 
 impl Delivery {
-    /// What a contract is judged by: of gaps the largest alone is known. Nothing, where no period was seen; and nothing of single periods, where only
-    /// several together were.
+    /// What a contract is judged by: of gaps the largest alone is known. Nothing, where it asked for nothing in any period that was seen; and nothing of single
+    /// periods, where only several together were.
     pub fn observations(&self) -> Observations {
         let mut seen = Observations::new();
         let mut record = |quantity, value, disturbed| {
             seen.record(quantity, &Phase::RUN, value, disturbed);
         };
-        if self.periods > 0 {
+        if self.periods > self.asleep {
             record(Quantity::SERVICE_GAP, self.largest_gap.as_nanos(), false);
             record(self.short(), self.periods - self.kept, false);
             if !self.is_of_several() {
@@ -110,6 +110,8 @@ impl Delivery {
         self.largest_gap_disturbed = self.largest_gap_disturbed.max(other.largest_gap_disturbed);
         self.periods += other.periods;
         self.kept += other.kept;
+        self.asleep += other.asleep;
+        self.stopped += other.stopped;
         self.disturbed += other.disturbed;
         self.short_disturbed += other.short_disturbed;
         self.unseen += other.unseen;
@@ -137,6 +139,10 @@ pub struct Delivery {
     /// Of these, those in which it had X less 5 % or more, or all it wanted; where it has nothing outside its reservation, also no more
     /// than X and an eighth, as the kernel counts.
     pub kept: u64,
+    /// Of these, those that it slept through: it asked for nothing.
+    pub asleep: u64,
+    /// Periods in which it was stopped, by a signal or a debugger, and could not ask for anything, or may have been: not judged.
+    pub stopped: u64,
     /// Periods in which the machine stood still while it ran or waited: not judged. Those that it slept through are no different from others.
     pub disturbed: u64,
     /// Of these, those in which it is not seen to have had what is reserved.

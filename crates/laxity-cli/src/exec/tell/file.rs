@@ -14,6 +14,8 @@ pub(super) struct File<'a> {
     /// Where nothing was reserved: what was received is of the time in which it had this to be measured in.
     pub(super) service_measured_with_ns: Option<u64>,
     pub(super) period_ns: u64,
+    /// What is reserved promises that no gap is longer to who never blocks.
+    pub(super) gap_promised_ns: Option<u64>,
     pub(super) enforcer: String,
     pub(super) confined: bool,
     pub(super) processor: Option<usize>,
@@ -44,6 +46,10 @@ pub(super) struct Figures {
     pub(super) largest_gap_disturbed_ns: u64,
     pub(super) periods: u64,
     pub(super) periods_kept: u64,
+    /// Of these: it asked for nothing.
+    pub(super) periods_asleep: u64,
+    /// It could not ask for anything.
+    pub(super) periods_stopped: u64,
     pub(super) periods_disturbed: u64,
     /// Of these.
     pub(super) periods_disturbed_short: u64,
@@ -67,6 +73,8 @@ impl Figures {
             largest_gap_disturbed_ns: seen.largest_gap_disturbed.as_nanos(),
             periods: seen.periods,
             periods_kept: seen.kept,
+            periods_asleep: seen.asleep,
+            periods_stopped: seen.stopped,
             periods_disturbed: seen.disturbed,
             periods_disturbed_short: seen.short_disturbed,
             periods_unseen: seen.unseen,

@@ -87,7 +87,7 @@ fn what_was_not_judged_is_told_and_too_much_of_it_leaves_the_verdict_open() {
             30,
             0,
             gap(20),
-            "largest gap 6ms (20ms disturbed), 100 of 100 periods kept (40 more while the machine stood still, 30 of them short)",
+            "largest gap 6ms (20ms disturbed; 6ms promised), 100 of 100 periods kept (40 more while the machine stood still, 30 of them short)",
             5,
         ),
         (0, 0, 1, gap(0), "(1 that nobody saw)", 0),
@@ -111,6 +111,64 @@ fn what_was_not_judged_is_told_and_too_much_of_it_leaves_the_verdict_open() {
         let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
         assert_eq!(file["received"]["periods_unseen"], unseen);
         assert_eq!(file["received"]["periods_disturbed_short"], short_disturbed);
+    }
+}
+
+#[test]
+fn of_who_asked_for_nothing_nothing_is_met() {
+    let never = "it asked for its reservation in none of 100 undisturbed periods";
+    let cases = [
+        (100, 100, 0, 5, never),
+        (100, 99, 0, 0, "100 of 100 periods kept, 0 overruns; `as"),
+        (100, 99, 7, 0, "kept (7 more while it was stopped), "),
+        (
+            0,
+            0,
+            7,
+            5,
+            "0 of 0 periods kept (7 more while it was stopped), ",
+        ),
+    ];
+    for (periods, asleep, stopped, code, told) in cases {
+        let mut received = received(Delivery {
+            periods,
+            kept: periods,
+            asleep,
+            stopped,
+            ..Delivery::default()
+        });
+        received.judge(true, None);
+        let line = received.line();
+        assert_eq!(received.code(), Some(code), "{line}");
+        assert!(line.contains(told), "{line}");
+        assert_eq!(line.contains(never), periods > 0 && code == 5, "{line}");
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        assert_eq!(file["received"]["periods_asleep"], asleep);
+        assert_eq!(file["received"]["periods_stopped"], stopped);
+    }
+}
+
+#[test]
+fn the_promised_gap_stands_beside_the_largest_where_one_was_promised() {
+    for (had, together, told) in [
+        (Had::Reservation, 0, "largest gap 7ms (6ms promised), "),
+        (
+            Had::Reservation,
+            20,
+            "largest gap at most 7ms (6ms promised), ",
+        ),
+        (Had::Measurement, 0, "largest gap 7ms, "),
+    ] {
+        let mut received = received(Delivery {
+            largest_gap: Span::from_millis(7),
+            together,
+            ..all_kept()
+        });
+        received.had = had;
+        assert!(received.line().contains(told), "{}", received.line());
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let promised = (had == Had::Reservation).then_some(6_000_000);
+        assert_eq!(file["gap_promised_ns"], serde_json::json!(promised));
     }
 }
 

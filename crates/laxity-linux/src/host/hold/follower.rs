@@ -11,7 +11,7 @@ use super::guarded::Guarded;
 use super::members::Members;
 use super::program::{Choice, ProgramRequest};
 use super::seen::Seen;
-use super::subject::{OneThread, Part, Subject};
+use super::subject::{OneThread, Part, State, Subject};
 use crate::enforce::deadline;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
@@ -288,11 +288,13 @@ impl Subject for Follower {
             }
     }
 
-    fn wants(&self) -> bool {
+    fn state(&self) -> State {
         let counted = self.threads.values();
         counted
             .filter_map(|found| found.counted.as_ref())
-            .any(Subject::wants)
+            .map(Subject::state)
+            .max()
+            .unwrap_or(State::Sleeps)
     }
 }
 

@@ -24,6 +24,17 @@ pub(crate) struct Part {
     pub(crate) gone: bool,
 }
 
+/// What a holder wants that does not run, as the kernel tells. Of several it is the last of these that one of them has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum State {
+    /// Nothing: it sleeps, or has gone.
+    Sleeps,
+    /// That is not to be known: a signal, or a debugger, stopped it.
+    Stopped,
+    /// A processor.
+    Wants,
+}
+
 /// The holder of a reservation: a thread, or the threads of a program that share one.
 pub(crate) trait Subject: Send {
     /// What it has had since the last look; `None` of what holds nothing itself, and only looks for who does.
@@ -33,7 +44,7 @@ pub(crate) trait Subject: Send {
     fn has(&self, thread: &RealTimeThread) -> bool;
 
     /// Whether it wants a processor now. A file of `/proc` is read (10 µs a thread).
-    fn wants(&self) -> bool;
+    fn state(&self) -> State;
 }
 
 /// One thread.
@@ -119,11 +130,47 @@ impl Subject for OneThread {
         thread.tid == self.tid
     }
 
-    fn wants(&self) -> bool {
+    fn state(&self) -> State {
         let state = read_as(format!("/proc/{}/stat", self.tid), |stat| {
             let (_, fields) = stat.rsplit_once(')')?;
             fields.trim_start().chars().next()
         });
-        state == Ok('R')
+        match state {
+            Ok('R') => State::Wants,
+            Ok('T' | 't') => State::Stopped,
+            _ => State::Sleeps,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+
+    #[test]
+    fn who_is_stopped_does_not_sleep_and_cannot_want() {
+        let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = Pid::from_child(&program);
+        let one = OneThread::new(Tid(program.id().cast_signed())).unwrap();
+        let becomes = |state| {
+            (0..1_000).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                one.state() == state
+            })
+        };
+        let slept = becomes(State::Sleeps);
+        kill_process(pid, Signal::STOP).unwrap();
+        let stopped = becomes(State::Stopped);
+        kill_process(pid, Signal::CONT).unwrap();
+        let sleeps_again = becomes(State::Sleeps);
+        program.kill().unwrap();
+        program.wait().unwrap();
+        assert_eq!([slept, stopped, sleeps_again], [true; 3]);
+        assert_eq!(one.state(), State::Sleeps, "it has gone");
     }
 }

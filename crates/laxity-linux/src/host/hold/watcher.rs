@@ -15,7 +15,7 @@ use super::super::lookout::{self, Lookout};
 use super::HOLDER;
 use super::above::is_above;
 use super::seen::Seen;
-use super::subject::{Part, Subject};
+use super::subject::{Part, State, Subject};
 use crate::doctor::machine::Throttling;
 use crate::doctor::probe;
 use crate::os::clock;
@@ -168,9 +168,9 @@ impl Watcher {
         let seen = self.records();
         let now = clock::now();
         let at = self.seen.over_since().map_or(now, |over| over.min(now));
-        // Who is stopped neither runs nor wants to, as far as the kernel tells.
         let mut asking = Asking {
-            may: !self.start.stops && now >= self.ask_at,
+            may: is_last || now >= self.ask_at,
+            stops: self.start.stops,
             took: Span::ZERO,
         };
         let (mut delivery, mut kept) = (Delivery::default(), Vec::new());
@@ -290,18 +290,26 @@ struct Records {
 /// Whether holders that do not run may be asked if they sleep, and how long that took.
 struct Asking {
     may: bool,
+    /// The dispatcher stops them outside their slots.
+    stops: bool,
     took: Span,
 }
 
 impl Asking {
-    fn sleeps(&mut self, subject: &dyn Subject) -> bool {
+    /// Of a holder that did not run.
+    fn turn(&mut self, subject: &dyn Subject) -> Turn {
         if !self.may {
-            return false;
+            return Turn::No;
         }
         let begun = clock::now();
-        let wants = subject.wants();
+        let state = subject.state();
         self.took += clock::now().saturating_since(begun);
-        !wants
+        match state {
+            State::Stopped => Turn::Stopped,
+            // Whom the dispatcher stops sleeps, as far as the kernel tells.
+            State::Sleeps if !self.stops => Turn::Asleep,
+            State::Sleeps | State::Wants => Turn::No,
+        }
     }
 }
 
@@ -333,10 +341,8 @@ impl Observed {
             Turn::Gone
         } else if part.ran {
             Turn::Ran
-        } else if asking.sleeps(&*self.subject) {
-            Turn::Asleep
         } else {
-            Turn::No
+            asking.turn(&*self.subject)
         };
         let look = look_of(part, turn, &seen.stood, at);
         if let Some(before) = self.pending.replace(look) {
@@ -345,7 +351,7 @@ impl Observed {
         if is_last {
             over[1] = self.meter.take(look);
             self.pending = None;
-            let waits = !part.ran && self.subject.wants();
+            let waits = !part.ran && self.subject.state() == State::Wants;
             over[2] = Some(self.meter.finish(at, waits));
         }
         over.into_iter().flatten()

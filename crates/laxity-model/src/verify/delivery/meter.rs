@@ -55,6 +55,8 @@ pub enum Turn {
     No,
     /// It did not, and does not want it: it has slept since it ran last.
     Asleep,
+    /// It did not, and cannot ask for it: a signal, or a debugger, stopped it.
+    Stopped,
     /// It has ended. Until somebody runs in its place there is nothing to see.
     Gone,
 }
@@ -116,8 +118,12 @@ pub struct Meter {
 struct Open {
     /// When the last look at it was, or it began.
     looked: Instant,
-    /// Until then it slept.
-    asleep_until: Instant,
+    /// Until then it slept, or was stopped.
+    idle_until: Instant,
+    /// For so long of that it was stopped, or may have been.
+    stopped: Span,
+    /// It was when it was last seen not to want the processor.
+    is_stopped: bool,
     service: Service,
     kept_from: Span,
     longest: Span,
@@ -131,13 +137,24 @@ impl Open {
     const fn from(since: Instant) -> Self {
         Self {
             looked: since,
-            asleep_until: since,
+            idle_until: since,
+            stopped: Span::ZERO,
+            is_stopped: false,
             service: Service::ZERO,
             kept_from: Span::ZERO,
             longest: Span::ZERO,
             late: false,
             unseen: 0,
         }
+    }
+
+    /// Until then it did not want the processor, or could not ask for it. When it was stopped, and let go on, between two looks nobody knows.
+    fn idle(&mut self, until: Instant, stopped: bool) {
+        if stopped || self.is_stopped {
+            self.stopped += until.saturating_since(self.idle_until);
+        }
+        self.idle_until = until;
+        self.is_stopped = stopped;
     }
 }
 
@@ -231,8 +248,8 @@ impl Meter {
         let was_gone = core::mem::replace(&mut self.is_gone, look.turn == Turn::Gone);
         match look.turn {
             Turn::No => None,
-            Turn::Asleep => {
-                self.open.asleep_until = look.at;
+            Turn::Asleep | Turn::Stopped => {
+                self.open.idle(look.at, look.turn == Turn::Stopped);
                 None
             }
             Turn::Ran => self.close(self.awake(before), look.at),
@@ -251,10 +268,11 @@ impl Meter {
     pub fn finish(&mut self, at: Instant, waits: bool) -> Stretch {
         let length = at.saturating_since(self.since);
         if waits {
-            self.open.kept_from = self.open.kept_from.max(length);
-            self.open.longest = self.open.longest.max(length);
+            let waited = at.saturating_since(self.open.idle_until);
+            self.open.kept_from = self.open.kept_from.max(waited);
+            self.open.longest = self.open.longest.max(waited);
         }
-        let awake = if waits { self.open.asleep_until } else { at };
+        let awake = if waits { self.open.idle_until } else { at };
         // Less than a period tells nothing of one.
         let closed = (length >= self.period && !self.is_gone)
             .then(|| self.close(awake, at))
@@ -266,18 +284,29 @@ impl Meter {
     /// then it slept.
     fn awake(&self, before: Instant) -> Instant {
         let busy = self.open.longest + self.open.service.as_dedicated_span();
-        before.saturating_sub(busy).max(self.open.asleep_until)
+        before.saturating_sub(busy).max(self.open.idle_until)
     }
 
     /// It has ended since the look before: what is open, and was not slept through, nobody saw, but for the period in which it ended.
     fn leave(&mut self, at: Instant) {
-        let asleep = self.open.asleep_until;
-        let slept = nearest(asleep.saturating_since(self.since), self.period);
-        let unseen = at.saturating_since(asleep);
-        let periods = nearest(unseen, self.period).saturating_sub(1);
-        self.delivery.periods += slept;
-        self.delivery.kept += slept;
-        self.delivery.unseen += periods;
+        let idle_until = self.open.idle_until;
+        self.count_idle(idle_until, u64::MAX);
+        let unseen = at.saturating_since(idle_until);
+        self.delivery.unseen += nearest(unseen, self.period).saturating_sub(1);
+    }
+
+    /// Counts the periods until then, so many at most, in which it did not ask for the processor: how many there were.
+    fn count_idle(&mut self, until: Instant, most: u64) -> u64 {
+        self.open.idle(until, false);
+        let idle = nearest(until.saturating_since(self.since), self.period).min(most);
+        let stopped = nearest(self.open.stopped, self.period).min(idle);
+        let slept = idle - stopped;
+        let delivery = &mut self.delivery;
+        delivery.periods += slept;
+        delivery.kept += slept;
+        delivery.asleep += slept;
+        delivery.stopped += stopped;
+        idle
     }
 
     /// Judges the stretch that is open: it slept until it was awake, and what the machine did meanwhile is not to be told from its own sleep. Nothing is to
@@ -289,13 +318,12 @@ impl Meter {
             return None;
         }
         self.counted = until_now;
-        let slept = nearest(awake.saturating_since(self.since), self.period).min(all);
-        let periods = all - slept;
+        let periods = all - self.count_idle(awake, all);
         let stretch = self.note_gap(awake, at, periods);
         let judged = self.judge(self.touched(awake, at, periods), periods);
         let delivery = &mut self.delivery;
-        delivery.periods += slept + judged.kept + judged.short;
-        delivery.kept += slept + judged.kept;
+        delivery.periods += judged.kept + judged.short;
+        delivery.kept += judged.kept;
         delivery.disturbed += judged.disturbed;
         delivery.short_disturbed += judged.short_disturbed;
         delivery.unseen += judged.unseen;

@@ -7,6 +7,7 @@ use super::*;
 use crate::verify::contract::{Evidence, Outcome, Subject, judge};
 use crate::{Disturbance, Grade, Instant, ProcessorId, Reservation};
 
+mod idle;
 mod sums;
 
 const MS: fn(u64) -> Span = Span::from_millis;
@@ -486,15 +487,4 @@ fn of_a_thread_that_ended_before_a_late_look_nobody_knows_what_it_had() {
     // The others slept for all but the last two milliseconds.
     let seen = meter.delivery();
     assert_eq!([seen.periods, seen.unseen], [1, 9]);
-}
-
-#[test]
-fn looks_that_are_not_punctual_make_no_more_periods() {
-    let mut meter = meter(Held::BySlots);
-    for n in 0..50 {
-        meter.take(look(16 * n + 13, 1_000, Span::ZERO));
-        meter.take(look(16 * n + 16, 1_000, Span::ZERO));
-    }
-    let seen = meter.delivery();
-    assert_eq!(seen.periods + seen.unseen, 100, "{seen:?}");
 }

@@ -11,6 +11,8 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
         largest_gap_disturbed: MS(n + 1),
         periods: 100 * n,
         kept: 90 * n,
+        asleep: 60 * n,
+        stopped: 13 * n,
         disturbed: 3 * n,
         short_disturbed: 2 * n,
         unseen: 7 * n,
@@ -28,6 +30,8 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
     let added = Delivery {
         periods: 500,
         kept: 450,
+        asleep: 300,
+        stopped: 65,
         disturbed: 15,
         short_disturbed: 10,
         unseen: 35,
@@ -61,4 +65,15 @@ fn a_standstill_disturbs_no_stretch_but_its_own() {
     meter.take(look(24, 4_000, MS(9)));
     let seen = meter.delivery();
     assert_eq!([seen.periods, seen.disturbed], [2, 1], "{seen:?}");
+}
+
+#[test]
+fn looks_that_are_not_punctual_make_no_more_periods() {
+    let mut meter = meter(Held::BySlots);
+    for n in 0..50 {
+        meter.take(look(16 * n + 13, 1_000, Span::ZERO));
+        meter.take(look(16 * n + 16, 1_000, Span::ZERO));
+    }
+    let seen = meter.delivery();
+    assert_eq!(seen.periods + seen.unseen, 100, "{seen:?}");
 }
