@@ -15,30 +15,49 @@ use crate::sets::load::Loads;
 use crate::sets::run::{Member, Seen};
 use crate::sets::serving::Variant;
 use crate::sets::system::{OUTRANKED, Placing, RESERVED, System, Systems, show_loads};
-use crate::sets::{Trial, name_of, so_for_all};
+use crate::sets::{Trial, doubt, name_of, so_for_all};
 
 static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../data/devices.toml")));
 
-/// What is claimed of every device that is served so.
-type Claim = (&'static str, Variant, fn(&Seen) -> bool);
+/// What is claimed of every device that is served so; and what came of it that no doubt touches: samples were lost that nothing excuses, or work differs.
+type Claim = (&'static str, Variant, fn(&Seen) -> bool, bool);
 
 const IN_TWIN: [Claim; 2] = [
-    ("reserved", RESERVED, |seen| {
-        let counts = &seen.counts;
-        counts.damage() + counts.frames_lost + counts.retrained == 0 && seen.calls > 0
-    }),
-    ("outranked", OUTRANKED, |seen| {
-        seen.counts.damage() > 0 && seen.counts.frames_lost + seen.counts.retrained > 0
-    }),
+    (
+        "reserved",
+        RESERVED,
+        |seen| {
+            let counts = &seen.counts;
+            counts.damage() + counts.frames_lost + counts.retrained == 0 && seen.calls > 0
+        },
+        false,
+    ),
+    (
+        "outranked",
+        OUTRANKED,
+        |seen| seen.counts.damage() > 0 && seen.counts.frames_lost + seen.counts.retrained > 0,
+        true,
+    ),
 ];
 const HERE: [Claim; 3] = [
-    ("live-reserved", RESERVED, |seen| {
-        seen.undisturbed_damage == 0 && seen.calls > 0
-    }),
-    ("live-outranked", OUTRANKED, |seen| seen.counts.damage() > 0),
-    ("live-right", RESERVED, |seen| {
-        seen.counts.load_differs + seen.counts.undelivered == 0
-    }),
+    (
+        "live-reserved",
+        RESERVED,
+        |seen| seen.undisturbed_damage == 0 && seen.calls > 0,
+        false,
+    ),
+    (
+        "live-outranked",
+        OUTRANKED,
+        |seen| seen.undisturbed_damage > 0,
+        true,
+    ),
+    (
+        "live-right",
+        RESERVED,
+        |seen| seen.counts.load_differs == 0,
+        false,
+    ),
 ];
 
 /// The experiment.
@@ -75,14 +94,15 @@ fn judge(study: &Systems, made: &Made<'_, Systems>, draft: &mut Draft<'_>) -> Re
     }
     if !twin.is_empty() {
         claim_of_admission(draft, &twin);
-        claim(draft, &IN_TWIN, &twin, &made.twin);
+        claim(draft, &IN_TWIN, (&twin, &made.twin), |_| None);
         claim_of_frames(draft, &made.twin);
     }
     if request.wants("refused") {
         refused(draft);
     }
     if !live.is_empty() {
-        claim(draft, &HERE, &live, &made.live);
+        let disturbed = |variant| Systems::too_disturbed(made, variant);
+        claim(draft, &HERE, (&live, &made.live), disturbed);
     }
     Ok(())
 }
@@ -204,15 +224,22 @@ fn refused(draft: &mut Draft<'_>) {
     draft.table("refused", "refused", &[], rows);
 }
 
-/// Claims something of one variant of each system, of all its devices.
-fn claim(draft: &mut Draft<'_>, claims: &[Claim], systems: &[System], trials: &[Trial]) {
-    for (key, variant, holds) in claims {
+/// Claims something of one variant of each system, of all its devices, unless too much was `disturbed`.
+fn claim(
+    draft: &mut Draft<'_>,
+    claims: &[Claim],
+    (systems, trials): (&[System], &[Trial]),
+    disturbed: impl Fn(Variant) -> Option<String>,
+) {
+    for (key, variant, holds, certain) in claims {
         let devices = systems
             .iter()
             .flat_map(|system| system.seen(trials, *variant));
         let devices: Vec<(String, &Seen)> = devices.collect();
         if let Some((held, seen)) = so_for_all(&devices, holds) {
-            draft.claim(key, held, &[("seen", &seen)]);
+            let doubt = doubt(disturbed(*variant), &devices);
+            let doubt = doubt.filter(|_| held != *certain);
+            draft.claim_here(key, held, &[("seen", &seen)], doubt);
         }
     }
 }

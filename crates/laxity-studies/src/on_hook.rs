@@ -67,7 +67,8 @@ impl Study for OnHook {
         }
         claim_of_twin(draft, twin);
         if made.request.live {
-            claim_of_live(draft, live);
+            let doubt = made.too_disturbed(|setup| setup.way == Way::Growing);
+            claim_of_live(draft, live, doubt);
         }
         Ok(())
     }
@@ -178,7 +179,7 @@ fn claim_of_twin(draft: &mut Draft<'_>, calls: &[Call]) {
 }
 
 /// A call that lost nothing but what the machine's own halts excuse says nothing.
-fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call]) {
+fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call], doubt: Option<String>) {
     let changed = growing(calls);
     let broken = changed.iter().filter(|seen| !seen.is_whole());
     let broken = broken.count();
@@ -195,7 +196,9 @@ fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call]) {
         ("broken", &broken),
         ("excused", &excused),
     ];
-    draft.claim("live", held, seen);
+    // What no halt excuses is beyond doubt.
+    let is_lost = changed.iter().any(|seen| seen.undisturbed_damage > 0);
+    draft.claim_here("live", held, seen, doubt.filter(|_| !is_lost));
 }
 
 #[cfg(test)]
@@ -204,8 +207,8 @@ mod tests {
 
     use super::*;
 
-    /// What is claimed of these live calls, each with the samples that it lost and those of them that no halt excuses.
-    fn held(calls: &[(u64, u64)]) -> Vec<bool> {
+    /// What is claimed of these live calls, each with the samples that it lost and those of them that no halt excuses, where so much of each was disturbed.
+    fn held(calls: &[(u64, u64)], disturbed_ppm: u32) -> Vec<bool> {
         let request = Request {
             live: true,
             ..Request::default()
@@ -229,6 +232,7 @@ mod tests {
         };
         let made = Made {
             live: calls.iter().map(|call| (setup, seen(call))).collect(),
+            disturbed_ppm: vec![disturbed_ppm; calls.len()],
             ..Made::nothing(&request)
         };
         let report = judge(&OnHook, &made).expect("nothing is analysed");
@@ -237,9 +241,9 @@ mod tests {
 
     #[test]
     fn a_claim_about_nothing_does_not_hold() {
-        assert_eq!(held(&[]), [false; 5]);
+        assert_eq!(held(&[], 0), [false; 5]);
         assert_eq!(
-            held(&[(5, 0)]).len(),
+            held(&[(5, 0)], 0).len(),
             4,
             "nothing tells, so nothing is claimed of live calls"
         );
@@ -247,8 +251,14 @@ mod tests {
 
     #[test]
     fn what_the_machine_lost_itself_is_no_loss_of_the_change() {
-        assert!(held(&[(5, 0), (0, 0)])[4]);
-        assert!(!held(&[(5, 1), (0, 0)])[4]);
-        assert!(!held(&[(0, 0), (5, 5)])[4]);
+        assert!(held(&[(5, 0), (0, 0)], 10_000)[4]);
+        assert!(!held(&[(5, 1), (0, 0)], 10_000)[4]);
+        assert!(!held(&[(0, 0), (5, 5)], 10_000)[4]);
+    }
+
+    #[test]
+    fn where_too_much_was_disturbed_nothing_is_claimed_but_what_is_beyond_doubt() {
+        assert_eq!(held(&[(5, 0), (0, 0)], 10_001).len(), 4);
+        assert!(!held(&[(0, 0), (5, 5)], 10_001)[4]);
     }
 }

@@ -187,34 +187,26 @@ impl<'a> Reader<'a> {
 
     /// The run's end finds this unserved.
     fn leave(&mut self, left: &Unserved, end: Instant) {
-        let mut lost = left.damage().saturating_sub(self.damage);
-        let late = match (lost, left.raised.len()) {
-            (0, waiting) => waiting.saturating_sub(1),
-            (_, waiting) => waiting.max(1),
-        };
-        let raised = |number: usize| left.raised.get(number).copied().unwrap_or(end);
-        for number in 0..late {
-            let call = self.open.take().unwrap_or_else(|| Served {
-                raised: raised(number),
+        let lost = left.damage().saturating_sub(self.damage);
+        let calls = DeviceCall::left(&left.raised, end, lost);
+        let late = left.raised.len().saturating_sub(1);
+        for (number, call) in calls.enumerate() {
+            // The last one is not owed yet, and is there for what was lost.
+            if number == late && lost == 0 {
+                return;
+            }
+            let open = self.open.take().unwrap_or_else(|| Served {
+                raised: call.raised,
                 begun: end,
                 ..Served::default()
             });
-            let call = Served {
+            self.end(Served {
                 done: end,
                 pending: left.pending,
-                damage: std::mem::take(&mut lost),
+                damage: call.lost,
                 is_left: true,
-                ..call
-            };
-            self.end(call);
-            // How long it waits still, a halt excuses only before the next interrupt.
-            let is_disturbed = self.halts.overlap(call.raised, raised(number + 1));
-            if let Some(last) = self.calls.last_mut() {
-                last.judged = (!is_disturbed).then(|| Judged {
-                    response: call.response(),
-                    pending: call.pending,
-                });
-            }
+                ..open
+            });
         }
     }
 }

@@ -116,6 +116,16 @@ impl<'a> Draft<'a> {
         self.report.checks.push(Check { claim, held, seen });
     }
 
+    /// The same of live runs. Where there is a doubt, such as [`Made::too_disturbed`](super::Made::too_disturbed), nothing is claimed, and the summary says why.
+    pub fn claim_here(&mut self, key: &str, held: bool, holes: Holes<'_>, doubt: Option<String>) {
+        let Some(why) = doubt else {
+            return self.claim(key, held, holes);
+        };
+        let (claim, seen) = self.text.claim(key, holes);
+        let told = format!("{claim}: not judged, as what was seen tells nothing ({seen}): {why}");
+        self.report.summary.push(told);
+    }
+
     /// The report: its figures in the order of the study's words, without those that nothing was drawn into.
     pub(super) fn finish(mut self) -> Report {
         let keys = self.text.figures.iter().map(|figure| &figure.key);

@@ -2,6 +2,7 @@
 
 use laxity::{LiveHost, Twin, Watch};
 use laxity_model::request::Strangers;
+use laxity_model::verify::contract::Halts;
 use laxity_model::{
     Event, EventKind, Host, HostError, Mark, ProcessorId, Program, RunRecord, Span,
 };
@@ -19,8 +20,8 @@ pub(super) const LOAD: &str = "load of the modem";
 pub enum Runner<'a> {
     /// A twin.
     Twin(&'a mut Twin),
-    /// This machine.
-    Live(&'a mut LiveHost),
+    /// This machine, and the share of its most disturbed run so far, in parts per million.
+    Live(&'a mut LiveHost, &'a mut u32),
 }
 
 impl Runner<'_> {
@@ -32,7 +33,12 @@ impl Runner<'_> {
     pub fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
         match self {
             Self::Twin(twin) => twin.admit_and_run(program, length),
-            Self::Live(host) => host.admit_and_run(program, length),
+            Self::Live(host, disturbed_ppm) => {
+                let record = host.admit_and_run(program, length)?;
+                let halts = Halts::of([&record]).ppm();
+                **disturbed_ppm = halts.unwrap_or(0).max(**disturbed_ppm);
+                Ok(record)
+            }
         }
     }
 
@@ -44,13 +50,13 @@ impl Runner<'_> {
     pub fn strangers(&mut self, processors: u16, on: ProcessorId) -> Result<Strangers, HostError> {
         match self {
             Self::Twin(twin) => load::strangers(*twin, processors, on),
-            Self::Live(host) => load::strangers(*host, processors, on),
+            Self::Live(host, _) => load::strangers(*host, processors, on),
         }
     }
 
     /// Whether it is this machine.
     pub const fn is_live(&self) -> bool {
-        matches!(self, Self::Live(_))
+        matches!(self, Self::Live(..))
     }
 }
 
@@ -62,17 +68,19 @@ pub struct Live {
     reference: Reference,
     /// What reference blocks took so far, before the first run and after each.
     took: Vec<Took>,
+    /// The share of each run that was disturbed, in parts per million; of several the most.
+    disturbed_ppm: Vec<u32>,
 }
 
 impl Live {
-    /// So many processors, of which a witness watches the first.
+    /// So many processors, each with a witness.
     ///
     /// # Errors
     ///
     /// [`RunError::CannotRun`] if there are too few, or the rights are missing.
     pub fn new(processors: u16) -> Result<Self, RunError> {
         let watch = Watch::begin();
-        let host = watched_host(processors, &[ProcessorId(0)])?;
+        let host = watched_throughout(processors)?;
         let reference = Reference::new(ProcessorId(0));
         let reference = reference.map_err(|error| RunError::of(error, live::SPEED))?;
         let mut new = Self {
@@ -81,6 +89,7 @@ impl Live {
             processors,
             reference,
             took: Vec::new(),
+            disturbed_ppm: Vec::new(),
         };
         new.measure_speed()?;
         Ok(new)
@@ -93,9 +102,9 @@ impl Live {
         Ok(())
     }
 
-    /// What reference blocks took before the first run, and after each.
-    pub(super) fn took(self) -> Vec<Took> {
-        self.took
+    /// What reference blocks took before the first run, and after each; and the share of each run that was disturbed, in parts per million.
+    pub(super) fn beside(self) -> (Vec<Took>, Vec<u32>) {
+        (self.took, self.disturbed_ppm)
     }
 
     /// What the host calls itself.
@@ -132,15 +141,40 @@ impl Live {
         if let Some(signal) = self.watch.caught() {
             return Err(RunError::Interrupted(signal));
         }
-        let made = run(&mut Runner::Live(&mut self.host));
+        let mut disturbed_ppm = 0;
+        let made = run(&mut Runner::Live(&mut self.host, &mut disturbed_ppm));
         let made = made.map_err(|error| RunError::of(error, name))?;
+        self.disturbed_ppm.push(disturbed_ppm);
         self.measure_speed()?;
         Ok(made)
     }
+}
+
+/// A host of so many processors. Studies observe on each of them, and what halts one of which nobody tells would convict who runs there.
+fn watched_throughout(processors: u16) -> Result<LiveHost, RunError> {
+    let all: Vec<ProcessorId> = (0..processors).map(ProcessorId).collect();
+    watched_host(processors, &all)
 }
 
 /// What a program recorded under a mark, in order.
 pub fn marked(record: &RunRecord, mark: Mark) -> impl Iterator<Item = &Event> + Clone {
     let events = record.events.iter();
     events.filter(move |event| event.kind == EventKind::Mark(mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_processor_of_a_study_has_a_witness() {
+        // A machine may have no more than one.
+        for processors in [1, 2] {
+            if let Ok(host) = watched_throughout(processors) {
+                let watched = host.config().witnesses.iter().map(|one| one.processor.0);
+                let all: Vec<u16> = (0..processors).collect();
+                assert_eq!(watched.collect::<Vec<_>>(), all);
+            }
+        }
+    }
 }

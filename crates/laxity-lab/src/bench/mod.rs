@@ -13,7 +13,7 @@
 //!    case is another one there.
 //! 4. [`Study::judge`] draws everything that was [`Made`] into a [`Draft`] of the report: it takes a figure if that was asked for
 //!    ([`Draft::figure`]), fills its tables ([`Draft::table`]) with rows of cells ([`Origin::row`](crate::report::Origin::row)), and claims
-//!    ([`Draft::claim`]). A figure that stays empty is left out.
+//!    ([`Draft::claim`]; of live runs [`Draft::claim_here`], unless too much of them was disturbed). A figure that stays empty is left out.
 //!
 //! The bench does the rest: a pool of threads for the twin, the live host with its witness, signals, progress, errors that name their
 //! case, circumstances, the order of the figures, rendering. It is listed in `laxity_studies::STUDIES` as an [`Experiment`], which the
@@ -35,6 +35,7 @@ use laxity::Twin;
 use laxity::study::Profile;
 use laxity_model::HostError;
 use laxity_model::enforce::machine::Machine;
+use laxity_model::verify::contract::{Cause, DISTURBED_LIMIT_PPM};
 
 use crate::evidence::results::Speed;
 use crate::report::Report;
@@ -135,6 +136,15 @@ pub struct Made<'a, S: Study> {
     pub here: Option<Here>,
     /// What reference blocks took on it: before the first run, and after each.
     pub took: Vec<Took>,
+    /// The share of each of the live runs that was disturbed, in parts per million.
+    pub disturbed_ppm: Vec<u32>,
+}
+
+/// Why nothing is judged that is read from runs of which so much was disturbed, in parts per million; `None`: it is judged.
+pub fn too_disturbed(shares: impl IntoIterator<Item = u32>) -> Option<String> {
+    let most = shares.into_iter().max();
+    let most = most.filter(|ppm| *ppm > DISTURBED_LIMIT_PPM)?;
+    Some(Cause::Disturbed(most).to_string())
 }
 
 impl<'a, S: Study> Made<'a, S> {
@@ -147,7 +157,15 @@ impl<'a, S: Study> Made<'a, S> {
             measured_on: None,
             here: None,
             took: Vec::new(),
+            disturbed_ppm: Vec::new(),
         }
+    }
+
+    /// Why nothing is judged that is read from the live runs of these cases ([`too_disturbed`]); `None`: it is judged.
+    pub fn too_disturbed(&self, is_read: impl Fn(&S::Case) -> bool) -> Option<String> {
+        let runs = self.live.iter().zip(&self.disturbed_ppm);
+        let read = runs.filter(|((case, _), _)| is_read(case));
+        too_disturbed(read.map(|(_, ppm)| *ppm))
     }
 
     /// How fast this machine was right before and after some of the live runs, by their places in [`Self::live`]; `None` if that was not measured.
@@ -209,7 +227,7 @@ pub trait Study: Sync {
         Twin::new(Profile::WIN2000_PII450)
     }
 
-    /// How many processors of this machine it needs; a witness watches the first.
+    /// How many processors of this machine it needs; a witness watches each.
     fn processors(&self) -> u16 {
         1
     }
@@ -329,6 +347,6 @@ fn on_this_machine<S: Study>(
         }
     }
     made.measured_on = live.as_ref().map(Live::describe);
-    made.took = live.map(Live::took).unwrap_or_default();
+    (made.took, made.disturbed_ppm) = live.map(Live::beside).unwrap_or_default();
     Ok(())
 }

@@ -38,7 +38,7 @@ pub fn run(
     let (mut program, probes) = composed;
     change(&mut program, &probes);
     let commands = match host {
-        Runner::Live(live) => Some(commands::start(variant, live.config())?),
+        Runner::Live(live, _) => Some(commands::start(variant, live.config())?),
         Runner::Twin(_) => None,
     };
     let record = host.run(program, length)?;

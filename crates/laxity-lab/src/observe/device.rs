@@ -1,7 +1,8 @@
 //! What is seen of a soft device: its interrupts, the calls of its signal processing, what it loses, and its phases if it has any.
 
-use laxity_devices::modem::{self as call, Phase as CallPhase};
-use laxity_model::enforce::{BusyPeriod, DeviceCall, Losing};
+use laxity_devices::card::Unserved;
+use laxity_devices::modem::Phase as CallPhase;
+use laxity_model::enforce::{BusyPeriod, DeviceCall, Excuse, Losing};
 use laxity_model::verify::contract::{Kind, Phase, Quantity, Subject};
 use laxity_model::{Event, EventKind, Instant, Mark, Reservation, Service, Span, Whereabouts};
 
@@ -234,10 +235,30 @@ impl<'a> DeviceReader<'a> {
             ended: event.at,
             lost: lost - std::mem::replace(&mut self.lost, lost),
         };
-        let halts = self.recorder.disturbances();
-        let excuse = self.busy.take(call, self.losing, halts, self.reservation);
+        let excuse = self.excuse(call);
+        self.waited(call, pending, excuse);
         let span = [excuse.since, event.at];
-        let response = event.at.saturating_since(raised).as_nanos();
+        self.recorder
+            .told_apart(SAMPLES_LOST, call.lost, excuse.lost, excuse.since);
+        let halts = self.recorder.disturbances();
+        self.ended = Some(Ended {
+            began,
+            lost: call.lost,
+            excused: excuse.lost,
+            delayed: halts.delayed(span, self.reservation),
+            span,
+        });
+    }
+
+    /// Takes the next call of the busy period.
+    fn excuse(&mut self, call: DeviceCall) -> Excuse {
+        let halts = self.recorder.disturbances();
+        self.busy.take(call, self.losing, halts, self.reservation)
+    }
+
+    /// How long a call took or waits still, and what is pending after it.
+    fn waited(&mut self, call: DeviceCall, pending: u64, excuse: Excuse) {
+        let response = call.ended.saturating_since(call.raised).as_nanos();
         let added = excuse.added.unwrap_or(Span::ZERO);
         for (quantity, value, added) in [
             (Quantity::RESPONSE_TIME, response, added.as_nanos()),
@@ -249,16 +270,6 @@ impl<'a> DeviceReader<'a> {
             self.recorder
                 .told_apart(quantity, judged, excused, excuse.since);
         }
-        self.recorder
-            .told_apart(SAMPLES_LOST, call.lost, excuse.lost, excuse.since);
-        let halts = self.recorder.disturbances();
-        self.ended = Some(Ended {
-            began,
-            lost: call.lost,
-            excused: excuse.lost,
-            delayed: halts.delayed(span, self.reservation),
-            span,
-        });
     }
 
     fn account(&mut self, event: &Event) {
@@ -334,60 +345,73 @@ impl DeviceReader<'_> {
     }
 
     /// What the run's end finds unserved counts as far as it got: a call has waited too long at any rate once the interrupt after its own
-    /// has been raised, and what is lost by then is lost. Each of these calls had its own time, to the next interrupt: a stretch in which
-    /// the machine stood still excuses none that was to come before or after it.
+    /// has been raised, and what is lost by then is lost.
     fn unserved(&mut self) {
         let left = self.probe.installed.left.unserved(self.end);
         let left = left.expect("a host that hands back a record has dropped the program's bodies");
-        let ends = left.raised.iter().skip(1).chain([&self.end]);
-        let calls = left.raised.iter().zip(ends);
-        let mut own: Vec<[Instant; 2]> = calls.map(|(from, to)| [*from, *to]).collect();
+        let lost = left.damage() - self.lost;
+        let told = self.told_at_end(&left) - self.told;
+        let late = left.raised.len().saturating_sub(1);
+        let mut excused = None;
+        for (number, call) in DeviceCall::left(&left.raised, self.end, lost).enumerate() {
+            let excuse = self.excuse(call);
+            if number < late {
+                self.waited(call, left.pending, excuse);
+            }
+            excused = excuse.lost;
+        }
+        if (lost, told) != (0, 0) {
+            self.lost_at_end(&left.raised, (lost, told), excused);
+        }
+    }
+
+    /// What the driver's account would tell at the run's end.
+    fn told_at_end(&self, left: &Unserved) -> u64 {
+        match &self.probe.installed.report {
+            Account::Modems(reports) => {
+                let underrun = reports.iter().map(|report| report.samples_underrun.get());
+                underrun.sum::<u64>() + left.underrun
+            }
+            // Of what was overwritten before it was read, the frames are lost too; what was played in place of a frame, the listener has heard.
+            Account::Stream(report, setting, _) => {
+                report.frames_lost() + left.lost.div_ceil(setting.blocks[0])
+            }
+        }
+    }
+
+    /// All that is lost at the end, shared by the calls in whose own time it was, each to the next interrupt; what of it is excused belongs to the first that met
+    /// a halt and those after it.
+    fn lost_at_end(&mut self, raised: &[Instant], (lost, told): (u64, u64), excused: Option<u64>) {
+        let ends = raised.iter().skip(1).chain([&self.end]);
+        let mut own: Vec<[Instant; 2]> = raised.iter().zip(ends).map(|(a, b)| [*a, *b]).collect();
         if own.is_empty() {
             // What is lost without a call that is owed is lost at the end.
             own.push([self.end; 2]);
         }
-        if let Some((_, late)) = own.split_last() {
-            for span in late {
-                let waited = self.end.saturating_since(span[0]).as_nanos();
-                self.recorder.value(Quantity::RESPONSE_TIME, waited, *span);
-                self.recorder.value(SAMPLES_PENDING, left.pending, *span);
-            }
-        }
-        let (damage, told) = match &self.probe.installed.report {
-            Account::Modems(reports) => {
-                let count = |of: fn(&call::Report) -> u64| reports.iter().map(|one| of(one)).sum();
-                let underrun: u64 = count(|report| report.samples_underrun.get());
-                let lost: u64 = count(|report| report.samples_lost.get());
-                (lost + underrun, underrun + left.underrun)
-            }
-            // Of what was overwritten before it was read, the frames are lost too; what was played in place of a frame, the listener has heard.
-            Account::Stream(report, setting, _) => {
-                let frames = left.lost.div_ceil(setting.blocks[0]);
-                (report.damage(), report.frames_lost() + frames)
-            }
-        };
-        let lost = damage + left.lost + left.underrun - self.lost;
-        let told = told - self.told;
-        if (lost, told) == (0, 0) {
-            return;
-        }
-        let [first, second] = self.parts(lost, told);
         let whole = [own[0][0], self.end];
         let halts = self.recorder.disturbances();
         let halted = halts.delayed(whole, self.reservation).unwrap_or_default();
-        let mut judged = 0;
-        let calls = own.len() as u64;
-        for (call, span) in (0..).zip(own) {
-            for (quantity, all) in [(SAMPLES_LOST, lost), first, second] {
-                // All that is lost, shared by the calls in whose time it was.
-                let share = all * (call + 1) / calls - all * call / calls;
-                self.recorder.value(quantity, share, span);
-                let [from, to] = span;
-                if quantity == SAMPLES_LOST && !self.recorder.disturbances().overlap(from, to) {
-                    judged += share;
-                }
+        let met = own
+            .iter()
+            .position(|[from, to]| halts.overlap(*from, *to))
+            .unwrap_or(0);
+        let parts = self.parts(lost, told);
+        let of_parts = excused.map_or([0; 2], |excused| self.excused_parts((lost, told), excused));
+        let all = [(SAMPLES_LOST, lost)].into_iter().chain(parts);
+        let left = [excused.unwrap_or(0)].into_iter().chain(of_parts);
+        let calls = own.len();
+        for ((quantity, all), mut left) in all.zip(left) {
+            for number in (met..calls).chain(0..met) {
+                let upto = |number: usize| all * number as u64 / calls as u64;
+                let share = upto(number + 1) - upto(number);
+                let of_it = share.min(left);
+                left -= of_it;
+                let of_it = Some(of_it).filter(|of_it| *of_it > 0);
+                self.recorder
+                    .told_apart(quantity, share, of_it, own[number][0]);
             }
         }
+        let judged = lost - excused.unwrap_or(0).min(lost);
         if judged > 0 {
             let phase = &self.recorder.phase;
             self.losses.unserved(whole, halted, (judged, phase));

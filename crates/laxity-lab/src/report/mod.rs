@@ -122,7 +122,7 @@ pub enum Origin {
     Simulated,
     /// It was measured on this machine.
     Measured,
-    /// It was chosen so that something else agrees.
+    /// It was chosen so that something else agrees, or assumed.
     Calibrated,
     /// It was said before it was measured: by the analysis, or by a twin of this machine.
     Predicted,

@@ -12,7 +12,11 @@ impl Origin {
             Self::Charged => ('C', "charged", "the twin was told"),
             Self::Simulated => ('S', "simulated", "came out of the twin"),
             Self::Measured => ('M', "measured", "on this machine"),
-            Self::Calibrated => ('K', "calibrated", "chosen so that something else agrees"),
+            Self::Calibrated => (
+                'K',
+                "calibrated",
+                "chosen so that something else agrees, or assumed",
+            ),
             Self::Predicted => ('P', "predicted", "said before it was measured"),
             Self::Quoted => ('Q', "quoted", "from a publication"),
         }

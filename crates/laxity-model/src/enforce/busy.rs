@@ -70,6 +70,17 @@ pub struct DeviceCall {
 }
 
 impl DeviceCall {
+    /// The calls that a run's end finds not over, whose interrupts were raised then, the oldest first, after so many samples were lost since the last one that
+    /// was. All of these the last one loses: nothing was passed over yet that would have put the others ahead. Without any they make a call.
+    pub fn left(raised: &[Instant], end: Instant, lost: u64) -> impl Iterator<Item = Self> {
+        let all = raised.len().max(usize::from(lost > 0));
+        (1..=all).map(move |number| Self {
+            raised: raised.get(number - 1).copied().unwrap_or(end),
+            ended: end,
+            lost: if number == all { lost } else { 0 },
+        })
+    }
+
     fn response(self) -> Span {
         self.ended.saturating_since(self.raised)
     }
@@ -348,6 +359,37 @@ mod tests {
         let mut busy = BusyPeriod::default();
         let excuse = take(&mut busy, [10, 5_010], 0, &halts(&[(12, 150)]));
         assert_eq!(excuse.added, Some(Span::from_micros(150)));
+    }
+
+    /// What is excused of what the run's end at `end` finds lost of calls that came every 10 ms, and what halts added to the response of each.
+    fn left(end: u64, lost: u64, still: &Disturbances) -> (Option<u64>, Vec<Option<Span>>) {
+        let raised: Vec<Instant> = (1..end / 10)
+            .map(|n| Instant::from_millis(10 * n))
+            .collect();
+        let mut busy = BusyPeriod::default();
+        let calls = DeviceCall::left(&raised, Instant::from_millis(end), lost);
+        let each: Vec<Excuse> = calls
+            .map(|call| busy.take(call, LOSING, still, None))
+            .collect();
+        let lost = each.last().and_then(|last| last.lost);
+        (lost, each.iter().map(|each| each.added).collect())
+    }
+
+    #[test]
+    fn at_the_runs_end_halts_excuse_what_came_in_meanwhile_and_are_no_longer_than_they_were() {
+        // Never served: halts in every other call's own time make it lose no more than they lasted.
+        let many: Vec<(u64, u64)> = (0..150).map(|n| (15 + 20 * n, 150)).collect();
+        let (lost, added) = left(3_000, 47_000, &halts(&many));
+        assert_eq!(lost, Some(16 * 150 * 150 / 1_000 + 100));
+        let judged = added.iter().flatten().count();
+        assert!(judged * 100 > added.len() * 98, "{judged}");
+        assert_eq!(left(3_000, 47_000, &halts(&[])).0, None);
+        // Served until one halt before the end: all is its doing.
+        let (lost, added) = left(212, 2_600, &halts(&[(11, 201_000)]));
+        assert_eq!(lost, Some(2_600));
+        assert!(added.iter().all(Option::is_none), "{added:?}");
+        assert_eq!(DeviceCall::left(&[], Instant::ZERO, 0).count(), 0);
+        assert_eq!(DeviceCall::left(&[], Instant::ZERO, 7).count(), 1);
     }
 
     /// Of a player with 48 kHz and blocks of 480 samples, how many of the samples that these calls lost are excused. Of a call: how long after its interrupt

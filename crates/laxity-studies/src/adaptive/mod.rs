@@ -111,8 +111,12 @@ impl Study for Adaptive {
         let live: Vec<&Trial> = made.live.iter().collect();
         stepped(draft, "live", &live, LIVE_STRETCH);
         let best = steps.first().map_or(0, |(_, best)| best.mean_share_ppm);
-        for trial in made.twin.iter().chain(&made.live) {
-            check(draft, trial, best);
+        for trial in &made.twin {
+            check(draft, trial, best, None);
+        }
+        for trial in &made.live {
+            let doubt = made.too_disturbed(|case| case.setup.way == trial.0.setup.way);
+            check(draft, trial, best, doubt);
         }
         Ok(())
     }
@@ -285,8 +289,8 @@ fn held(mut service: Service, outcome: &Outcome, end: Span) -> Vec<Point> {
     points
 }
 
-/// What is claimed of a policy in one of the figures; `best` is the mean share of the best fixed reservation.
-fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64) {
+/// What is claimed of a policy in one of the figures; `best` is the mean share of the best fixed reservation, and there may be a doubt on this machine.
+fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64, doubt: Option<String>) {
     let Way::Adaptive(policy, _) = case.setup.way else {
         return;
     };
@@ -344,7 +348,7 @@ fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64) {
             draft.claim("admitted", is_within && other >= 990_000, seen);
         }
         // On this machine the load is followed up, and down by those who can tell.
-        _ if is_in_time => draft.claim("live-in-time", soon(more), seen),
-        _ => draft.claim("live", soon(more) && soon(less), seen),
+        _ if is_in_time => draft.claim_here("live-in-time", soon(more), seen, doubt),
+        _ => draft.claim_here("live", soon(more) && soon(less), seen, doubt),
     }
 }

@@ -169,17 +169,23 @@ impl Study for Constraints {
 
     fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
         let twin = Runs::of(&made.twin);
-        let live = Runs::of(&made.live);
+        let live = Runs {
+            doubts: [
+                made.too_disturbed(|case| matches!(case, Case::Bursts(..))),
+                made.too_disturbed(|case| matches!(case, Case::Sweep(..))),
+            ],
+            ..Runs::of(&made.live)
+        };
         let (mut bursts, mut sweeps) = (Vec::new(), Vec::new());
         for (place, runs) in [(TWIN, &twin), (HERE, &live)] {
             if let [without, with] = runs.bursts[..] {
                 bursts.extend([burst_row(without, "without", &place)]);
                 bursts.extend([burst_row(with, WITH, &place)]);
                 draw(draft, [without, with], &place);
-                claim_of_bursts(draft, [without, with], &place);
+                claim_of_bursts(draft, [without, with], &place, &runs.doubts[0]);
             }
             sweeps.extend(runs.swept.as_ref().map(|swept| {
-                claim_of_sweep(draft, swept, &place);
+                claim_of_sweep(draft, swept, &place, &runs.doubts[1]);
                 sweep_row(swept, &place)
             }));
         }
@@ -206,6 +212,8 @@ struct Runs<'a> {
     calls: Vec<[&'a call::Seen; 2]>,
     /// All sweeps together.
     swept: Option<Swept>,
+    /// Why what is read from bursts is not judged, and what is read from sweeps.
+    doubts: [Option<String>; 2],
 }
 
 impl<'a> Runs<'a> {
@@ -258,7 +266,12 @@ fn draw(draft: &mut Draft<'_>, [without, with]: [&Bursts; 2], place: &Place) {
     draft.chart("burst", chart);
 }
 
-fn claim_of_bursts(draft: &mut Draft<'_>, [without, with]: [&Bursts; 2], place: &Place) {
+fn claim_of_bursts(
+    draft: &mut Draft<'_>,
+    [without, with]: [&Bursts; 2],
+    place: &Place,
+    doubt: &Option<String>,
+) {
     let quiet = |seen: &Bursts| seen.quiet().count();
     let seen: Holes<'_> = &[
         ("place", &place.name),
@@ -281,10 +294,11 @@ fn claim_of_bursts(draft: &mut Draft<'_>, [without, with]: [&Bursts; 2], place: 
     let granted = with.bursts.iter().all(|burst| burst.granted);
     let all = with.bursts.len() as u64 == place.bursts;
     let is_done = granted && all && with.late() == 0 && quiet(with) > 0;
-    draft.claim("done", is_done, seen);
     let is_late = without.late() == quiet(without) && quiet(without) > 0;
-    draft.claim("late", is_late, seen);
-    draft.claim("kept", with.kept_ppm_of_other >= place.kept_ppm, seen);
+    let is_kept = with.kept_ppm_of_other >= place.kept_ppm;
+    for (key, held) in [("done", is_done), ("late", is_late), ("kept", is_kept)] {
+        draft.claim_here(key, held, seen, doubt.clone());
+    }
 }
 
 fn sweep_row(swept: &Swept, place: &Place) -> Row {
@@ -299,7 +313,7 @@ fn sweep_row(swept: &Swept, place: &Place) -> Row {
     ])
 }
 
-fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place) {
+fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place, doubt: &Option<String>) {
     let missed = place.missed(swept);
     let told: Holes<'_> = &[
         ("place", &place.name),
@@ -312,7 +326,7 @@ fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place) {
     ];
     draft.say("sweep", told);
     let held = missed == 0 && swept.granted.len() > swept.disturbed();
-    draft.claim("sweep", held, told);
+    draft.claim_here("sweep", held, told, doubt.clone());
 }
 
 /// The call that had a time constraint, and the same one of the run without.

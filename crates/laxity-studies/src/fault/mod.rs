@@ -120,7 +120,10 @@ impl Study for Whose {
         }
         let live = || made.live.iter().map(|(_, trial)| trial);
         draft.table("live", "live", &[], live().map(measured));
-        live().for_each(|trial| judge_live(draft, trial));
+        for (asked, trial) in &made.live {
+            let doubt = made.too_disturbed(|case| case.number == asked.number);
+            judge_live(draft, trial, doubt);
+        }
         Ok(())
     }
 
@@ -267,7 +270,7 @@ fn judge_twin(draft: &mut Draft<'_>, trials: &[&Trial]) {
 }
 
 /// Live: whoever is to blame is named, and of the program's others nobody; the machine and what is not of the program may be named besides.
-fn judge_live(draft: &mut Draft<'_>, trial: &Trial) {
+fn judge_live(draft: &mut Draft<'_>, trial: &Trial, doubt: Option<String>) {
     let Verdict {
         named, findings, ..
     } = &trial.verdict;
@@ -287,5 +290,5 @@ fn judge_live(draft: &mut Draft<'_>, trial: &Trial) {
         ("jobs", &findings.jobs),
         ("named", named),
     ];
-    draft.claim(claim, held, seen);
+    draft.claim_here(claim, held, seen, doubt);
 }

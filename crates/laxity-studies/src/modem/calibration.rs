@@ -16,6 +16,7 @@ use laxity_model::Span;
 use serde::Deserialize;
 
 use super::TEXT;
+use super::figures::disk;
 use super::transfers::{HOST, LIMIT, PATIENCE, quanta};
 
 /// How a constant came to its value.
@@ -164,6 +165,12 @@ fn of_line() -> Vec<(&'static str, Value)> {
             Span::from_millis(u64::from(handshake.attempt_ms)).into(),
         ),
         ("delay", format!("{} ms", line.delay_ms).into()),
+        (
+            "distortion",
+            format!("{} ms", line.delay_distortion_ms).into(),
+        ),
+        ("highpass", format!("{} Hz", line.highpass_hz).into()),
+        ("line-clock", format!("{} ppm", line.clock_ppm).into()),
         ("loss", decibels(line.loss_db)),
         ("codec", decibels(line.codec_db)),
         ("carrier", format!("{} Hz", line.carrier_offset_hz).into()),
@@ -188,7 +195,15 @@ fn of_host() -> Vec<(&'static str, Value)> {
     let above = profile.threads_above.map(|above| u64::from(above.level()));
     let costs = profile.costs;
     let entry = costs.interrupt_entry + costs.interrupt_exit;
+    let range = |(least, most): (u64, u64)| {
+        let ends = [least, most].map(Span::from_micros);
+        format!("{} to {}", ends[0], ends[1]).into()
+    };
     vec![
+        ("disk-request", range(disk::DISK_US)),
+        ("disk-search", range(disk::SEARCH_US)),
+        ("disk-handler", range(disk::HANDLER_US)),
+        ("disk-deferred", range(disk::DEFERRED_US)),
         ("ticks", u64::from(profile.tick_hz.unwrap_or(0)).into()),
         (
             "crystal",
@@ -197,6 +212,7 @@ fn of_host() -> Vec<(&'static str, Value)> {
         ("switch", costs.context_switch.into()),
         ("tick", costs.clock_tick.into()),
         ("interrupt-entry", entry.into()),
+        ("deferred-dispatch", costs.deferred_dispatch.into()),
         ("quantum", profile.bands.quantum.into()),
         ("quanta", listed(&quanta()).into()),
         ("boost", u64::from(profile.bands.signal_boost).into()),
@@ -223,6 +239,21 @@ mod tests {
             let says = !constant.chosen_by.is_empty();
             assert!(says || constant.kind != Kind::Calibrated, "{constant:?}");
             assert!(!(says && constant.kind == Kind::Charged), "{constant:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_stress_run_the_line_and_the_queue_of_calls_assume_is_listed() {
+        let listed: Vec<&str> = REGISTER.iter().map(|of| of.value.as_str()).collect();
+        let disk = [
+            "disk-request",
+            "disk-search",
+            "disk-handler",
+            "disk-deferred",
+        ];
+        let line = ["distortion", "highpass", "line-clock", "deferred-dispatch"];
+        for key in disk.into_iter().chain(line) {
+            assert!(listed.contains(&key), "{key}");
         }
     }
 

@@ -65,8 +65,12 @@ impl Measure {
     }
 }
 
-/// All rows of one program. `put_in` is what the twin was told of what it is asked.
-pub(super) fn rows(predicted: &Account, live: Option<&Account>, put_in: &[Of]) -> Vec<Row> {
+/// All rows of one program, which are not judged where there is a doubt of what was seen. `put_in` is what the twin was told of what it is asked.
+pub(super) fn rows(
+    predicted: &Account,
+    (live, doubt): (Option<&Account>, Option<&str>),
+    put_in: &[Of],
+) -> Vec<Row> {
     let measures: Vec<Measure> = TEXT.quoted("rows");
     let rows = measures.into_iter().filter_map(|mut measure| {
         if put_in.contains(&measure.of) {
@@ -76,7 +80,12 @@ pub(super) fn rows(predicted: &Account, live: Option<&Account>, put_in: &[Of]) -
         let tells = |account: &Account| account.tells(measure.of);
         let is_judged = tells(predicted) && live.is_some_and(tells);
         let values = (number(predicted), live.and_then(number));
-        row(values, is_judged, &measure)
+        let mut row = row(values, is_judged, &measure)?;
+        if let (Some(why), Some(_)) = (doubt, row.outcome) {
+            row.outcome = None;
+            row.compared.verdict = Verdict::Inconclusive(why.into());
+        }
+        Some(row)
     });
     rows.collect()
 }
@@ -186,7 +195,7 @@ mod tests {
     #[test]
     fn nothing_is_said_of_who_takes_no_time() {
         let live = Account::of_usage(Service::from_millis(20), 0);
-        let [row] = &rows(&Account::default(), Some(&live), &[])[..] else {
+        let [row] = &rows(&Account::default(), (Some(&live), None), &[])[..] else {
             panic!("one row");
         };
         assert_eq!(
@@ -195,10 +204,15 @@ mod tests {
         );
         assert!(row.compared.live.is_some() && row.compared.predicted.is_none());
         let busy = Account::of_usage(Service::from_millis(20), 3);
-        let [row] = &rows(&busy, Some(&live), &[])[..] else {
+        let [row] = &rows(&busy, (Some(&live), None), &[])[..] else {
             panic!("one row");
         };
         assert_eq!(row.outcome, Some(Outcome::Off));
+        let [row] = &rows(&busy, (Some(&live), Some("noise")), &[])[..] else {
+            panic!("one row");
+        };
+        assert_eq!(row.outcome, None);
+        assert_eq!(row.compared.verdict, Verdict::Inconclusive("noise".into()));
     }
 
     #[test]

@@ -164,7 +164,8 @@ impl Study for Prediction {
                 (true, true) => &[Of::Share],
                 (true, false) => &[Of::Share, Of::Responses],
             };
-            let rows = rows(&predicted, live.as_ref(), put_in);
+            let doubt = made.too_disturbed(|case| case.planned.variant == index);
+            let rows = rows(&predicted, (live.as_ref(), doubt.as_deref()), put_in);
             judged.extend(rows.iter().filter_map(|row| Some((row.kind, row.outcome?))));
             if let Some(figure) = draft.figure(&variant.name) {
                 figure.compared = rows.into_iter().map(|row| row.compared).collect();

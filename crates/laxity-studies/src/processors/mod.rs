@@ -21,7 +21,7 @@ use crate::sets::load::Loads;
 use crate::sets::run::{Member, Seen};
 use crate::sets::serving::{Variant, Way};
 use crate::sets::system::{OUTRANKED, Placing, RESERVED, System, Systems, show_loads};
-use crate::sets::{Trial, name_of, so_for_all};
+use crate::sets::{Trial, doubt, name_of, so_for_all};
 use place::{place, too_large};
 
 static TEXT: LazyLock<Text> =
@@ -80,7 +80,7 @@ fn judge(study: &Systems, made: &Made<'_, Systems>, draft: &mut Draft<'_>) -> Re
         let loads = Loads::of(&made.live);
         show_loads(draft, "live", &loads);
         for system in study.systems(request, Some(&loads))? {
-            live(draft, &system, &made.live);
+            live(draft, &system, made);
         }
     }
     Ok(())
@@ -129,7 +129,7 @@ fn partition(draft: &mut Draft<'_>, system: &System, trials: &[Trial]) -> Result
     draft.claim("room", system.placing.is_ok(), holes);
     claim_of_rogue(
         draft,
-        "twin",
+        ("twin", |_| None),
         (system, trials),
         |_| true,
         |seen| seen.counts.damage() + seen.counts.frames_lost + seen.counts.retrained == 0,
@@ -140,24 +140,35 @@ fn partition(draft: &mut Draft<'_>, system: &System, trials: &[Trial]) -> Result
 /// With reservations nothing is lost beside a rogue; without them every device that the rogue can get at loses samples.
 fn claim_of_rogue(
     draft: &mut Draft<'_>,
-    host: &str,
+    (host, disturbed): (&str, impl Fn(Variant) -> Option<String>),
     (system, trials): (&System, &[Trial]),
     reached: fn(&Seen) -> bool,
     is_whole: fn(&Seen) -> bool,
 ) {
     let devices = system.seen(trials, RESERVED);
     let whole = so_for_all(&devices, |seen| seen.calls > 0 && is_whole(seen));
+    // Samples that nothing excuses are beyond doubt, that there are none is not.
+    let whole_doubt = doubt(disturbed(RESERVED), &devices);
     let mut devices = system.seen(trials, OUTRANKED);
     devices.retain(|(_, seen)| reached(seen));
-    let outranked = so_for_all(&devices, |seen| seen.counts.damage() > 0);
-    for (claim, found) in [("whole", whole), ("outranked", outranked)] {
+    let outranked = so_for_all(&devices, |seen| seen.undisturbed_damage > 0);
+    let outranked_doubt = doubt(disturbed(OUTRANKED), &devices);
+    for (claim, found, doubt) in [
+        ("whole", whole, whole_doubt.map(|why| (why, true))),
+        (
+            "outranked",
+            outranked,
+            outranked_doubt.map(|why| (why, false)),
+        ),
+    ] {
         let Some((held, seen)) = found else { continue };
+        let doubt = doubt.filter(|(_, of)| held == *of).map(|(why, _)| why);
         let holes: Holes<'_> = &[
             ("host", &host),
             ("processors", &system.processors),
             ("seen", &seen),
         ];
-        draft.claim(claim, held, holes);
+        draft.claim_here(claim, held, holes, doubt);
     }
 }
 
@@ -287,7 +298,8 @@ fn refused(draft: &mut Draft<'_>) -> Result<(), RunError> {
     Ok(())
 }
 
-fn live(draft: &mut Draft<'_>, system: &System, trials: &[Trial]) {
+fn live(draft: &mut Draft<'_>, system: &System, made: &Made<'_, Systems>) {
+    let trials = &made.live;
     places(draft, "live", system);
     system.show(draft, "live", trials, Origin::Measured);
     let there = match system.devices.is_empty() {
@@ -301,8 +313,9 @@ fn live(draft: &mut Draft<'_>, system: &System, trials: &[Trial]) {
     let sized: Holes<'_> = &[("there", &there), ("left-out", &left_out)];
     draft.remark("live", TEXT.say("sized", sized));
     let on_first = |seen: &Seen| seen.processor.0 == 0;
-    claim_of_rogue(draft, "here", (system, trials), on_first, |seen| {
-        seen.undisturbed_damage + seen.counts.undelivered + seen.counts.load_differs == 0
+    let here = ("here", |variant| Systems::too_disturbed(made, variant));
+    claim_of_rogue(draft, here, (system, trials), on_first, |seen| {
+        seen.undisturbed_damage + seen.counts.load_differs == 0
     });
 }
 

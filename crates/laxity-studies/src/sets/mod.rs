@@ -14,6 +14,7 @@ pub mod serving;
 pub mod system;
 
 use laxity_lab::bench::Request;
+use laxity_lab::bench::load::Trouble;
 use laxity_model::Span;
 
 use kind::Kind;
@@ -70,6 +71,15 @@ pub fn so_for_all(
         true => (true, format!("so for all {} devices", devices.len())),
         false => (false, wrong.join("; ")),
     })
+}
+
+/// Why nothing is claimed of these devices on this machine but what is beyond doubt: too much was `disturbed`, or the far end, which is emulated on another
+/// processor, came too late. That is no fault of who is observed.
+pub fn doubt(disturbed: Option<String>, devices: &[(String, &Seen)]) -> Option<String> {
+    let undelivered = devices.iter().map(|(_, seen)| seen.counts.undelivered);
+    let undelivered = undelivered.sum::<u64>();
+    let late = (undelivered > 0).then(|| Trouble::Undelivered(undelivered).to_string());
+    disturbed.or(late)
 }
 
 /// What belongs to each kind, in the order of their first.

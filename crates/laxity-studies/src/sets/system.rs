@@ -163,6 +163,13 @@ impl Systems {
         Ok(systems)
     }
 
+    /// Why too much of the live runs of systems that were served so was disturbed, if it was.
+    pub fn too_disturbed(made: &Made<'_, Self>, variant: Variant) -> Option<String> {
+        made.too_disturbed(|case| {
+            matches!(case.purpose, Purpose::System(_)) && case.setup.variant == variant
+        })
+    }
+
     /// Leaves out of a system what finds no room beside those before it.
     fn size(&self, system: &mut System, ground: &Ground) -> Result<(), RunError> {
         for kind in std::mem::take(&mut system.devices) {

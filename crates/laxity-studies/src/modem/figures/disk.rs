@@ -20,10 +20,10 @@ const LEVEL: InterruptLevel = InterruptLevel(6);
 const PRIORITY: u8 = 10;
 
 /// Ends of the ranges, in microseconds.
-const DISK_US: (u64, u64) = (1_000, 15_000);
-const SEARCH_US: (u64, u64) = (200, 3_000);
-const HANDLER_US: (u64, u64) = (10, 25);
-const DEFERRED_US: (u64, u64) = (30, 80);
+pub(in crate::modem) const DISK_US: (u64, u64) = (1_000, 15_000);
+pub(in crate::modem) const SEARCH_US: (u64, u64) = (200, 3_000);
+pub(in crate::modem) const HANDLER_US: (u64, u64) = (10, 25);
+pub(in crate::modem) const DEFERRED_US: (u64, u64) = (30, 80);
 
 /// What so many microseconds of a stage are.
 type Spend = fn(Instant, u64) -> Step;

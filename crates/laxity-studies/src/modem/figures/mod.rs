@@ -3,7 +3,7 @@
 //! * [`runs`]: the runs; [`readings`]: what is read from one; [`disk`]: the twin's disk.
 //! * [`reading`]: a number that is read from runs; [`quantity`]: a row that compares it; [`drawing`]: drawings; [`stress`]: the stress run.
 
-mod disk;
+pub(super) mod disk;
 mod drawing;
 mod quantity;
 mod reading;
@@ -14,7 +14,7 @@ mod stress;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use laxity_lab::bench::{Draft, Made, Request};
+use laxity_lab::bench::{Draft, Holes, Made, Request};
 use laxity_lab::report::{Figure, Origin, Row, Value};
 use laxity_lab::runner::conclude::machine;
 use laxity_model::Span;
@@ -177,27 +177,20 @@ fn claims(key: &str, runs: &Runs<'_>, draft: &mut Draft<'_>) {
         let has_calls = |run: &&Readings| !run.points(Series::Calls).is_empty();
         let goes_on = |run: &&Readings| run.outcome.is_none();
         let is_served = runs.iter().all(|run| has_calls(run) && goes_on(run));
-        if damage == 0
-            && (all > 0 || !is_served)
-            && let Some(why) = too_disturbed(runs.iter().copied())
-        {
-            draft.say("not-judged", &[("run", &scene.about), ("why", &why)]);
-            continue;
-        }
+        // What no halt excuses is beyond doubt, and so is that nothing was lost at all.
+        let is_doubtful = damage == 0 && (all > 0 || !is_served);
+        let doubt = too_disturbed(runs.iter().copied()).filter(|_| is_doubtful);
         let calls = match runs.len() {
             1 => "one call".to_owned(),
             10 => "ten calls".to_owned(),
             many => format!("{many} calls"),
         };
-        draft.claim(
-            key,
-            damage == 0 && is_served,
-            &[
-                ("run", &scene.about),
-                ("damage", &damage),
-                ("calls", &calls),
-            ],
-        );
+        let seen: Holes<'_> = &[
+            ("run", &scene.about),
+            ("damage", &damage),
+            ("calls", &calls),
+        ];
+        draft.claim_here(key, damage == 0 && is_served, seen, doubt);
     }
 }
 
@@ -249,7 +242,7 @@ mod tests {
     use laxity_lab::report::Verdict;
     use laxity_lab::runner::tasks::Spinner;
     use laxity_lab::scenario::kinds::SAMPLES_LOST;
-    use laxity_model::{Placement, Priority, ProcessorId};
+    use laxity_model::{Disturbance, Instant, Placement, Priority, ProcessorId};
 
     use super::*;
 
@@ -273,8 +266,9 @@ mod tests {
         }
     }
 
-    /// A dial-up of this name in the twin, beside a spinner of this priority: its readings, and the samples that contracts are judged by.
-    fn beside(name: &str, rogue: Option<u8>) -> (Case, Readings, u128) {
+    /// A dial-up of this name in the twin, beside a spinner of this priority, as the machine stood still for 0.15 ms so many times, every 53 ms from
+    /// 0.1 s on: its readings, and the samples that contracts are judged by.
+    fn beside(name: &str, rogue: Option<u8>, still: u64) -> (Case, Readings, u128) {
         let run = runs::in_twin(&[name], 1)[0];
         let mut twin = Twin::new(Profile::WIN2000_PII450);
         let recorded = run.record(&mut Runner::Twin(&mut twin), |program| {
@@ -284,7 +278,14 @@ mod tests {
                 program.add("rogue", ProcessorId(0), placement, Spinner);
             }
         });
-        let (record, probes) = recorded.expect("the twin runs everywhere");
+        let (mut record, probes) = recorded.expect("the twin runs everywhere");
+        let still = (0..still).map(|number| Instant::from_millis(100 + 53 * number));
+        let still = still.map(|from| Disturbance {
+            processor: ProcessorId(0),
+            from,
+            to: from + Span::from_micros(150),
+        });
+        record.disturbances = still.collect();
         let lost = observe(&record, &probes.0, &[])
             .iter()
             .map(|seen| seen.quantities.whole(SAMPLES_LOST).undisturbed.sum())
@@ -295,14 +296,17 @@ mod tests {
 
     fn damage(readings: &Readings) -> u64 {
         let points = readings.points(Series::Damage).iter();
-        points.map(|point| point.value).sum()
+        let judged = points.filter(|point| !point.disturbed);
+        judged.map(|point| point.value).sum()
     }
 
     #[test]
     fn figures_and_contracts_count_the_same_losses() {
-        for (name, rogue) in [("int", None), ("thr-8", None), ("thr-24", Some(30))] {
-            let (_, readings, lost) = beside(name, rogue);
-            assert_eq!(u128::from(damage(&readings)), lost, "{name}");
+        for still in [0, 1, 500] {
+            for (name, rogue) in [("int", None), ("thr-8", None), ("thr-24", Some(30))] {
+                let (_, readings, lost) = beside(name, rogue, still);
+                assert_eq!(u128::from(damage(&readings)), lost, "{name}, {still}");
+            }
         }
     }
 
@@ -312,7 +316,7 @@ mod tests {
             figures: vec!["figure-6".into()],
             ..Request::default()
         };
-        let (case, readings, _) = beside("thr-24", Some(30));
+        let (case, readings, _) = beside("thr-24", Some(30), 0);
         assert!(damage(&readings) > 400_000, "{}", damage(&readings));
         let nothing = Readings::default();
         for readings in [readings, nothing] {
@@ -337,7 +341,7 @@ mod tests {
             live: true,
             ..Request::default()
         };
-        let (case, starved, _) = beside("thr-24", Some(30));
+        let (case, starved, _) = beside("thr-24", Some(30), 0);
         // Of which nothing is known, and of which it is beyond doubt that samples were lost; and how much of it was disturbed.
         for (mut readings, disturbed_ppm, held) in [
             (Readings::default(), 10_001, vec![]),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use laxity_devices::modem::{Outcome, Phase};
+use laxity_lab::bench;
 use laxity_lab::report::Value;
 use laxity_model::Span;
-use laxity_model::verify::contract::{Cause, DISTURBED_LIMIT_PPM};
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Map, Value as Json};
@@ -22,9 +22,7 @@ pub(super) type Runs<'a> = BTreeMap<&'static str, Vec<&'a Readings>>;
 
 /// Why nothing that is read from these runs is judged: too much of one of them was disturbed.
 pub(super) fn too_disturbed<'r>(runs: impl IntoIterator<Item = &'r Readings>) -> Option<String> {
-    let shares = runs.into_iter().filter_map(|run| run.disturbed_ppm);
-    let most = shares.max().filter(|ppm| *ppm > DISTURBED_LIMIT_PPM)?;
-    Some(Cause::Disturbed(most).to_string())
+    bench::too_disturbed(runs.into_iter().filter_map(|run| run.disturbed_ppm))
 }
 
 /// How many numbers become one.
