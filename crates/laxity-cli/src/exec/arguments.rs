@@ -9,7 +9,7 @@ use laxity::hold::{Choice, Confinement, HoldRequest, ProgramRequest, Tid};
 use laxity::{Outside, Reservation};
 use laxity_lab::scenario::units;
 use laxity_model::analysis::devices::Open;
-use laxity_model::analysis::multiprocessor::DeadlineRequest;
+use laxity_model::analysis::multiprocessor::{DeadlineRequest, KernelLimits};
 use laxity_model::{Service, Span};
 
 use super::measured::{AUTO_PERIOD, measured_with};
@@ -198,6 +198,7 @@ impl Exec {
                 deadline: Span::from_nanos(deadline),
                 period: Span::from_nanos(y),
             };
+            is_long_enough(request.runtime)?;
             return Ok(Asked::Policy(Policy::Deadline(request), None));
         }
         let named = by_names.map(|(x, y)| {
@@ -221,7 +222,12 @@ impl Exec {
             return Err("slots are on one processor: name one with --processor".to_owned());
         }
         let reservation = match reserve {
-            Reserve::Given(reservation) => reservation,
+            Reserve::Given(reservation) => {
+                if enforcer == laxity::Enforcer::Deadline {
+                    is_long_enough(reservation.service())?;
+                }
+                reservation
+            }
             Reserve::Every(_) if enforcer == laxity::Enforcer::Deadline => {
                 return Err("auto is for --enforcer slots, which a program's threads have together: by deadline each has its own".to_owned());
             }
@@ -301,6 +307,18 @@ impl Exec {
             (None, None, None) => String::new(),
         }
     }
+}
+
+/// Whether the kernel takes this by `SCHED_DEADLINE`; of what is shorter it says no more than EINVAL.
+fn is_long_enough(runtime: Service) -> Result<(), String> {
+    let least = KernelLimits::SHORTEST_RUNTIME;
+    if runtime >= least {
+        return Ok(());
+    }
+    let (runtime, least) = (runtime.beside(least), least.beside(runtime));
+    Err(format!(
+        "{runtime} a period is less than the kernel gives by SCHED_DEADLINE, which is at least {least}; for a longer time out of a longer period, the share may stay"
+    ))
 }
 
 fn reservation(text: &str) -> Result<Reserve, String> {

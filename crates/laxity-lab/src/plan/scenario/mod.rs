@@ -195,6 +195,7 @@ pub fn plan(
         plan.notes
             .extend(live.as_ref().and_then(|live| live.note(&plan)));
         let twin = on.twin(resolved);
+        plan.notes.extend(device::note(&plan.lines, twin));
         let left = Left::of(resolved, run.variant, twin, &supply)?;
         let devices = device::of(&ready, variant, twin, (&supply, &left));
         plan.devices = devices.map_err(too_large)?;
