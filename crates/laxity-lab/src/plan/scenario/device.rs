@@ -13,7 +13,7 @@ use laxity_model::analysis::{Fraction, Overflow};
 use laxity_model::{ActivityId, Enforcer, Reservation, ReservationRequest, Span};
 use serde::Serialize;
 
-use super::{Ready, slots_of};
+use super::{Ready, VariantPlan, slots_of};
 use crate::plan::{Line, Proposal, enforced};
 use crate::runner::left::Left;
 use crate::runner::served::{Needs, Place};
@@ -126,9 +126,10 @@ pub(super) fn of(
 }
 
 /// Of which output the deadlines of a modem's calls are, where they deliver it in pieces.
-pub(super) fn note(lines: &[Line], twin: Option<TwinProfile>) -> Option<String> {
+pub(super) fn note(variants: &[VariantPlan], twin: Option<TwinProfile>) -> Option<String> {
     let is_call = |line: &&Line| line.phase.is_some() && line.deadline_ns.is_some();
-    twin.and(lines.iter().find(is_call))?;
+    let mut lines = variants.iter().flat_map(|variant| &variant.lines);
+    twin.and(lines.find(is_call))?;
     Some(format!(
         "D and slack of a modem's call are those of the last of the {} pieces of its output; the pieces before are due sooner",
         Hypothesis::STUDY.pieces

@@ -45,7 +45,7 @@ pub struct Plan {
     pub scenario: String,
     /// What it was planned for.
     pub host: String,
-    /// What is to be known of that host.
+    /// What is to be known of that host, and of what is said for it.
     pub notes: Vec<String>,
     /// By variant.
     pub variants: Vec<VariantPlan>,
@@ -195,7 +195,6 @@ pub fn plan(
         plan.notes
             .extend(live.as_ref().and_then(|live| live.note(&plan)));
         let twin = on.twin(resolved);
-        plan.notes.extend(device::note(&plan.lines, twin));
         let left = Left::of(resolved, run.variant, twin, &supply)?;
         let devices = device::of(&ready, variant, twin, (&supply, &left));
         plan.devices = devices.map_err(too_large)?;
@@ -212,7 +211,10 @@ pub fn plan(
         file_version: FILE_VERSION,
         scenario: resolved.title.clone(),
         host,
-        notes: notes.into_iter().collect(),
+        notes: notes
+            .into_iter()
+            .chain(device::note(&variants, on.twin(resolved)))
+            .collect(),
         variants,
     })
 }
