@@ -184,6 +184,29 @@ pub(crate) enum Asked {
     Policy(Policy, Option<CpuSet>),
 }
 
+impl Asked {
+    /// The same, unless it is so little by `SCHED_DEADLINE` that the kernel says no more to it than EINVAL.
+    pub(crate) fn if_long_enough(self) -> Result<Self, String> {
+        let runtime = match &self {
+            Self::Policy(Policy::Deadline(asked), _) => asked.runtime,
+            Self::Reservation { request, .. }
+                if request.hold.enforcer == laxity::Enforcer::Deadline =>
+            {
+                request.hold.reservation.service()
+            }
+            _ => return Ok(self),
+        };
+        let least = KernelLimits::SHORTEST_RUNTIME;
+        if runtime >= least {
+            return Ok(self);
+        }
+        Err(format!(
+            "{runtime} a period is less than the kernel gives by SCHED_DEADLINE, which is at least {}ns",
+            least.as_nanos()
+        ))
+    }
+}
+
 impl Exec {
     /// What is asked for; or what is wrong with it, for which there is no single option.
     pub(crate) fn asked(&self) -> Result<Asked, String> {
@@ -198,7 +221,6 @@ impl Exec {
                 deadline: Span::from_nanos(deadline),
                 period: Span::from_nanos(y),
             };
-            is_long_enough(request.runtime)?;
             return Ok(Asked::Policy(Policy::Deadline(request), None));
         }
         let named = by_names.map(|(x, y)| {
@@ -222,12 +244,7 @@ impl Exec {
             return Err("slots are on one processor: name one with --processor".to_owned());
         }
         let reservation = match reserve {
-            Reserve::Given(reservation) => {
-                if enforcer == laxity::Enforcer::Deadline {
-                    is_long_enough(reservation.service())?;
-                }
-                reservation
-            }
+            Reserve::Given(reservation) => reservation,
             Reserve::Every(_) if enforcer == laxity::Enforcer::Deadline => {
                 return Err("auto is for --enforcer slots, which a program's threads have together: by deadline each has its own".to_owned());
             }
@@ -307,18 +324,6 @@ impl Exec {
             (None, None, None) => String::new(),
         }
     }
-}
-
-/// Whether the kernel takes this by `SCHED_DEADLINE`; of what is shorter it says no more than EINVAL.
-fn is_long_enough(runtime: Service) -> Result<(), String> {
-    let least = KernelLimits::SHORTEST_RUNTIME;
-    if runtime >= least {
-        return Ok(());
-    }
-    let (runtime, least) = (runtime.beside(least), least.beside(runtime));
-    Err(format!(
-        "{runtime} a period is less than the kernel gives by SCHED_DEADLINE, which is at least {least}; for a longer time out of a longer period, the share may stay"
-    ))
 }
 
 fn reservation(text: &str) -> Result<Reserve, String> {

@@ -65,7 +65,7 @@ impl Advisor<'_> {
             (costs, unasked) = self.largest_costs(refused)?;
         }
         for (index, most) in costs.iter_mut().enumerate() {
-            *most = self.to_the_nanosecond(index, *most)?;
+            *most = self.exact_cost(index, *most)?;
         }
         let left_out = self.left_out(&nearest, scale, unasked);
         Ok(Advice {
@@ -243,11 +243,7 @@ impl Advisor<'_> {
     }
 
     /// The largest C of a member where three digits of it are known.
-    fn to_the_nanosecond(
-        &self,
-        index: usize,
-        most: Option<Most>,
-    ) -> Result<Option<Most>, Overflow> {
+    fn exact_cost(&self, index: usize, most: Option<Most>) -> Result<Option<Most>, Overflow> {
         let (Some(task), Some(most)) = (self.task(index), most) else {
             return Ok(None);
         };
