@@ -354,11 +354,10 @@ fn advice_that_cuts_a_region_says_so() {
     };
     let found = only(&set, &options);
     assert!(!found.admitted);
-    let of_b = |change: &&laxity_lab::plan::set::Change| change.text.contains("`b` at most");
+    let of_b = |change: &&Change| change.text.contains("`b` at most");
     let change = found.nearest.iter().find(of_b);
     let change = change.or_else(|| {
-        let gives_up =
-            |change: &&laxity_lab::plan::set::Change| change.text.contains("`b` gives up");
+        let gives_up = |change: &&Change| change.text.contains("`b` gives up");
         found.nearest.iter().find(gives_up)
     });
     let change = change.expect("a smaller b");
