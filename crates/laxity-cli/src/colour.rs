@@ -73,9 +73,10 @@ fn style(words: &str) -> Option<Style> {
         return style(unexpected).map(|_| BAD.bold());
     }
     Some(match words {
-        "met" | "admitted" | "enforced" | "agrees" | "held" | "ok" => GOOD,
-        "violated" | "refused" | "unenforced" | "disagrees" | "not held" | "missing" => BAD,
-        "inconclusive" | "unknown" | "limited" | "uncertain" => OPEN,
+        "met" | "admitted" | "admits" | "enforced" | "agrees" | "held" | "ok" => GOOD,
+        "violated" | "refused" | "REFUSED" | "refuses" | "unenforced" | "disagrees"
+        | "not held" | "missing" => BAD,
+        "inconclusive" | "unknown" | "UNKNOWN" | "cannot tell" | "limited" | "uncertain" => OPEN,
         _ => return None,
     })
 }
@@ -146,6 +147,14 @@ mod tests {
             (
                 "verdict: met (every variant came as expected), exit code 0\n",
                 format!("verdict: {green}met{off} (every variant came as expected), exit code 0\n"),
+            ),
+            (
+                "set.csv (CSV, 2 tasks) on a processor of its own: REFUSED\n",
+                format!("set.csv (CSV, 2 tasks) on a processor of its own: {red}REFUSED{off}\n"),
+            ),
+            (
+                "    hyperbolic  admits\n",
+                format!("    hyperbolic  {green}admits{off}\n"),
             ),
             (
                 "rogue: inconclusive, expected met\n",

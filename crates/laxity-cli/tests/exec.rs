@@ -73,7 +73,7 @@ fn what_is_ours_is_told_from_what_is_the_programs() {
     let Some(_live) = live() else { return };
     let bench = Bench::new();
     let file = bench.write("not-executable", "");
-    let cases: [(&[&str], &[&str], i32, &str); 6] = [
+    let cases: [(&[&str], &[&str], i32, &str); 7] = [
         (
             &["--reserve", "2ms/8ms"],
             &["./no-such-program"],
@@ -92,6 +92,12 @@ fn what_is_ours_is_told_from_what_is_the_programs() {
             &["true"],
             125,
             "--processor",
+        ),
+        (
+            &["--reserve", "1ns/5ms", "--enforcer", "deadline"],
+            &["true"],
+            125,
+            "at least 1024ns",
         ),
         (&[], &["true"], 125, "--reserve X/Y, or a policy"),
         (

@@ -31,7 +31,8 @@ pub struct Line {
     pub cost_ns: Option<u64>,
     /// T: jobs arrive at least so far apart, in nanoseconds.
     pub period_ns: Option<u64>,
-    /// D: a job is due so long after it arrived, in nanoseconds; none where nobody says.
+    /// D: a job is due so long after it arrived, in nanoseconds; none where nobody says. Of a modem's call that delivers its output in pieces: the
+    /// last of them.
     pub deadline_ns: Option<u64>,
     /// C/T in parts per million, rounded up.
     pub utilization_ppm: Option<u64>,
@@ -39,15 +40,16 @@ pub struct Line {
     pub bound_ns: Option<u64>,
     /// Why there is no bound.
     pub no_bound: Option<String>,
-    /// D less the bound, in nanoseconds; below zero if the deadline can be missed.
+    /// D less the bound, in nanoseconds; below zero if the deadline can be missed. Of a modem's call in pieces this is what the last one has to spare: an
+    /// earlier one may be late all the same, and only what is said of reserved devices is of all of them.
     pub slack_ns: Option<i64>,
     /// The longest seen in the twin, in nanoseconds.
     pub observed_max_ns: Option<u64>,
     /// So many jobs were seen complete.
     pub observed_jobs: u64,
-    /// With this C the set is admitted, all else as it is (but no region longer than C), in nanoseconds, rounded down to three digits.
+    /// With this C the set is admitted, all else as it is, its own reservation too (but no region longer than C), in nanoseconds.
     pub largest_cost_ns: Option<u64>,
-    /// Whether the next larger one in three digits is not admitted; else it was not searched to the end.
+    /// Whether with a nanosecond more it is not admitted; else it was not searched to the end.
     pub largest_cost_is_exact: bool,
     /// The longest non-preemptive region of this task that all others tolerate, in nanoseconds, if every task can be preempted anywhere
     /// else; all tasks may have theirs at once.

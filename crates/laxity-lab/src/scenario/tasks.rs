@@ -114,11 +114,11 @@ static OWN_RESERVATION: Key<Reservation> = Key::new(
     NONE,
     "A reservation of its own, by the kernel's `SCHED_DEADLINE`, in place of a priority.",
 );
-static ENFORCER: Key<Enforcer> = Key::new(
+static ENFORCER: Key<Other> = Key::new(
     "enforcer",
-    &Words(&[("deadline", Enforcer::Deadline), ("slots", Enforcer::Slots)]),
+    &Own("`deadline`"),
     Without::Is("\"deadline\""),
-    "Who keeps that reservation: `deadline`, as in a table of slots a task would wait for its slot at every release.",
+    "Who keeps that reservation: only the kernel does. `slots` is refused: in a table of them a task would wait for its slot at every release.",
 );
 static PERIODIC_KEYS: Table = Table {
     heading: "[tasks.<name>]",
@@ -280,7 +280,9 @@ fn spinner(section: &Section<'_>) -> TaskKind {
 
 /// A slot table has its own phase: a thread released in between would wait for its slot, up to Y − X, and its gaps would measure that.
 fn check_periodic_enforcer(section: &Section<'_>) {
-    let Some(found) = section.find(&ENFORCER) else {
+    // Read like all others, so that it is told what is wrong with those.
+    let words = [("deadline", Enforcer::Deadline), ("slots", Enforcer::Slots)];
+    let Some(found) = section.choice(ENFORCER.name, &words) else {
         return;
     };
     if !section.has("reservation") {

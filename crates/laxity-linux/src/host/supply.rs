@@ -13,12 +13,13 @@ use crate::doctor::{self, Machine, Operation};
 use crate::enforce::deadline;
 use crate::host::LiveConfig;
 use crate::os::cpuset::CpuSet;
+use crate::os::sched::{self, Restore, Tid};
 
 /// What this machine can enforce on the processors of a configuration, as it is now. Costs a probe of the machine (some milliseconds).
 pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
     // Until then the kernel counts as taken what this process has given back.
     deadline::wait_for_returns();
-    let machine = Machine::probe();
+    let machine = as_reserving();
     let processors = config
         .processors
         .iter()
@@ -39,6 +40,17 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         timer_grain: Span::ZERO,
         linux_classes: Ok(()),
     }
+}
+
+/// The machine as the kernel sees it when it is asked: who reserves by deadline is let run on all processors first.
+fn as_reserving() -> Machine {
+    let own = Tid::current();
+    let restore = Restore::of(own);
+    if restore.is_ok() {
+        // Where that is refused, the probe tells what follows.
+        let _ = sched::allow_all(own);
+    }
+    Machine::probe()
 }
 
 fn slot_supply() -> Result<SlotSupply, String> {
@@ -129,6 +141,22 @@ mod tests {
 
     use super::*;
     use crate::doctor::machine::{Source, Unknown};
+
+    /// Who is kept to one processor may reserve all the same, as a reservation is let run on all of them; and is kept to it afterwards.
+    #[test]
+    fn a_narrow_affinity_keeps_nobody_from_reserving() {
+        let own = Tid::current();
+        let whole = sched::affinity(own).expect("an affinity");
+        let config = LiveConfig::detect(1).expect("a processor");
+        let told = || supply("here".to_owned(), &config).deadline.err();
+        let free = told();
+        let narrow = CpuSet::single(whole.iter().next().expect("a processor"));
+        sched::set_affinity(own, &narrow).expect("its own");
+        let kept = told();
+        assert_eq!(sched::affinity(own), Ok(narrow));
+        sched::set_affinity(own, &whole).expect("its own");
+        assert_eq!(kept, free);
+    }
 
     const USUAL: KernelLimits = KernelLimits::WITH_FAIR_SERVER;
 

@@ -5,6 +5,7 @@
 //! by as many blocks as the driver keeps it; other devices have equal blocks. Each has the reservation and nothing besides: no rest of the processor
 //! outside its slots, and of these what the machine and those above leave. What the twin's modem does before it is connected is looked at too.
 
+use laxity_devices::modem::Hypothesis;
 use laxity_model::admission::{Admission, SlotPlan, Supply};
 use laxity_model::analysis::devices::{Answer, Margins, Open, two_line_model};
 use laxity_model::analysis::supply::{KernelDeadline, SupplyBound, SupplyError};
@@ -12,8 +13,8 @@ use laxity_model::analysis::{Fraction, Overflow};
 use laxity_model::{ActivityId, Enforcer, Reservation, ReservationRequest, Span};
 use serde::Serialize;
 
-use super::{Ready, slots_of};
-use crate::plan::{Proposal, enforced};
+use super::{Ready, VariantPlan, slots_of};
+use crate::plan::{Line, Proposal, enforced};
 use crate::runner::left::Left;
 use crate::runner::served::{Needs, Place};
 use crate::scenario::{ResolvedVariant, TwinProfile};
@@ -77,7 +78,7 @@ pub struct DeviceNumbers {
 /// What is to spare in the worst case, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct DeviceMargins {
-    /// From a block's interrupt to the end of its work at most.
+    /// From a block's interrupt to the end of its work at most; of one in pieces, from the turn of each to its end.
     pub response_ns: u64,
     /// From then until the input ring would overflow.
     pub input_ns: Option<u64>,
@@ -122,6 +123,17 @@ pub(super) fn of(
         Some(of_one(ready.admission(), driver, &subject))
     });
     lines.collect()
+}
+
+/// Of which output the deadlines of a modem's calls are, where they deliver it in pieces.
+pub(super) fn note(variants: &[VariantPlan], twin: Option<TwinProfile>) -> Option<String> {
+    let is_call = |line: &&Line| line.phase.is_some() && line.deadline_ns.is_some();
+    let mut lines = variants.iter().flat_map(|variant| &variant.lines);
+    twin.and(lines.find(is_call))?;
+    Some(format!(
+        "D and slack of a modem's call are those of the last of the {} pieces of its output; the pieces before are due sooner",
+        Hypothesis::STUDY.pieces
+    ))
 }
 
 /// A device, what it reserves, and where.

@@ -45,7 +45,7 @@ pub struct Plan {
     pub scenario: String,
     /// What it was planned for.
     pub host: String,
-    /// What is to be known of that host.
+    /// What is to be known of that host, and of what is said for it.
     pub notes: Vec<String>,
     /// By variant.
     pub variants: Vec<VariantPlan>,
@@ -211,7 +211,10 @@ pub fn plan(
         file_version: FILE_VERSION,
         scenario: resolved.title.clone(),
         host,
-        notes: notes.into_iter().collect(),
+        notes: notes
+            .into_iter()
+            .chain(device::note(&variants, on.twin(resolved)))
+            .collect(),
         variants,
     })
 }

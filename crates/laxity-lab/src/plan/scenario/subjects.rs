@@ -43,7 +43,8 @@ impl Analyst<'_> {
         subjects
     }
 
-    /// A call is due when the output would run dry without its last piece, or the ring be full; a periodic task's job as it says.
+    /// A modem's call is due when the output would run dry without its last piece, another device's when that or its ring would fail; a periodic
+    /// task's job as it says.
     fn deadline(&self, source: &Source, asked: Option<[Span; 2]>) -> Option<Span> {
         match source.mode {
             Some(name) => {

@@ -7,6 +7,7 @@ use laxity_model::{Service, Span};
 
 use super::attempt::{Answer, Member, Method, admits};
 use super::effort::Effort;
+use super::most::{Found, Most, bisect, largest};
 use super::{Change, ChangedTask, ReservationPlan};
 use crate::import::Policy;
 
@@ -14,55 +15,82 @@ use crate::import::Policy;
 const LARGEST_FACTOR: u64 = 1_000;
 
 /// Asks about sets like one.
+#[derive(Clone, Copy)]
 pub(super) struct Advisor<'a> {
     pub(super) members: &'a [Member],
     pub(super) methods: &'a [Method],
     /// Who admits the set as it is.
     pub(super) admitted_by: Option<Method>,
-    pub(super) effort: Effort<'a>,
+    pub(super) effort: &'a Effort<'a>,
+    /// Whether a reservation that has room for its task's job is no larger than that, whatever the job becomes; else all are as they are.
+    pub(super) cuts_budgets: bool,
 }
 
 /// What it found.
 pub(super) struct Advice {
     /// The largest factor in thousandths by which all costs can be multiplied.
     pub(super) scale: Option<Most>,
-    /// By member, the largest C.
+    /// By member, the largest C, to the nanosecond.
     pub(super) costs: Vec<Option<Most>>,
     pub(super) nearest: Vec<Change>,
     /// What was looked for in vain or not at all.
     pub(super) left_out: Vec<String>,
 }
 
-/// The largest number that is admitted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Most {
-    pub(super) number: u64,
-    pub(super) method: Method,
-    /// Whether the next larger one is refused; else nobody knows.
-    pub(super) is_exact: bool,
-}
-
-/// What the methods say of a set together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Found {
-    Admitted(Method),
-    Refused,
-    TooLong,
-}
-
 impl Advisor<'_> {
     /// All that can be said. A set that is not admitted fails on `offender`.
-    pub(super) fn advise(&self, offender: Option<usize>) -> Result<Advice, Overflow> {
+    pub(super) fn advise(self, offender: Option<usize>) -> Result<Advice, Overflow> {
         let refused = offender.filter(|_| self.admitted_by.is_none());
+        // A margin is what reservations leave as they are; what is changed so that a set is admitted may be what it reserves.
+        let changing = Self {
+            cuts_budgets: refused.is_some() && self.reserves(),
+            ..self
+        };
         let another = refused.map(|_| self.another_scheduler());
         let another = another.transpose()?.flatten();
-        let scale = self.scale()?;
-        let period = refused.map(|offender| self.shortest_period(offender));
+        let mut scale = changing.scale()?;
+        let period = refused.map(|offender| changing.shortest_period(offender));
         let period = period.transpose()?.flatten();
+        let (mut costs, mut unasked) = changing.largest_costs(refused)?;
+        let mut nearest: Vec<Change> = another.into_iter().collect();
+        if let Some(offender) = refused {
+            let cost = costs[offender];
+            nearest.extend(cost.and_then(|most| changing.cheaper(offender, most, false)));
+            nearest.extend(period.and_then(|most| changing.rarer(offender, most)));
+            nearest.extend(changing.another_gives_up(offender, &costs));
+            nearest.extend(changing.all_give_up(scale));
+        }
+        if changing.cuts_budgets {
+            scale = self.scale()?;
+            (costs, unasked) = self.largest_costs(refused)?;
+        }
+        for (index, most) in costs.iter_mut().enumerate() {
+            *most = self.exact_cost(index, *most)?;
+        }
+        let left_out = self.left_out(&nearest, scale, unasked);
+        Ok(Advice {
+            scale,
+            costs,
+            nearest,
+            left_out,
+        })
+    }
+
+    /// Whether somebody has a reservation of its own.
+    fn reserves(&self) -> bool {
+        let mut policies = self.members.iter().map(|member| member.policy);
+        policies.any(|policy| policy.reservation().is_some())
+    }
+
+    /// By member, the largest C in three digits; and of how many it was not asked any more.
+    fn largest_costs(
+        &self,
+        refused: Option<usize>,
+    ) -> Result<(Vec<Option<Most>>, usize), Overflow> {
         let mut costs = vec![None; self.members.len()];
         // The offender first: who knows how far one gets.
         let others = (0..costs.len()).filter(|index| refused != Some(*index));
-        let mut asked = 0;
+        let mut unasked = costs.len();
         for index in refused.into_iter().chain(others) {
             if self.effort.is_spent() {
                 break;
@@ -70,25 +98,21 @@ impl Advisor<'_> {
             if self.is_promised(index) {
                 costs[index] = self.largest_cost(index)?;
             }
-            asked += 1;
+            unasked -= 1;
         }
-        let mut nearest: Vec<Change> = another.into_iter().collect();
-        if let Some(offender) = refused {
-            let cost = costs[offender];
-            nearest.extend(cost.and_then(|most| self.cheaper(offender, most, false)));
-            nearest.extend(period.and_then(|most| self.rarer(offender, most)));
-            nearest.extend(self.another_gives_up(offender, &costs));
-            nearest.extend(self.all_give_up(scale));
-        }
+        Ok((costs, unasked))
+    }
+
+    /// What was looked for in vain or not at all.
+    fn left_out(&self, nearest: &[Change], scale: Option<Most>, unasked: usize) -> Vec<String> {
         let mut left_out = Vec::new();
         if self.admitted_by.is_none() && nearest.is_empty() {
             left_out.push(self.why_nothing());
         }
-        if asked < costs.len() {
+        if unasked > 0 {
             left_out.push(format!(
-                "the largest costs of {} of {} tasks: what is looked at for one plan is limited",
-                costs.len() - asked,
-                costs.len()
+                "the largest costs of {unasked} of {} tasks: what is looked at for one plan is limited",
+                self.members.len()
             ));
         }
         if self.admitted_by.is_some() && scale.is_none() {
@@ -97,12 +121,7 @@ impl Advisor<'_> {
                     .into(),
             );
         }
-        Ok(Advice {
-            scale,
-            costs,
-            nearest,
-            left_out,
-        })
+        left_out
     }
 
     fn why_nothing(&self) -> String {
@@ -137,8 +156,27 @@ impl Advisor<'_> {
 
     fn with(&self, index: usize, task: Task) -> Vec<Member> {
         let mut members = self.members.to_vec();
-        change_to(&mut members[index], task);
+        self.change_to(&mut members[index], task);
         members
+    }
+
+    /// Gives a member other work; where budgets are cut, a reservation of its own is then just that, unless it was too small for it: what is short
+    /// does not grow along.
+    fn change_to(&self, member: &mut Member, task: Task) {
+        let former = member.work.as_ref().ok().copied();
+        if self.cuts_budgets
+            && let Policy::Deadline(request) = &mut member.policy
+            && former.is_none_or(|former| fits(former, request.runtime, request.period))
+        {
+            request.runtime = task.cost();
+            if former.is_some_and(|former| former.period() == request.period) {
+                if request.deadline == request.period {
+                    request.deadline = task.period();
+                }
+                request.period = task.period();
+            }
+        }
+        member.work = Ok(task);
     }
 
     fn task(&self, index: usize) -> Option<Task> {
@@ -171,7 +209,7 @@ impl Advisor<'_> {
             if let Ok(task) = member.work.clone() {
                 let cost = u128::from(task.cost().as_nanos()) * u128::from(permille);
                 let cost = u64::try_from(cost.div_ceil(1_000)).ok()?;
-                change_to(member, with_cost(task, cost)?);
+                self.change_to(member, with_cost(task, cost)?);
             }
         }
         Some(members)
@@ -204,6 +242,20 @@ impl Advisor<'_> {
         })
     }
 
+    /// The largest C of a member where three digits of it are known.
+    fn exact_cost(&self, index: usize, most: Option<Most>) -> Result<Option<Most>, Overflow> {
+        let (Some(task), Some(most)) = (self.task(index), most) else {
+            return Ok(None);
+        };
+        if !most.is_exact {
+            return Ok(Some(most));
+        }
+        let grain = grain(task.cost().as_nanos());
+        let refused = (most.number / grain + 1).saturating_mul(grain);
+        let test = |other| self.ask_with(index, with_cost(task, other));
+        bisect((most.number, most.method), (refused, true), test).map(Some)
+    }
+
     /// The shortest T of a member, in three digits.
     fn shortest_period(&self, index: usize) -> Result<Option<Most>, Overflow> {
         let Some(task) = self.task(index) else {
@@ -232,23 +284,26 @@ impl Advisor<'_> {
         let task = self.task(index)?;
         let changed = with_cost(task, most.number)?;
         let given = task.cost().saturating_sub(changed.cost());
+        let members = self.with(index, changed);
+        let mut reserving = self.cut_budget(index, &members);
         let what = match gives_up {
             false => String::new(),
             // What it does may stay; what it reserves is less.
             true if given.is_zero() => {
                 self.members[index].policy.reservation()?;
+                reserving.clear();
                 " reserves".to_owned()
             }
             true => format!(" gives up {given}:"),
         };
         let text = format!(
-            "`{}`{what} at most {} every {}{}",
+            "`{}`{what} at most {} every {}{reserving}{}",
             self.members[index].name,
             changed.cost(),
             task.period(),
             cut_region(task, changed)
         );
-        Some(change(text, &self.with(index, changed), most.method))
+        Some(change(text, &members, most.method))
     }
 
     /// One task with a longer period.
@@ -256,8 +311,22 @@ impl Advisor<'_> {
         let task = self.task(index)?;
         let changed = with_period(task, most.number)?;
         let (name, period) = (&self.members[index].name, changed.period());
-        let text = format!("`{name}` every {period}, with its {}", task.cost());
-        Some(change(text, &self.with(index, changed), most.method))
+        let members = self.with(index, changed);
+        let reserving = self.cut_budget(index, &members);
+        let text = format!(
+            "`{name}` every {period}, with its {}{reserving}",
+            task.cost()
+        );
+        Some(change(text, &members, most.method))
+    }
+
+    /// In words, what a member reserves of a changed set, if that is not what it did.
+    fn cut_budget(&self, index: usize, changed: &[Member]) -> String {
+        let now = changed[index].policy.reservation();
+        match now.filter(|now| self.members[index].policy.reservation() != Some(*now)) {
+            Some(now) => format!(", reserving {}/{}", now.runtime, now.period),
+            None => String::new(),
+        }
     }
 
     /// As it is, under a scheduler that was not asked for.
@@ -308,6 +377,9 @@ impl Advisor<'_> {
             most.number / 1_000,
             most.number % 1_000
         );
+        if (0..scaled.len()).any(|index| !self.cut_budget(index, &scaled).is_empty()) {
+            text.push_str(", each reservation with room for a job cut to that job");
+        }
         let mut pairs = self.members.iter().zip(&scaled);
         if pairs.any(|(member, changed)| match (&member.work, &changed.work) {
             (Ok(task), Ok(changed)) => !cut_region(*task, *changed).is_empty(),
@@ -366,23 +438,6 @@ fn change(text: String, members: &[Member], method: Method) -> Change {
     }
 }
 
-/// Gives a member other work; a reservation of its own is then just that, unless it was too small for it: what is short does not grow along.
-fn change_to(member: &mut Member, task: Task) {
-    let former = member.work.as_ref().ok().copied();
-    if let Policy::Deadline(request) = &mut member.policy
-        && former.is_none_or(|former| fits(former, request.runtime, request.period))
-    {
-        request.runtime = task.cost();
-        if former.is_some_and(|former| former.period() == request.period) {
-            if request.deadline == request.period {
-                request.deadline = task.period();
-            }
-            request.period = task.period();
-        }
-    }
-    member.work = Ok(task);
-}
-
 /// Whether a budget has each job in one of its periods.
 fn fits(task: Task, runtime: Service, period: Span) -> bool {
     task.cost() <= runtime && task.period() >= period
@@ -391,61 +446,6 @@ fn fits(task: Task, runtime: Service, period: Span) -> bool {
 /// Three digits of a number.
 fn grain(number: u64) -> u64 {
     10_u64.pow(number.max(1).ilog10().saturating_sub(2))
-}
-
-/// The largest number from 1 to `most` that is admitted, if those below it are too; looked for from `near` on upwards, by doubling.
-fn largest(
-    near: u64,
-    most: u64,
-    test: impl Fn(u64) -> Result<Found, Overflow>,
-) -> Result<Option<Most>, Overflow> {
-    let mut next = near.clamp(1, most);
-    let mut low = None;
-    let high = loop {
-        match test(next)? {
-            // Nothing larger is asked about.
-            Found::Admitted(method) if next == most => {
-                return Ok(Some(Most {
-                    number: most,
-                    method,
-                    is_exact: false,
-                }));
-            }
-            Found::Admitted(method) => low = Some((next, method)),
-            other => break (next, other == Found::Refused),
-        }
-        next = next.saturating_mul(2).min(most);
-    };
-    let low = match low {
-        None if high.0 > 1 => match test(1)? {
-            Found::Admitted(method) => Some((1, method)),
-            Found::Refused | Found::TooLong => None,
-        },
-        low => low,
-    };
-    low.map(|low| bisect(low, high, test)).transpose()
-}
-
-/// The largest number from `low`, which is admitted, on that is admitted, if those below it are too; `high` is not, and it is known
-/// whether that is sure.
-fn bisect(
-    low: (u64, Method),
-    high: (u64, bool),
-    test: impl Fn(u64) -> Result<Found, Overflow>,
-) -> Result<Most, Overflow> {
-    let ((mut number, mut method), (mut high, mut is_exact)) = (low, high);
-    while number + 1 < high {
-        let middle = number + (high - number) / 2;
-        match test(middle)? {
-            Found::Admitted(other) => (number, method) = (middle, other),
-            other => (high, is_exact) = (middle, other == Found::Refused),
-        }
-    }
-    Ok(Most {
-        number,
-        method,
-        is_exact,
-    })
 }
 
 /// The same with another cost; its regions are no longer than that.

@@ -5,13 +5,15 @@
 //!
 //! * `place`: which processor a task goes to; `several`: what else could be done with several; `attempt`: one processor under one scheduler;
 //!   `global`: threads of `SCHED_DEADLINE`, which are on all processors.
-//! * `verdicts`: what each test of the library says; `advice`: margins, and the nearest sets that are admitted; `effort`: how much is looked at for them.
+//! * `verdicts`: what each test of the library says; `advice`: margins, and the nearest sets that are admitted; `most`: the search for them; `effort`: how much is
+//!   looked at.
 //! * `observe`: the set in the twin; `reservations`: which would do.
 
 mod advice;
 mod attempt;
 mod effort;
 mod global;
+mod most;
 mod observe;
 mod place;
 mod processor;
@@ -156,7 +158,8 @@ pub struct ProcessorPlan {
     pub tests: Vec<TestPlan>,
     /// Whom the set fails on, or would first.
     pub bottleneck: Option<Bottleneck>,
-    /// All costs times this, in parts per million, rounded down to 0.1 %, are admitted. `None` if no such factor was found.
+    /// All costs times this, in parts per million, rounded down to 0.1 %, are admitted, each task's own reservation as it is. `None` if no such
+    /// factor was found.
     pub scale_ppm: Option<u64>,
     /// Whether the next larger factor, by 0.1 %, is not admitted; else it was not searched to the end.
     pub scale_is_exact: bool,
@@ -206,7 +209,7 @@ impl TestPlan {
 /// A change after which a set is admitted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Change {
-    /// What to change, as a sentence.
+    /// What to change, as a sentence. What a task reserves itself is cut along, and the sentence says so.
     pub text: String,
     /// All tasks of which something is known, as they then are.
     pub tasks: Vec<ChangedTask>,

@@ -38,7 +38,8 @@ pub(super) fn plan(
         members,
         methods: asked,
         admitted_by: chosen.admits.then_some(chosen.method),
-        effort: Effort::new(supply, members.len()),
+        effort: &Effort::new(supply, members.len()),
+        cuts_budgets: false,
     };
     let advice = advisor.advise(bottleneck.as_ref().map(|(offender, _)| *offender))?;
     let effort = Effort::new(supply, members.len());

@@ -4,6 +4,7 @@ use laxity_model::Span;
 
 use super::{PartitionPlan, ProcessorPlan, SetPlan, SeveralPlan, TestPlan};
 use crate::layout::{TimeUnit, load, wrap_to};
+use crate::plan::Line;
 use crate::plan::render::{self as common, MOST_NAMES, lateness, proposal_words, shown};
 
 /// The plan for people, in lines of so many characters.
@@ -161,7 +162,12 @@ fn render_processor(plan: &ProcessorPlan, width: usize, text: &mut String) {
         } else {
             ", and perhaps more: that was not searched to the end"
         };
-        let sentence = format!("all costs times {whole}.{rest:03} are admitted{end}");
+        let is_reserved = |line: &Line| line.priority.as_ref().is_some_and(|of| of.contains('/'));
+        let kept = match plan.lines.iter().any(is_reserved) {
+            true => ", with the reservations as they are,",
+            false => "",
+        };
+        let sentence = format!("all costs times {whole}.{rest:03}{kept} are admitted{end}");
         wrap_to(width, "  margin:     ", &sentence, text);
     }
     for what in &plan.left_out {
