@@ -5,13 +5,24 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use laxity::doctor::rights::{self, Right};
+use laxity::doctor::rights::{self, LiveTest, Right};
 use laxity_lab::evidence::results::RunResults;
 use laxity_lab::report::page;
 use laxity_lab::report::run::{report, table};
 use laxity_lab::runner::{self, On, RunError, Silent};
 use laxity_lab::scenario::{self, Length};
 use laxity_model::verify::contract::Outcome;
+
+fn live() -> Option<LiveTest> {
+    rights::require(&[Right::RealTime])
+}
+
+/// A command that always runs.
+const SPIN: &str = r#"argv = ["sh", "-c", "while :; do :; done"]"#;
+
+/// A variant in which the command is reserved by the kernel.
+const RESERVED: &str = r#"placement = { other = "reserved 10ms/40ms" }
+enforcer = "deadline""#;
 
 /// The results of a short run beside a command with this declaration.
 fn beside(command: &str) -> Result<RunResults, RunError> {
@@ -86,9 +97,7 @@ fn told(results: &RunResults) -> serde_json::Value {
 
 #[test]
 fn a_command_that_runs_until_the_end_changes_nothing() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
+    let Some(_live) = live() else { return };
     let results = beside(r#"argv = ["sleep", "1000"]"#).expect("it runs");
     if !are_told(&results) {
         return;
@@ -101,9 +110,7 @@ fn a_command_that_runs_until_the_end_changes_nothing() {
 
 #[test]
 fn a_command_that_fails_is_named_and_nothing_is_met() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
+    let Some(_live) = live() else { return };
     for (script, how) in [
         ("sleep 0.1; exit 3", "ended with exit code 3"),
         ("kill -KILL $$", "was killed by signal 9"),
@@ -130,9 +137,7 @@ fn a_command_that_fails_is_named_and_nothing_is_met() {
 
 #[test]
 fn a_command_that_never_starts_is_an_error() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
+    let Some(_live) = live() else { return };
     let Err(error) = beside(r#"argv = ["/no/such/program"]"#) else {
         panic!("nothing was started");
     };
@@ -175,9 +180,7 @@ fn executes(name: &str, argv: &[&str]) -> String {
 /// Whatever else failed, what was judged and is not as expected is what the run ends with.
 #[test]
 fn a_violation_stands_beside_a_command_that_failed() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
+    let Some(_live) = live() else { return };
     let dies = executes("dies", &["sh", "-c", "exit 3"]);
     let failing = "[variants.failing]\ncontracts = [\"ten-seconds\"]\n";
     let other = |contract| {
@@ -208,9 +211,7 @@ fn a_violation_stands_beside_a_command_that_failed() {
 /// A control beside which a command was to run shows nothing once that has died.
 #[test]
 fn a_control_whose_command_failed_is_no_yardstick() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
+    let Some(_live) = live() else { return };
     let variants = r#"[contracts.halved]
 limits = [{ quantity = "wakeup_gap", at_most = "0.5 x control" }]
 [variants.alone]
@@ -242,9 +243,7 @@ control = "alone"
 
 #[test]
 fn what_cannot_be_executed_is_found_before_anything_is_started() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
+    let Some(_live) = live() else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let mark = directory.path().join("ran");
     let mark = mark.to_str().expect("a plain path");
@@ -275,9 +274,7 @@ fn what_cannot_be_executed_is_found_before_anything_is_started() {
 /// A script whose interpreter is not there looks like a program until it is executed.
 #[test]
 fn a_command_that_does_not_start_costs_no_other_result() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
+    let Some(_live) = live() else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let script = directory.path().join("script");
     fs::write(&script, "#!/no/such/interpreter\n").expect("our directory");
@@ -302,9 +299,7 @@ fn a_command_that_does_not_start_costs_no_other_result() {
 /// Nobody is in the program, it lasts as long as the scenario says, and it is looked for halts of the machine all the same.
 #[test]
 fn a_run_beside_commands_alone_lasts_as_long_as_the_scenario_says() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
+    let Some(_live) = live() else { return };
     let tasks = executes("ends", &["sleep", "0.1"]) + &executes("stays", &["sleep", "1000"]);
     let variant = "[variants.alone]\ntasks = [\"ends\", \"stays\"]\n";
     let before = Instant::now();
@@ -324,9 +319,7 @@ fn a_run_beside_commands_alone_lasts_as_long_as_the_scenario_says() {
 
 #[test]
 fn the_code_that_is_expected_is_no_failure() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
+    let Some(_live) = live() else { return };
     for command in [
         "argv = [\"sh\", \"-c\", \"exit 3\"]\nexit = 3",
         "argv = [\"true\"]",
@@ -350,9 +343,7 @@ fn the_code_that_is_expected_is_no_failure() {
 /// Where a contract is about the exit code, that is judged, and the others are judged all the same.
 #[test]
 fn an_exit_code_that_a_contract_limits_is_judged() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
+    let Some(_live) = live() else { return };
     let limit = "quantity = \"exit_code\", at_most = 0";
     for (script, code, how, result, exit) in [
         ("exit 0", Some(0), "0", Outcome::Met, 0),
@@ -391,12 +382,9 @@ fn an_exit_code_that_a_contract_limits_is_judged() {
 
 #[test]
 fn what_a_command_took_is_told_and_limited() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
-    let spin = r#"argv = ["sh", "-c", "while :; do :; done"]"#;
+    let Some(_live) = live() else { return };
     let limit = "quantity = \"processor_time\", at_least = \"1us\"";
-    let results = judged(spin, limit).expect("it runs");
+    let results = judged(SPIN, limit).expect("it runs");
     if !are_told(&results) {
         return;
     }
@@ -410,7 +398,7 @@ fn what_a_command_took_is_told_and_limited() {
     assert!(run["processor_time_ns"].as_u64() > Some(1_000), "{run}");
     assert!(run["exit_code"].is_null() && run["ended_after_ns"].is_null());
     let limit = "quantity = \"processor_time\", at_least = \"100s\"";
-    let results = judged(spin, limit).expect("it runs");
+    let results = judged(SPIN, limit).expect("it runs");
     if !are_told(&results) {
         return;
     }
@@ -426,11 +414,8 @@ fn the_service_gap_of_a_reserved_command_is_told_and_limited() {
     let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
         return;
     };
-    let spin = r#"argv = ["sh", "-c", "while :; do :; done"]"#;
-    let reserved = r#"placement = { other = "reserved 10ms/40ms" }
-enforcer = "deadline""#;
     let limit = "quantity = \"service_gap\", at_most = \"10s\"";
-    let results = placed(spin, reserved, limit).expect("it runs");
+    let results = placed(SPIN, RESERVED, limit).expect("it runs");
     if !are_told(&results) {
         return;
     }
@@ -451,7 +436,7 @@ enforcer = "deadline""#;
         assert!(text.contains("service"), "{text}");
     }
     let limit = "quantity = \"service_gap\", at_most = \"1ms\"";
-    let results = placed(spin, reserved, limit).expect("it runs");
+    let results = placed(SPIN, RESERVED, limit).expect("it runs");
     if !are_told(&results) {
         return;
     }
@@ -475,17 +460,14 @@ fn a_command_that_was_taken_out_of_its_reservation_is_told_unenforced_and_violat
     let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
         return;
     };
-    let reserved = r#"placement = { other = "reserved 10ms/40ms" }
-enforcer = "deadline""#;
     let limit = "quantity = \"service_gap\", at_most = \"10s\"";
-    let spin = r#"argv = ["sh", "-c", "while :; do :; done"]"#;
-    let kept = placed(spin, reserved, limit).expect("it runs");
+    let kept = placed(SPIN, RESERVED, limit).expect("it runs");
     if !are_told(&kept) {
         return;
     }
     assert_eq!(told(&kept)["grade"], "enforced");
     let taken = r#"argv = ["sh", "-c", "chrt -o -p 0 $$ && while :; do :; done"]"#;
-    let results = placed(taken, reserved, limit).expect("it runs");
+    let results = placed(taken, RESERVED, limit).expect("it runs");
     if !are_told(&results) {
         return;
     }
