@@ -27,9 +27,10 @@ pub(crate) fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     const NUMBERS: [u64; 2] = [2_000, 8_000];
     const PIECE: Service = Service::from_micros(20);
     const PERIODS: u64 = 60;
-    /// Two or three times in a slot: more than a twentieth of it, and less than the eighth that is made up at most.
+    /// Two or three times in a slot: more than a twentieth of it, and with what three switches take still less than the eighth that is made up
+    /// at most.
     const ABOVE: Work = Work {
-        service: Service::from_micros(75),
+        service: Service::from_micros(55),
         period: Span::from_millis(1),
     };
     let mut program = Program::new(1);
