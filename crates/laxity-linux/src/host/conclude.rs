@@ -323,6 +323,10 @@ impl Evidence<'_> {
             let text = format!("cannot see who outranks the slot: {why}");
             findings.push(Finding::against_slots(cpu, text));
         }
+        if let Some(why) = &self.seen.doubted {
+            let text = format!("who outranks the slot may have gone unseen: {why}");
+            findings.push(Finding::of_doubt(cpu, text));
+        }
     }
 
     /// That somebody held up the witness or the dispatcher of a processor.

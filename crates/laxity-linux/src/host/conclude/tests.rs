@@ -100,15 +100,24 @@ struct Found {
     notices: Vec<String>,
 }
 
-fn found(seen: &Seen, mut events: Vec<Event>, tells: bool, own: Span) -> Found {
-    let evidence = Evidence {
+/// With a witness, and nothing of the program's own that holds the processor.
+fn watched(seen: &Seen) -> Evidence<'_> {
+    Evidence {
         start: START,
         cpus: vec![CPU],
         with_slots: 1,
         witnesses: vec![Witness::new(ProcessorId(0))],
+        own: vec![Span::ZERO],
+        tells: Some(true),
+        seen,
+    }
+}
+
+fn found(seen: &Seen, mut events: Vec<Event>, tells: bool, own: Span) -> Found {
+    let evidence = Evidence {
         own: vec![own],
         tells: Some(tells),
-        seen,
+        ..watched(seen)
     };
     let conclusion = conclude(&mut events, &evidence);
     let granted = [
@@ -370,6 +379,14 @@ fn while_nobody_looked_slots_are_not_enforced() {
     let found = found(&seen, vec![], true, Span::ZERO);
     let told = "cannot see who outranks the slot: nobody looked for 501ms";
     assert_eq!((&*found.slots, &*found.deadline), (told, ""));
+    let doubted = Seen {
+        doubted: Some("nobody looked for 101ms".to_owned()),
+        ..Seen::default()
+    };
+    let granted = (Enforcer::Slots, HOLDER, CPU);
+    let grade = conclude(&mut Vec::new(), &watched(&doubted)).grade(Grade::Enforced, granted);
+    let reason = "who outranks the slot may have gone unseen: nobody looked for 101ms".to_owned();
+    assert_eq!(grade, Grade::Uncertain { reason });
 }
 
 #[test]
@@ -387,13 +404,8 @@ fn that_the_guardian_died_is_told() {
 fn what_admission_said_stays_said() {
     let seen = stranger(99, BUSY);
     let evidence = Evidence {
-        start: START,
-        cpus: vec![CPU],
-        with_slots: 1,
-        witnesses: vec![Witness::new(ProcessorId(0))],
-        own: vec![Span::ZERO],
         tells: None,
-        seen: &seen,
+        ..watched(&seen)
     };
     let conclusion = conclude(&mut Vec::new(), &evidence);
     let admitted = Grade::Unenforced {
