@@ -223,6 +223,7 @@ fn judge_all(
     }
     let surprises = surprises(variant, facts.halts_unseen, results);
     results.summarise(surprises);
+    let late = undelivered(results).filter(|_| asks_nothing(variant));
     let notes: Vec<String> = results.each_device()
         .filter_map(|(whose, device)| {
             let lost = device.lost();
@@ -233,6 +234,7 @@ fn judge_all(
                 )
             })
         })
+        .chain(late)
         .collect();
     results.verdict.reasons.extend(notes);
 }
@@ -248,17 +250,12 @@ fn surprises(
     results: &VariantResults,
 ) -> Vec<Surprise> {
     let mut surprises = Vec::new();
-    for (whose, modem) in results.each_modem() {
-        if modem.samples_undelivered > 0 {
-            // That is the emulation's own failure.
-            surprises.push(Surprise {
-                what: format!(
-                    "{whose}the far end came too late for {} samples",
-                    modem.samples_undelivered
-                ),
-                is_certain: false,
-            });
-        }
+    if !asks_nothing(variant) {
+        let doubts = undelivered(results).map(|what| Surprise {
+            what,
+            is_certain: false,
+        });
+        surprises.extend(doubts);
     }
     let of_devices = surprises.len();
     if !variant.devices.is_empty() {
@@ -277,6 +274,22 @@ fn surprises(
         grades(expected, variant, results, &mut surprises);
     }
     surprises
+}
+
+/// Whether nothing is to go well here, so that nothing is in doubt where the far end came too late.
+fn asks_nothing(variant: &ResolvedVariant) -> bool {
+    let expected = &variant.expect;
+    variant.contracts.is_empty()
+        && expected.lost != Loss::None
+        && expected.transfer != ExpectedOutcome::Complete
+}
+
+/// What the far end failed to deliver in time: the emulation's own failure.
+fn undelivered(results: &VariantResults) -> impl Iterator<Item = String> + '_ {
+    results.each_modem().filter_map(|(whose, modem)| {
+        let late = modem.samples_undelivered;
+        (late > 0).then(|| format!("{whose}the far end came too late for {late} samples"))
+    })
 }
 
 fn certain(what: impl Into<String>) -> Surprise {
@@ -393,6 +406,7 @@ fn grades(
 mod tests {
     use super::*;
     use crate::evidence::subjects::DeviceFigures;
+    use crate::scenario::{self, Length};
     use laxity_model::Instant;
     use laxity_model::verify::contract::Phase;
 
@@ -413,6 +427,17 @@ mod tests {
         assert!(are_no_more(&[&beside], 0), "the witness was held as well");
         assert!(are_no_more(&[&alone, &beside], 1));
         assert!(!are_no_more(&[&alone, &alone, &beside], 1));
+    }
+
+    /// The controls have no modem, and one variant is only shown.
+    #[test]
+    fn the_far_end_leaves_open_what_was_to_go_well_and_nothing_else() {
+        let text = include_str!("../../../../scenarios/soft-modem.toml");
+        let scenario = scenario::parse(text, "soft-modem.toml").expect("a scenario");
+        let resolved = scenario.resolve(Length::Quick);
+        let variants = resolved.variants.iter().filter(|one| asks_nothing(one));
+        let names: Vec<&str> = variants.map(|one| &*one.name).collect();
+        assert_eq!(names, ["none", "thread-8", "none-cothread-reserved"]);
     }
 
     #[test]
