@@ -3,9 +3,10 @@
 use laxity::observe::Loss as Lost;
 use laxity_model::enforce::Witness;
 use laxity_model::verify::contract::{
-    Cause, Evidence, Expectation, Halts, Outcome, RunFacts, Verdict, as_expected, judge,
+    Cause, Evidence, Expectation, Halts, HaltsUnseen, Outcome, RunFacts, Verdict, as_expected,
+    judge,
 };
-use laxity_model::{Enforcer, Span};
+use laxity_model::{Enforcer, ProcessorId, ReservationRequest, Span};
 
 use super::RunDone;
 use super::cause::Held;
@@ -19,7 +20,8 @@ use crate::evidence::results::{
 };
 use crate::evidence::subjects::{ModemFigures, SubjectResults, label};
 use crate::scenario::{
-    ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedDevice, ResolvedVariant,
+    ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedDevice, ResolvedTask,
+    ResolvedVariant, kinds::SAMPLES_LOST,
 };
 
 /// The results of one variant from all runs of the scenario; `None` if it was not run. how they were made says the rest.
@@ -50,7 +52,7 @@ pub fn variant(
     let (grade, grade_reason) = worst(&grades);
     let halts = halts(&made);
     let mut facts = RunFacts::of_halts(&halts, events_lost(&made));
-    facts.halts_unseen = halts_unseen(variant, &components, &made);
+    facts.halts_unseen = halts_unseen(variant, &components, &made, circumstances.tick);
     let steal = made.iter().map(|run| run.record.steal.map(Span::as_nanos));
     let mut results = VariantResults {
         name: variant.name.clone(),
@@ -160,31 +162,49 @@ fn disturbed(halts: &Halts) -> Disturbed {
 }
 
 /// Whether what devices lost that have a reservation by `SCHED_DEADLINE` may be the doing of halts that nobody saw. One that begins while the witness waits
-/// for their budgets is not told from those; and they lost no more often than long ones were seen.
+/// for all budgets is not told from those; and what was lost is no more than as many as were seen could do.
 fn halts_unseen(
     variant: &ResolvedVariant,
     components: &[Component<'_>],
     runs: &[&RunDone],
-) -> bool {
-    let by_deadline = |name: &str| {
-        let device = variant.devices.iter().find(|device| device.name == name);
-        let request = device.and_then(|device| device.placing.request());
-        request.is_some_and(|request| request.enforcer == Enforcer::Deadline)
+    tick: Span,
+) -> HaltsUnseen {
+    let by_deadline = |request: Option<ReservationRequest>| {
+        request.filter(|request| request.enforcer == Enforcer::Deadline)
     };
     let held = components.iter().filter(|component| {
         let first = component.runs.first();
-        first.is_some_and(|seen| by_deadline(&seen.probe.subject.name))
+        let name = first.map(|seen| &seen.probe.subject.name);
+        let device = variant.devices.iter().find(|one| Some(&one.name) == name);
+        device.is_some_and(|device| by_deadline(device.placing.request()).is_some())
     });
     let losses: Vec<_> = held.flat_map(Component::losses).collect();
+    let devices = variant.devices.iter().map(|one| one.placing.request());
+    let requests = devices.chain(variant.tasks.iter().map(ResolvedTask::request));
+    let budgets = requests
+        .filter_map(by_deadline)
+        .map(|request| request.reservation);
+    let witness = Witness::of_experiment(ProcessorId(0)).outranked_by(budgets, tick);
     let halts = runs.iter().flat_map(|run| &run.record.disturbances);
     let long = halts.filter(|halt| halt.length() >= Witness::BESIDE_BUDGETS);
-    are_no_more(&losses, long.count())
+    if are_no_more(&losses, long.count(), witness.overlooks()) {
+        HaltsUnseen::Of(SAMPLES_LOST)
+    } else {
+        HaltsUnseen::None
+    }
 }
 
-/// Whether these are losses, and no more of them than so many halts. One while the witness was held for longer than by all budgets is beside one.
-fn are_no_more(losses: &[&Lost], halts: usize) -> bool {
-    let alone = losses.iter().filter(|loss| loss.held.is_zero());
-    !losses.is_empty() && alone.count() <= halts
+/// Whether these are losses, and so many halts, each of which was `overlooked` and so was no longer than that, come to no less than they took. While the witness
+/// was held for longer than by all budgets, it is that.
+fn are_no_more(losses: &[&Lost], halts: usize, overlooked: Span) -> bool {
+    let wanted = |loss: &&Lost| {
+        let [from, to] = loss.span;
+        let alone = to.saturating_since(from).saturating_sub(loss.held);
+        let least = u64::from(loss.held.is_zero());
+        (alone / overlooked).max(least)
+    };
+    let wanted: u64 = losses.iter().map(wanted).sum();
+    !losses.is_empty() && wanted <= halts as u64
 }
 
 /// Judges a variant by each of its contracts, and compares all with what is expected of it; `no_control` says why there is none that could be
@@ -221,7 +241,8 @@ fn judge_all(
             verdict: VerdictJson::of(&verdict, no_control),
         });
     }
-    let surprises = surprises(variant, facts.halts_unseen, results);
+    let is_open = facts.halts_unseen != HaltsUnseen::None;
+    let surprises = surprises(variant, is_open, results);
     results.summarise(surprises);
     let late = undelivered(results).filter(|_| asks_nothing(variant));
     let notes: Vec<String> = results.each_device()
@@ -412,21 +433,30 @@ mod tests {
 
     #[test]
     fn losses_beside_the_kernels_reservations_convict_where_halts_were_seldomer() {
-        let lost = |held_ms| Lost {
+        let lost = |long_ms, held_ms| Lost {
             amount: 9,
             phase: Phase::CONNECTED,
-            span: [Instant::ZERO; 2],
+            span: [0, long_ms].map(Instant::from_millis),
             service: None,
             halted: Span::ZERO,
             held: Span::from_millis(held_ms),
             reserved: true,
         };
-        let (alone, beside) = (lost(0), lost(18));
-        assert!(!are_no_more(&[], 3), "nothing was lost");
-        assert!(!are_no_more(&[&alone], 0), "nothing stood still");
-        assert!(are_no_more(&[&beside], 0), "the witness was held as well");
-        assert!(are_no_more(&[&alone, &beside], 1));
-        assert!(!are_no_more(&[&alone, &alone, &beside], 1));
+        let no_more = |losses: &[&Lost], halts| are_no_more(losses, halts, Span::from_millis(16));
+        let (alone, beside) = (lost(30, 0), lost(30, 18));
+        assert!(!no_more(&[], 3), "nothing was lost");
+        assert!(!no_more(&[&alone], 0), "nothing stood still");
+        assert!(no_more(&[&beside], 0), "the witness was held as well");
+        assert!(no_more(&[&alone, &beside], 1));
+        assert!(!no_more(&[&alone, &alone, &beside], 1));
+        // Who was never served lost once, and for longer than a few halts that nobody sees.
+        let never = lost(5_000, 0);
+        assert!(!no_more(&[&never], 311));
+        assert!(no_more(&[&never], 312));
+        assert!(
+            !no_more(&[&lost(5_000, 18)], 310),
+            "held for a moment of it"
+        );
     }
 
     /// The controls have no modem, and one variant is only shown.

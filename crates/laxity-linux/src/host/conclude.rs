@@ -25,6 +25,8 @@ pub(super) struct Evidence<'a> {
     pub(super) own: Vec<Span>,
     /// The witnesses; of where there is none the dispatcher alone tells.
     pub(super) witnesses: Vec<Witness>,
+    /// When [they woke late](witnessed) by what was concluded from just before: a dispatcher records the same halt after its witness.
+    pub(super) before: &'a [Disturbance],
     /// Whether the kernel told how long the witness waited; `None` without a witness.
     pub(super) tells: Option<bool>,
     pub(super) seen: &'a Seen,
@@ -106,8 +108,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
     evidence.stopped(events, &mut findings);
     let mut doubtful = Vec::new();
     events.retain_mut(|event| {
-        let is_late = matches!(event.kind, EventKind::Disturbed | EventKind::Held);
-        let weighed = match is_late {
+        let weighed = match is_late(event) {
             true => evidence.weigh(event),
             false => Weighed::As(event.kind),
         };
@@ -144,6 +145,17 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
             .chain(evidence.seen.guardian.clone())
             .collect(),
     }
+}
+
+/// Whether somebody woke late.
+const fn is_late(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Disturbed | EventKind::Held)
+}
+
+/// When witnesses woke late.
+pub(super) fn witnessed(events: &[Event]) -> impl Iterator<Item = Disturbance> + '_ {
+    let of_witness = |event: &&Event| is_late(event) && event.activity == WITNESS_ACTIVITY;
+    events.iter().filter(of_witness).map(stretch)
 }
 
 /// From when to when the witness was late.
@@ -187,9 +199,9 @@ impl Evidence<'_> {
 
     /// Takes out what dispatchers were late by while the witness beside them woke in time: then somebody stopped them, and nothing else stood still.
     fn stopped(&self, events: &mut Vec<Event>, findings: &mut Vec<Finding>) {
-        let is_late = |event: &Event| matches!(event.kind, EventKind::Disturbed | EventKind::Held);
-        let of_witness = |event: &&Event| is_late(event) && event.activity == WITNESS_ACTIVITY;
-        let seen: Vec<Disturbance> = events.iter().filter(of_witness).map(stretch).collect();
+        let seen: Vec<Disturbance> = witnessed(events)
+            .chain(self.before.iter().copied())
+            .collect();
         let mut stopped: BTreeMap<usize, Vec<Disturbance>> = BTreeMap::new();
         events.retain(|event| {
             let late = stretch(event);

@@ -153,6 +153,7 @@ fn conclude_run(
         cpus: config.all_processors().collect(),
         with_slots: config.processors.len(),
         witnesses: what.witnesses,
+        before: &[],
         own: what.may_hold,
         tells: config
             .witnesses

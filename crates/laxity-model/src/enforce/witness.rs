@@ -141,7 +141,12 @@ impl Witness {
 
     /// Whether a standstill of its processor from then to then cannot have escaped it: at one of its instants at least it would have been late.
     pub fn would_see(&self, from: Instant, to: Instant) -> bool {
-        to.saturating_since(from) > self.tolerance + self.outranked + self.period * 2
+        to.saturating_since(from) > self.overlooks()
+    }
+
+    /// No longer standstill of its processor escapes it.
+    pub fn overlooks(&self) -> Span {
+        self.tolerance + self.outranked + self.period * 2
     }
 
     /// When it wakes next, after a wake-up at `now` that was due at `due`. Instants that passed while the machine stood still are

@@ -7,7 +7,8 @@
 use alloc::vec;
 
 use super::contract::{
-    Bound, Contract, Kind, Limit, Observations, Phase, Quantity, RunFacts, Statistic, share_ppm,
+    Bound, Contract, HaltsUnseen, Kind, Limit, Observations, Phase, Quantity, RunFacts, Statistic,
+    share_ppm,
 };
 use crate::{Service, Span};
 
@@ -69,7 +70,10 @@ impl Delivery {
             unseen_ppm: share_ppm(self.unseen, all),
             // What it received is seen as a whole, and no time of it by itself.
             unseen: Span::ZERO,
-            halts_unseen: self.halts_unseen,
+            halts_unseen: match self.halts_unseen {
+                true => HaltsUnseen::All,
+                false => HaltsUnseen::None,
+            },
         }
     }
 

@@ -5,8 +5,8 @@ mod subjects;
 mod windows;
 
 use laxity_model::verify::contract::{
-    Bound, Cause, Contract, Evidence, Expectation, Finding, Kind, Limit, Observations, Outcome,
-    Phase, Phases, Quantity, RunFacts, Severity, Statistic, Subject, Subjects, Verdict,
+    Bound, Cause, Contract, Evidence, Expectation, Finding, HaltsUnseen, Kind, Limit, Observations,
+    Outcome, Phase, Phases, Quantity, RunFacts, Severity, Statistic, Subject, Subjects, Verdict,
     as_expected, judge as judge_all, pc99,
 };
 use laxity_model::{Disturbance, Grade, Instant, ProcessorId, RunEnd, RunRecord, Span};
@@ -17,7 +17,7 @@ const QUIET: RunFacts = RunFacts {
     disturbed_ppm: 0,
     unseen_ppm: 0,
     unseen: Span::ZERO,
-    halts_unseen: false,
+    halts_unseen: HaltsUnseen::None,
 };
 
 /// Things that go missing.

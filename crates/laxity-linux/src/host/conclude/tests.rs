@@ -107,6 +107,7 @@ fn watched(seen: &Seen) -> Evidence<'_> {
         cpus: vec![CPU],
         with_slots: 1,
         witnesses: vec![Witness::new(ProcessorId(0))],
+        before: &[],
         own: vec![Span::ZERO],
         tells: Some(true),
         seen,
@@ -166,13 +167,8 @@ fn who_belongs_to_the_scenario_goes_by_its_name_and_is_no_stranger() {
     assert_eq!(found.notices, [told]);
     let seen = beside();
     let evidence = Evidence {
-        start: START,
-        cpus: vec![CPU],
-        with_slots: 1,
-        witnesses: vec![Witness::new(ProcessorId(0))],
         own: vec![Span::MAX],
-        tells: Some(true),
-        seen: &seen,
+        ..watched(&seen)
     };
     // Where there are no slots nobody ranks above any.
     let conclusion = conclude(&mut Vec::new(), &evidence);
@@ -228,16 +224,7 @@ fn a_grade_is_that_of_who_was_there_and_what_was_seen() {
 #[test]
 fn a_doubt_is_worth_less_than_a_promise_and_more_than_a_breach() {
     let grade = |seen: &Seen| {
-        let evidence = Evidence {
-            start: START,
-            cpus: vec![CPU],
-            with_slots: 1,
-            witnesses: vec![Witness::new(ProcessorId(0))],
-            own: vec![Span::ZERO],
-            tells: Some(true),
-            seen,
-        };
-        let conclusion = conclude(&mut held(30), &evidence);
+        let conclusion = conclude(&mut held(30), &watched(seen));
         let grade = conclusion.grade(Grade::Enforced, (Enforcer::Slots, HOLDER, CPU));
         grade.to_string()
     };

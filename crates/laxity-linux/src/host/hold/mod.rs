@@ -19,9 +19,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use laxity_model::base::ring;
-use laxity_model::enforce::Witness;
 use laxity_model::verify::delivery::{Delivery, Held, Stretch};
-use laxity_model::{ActivityId, Enforcer, Grade, HostError, Outside, ProcessorId, Reservation};
+use laxity_model::{ActivityId, Enforcer, Grade, HostError, Outside, Reservation};
 
 use crate::doctor::probe;
 use crate::enforce::deadline::{DeadlineError, ThreadReservation};
@@ -356,6 +355,7 @@ impl Watch {
         );
         let seldom = if closely { BESIDE_SLOTS } else { BESIDE_KERNEL };
         let looks = move |begin| Looks::new(begin + (used + period) / 2, period, seldom);
+        let rules = start.witnesses();
         let watcher = watcher::spawn(start, looks, Arc::clone(&seen), Arc::clone(&run))?;
         let mut watch = Self {
             run,
@@ -363,8 +363,7 @@ impl Watch {
             witnesses: Vec::new(),
             seen,
         };
-        for (processor, (cpu, ring)) in (0..).zip(witnessed.iter().zip(to_witnesses)) {
-            let rule = Witness::new(ProcessorId(processor));
+        for (rule, (cpu, ring)) in rules.zip(witnessed.iter().zip(to_witnesses)) {
             let run = Arc::clone(&watch.run);
             watch.witnesses.push(witness::spawn(rule, cpu, ring, run)?);
         }

@@ -10,7 +10,7 @@ use laxity_model::{
     Span,
 };
 
-use super::super::conclude::{Evidence, conclude};
+use super::super::conclude::{Evidence, conclude, witnessed};
 use super::super::lookout::{self, Lookout};
 use super::HOLDER;
 use super::above::is_above;
@@ -83,6 +83,16 @@ pub(crate) struct WatcherStart {
     pub(crate) consumers: Vec<Consumer>,
 }
 
+impl WatcherStart {
+    /// The witness of each processor on which there is one, as it is beside whom the kernel holds.
+    pub(crate) fn witnesses(&self) -> impl Iterator<Item = Witness> + use<> {
+        let by_kernel = self.held == Held::ByKernel;
+        let held = by_kernel.then_some(self.reservation);
+        let all = (0..self.witnessed.len() as u16).map(ProcessorId);
+        all.map(move |on| Witness::new(on).outranked_by(held.into_iter(), clock::tick()))
+    }
+}
+
 /// Starts a watcher; it ends with the run.
 pub(crate) fn spawn(
     start: WatcherStart,
@@ -118,6 +128,8 @@ struct Watcher {
     seen: Arc<Seen>,
     observed: Vec<Observed>,
     events: Vec<Event>,
+    /// When witnesses woke late, by the records of the last look.
+    before: Vec<Disturbance>,
     /// When the dispatcher stopped the holder, if it stands.
     stopped: Option<Instant>,
     /// Who could take from it, and whether our threads are what they ought to be.
@@ -142,6 +154,7 @@ impl Watcher {
             seen,
             observed: Vec::new(),
             events: Vec::new(),
+            before: Vec::new(),
             stopped: None,
             lookout,
             tells: Account::of_current().is_some(),
@@ -208,6 +221,7 @@ impl Watcher {
             consumer.drain(&mut self.events);
         }
         self.events.sort_by_key(|event| event.at);
+        let before = std::mem::replace(&mut self.before, witnessed(&self.events).collect());
         let slots_on = self.start.slots_on;
         let cpus = self.start.witnessed.clone();
         let own = match self.start.held {
@@ -219,11 +233,8 @@ impl Watcher {
             // What the kernel holds ranks above a witness.
             own: cpus.iter().map(|_| own).collect(),
             with_slots: cpus.len(),
-            // One on each: with slots by the rule of all.
-            witnesses: (0..cpus.len() as u16)
-                .map(ProcessorId)
-                .map(Witness::new)
-                .collect(),
+            witnesses: self.start.witnesses().collect(),
+            before: &before,
             cpus,
             tells: Some(self.tells),
             seen: self.lookout.seen(),
@@ -375,7 +386,8 @@ fn look_of(part: Part, turn: Turn, stood: &[Span], at: Instant) -> Look {
 #[cfg(test)]
 mod tests {
     use laxity_model::Service;
-    use laxity_model::base::ring;
+    use laxity_model::base::ring::{self, Producer};
+    use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY};
 
     use super::*;
 
@@ -416,13 +428,11 @@ mod tests {
         }
     }
 
-    #[test]
-    fn records_that_did_not_fit_are_counted_in_what_is_told() {
+    /// A watcher of slots on processor 0, and the rings of its dispatcher and its witness.
+    fn by_slots(seen: &Arc<Seen>, now: Instant) -> (Watcher, [Producer; 2]) {
         let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
-        let [
-            (mut dispatcher, from_dispatcher),
-            (mut witness, from_witness),
-        ] = [ring::channel(2), ring::channel(2)];
+        let [(dispatcher, from_dispatcher), (witness, from_witness)] =
+            [ring::channel(2), ring::channel(2)];
         let start = WatcherStart {
             reservation,
             held: Held::BySlots,
@@ -433,11 +443,16 @@ mod tests {
             keeps_stretches: false,
             consumers: vec![from_dispatcher, from_witness],
         };
+        let looks = Looks::new(now, reservation.period(), BESIDE_SLOTS);
+        let watcher = Watcher::new(start, Arc::clone(seen), Lookout::at_own(), (now, looks));
+        (watcher, [dispatcher, witness])
+    }
+
+    #[test]
+    fn records_that_did_not_fit_are_counted_in_what_is_told() {
         let seen = Seen::new(Grade::Enforced);
         let now = clock::now();
-        let looks = Looks::new(now, reservation.period(), BESIDE_SLOTS);
-        let lookout = Lookout::at_own();
-        let mut watcher = Watcher::new(start, Arc::clone(&seen), lookout, (now, looks));
+        let (mut watcher, [mut dispatcher, mut witness]) = by_slots(&seen, now);
         watcher.look(false);
         assert_eq!(seen.delivery().unwrap().events_lost, 0);
         let event = Event {
@@ -455,5 +470,43 @@ mod tests {
         }
         watcher.look(true);
         assert_eq!(seen.delivery().unwrap().events_lost, 4);
+    }
+
+    /// The dispatcher records a halt after its witness: a look between the two has them in two parts.
+    #[test]
+    fn one_halt_that_a_look_divides_is_no_stopped_dispatcher() {
+        for is_witnessed in [true, false] {
+            let seen = Seen::new(Grade::Enforced);
+            let now = clock::now();
+            let (mut watcher, [mut dispatcher, mut witness]) = by_slots(&seen, now);
+            let late = |activity| Event {
+                at: now + Span::from_millis(35),
+                kind: EventKind::Disturbed,
+                processor: ProcessorId(0),
+                activity,
+                args: [now, now + Span::from_millis(35)].map(Instant::as_nanos),
+            };
+            if is_witnessed {
+                witness.push(late(WITNESS_ACTIVITY));
+            }
+            watcher.look(false);
+            dispatcher.push(late(DISPATCHER_ACTIVITY));
+            watcher.look(true);
+            assert_eq!(seen.grade() == Grade::Enforced, is_witnessed);
+        }
+    }
+
+    /// Whom the kernel holds outranks the witness, and lets processors rest: it is the witness of a run beside such holders.
+    #[test]
+    fn beside_whom_the_kernel_holds_short_halts_are_passed_over() {
+        let seen = Seen::new(Grade::Enforced);
+        let of_slots: Vec<Witness> = by_slots(&seen, clock::now()).0.start.witnesses().collect();
+        assert_eq!(of_slots, [Witness::new(ProcessorId(0))]);
+        let start = WatcherStart {
+            witnessed: vec![0, 1],
+            ..by_kernel(&seen).start
+        };
+        let tolerances: Vec<Span> = start.witnesses().map(|one| one.tolerance).collect();
+        assert_eq!(tolerances, [Witness::BESIDE_BUDGETS; 2]);
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
+use super::Quantity;
 use super::{Cause, Outcome, Reason};
 use crate::enforce::between_looks;
 use crate::{Disturbances, ProcessorId, RunRecord, Span, Whereabouts};
@@ -130,8 +131,30 @@ pub struct RunFacts {
     pub unseen_ppm: u32,
     /// So long, and no longer, the machine may have stood still without being seen: zero where it cannot, as in the twin, or where nobody looked.
     pub unseen: Span,
-    /// Nobody saw whether the machine stood still.
-    pub halts_unseen: bool,
+    /// Of what nobody saw whether the machine stood still.
+    pub halts_unseen: HaltsUnseen,
+}
+
+/// Of which values nobody can tell whether halts of the machine made them what they are: these convict nobody.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum HaltsUnseen {
+    /// Of none: who looks for halts sees them.
+    #[default]
+    None,
+    /// Of this quantity.
+    Of(Quantity),
+    /// Of all: nobody looked.
+    All,
+}
+
+impl HaltsUnseen {
+    fn concern(self, quantity: Quantity) -> bool {
+        match self {
+            Self::None => false,
+            Self::Of(one) => one == quantity,
+            Self::All => true,
+        }
+    }
 }
 
 impl RunFacts {
@@ -152,16 +175,23 @@ impl RunFacts {
             // A halt that lasts from one look to the next is seen.
             unseen: between_looks(halts.length, halts.wakeups),
             // Without a witness a run is judged as it is: whoever runs one without knows.
-            halts_unseen: false,
+            halts_unseen: HaltsUnseen::None,
         }
     }
 
     /// What a reason makes of a verdict where these are so; `None` if it decides nothing.
     pub(super) fn implied(&self, reason: &Reason) -> Option<Outcome> {
-        match (&reason.cause, self.halts_unseen) {
-            (Cause::Values { .. }, true) => reason.implies().map(|_| Outcome::Inconclusive),
-            _ => reason.implies(),
+        let implied = reason.implies();
+        if self.leave_open(reason) {
+            implied.map(|_| Outcome::Inconclusive)
+        } else {
+            implied
         }
+    }
+
+    /// Whether halts that nobody saw may have made these values what they are.
+    pub(super) fn leave_open(&self, reason: &Reason) -> bool {
+        matches!(reason.cause, Cause::Values { quantity, .. } if self.halts_unseen.concern(quantity))
     }
 
     /// Whether so much was disturbed that what does not hold of everything is not judged.

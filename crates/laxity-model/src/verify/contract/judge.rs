@@ -92,7 +92,8 @@ pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict
         cause,
     };
     let breaks = |reason: &Reason| reason.implies() == Some(Outcome::Violated);
-    if facts.halts_unseen && reasons.iter().any(breaks) {
+    let left_open = |reason: &Reason| breaks(reason) && facts.leave_open(reason);
+    if reasons.iter().any(left_open) {
         reasons.push(of_the_run(Cause::HaltsUnseen));
     }
     if facts.events_lost > 0 {
