@@ -30,7 +30,7 @@ pub(crate) fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     /// Two or three times in a slot: more than a twentieth of it, and with what three switches take still less than the eighth that is made up
     /// at most.
     const ABOVE: Work = Work {
-        service: Service::from_micros(55),
+        service: Service::from_micros(62),
         period: Span::from_millis(1),
     };
     let mut program = Program::new(1);

@@ -238,6 +238,7 @@ mod tests {
             ports: vec![],
             disturbances: vec![],
             witness_wakeups: 0,
+            doubts: 0,
             steal: None,
             notices: Vec::new(),
         };

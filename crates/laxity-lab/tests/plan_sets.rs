@@ -202,6 +202,34 @@ fn what_is_not_known_is_not_refused() {
     }
 }
 
+/// Somebody who may ask for less, and takes next to nothing, makes no refusal of what no test can tell.
+#[test]
+fn what_is_not_known_is_not_refused_for_whoever_comes_besides() {
+    let timer = |period| format!(r#""timer": {{ "ref": "unique", "period": {period} }}"#);
+    let set = |besides: &str| {
+        let video = format!(
+            r#""policy": "SCHED_DEADLINE", "dl-runtime": 3000, "dl-period": 20000, "run": 2500, {}"#,
+            timer(20_000)
+        );
+        let control = format!(
+            r#""policy": "SCHED_FIFO", "priority": 50, "run": 500, {}"#,
+            timer(4_000)
+        );
+        let other = format!(
+            r#""policy": "SCHED_OTHER", "run": 10, {besides} {}"#,
+            timer(100_000)
+        );
+        let text = format!(
+            r#"{{ "tasks": {{ "video": {{ {video} }}, "control": {{ {control} }}, "other": {{ {other} }} }} }}"#
+        );
+        read(&text, "x.json", Format::RtApp).expect("a task set")
+    };
+    for besides in ["", r#""loop": 3,"#, r#""delay": 5,"#] {
+        let found = only(&set(besides), &Options::default());
+        assert!(!found.admitted && found.unknown, "{besides}: {found:?}");
+    }
+}
+
 #[test]
 fn rmdp_is_asked_once_and_says_one_thing() {
     let text = "name,cost_ms,period_ms,deadline_ms\na,1,10,8\nb,1,20,9\n";

@@ -52,6 +52,7 @@ pub fn variant(
     let (grade, grade_reason) = worst(&grades);
     let halts = halts(&made);
     let mut facts = RunFacts::of_halts(&halts, events_lost(&made));
+    facts.doubts = made.iter().map(|run| run.record.doubts).sum();
     facts.halts_unseen = halts_unseen(variant, &components, &made, circumstances.tick);
     let steal = made.iter().map(|run| run.record.steal.map(Span::as_nanos));
     let mut results = VariantResults {

@@ -144,6 +144,10 @@ impl Lookout {
         let waited = waited.map(|(now, then)| now.saturating_sub(then));
         self.waited = now;
         self.begin_to_look(clock::now(), waited);
+        if is_over() {
+            // The last look misses nobody.
+            self.census.list_next();
+        }
         self.look_at_own(run, is_over);
         self.look_at_others(Some(self.last), counts);
     }

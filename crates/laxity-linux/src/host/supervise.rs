@@ -182,6 +182,7 @@ fn conclude_run(
         usage: used.collect(),
         ports: run.ports.usage(),
         disturbances: conclusion.disturbances.clone(),
+        doubts: conclusion.doubts,
         witness_wakeups: wakeups,
         steal: what.steal,
         notices: conclusion.notices(&granted),

@@ -14,7 +14,13 @@ pub(crate) struct Census {
     known: BTreeMap<Tid, Option<u32>>,
     /// The last number that the kernel had given at the look before the last, and at the last; `None` before the first.
     given: Option<[u32; 2]>,
+    /// How often nobody was listed since all were.
+    unlisted: u32,
 }
+
+/// At so many looks nobody is listed, and at the next all are: a thread may have its number long before it can be found by it, where whoever makes it is
+/// held up meanwhile.
+const UNLISTED: u32 = 31;
 
 /// What a thread turned out to be.
 enum Found {
@@ -29,8 +35,8 @@ impl Census {
     /// Every real-time thread that can be seen, the caller's own too, by process and thread. Where one `lends`, those threads of its process too
     /// that run at its rank because it waits for a lock that they hold.
     ///
-    /// The first time lists all threads. Later, who has a number that was not its turn (`set_tid` of `clone3(2)`, which takes a privilege) is not
-    /// seen.
+    /// The first time lists all threads, as does each 32nd. Between these, who has a number that was not its turn (`set_tid` of `clone3(2)`, which takes
+    /// a privilege), or had it long before it could be found, is not seen.
     pub(crate) fn real_time(
         &mut self,
         lends: impl Fn(&RealTimeThread) -> bool,
@@ -52,6 +58,11 @@ impl Census {
         Ok(found)
     }
 
+    /// The next look lists all threads again.
+    pub(crate) const fn list_next(&mut self) {
+        self.unlisted = UNLISTED;
+    }
+
     /// Whoever may be there is known from now on.
     fn learn(&mut self) -> Fact<()> {
         // Read before anybody is listed or asked: who comes meanwhile is met again at the next look.
@@ -61,6 +72,11 @@ impl Census {
             self.given = Some([last; 2]);
             return Ok(());
         };
+        self.unlisted += 1;
+        if self.unlisted > UNLISTED {
+            self.unlisted = 0;
+            self.list()?;
+        }
         let largest = if last < before {
             read_as("/proc/sys/kernel/pid_max", |text| text.parse().ok())?
         } else {
@@ -231,6 +247,24 @@ mod tests {
         while census.known.contains_key(&tid) {
             assert!(clock::now() < latest, "it is known for ever");
             census.real_time(|_| false).unwrap();
+        }
+    }
+
+    #[test]
+    fn who_was_overlooked_is_found_before_long_or_when_that_is_asked_for() {
+        let own = Tid::current();
+        for (asks, most) in [(false, UNLISTED + 1), (true, 1)] {
+            let mut census = Census::default();
+            census.real_time(|_| false).unwrap();
+            census.known.remove(&own);
+            if asks {
+                census.list_next();
+            }
+            let mut looks = (1..).take_while(|_| {
+                census.real_time(|_| false).unwrap();
+                !census.known.contains_key(&own)
+            });
+            assert!(looks.by_ref().count() < most as usize);
         }
     }
 

@@ -67,6 +67,8 @@ impl Delivery {
         RunFacts {
             events_lost: self.events_lost,
             disturbed_ppm: share_ppm(self.disturbed, all),
+            // The grade tells of them.
+            doubts: 0,
             unseen_ppm: share_ppm(self.unseen, all),
             // What it received is seen as a whole, and no time of it by itself.
             unseen: Span::ZERO,
@@ -91,10 +93,10 @@ impl Delivery {
         }
     }
 
-    /// The contract that a reservation is judged by where no other is named: 98 % of its undisturbed periods as reserved, or of the stretches of several
-    /// periods, where only these are seen.
+    /// The contract that a reservation is judged by where no other is named: 98 % of the undisturbed periods in which it was asked for as reserved, or of the
+    /// stretches of several periods, where only these are seen.
     pub fn promise(&self) -> Contract {
-        let most = self.periods * SHORT_PERCENT / 100;
+        let most = (self.periods - self.asleep) * SHORT_PERCENT / 100;
         Contract {
             name: "as reserved".into(),
             limits: vec![Limit::new(

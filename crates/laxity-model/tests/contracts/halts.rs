@@ -240,3 +240,52 @@ fn what_took_ten_times_as_long_as_the_halts_in_it_is_judged_without_them() {
     assert_eq!(told(69, 9_990, 10_059, held), (ms(69), true));
     assert_eq!(told(70, 9_990, 10_060, held), (ms(63), false));
 }
+
+#[test]
+fn too_much_disturbance_hides_success_but_not_failure() {
+    let facts = |disturbed_ppm| RunFacts {
+        disturbed_ppm,
+        ..QUIET
+    };
+    for (value, disturbed_value, disturbed_ppm, result) in [
+        (100, 101, 10_000, Outcome::Met),
+        (100, 101, 10_001, Outcome::Inconclusive),
+        (101, 101, 10_001, Outcome::Violated),
+        // What holds of everything needs no excuse.
+        (100, 100, 10_001, Outcome::Met),
+    ] {
+        let mut seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, value)]);
+        seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, disturbed_value, true);
+        let verdict = judge(&gap_at_most(100), &seen, None, &facts(disturbed_ppm));
+        assert_eq!(
+            verdict.result, result,
+            "{value} and {disturbed_value} at {disturbed_ppm} ppm"
+        );
+    }
+}
+
+/// A hold that nobody was found for may have been a stranger's: what it excuses is left open, what holds all the same is not, and what breaks without it
+/// is broken.
+#[test]
+fn what_somebody_may_have_delayed_is_neither_met_nor_violated() {
+    for (value, disturbed_value, doubts, result) in [
+        (100, 101, 0, Outcome::Met),
+        (100, 101, 1, Outcome::Inconclusive),
+        (101, 101, 1, Outcome::Violated),
+        (100, 100, 1, Outcome::Met),
+    ] {
+        let mut seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, value)]);
+        seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, disturbed_value, true);
+        let facts = RunFacts { doubts, ..QUIET };
+        let verdict = judge(&gap_at_most(100), &seen, None, &facts);
+        assert_eq!(
+            verdict.result, result,
+            "{value}, {disturbed_value}, {doubts}"
+        );
+        let told = texts(&verdict);
+        let told = told
+            .iter()
+            .any(|text| text.starts_with("a processor was held once, and nobody"));
+        assert_eq!(told, doubts > 0 && disturbed_value > 100);
+    }
+}

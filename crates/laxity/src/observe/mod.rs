@@ -291,6 +291,7 @@ mod tests {
             ports: Vec::new(),
             disturbances: Vec::new(),
             witness_wakeups: 0,
+            doubts: 0,
             steal: None,
             notices: Vec::new(),
         }

@@ -140,7 +140,13 @@ fn is_open(
     let told = members.iter().filter(is_told);
     let told: Vec<Member> = told.cloned().collect();
     if told.len() < members.len() {
-        return Ok(told.is_empty() || choose(methods, &told, supply)?.admits);
+        if told.is_empty() {
+            return Ok(true);
+        }
+        let without = choose(methods, &told, supply)?;
+        // Whoever was seen late may have been so by those who are left out now.
+        let unseen = vec![Seen::default(); told.len()];
+        return Ok(without.admits || is_open(methods, &told, (&without, &unseen), supply)?);
     }
     let was_late = |(member, seen): (&Member, &Seen)| {
         let due = member.work.as_ref().ok().map(Task::deadline);

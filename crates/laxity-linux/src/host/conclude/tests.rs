@@ -94,8 +94,9 @@ struct Found {
     /// Of slots, and of a reservation by deadline: empty if it is enforced.
     slots: String,
     deadline: String,
-    /// How many late wake-ups are the machine's own doing, and how many are somebody's.
+    /// How many late wake-ups are the machine's own doing, how many of these are doubtful, and how many are somebody's.
     still: usize,
+    doubts: u64,
     held: usize,
     notices: Vec<String>,
 }
@@ -133,6 +134,7 @@ fn found(seen: &Seen, mut events: Vec<Event>, tells: bool, own: Span) -> Found {
         slots,
         deadline,
         still: conclusion.disturbances.len(),
+        doubts: conclusion.doubts,
         held: events.iter().filter(|e| e.kind == EventKind::Held).count(),
         notices: conclusion.notices(&granted),
     }
@@ -185,6 +187,7 @@ fn expect(rows: impl IntoIterator<Item = Row>) {
             slots: slots.to_owned(),
             deadline: String::new(),
             still,
+            doubts: u64::from(slots == DOUBT),
             held,
             notices: vec![],
         };
@@ -244,6 +247,7 @@ fn who_slept_all_the_time_is_told_and_not_held_against_slots() {
             slots: slots.to_owned(),
             deadline: String::new(),
             still,
+            doubts: u64::from(slots == DOUBT),
             held,
             notices: vec![spared()],
         };

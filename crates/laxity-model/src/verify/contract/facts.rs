@@ -127,6 +127,8 @@ pub struct RunFacts {
     pub events_lost: u64,
     /// The share of the runs that was disturbed, in parts per million ([`Halts::ppm`]).
     pub disturbed_ppm: u32,
+    /// So many of what disturbed it may have been somebody's doing ([`RunRecord::doubts`]).
+    pub doubts: u64,
     /// The share of the runs that nobody saw, in parts per million.
     pub unseen_ppm: u32,
     /// So long, and no longer, the machine may have stood still without being seen: zero where it cannot, as in the twin, or where nobody looked.
@@ -162,7 +164,11 @@ impl RunFacts {
     pub fn of<'a>(records: impl IntoIterator<Item = &'a RunRecord> + Clone) -> Self {
         let events_lost = records.clone().into_iter();
         let events_lost = events_lost.map(|record| record.events_lost).sum();
-        Self::of_halts(&Halts::of(records), events_lost)
+        let doubts = records.clone().into_iter().map(|record| record.doubts);
+        Self {
+            doubts: doubts.sum(),
+            ..Self::of_halts(&Halts::of(records), events_lost)
+        }
     }
 
     /// The facts of runs in which the machine stood still then, and so many events were lost.
@@ -170,6 +176,7 @@ impl RunFacts {
         Self {
             events_lost,
             disturbed_ppm: halts.ppm().unwrap_or(0),
+            doubts: 0,
             // Events are recorded by who makes them.
             unseen_ppm: 0,
             // A halt that lasts from one look to the next is seen.

@@ -99,8 +99,13 @@ pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict
     if facts.events_lost > 0 {
         reasons.push(of_the_run(Cause::EventsLost(facts.events_lost)));
     }
-    if facts.is_disturbed() && !court.holds_of_everything() {
-        reasons.push(of_the_run(Cause::Disturbed(facts.disturbed_ppm)));
+    if (facts.is_disturbed() || facts.doubts > 0) && !court.holds_of_everything() {
+        if facts.is_disturbed() {
+            reasons.push(of_the_run(Cause::Disturbed(facts.disturbed_ppm)));
+        }
+        if facts.doubts > 0 {
+            reasons.push(of_the_run(Cause::Doubts(facts.doubts)));
+        }
     }
     if facts.unseen_ppm > DISTURBED_LIMIT_PPM {
         reasons.push(of_the_run(Cause::Unseen(facts.unseen_ppm)));

@@ -1,5 +1,6 @@
 //! Why a verdict is what it is.
 
+use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
@@ -31,6 +32,8 @@ pub enum Cause {
     EventsLost(u64),
     /// Too much of the run was disturbed: the share in parts per million.
     Disturbed(u32),
+    /// Somebody may have held the processor, so many times, and was not found: what that excuses is left open.
+    Doubts(u64),
     /// Nobody saw too much of the run: the share in parts per million.
     Unseen(u32),
     /// Values break a limit, and nobody saw whether the machine stood still.
@@ -98,9 +101,11 @@ impl Reason {
                 Grade::Uncertain { .. } => Some(Outcome::Inconclusive),
                 Grade::Unenforced { .. } => Some(Outcome::Violated),
             },
-            Cause::EventsLost(_) | Cause::Disturbed(_) | Cause::Unseen(_) | Cause::HaltsUnseen => {
-                Some(Outcome::Inconclusive)
-            }
+            Cause::EventsLost(_)
+            | Cause::Disturbed(_)
+            | Cause::Doubts(_)
+            | Cause::Unseen(_)
+            | Cause::HaltsUnseen => Some(Outcome::Inconclusive),
         }
     }
 }
@@ -256,6 +261,16 @@ impl fmt::Display for Cause {
             Self::Disturbed(ppm) => {
                 let share = Share(*ppm);
                 write!(f, "{share} of the run was disturbed, 1 % is allowed")
+            }
+            Self::Doubts(times) => {
+                let times = match times {
+                    1 => String::from("once"),
+                    times => format!("{times} times"),
+                };
+                write!(
+                    f,
+                    "a processor was held {times}, and nobody was found who could: what that delayed is not known to be the machine's doing"
+                )
             }
             Self::Unseen(ppm) => {
                 let share = Share(*ppm);

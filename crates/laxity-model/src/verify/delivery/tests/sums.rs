@@ -77,3 +77,29 @@ fn looks_that_are_not_punctual_make_no_more_periods() {
     let seen = meter.delivery();
     assert_eq!(seen.periods + seen.unseen, 100, "{seen:?}");
 }
+
+/// Whoever sleeps most of the time is to be served when it does not.
+#[test]
+fn periods_that_were_slept_through_make_up_for_none_that_was_short() {
+    let judged = |asleep| {
+        let seen = Delivery {
+            periods: 3_000,
+            kept: 2_940,
+            asleep,
+            ..Delivery::default()
+        };
+        let evidence = Evidence {
+            subject: Subject {
+                name: "it".into(),
+                kind: KIND,
+            },
+            runs: vec![seen.observations()],
+            control: vec![],
+            grades: vec![],
+        };
+        judge(&seen.promise(), &[evidence], &seen.facts()).result
+    };
+    assert_eq!(judged(0), Outcome::Met);
+    assert_eq!(judged(1), Outcome::Violated);
+    assert_eq!(judged(2_940), Outcome::Violated);
+}

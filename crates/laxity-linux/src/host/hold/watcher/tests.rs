@@ -1,0 +1,124 @@
+use laxity_model::Service;
+use laxity_model::base::ring::{self, Producer};
+use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY};
+
+use super::*;
+
+/// Beside the kernel, looked at now.
+fn by_kernel(seen: &Arc<Seen>) -> Watcher {
+    let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
+    let start = WatcherStart {
+        reservation,
+        held: Held::ByKernel,
+        stops: false,
+        slots_on: None,
+        witnessed: Vec::new(),
+        cpu: None,
+        keeps_stretches: false,
+        consumers: Vec::new(),
+    };
+    let now = clock::now();
+    let looks = Looks::new(now, reservation.period(), BESIDE_KERNEL);
+    Watcher::new(start, Arc::clone(seen), Lookout::at_own(), (now, looks))
+}
+
+#[test]
+fn where_nobody_records_halts_that_is_told() {
+    let seen = Seen::new(Grade::Enforced);
+    by_kernel(&seen).look(false);
+    assert!(seen.delivery().unwrap().halts_unseen);
+}
+
+#[test]
+fn a_limit_that_is_taken_away_meanwhile_is_no_promise_any_more() {
+    let seen = Seen::new(Grade::Enforced);
+    let watcher = by_kernel(&seen);
+    let mut limits = probe::throttling();
+    for (runtime_us, is_promise) in [(Some(950_000), true), (None, false)] {
+        limits.runtime_us = Ok(runtime_us);
+        watcher.read_back(&limits);
+        assert_eq!(seen.grade() == Grade::Enforced, is_promise);
+    }
+}
+
+/// A watcher of slots on processor 0, and the rings of its dispatcher and its witness.
+fn by_slots(seen: &Arc<Seen>, now: Instant) -> (Watcher, [Producer; 2]) {
+    let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
+    let [(dispatcher, from_dispatcher), (witness, from_witness)] =
+        [ring::channel(2), ring::channel(2)];
+    let start = WatcherStart {
+        reservation,
+        held: Held::BySlots,
+        stops: false,
+        slots_on: Some(0),
+        witnessed: vec![0],
+        cpu: None,
+        keeps_stretches: false,
+        consumers: vec![from_dispatcher, from_witness],
+    };
+    let looks = Looks::new(now, reservation.period(), BESIDE_SLOTS);
+    let watcher = Watcher::new(start, Arc::clone(seen), Lookout::at_own(), (now, looks));
+    (watcher, [dispatcher, witness])
+}
+
+#[test]
+fn records_that_did_not_fit_are_counted_in_what_is_told() {
+    let seen = Seen::new(Grade::Enforced);
+    let now = clock::now();
+    let (mut watcher, [mut dispatcher, mut witness]) = by_slots(&seen, now);
+    watcher.look(false);
+    assert_eq!(seen.delivery().unwrap().events_lost, 0);
+    let event = Event {
+        at: now,
+        kind: EventKind::SlotEnd,
+        processor: ProcessorId(0),
+        activity: HOLDER,
+        args: [0; 2],
+    };
+    for _ in 0..5 {
+        dispatcher.push(event);
+    }
+    for _ in 0..3 {
+        witness.push(event);
+    }
+    watcher.look(true);
+    assert_eq!(seen.delivery().unwrap().events_lost, 4);
+}
+
+/// The dispatcher records a halt after its witness: a look between the two has them in two parts.
+#[test]
+fn one_halt_that_a_look_divides_is_no_stopped_dispatcher() {
+    for is_witnessed in [true, false] {
+        let seen = Seen::new(Grade::Enforced);
+        let now = clock::now();
+        let (mut watcher, [mut dispatcher, mut witness]) = by_slots(&seen, now);
+        let late = |activity| Event {
+            at: now + Span::from_millis(35),
+            kind: EventKind::Disturbed,
+            processor: ProcessorId(0),
+            activity,
+            args: [now, now + Span::from_millis(35)].map(Instant::as_nanos),
+        };
+        if is_witnessed {
+            witness.push(late(WITNESS_ACTIVITY));
+        }
+        watcher.look(false);
+        dispatcher.push(late(DISPATCHER_ACTIVITY));
+        watcher.look(true);
+        assert_eq!(seen.grade() == Grade::Enforced, is_witnessed);
+    }
+}
+
+/// Whom the kernel holds outranks the witness, and lets processors rest: it is the witness of a run beside such holders.
+#[test]
+fn beside_whom_the_kernel_holds_short_halts_are_passed_over() {
+    let seen = Seen::new(Grade::Enforced);
+    let of_slots: Vec<Witness> = by_slots(&seen, clock::now()).0.start.witnesses().collect();
+    assert_eq!(of_slots, [Witness::new(ProcessorId(0))]);
+    let start = WatcherStart {
+        witnessed: vec![0, 1],
+        ..by_kernel(&seen).start
+    };
+    let tolerances: Vec<Span> = start.witnesses().map(|one| one.tolerance).collect();
+    assert_eq!(tolerances, [Witness::BESIDE_BUDGETS; 2]);
+}
