@@ -97,7 +97,7 @@ fn what_is_ours_is_told_from_what_is_the_programs() {
             &["--reserve", "1ns/5ms", "--enforcer", "deadline"],
             &["true"],
             125,
-            "at least 1024ns",
+            "ask for at least 1024 ns",
         ),
         (&[], &["true"], 125, "--reserve X/Y, or a policy"),
         (
@@ -127,6 +127,49 @@ fn what_is_ours_is_told_from_what_is_the_programs() {
     );
     assert_eq!(own.status.code(), Some(125));
     assert_eq!(json(&bench, "s.json")["by"], "program");
+}
+
+/// Whatever it is that cannot be had, and by whichever call the kernel says so.
+#[test]
+fn what_the_kernel_refuses_is_told_with_its_cause_and_remedy() {
+    let no_right = ["has no CAP_SYS_NICE", "remedy: run as root"];
+    let deadline = "--enforcer=deadline";
+    let cases: [(&[&str], [&str; 2]); 10] = [
+        (&["-f", "50"], no_right),
+        (&["-r", "10"], no_right),
+        (&["-n", "-5"], no_right),
+        (&["-d", "-T", "2ms", "-P", "8ms"], no_right),
+        (&["-d", "-T", "2ms", "-D", "4ms", "-P", "8ms"], no_right),
+        (&["--reserve", "2ms/8ms", deadline], no_right),
+        (
+            &["--reserve", "2ms/8ms", deadline, "--judge"],
+            ["has no CAP_SYS_NICE", "no limit makes up for it"],
+        ),
+        (
+            &["--reserve", "2us/5us", deadline],
+            ["under this machine's least", "ask for a period of at least"],
+        ),
+        (
+            &["--reserve", "1s/100s", deadline],
+            ["over this machine's most", "ask for a period of at most"],
+        ),
+        (
+            &["-d", "-T", "1", "-P", "5ms"],
+            ["under the kernel's least", "ask for at least 1024 ns"],
+        ),
+    ];
+    let (bench, programs) = (Bench::new(), Bench::new());
+    for (options, told) in cases {
+        let Some(mut command) = bench.command_without_rights(&programs) else {
+            return;
+        };
+        command.arg("exec").args(options).args(["--", "true"]);
+        let output = command.output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(125), "{options:?}: {said}");
+        let is_told = told.iter().all(|part| said.contains(part));
+        assert!(is_told && !said.contains("os error"), "{options:?}: {said}");
+    }
 }
 
 #[test]

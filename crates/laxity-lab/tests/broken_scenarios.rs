@@ -112,6 +112,33 @@ fn several_mistakes_are_told_at_once() {
     assert_eq!(lines, [1, 1, 3, 6]);
 }
 
+/// A device of which it is not known where it is, is not absent, and whoever else takes part is not missing: one slip is one error.
+#[test]
+fn nothing_follows_from_a_line_that_could_not_be_read() {
+    let text = read(&directory("../../scenarios").join("soft-modem.toml"));
+    let slips = [
+        ("placement = ", "placement = \"reserved 9ms/8ms\""),
+        ("on = ", "on = \"liv\""),
+        ("tasks = ", "tasks = [\"spiners\", \"cothread\"]"),
+        ("kind = \"soft-modem\"", "kind = \"soft-modm\""),
+        ("kind = \"periodic\"", "kind = \"periodc\""),
+    ];
+    for (key, slip) in slips {
+        let lines = text.lines().enumerate();
+        let lines = lines.filter(|(_, line)| line.starts_with(key));
+        let lines: Vec<usize> = lines.map(|(number, _)| number).collect();
+        assert!(!lines.is_empty(), "{key}");
+        for number in lines {
+            let with_slip = |(at, line)| if at == number { slip } else { line };
+            let wrong: Vec<&str> = text.lines().enumerate().map(with_slip).collect();
+            let found = errors(&wrong.join("\n"), "x.toml");
+            let found: Vec<_> = found.iter().map(|one| (one.line, &one.cause)).collect();
+            let is_the_slip = matches!(found.as_slice(), [(line, _)] if *line == number + 1);
+            assert!(is_the_slip, "line {} as {slip}: {found:?}", number + 1);
+        }
+    }
+}
+
 #[test]
 fn the_minimal_scenario_has_the_defaults_that_it_needs() {
     let minimal = shipped("reserved-minimal.toml");

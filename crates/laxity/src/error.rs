@@ -5,7 +5,6 @@ use std::fmt;
 
 use laxity_linux::doctor::Diagnosis;
 use laxity_linux::enforce::deadline::DeadlineError;
-use laxity_linux::os::sched::SchedError;
 use laxity_model::{HostError, Reservation, ReservationError};
 
 /// Why a thread has no reservation. Nothing of the thread was changed.
@@ -63,7 +62,7 @@ impl Error {
     /// The kernel's number for the failure, where it gave one.
     pub fn errno(&self) -> Option<i32> {
         match self {
-            Self::Refused { source, .. } | Self::Failed { source, .. } => call(source).errno(),
+            Self::Refused { source, .. } | Self::Failed { source, .. } => source.call().errno(),
             _ => None,
         }
     }
@@ -78,12 +77,5 @@ impl fmt::Debug for Error {
             cause = error.source();
         }
         Ok(())
-    }
-}
-
-/// The failed call itself.
-pub(crate) fn call(error: &DeadlineError) -> &SchedError {
-    match error {
-        DeadlineError::NoBandwidth { source, .. } | DeadlineError::Sched(source) => source,
     }
 }

@@ -4,16 +4,13 @@ use std::cell::Cell;
 
 use laxity_linux::doctor::machine::CAP_IPC_LOCK;
 use laxity_linux::doctor::{Cause, Diagnosis, Machine, Operation, Rights, explain, foresee};
-use laxity_linux::enforce::deadline::DeadlineError;
 use laxity_linux::host::hold::{HoldError, HoldRequest, Observer, ThreadHold};
 use laxity_linux::os::fact::Unknown;
 use laxity_linux::os::memory::MemoryLock;
-use laxity_linux::os::sched::{self, Restore, SchedError, Tid};
 use laxity_model::verify::delivery::Delivery;
 use laxity_model::{Enforcer, Grade, Outside, Reservation, Service, Span};
 
 use crate::Error;
-use crate::error::call;
 
 thread_local! {
     /// What the thread holds. Two reservations dropped in the wrong order would leave the thread with the first one's policy.
@@ -117,7 +114,19 @@ impl Request {
         // Locked first: to fault everything in out of the reservation's budget would take many periods.
         let memory = lock_memory(&machine);
         let hold = ThreadHold::begin(&self.0).map_err(|error| match error {
-            HoldError::Deadline(source) => explained(reservation, source),
+            HoldError::Refused {
+                reservation,
+                diagnosis,
+                source,
+            } => Error::Refused {
+                reservation,
+                diagnosis,
+                source,
+            },
+            HoldError::Deadline(source) => Error::Failed {
+                reservation,
+                source,
+            },
             HoldError::Host(source) => Error::Host {
                 reservation,
                 source,
@@ -199,40 +208,6 @@ impl Drop for Reserved {
     }
 }
 
-/// The cause of a refusal, looked for under the conditions in which it happened.
-fn explained(reservation: Reservation, source: DeadlineError) -> Error {
-    let failed = call(&source);
-    let (Some(errno), Some(operation)) = (failed.errno(), operation(reservation, failed)) else {
-        return Error::Failed {
-            reservation,
-            source,
-        };
-    };
-    let own = Tid::current();
-    // The kernel refused a thread that was allowed on all processors; since then it has its own again.
-    let restore = Restore::of(own);
-    let _ = sched::allow_all(own);
-    let machine = Machine::probe();
-    drop(restore);
-    let diagnosis = explain(&operation, errno, &machine);
-    Error::Refused {
-        reservation,
-        diagnosis: Box::new(diagnosis),
-        source,
-    }
-}
-
-/// What was tried, where that can be refused for a cause that is known.
-fn operation(reservation: Reservation, failed: &SchedError) -> Option<Operation> {
-    match failed {
-        SchedError::Os {
-            call: "sched_setattr",
-            ..
-        } => Some(Operation::SetDeadline(reservation.into())),
-        _ => None,
-    }
-}
-
 fn lock_memory(machine: &Machine) -> Result<MemoryLock, Diagnosis> {
     if let Some(diagnosis) = foresee(&Operation::LockMemory, machine) {
         return Err(diagnosis);
@@ -264,28 +239,5 @@ fn would_not_grow(limit_bytes: u64, rights: &Rights) -> Diagnosis {
             limit_bytes / 1024
         ),
         remedy: "`ulimit -l unlimited` as root, or `@realtime - memlock unlimited` in /etc/security/limits.conf and log in again, or `sudo setcap cap_sys_nice,cap_ipc_lock+ep PROGRAM`".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_call_that_reserves_is_explained_by_what_reserving_takes() {
-        let reservation = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
-        let failed = |call| SchedError::Os {
-            call,
-            tid: Tid(1),
-            request: String::new(),
-            errno: 1,
-        };
-        assert!(operation(reservation, &failed("sched_setattr")).is_some());
-        for call in ["sched_getattr", "sched_setaffinity"] {
-            let error = explained(reservation, failed(call).into());
-            assert_eq!((error.errno(), error.diagnosis()), (Some(1), None));
-            let shown = format!("{error:?}");
-            assert!(shown.contains("2ms/8ms") && shown.contains(call), "{shown}");
-        }
     }
 }

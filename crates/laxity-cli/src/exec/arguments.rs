@@ -9,7 +9,7 @@ use laxity::hold::{Choice, Confinement, HoldRequest, ProgramRequest, Tid};
 use laxity::{Outside, Reservation};
 use laxity_lab::scenario::units;
 use laxity_model::analysis::devices::Open;
-use laxity_model::analysis::multiprocessor::{DeadlineRequest, KernelLimits};
+use laxity_model::analysis::multiprocessor::DeadlineRequest;
 use laxity_model::{Service, Span};
 
 use super::measured::{AUTO_PERIOD, measured_with};
@@ -184,29 +184,6 @@ pub(crate) enum Asked {
         is_open: bool,
     },
     Policy(Policy, Option<CpuSet>),
-}
-
-impl Asked {
-    /// The same, unless it is so little by `SCHED_DEADLINE` that the kernel says no more to it than EINVAL.
-    pub(crate) fn if_long_enough(self) -> Result<Self, String> {
-        let runtime = match &self {
-            Self::Policy(Policy::Deadline(asked), _) => asked.runtime,
-            Self::Reservation { request, .. }
-                if request.hold.enforcer == laxity::Enforcer::Deadline =>
-            {
-                request.hold.reservation.service()
-            }
-            _ => return Ok(self),
-        };
-        let least = KernelLimits::SHORTEST_RUNTIME;
-        if runtime >= least {
-            return Ok(self);
-        }
-        Err(format!(
-            "{runtime} a period is less than the kernel gives by SCHED_DEADLINE, which is at least {}ns",
-            least.as_nanos()
-        ))
-    }
 }
 
 impl Exec {

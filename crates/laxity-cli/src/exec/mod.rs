@@ -77,8 +77,7 @@ fn die_of(signal: i32) {
 
 fn perform(arguments: &Exec) -> Result<Status, Status> {
     let ours = |message: String| Status::ours(OURS, message);
-    let asked = arguments.asked().and_then(Asked::if_long_enough);
-    let asked = asked.map_err(ours)?;
+    let asked = arguments.asked().map_err(ours)?;
     let contract = contract(arguments).map_err(|failure| ours(failure.message))?;
     check_outputs(arguments, &asked).map_err(ours)?;
     // Before the program is there: none that comes then is lost.

@@ -13,11 +13,12 @@ pub(super) fn control(index: usize, drafts: &[Draft<'_>]) -> Option<usize> {
         variant,
         section,
         control,
+        is_unknown,
     } = drafts.get(index)?;
     if let Some(named) = control {
         return named_control(index, named, drafts);
     }
-    if variant.devices.is_empty() {
+    if *is_unknown || variant.devices.is_empty() {
         return None;
     }
     let mut contracts = variant.contracts.iter().map(|(contract, _)| contract);
@@ -27,13 +28,15 @@ pub(super) fn control(index: usize, drafts: &[Draft<'_>]) -> Option<usize> {
         !has_device && other.periodic() == variant.periodic() && serves(other, variant)
     };
     let candidates = drafts.iter().enumerate();
-    let candidates = candidates.filter(|(_, draft)| fits(&draft.variant));
+    let candidates = candidates.filter(|(_, draft)| !draft.is_unknown && fits(&draft.variant));
     let candidates: Vec<(usize, &str)> = candidates
         .map(|(index, draft)| (index, draft.variant.name.as_str()))
         .collect();
     match (candidates.as_slice(), needed) {
         ([(only, _)], _) => return Some(*only),
         (_, None) => {}
+        // It may be one of which it is not known what takes part.
+        ([], _) if drafts.iter().any(|draft| draft.is_unknown) => {}
         ([], Some(contract)) => no_control(section, contract),
         ([(_, first), (_, second), ..], Some(_)) => section.findings.error(
             &section.place,
@@ -65,7 +68,10 @@ fn no_control(section: &Section<'_>, contract: &Contract) {
 
 fn named_control(index: usize, named: &Found<&str>, drafts: &[Draft<'_>]) -> Option<usize> {
     let Draft {
-        variant, section, ..
+        variant,
+        section,
+        is_unknown,
+        ..
     } = drafts.get(index)?;
     let mut all = drafts.iter().map(|draft| &draft.variant);
     let Some(found) = all.clone().position(|other| other.name == named.value) else {
@@ -81,6 +87,8 @@ fn named_control(index: usize, named: &Found<&str>, drafts: &[Draft<'_>]) -> Opt
             "a variant cannot be its own control".to_owned(),
             "name another variant",
         )
+    } else if *is_unknown || drafts[found].is_unknown {
+        return None;
     } else if !other.devices.is_empty() {
         (
             format!("in `{name}` a device takes part, so it is no control"),

@@ -10,7 +10,7 @@ use super::keys::{Key, Other, Own, Table, Without, Words};
 use super::reader::{Section, shortened};
 use super::sections::chosen;
 use super::types::{Expectations, ExpectedGrade, Loss, Outcome, ResolvedVariant};
-use super::variants::{Scope, having};
+use super::variants::{Draft, Scope, having};
 
 static LOST: Key<Loss> = Key::new(
     "lost",
@@ -120,11 +120,13 @@ pub(super) fn expectations(section: &Section<'_>, present: &Present) -> Expectat
 
 /// By which contracts the variant is judged, and what is expected of each.
 pub(super) fn contracts(
-    section: &Section<'_>,
+    draft: &Draft<'_>,
     scope: &Scope<'_>,
     defaults: Option<&Section<'_>>,
-    variant: &ResolvedVariant,
 ) -> Vec<(Contract, Expectation)> {
+    let Draft {
+        section, variant, ..
+    } = draft;
     let owner = having(section, defaults, "contracts");
     let texts = owner.and_then(|owner| owner.texts("contracts", "[\"pc99\"]"));
     let Some((owner, texts)) = owner.zip(texts) else {
@@ -133,7 +135,7 @@ pub(super) fn contracts(
         let all = scope.contracts.iter().enumerate();
         let all = all.filter(|(_, one)| usual.contains(&one.name));
         let all: Vec<usize> = all.map(|(index, _)| index).collect();
-        return expected(section, scope, &all);
+        return expected(draft, scope, &all);
     };
     let own = section.has("contracts");
     let names = scope.contracts.iter().map(|c| c.name.as_str());
@@ -142,7 +144,7 @@ pub(super) fn contracts(
         let contract = scope.contracts[index].value.as_ref();
         let has_control = section.has("control");
         let missing = contract.and_then(|contract| missing(contract, variant, has_control));
-        match missing.filter(|_| !scope.is_broken()) {
+        match missing.filter(|_| !draft.is_unknown) {
             None => judged.push(index),
             // A default is meant for the variants that it can be judged in.
             Some(_) if !own => {}
@@ -153,7 +155,7 @@ pub(super) fn contracts(
             ),
         }
     }
-    expected(section, scope, &judged)
+    expected(draft, scope, &judged)
 }
 
 /// Everything that takes part; and whether it holds a reservation, or runs in one.
@@ -213,15 +215,16 @@ const VERDICTS: [(&str, Expectation); 4] = [
 
 /// `expect = "violated"` for every contract, or a table with one line for each that is not met.
 fn expected(
-    section: &Section<'_>,
+    draft: &Draft<'_>,
     scope: &Scope<'_>,
     chosen: &[usize],
 ) -> Vec<(Contract, Expectation)> {
+    let section = &draft.section;
     let is_table =
         |value: &toml::Spanned<DeValue<'_>>| matches!(value.get_ref(), DeValue::Table(_));
     if !section.value("expect").is_some_and(is_table) {
         let all = section.find(&EXPECT);
-        if all.is_some() && chosen.is_empty() {
+        if all.is_some() && chosen.is_empty() && !draft.is_unknown {
             let cause = "a verdict is expected, and there is no contract to judge by";
             let remedy = "remove `expect`, or write for example: contracts = [\"pc99\"]";
             section.wrong(EXPECT.name, cause, remedy);
@@ -233,7 +236,10 @@ fn expected(
     let Some(table) = section.section("expect", &path) else {
         return Vec::new();
     };
-    let names = chosen
+    // By which it is judged where nothing is said, follows from who takes part.
+    let all: Vec<usize> = (0..scope.contracts.len()).collect();
+    let known = if draft.is_unknown { &all } else { chosen };
+    let names = known
         .iter()
         .map(|index| scope.contracts[*index].name.as_str());
     for entry in table.entries() {
@@ -269,8 +275,9 @@ fn judged(
 }
 
 /// A contract cannot be met that is about everybody who holds a reservation, where one of these is not enforced.
-pub(super) fn check_grade_and_verdicts(section: &Section<'_>, variant: &ResolvedVariant) {
-    if variant.expect.grade != Some(ExpectedGrade::Unenforced) {
+pub(super) fn check_grade_and_verdicts(draft: &Draft<'_>) {
+    let variant = &draft.variant;
+    if variant.expect.grade != Some(ExpectedGrade::Unenforced) || draft.is_unknown {
         return;
     }
     let mut holders = subjects(variant).filter(|(_, reserved)| *reserved);
@@ -280,7 +287,7 @@ pub(super) fn check_grade_and_verdicts(section: &Section<'_>, variant: &Resolved
         *expected == Expectation::Met && holders.clone().all(about)
     });
     if is_impossible && holders.next().is_some() {
-        section.wrong(
+        draft.section.wrong(
             "grade",
             "an unenforced grant violates every contract that is about its holder, and `met` is expected",
             "write expect = \"violated\", or contracts = []",

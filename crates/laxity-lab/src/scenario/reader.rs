@@ -1,6 +1,6 @@
 //! Typed access to a parsed TOML table; every finding is collected with its place, and reading goes on.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
@@ -39,6 +39,7 @@ const MOST_FINDINGS: usize = 100;
 pub(crate) struct Findings<'s> {
     source: Source<'s>,
     list: RefCell<Vec<Diagnostic>>,
+    errors: Cell<usize>,
 }
 
 impl<'s> Findings<'s> {
@@ -46,10 +47,12 @@ impl<'s> Findings<'s> {
         Self {
             source,
             list: RefCell::new(Vec::new()),
+            errors: Cell::new(0),
         }
     }
 
     pub(crate) fn error(&self, place: &Place, cause: impl Into<String>, remedy: impl Into<String>) {
+        self.errors.set(self.errors.get() + 1);
         self.push(Severity::Error, place, &cause.into(), &remedy.into());
     }
 
@@ -74,6 +77,11 @@ impl<'s> Findings<'s> {
         };
         let cause = format!("there is no {what} `{}`", shortened(name.value));
         self.error(&name.place, cause, remedy);
+    }
+
+    /// How often something was wrong until now, also what was wrong already.
+    pub(crate) fn errors(&self) -> usize {
+        self.errors.get()
     }
 
     /// Whether something has been found to be wrong here.

@@ -92,6 +92,8 @@ pub(super) struct Draft<'a> {
     pub(super) section: Section<'a>,
     /// The variant named as control.
     pub(super) control: Option<Found<&'a str>>,
+    /// Who takes part, where or on which host could not be read: nothing follows from who does not.
+    pub(super) is_unknown: bool,
 }
 
 /// All variants, or nothing where an error has been found.
@@ -144,25 +146,28 @@ fn draft<'a>(
     defaults: Option<&Section<'a>>,
 ) -> Draft<'a> {
     section.keyed([&KEYS, &EXPECTED, &PLACEMENT_KEYS, &DETAILS]);
+    let errors = section.findings.errors();
+    let (live, twin) = on(section, defaults);
+    let twin_is_meant = twin && section.findings.errors() == errors;
     let placed = placed(section, scope.devices, scope.tasks);
     let tasks = tasks(section, scope, defaults, &placed);
+    let is_unknown = scope.is_broken() || section.findings.errors() > errors;
     check_given(section, scope, &placed);
     let devices = devices(scope, &placed);
-    let (live, twin) = on(section, defaults);
     let reserves = devices
         .iter()
         .any(|device| device.placing.request().is_some())
         || tasks.iter().any(|task| task.request().is_some());
     let present = Present {
-        device: !devices.is_empty() || scope.is_broken(),
-        call: devices.iter().any(ResolvedDevice::calls) || scope.is_broken(),
-        reservation: reserves || scope.is_broken(),
+        device: !devices.is_empty() || is_unknown,
+        call: devices.iter().any(ResolvedDevice::calls) || is_unknown,
+        reservation: reserves || is_unknown,
     };
     if section.has(START.name) && !present.call {
         let cause = "`start` is about a call, and there is no modem";
         section.wrong(START.name, cause, "remove `start`");
     }
-    let mut variant = ResolvedVariant {
+    let variant = ResolvedVariant {
         name: name.to_owned(),
         about: section.optional(&ABOUT).unwrap_or_default(),
         live,
@@ -174,16 +179,18 @@ fn draft<'a>(
         start: section.take(&START),
         control: None,
     };
-    if twin {
+    if twin_is_meant {
         live_only(section, &variant.tasks);
     }
-    variant.contracts = contracts(section, scope, defaults, &variant);
-    check_grade_and_verdicts(section, &variant);
-    Draft {
+    let mut draft = Draft {
         variant,
         section: section.clone(),
         control: section.text("control", "the name of a variant", "none"),
-    }
+        is_unknown,
+    };
+    draft.variant.contracts = contracts(&draft, scope, defaults);
+    check_grade_and_verdicts(&draft);
+    draft
 }
 
 fn devices(scope: &Scope<'_>, placed: &Placed) -> Vec<ResolvedDevice> {

@@ -1,7 +1,7 @@
 //! What was tried, how it failed, and the causes there are.
 
 use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest};
-use laxity_model::{Service, Span};
+use laxity_model::{HostError, Service, Span};
 
 use crate::os::cpuset::CpuSet;
 
@@ -12,6 +12,11 @@ pub enum Operation {
     SetFifo {
         /// The priority.
         priority: u8,
+    },
+    /// To become an ordinary thread of this nice value (−20 to 19).
+    SetNice {
+        /// The nice value.
+        nice: i32,
     },
     /// To become `SCHED_DEADLINE`.
     SetDeadline(DeadlineRequest),
@@ -119,6 +124,14 @@ impl Diagnosis {
             cause,
             what: what.into(),
             remedy: remedy.into(),
+        }
+    }
+
+    /// As the error of a host, in these words.
+    pub(crate) fn as_of_host(&self, text: String) -> HostError {
+        match self.cause {
+            Cause::NoBandwidthLeft { .. } | Cause::OutOfRange(_) => HostError::Refused(text),
+            _ => HostError::CannotRun(text),
         }
     }
 

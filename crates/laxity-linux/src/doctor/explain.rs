@@ -29,6 +29,7 @@ pub fn foresee(operation: &Operation, machine: &Machine) -> Option<Diagnosis> {
     let rights = &machine.rights;
     match operation {
         Operation::SetFifo { priority } => fifo(*priority, rights),
+        Operation::SetNice { nice } => nice_right(*nice, rights),
         Operation::SetDeadline(asked) => parameters(asked, machine)
             .or_else(|| deadline_right(machine))
             .or_else(|| bandwidth(asked, machine)),
@@ -72,10 +73,24 @@ fn fifo_right(priority: u8, rights: &Rights) -> Option<Diagnosis> {
     ))
 }
 
-/// What `CAP_SYS_NICE` is wanted for: a limit makes up for it with FIFO only.
+fn nice_right(nice: i32, rights: &Rights) -> Option<Diagnosis> {
+    let (Some(limit), Some(false)) = (rights.nice, rights.has(CAP_SYS_NICE)) else {
+        return None;
+    };
+    let present = match rights.policy {
+        Ok(Policy::Other { nice } | Policy::Batch { nice }) => nice,
+        _ => 0,
+    };
+    // The kernel counts the limit from 1, for 19, to 40, for −20.
+    let is_allowed = nice >= present || u64::try_from(20 - nice).is_ok_and(|own| own <= limit);
+    (!is_allowed).then(|| no_capability(rights, Wanted::Nice))
+}
+
+/// What `CAP_SYS_NICE` is wanted for: no limit makes up for it with deadlines.
 #[derive(Clone, Copy)]
 enum Wanted {
     Fifo,
+    Nice,
     Deadline,
 }
 
@@ -94,14 +109,25 @@ fn no_capability(rights: &Rights, wanted: Wanted) -> Diagnosis {
             ),
             match wanted {
                 Wanted::Deadline => outside.to_owned(),
-                Wanted::Fifo => format!(
-                    "{outside}, or give the process a limit from there as root: `prlimit --pid PID --rtprio=99`"
-                ),
+                Wanted::Fifo | Wanted::Nice => {
+                    let limit = if matches!(wanted, Wanted::Fifo) {
+                        "rtprio=99"
+                    } else {
+                        "nice=40"
+                    };
+                    format!(
+                        "{outside}, or give the process a limit from there as root: `prlimit --pid PID --{limit}`"
+                    )
+                }
             },
         );
     }
     let (policy, limit) = match wanted {
         Wanted::Deadline => ("SCHED_DEADLINE", " (no limit makes up for it)"),
+        Wanted::Nice => (
+            "a lower nice value",
+            ", or `@realtime - nice -20` in /etc/security/limits.conf for a member of that group, and log in again",
+        ),
         Wanted::Fifo => (
             "a real-time policy",
             ", or `@realtime - rtprio 99` in /etc/security/limits.conf for a member of that group, and log in again",

@@ -140,6 +140,8 @@ pub struct Rights {
     pub initial_user_namespace: Fact<bool>,
     /// The highest FIFO priority it may take without a capability; `None` without a limit.
     pub rtprio: Option<u64>,
+    /// The lowest nice value that it may take without a capability, as 20 less it; `None` without a limit.
+    pub nice: Option<u64>,
     /// Processor time without blocking, in microseconds, after which a real-time thread gets SIGXCPU; `None` without a limit.
     pub rttime_us: Option<u64>,
     /// The memory that it may lock without a capability; `None` without a limit.

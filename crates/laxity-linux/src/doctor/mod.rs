@@ -3,6 +3,7 @@
 //! * [`Machine::probe`](machine::Machine::probe) reads the facts; [`machine`] has them as data.
 //! * [`diagnose`] judges them one by one.
 //! * [`explain`](explain()) turns a failed scheduling call into its one true cause, [`foresee`] says beforehand what would fail.
+//! * `why_refused` asks it of a policy that a thread was refused just now.
 //! * [`can_run_live`] is the short question before a live run.
 //! * [`parse`] reads the kernel's texts.
 
@@ -22,7 +23,7 @@ pub use explain::{explain, foresee};
 pub use machine::{Machine, Rights};
 pub use outranking::Hidden;
 
-use crate::os::sched::{self, Policy, Tid};
+use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 
 /// The highest FIFO priority that a live run needs.
 pub const HIGHEST_PRIORITY: u8 = 99;
@@ -44,8 +45,51 @@ pub fn can_run_live() -> Result<(), Diagnosis> {
     no(explain::lock_memory(&rights))
 }
 
+/// Why a thread was refused a policy, by this call that failed just now; `None` of a call that policies are not refused by.
+pub(crate) fn why_refused(policy: Policy, failed: &SchedError) -> Option<Diagnosis> {
+    let SchedError::Os { call, errno, .. } = failed else {
+        return None;
+    };
+    let (operation, machine) = match policy {
+        Policy::Deadline(asked) => (Operation::SetDeadline(asked), Machine::as_reserving()),
+        Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
+            (Operation::SetFifo { priority }, Machine::probe())
+        }
+        Policy::Other { nice } | Policy::Batch { nice } => {
+            (Operation::SetNice { nice }, Machine::probe())
+        }
+        Policy::Idle | Policy::Unknown(_) => return None,
+    };
+    match (*call, *errno) {
+        // It has gone.
+        (_, libc::ESRCH) => None,
+        ("sched_setattr", errno) => Some(explain(&operation, errno, &machine)),
+        // Whose thread it is was asked first, as when it is let run on all processors. The right that lets one have the policy lets one do that too.
+        ("sched_setaffinity", libc::EPERM) => foresee(&operation, &machine).filter(|why| {
+            matches!(
+                why.cause,
+                Cause::NoCapability(_) | Cause::CapabilityOfNamespace(_)
+            )
+        }),
+        _ => None,
+    }
+}
+
+impl Machine {
+    /// The machine as the kernel sees it when it is asked to reserve: who reserves by deadline is let run on all processors first.
+    pub(crate) fn as_reserving() -> Self {
+        let own = Tid::current();
+        let restore = Restore::of(own);
+        if restore.is_ok() {
+            // Where that is refused, the probe tells what follows.
+            let _ = sched::allow_all(own);
+        }
+        Self::probe()
+    }
+}
+
 /// What no fact shows, as a security module, shows in the attempt.
-fn try_fifo() -> Result<(), Diagnosis> {
+pub(crate) fn try_fifo() -> Result<(), Diagnosis> {
     let attempt = || {
         let fifo = Policy::Fifo(HIGHEST_PRIORITY);
         sched::set_policy(Tid::current(), fifo).map_err(|error| {
@@ -68,4 +112,30 @@ fn try_fifo() -> Result<(), Diagnosis> {
 
 fn explained(operation: &Operation, errno: Option<i32>) -> Diagnosis {
     explain(operation, errno.unwrap_or_default(), &Machine::probe())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laxity_model::{Reservation, Service, Span};
+
+    #[test]
+    fn only_what_refuses_a_policy_is_explained_by_what_the_policy_takes() {
+        let asked = Reservation::new(Service::from_nanos(1), Span::from_millis(8)).unwrap();
+        let why = |call, errno| {
+            let failed = SchedError::Os {
+                call,
+                tid: Tid::current(),
+                request: String::new(),
+                errno,
+            };
+            why_refused(Policy::Deadline(asked.into()), &failed).map(|why| why.cause)
+        };
+        let too_short = Cause::OutOfRange(ParameterError::RuntimeTooShort);
+        assert_eq!(why("sched_setattr", libc::EINVAL), Some(too_short));
+        assert_eq!(why("sched_setattr", libc::ESRCH), None);
+        for call in ["sched_getattr", "sched_setaffinity"] {
+            assert_eq!(why(call, libc::EINVAL), None, "{call}");
+        }
+    }
 }

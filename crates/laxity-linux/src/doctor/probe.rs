@@ -198,6 +198,7 @@ fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
             Some(parse::is_initial_user_namespace(text))
         }),
         rtprio: limit(Resource::Rtprio),
+        nice: limit(Resource::Nice),
         rttime_us: limit(Resource::Rttime),
         memlock_bytes: limit(Resource::Memlock),
         memory_bytes: of(&status, "VmSize", parse::status_bytes),

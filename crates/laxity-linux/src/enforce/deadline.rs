@@ -37,6 +37,13 @@ pub enum DeadlineError {
 }
 
 impl DeadlineError {
+    /// The call that failed.
+    pub fn call(&self) -> &SchedError {
+        match self {
+            Self::NoBandwidth { source, .. } | Self::Sched(source) => source,
+        }
+    }
+
     /// Whether the kernel agreed, and somebody else decided otherwise at once.
     pub(crate) fn is_without_effect(&self) -> bool {
         matches!(self, Self::Sched(SchedError::NoEffect { .. }))

@@ -13,13 +13,12 @@ use crate::doctor::{self, Machine, Operation};
 use crate::enforce::deadline;
 use crate::host::LiveConfig;
 use crate::os::cpuset::CpuSet;
-use crate::os::sched::{self, Restore, Tid};
 
 /// What this machine can enforce on the processors of a configuration, as it is now. Costs a probe of the machine (some milliseconds).
 pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
     // Until then the kernel counts as taken what this process has given back.
     deadline::wait_for_returns();
-    let machine = as_reserving();
+    let machine = Machine::as_reserving();
     let processors = config
         .processors
         .iter()
@@ -40,17 +39,6 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         timer_grain: Span::ZERO,
         linux_classes: Ok(()),
     }
-}
-
-/// The machine as the kernel sees it when it is asked: who reserves by deadline is let run on all processors first.
-fn as_reserving() -> Machine {
-    let own = Tid::current();
-    let restore = Restore::of(own);
-    if restore.is_ok() {
-        // Where that is refused, the probe tells what follows.
-        let _ = sched::allow_all(own);
-    }
-    Machine::probe()
 }
 
 fn slot_supply() -> Result<SlotSupply, String> {
@@ -141,6 +129,7 @@ mod tests {
 
     use super::*;
     use crate::doctor::machine::{Source, Unknown};
+    use crate::os::sched::{self, Tid};
 
     /// Who is kept to one processor may reserve all the same, as a reservation is let run on all of them; and is kept to it afterwards.
     #[test]

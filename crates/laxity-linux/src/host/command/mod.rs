@@ -23,6 +23,7 @@ use laxity_model::{HostError, Instant, Service};
 pub use lookup::look_for;
 pub use used::Used;
 
+use crate::doctor;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::Fact;
 use crate::os::proc;
@@ -106,7 +107,7 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// [`HostError::Failed`], with the call that failed.
+    /// The cause and the remedy where it is refused the policy; else [`HostError::Failed`], with the call that failed.
     pub fn schedule(&self, policy: impl Into<Policy>, cpus: &CpuSet) -> Result<(), HostError> {
         let policy = policy.into();
         let placed = if let Policy::Deadline(_) = policy {
@@ -117,7 +118,10 @@ impl Held {
             sched::set_policy_inherited(self.id, policy)
                 .and_then(|()| sched::set_affinity(self.id, cpus))
         };
-        placed.map_err(|error| HostError::Failed(error.to_string()))
+        placed.map_err(|error| match doctor::why_refused(policy, &error) {
+            Some(why) => why.as_of_host(format!("{policy}: {why}")),
+            None => HostError::Failed(error.to_string()),
+        })
     }
 }
 

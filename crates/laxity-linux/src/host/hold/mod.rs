@@ -22,7 +22,7 @@ use laxity_model::base::ring;
 use laxity_model::verify::delivery::{Delivery, Held, Stretch};
 use laxity_model::{ActivityId, Enforcer, Grade, HostError, Outside, Reservation};
 
-use crate::doctor::probe;
+use crate::doctor::{self, Diagnosis, probe};
 use crate::enforce::deadline::{DeadlineError, ThreadReservation};
 use crate::enforce::holding::Holding;
 use crate::enforce::witness;
@@ -64,12 +64,36 @@ pub struct HoldRequest {
 /// Why a thread does not hold what it asked for. It is as it was.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum HoldError {
-    /// The kernel said no.
+    /// The kernel said no to what was asked for.
+    #[error("{reservation} cannot be reserved: {diagnosis}")]
+    Refused {
+        /// What was asked for.
+        reservation: Reservation,
+        /// The one cause, and the remedy.
+        diagnosis: Box<Diagnosis>,
+        /// The call that failed, with its `errno`.
+        source: DeadlineError,
+    },
+    /// A call failed that never should: one that only asks, or one that reported success without effect.
     #[error(transparent)]
     Deadline(#[from] DeadlineError),
     /// Admission did, or slots cannot be given here.
     #[error(transparent)]
     Host(#[from] HostError),
+}
+
+impl HoldError {
+    /// Why a thread did not get this from the kernel: found out under the conditions in which it was refused.
+    fn of_kernel(reservation: Reservation, source: DeadlineError) -> Self {
+        match doctor::why_refused(Policy::Deadline(reservation.into()), source.call()) {
+            Some(diagnosis) => Self::Refused {
+                reservation,
+                diagnosis: Box::new(diagnosis),
+                source,
+            },
+            None => source.into(),
+        }
+    }
 }
 
 impl From<SchedError> for HoldError {
@@ -90,8 +114,10 @@ impl From<ClaimError> for HoldError {
 
 impl From<HoldError> for HostError {
     fn from(error: HoldError) -> Self {
+        let text = error.to_string();
         match error {
-            HoldError::Deadline(error) => error.as_of_host(error.to_string()),
+            HoldError::Refused { diagnosis, .. } => diagnosis.as_of_host(text),
+            HoldError::Deadline(error) => error.as_of_host(text),
             HoldError::Host(error) => error,
         }
     }
@@ -280,7 +306,8 @@ impl Observer {
 impl ByDeadline {
     fn begin(request: &HoldRequest) -> Result<Self, HoldError> {
         let watch = Watch::start(request, false, &CpuSet::default())?;
-        let reserved = ThreadReservation::deadline(request.reservation)?;
+        let reserved = ThreadReservation::deadline(request.reservation)
+            .map_err(|source| HoldError::of_kernel(request.reservation, source))?;
         watch.run.register(Own {
             tid: Tid::current(),
             who: format!("`{}`", request.name),

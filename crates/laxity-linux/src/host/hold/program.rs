@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use laxity_model::{Enforcer, HostError, Outside};
+use laxity_model::{Enforcer, HostError, Outside, Reservation};
 
 use super::super::command::family::{Family, parent_of};
 use super::super::command::{Held, RunningCommand};
@@ -11,6 +11,7 @@ use super::follower::{Follower, Reserving, Slotted};
 use super::members::Members;
 use super::slots::{self, SlotSession};
 use super::{HoldError, HoldRequest, How, Observer, Watch};
+use crate::doctor::{self, Machine, Operation};
 use crate::enforce::confine::{ConfineError, FairQuota, Freezer};
 use crate::enforce::holding::{Bound, Place};
 use crate::enforce::slots::Program;
@@ -215,16 +216,21 @@ impl ProgramHold {
         family: Family,
         closely: bool,
     ) -> Result<Self, HoldError> {
+        let reservation = request.hold.reservation;
         let witnessed = if request.witnessed {
+            may_witness(reservation)?;
             sched::affinity(process)?
         } else {
             CpuSet::default()
         };
         let watch = Watch::start(&request.hold, closely, &witnessed)?;
         let seen = Arc::clone(&watch.seen);
-        let places = Box::new(Reserving(request.hold.reservation));
+        let places = Box::new(Reserving(reservation));
         let mut follower = Follower::new(request, family, Arc::clone(&seen), places);
-        follower.first()?;
+        follower.first().map_err(|error| match error {
+            HoldError::Deadline(source) => HoldError::of_kernel(reservation, source),
+            error => error,
+        })?;
         seen.observe(Ok(Box::new(follower)));
         watch.run.begin(clock::now());
         Ok(Self {
@@ -237,6 +243,15 @@ impl ProgramHold {
             slots: None,
             _watch: Some(watch),
         })
+    }
+}
+
+/// Before a witness starts, which would be refused for less than what it is to stand beside, whose remedies do not help with that.
+fn may_witness(reservation: Reservation) -> Result<(), HostError> {
+    let reserving = Operation::SetDeadline(reservation.into());
+    match doctor::foresee(&reserving, &Machine::as_reserving()) {
+        Some(why) => Err(why.as_of_host(format!("{reservation} cannot be reserved: {why}"))),
+        None => doctor::try_fifo().map_err(|why| why.as_of_host(format!("no witness: {why}"))),
     }
 }
 
