@@ -85,7 +85,8 @@ int laxity_release(laxity_handle handle);
 /* What was received, to any thread. ENODATA: this kernel does not tell. */
 int laxity_read(laxity_handle handle, laxity_delivery *delivery);
 
-/* Whether it was enforced until now, to any thread: *enforced becomes 1 or 0. Where 0, the message names who could take it away. */
+/* Whether it was enforced until now, to any thread: *enforced becomes 1 or 0. Where 0, the message names who could take it away, or
+ * says why nobody can tell whether somebody did. */
 int laxity_enforced(laxity_handle handle, int *enforced);
 
 /* What the last call of this thread that had something to say said: never NULL, and there until this thread's next call. */
