@@ -15,7 +15,7 @@ use laxity_model::{Grade, Service, Span};
 use super::linux::Live;
 use super::sources::{Source, Stage, Wakes, Work, is_thread, slot_rank, thread_rank};
 use super::{Ready, slots_of};
-use crate::plan::{Bottleneck, Line, NoBound, bound};
+use crate::plan::{Bottleneck, Line, NoBound, Reason, bound};
 use crate::runner::machine::Machine;
 use crate::runner::modes::{Mode, Modem, modes};
 use crate::scenario::{Resolved, ResolvedVariant, Start, devices};
@@ -61,7 +61,9 @@ pub(super) fn of(
             line.answer(NoBound::settle(found)?);
             // Who takes the time of a thread in the kernel's reservation is not known.
             let is_known = live.is_none_or(|live| !live.is_by_deadline(ready, &subject));
-            if let Some(slack) = line.slack_ns.filter(|_| is_known)
+            // Who gets later and later is furthest behind.
+            let behind = line.slack_ns.or(line.is_too_much().then_some(i64::MIN));
+            if let Some(slack) = behind.filter(|_| is_known)
                 && worst.as_ref().is_none_or(|(least, _)| slack < *least)
             {
                 worst = Some((slack, analyst.bottleneck(&subject, &line)));
@@ -232,9 +234,9 @@ impl Analyst<'_> {
         }
         let response = fixed_priority::response_time_among(&task, &first, blocking, &&*supply)?;
         let response = bound(response).map_err(|why| match response {
-            Response::Unbounded if own.slots.is_some() => {
-                "it and what goes first ask for more than its slots are sure to give"
-            }
+            Response::Unbounded if own.slots.is_some() => Reason::too_much(
+                "it and what goes first ask for more than its slots are sure to give",
+            ),
             _ => why,
         })?;
         let window = window.ok_or("the busy window is too long to be searched")?;
@@ -363,12 +365,12 @@ impl Analyst<'_> {
                 "`{}` ranks above its slots with more than its own",
                 source.name
             );
-            return Err(NoBound::Because(above));
+            return Err(above.into());
         }
         let by = By::Slots;
         let found = NoBound::settle(self.among(source, modes, Case { by, ..case }))?;
         let (response, _) =
-            found.map_err(|why| format!("`{}` has no bound: {why}", source.name))?;
+            found.map_err(|why| format!("`{}` has no bound: {}", source.name, why.words))?;
         Ok(task.with_jitter(response.saturating_sub(task.cost().as_dedicated_span())))
     }
 
@@ -385,10 +387,11 @@ impl Analyst<'_> {
         let Some(source) = sources.iter().find(starves) else {
             return Ok(());
         };
-        Err(NoBound::Because(format!(
+        let why = format!(
             "`{}` below it never stops, and is lifted to priority {LIFTED_TO} when it starves",
             source.name
-        )))
+        );
+        Err(why.into())
     }
 }
 
@@ -408,13 +411,13 @@ pub(super) fn beside(sources: &mut [Source], subject: &Source) -> bool {
     true
 }
 
-fn shares(own: &Source, endless: &Source) -> String {
-    let how = if own.rank == endless.rank {
-        "shares its priority with"
-    } else {
-        "is below"
-    };
-    format!("it {how} `{}`, which never stops", endless.name)
+/// That somebody asks for all there is: of what equals leave each other, nothing is known.
+fn shares(own: &Source, endless: &Source) -> Reason {
+    let name = &endless.name;
+    if own.rank == endless.rank {
+        return format!("it shares its priority with `{name}`, which never stops").into();
+    }
+    Reason::too_much(format!("it is below `{name}`, which never stops"))
 }
 
 /// The longest time for which the task and what may go first can keep the supply busy.

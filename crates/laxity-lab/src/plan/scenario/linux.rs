@@ -98,15 +98,17 @@ impl<'a> Live<'a> {
                 "`{}` has a reservation by the kernel, which goes first on every processor",
                 other.name
             );
-            return Err(NoBound::Because(why));
+            return Err(why.into());
         }
         let processors = &admission.supply().processors;
         let here = processors.get(usize::from(analyst.stage.processor));
         let strangers = here.map(|here| Grade::below([].into_iter(), &here.outranking));
-        if let Some(reason) = strangers.as_ref().and_then(Grade::reason) {
-            return Err(NoBound::Because(reason.to_owned()));
+        let found = NoBound::settle(analyst.bound(subject))?;
+        match strangers.as_ref().and_then(Grade::reason) {
+            // What is too much without strangers is so with them.
+            Some(reason) if !matches!(&found, Err(why) if why.is_too_much) => Err(reason.into()),
+            _ => Ok(found?),
         }
-        analyst.bound(subject)
     }
 
     fn measured(&self) -> Option<&Machine> {

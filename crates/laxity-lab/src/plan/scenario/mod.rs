@@ -28,7 +28,7 @@ use laxity_model::policy::slots::SlotTable;
 use laxity_model::{ActivityId, Enforcer, Host, Reservation, Span};
 use serde::Serialize;
 
-use super::{Bottleneck, FILE_VERSION, Line};
+use super::{Bottleneck, Deadline, FILE_VERSION, Line};
 use crate::runner::admit::{FurtherReceivers, Ready, ready, ready_for_twin, supply};
 use crate::runner::left::Left;
 use crate::runner::schedule::{PlannedRun, schedule};
@@ -133,6 +133,19 @@ pub struct Offer {
     pub notes: Vec<String>,
 }
 
+impl VariantPlan {
+    /// Of a device that is served its calls are in time, where they have no bound of their own too.
+    fn heed_devices(&mut self) {
+        for device in self.devices.iter().filter(|device| device.is_served()) {
+            let calls = self.lines.iter_mut();
+            let calls = calls.filter(|line| line.name == device.activity);
+            for line in calls.filter(|line| line.deadline == Some(Deadline::NotKnown)) {
+                line.deadline = Some(Deadline::Met);
+            }
+        }
+    }
+}
+
 impl Plan {
     /// Whether every variant would be admitted.
     pub fn admitted(&self) -> bool {
@@ -198,6 +211,7 @@ pub fn plan(
         let left = Left::of(resolved, run.variant, twin, &supply)?;
         let devices = device::of(&ready, variant, twin, (&supply, &left));
         plan.devices = devices.map_err(too_large)?;
+        plan.heed_devices();
         notes = notes.or(twin.and_then(|twin| twin.note_on(&ready.admission().program)));
         if observed && ready.answer.is_ok() {
             admitted.push((variants.len(), ready));

@@ -30,7 +30,7 @@ use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline
 use laxity_model::{Reservation, Span};
 use serde::Serialize;
 
-use super::{Bottleneck, FILE_VERSION, Line, Proposal, enforced};
+use super::{Bottleneck, Deadline, FILE_VERSION, Line, Proposal, enforced};
 use crate::import::{Policy, SetTask, TaskSet};
 use attempt::Member;
 use global::Global;
@@ -174,6 +174,16 @@ pub struct ProcessorPlan {
     pub observed: String,
 }
 
+impl ProcessorPlan {
+    /// Where it cannot be told whether a set is admitted, a bound beyond a deadline does not tell either.
+    fn doubt(&mut self) {
+        let lines = self.lines.iter_mut().filter(|_| self.unknown);
+        for line in lines.filter(|line| line.deadline == Some(Deadline::CanBeMissed)) {
+            line.deadline = Some(Deadline::NotKnown);
+        }
+    }
+}
+
 /// The least reservations that admit a processor's tasks, X in multiples of 0.05 ms; each was tested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct ReservationsPlan {
@@ -296,6 +306,7 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
         }
         processors.push(found);
     }
+    processors.iter_mut().for_each(ProcessorPlan::doubt);
     let admitted = processors.iter().all(|processor| processor.admitted);
     let mut all = processors.iter();
     Ok(SetPlan {
