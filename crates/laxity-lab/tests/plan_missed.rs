@@ -126,3 +126,56 @@ fn of_an_unknown_set_no_deadline_is_said_to_be_missed() {
         "{text}"
     );
 }
+
+/// A player whose slots are too little for it has its rank beside them in the twin: its bound, its own answer, and whoever waits for it say the same.
+#[test]
+fn a_device_and_its_line_and_those_below_it_say_the_same() {
+    let text = "[devices.music]\nkind = \"audio\"\nload = \"30 %\"\n[tasks.mid]\nkind = \"periodic\"\nservice = \"1ms\"\nperiod = \"10ms\"\npriority = 12\n[variants.v]\nplacement = \"reserved 1ms/10ms\"\n";
+    let resolved = parse(text, "x.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    let plan = scenarios::plan(&resolved, On::Twin { threads: 0 }, true, &mut Silent);
+    let plan = plan.expect("a plan");
+    assert!(!plan.is_contradicted());
+    let variant = &plan.variants[0];
+    let (device, mut lines) = (&variant.devices[0], variant.lines.iter());
+    assert!(
+        lines.all(|line| line.bound_ns.is_some()),
+        "{:?}",
+        variant.lines
+    );
+    assert!(device.is_served(), "{device:?}");
+    let said = "with its rank beside its slots, complete ";
+    assert!(device.detail.starts_with(said), "{device:?}");
+    let text = scenarios::render(&plan, 100);
+    assert_eq!(
+        text.lines().find(|line| line.starts_with("v:")),
+        Some("v: admitted")
+    );
+    for wrong in ["no bound", "would do"] {
+        assert!(!text.contains(wrong), "{text}");
+    }
+}
+
+/// Of how much could be added to what is not known, nothing is known.
+#[test]
+fn an_unknown_set_has_no_margin() {
+    let fifo = r#""policy": "SCHED_FIFO", "timer": { "ref": "unique", "period": 10000 }"#;
+    let text = format!(
+        r#"{{ "tasks": {{ "a": {{ {fifo}, "mem": 4096, "run": 10 }}, "b": {{ {fifo}, "run": 2500 }} }} }}"#
+    );
+    let set = read(&text, "set.json", Format::RtApp).expect("a task set");
+    for scheduler in [Scheduler::Auto, Scheduler::FixedPriority, Scheduler::Edf] {
+        let options = Options {
+            scheduler,
+            ..Options::default()
+        };
+        let plan = sets::plan(&set, &options).expect("a plan");
+        let text = unbroken(&sets::render(&plan, 100));
+        assert!(plan.unknown && !text.contains("all costs times"), "{text}");
+        let mut lines = plan.processors[0].lines.iter();
+        assert!(lines.all(|line| line.largest_cost_ns.is_none()), "{text}");
+        // As the file says, nothing is admitted of which there could be a margin.
+        let is_told = text.contains("left out: margins: ");
+        assert_eq!(is_told, scheduler != Scheduler::Auto, "{text}");
+    }
+}

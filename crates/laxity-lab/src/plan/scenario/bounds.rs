@@ -18,7 +18,7 @@ use super::{Ready, slots_of};
 use crate::plan::{Bottleneck, Line, NoBound, Reason, bound};
 use crate::runner::machine::Machine;
 use crate::runner::modes::{Mode, Modem, modes};
-use crate::scenario::{Resolved, ResolvedVariant, Start, devices};
+use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind, devices};
 
 /// A busy window is looked for in so many steps.
 const MOST_STEPS: u32 = 10_000;
@@ -40,7 +40,7 @@ pub(super) fn of(
         variant.start
     };
     let mut lines = Vec::new();
-    let mut worst: Option<(i64, Bottleneck)> = None;
+    let mut worst: Option<(i64, Option<Bottleneck>)> = None;
     for processor in 0..resolved.host.processors {
         let machine = match live {
             Some(live) => live.machine(ready, processor),
@@ -66,12 +66,16 @@ pub(super) fn of(
             if let Some(slack) = behind.filter(|_| is_known)
                 && worst.as_ref().is_none_or(|(least, _)| slack < *least)
             {
-                worst = Some((slack, analyst.bottleneck(&subject, &line)));
+                let found = analyst.bottleneck(&subject, &line);
+                // Of one that has no work, and waits for nothing, there is nothing to say.
+                let is_idle =
+                    line.cost_ns == Some(0) && found.contributor == Some(line.name.clone());
+                worst = Some((slack, Some(found).filter(|_| !is_idle)));
             }
             lines.push(line);
         }
     }
-    Ok((lines, worst.map(|(_, bottleneck)| bottleneck)))
+    Ok((lines, worst.and_then(|(_, bottleneck)| bottleneck)))
 }
 
 /// Whether the usual calls of a phase are complete when its last one comes.
@@ -114,11 +118,7 @@ impl Analyst<'_> {
         }
         let by_slots = NoBound::settle(self.longest(subject, By::Slots))?;
         let by_rank = NoBound::settle(self.longest(subject, By::RankBeside))?;
-        let found = match (by_slots, by_rank) {
-            (Ok(one), Ok(other)) => Ok(one.min(other)),
-            (Err(_), found @ Ok(_)) => found,
-            (found, Err(_)) => found,
-        };
+        let found = shorter(by_slots, by_rank);
         match (found, self.promised(subject)) {
             // Here others of its executor may go first in any order, and there by its policy.
             (Ok(longest), Some(deadline)) => Ok(longest.min(deadline)),
@@ -278,7 +278,7 @@ impl Analyst<'_> {
                         first.extend(self.edges(source));
                     }
                 }
-                Work::Endless => return Err(shares(own, source).into()),
+                Work::Endless => return Err(self.shares(own, source).into()),
             }
         }
         Ok(first)
@@ -367,11 +367,33 @@ impl Analyst<'_> {
             );
             return Err(above.into());
         }
-        let by = By::Slots;
-        let found = NoBound::settle(self.among(source, modes, Case { by, ..case }))?;
-        let (response, _) =
-            found.map_err(|why| format!("`{}` has no bound: {}", source.name, why.words))?;
+        let response = |by| {
+            let found = self.among(source, modes, Case { by, ..case });
+            NoBound::settle(found.map(|(response, _)| response))
+        };
+        let mut found = response(By::Slots)?;
+        // Who is looked at by the rank beside its slots takes others by theirs alone, or two holders would wait for each other's answer.
+        if found.is_err() && case.by == By::Slots {
+            found = shorter(found, response(By::RankBeside)?);
+        }
+        let found = found.map_err(|why| format!("`{}` has no bound: {}", source.name, why.words));
+        let response = found?;
         Ok(task.with_jitter(response.saturating_sub(task.cost().as_dedicated_span())))
+    }
+
+    /// That somebody asks for all there is. Of what equals leave each other nothing is known, nor of what a command does.
+    fn shares(&self, own: &Source, endless: &Source) -> Reason {
+        let name = &endless.name;
+        if own.rank == endless.rank {
+            return format!("it shares its priority with `{name}`, which never stops").into();
+        }
+        let below = format!("it is below `{name}`, which never stops");
+        let mut tasks = self.stage.variant.tasks.iter();
+        let task = tasks.find(|task| task.name == *name);
+        match task.map(|task| &task.kind) {
+            Some(TaskKind::Command { .. }) => below.into(),
+            _ => Reason::too_much(below),
+        }
     }
 
     /// A thread has no bound where others that never run are lifted above it.
@@ -411,13 +433,12 @@ pub(super) fn beside(sources: &mut [Source], subject: &Source) -> bool {
     true
 }
 
-/// That somebody asks for all there is: of what equals leave each other, nothing is known.
-fn shares(own: &Source, endless: &Source) -> Reason {
-    let name = &endless.name;
-    if own.rank == endless.rank {
-        return format!("it shares its priority with `{name}`, which never stops").into();
+/// The better of two answers, each of which holds; the reason of the first where there is neither.
+fn shorter(one: Result<Span, Reason>, other: Result<Span, Reason>) -> Result<Span, Reason> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok(one.min(other)),
+        (Err(_), found @ Ok(_)) | (found, Err(_)) => found,
     }
-    Reason::too_much(format!("it is below `{name}`, which never stops"))
 }
 
 /// The longest time for which the task and what may go first can keep the supply busy.

@@ -134,13 +134,27 @@ pub struct Offer {
 }
 
 impl VariantPlan {
-    /// Of a device that is served its calls are in time, where they have no bound of their own too.
-    fn heed_devices(&mut self) {
-        for device in self.devices.iter().filter(|device| device.is_served()) {
-            let calls = self.lines.iter_mut();
-            let calls = calls.filter(|line| line.name == device.activity);
-            for line in calls.filter(|line| line.deadline == Some(Deadline::NotKnown)) {
-                line.deadline = Some(Deadline::Met);
+    /// Has lines and devices say the same. The calls of a device that is sure to be served are in time, where they have no bound of their own too; and
+    /// one whose calls are in time by their bound is served, if that bound is of its slots and of the rank `beside` them.
+    fn heed_devices(&mut self, beside: bool) {
+        let requests = &self.requests;
+        let is_enforced = |device: &DevicePlan| {
+            let mut requests = requests.iter();
+            let request = requests.find(|request| request.activity == device.activity);
+            let asked = request.and_then(|request| request.offers.first());
+            asked.is_some_and(|asked| asked.possible && asked.grade_reason.is_none())
+        };
+        for line in &mut self.lines {
+            let mut devices = self.devices.iter_mut();
+            let Some(device) = devices.find(|device| device.activity == line.name) else {
+                continue;
+            };
+            match (line.deadline, line.bound_ns) {
+                (Some(Deadline::Met), Some(bound)) if beside => device.is_in_time(bound),
+                (Some(Deadline::NotKnown), _) if device.is_served() && is_enforced(device) => {
+                    line.deadline = Some(Deadline::Met);
+                }
+                _ => {}
             }
         }
     }
@@ -211,7 +225,7 @@ pub fn plan(
         let left = Left::of(resolved, run.variant, twin, &supply)?;
         let devices = device::of(&ready, variant, twin, (&supply, &left));
         plan.devices = devices.map_err(too_large)?;
-        plan.heed_devices();
+        plan.heed_devices(twin.is_some());
         notes = notes.or(twin.and_then(|twin| twin.note_on(&ready.admission().program)));
         if observed && ready.answer.is_ok() {
             admitted.push((variants.len(), ready));

@@ -175,11 +175,26 @@ pub struct ProcessorPlan {
 }
 
 impl ProcessorPlan {
-    /// Where it cannot be told whether a set is admitted, a bound beyond a deadline does not tell either.
+    /// Where it cannot be told whether a set is admitted, a bound beyond a deadline does not tell either; and where all would be admitted of whom
+    /// something is known, nobody knows how much could be added to the whole.
     fn doubt(&mut self) {
-        let lines = self.lines.iter_mut().filter(|_| self.unknown);
-        for line in lines.filter(|line| line.deadline == Some(Deadline::CanBeMissed)) {
-            line.deadline = Some(Deadline::NotKnown);
+        if !self.unknown {
+            return;
+        }
+        let has_margins = self.scale_ppm.is_some_and(|scale| scale >= 1_000_000);
+        for line in &mut self.lines {
+            if line.deadline == Some(Deadline::CanBeMissed) {
+                line.deadline = Some(Deadline::NotKnown);
+            }
+            if has_margins {
+                (line.largest_cost_ns, line.largest_cost_is_exact) = (None, false);
+                line.longest_region_ns = None;
+            }
+        }
+        if has_margins {
+            (self.scale_ppm, self.scale_is_exact) = (None, false);
+            let why = "margins: there are none of tasks of which not all is known";
+            self.left_out.push(why.into());
         }
     }
 }
