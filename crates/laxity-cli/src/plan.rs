@@ -58,9 +58,9 @@ fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8
     let set = import::read(text, name, format);
     let set = set.map_err(|errors| scenario::wrong(name, &errors))?;
     let plan = sets::plan(&set, &options).map_err(|error| {
+        // The numbers are the file's, or those of an option.
         let code = match error {
-            PlanError::NoSuchProcessor { .. } => USAGE,
-            PlanError::Overflow(_) => ERROR,
+            PlanError::NoSuchProcessor { .. } | PlanError::Overflow(_) => USAGE,
         };
         Failure::new(code, format!("{name}: {error}"))
     })?;

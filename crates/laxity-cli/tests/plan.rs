@@ -128,6 +128,10 @@ fn wrong_files_and_options_are_usage_errors_that_point_at_them() {
     let output = bench.run(&["plan", "--processors", "2", "far.csv"]);
     assert_code(&output, 64);
     assert_says(&stderr(&output), &["processor 5, and there are 2"]);
+    bench.write("long.csv", "cost_s,period_s\n9000000000,18000000000\n");
+    let output = bench.run(&["plan", "long.csv"]);
+    assert_code(&output, 64);
+    assert_says(&stderr(&output), &["long.csv: ", "is too large"]);
 }
 
 #[test]
@@ -238,7 +242,11 @@ fn of_reservations_only_what_is_sure_is_refused() {
     let said = unbroken(&stdout(&output));
     assert_says(
         &said,
-        &["UNKNOWN", "is not sure to be met: `control`", "cannot tell"],
+        &[
+            "UNKNOWN",
+            "is not known to be met: `control`",
+            "cannot tell",
+        ],
     );
     assert_says(&said, &["`video` reserves at most 2.800ms"]);
     assert!(

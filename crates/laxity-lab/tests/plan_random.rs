@@ -44,7 +44,8 @@ fn culprits(plan: &Plan, text: &str) -> usize {
         let found = variant.bottleneck.as_ref()?;
         let mut lines = variant.lines.iter();
         let line = lines.find(|line| line.name == found.name && line.phase == found.phase)?;
-        let is_within = line.bound_ns >= Some(found.contribution_ns);
+        // Where there is no bound, it is looked at until it is due.
+        let is_within = line.bound_ns.or(line.deadline_ns) >= Some(found.contribution_ns);
         assert!(is_within, "{found:?}\n{text}\n{}", render(plan, 100));
         Some(())
     });

@@ -16,6 +16,20 @@ use serde::Serialize;
 /// The version of the format of plans.
 pub const FILE_VERSION: u32 = 3;
 
+/// Whether jobs are complete when they are due, as far as a plan can tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum Deadline {
+    /// All of them are.
+    #[serde(rename = "met")]
+    Met,
+    /// The bound is beyond the deadline, a job was seen late, or what is asked for is more than there is, so that there is no bound.
+    #[serde(rename = "can be missed")]
+    CanBeMissed,
+    /// There is no bound, for another reason; or it is beyond the deadline, and no more than a bound.
+    #[serde(rename = "not known")]
+    NotKnown,
+}
+
 /// Something that recurs, and how long it takes each time.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Line {
@@ -34,6 +48,8 @@ pub struct Line {
     /// D: a job is due so long after it arrived, in nanoseconds; none where nobody says. Of a modem's call that delivers its output in pieces: the
     /// last of them.
     pub deadline_ns: Option<u64>,
+    /// Whether that is met; none where nobody says when a job is due.
+    pub deadline: Option<Deadline>,
     /// C/T in parts per million, rounded up.
     pub utilization_ppm: Option<u64>,
     /// From arrival (an interrupt that is raised, an instant that was asked for) to completion at most, in nanoseconds.
@@ -58,15 +74,46 @@ pub struct Line {
 
 impl Line {
     /// Takes the bound from the arrival on, or why there is none.
-    fn answer(&mut self, found: Result<Span, String>) {
-        match found {
+    fn answer(&mut self, found: Result<Span, Reason>) {
+        let due = self.deadline_ns.map(Span::from_nanos);
+        let answer = match found {
             Ok(bound) => {
                 self.bound_ns = Some(bound.as_nanos());
-                let deadline = self.deadline_ns.map(Span::from_nanos);
-                self.slack_ns = deadline.map(|deadline| slack_ns(deadline, bound));
+                self.slack_ns = due.map(|deadline| slack_ns(deadline, bound));
+                match self.slack_ns {
+                    Some(slack) if slack < 0 => Deadline::CanBeMissed,
+                    _ => Deadline::Met,
+                }
             }
-            Err(why) => self.no_bound = Some(why),
+            Err(why) => {
+                self.no_bound = Some(why.words);
+                match why.is_too_much {
+                    true => Deadline::CanBeMissed,
+                    false => Deadline::NotKnown,
+                }
+            }
+        };
+        self.deadline = due.map(|_| answer);
+        self.see(self.observed_max_ns, self.observed_jobs);
+    }
+
+    /// Takes what was seen: one job that was late is enough.
+    fn see(&mut self, longest_ns: Option<u64>, jobs: u64) {
+        (self.observed_max_ns, self.observed_jobs) = (longest_ns, jobs);
+        if self.seen_late().is_some() {
+            self.deadline = Some(Deadline::CanBeMissed);
         }
+    }
+
+    /// By how much a job was seen to miss its deadline, if one was.
+    fn seen_late(&self) -> Option<Span> {
+        let late = self.observed_max_ns?.checked_sub(self.deadline_ns?)?;
+        (late > 0).then_some(Span::from_nanos(late))
+    }
+
+    /// Whether there is no bound because more is asked for than there is.
+    fn is_too_much(&self) -> bool {
+        self.bound_ns.is_none() && self.deadline == Some(Deadline::CanBeMissed)
     }
 
     /// Whether the twin showed what the bound rules out, so that one of the two is wrong.
@@ -130,12 +177,39 @@ impl Proposal {
     }
 }
 
+/// Why there is no bound, in words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Reason {
+    words: String,
+    /// Whether more is asked for than there is: jobs get later and later then, where otherwise nothing is known of them.
+    is_too_much: bool,
+}
+
+impl Reason {
+    /// That more is asked for than there is.
+    fn too_much(words: impl Into<String>) -> Self {
+        Self {
+            words: words.into(),
+            is_too_much: true,
+        }
+    }
+}
+
+impl<W: Into<String>> From<W> for Reason {
+    fn from(words: W) -> Self {
+        Self {
+            words: words.into(),
+            is_too_much: false,
+        }
+    }
+}
+
 /// Why there is no bound.
 enum NoBound {
     /// A number is too large to be reckoned with, so that there is no plan at all.
     Overflow(Overflow),
     /// Nothing can be said of this one.
-    Because(String),
+    Because(Reason),
 }
 
 impl From<Overflow> for NoBound {
@@ -144,21 +218,27 @@ impl From<Overflow> for NoBound {
     }
 }
 
+impl From<Reason> for NoBound {
+    fn from(why: Reason) -> Self {
+        Self::Because(why)
+    }
+}
+
 impl From<String> for NoBound {
     fn from(why: String) -> Self {
-        Self::Because(why)
+        Self::Because(why.into())
     }
 }
 
 impl From<&str> for NoBound {
     fn from(why: &str) -> Self {
-        Self::Because(why.to_owned())
+        Self::Because(why.into())
     }
 }
 
 impl NoBound {
     /// Only an overflow is an error of the plan.
-    fn settle<T>(found: Result<T, Self>) -> Result<Result<T, String>, Overflow> {
+    fn settle<T>(found: Result<T, Self>) -> Result<Result<T, Reason>, Overflow> {
         match found {
             Ok(found) => Ok(Ok(found)),
             Err(Self::Because(why)) => Ok(Err(why)),
@@ -168,12 +248,16 @@ impl NoBound {
 }
 
 /// From the arrival to completion, or why that has no bound.
-fn bound(response: Response) -> Result<Span, &'static str> {
+fn bound(response: Response) -> Result<Span, Reason> {
     match response {
         Response::Bounded(bound) => Ok(bound.from_arrival),
-        Response::Unbounded => Err("it and what goes first ask for more than there is"),
-        Response::Unknown(Doubt::TooLong) => Err("the busy window is too long to be searched"),
-        Response::Unknown(_) => Err("the analysis is not made for it"),
+        Response::Unbounded => Err(Reason::too_much(
+            "it and what goes first ask for more than there is",
+        )),
+        Response::Unknown(Doubt::TooLong) => {
+            Err("the busy window is too long to be searched".into())
+        }
+        Response::Unknown(_) => Err("the analysis is not made for it".into()),
     }
 }
 

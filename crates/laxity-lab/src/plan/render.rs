@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use laxity_model::Span;
 
-use super::{Bottleneck, Line, Proposal};
+use super::{Bottleneck, Deadline, Line, Proposal};
 use crate::layout::{Align, Fit, Grid, TimeUnit, percent, wrap_to};
 use crate::runner::proposal::{LONGEST_PERIOD, SHORTEST_PERIOD, too_short};
 
@@ -23,35 +23,33 @@ pub(super) fn shown(words: &[String]) -> String {
     few
 }
 
-/// Which deadlines can be missed, by how much, and why the worst one, behind the word of a verdict; where that is not known, whose are not sure to
-/// be met.
-pub(super) fn lateness(lines: &[Line], bottleneck: Option<&Bottleneck>, is_known: bool) -> String {
-    let late = lines.iter().filter_map(|line| {
-        let by = match line.slack_ns.filter(|slack| *slack < 0) {
-            Some(slack) => format!("by up to {}", Span::from_nanos(slack.unsigned_abs())),
-            None => format!("by {} as seen", seen_late(line)?),
+/// Which deadlines can be missed, by how much, and why the worst one, behind the word of a verdict; and of which it is not known whether they are met.
+pub(super) fn lateness(lines: &[Line], bottleneck: Option<&Bottleneck>) -> String {
+    let late = |line: &Line| {
+        let by = match (line.slack_ns.filter(|slack| *slack < 0), line.seen_late()) {
+            (Some(slack), _) => format!(" by up to {}", Span::from_nanos(slack.unsigned_abs())),
+            (None, Some(late)) => format!(" by {late} as seen"),
+            (None, None) if line.is_too_much() => " by more and more".to_owned(),
+            (None, None) => String::new(),
         };
         let is_worst = |worst: &&Bottleneck| worst.name == line.name && worst.phase == line.phase;
-        let why = bottleneck.filter(is_worst).map(how_it_waits);
+        let why = bottleneck.filter(is_worst).filter(|_| !by.is_empty());
+        let why = why.map(how_it_waits);
         let why = why.map_or_else(String::new, |why| format!(" (most of its time {why})"));
-        Some(format!("{} {by}{why}", named(line)))
-    });
-    let late: Vec<String> = late.collect();
-    let (one, several) = match is_known {
-        true => ("can be missed", "can be missed"),
-        false => ("is not sure to be met", "are not sure to be met"),
+        format!("{}{by}{why}", named(line))
     };
-    match late.len() {
-        0 => String::new(),
-        1 => format!("; 1 deadline {one}: {}", late[0]),
-        count => format!("; {count} deadlines {several}: {}", shown(&late)),
-    }
-}
-
-/// By how much a job was seen to miss its deadline, if one was.
-fn seen_late(line: &Line) -> Option<Span> {
-    let late = line.observed_max_ns?.checked_sub(line.deadline_ns?)?;
-    (late > 0).then_some(Span::from_nanos(late))
+    let listed = |answer: Deadline, [one, several]: [&str; 2]| {
+        let lines = lines.iter().filter(|line| line.deadline == Some(answer));
+        let late: Vec<String> = lines.map(late).collect();
+        match late.len() {
+            0 => String::new(),
+            1 => format!("; 1 deadline {one}: {}", late[0]),
+            count => format!("; {count} deadlines {several}: {}", shown(&late)),
+        }
+    };
+    let missed = listed(Deadline::CanBeMissed, ["can be missed"; 2]);
+    let unknown = ["is not known to be met", "are not known to be met"];
+    missed + &listed(Deadline::NotKnown, unknown)
 }
 
 /// Whose line it is, and in which phase.
@@ -108,7 +106,7 @@ pub(super) fn render(
             wrap_to(width, "  ", &sentence, text);
         }
     }
-    let late = lines.iter().filter(|line| seen_late(line).is_some());
+    let late = lines.iter().filter(|line| line.seen_late().is_some());
     let late: Vec<String> = late.map(named).collect();
     if !late.is_empty() {
         wrap_to(width, "  seen late in the twin: ", &shown(&late), text);

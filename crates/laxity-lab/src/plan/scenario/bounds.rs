@@ -15,10 +15,10 @@ use laxity_model::{Grade, Service, Span};
 use super::linux::Live;
 use super::sources::{Source, Stage, Wakes, Work, is_thread, slot_rank, thread_rank};
 use super::{Ready, slots_of};
-use crate::plan::{Bottleneck, Line, NoBound, bound};
+use crate::plan::{Bottleneck, Line, NoBound, Reason, bound};
 use crate::runner::machine::Machine;
 use crate::runner::modes::{Mode, Modem, modes};
-use crate::scenario::{Resolved, ResolvedVariant, Start, devices};
+use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind, devices};
 
 /// A busy window is looked for in so many steps.
 const MOST_STEPS: u32 = 10_000;
@@ -40,7 +40,7 @@ pub(super) fn of(
         variant.start
     };
     let mut lines = Vec::new();
-    let mut worst: Option<(i64, Bottleneck)> = None;
+    let mut worst: Option<(i64, Option<Bottleneck>)> = None;
     for processor in 0..resolved.host.processors {
         let machine = match live {
             Some(live) => live.machine(ready, processor),
@@ -61,15 +61,21 @@ pub(super) fn of(
             line.answer(NoBound::settle(found)?);
             // Who takes the time of a thread in the kernel's reservation is not known.
             let is_known = live.is_none_or(|live| !live.is_by_deadline(ready, &subject));
-            if let Some(slack) = line.slack_ns.filter(|_| is_known)
+            // Who gets later and later is furthest behind.
+            let behind = line.slack_ns.or(line.is_too_much().then_some(i64::MIN));
+            if let Some(slack) = behind.filter(|_| is_known)
                 && worst.as_ref().is_none_or(|(least, _)| slack < *least)
             {
-                worst = Some((slack, analyst.bottleneck(&subject, &line)));
+                let found = analyst.bottleneck(&subject, &line);
+                // Of one that has no work, and waits for nothing, there is nothing to say.
+                let is_idle =
+                    line.cost_ns == Some(0) && found.contributor == Some(line.name.clone());
+                worst = Some((slack, Some(found).filter(|_| !is_idle)));
             }
             lines.push(line);
         }
     }
-    Ok((lines, worst.map(|(_, bottleneck)| bottleneck)))
+    Ok((lines, worst.and_then(|(_, bottleneck)| bottleneck)))
 }
 
 /// Whether the usual calls of a phase are complete when its last one comes.
@@ -112,11 +118,7 @@ impl Analyst<'_> {
         }
         let by_slots = NoBound::settle(self.longest(subject, By::Slots))?;
         let by_rank = NoBound::settle(self.longest(subject, By::RankBeside))?;
-        let found = match (by_slots, by_rank) {
-            (Ok(one), Ok(other)) => Ok(one.min(other)),
-            (Err(_), found @ Ok(_)) => found,
-            (found, Err(_)) => found,
-        };
+        let found = shorter(by_slots, by_rank);
         match (found, self.promised(subject)) {
             // Here others of its executor may go first in any order, and there by its policy.
             (Ok(longest), Some(deadline)) => Ok(longest.min(deadline)),
@@ -232,9 +234,9 @@ impl Analyst<'_> {
         }
         let response = fixed_priority::response_time_among(&task, &first, blocking, &&*supply)?;
         let response = bound(response).map_err(|why| match response {
-            Response::Unbounded if own.slots.is_some() => {
-                "it and what goes first ask for more than its slots are sure to give"
-            }
+            Response::Unbounded if own.slots.is_some() => Reason::too_much(
+                "it and what goes first ask for more than its slots are sure to give",
+            ),
             _ => why,
         })?;
         let window = window.ok_or("the busy window is too long to be searched")?;
@@ -276,7 +278,7 @@ impl Analyst<'_> {
                         first.extend(self.edges(source));
                     }
                 }
-                Work::Endless => return Err(shares(own, source).into()),
+                Work::Endless => return Err(self.shares(own, source).into()),
             }
         }
         Ok(first)
@@ -363,13 +365,35 @@ impl Analyst<'_> {
                 "`{}` ranks above its slots with more than its own",
                 source.name
             );
-            return Err(NoBound::Because(above));
+            return Err(above.into());
         }
-        let by = By::Slots;
-        let found = NoBound::settle(self.among(source, modes, Case { by, ..case }))?;
-        let (response, _) =
-            found.map_err(|why| format!("`{}` has no bound: {why}", source.name))?;
+        let response = |by| {
+            let found = self.among(source, modes, Case { by, ..case });
+            NoBound::settle(found.map(|(response, _)| response))
+        };
+        let mut found = response(By::Slots)?;
+        // Who is looked at by the rank beside its slots takes others by theirs alone, or two holders would wait for each other's answer.
+        if found.is_err() && case.by == By::Slots {
+            found = shorter(found, response(By::RankBeside)?);
+        }
+        let found = found.map_err(|why| format!("`{}` has no bound: {}", source.name, why.words));
+        let response = found?;
         Ok(task.with_jitter(response.saturating_sub(task.cost().as_dedicated_span())))
+    }
+
+    /// That somebody asks for all there is. Of what equals leave each other nothing is known, nor of what a command does.
+    fn shares(&self, own: &Source, endless: &Source) -> Reason {
+        let name = &endless.name;
+        if own.rank == endless.rank {
+            return format!("it shares its priority with `{name}`, which never stops").into();
+        }
+        let below = format!("it is below `{name}`, which never stops");
+        let mut tasks = self.stage.variant.tasks.iter();
+        let task = tasks.find(|task| task.name == *name);
+        match task.map(|task| &task.kind) {
+            Some(TaskKind::Command { .. }) => below.into(),
+            _ => Reason::too_much(below),
+        }
     }
 
     /// A thread has no bound where others that never run are lifted above it.
@@ -385,10 +409,11 @@ impl Analyst<'_> {
         let Some(source) = sources.iter().find(starves) else {
             return Ok(());
         };
-        Err(NoBound::Because(format!(
+        let why = format!(
             "`{}` below it never stops, and is lifted to priority {LIFTED_TO} when it starves",
             source.name
-        )))
+        );
+        Err(why.into())
     }
 }
 
@@ -408,13 +433,12 @@ pub(super) fn beside(sources: &mut [Source], subject: &Source) -> bool {
     true
 }
 
-fn shares(own: &Source, endless: &Source) -> String {
-    let how = if own.rank == endless.rank {
-        "shares its priority with"
-    } else {
-        "is below"
-    };
-    format!("it {how} `{}`, which never stops", endless.name)
+/// The better of two answers, each of which holds; the reason of the first where there is neither.
+fn shorter(one: Result<Span, Reason>, other: Result<Span, Reason>) -> Result<Span, Reason> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok(one.min(other)),
+        (Err(_), found @ Ok(_)) | (found, Err(_)) => found,
+    }
 }
 
 /// The longest time for which the task and what may go first can keep the supply busy.

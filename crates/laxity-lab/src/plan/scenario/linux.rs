@@ -98,15 +98,23 @@ impl<'a> Live<'a> {
                 "`{}` has a reservation by the kernel, which goes first on every processor",
                 other.name
             );
-            return Err(NoBound::Because(why));
+            return Err(why.into());
         }
         let processors = &admission.supply().processors;
         let here = processors.get(usize::from(analyst.stage.processor));
         let strangers = here.map(|here| Grade::below([].into_iter(), &here.outranking));
-        if let Some(reason) = strangers.as_ref().and_then(Grade::reason) {
-            return Err(NoBound::Because(reason.to_owned()));
+        let found = NoBound::settle(analyst.bound(subject))?;
+        match strangers.as_ref().and_then(Grade::reason) {
+            // What is too much without strangers is so with them.
+            Some(reason) if !matches!(&found, Err(why) if why.is_too_much) => {
+                // It is said of slots, and who has none waits for the same.
+                let others = reason.strip_prefix("ranked above the slot on its processor: ");
+                let others = others.filter(|_| subject.slots.is_none());
+                let others = others.map(|names| format!("somebody else here goes first: {names}"));
+                Err(others.unwrap_or_else(|| reason.to_owned()).into())
+            }
+            _ => Ok(found?),
         }
-        analyst.bound(subject)
     }
 
     fn measured(&self) -> Option<&Machine> {
@@ -180,7 +188,9 @@ fn response(
     let most =
         |figure: Figure| machine.map_or(Span::ZERO, |known| known.figure(figure).at(1_000_000));
     let switches = most(Figure::ContextSwitch) * 2 + most(Figure::Timer);
-    let task = Task::new(service + switches.as_full_service(), period);
+    // Who has no work is switched to all the same.
+    let cost = service + switches.as_full_service();
+    let task = Task::new(cost.max(Service::from_nanos(1)), period);
     let task = task.map_err(|error| error.to_string())?;
     let ticks = machine.and_then(|known| {
         let apart = NANOS_PER_SEC.checked_div(known.tick_hz.into())?;
@@ -223,7 +233,8 @@ mod tests {
         let reservation = Reservation::new(Service::from_micros(x_us), Span::from_millis(y_ms));
         let reserved = (reservation.expect("it fits"), Span::ZERO);
         let work = (Service::from_micros(service_us), Span::from_millis(10));
-        NoBound::settle(response(work, reserved, machine)).expect("small numbers")
+        let found = NoBound::settle(response(work, reserved, machine)).expect("small numbers");
+        found.map_err(|why| why.words)
     }
 
     #[test]

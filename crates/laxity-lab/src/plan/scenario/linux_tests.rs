@@ -3,6 +3,7 @@
 use laxity::Twin;
 use laxity_model::Span;
 use laxity_model::enforce::machine::{Figure, Machine, Quantiles};
+use laxity_model::request::{Stranger, Strangers};
 
 use super::*;
 use crate::runner::admit::supply;
@@ -217,19 +218,104 @@ on = "live"
 placement = {{ other = {placement} }}
 "#
     );
-    let scenario = parse(&text, "beside.toml").expect("a scenario");
+    with_lines(&text, |_| {})
+}
+
+/// What a plan for Linux says of a scenario's lines, if its processor is as `change` makes it.
+fn with_lines(text: &str, change: impl FnOnce(&mut Strangers)) -> VariantPlan {
+    let scenario = parse(text, "beside.toml").expect("a scenario");
     let resolved = scenario.resolve(Length::Quick);
     let machine = machine();
-    let supply = supply(&mut Twin::linux(&machine, 1), &resolved).expect("a supply");
+    let mut supply = supply(&mut Twin::linux(&machine, 1), &resolved).expect("a supply");
+    change(&mut supply.processors[0].outranking);
     let live = Live::of(&supply, machine);
     let run = schedule(&resolved, true).expect("runs").remove(0);
     let ready = ready(&resolved, run, &FurtherReceivers::new(), &supply).expect("a program");
     let variant = &resolved.variants[0];
     let found = bounds::of(&resolved, variant, &ready, Some(&live));
-    let (lines, _) = found.expect("small numbers");
-    VariantPlan {
-        lines,
-        ..variant_plan(variant, &ready)
+    let left = Left::of(&resolved, 0, None, &supply).expect("a program");
+    let devices = device::of(&ready, variant, None, (&supply, &left));
+    let mut plan = variant_plan(variant, &ready);
+    (plan.lines, plan.bottleneck) = found.expect("small numbers");
+    plan.devices = devices.expect("small numbers");
+    plan.heed_devices(false);
+    plan
+}
+
+/// That somebody outside is there does not make too much any less.
+#[test]
+fn what_is_too_much_is_so_whoever_else_is_there() {
+    let task = |name: &str, service: &str, priority: u8| {
+        format!(
+            "[tasks.{name}]\nkind = \"periodic\"\nservice = \"{service}\"\nperiod = \"4ms\"\npriority = {priority}\n"
+        )
+    };
+    let text = task("ui", "1ms", 20) + &task("ctl", "3.2ms", 18) + "[variants.v]\n";
+    let stranger = |strangers: &mut Strangers| {
+        strangers.seen.push(Stranger {
+            name: "somebody".to_owned(),
+            had: None,
+        });
+    };
+    let alone = headline(with_lines(&text, |_| {}));
+    let missed = "v: nothing to admit; 1 deadline can be missed: `ctl` by more and more";
+    assert!(alone.starts_with(missed), "{alone}");
+    let plan = with_lines(&text, stranger);
+    let why = plan.lines[0].no_bound.clone().expect("a stranger");
+    assert_eq!(why, "somebody else here goes first: somebody");
+    let beside = headline(plan);
+    assert!(beside.starts_with(missed), "{beside}");
+    assert!(
+        beside.ends_with("; 1 deadline is not known to be met: `ui`"),
+        "{beside}"
+    );
+}
+
+/// Slots under a rogue that takes nearly all give a modem nothing that is sure, and the driver is named.
+#[test]
+fn a_modem_whose_slots_are_taken_by_a_rogue_is_named() {
+    let text = "[devices.modem]\nkind = \"soft-modem\"\n[tasks.rogue]\nkind = \"rogue\"\nburst = \"100ms\"\nevery = \"250ms\"\nfifo = 90\n[tasks.cothread]\nkind = \"periodic\"\nperiod = \"1ms\"\npriority = 26\n[variants.v]\non = \"live\"\nplacement = \"reserved 2.35ms/8ms\"\n";
+    let said = headline(with_lines(text, |_| {}));
+    let named = "`modem thread` (connected) by more and more";
+    let missed = format!("v: admitted; 1 deadline can be missed: {named}");
+    assert!(said.starts_with(&missed), "{said}");
+}
+
+/// Of a modem by the kernel there is a device's answer, and no bound of a call: the one stands for the other.
+#[test]
+fn the_calls_of_a_device_that_is_served_are_in_time() {
+    let by_kernel = |reserved: &str| {
+        let text = format!(
+            "[devices.modem]\nkind = \"soft-modem\"\n[variants.v]\non = \"live\"\nplacement = \"reserved {reserved}\"\nenforcer = \"deadline\"\n"
+        );
+        headline(with_lines(&text, |_| {}))
+    };
+    assert_eq!(by_kernel("7ms/8ms"), "v: admitted");
+    let late = by_kernel("1ms/8ms");
+    assert!(
+        late.contains("1 deadline is not known to be met: `modem thread`"),
+        "{late}"
+    );
+    assert!(
+        late.contains("not sure to be served in time: `modem thread`"),
+        "{late}"
+    );
+}
+
+/// Who has no work is planned like all others, and is nobody's bottleneck.
+#[test]
+fn who_does_nothing_has_a_bound_and_is_no_bottleneck() {
+    let of = |reserved: &str| {
+        let text = format!(
+            "[tasks.idle]\nkind = \"periodic\"\nperiod = \"1ms\"\n{reserved}\n[variants.v]\non = \"live\"\n"
+        );
+        with_lines(&text, |_| {})
+    };
+    for placement in ["priority = 26", "reservation = \"0.1ms/1ms\""] {
+        let plan = of(placement);
+        assert_eq!(bounded(&plan), ["idle"], "{:?}", plan.lines);
+        let taken_by = plan.bottleneck.and_then(|found| found.contributor);
+        assert_eq!(taken_by, None);
     }
 }
 
@@ -290,8 +376,10 @@ fn a_command_above_slots_is_held_against_them_by_name() {
         }
         let reason = slots.grade_reason.as_ref().expect("who interferes");
         let said =
-            format!("v: admitted; unenforced: the reservation of 2ms/8ms by slots: {reason}");
-        assert!(headline(plan.clone()).starts_with(&said), "{said}");
+            format!("`turn`, `thread`; unenforced: the reservation of 2ms/8ms by slots: {reason}");
+        assert!(headline(plan.clone()).contains(&said), "{said}");
+        let unknown = "v: admitted; 2 deadlines are not known to be met: ";
+        assert!(headline(plan.clone()).starts_with(unknown), "{plan:?}");
         assert_eq!(bounded(&plan), [""; 0], "{placement}");
     }
 }

@@ -28,7 +28,7 @@ use laxity_model::policy::slots::SlotTable;
 use laxity_model::{ActivityId, Enforcer, Host, Reservation, Span};
 use serde::Serialize;
 
-use super::{Bottleneck, FILE_VERSION, Line};
+use super::{Bottleneck, Deadline, FILE_VERSION, Line};
 use crate::runner::admit::{FurtherReceivers, Ready, ready, ready_for_twin, supply};
 use crate::runner::left::Left;
 use crate::runner::schedule::{PlannedRun, schedule};
@@ -133,6 +133,33 @@ pub struct Offer {
     pub notes: Vec<String>,
 }
 
+impl VariantPlan {
+    /// Has lines and devices say the same. The calls of a device that is sure to be served are in time, where they have no bound of their own too; and
+    /// one whose calls are in time by their bound is served, if that bound is of its slots and of the rank `beside` them.
+    fn heed_devices(&mut self, beside: bool) {
+        let requests = &self.requests;
+        let is_enforced = |device: &DevicePlan| {
+            let mut requests = requests.iter();
+            let request = requests.find(|request| request.activity == device.activity);
+            let asked = request.and_then(|request| request.offers.first());
+            asked.is_some_and(|asked| asked.possible && asked.grade_reason.is_none())
+        };
+        for line in &mut self.lines {
+            let mut devices = self.devices.iter_mut();
+            let Some(device) = devices.find(|device| device.activity == line.name) else {
+                continue;
+            };
+            match (line.deadline, line.bound_ns) {
+                (Some(Deadline::Met), Some(bound)) if beside => device.is_in_time(bound),
+                (Some(Deadline::NotKnown), _) if device.is_served() && is_enforced(device) => {
+                    line.deadline = Some(Deadline::Met);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 impl Plan {
     /// Whether every variant would be admitted.
     pub fn admitted(&self) -> bool {
@@ -198,6 +225,7 @@ pub fn plan(
         let left = Left::of(resolved, run.variant, twin, &supply)?;
         let devices = device::of(&ready, variant, twin, (&supply, &left));
         plan.devices = devices.map_err(too_large)?;
+        plan.heed_devices(twin.is_some());
         notes = notes.or(twin.and_then(|twin| twin.note_on(&ready.admission().program)));
         if observed && ready.answer.is_ok() {
             admitted.push((variants.len(), ready));

@@ -71,8 +71,7 @@ pub(super) fn fill(variant: &mut VariantPlan, seen: &Names) {
             *name == line.name && mode.is_none_or(|mode| line.phase.as_deref() == Some(mode))
         });
         if let Some((_, (longest, jobs))) = found {
-            line.observed_max_ns = Some(longest.as_nanos());
-            line.observed_jobs = *jobs;
+            line.see(Some(longest.as_nanos()), *jobs);
         }
     }
 }

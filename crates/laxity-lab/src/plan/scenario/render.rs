@@ -83,7 +83,7 @@ fn verdict_words(variant: &VariantPlan) -> String {
     let unenforced: String = unenforced.map(|why| format!("; {why}")).collect();
     format!(
         "{word}{}{unserved}{unenforced}",
-        lateness(&variant.lines, variant.bottleneck.as_ref(), true)
+        lateness(&variant.lines, variant.bottleneck.as_ref())
     )
 }
 

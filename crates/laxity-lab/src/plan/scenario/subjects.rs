@@ -82,9 +82,9 @@ impl Analyst<'_> {
         };
         let mut sources = self.stage.sources(&modes, reserved, wakes);
         let by_rank = NoBound::settle(self.longest(subject, By::RankBeside));
-        if by_rank
-            .is_ok_and(|found| found.is_ok_and(|found| Some(found.as_nanos()) <= line.bound_ns))
-        {
+        if by_rank.is_ok_and(|found| {
+            found.is_ok_and(|found| line.bound_ns.is_some_and(|bound| found.as_nanos() <= bound))
+        }) {
             beside(&mut sources, subject);
         }
         let own = sources.iter().find(|source| subject.is(source));
@@ -126,12 +126,13 @@ impl Analyst<'_> {
         }
     }
 
-    /// From the release of a job to its completion at most, in nanoseconds: its bound, less how late it wakes and what the machine takes besides.
+    /// From the release of a job to its completion at most, or to when it is due where that has no bound, in nanoseconds: less how late it wakes and
+    /// what the machine takes besides.
     fn window(&self, own: Option<&Source>, line: &Line) -> u64 {
         let is_late =
             |own: &&Source| own.sleeps || own.task().is_some_and(|task| !task.jitter().is_zero());
         let late = own.filter(is_late).map_or(Span::ZERO, |_| self.late());
-        let bound = Span::from_nanos(line.bound_ns.unwrap_or(0));
+        let bound = Span::from_nanos(line.bound_ns.or(line.deadline_ns).unwrap_or(0));
         let window = bound.saturating_sub(self.stage.machine.besides);
         window.saturating_sub(late).as_nanos()
     }

@@ -11,7 +11,7 @@ use laxity_model::{Reservation, Service, Span};
 
 use super::Scheduler;
 use crate::import::Policy;
-use crate::plan::{NoBound, bound};
+use crate::plan::{NoBound, Reason, bound};
 
 /// A task on its processor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -206,7 +206,7 @@ pub(super) struct Attempt {
     /// The members, the most urgent first where priorities are fixed.
     pub(super) order: Vec<usize>,
     /// By member: how long its jobs take, or why that is not known.
-    pub(super) responses: Vec<Result<Response, String>>,
+    pub(super) responses: Vec<Result<Response, Reason>>,
     /// Whether everybody who was promised something gets it.
     pub(super) admits: bool,
 }
@@ -281,7 +281,10 @@ fn free(
     let (order, found, admits) = found(&tasks)?;
     let mut found = found.into_iter();
     let responses = members.iter().map(|member| {
-        let work = member.work.as_ref().map_err(String::clone);
+        let work = member
+            .work
+            .as_ref()
+            .map_err(|why| Reason::from(why.as_str()));
         work.map(|_| found.next().unwrap_or(Response::Unbounded))
     });
     let responses = responses.collect();
@@ -342,10 +345,15 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
     order.sort_by_key(|index| rank(members[*index].policy));
     let budgets = budgets(members);
     let kernel = kernel_refusal(members, NonZeroU16::MIN).unwrap_or(Ok(()));
+    let more = "the reservations by deadline are more than there is";
     let in_time = match kernel {
-        Ok(()) if budgets.is_empty() || edf::test(&budgets, &supply)?.is_schedulable() => Ok(()),
-        Ok(()) => Err("the reservations by deadline are more than there is".to_owned()),
-        Err(why) => Err(format!("the kernel refuses {why}")),
+        Ok(()) if budgets.is_empty() => Ok(()),
+        Ok(()) => match edf::test(&budgets, &supply)? {
+            Verdict::Schedulable => Ok(()),
+            Verdict::NotSchedulable(_) => Err(Reason::too_much(more)),
+            Verdict::Unknown(_) => Err(more.into()),
+        },
+        Err(why) => Err(format!("the kernel refuses {why}").into()),
     };
     let mut of_budgets = edf::response_times(&budgets, &supply)?.into_iter();
     let mut responses = Vec::new();
@@ -381,7 +389,7 @@ pub(super) fn reserved(
     member: &Member,
     request: DeadlineRequest,
     own: Response,
-    in_time: &Result<(), String>,
+    in_time: &Result<(), Reason>,
 ) -> Result<Response, NoBound> {
     let task = member.work.as_ref().map_err(String::clone)?;
     in_time.clone()?;
@@ -392,7 +400,7 @@ pub(super) fn reserved(
     }
     let reservation = Reservation::new(runtime, period).ok();
     let Some(reservation) = reservation.filter(|_| request.deadline == period) else {
-        return Err(NoBound::Because(format!(
+        let words = format!(
             "a job of {} every {} is more than a budget of {} every {}, due in {}",
             task.cost().beside(runtime),
             task.period().beside(period),
@@ -401,10 +409,25 @@ pub(super) fn reserved(
                 .beside(task.period())
                 .and(request.deadline.as_nanos()),
             request.deadline.beside(period)
-        )));
+        );
+        return Err(NoBound::Because(Reason {
+            words,
+            is_too_much: is_short(member, task),
+        }));
     };
     let supply = KernelDeadline::among_others(reservation, Span::ZERO)?;
     Ok(fixed_priority::response_time(&[*task], 0, &supply)?)
+}
+
+/// Whether a reservation is too small for its task in the long run.
+pub(super) fn is_short(member: &Member, task: &Task) -> bool {
+    let product = |service: Service, period: Span| {
+        u128::from(service.as_nanos()) * u128::from(period.as_nanos())
+    };
+    let asked = member.policy.reservation();
+    asked.is_some_and(|asked| {
+        product(task.cost(), asked.period) > product(asked.runtime, task.period())
+    })
 }
 
 /// A task by its priority: whoever is not below it may go first.

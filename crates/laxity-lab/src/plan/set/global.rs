@@ -15,7 +15,7 @@ use super::processor::line;
 use super::verdicts::{GLOBAL_EDF, KERNEL, kernel};
 use super::{Options, ProcessorPlan, Scheduler, TestPlan};
 use crate::import::Policy;
-use crate::plan::{Line, NoBound};
+use crate::plan::{Line, NoBound, Reason};
 
 /// The threads of `SCHED_DEADLINE`, on all processors.
 pub(super) struct Global {
@@ -45,7 +45,7 @@ pub(super) fn plan(
     let budgets = budgets(&members);
     let late = NoBound::settle(lateness(&budgets, processors, supply))?;
     let kernel_says = match kernel_refusal(&members, processors) {
-        Some(Err(why)) => Err(format!("the kernel refuses {why}")),
+        Some(Err(why)) => Err(Reason::from(format!("the kernel refuses {why}"))),
         Some(Ok(())) | None => Ok(()),
     };
     let in_time = kernel_says.clone().and_then(|()| late.clone());
@@ -55,13 +55,19 @@ pub(super) fn plan(
             Err(why) => Err(NoBound::from(why.clone())),
             Ok(late) => response(member, &budgets[index], late[index]),
         };
-        let known = member.work.as_ref().map_err(String::clone);
+        let known = member
+            .work
+            .as_ref()
+            .map_err(|why| Reason::from(why.as_str()));
         let response = known.and(NoBound::settle(response)?);
         lines.push(line(member, response, Seen::default()));
     }
     let left = match &late {
-        Ok(late) => NoBound::settle(what_is_left(&budgets, late))?,
-        Err(why) => Err(format!("threads of SCHED_DEADLINE go first: {why}")),
+        Ok(late) => {
+            let left = NoBound::settle(what_is_left(&budgets, late))?;
+            left.map_err(|why| why.words)
+        }
+        Err(why) => Err(format!("threads of SCHED_DEADLINE go first: {}", why.words)),
     };
     let observed = if options.observe {
         "not observed: sets are run on one processor, without budgets"
@@ -100,7 +106,10 @@ fn lateness(
     }
     match tardiness(budgets, processors)? {
         Tardiness::Bounded(late) => Ok(late),
-        Tardiness::Unbounded => Err("the reservations by deadline are more than there is".into()),
+        Tardiness::Unbounded => {
+            let why = "the reservations by deadline are more than there is";
+            Err(Reason::too_much(why).into())
+        }
         Tardiness::Unknown(_) => match global_edf(budgets, processors)? {
             Verdict::Schedulable => Ok(vec![Span::ZERO; budgets.len()]),
             Verdict::NotSchedulable(_) | Verdict::Unknown(_) => Err(
@@ -152,7 +161,7 @@ fn tests(
     members: &[Member],
     processors: NonZeroU16,
     budgets: &[Task],
-    late: &Result<Vec<Span>, String>,
+    late: &Result<Vec<Span>, Reason>,
 ) -> Result<Vec<TestPlan>, Overflow> {
     let mut tests: Vec<TestPlan> = kernel(members, processors).into_iter().collect();
     let (verdict, detail) = if global_edf(budgets, processors)?.is_schedulable() {
@@ -166,7 +175,7 @@ fn tests(
             let most = late.iter().max().copied().unwrap_or(Span::ZERO);
             TestPlan::new("tardiness", "admits", format!("late by at most {most}"))
         }
-        Err(why) => TestPlan::new("tardiness", "cannot tell", why.clone()),
+        Err(why) => TestPlan::new("tardiness", "cannot tell", why.words.clone()),
     });
     Ok(tests)
 }

@@ -30,7 +30,7 @@ use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline
 use laxity_model::{Reservation, Span};
 use serde::Serialize;
 
-use super::{Bottleneck, FILE_VERSION, Line, Proposal, enforced};
+use super::{Bottleneck, Deadline, FILE_VERSION, Line, Proposal, enforced};
 use crate::import::{Policy, SetTask, TaskSet};
 use attempt::Member;
 use global::Global;
@@ -174,6 +174,31 @@ pub struct ProcessorPlan {
     pub observed: String,
 }
 
+impl ProcessorPlan {
+    /// Where it cannot be told whether a set is admitted, a bound beyond a deadline does not tell either; and where all would be admitted of whom
+    /// something is known, nobody knows how much could be added to the whole.
+    fn doubt(&mut self) {
+        if !self.unknown {
+            return;
+        }
+        let has_margins = self.scale_ppm.is_some_and(|scale| scale >= 1_000_000);
+        for line in &mut self.lines {
+            if line.deadline == Some(Deadline::CanBeMissed) {
+                line.deadline = Some(Deadline::NotKnown);
+            }
+            if has_margins {
+                (line.largest_cost_ns, line.largest_cost_is_exact) = (None, false);
+                line.longest_region_ns = None;
+            }
+        }
+        if has_margins {
+            (self.scale_ppm, self.scale_is_exact) = (None, false);
+            let why = "margins: there are none of tasks of which not all is known";
+            self.left_out.push(why.into());
+        }
+    }
+}
+
 /// The least reservations that admit a processor's tasks, X in multiples of 0.05 ms; each was tested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct ReservationsPlan {
@@ -296,6 +321,7 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
         }
         processors.push(found);
     }
+    processors.iter_mut().for_each(ProcessorPlan::doubt);
     let admitted = processors.iter().all(|processor| processor.admitted);
     let mut all = processors.iter();
     Ok(SetPlan {

@@ -15,7 +15,7 @@ use super::observe::{Seen, observe};
 use super::place::{load_ppm, sum_ppm};
 use super::{Options, ProcessorPlan, reservations, verdicts};
 use crate::import::Policy;
-use crate::plan::{Bottleneck, Line, bound, slack_ns, unserved_ns};
+use crate::plan::{Bottleneck, Line, Reason, bound, slack_ns, unserved_ns};
 
 /// Plans what is on one processor; `members` is not empty.
 pub(super) fn plan(
@@ -173,7 +173,7 @@ fn is_hopeless(methods: &[Method], members: &[Member], supply: &dyn SupplyBound)
 }
 
 /// What is known of a member; its margins are not.
-pub(super) fn line(member: &Member, response: Result<Response, String>, seen: Seen) -> Line {
+pub(super) fn line(member: &Member, response: Result<Response, Reason>, seen: Seen) -> Line {
     let task = member.work.as_ref().ok();
     let mut line = Line {
         name: member.name.clone(),
@@ -186,7 +186,7 @@ pub(super) fn line(member: &Member, response: Result<Response, String>, seen: Se
         observed_jobs: seen.jobs,
         ..Line::default()
     };
-    line.answer(response.and_then(|response| bound(response).map_err(str::to_owned)));
+    line.answer(response.and_then(bound));
     line
 }
 

@@ -147,7 +147,7 @@ fn render_processor(plan: &ProcessorPlan, width: usize, text: &mut String) {
         "{} used; {word} by {}{}",
         load(plan.utilization_ppm),
         plan.test,
-        lateness(&plan.lines, plan.bottleneck.as_ref(), !plan.unknown)
+        lateness(&plan.lines, plan.bottleneck.as_ref())
     );
     wrap_to(width, &format!("{place}: "), &head, text);
     let times = plan.lines.iter().filter_map(|line| line.cost_ns);

@@ -2,15 +2,16 @@
 
 use std::num::NonZeroU16;
 
+use laxity_model::Span;
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{
     Doubt, Overflow, Response, Search, Task, Verdict, Witness, edf, fixed_priority, utilization,
 };
-use laxity_model::{Service, Span};
 
 use super::TestPlan;
 use super::attempt::{
-    Attempt, Member, Method, budgets, by_rate, in_order, is_whole, kernel_refusal, known, meets,
+    Attempt, Member, Method, budgets, by_rate, in_order, is_short, is_whole, kernel_refusal, known,
+    meets,
 };
 use crate::import::Policy;
 
@@ -123,22 +124,11 @@ fn as_given(
                 return refuses(format!("`{}` can be late", member.name));
             }
             (Ok(_), Ok(Response::Unknown(doubt))) => why = format!("`{}`: {doubt}", member.name),
-            (_, Err(unknown)) => why = format!("`{}`: {unknown}", member.name),
+            (_, Err(unknown)) => why = format!("`{}`: {}", member.name, unknown.words),
             (_, Ok(_)) => {}
         }
     }
     Ok(TestPlan::new(name, CANNOT_TELL, why))
-}
-
-/// Whether a reservation is too small for its task in the long run.
-fn is_short(member: &Member, task: &Task) -> bool {
-    let product = |service: Service, period: Span| {
-        u128::from(service.as_nanos()) * u128::from(period.as_nanos())
-    };
-    let asked = member.policy.reservation();
-    asked.is_some_and(|asked| {
-        product(task.cost(), asked.period) > product(asked.runtime, task.period())
-    })
 }
 
 /// Whether the file's own policies neither meet all deadlines nor are known to miss one.

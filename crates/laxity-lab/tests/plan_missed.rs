@@ -1,0 +1,181 @@
+//! Which deadlines can be missed, in a plan's headline and in its lines, most of all those that have no bound.
+
+use laxity_lab::import::{Format, read};
+use laxity_lab::plan::scenario::{self as scenarios, Plan};
+use laxity_lab::plan::set::{self as sets, Options, Scheduler, SetPlan, Supply};
+use laxity_lab::plan::{Deadline, Line};
+use laxity_lab::runner::{On, Silent};
+use laxity_lab::scenario::{Length, parse};
+use laxity_model::{Reservation, Service, Span};
+
+/// What the twin's plan says of a variant with these tasks, nothing observed.
+fn of_tasks(tasks: &str) -> Plan {
+    let text = format!("{tasks}\n[variants.x]\n");
+    let resolved = parse(&text, "x.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    scenarios::plan(&resolved, On::Twin { threads: 0 }, false, &mut Silent).expect("a plan")
+}
+
+fn periodic(name: &str, (service, period): (&str, &str), priority: u8) -> String {
+    format!(
+        "[tasks.{name}]\nkind = \"periodic\"\nservice = \"{service}\"\nperiod = \"{period}\"\npriority = {priority}\n"
+    )
+}
+
+/// The answer to each line's deadline, by name.
+fn answers(lines: &[Line]) -> Vec<(&str, Option<Deadline>)> {
+    let lines = lines.iter();
+    lines
+        .map(|line| (line.name.as_str(), line.deadline))
+        .collect()
+}
+
+/// A text in one line.
+fn unbroken(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn who_asks_for_more_than_there_is_can_miss_every_deadline() {
+    for (first, second) in [
+        (("1ms", "4ms"), ("3.2ms", "4ms")),
+        (("5ms", "10ms"), ("9ms", "10ms")),
+    ] {
+        let tasks = periodic("ui", first, 20) + &periodic("ctl", second, 18);
+        let plan = of_tasks(&tasks);
+        let text = unbroken(&scenarios::render(&plan, 100));
+        let headline = "x: nothing to admit; 1 deadline can be missed: `ctl` by more and more";
+        assert!(text.contains(headline), "{text}");
+        assert!(
+            text.contains("bottleneck: `ctl`; most of its time"),
+            "{text}"
+        );
+        let variant = &plan.variants[0];
+        let expected = [
+            ("ui", Some(Deadline::Met)),
+            ("ctl", Some(Deadline::CanBeMissed)),
+        ];
+        assert_eq!(answers(&variant.lines), expected);
+        let json = serde_json::to_value(&plan).expect("JSON");
+        let lines = &json["variants"][0]["lines"];
+        assert_eq!(lines[0]["deadline"], "met");
+        assert_eq!(lines[1]["deadline"], "can be missed");
+    }
+}
+
+/// Below who never stops nothing is left; what equals leave is not known, and is not told as a miss.
+#[test]
+fn what_is_not_known_is_no_deadline_that_can_be_missed() {
+    let spinner = "[tasks.spin]\nkind = \"spinner\"\npriority = 20\n";
+    let said = |priority| {
+        let task = periodic("ctl", ("1ms", "4ms"), priority);
+        unbroken(&scenarios::render(&of_tasks(&(task + spinner)), 100))
+    };
+    let below = said(19);
+    assert!(below.contains("1 deadline can be missed: `ctl`"), "{below}");
+    let equal = said(20);
+    let headline = "x: nothing to admit; 1 deadline is not known to be met: `ctl` activity";
+    assert!(equal.contains(headline), "{equal}");
+    assert!(!said(21).contains("deadline "), "{}", said(21));
+}
+
+/// Three tasks of 5.33 ms, on 2 or 8 ms of every 8 or 10.
+fn on_slots(scheduler: Scheduler, (service, period): (u64, u64)) -> SetPlan {
+    let csv = "name,cost_ms,period_ms\njackd,0.6,5.33\nsynth,3,5.33\nmixer,3,5.33\n";
+    let set = read(csv, "set.csv", Format::Csv).expect("a task set");
+    let reservation = Reservation::new(Service::from_millis(service), Span::from_millis(period));
+    let options = Options {
+        scheduler,
+        supply: Supply::Slots(reservation.expect("X is no more than Y")),
+        ..Options::default()
+    };
+    sets::plan(&set, &options).expect("a plan")
+}
+
+#[test]
+fn of_a_set_all_are_named_that_a_supply_is_too_little_for() {
+    for (scheduler, supply) in [
+        (Scheduler::Auto, (2, 8)),
+        (Scheduler::Edf, (8, 10)),
+        (Scheduler::FixedPriority, (2, 8)),
+    ] {
+        let plan = on_slots(scheduler, supply);
+        let text = unbroken(&sets::render(&plan, 100));
+        assert!(text.contains("REFUSED by"), "{text}");
+        assert!(text.contains("; 3 deadlines can be missed: "), "{text}");
+        let lines = &plan.processors[0].lines;
+        let mut answers = answers(lines).into_iter();
+        assert!(answers.all(|(_, answer)| answer == Some(Deadline::CanBeMissed)));
+    }
+}
+
+/// A set of which it cannot be told has no deadline that can be missed, only such as are not known to be met.
+#[test]
+fn of_an_unknown_set_no_deadline_is_said_to_be_missed() {
+    let video = r#""video": { "policy": "SCHED_DEADLINE", "dl-runtime": 3000, "dl-period": 20000, "run": 2500, "timer": { "ref": "unique", "period": 20000 } }"#;
+    let control = r#""control": { "policy": "SCHED_FIFO", "priority": 50, "run": 400, "timer": { "ref": "unique", "period": 6000 } }"#;
+    let text = format!("{{ \"tasks\": {{ {video}, {control} }} }}");
+    let set = read(&text, "set.json", Format::RtApp).expect("a task set");
+    let plan = sets::plan(&set, &Options::default()).expect("a plan");
+    assert!(plan.unknown);
+    let control = ("control", Some(Deadline::NotKnown));
+    assert!(answers(&plan.processors[0].lines).contains(&control));
+    let text = unbroken(&sets::render(&plan, 100));
+    assert!(
+        text.contains("1 deadline is not known to be met: `control` by up to"),
+        "{text}"
+    );
+}
+
+/// A player whose slots are too little for it has its rank beside them in the twin: its bound, its own answer, and whoever waits for it say the same.
+#[test]
+fn a_device_and_its_line_and_those_below_it_say_the_same() {
+    let text = "[devices.music]\nkind = \"audio\"\nload = \"30 %\"\n[tasks.mid]\nkind = \"periodic\"\nservice = \"1ms\"\nperiod = \"10ms\"\npriority = 12\n[variants.v]\nplacement = \"reserved 1ms/10ms\"\n";
+    let resolved = parse(text, "x.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    let plan = scenarios::plan(&resolved, On::Twin { threads: 0 }, true, &mut Silent);
+    let plan = plan.expect("a plan");
+    assert!(!plan.is_contradicted());
+    let variant = &plan.variants[0];
+    let (device, mut lines) = (&variant.devices[0], variant.lines.iter());
+    assert!(
+        lines.all(|line| line.bound_ns.is_some()),
+        "{:?}",
+        variant.lines
+    );
+    assert!(device.is_served(), "{device:?}");
+    let said = "with its rank beside its slots, complete ";
+    assert!(device.detail.starts_with(said), "{device:?}");
+    let text = scenarios::render(&plan, 100);
+    assert_eq!(
+        text.lines().find(|line| line.starts_with("v:")),
+        Some("v: admitted")
+    );
+    for wrong in ["no bound", "would do"] {
+        assert!(!text.contains(wrong), "{text}");
+    }
+}
+
+/// Of how much could be added to what is not known, nothing is known.
+#[test]
+fn an_unknown_set_has_no_margin() {
+    let fifo = r#""policy": "SCHED_FIFO", "timer": { "ref": "unique", "period": 10000 }"#;
+    let text = format!(
+        r#"{{ "tasks": {{ "a": {{ {fifo}, "mem": 4096, "run": 10 }}, "b": {{ {fifo}, "run": 2500 }} }} }}"#
+    );
+    let set = read(&text, "set.json", Format::RtApp).expect("a task set");
+    for scheduler in [Scheduler::Auto, Scheduler::FixedPriority, Scheduler::Edf] {
+        let options = Options {
+            scheduler,
+            ..Options::default()
+        };
+        let plan = sets::plan(&set, &options).expect("a plan");
+        let text = unbroken(&sets::render(&plan, 100));
+        assert!(plan.unknown && !text.contains("all costs times"), "{text}");
+        let mut lines = plan.processors[0].lines.iter();
+        assert!(lines.all(|line| line.largest_cost_ns.is_none()), "{text}");
+        // By the priorities of the file nothing is admitted of which there could be a margin.
+        let is_told = text.contains("left out: margins: ");
+        assert_eq!(is_told, scheduler == Scheduler::Edf, "{text}");
+    }
+}
