@@ -15,7 +15,7 @@ use super::figures::{Component, Told, components, proposed, worst};
 use super::longest::longest_call;
 use crate::each_once::each_once;
 use crate::evidence::results::{
-    ContractResults, Disturbed, DisturbedProcessor, Speed, Surprise, VariantResults, VerdictJson,
+    ContractResults, Disturbed, DisturbedProcessor, Speed, SummaryJson, Surprise, VariantResults, VerdictJson,
 };
 use crate::evidence::subjects::{ModemFigures, SubjectResults, label};
 use crate::scenario::{
@@ -66,14 +66,12 @@ pub fn variant(
         contracts: Vec::new(),
         expected: Expectation::Any,
         speed: Speed::of(made.iter().flat_map(|run| run.speed.iter().copied())),
+        expected_besides: variant.expected_besides(),
         failures: failures(index, &made, circumstances),
         surprises: Vec::new(),
         is_certain: false,
         as_expected: false,
-        verdict: VerdictJson {
-            result: Outcome::Inconclusive,
-            reasons: Vec::new(),
-        },
+        verdict: SummaryJson::default(),
     };
     judge_all(
         variant,
