@@ -71,6 +71,38 @@ fn beside_what_is_judged_the_whole_is_met_and_the_rest_is_not() {
     assert!(text.contains("verdict: met (every variant"), "{text}");
 }
 
+/// One name is one number: what the page calls lost is what the JSON calls lost, and its parts add up.
+#[test]
+fn the_page_counts_lost_samples_as_the_json_does() {
+    let results = run(&format!("{SPINNERS}{SOME_LOST}"));
+    let (_, page, json) = told(&results);
+    let variant = &json["variants"][0];
+    for (fact, key) in [
+        ("samples lost", "samples_lost"),
+        ("of them overwritten", "samples_overwritten"),
+        ("of them underrun", "samples_underrun"),
+        ("of them undisturbed, as judged", "samples_lost_undisturbed"),
+    ] {
+        let digits: String = {
+            let row = page.split_once(&format!(r#"<th scope="row" class="w">{fact}</th>"#));
+            let (cell, _) = row.expect(fact).1.split_once("</td>").expect("a cell");
+            let (_, cell) = cell.rsplit_once('>').unwrap_or_default();
+            cell.chars().filter(char::is_ascii_digit).collect()
+        };
+        assert_eq!(digits, variant[key].to_string(), "{fact}");
+    }
+}
+
+/// The same words as the code's rule: the share is of wake-ups or of time, and the witness is coarser beside deadlines.
+#[test]
+fn the_page_says_what_disturbed_means() {
+    let (_, page, _) = told(&run(&format!("{SPINNERS}{NONE}")));
+    let words = page.replace('\u{a0}', " ");
+    for said in ["of the wake-ups", "whichever is more", "more than 1 ms"] {
+        assert!(words.contains(said), "{said}");
+    }
+}
+
 /// The control expects nothing: it is no check.
 #[test]
 fn a_check_says_what_was_expected_and_what_expects_nothing_is_none() {

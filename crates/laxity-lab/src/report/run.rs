@@ -117,7 +117,10 @@ fn brackets(variants: &[VariantResults]) -> &'static str {
 
 /// Whether there is more to say of a variant than its line does.
 fn needs_words(variant: &VariantResults) -> bool {
-    let is_bad = variant.verdict.result.is_some_and(|result| result != Outcome::Met);
+    let is_bad = variant
+        .verdict
+        .result
+        .is_some_and(|result| result != Outcome::Met);
     is_bad || !variant.as_expected || !variant.verdict.reasons.is_empty()
 }
 
@@ -217,8 +220,10 @@ fn about(variant: &VariantResults) -> String {
 
 const DISTURBED: &str = "A virtual machine, or firmware, stops a whole processor for milliseconds at times, and no account of the kernel \
     shows it. So on the live host a witness thread of the highest real-time priority wakes at the same instants as the co-thread, on the same \
-    processor. Where it wakes more than 100 µs late, nobody on that processor could have run: what overlaps of what ran there is disturbed. It is counted and \
-    shown, and judged apart. If more than 1 % of the wake-ups are disturbed, the verdict is inconclusive. The twin has no disturbances.";
+    processor. Where it wakes more than 100 µs late, nobody on that processor could have run: what overlaps of what ran there is disturbed. Beside a reservation \
+    by SCHED_DEADLINE, which outranks the witness, that is more than 1 ms besides what it may have waited for the budgets. It is counted and shown, and judged apart. If more than 1 % of the wake-ups \
+    or of the time, whichever is more, is disturbed, the verdict is inconclusive, unless undisturbed evidence breaks a limit, or every limit holds of \
+    what was disturbed too. The twin has no disturbances.";
 
 /// What was expected of each variant, and whether it came so: of those that were to run and failed it is open.
 fn checks(results: &RunResults) -> Vec<Check> {

@@ -15,7 +15,8 @@ use super::figures::{Component, Told, components, proposed, worst};
 use super::longest::longest_call;
 use crate::each_once::each_once;
 use crate::evidence::results::{
-    ContractResults, Disturbed, DisturbedProcessor, Speed, SummaryJson, Surprise, VariantResults, VerdictJson,
+    ContractResults, Disturbed, DisturbedProcessor, Speed, SummaryJson, Surprise, VariantResults,
+    VerdictJson,
 };
 use crate::evidence::subjects::{ModemFigures, SubjectResults, label};
 use crate::scenario::{
@@ -42,7 +43,7 @@ pub fn variant(
         let told = device.map(|device| Told {
             proposed: proposed(variant, device, longest_call(runs, name)),
             lost_because: Held::of(variant, device, (twin, circumstances.tick))
-                .and_then(|held| held.causes(component.losses())),
+                .and_then(|held| held.causes(component.losses(), &component.grades())),
         });
         component.results(resolved.run.bytes, receivers, told.unwrap_or_default())
     });
@@ -223,14 +224,18 @@ fn judge_all(
     results.summarise(surprises);
     let late = undelivered(results).filter(|_| asks_nothing(variant));
     let notes: Vec<String> = results.each_device()
-        .filter_map(|(whose, device)| {
+        .flat_map(|(whose, device)| {
             let lost = device.lost();
             let disturbed = lost.saturating_sub(device.samples_lost_undisturbed);
-            (disturbed > 0).then(|| {
+            let excused = (disturbed > 0).then(|| {
                 format!(
                     "{whose}{disturbed} of {lost} samples were lost or underrun where the machine itself stood still: not judged"
                 )
-            })
+            });
+            // Where none was to be lost, what was not expected says why.
+            let why = device.lost_because.as_ref().filter(|_| variant.expect.lost != Loss::None);
+            let why = why.map(|why| format!("{whose}lost or underrun: {why}"));
+            [why, excused].into_iter().flatten()
         })
         .chain(late)
         .collect();
