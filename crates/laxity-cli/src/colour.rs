@@ -73,7 +73,9 @@ fn style(words: &str) -> Option<Style> {
         return style(unexpected).map(|_| BAD.bold());
     }
     Some(match words {
-        "met" | "admitted" | "admits" | "enforced" | "agrees" | "held" | "ok" => GOOD,
+        "met" | "as expected" | "admitted" | "admits" | "enforced" | "agrees" | "held" | "ok" => {
+            GOOD
+        }
         "violated" | "refused" | "REFUSED" | "refuses" | "unenforced" | "disagrees"
         | "not held" | "missing" => BAD,
         "inconclusive" | "unknown" | "UNKNOWN" | "cannot tell" | "limited" | "uncertain" => OPEN,

@@ -108,10 +108,10 @@ fn verdicts_are_painted_and_nothing_moves() {
         stdout(&output)
     };
     let (plain, painted) = (with(&[]), with(&["--color", "always"]));
-    let green = "\u{1b}[32mmet\u{1b}[0m";
+    let green = "\u{1b}[32mas expected\u{1b}[0m";
     assert!(
         painted.contains(&format!("verdict: {green} (")),
         "{painted}"
     );
-    assert_eq!(painted.replace(green, "met"), plain);
+    assert_eq!(painted.replace(green, "as expected"), plain);
 }

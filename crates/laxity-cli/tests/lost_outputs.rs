@@ -29,7 +29,7 @@ const ALL: [Writes; 4] = [
     Writes {
         arguments: &["run", "--on=twin", "--variant=none", SCENARIO],
         options: &["--html", "--trace", "--json", "--trace-summary"],
-        tells: "verdict: met",
+        tells: "verdict: as expected",
     },
     Writes {
         arguments: &["plan", "--on=twin", "--no-observe", SCENARIO],

@@ -104,7 +104,7 @@ fn a_command_that_runs_until_the_end_changes_nothing() {
     }
     assert_eq!(
         (results.verdict.result, results.exit_code),
-        (Outcome::Met, 0)
+        (Some(Outcome::Met), 0)
     );
 }
 
@@ -121,12 +121,12 @@ fn a_command_that_fails_is_named_and_nothing_is_met() {
         assert_eq!(results.exit_code, 1, "{:?}", results.verdict);
         let variant = &results.variants[0];
         assert!(!variant.as_expected);
-        for verdict in [
-            &results.verdict,
-            &variant.verdict,
-            &variant.contracts[0].verdict,
+        for result in [
+            results.verdict.result,
+            variant.verdict.result,
+            Some(variant.contracts[0].verdict.result),
         ] {
-            assert_eq!(verdict.result, Outcome::Inconclusive);
+            assert_eq!(result, Some(Outcome::Inconclusive));
         }
         let reason = &results.verdict.reasons[0];
         let told = format!("beside-it: the command of `other` {how} ");
@@ -192,7 +192,7 @@ fn a_violation_stands_beside_a_command_that_failed() {
     }
     assert_eq!(
         (results.verdict.result, results.exit_code),
-        (Outcome::Violated, 2),
+        (Some(Outcome::Violated), 2),
         "{:?}",
         results.verdict
     );
@@ -202,7 +202,7 @@ fn a_violation_stands_beside_a_command_that_failed() {
     }
     assert_eq!(
         (results.verdict.result, results.exit_code),
-        (Outcome::Inconclusive, 1)
+        (Some(Outcome::Inconclusive), 1)
     );
     let text = table(&results, 100, None);
     assert!(text.contains("something failed"), "{text}");
@@ -284,10 +284,10 @@ fn a_command_that_does_not_start_costs_no_other_result() {
     let both = "[variants.without]\ntasks = [\"timer\"]\ncontracts = [\"ten-seconds\"]\n[variants.beside]\n";
     let results = of_variants(&tasks, both).expect("the other is told");
     assert_eq!(results.variants.len(), 1);
-    assert_eq!(results.variants[0].verdict.result, Outcome::Met);
+    assert_eq!(results.variants[0].verdict.result, Some(Outcome::Met));
     assert_eq!(
         (results.verdict.result, results.exit_code),
-        (Outcome::Inconclusive, 1)
+        (Some(Outcome::Inconclusive), 1)
     );
     let told = "the command of `script` cannot be started: No such file";
     let skipped = &results.skipped[0];
@@ -331,7 +331,7 @@ fn the_code_that_is_expected_is_no_failure() {
         }
         assert_eq!(
             (results.verdict.result, results.exit_code),
-            (Outcome::Met, 0)
+            (Some(Outcome::Met), 0)
         );
     }
     let results = beside("argv = [\"true\"]\nexit = 3").expect("it runs");
@@ -391,7 +391,7 @@ fn what_a_command_took_is_told_and_limited() {
     }
     assert_eq!(
         results.verdict.result,
-        Outcome::Met,
+        Some(Outcome::Met),
         "{:?}",
         results.verdict
     );
@@ -405,7 +405,7 @@ fn what_a_command_took_is_told_and_limited() {
     }
     assert_eq!(
         (results.verdict.result, results.exit_code),
-        (Outcome::Violated, 2)
+        (Some(Outcome::Violated), 2)
     );
 }
 
@@ -422,7 +422,7 @@ fn the_service_gap_of_a_reserved_command_is_told_and_limited() {
     }
     assert_eq!(
         results.verdict.result,
-        Outcome::Met,
+        Some(Outcome::Met),
         "{:?}",
         results.verdict
     );
@@ -443,7 +443,7 @@ fn the_service_gap_of_a_reserved_command_is_told_and_limited() {
     }
     assert_eq!(
         (results.verdict.result, results.exit_code),
-        (Outcome::Violated, 2)
+        (Some(Outcome::Violated), 2)
     );
     // Of one without a reservation nothing is promised, and nothing told.
     let results = judged(r#"argv = ["sleep", "1000"]"#, limit).expect("it runs");
@@ -476,7 +476,7 @@ fn a_command_that_was_taken_out_of_its_reservation_is_told_unenforced_and_violat
     assert_eq!(told(&results)["grade"], "unenforced");
     assert_eq!(
         (results.verdict.result, results.exit_code),
-        (Outcome::Violated, 2)
+        (Some(Outcome::Violated), 2)
     );
     let reasons = &results.variants[0].contracts[1].verdict.reasons;
     let own = reasons.iter().any(|said| said.contains("unenforced"));

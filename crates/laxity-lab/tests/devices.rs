@@ -133,7 +133,7 @@ fn several_kinds_are_judged_each_by_itself_and_shown_in_their_own_columns() {
     let page = page::render(&report(&results, Vec::new())).unwrap();
     for there in [
         "frames that arrived",
-        "player: samples underrun",
+        "player: of them underrun",
         "share of a processor",
     ] {
         assert!(page.contains(there), "{there}");

@@ -101,7 +101,7 @@ fn a_rogue_breaks_a_thread_and_an_outranked_slot_says_so() {
     assert_eq!(outranked.grade.as_deref(), Some("unenforced"));
     let reason = outranked.grade_reason.as_deref().unwrap();
     assert!(reason.contains("rogue-above"), "{reason}");
-    assert_eq!(outranked.verdict.result, Outcome::Violated);
+    assert_eq!(outranked.verdict.result, Some(Outcome::Violated));
     assert!(
         outranked
             .verdict

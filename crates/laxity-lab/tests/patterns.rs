@@ -35,13 +35,19 @@ limits = [{{ {limit} }}]
 contracts = [\"steady\"]
 "
     ));
-    (results.verdict.result, results.exit_code)
+    (
+        results.verdict.result.expect("it is judged"),
+        results.exit_code,
+    )
 }
 
 /// The outcome where no contract is named.
 fn unsaid(program: &str) -> (Outcome, u8) {
     let results = run(&format!("{program}\n[variants.alone]\n"));
-    (results.verdict.result, results.exit_code)
+    (
+        results.verdict.result.expect("it is judged"),
+        results.exit_code,
+    )
 }
 
 const MET: (Outcome, u8) = (Outcome::Met, 0);

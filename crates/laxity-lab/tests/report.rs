@@ -155,7 +155,10 @@ fn variant(name: &str, modem: ModemFigures, gap_width: u64) -> VariantResults {
             name: "pc99".into(),
             expected: Expectation::Met,
             as_expected: true,
-            verdict: met(),
+            verdict: VerdictJson {
+                result: Outcome::Met,
+                reasons: Vec::new(),
+            },
         }],
         failures: Vec::new(),
         speed: None,
@@ -176,23 +179,21 @@ fn variant(name: &str, modem: ModemFigures, gap_width: u64) -> VariantResults {
         events_recorded: 1_284_311,
         events_lost: 0,
         expected: Expectation::Met,
+        expected_besides: Vec::new(),
         as_expected: true,
-        verdict: met(),
+        verdict: summary(Outcome::Met, None),
     }
 }
 
-fn met() -> VerdictJson {
-    VerdictJson {
-        result: Outcome::Met,
-        reasons: vec![],
+fn summary(result: Outcome, reason: Option<&str>) -> SummaryJson {
+    SummaryJson {
+        result: Some(result),
+        reasons: reason.map(str::to_owned).into_iter().collect(),
     }
 }
 
 fn variants() -> Vec<VariantResults> {
-    let violated = |reason: &str| VerdictJson {
-        result: Outcome::Violated,
-        reasons: vec![reason.into()],
-    };
+    let violated = |reason: &str| summary(Outcome::Violated, Some(reason));
     let interrupt = VariantResults {
         expected: Expectation::Violated,
         verdict: violated("interrupt-time maximum 2.21ms is above 100us in phase connected"),
@@ -284,11 +285,12 @@ fn results() -> RunResults {
         skipped: vec![Skipped {
             name: "reserved 2/8 by deadline".into(),
             reason: "cannot run here: no bandwidth for SCHED_DEADLINE is left".into(),
+            has_failed: false,
         }],
-        verdict: VerdictJson {
-            result: Outcome::Violated,
-            reasons: vec!["rogue above the slot: violated, expected met".into()],
-        },
+        verdict: summary(
+            Outcome::Violated,
+            Some("rogue above the slot: violated, expected met"),
+        ),
         exit_code: 2,
     }
 }

@@ -49,7 +49,7 @@ contracts = []
     ));
     let table = table(&results, 110, None);
     let any = results.variant("any").unwrap();
-    assert_eq!(any.verdict.result, Outcome::Violated);
+    assert_eq!(any.verdict.result, Some(Outcome::Violated));
     assert!(any.as_expected && results.exit_code == 0, "{table}");
     assert_eq!(verdict_of(&table, "any"), "violated", "{table}");
     assert_eq!(verdict_of(&table, "no-contract"), "-", "{table}");

@@ -124,7 +124,7 @@ fn the_studys_findings_come_out() {
     let results = full();
     assert_eq!(
         results.verdict.result,
-        Outcome::Met,
+        Some(Outcome::Met),
         "{:?}",
         results.verdict.reasons
     );

@@ -29,7 +29,7 @@ fn expect_held(report: &laxity_lab::report::Report) {
     let failed: Vec<String> = report
         .checks
         .iter()
-        .filter(|check| !check.held)
+        .filter(|check| check.held != Some(true))
         .map(|check| format!("{}: {}", check.claim, check.seen))
         .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));

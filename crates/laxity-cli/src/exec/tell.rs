@@ -372,7 +372,11 @@ impl Received {
                 || "what is reserved is kept".to_owned(),
                 |name| format!("`{name}` is kept"),
             ),
-            held: judged.result == Outcome::Met,
+            held: match judged.result {
+                Outcome::Met => Some(true),
+                Outcome::Violated => Some(false),
+                Outcome::Inconclusive => None,
+            },
             seen: self.line(),
         });
         Report {

@@ -113,6 +113,7 @@ impl<'a> Draft<'a> {
     /// Claims something, with what was seen.
     pub fn claim(&mut self, key: &str, held: bool, holes: Holes<'_>) {
         let (claim, seen) = self.text.claim(key, holes);
+        let held = Some(held);
         self.report.checks.push(Check { claim, held, seen });
     }
 

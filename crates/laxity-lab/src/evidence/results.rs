@@ -46,8 +46,8 @@ pub struct RunResults {
     pub variants: Vec<VariantResults>,
     /// Those that did not.
     pub skipped: Vec<Skipped>,
-    /// The verdict over all variants: met if each came as expected; the reasons name those that did not.
-    pub verdict: VerdictJson,
+    /// The verdict over all variants: met if each came as expected, none if so and no contract judged any; the reasons name those that did not.
+    pub verdict: SummaryJson,
     /// The exit code of the command, if all outputs can be written.
     pub exit_code: u8,
 }
@@ -120,6 +120,9 @@ pub struct Skipped {
     pub name: String,
     /// Why not.
     pub reason: String,
+    /// It was to run and failed, so that the run ends in error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_failed: bool,
 }
 
 /// What is not as a scenario expects, beside its contracts.
@@ -162,6 +165,9 @@ pub struct VariantResults {
     /// What the scenario expects: of all contracts together, leaving out those of which it expects nothing.
     #[serde(with = "ExpectationJson")]
     pub expected: Expectation,
+    /// What else it expects, in words: of samples, the transfer, the grade.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected_besides: Vec<String>,
     /// What of the conditions was not as declared, such as a command that failed: then nothing is judged, and the run ends in error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
@@ -172,9 +178,8 @@ pub struct VariantResults {
     pub is_certain: bool,
     /// Whether everything came as the scenario expects.
     pub as_expected: bool,
-    /// The judgement on all contracts of which the scenario expects something; on all where it expects nothing of any. Met if there
-    /// is no contract.
-    pub verdict: VerdictJson,
+    /// The judgement on all contracts of which the scenario expects something; on all where it expects nothing of any.
+    pub verdict: SummaryJson,
 }
 
 /// The judgement by one contract.
@@ -270,11 +275,13 @@ impl VariantResults {
         let has = |outcome: &Outcome| told.clone().any(|one| one.verdict.result == *outcome);
         let mut worst = [Outcome::Violated, Outcome::Inconclusive].into_iter();
         let has_failed = !self.failures.is_empty();
-        let result = if has_failed {
-            Outcome::Inconclusive
-        } else {
-            worst.find(has).unwrap_or(Outcome::Met)
-        };
+        let result = (!self.contracts.is_empty()).then(|| {
+            if has_failed {
+                Outcome::Inconclusive
+            } else {
+                worst.find(has).unwrap_or(Outcome::Met)
+            }
+        });
         let wished = judged.clone().map(|contract| contract.expected);
         self.expected = wished.max_by_key(|e| *e as u8).unwrap_or(Expectation::Any);
         let reasons = self.contracts.iter().flat_map(|contract| {
@@ -291,7 +298,7 @@ impl VariantResults {
         self.as_expected =
             !has_failed && surprises.is_empty() && self.contracts.iter().all(|c| c.as_expected);
         self.surprises = surprises;
-        self.verdict = VerdictJson { result, reasons };
+        self.verdict = SummaryJson { result, reasons };
     }
 
     /// The first of these reasons of every component that they are about.
@@ -395,12 +402,44 @@ impl VerdictJson {
     }
 }
 
+/// What several verdicts come to, with the reasons in words.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct SummaryJson {
+    /// Met, violated or inconclusive; none where no contract judged anything.
+    #[serde(with = "judged")]
+    pub result: Option<Outcome>,
+    /// Why.
+    pub reasons: Vec<String>,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Outcome", rename_all = "lowercase")]
 enum OutcomeJson {
     Met,
     Violated,
     Inconclusive,
+}
+
+/// An outcome, or `null` where nothing was judged.
+mod judged {
+    use super::{Deserialize, Outcome, OutcomeJson, Serialize};
+
+    #[derive(Serialize, Deserialize)]
+    struct Judged(#[serde(with = "OutcomeJson")] Outcome);
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        result: &Option<Outcome>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        result.map(Judged).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Outcome>, D::Error> {
+        let judged = Option::<Judged>::deserialize(deserializer)?;
+        Ok(judged.map(|judged| judged.0))
+    }
 }
 
 #[derive(Serialize, Deserialize)]

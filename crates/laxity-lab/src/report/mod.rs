@@ -49,7 +49,7 @@ pub struct Report {
 impl Report {
     /// Whether everything that was claimed was so.
     pub fn holds(&self) -> bool {
-        self.checks.iter().all(|check| check.held)
+        self.checks.iter().all(|check| check.held == Some(true))
     }
 
     /// Where its values come from.
@@ -64,8 +64,8 @@ impl Report {
 pub struct Check {
     /// What was expected, in a sentence.
     pub claim: String,
-    /// Whether it was so.
-    pub held: bool,
+    /// Whether it was so; none where the evidence does not tell.
+    pub held: Option<bool>,
     /// What was seen.
     pub seen: String,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use askama::Template;
 
-use super::text::verdict;
+use super::text::{verdict, word};
 use super::timeline;
 use super::view::{self, TableView};
 use super::{Figure, Mark, Origin, Report, svg};
@@ -38,6 +38,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
     let page = Page {
         report,
         style: svg::STYLE,
+        word: word(report).class(),
         verdict: verdict(report).trim_start_matches("verdict: ").to_owned(),
         with_contents: figures.len() > FIGURES_WITHOUT_CONTENTS,
         figures,
@@ -53,6 +54,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
 struct Page<'a> {
     report: &'a Report,
     style: &'static str,
+    word: &'static str,
     verdict: String,
     with_contents: bool,
     figures: Vec<FigureView<'a>>,

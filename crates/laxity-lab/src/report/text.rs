@@ -33,13 +33,30 @@ pub fn render(report: &Report, width: usize) -> String {
     out
 }
 
+/// What becomes of all checks together: one that did not hold is worse than one that is open.
+pub(super) fn word(report: &Report) -> Word {
+    let has = |held: Option<bool>| report.checks.iter().any(|check| check.held == held);
+    match (has(Some(false)), has(None)) {
+        (true, _) => Word::Bad,
+        (false, true) => Word::Open,
+        (false, false) => Word::Good,
+    }
+}
+
 /// How many checks held, in a line.
 pub(super) fn verdict(report: &Report) -> String {
     let made = report.checks.len();
-    let of_checks = match report.checks.iter().filter(|check| !check.held).count() {
-        0 if made == 0 => "verdict: nothing was claimed".into(),
-        0 => format!("verdict: every check held ({made})"),
-        failed => format!("verdict: {failed} of {made} checks did not hold"),
+    let count = |held: Option<bool>| report.checks.iter().filter(|one| one.held == held).count();
+    let is = |open: usize| if open == 1 { "is" } else { "are" };
+    let of_checks = match (count(Some(false)), count(None)) {
+        (0, 0) if made == 0 => "verdict: nothing was claimed".into(),
+        (0, 0) => format!("verdict: every check held ({made})"),
+        (0, open) => format!("verdict: {open} of {made} checks {} open", is(open)),
+        (failed, 0) => format!("verdict: {failed} of {made} checks did not hold"),
+        (failed, open) => format!(
+            "verdict: {failed} of {made} checks did not hold, {open} {} open",
+            is(open)
+        ),
     };
     let rows = report.figures.iter().flat_map(|figure| &figure.compared);
     let both = rows.flat_map(|row| [&row.verdict, &row.live_verdict]);
@@ -123,10 +140,10 @@ fn described(what: &str, why: &str) -> String {
 }
 
 fn render_check(check: &Check, width: usize, out: &mut String) {
-    let head = if check.held {
-        "  held      "
-    } else {
-        "  NOT HELD  "
+    let head = match check.held {
+        Some(true) => "  held      ",
+        Some(false) => "  NOT HELD  ",
+        None => "  open      ",
     };
     wrap_to(width, head, &described(&check.claim, &check.seen), out);
 }

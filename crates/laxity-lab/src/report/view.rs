@@ -187,10 +187,10 @@ fn table(table: &Table) -> TableView<'_> {
 /// The claims, whether they held, and what was seen.
 pub(super) fn checks(checks: &[Check]) -> TableView<'_> {
     let row = |check: &Check| {
-        let (word, name) = if check.held {
-            (Word::Good, "held")
-        } else {
-            (Word::Bad, "not held")
+        let (word, name) = match check.held {
+            Some(true) => (Word::Good, "held"),
+            Some(false) => (Word::Bad, "not held"),
+            None => (Word::Open, "open"),
         };
         let held = CellView::judged(word, name, "");
         [

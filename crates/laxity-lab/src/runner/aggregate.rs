@@ -16,7 +16,8 @@ use super::figures::{Component, Told, components, proposed, worst};
 use super::longest::longest_call;
 use crate::each_once::each_once;
 use crate::evidence::results::{
-    ContractResults, Disturbed, DisturbedProcessor, Speed, Surprise, VariantResults, VerdictJson,
+    ContractResults, Disturbed, DisturbedProcessor, Speed, SummaryJson, Surprise, VariantResults,
+    VerdictJson,
 };
 use crate::evidence::subjects::{ModemFigures, SubjectResults, label};
 use crate::scenario::{
@@ -44,7 +45,7 @@ pub fn variant(
         let told = device.map(|device| Told {
             proposed: proposed(variant, device, longest_call(runs, name)),
             lost_because: Held::of(variant, device, (twin, circumstances.tick))
-                .and_then(|held| held.causes(component.losses())),
+                .and_then(|held| held.causes(component.losses(), &component.grades())),
         });
         component.results(resolved.run.bytes, receivers, told.unwrap_or_default())
     });
@@ -69,14 +70,12 @@ pub fn variant(
         contracts: Vec::new(),
         expected: Expectation::Any,
         speed: Speed::of(made.iter().flat_map(|run| run.speed.iter().copied())),
+        expected_besides: variant.expected_besides(),
         failures: failures(index, &made, circumstances),
         surprises: Vec::new(),
         is_certain: false,
         as_expected: false,
-        verdict: VerdictJson {
-            result: Outcome::Inconclusive,
-            reasons: Vec::new(),
-        },
+        verdict: SummaryJson::default(),
     };
     judge_all(
         variant,
@@ -247,14 +246,18 @@ fn judge_all(
     results.summarise(surprises);
     let late = undelivered(results).filter(|_| asks_nothing(variant));
     let notes: Vec<String> = results.each_device()
-        .filter_map(|(whose, device)| {
+        .flat_map(|(whose, device)| {
             let lost = device.lost();
             let disturbed = lost.saturating_sub(device.samples_lost_undisturbed);
-            (disturbed > 0).then(|| {
+            let excused = (disturbed > 0).then(|| {
                 format!(
                     "{whose}{disturbed} of {lost} samples were lost or underrun where the machine itself stood still: not judged"
                 )
-            })
+            });
+            // Where none was to be lost, what was not expected says why.
+            let why = device.lost_because.as_ref().filter(|_| variant.expect.lost != Loss::None);
+            let why = why.map(|why| format!("{whose}lost or underrun: {why}"));
+            [why, excused].into_iter().flatten()
         })
         .chain(late)
         .collect();

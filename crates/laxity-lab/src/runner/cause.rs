@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use laxity::observe::Loss;
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::verify::contract::Phase;
-use laxity_model::{Reservation, Service, Span};
+use laxity_model::{Grade, Reservation, Service, Span};
 
 use super::served::Place;
 use crate::report::value::count;
@@ -85,8 +85,8 @@ impl Held {
         }
     }
 
-    /// In words, of a loss that has this cause.
-    fn words(&self, cause: Cause, loss: &Loss) -> String {
+    /// In words, of a loss that has this cause; `unkept`: a grade that says that somebody may take the reservation away, and who.
+    fn words(&self, cause: Cause, loss: &Loss, unkept: Option<&Grade>) -> String {
         let reserved = format_reservation(self.reservation);
         let [had, longest] = loss.service.unwrap_or_default();
         let (within, while_in) = (took(loss), during(&loss.phase));
@@ -109,12 +109,23 @@ impl Held {
                 rounded(longest.as_dedicated_span()),
             ),
             Cause::Before => "it had no reservation yet".to_owned(),
-            Cause::Unknown => "nobody saw why".to_owned(),
+            Cause::Unknown => match unkept.and_then(|grade| Some((grade, grade.reason()?))) {
+                Some((grade, reason)) => {
+                    format!("it had not begun, and the reservation was {grade}: {reason}")
+                }
+                None => "nobody saw why".to_owned(),
+            },
         }
     }
 
-    /// Why that was lost, in a sentence; `None` of nothing.
-    pub(super) fn causes<'a>(&self, losses: impl Iterator<Item = &'a Loss>) -> Option<String> {
+    /// Why that was lost by one whose reservations had these grades, in a sentence; `None` of nothing.
+    pub(super) fn causes<'a>(
+        &self,
+        losses: impl Iterator<Item = &'a Loss>,
+        grades: &[(String, Grade)],
+    ) -> Option<String> {
+        let grades = grades.iter().map(|(_, grade)| grade);
+        let unkept = grades.max_by_key(|grade| grade.rank());
         let mut all: BTreeMap<Cause, Vec<&Loss>> = BTreeMap::new();
         for loss in losses {
             all.entry(self.cause(loss)).or_default().push(loss);
@@ -131,7 +142,7 @@ impl Held {
                 true => ", besides what a halt of the machine excuses",
                 false => "",
             };
-            let words = self.words(cause, worst);
+            let words = self.words(cause, worst, unkept);
             let noun = if samples == 1 { "sample" } else { "samples" };
             Some(format!("{} {noun}{often}: {words}{halted}", count(samples)))
         });
@@ -193,7 +204,7 @@ mod tests {
     }
 
     fn told(losses: &[Loss]) -> String {
-        held().causes(losses.iter()).unwrap_or_default()
+        held().causes(losses.iter(), &[]).unwrap_or_default()
     }
 
     #[test]
@@ -244,6 +255,25 @@ mod tests {
             ..loss(300, 40, None)
         };
         assert!(told(&[never]).contains("held the processor for 35ms"));
+    }
+
+    /// Who can take the processor is named beside what never began.
+    #[test]
+    fn what_had_not_begun_is_told_with_who_outranks_the_reservation() {
+        let grades = [
+            ("modem".to_owned(), Grade::Enforced),
+            (
+                "modem".to_owned(),
+                Grade::Unenforced {
+                    reason: "ranked above: rogue".into(),
+                },
+            ),
+        ];
+        let told = held().causes([loss(2_916, 108, None)].iter(), &grades);
+        let named = "2916 samples: it had not begun, and the reservation was unenforced: ranked above: rogue";
+        assert_eq!(told.as_deref(), Some(named));
+        let kept = held().causes([loss(9, 108, None)].iter(), &grades[..1]);
+        assert_eq!(kept.as_deref(), Some("9 samples: nobody saw why"));
     }
 
     #[test]

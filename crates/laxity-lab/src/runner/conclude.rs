@@ -9,7 +9,7 @@ use laxity_model::verify::contract::Outcome;
 use super::{RunDone, aggregate};
 use crate::each_once::each_once;
 use crate::evidence::results::{
-    FILE_VERSION, Machine, Provenance, RunResults, Skipped, Speed, VariantResults, VerdictJson,
+    FILE_VERSION, Machine, Provenance, RunResults, Skipped, Speed, SummaryJson, VariantResults,
 };
 use crate::scenario::Resolved;
 
@@ -52,6 +52,7 @@ pub fn conclude(
         (!is_told).then(|| Skipped {
             name: name.clone(),
             reason: reason.clone(),
+            has_failed: true,
         })
     });
     let unmade: Vec<Skipped> = unmade.collect();
@@ -89,23 +90,24 @@ fn contracts(resolved: &Resolved) -> String {
 
 /// Violated if any variant that can be judged is not as expected, whatever became of others; an error if something failed without which a variant
 /// cannot be judged, or was not made; inconclusive if all that is not as expected may be the machine's doing; met if every variant came as the
-/// scenario expects.
-fn overall(variants: &[VariantResults], unmade: &[Skipped]) -> (VerdictJson, u8) {
+/// scenario expects, and at least one was judged by a contract.
+fn overall(variants: &[VariantResults], unmade: &[Skipped]) -> (SummaryJson, u8) {
     let surprising = variants.iter().filter(|variant| !variant.as_expected);
     let (mut judged, has_failed) = (
         surprising.clone().filter(|one| one.failures.is_empty()),
         variants.iter().any(|one| !one.failures.is_empty()) || !unmade.is_empty(),
     );
     let (result, exit_code) = if judged.any(|one| !one.is_open()) {
-        (Outcome::Violated, NOT_AS_EXPECTED)
+        (Some(Outcome::Violated), NOT_AS_EXPECTED)
     } else if has_failed {
-        (Outcome::Inconclusive, FAILED)
+        (Some(Outcome::Inconclusive), FAILED)
     } else if surprising.clone().next().is_some() {
-        (Outcome::Inconclusive, INCONCLUSIVE)
+        (Some(Outcome::Inconclusive), INCONCLUSIVE)
     } else {
-        (Outcome::Met, AS_EXPECTED)
+        let is_judged = variants.iter().any(|one| one.verdict.result.is_some());
+        (is_judged.then_some(Outcome::Met), AS_EXPECTED)
     };
-    let convicts = result == Outcome::Violated;
+    let convicts = result == Some(Outcome::Violated);
     let mut surprising: Vec<&VariantResults> = surprising.collect();
     surprising.sort_by_key(|variant| variant.is_open());
     let reasons = surprising.into_iter().map(|variant| {
@@ -121,7 +123,7 @@ fn overall(variants: &[VariantResults], unmade: &[Skipped]) -> (VerdictJson, u8)
     let unmade = unmade.iter();
     let unmade = unmade.map(|one| format!("{}: {}", one.name, one.reason));
     let reasons = reasons.chain(unmade).collect();
-    (VerdictJson { result, reasons }, exit_code)
+    (SummaryJson { result, reasons }, exit_code)
 }
 
 fn read(path: &str) -> Option<String> {

@@ -205,6 +205,7 @@ fn not_run(resolved: &Resolved, live: bool) -> Vec<Skipped> {
     let not_run = others.map(|variant| Skipped {
         name: variant.name.clone(),
         reason: format!("the scenario has it for {} only", host_name(!live)),
+        has_failed: false,
     });
     not_run.collect()
 }

@@ -9,7 +9,7 @@ use super::diagnostic::alternatives;
 use super::keys::{Key, Other, Own, Table, Without, Words};
 use super::reader::{Section, shortened};
 use super::sections::chosen;
-use super::types::{Expectations, ExpectedGrade, Loss, Outcome, ResolvedVariant};
+use super::types::{Expectations, ExpectedGrade, Loss, Outcome, ResolvedDevice, ResolvedVariant};
 use super::variants::{Draft, Scope, having};
 
 static LOST: Key<Loss> = Key::new(
@@ -115,6 +115,33 @@ pub(super) fn expectations(section: &Section<'_>, present: &Present) -> Expectat
         lost,
         transfer,
         grade: grade.filter(|_| present.reservation).or(default),
+    }
+}
+
+impl ResolvedVariant {
+    /// What is expected of it beside its contracts, in words, as far as anything takes part of which it can be expected.
+    pub(crate) fn expected_besides(&self) -> Vec<String> {
+        let lost = match self.expect.lost {
+            Loss::None => Some("no sample lost"),
+            Loss::Some => Some("samples lost"),
+            Loss::Any => None,
+        };
+        let transfer = match self.expect.transfer {
+            Outcome::Complete => Some("transfer complete"),
+            Outcome::Fails => Some("transfer failed"),
+            Outcome::Any => None,
+        };
+        let grade = self.expect.grade.map(|grade| match grade {
+            ExpectedGrade::Enforced => "reservation enforced",
+            ExpectedGrade::Unenforced => "reservation unenforced",
+        });
+        let calls = self.devices.iter().any(ResolvedDevice::calls);
+        let all = [
+            lost.filter(|_| !self.devices.is_empty()),
+            transfer.filter(|_| calls),
+            grade,
+        ];
+        all.into_iter().flatten().map(str::to_owned).collect()
     }
 }
 

@@ -289,3 +289,24 @@ fn what_somebody_may_have_delayed_is_neither_met_nor_violated() {
         assert_eq!(told, doubts > 0 && disturbed_value > 100);
     }
 }
+
+/// Of a few values the percentiles are the largest of them: one line says so. And two limits of what nobody saw find one thing.
+#[test]
+fn what_several_limits_find_alike_is_told_once() {
+    let limit = |statistic| Limit::new(Quantity::WAKEUP_GAP, statistic, Bound::AtMost(100));
+    let percentile = Statistic::Percentile(990_000);
+    let all = Contract {
+        limits: vec![limit(percentile), limit(Statistic::Maximum)],
+        ..contract(limit(percentile))
+    };
+    let mut seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, 90)]);
+    seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, 20_000_000, true);
+    assert_eq!(
+        texts(&judge(&all, &seen, None, &QUIET)),
+        ["not judged: wakeup gap: maximum 20ms where the machine itself stood still"]
+    );
+    let told = texts(&judge(&pc99(), &Observations::new(), None, &QUIET));
+    let mut once = told.clone();
+    once.dedup();
+    assert_eq!(told, once);
+}

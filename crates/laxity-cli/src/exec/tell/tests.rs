@@ -45,6 +45,12 @@ fn what_was_lost_is_told_and_leaves_the_verdict_open() {
         received.judge(true, None);
         assert_eq!(received.code(), Some(code));
         assert!(received.line().contains(line), "{}", received.line());
+        let checks = received.report().checks;
+        assert_eq!(
+            checks[0].held,
+            (code == 0).then_some(true),
+            "open is no failure"
+        );
         let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
         assert_eq!(file["received"]["events_lost"], events_lost);
     }

@@ -177,8 +177,13 @@ fn device_facts(device: &DeviceFigures) -> Vec<(&'static str, Value)> {
     let proposed = device.proposed.iter();
     let proposed = proposed.map(|proposed| ("proposed", proposal(proposed).into()));
     let counted = [
-        ("samples lost", device.samples_overwritten.into()),
-        ("samples underrun", device.samples_underrun.into()),
+        ("samples lost", device.lost().into()),
+        ("of them overwritten", device.samples_overwritten.into()),
+        ("of them underrun", device.samples_underrun.into()),
+        (
+            "of them undisturbed, as judged",
+            device.samples_lost_undisturbed.into(),
+        ),
         ("context switches", device.context_switches.into()),
         (
             "of them involuntary",

@@ -159,15 +159,16 @@ impl Court<'_> {
 
     fn judge_limit(&self, limit: &Limit, reasons: &mut Vec<Reason>) {
         let subjects = self.subjects_of(limit);
-        if subjects.is_empty() && limit.severity == Severity::Required {
-            reasons.push(limit.found(None, None, Finding::NotObserved));
-        }
+        let unseen = subjects.is_empty() && limit.severity == Severity::Required;
+        let unseen = unseen.then(|| limit.found(None, None, Finding::NotObserved));
+        tell_once(unseen, reasons);
         let is_named = subjects.len() > 1 || self.contract.subjects != Subjects::All;
         for evidence in subjects {
             for phase in evidence.phases_to_judge(limit) {
                 let finding = evidence.judge_in_phase(limit, phase.as_ref(), self.facts);
                 let subject = is_named.then(|| evidence.subject.name.clone());
-                reasons.extend(finding.map(|finding| limit.found(subject, phase, finding)));
+                let found = finding.map(|finding| limit.found(subject, phase, finding));
+                tell_once(found, reasons);
             }
         }
     }
@@ -295,6 +296,12 @@ impl Evidence {
             });
         }
         let measured = limit.value_of(&observed.disturbed)?;
+        // Of so few values that their percentile is the largest of them, it is told as what it is.
+        let is_largest = observed.disturbed.max() == Some(measured);
+        let statistic = match statistic {
+            Statistic::Percentile(_) if is_largest => Statistic::Maximum,
+            other => other,
+        };
         (!limit.holds(measured, bound_value)).then_some(Finding::DisturbedExceeded {
             statistic,
             measured,
@@ -384,6 +391,11 @@ impl Limit {
             Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => measured <= bound_value,
         }
     }
+}
+
+/// Two limits of one quantity may find the same, which is one reason.
+fn tell_once(found: Option<Reason>, reasons: &mut Vec<Reason>) {
+    reasons.extend(found.filter(|found| !reasons.contains(found)));
 }
 
 /// What one run saw of a quantity in a phase, or in the whole run.

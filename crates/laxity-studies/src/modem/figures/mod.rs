@@ -326,7 +326,7 @@ mod tests {
             };
             let report = judge(&Modem, &made).expect("it is judged");
             let held = report.checks.iter().map(|check| check.held);
-            assert_eq!(held.collect::<Vec<_>>(), [false]);
+            assert_eq!(held.collect::<Vec<_>>(), [Some(false)]);
             let mut rows = report.figures[0].compared.iter();
             let lost = rows.find(|row| row.quantity.starts_with("samples lost"));
             let lost = lost.expect("it is compared");
@@ -345,8 +345,8 @@ mod tests {
         // Of which nothing is known, and of which it is beyond doubt that samples were lost; and how much of it was disturbed.
         for (mut readings, disturbed_ppm, held) in [
             (Readings::default(), 10_001, vec![]),
-            (Readings::default(), 10_000, vec![false]),
-            (starved, 10_001, vec![false]),
+            (Readings::default(), 10_000, vec![Some(false)]),
+            (starved, 10_001, vec![Some(false)]),
         ] {
             readings.disturbed_ppm = Some(disturbed_ppm);
             let made = Made {
