@@ -8,9 +8,12 @@ mod random_sets;
 use laxity_lab::import::{Format, Policy, TaskSet, read};
 use laxity_lab::plan::Line;
 use laxity_lab::plan::set::{Change, Options, ProcessorPlan, Scheduler, plan, render};
+use laxity_lab::scenario::units;
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::{Service, Span};
 use plans::only;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use random_sets::{cases, random};
 
 /// A change as a program has it that reads the plan's JSON.
@@ -113,6 +116,108 @@ fn advice_that_is_followed_is_accepted() {
     }
     println!("{followed} changes followed");
     assert!(followed > cases() / 4, "{followed}");
+}
+
+/// Up to three tasks of rt-app, most of them with reservations, of which some have room for more than a job and some for less.
+fn random_reserving(seed: u64) -> TaskSet {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let count = random.random_range(1..=3);
+    let tasks = (0..count).map(|number| {
+        let period = 1_000 * random.random_range(2..=20_u32);
+        let run = random.random_range(100..=2 * period / count);
+        let timer = format!(r#""run": {run}, "timer": {{ "ref": "unique", "period": {period} }}"#);
+        if random.random_bool(0.3) {
+            return format!(r#""t{number}": {{ "policy": "SCHED_FIFO", "priority": 50, {timer} }}"#);
+        }
+        let of = match random.random_range(0..3) {
+            0 => (period / 2).max(1_000),
+            _ => period,
+        };
+        let runtime = (run * random.random_range(5..=20) / 10).clamp(100, of);
+        let due = match random.random_range(0..3) {
+            0 => random.random_range(runtime..=of),
+            _ => of,
+        };
+        format!(
+            r#""t{number}": {{ "policy": "SCHED_DEADLINE", "dl-runtime": {runtime}, "dl-period": {of}, "dl-deadline": {due}, {timer} }}"#
+        )
+    });
+    let tasks = tasks.collect::<Vec<_>>().join(", ");
+    let text = format!(r#"{{ "tasks": {{ {tasks} }} }}"#);
+    read(&text, "x.json", Format::RtApp).expect("a task set")
+}
+
+/// A set in which nothing is changed but what the words of an advice say, as one would write it into the file.
+fn to_the_letter(set: &TaskSet, words: &str) -> TaskSet {
+    let mut set = set.clone();
+    let (head, deadline) = words.split_once(", its deadline ").unwrap_or((words, ""));
+    let (head, reserving) = head.split_once(", reserving ").unwrap_or((head, ""));
+    let (head, cuts) = head.split_once(", each reservation").unwrap_or((head, ""));
+    let whose = head.split('`').nth(1);
+    let whose = |name: &str| whose.is_none_or(|whose| whose == name);
+    let factor = head.strip_prefix("all costs times ");
+    let factor = factor.map(|factor| factor.replace('.', "").parse::<u64>().expect("digits"));
+    let cost = head.split_once("at most ").or(head.split_once("with its "));
+    let cost = cost.and_then(|(_, cost)| cost.split_whitespace().next());
+    let period = head.split_once(" every ").map(|(_, rest)| rest);
+    let period = period.map(|rest| rest.split(',').next().expect("one"));
+    for task in set.tasks.iter_mut().filter(|task| whose(&task.name)) {
+        let had = task.work.clone().expect("known");
+        let read = |cost: &str| units::service(cost).expect("a time");
+        let cost = cost.map_or(had.cost(), read);
+        let cost = factor.map_or(cost, |permille| {
+            Service::from_nanos((had.cost().as_nanos() * permille).div_ceil(1_000))
+        });
+        let mut period = period.map_or(had.period(), |text| units::span(text).expect("a time"));
+        let mut work = (cost, period);
+        if let Policy::Deadline(request) = &mut task.policy {
+            let has_room = had.cost() <= request.runtime && had.period() >= request.period;
+            if head.contains("` reserves at most ") {
+                (request.runtime, request.period) = work;
+                work = (had.cost(), had.period());
+            } else if !reserving.is_empty() {
+                let now = units::reservation(reserving).expect("a reservation");
+                (request.runtime, request.period) = (now.service(), now.period());
+            } else if !cuts.is_empty() && has_room {
+                request.runtime = cost;
+            }
+            if !deadline.is_empty() {
+                request.deadline = units::span(deadline).expect("a time");
+            }
+            period = request.deadline;
+        }
+        let work = Task::new(work.0, work.1).and_then(|work| work.with_deadline(period));
+        task.work = work
+            .map(|work| work.with_jitter(had.jitter()))
+            .map_err(|_| "no work".into());
+    }
+    set
+}
+
+#[test]
+fn advice_on_reservations_is_accepted_to_the_letter() {
+    let text = r#"{"tasks":{"a":{"policy":"SCHED_DEADLINE","dl-runtime":300,"dl-period":4000,"run":500,"timer":{"ref":"unique","period":4000}}}}"#;
+    let known = read(text, "n.json", Format::RtApp).expect("a task set");
+    let random = (0..cases()).map(random_reserving);
+    let (mut rarer, mut followed) = (0, 0);
+    for set in std::iter::once(known).chain(random) {
+        let options = Options {
+            observe: false,
+            ..Options::default()
+        };
+        for change in &only(&set, &options).nearest {
+            if change.text.starts_with("as it is") {
+                continue;
+            }
+            let follow = to_the_letter(&set, &change.text);
+            let again = only(&follow, &options);
+            assert!(again.admitted, "{set:#?} {}: {again:#?}", change.text);
+            rarer += u64::from(change.text.contains(", with its "));
+            followed += 1;
+        }
+    }
+    println!("{followed} changes followed, {rarer} of them of a period");
+    assert!(rarer > 0 && followed > cases() / 4, "{rarer}, {followed}");
 }
 
 #[test]

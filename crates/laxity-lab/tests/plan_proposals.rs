@@ -132,6 +132,92 @@ fn slots_under_work_that_takes_them_whole_serve_nobody() {
     }
 }
 
+/// An audio player in 2ms/8ms and nothing else, beside another device, and perhaps tasks.
+fn player_beside(other: &str, besides: &str) -> (Plan, RunResults) {
+    let text = format!(
+        "[quick]\nidle = \"1500ms\"\n[devices.q0]\nkind = \"dsl\"\nload = \"50 %\"\n[devices.q1]\nkind = \"audio\"\nload = \"10 %\"\n{besides}\n[variants.v]\ncontracts = []\nlost = \"any\"\nplacement = {{ q0 = {other}, q1 = {{ placement = \"reserved 2ms/8ms\", outside = \"confined\" }} }}\n"
+    );
+    let parsed = parse(&text, "beside.toml").expect("a scenario");
+    let resolved = parsed.resolve(Length::Quick);
+    (planned(&resolved), run(&resolved))
+}
+
+fn of<'a>(plan: &'a Plan, device: &str) -> &'a DevicePlan {
+    let mut devices = plan.variants[0].devices.iter();
+    let found = devices.find(|plan| plan.activity.starts_with(device));
+    found.expect("its line")
+}
+
+fn lost_by(run: &RunResults, device: &str) -> u64 {
+    let mut streams = run.variants[0].streams();
+    let found = streams.find(|(subject, _)| subject.name == device);
+    found.expect("its results").1.device.lost()
+}
+
+/// Who competes above slots takes from those of others whatever it needs, and not from its own.
+#[test]
+fn reservations_that_compete_above_slots_take_as_threads_do() {
+    let reserved = |priority: u8| {
+        let placement = format!("{{ placement = \"reserved 1ms/16ms\", priority = {priority} }}");
+        player_beside(&placement, "")
+    };
+    let (above, seen) = reserved(31);
+    assert!(lost_by(&seen, "q1") > 0);
+    assert_eq!(of(&above, "q1").answer, "too late");
+    let (below, seen) = reserved(30);
+    assert_eq!(lost_by(&seen, "q1"), 0);
+    assert_eq!(of(&below, "q1").answer, "served");
+    assert_eq!(of(&above, "q0").detail, of(&below, "q0").detail);
+    let (thread, _) = player_beside("\"thread 31\"", "");
+    assert_eq!(of(&above, "q1").detail, of(&thread, "q1").detail);
+}
+
+#[test]
+fn executors_that_compete_above_slots_take_as_threads_do() {
+    let on = |placement: &str| {
+        let besides = format!(
+            "[executors.x]\npolicy = \"fcfs\"\n{placement}\n[tasks.t]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"9ms\"\non = \"x\""
+        );
+        let (plan, seen) = player_beside("\"absent\"", &besides);
+        (of(&plan, "audio").clone(), lost_by(&seen, "q1"))
+    };
+    let (thread, lost) = on("placement = \"thread 31\"");
+    assert!(thread.answer == "too late" && lost > 0, "{thread:?}");
+    let (reserved, lost) = on("placement = \"reserved 10ms/20ms\"\npriority = 31");
+    assert!(lost > 0);
+    assert_eq!(reserved.detail, thread.detail);
+    let (below, lost) = on("placement = \"reserved 10ms/20ms\"\npriority = 30");
+    assert_eq!((below.answer.as_str(), lost), ("served", 0));
+}
+
+/// What a device has in a table of its own may be late beside others, and is then not proposed to it again.
+#[test]
+fn what_is_refused_is_not_proposed() {
+    let text = "[devices.a0]\nkind = \"dsl\"\nload = \"26 %\"\nring = 4\n[devices.z1]\nkind = \"audio\"\nload = \"8 %\"\nring = 4\nahead = 1\n[tasks.p0]\nkind = \"periodic\"\nperiod = \"57ms\"\nservice = \"3032us\"\npriority = 31\n";
+    let mut none = 0;
+    for grains in 60..90 {
+        let asked = grains * 50_000;
+        let placement = format!(
+            "[variants.v]\ncontracts = []\nlost = \"any\"\nplacement = {{ a0 = {{ placement = \"reserved 3556us/12ms\", priority = 14 }}, z1 = {{ placement = \"reserved {}us/10ms\", outside = \"confined\" }} }}\n",
+            asked / 1_000
+        );
+        let parsed = parse(&format!("{text}{placement}"), "again.toml").expect("a scenario");
+        let plan = planned(&parsed.resolve(Length::Quick));
+        let player = of(&plan, "z1");
+        let least = player.least_service_ns.map(|x| (x, player.asked_period_ns));
+        let cheapest = player.cheapest.map(|one| (one.service_ns, one.period_ns));
+        for (service, period) in least.into_iter().chain(cheapest) {
+            let is_more = service > asked || period < player.asked_period_ns;
+            assert!(is_more, "{asked}: {player:?}");
+        }
+        let words = render(&plan, 1_000);
+        let is_said = words.contains("beside the others here");
+        assert_eq!(is_said, player.no_more_found, "{words}");
+        none += u32::from(is_said);
+    }
+    assert!(none > 0);
+}
+
 /// Work above slots, and what a processor keeps for the rest, leave less than what would serve: whatever is proposed all the same is granted.
 #[test]
 fn what_is_proposed_is_granted_beside_all_else() {

@@ -29,7 +29,7 @@ impl Held {
         on: (Option<TwinProfile>, Span),
     ) -> Option<Self> {
         let request = device.placing.request()?;
-        let place = Place::of(variant, device.processor, on);
+        let place = Place::of(variant, device, on);
         // When it must be complete does not depend on how long a call is.
         let analysed = device.device.analysed(Service::from_nanos(1)).ok()?;
         let limits = [analysed.input_limit(), analysed.output_limit()];

@@ -88,7 +88,7 @@ impl Proposal {
         (longest, connecting): (Service, Option<Service>),
         is_left: impl Fn(Reservation) -> bool,
     ) -> Option<Reservation> {
-        let place = Place::of(variant, device.processor, (self.twin, self.tick));
+        let place = Place::of(variant, device, (self.twin, self.tick));
         let needs = Needs::new(device, longest.max(Service::from_nanos(1)), &place)?;
         let needs = match connecting {
             Some(longest) => needs.connecting(device, &place, longest),

@@ -13,7 +13,7 @@ use laxity_model::analysis::{Overflow, Task};
 use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::policy::slots::SlotTable;
 use laxity_model::request::Work;
-use laxity_model::{Enforcer, Priority, ProcessorId, Reservation, Service, Span};
+use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest, Service, Span};
 
 use super::machine::Machine;
 use super::modes::{ANSWER, Mode, Modem, modes};
@@ -31,7 +31,7 @@ const MOST_BEFORE: u64 = 1_000;
 /// The period of what comes once: longer than any window that is looked at.
 pub(crate) const ONCE: Span = Span::from_secs(100_000);
 
-/// What a processor takes from slots on it. On Linux the dispatcher makes up for switches and ticks, and edges may be late.
+/// What a processor takes from the slots of one on it. On Linux the dispatcher makes up for switches and ticks, and edges may be late.
 #[derive(Clone, Debug, Default)]
 struct Taken {
     /// To give the processor to a slot's holder.
@@ -47,9 +47,10 @@ struct Taken {
 impl Taken {
     fn of(
         variant: &ResolvedVariant,
-        processor: ProcessorId,
+        holder: &ResolvedDevice,
         (twin, tick): (Option<TwinProfile>, Span),
     ) -> Self {
+        let processor = holder.processor;
         let slots = twin.map_or(SUPPLY, |twin| twin.machine.slot_supply());
         let machine = twin.map_or_else(
             || Machine::live(None, None, None),
@@ -57,8 +58,10 @@ impl Taken {
         );
         let devices = variant.devices.iter();
         let devices = devices.filter(|device| device.processor == processor);
+        // What the holder computes outside its slots it has not to compute in them.
+        let is_other = |device: &ResolvedDevice| device.name != holder.name;
         let mut above: Vec<Task> = devices
-            .flat_map(|device| of_device(device, twin, &machine))
+            .flat_map(|device| of_device(device, is_other(device), twin, &machine))
             .collect();
         let tasks = variant.tasks.iter();
         let tasks = tasks.filter(|task| task.processor == processor);
@@ -89,9 +92,10 @@ impl Taken {
     }
 }
 
-/// The handlers of a device, the switches to its driver, and a driver that runs above slots.
+/// The handlers of a device, the switches to its driver, and the driver of another one that runs above slots, be it beside its own.
 fn of_device(
     device: &ResolvedDevice,
+    is_other: bool,
     twin: Option<TwinProfile>,
     machine: &Machine,
 ) -> impl Iterator<Item = Task> {
@@ -108,6 +112,11 @@ fn of_device(
             vec![handler, deferred, machine.thread(call)]
         }
         Placing::Thread(_) => vec![handler, deferred],
+        Placing::Reserved(request, placed)
+            if is_other && highest(request, placed).is_some_and(|most| is_above(machine, most)) =>
+        {
+            vec![handler, deferred, machine.thread(call)]
+        }
         Placing::Reserved(..) => vec![handler, deferred, machine.thread(Service::ZERO)],
     };
     let tasks = takes
@@ -141,7 +150,22 @@ fn is_above(machine: &Machine, priority: Priority) -> bool {
     machine.threads_above.is_some_and(|from| priority >= from)
 }
 
-/// A task that runs above slots.
+/// With what priority a holder that is placed so competes outside its reservation, if it does.
+pub(crate) const fn beside(request: ReservationRequest, placed: Priority) -> Option<Priority> {
+    match request.outside {
+        Outside::AsPlaced => Some(placed),
+        Outside::Timesharing(priority) => Some(priority),
+        Outside::Confined => None,
+    }
+}
+
+/// The highest with which a holder runs beside its reservation, or until it has it.
+fn highest(request: ReservationRequest, placed: Priority) -> Option<Priority> {
+    let before = (!request.begins_at_start).then_some(placed);
+    beside(request, placed).max(before)
+}
+
+/// A task that runs above slots, be it beside those of its executor.
 fn of_task(task: &ResolvedTask, machine: &Machine) -> Option<Task> {
     let (priority, service, period) = match &task.kind {
         // All that there is.
@@ -156,8 +180,11 @@ fn of_task(task: &ResolvedTask, machine: &Machine) -> Option<Task> {
         } => {
             let priority = match rank {
                 PeriodicRank::Priority(priority) => *priority,
-                PeriodicRank::On(executor) if executor.request.is_none() => executor.priority,
-                PeriodicRank::Reserved(_) | PeriodicRank::On(_) => return None,
+                PeriodicRank::On(executor) => match executor.request {
+                    Some(request) => highest(request, executor.priority)?,
+                    None => executor.priority,
+                },
+                PeriodicRank::Reserved(_) => return None,
             };
             (priority, machine.thread(*service), *period)
         }
@@ -186,16 +213,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Of a device in a variant.
     pub(crate) fn of(
         variant: &ResolvedVariant,
-        processor: ProcessorId,
+        device: &ResolvedDevice,
         (twin, tick): (Option<TwinProfile>, Span),
     ) -> Self {
         Self {
             twin,
             tick,
             start: variant.start,
-            taken: Taken::of(variant, processor, (twin, tick)),
+            taken: Taken::of(variant, device, (twin, tick)),
         }
     }
 

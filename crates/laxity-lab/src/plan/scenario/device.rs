@@ -54,6 +54,10 @@ pub struct DevicePlan {
     /// Whether something would serve it if only it were granted, where nothing that is granted would. Left out of the JSON if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub nothing_left: bool,
+    /// Whether the least that would serve it in a table of its own is no more than what does not serve it beside these others, and is not proposed
+    /// therefore. Left out of the JSON if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_more_found: bool,
 }
 
 /// A device in numbers.
@@ -105,16 +109,16 @@ pub(super) fn of(
     let lines = devices.filter_map(|(number, (probe, device))| {
         let driver = probe.installed.driver;
         let request = ready.admission().program.activities[driver.index()].reservation?;
-        let asked_period = device.placing.request()?.reservation.period();
+        let asked = device.placing.request()?.reservation;
         let tick = supply
             .deadline
             .as_ref()
             .map_or(Span::ZERO, |kernel| kernel.tick);
-        let place = Place::of(variant, device.processor, (twin, tick));
+        let place = Place::of(variant, device, (twin, tick));
         let needs = Needs::new(device, device.work(twin), &place)?;
         let subject = Subject {
             request,
-            asked_period,
+            asked,
             needs,
             place,
             tick,
@@ -139,8 +143,8 @@ pub(super) fn note(variants: &[VariantPlan], twin: Option<TwinProfile>) -> Optio
 /// A device, what it reserves, and where.
 struct Subject<'a> {
     request: ReservationRequest,
-    /// Y, as its driver asks for it: perhaps in the milliseconds of this twin's host.
-    asked_period: Span,
+    /// The same, as its driver asks for it: perhaps in the milliseconds of this twin's host.
+    asked: Reservation,
     needs: Needs,
     place: Place,
     tick: Span,
@@ -210,6 +214,7 @@ fn line(
     let (request, needs) = (subject.request, &subject.needs);
     let reservation = request.reservation;
     let lines = two_line_model(&needs.whole, reservation);
+    let is_judged = !matches!(kept, Err(NotKept::Unknown(_)));
     let (answer, detail, late_before, margins) = match kept {
         Ok((supply, words)) => {
             let answer = needs.answer(&*supply)?;
@@ -225,16 +230,17 @@ fn line(
         Err(NotKept::Unknown(why)) => (CANNOT_TELL, why, None, None),
     };
     let is_served = answer == SERVED && late_before.is_none();
-    let (least, cheapest) = match is_served {
-        true => (None, None),
-        false => proposals(subject, subject.is_left)?,
+    let (least, cheapest, is_dropped) = match is_served {
+        true => (None, None, false),
+        false => better(subject, is_judged)?,
     };
     let is_none = !is_served && least.is_none() && cheapest.is_none();
+    let no_more_found = is_dropped && least.is_none();
     Ok(DevicePlan {
         activity: holder.to_owned(),
         service_ns: reservation.service().as_nanos(),
         period_ns: reservation.period().as_nanos(),
-        asked_period_ns: subject.asked_period.as_nanos(),
+        asked_period_ns: subject.asked.period().as_nanos(),
         enforcer: request.enforcer.to_string(),
         device: numbers(needs),
         is_enough: lines.is_enough,
@@ -245,8 +251,28 @@ fn line(
         margins,
         least_service_ns: least.map(|least| least.service().as_nanos()),
         cheapest: cheapest.map(Proposal::of),
-        nothing_left: is_none && proposals(subject, &|_| true)? != (None, None),
+        nothing_left: is_none && !no_more_found && proposals(subject, &|_| true)? != (None, None),
+        no_more_found,
     })
+}
+
+/// What is proposed to who is not served, and whether something was not because it is no more than what was judged: a proposal is tested in a table
+/// of its own, where it may do what it does not beside others.
+fn better(
+    subject: &Subject<'_>,
+    is_judged: bool,
+) -> Result<(Option<Reservation>, Option<Reservation>, bool), Overflow> {
+    let asked = subject.asked;
+    let is_more = |other: Reservation| {
+        !is_judged || other.service() > asked.service() || other.period() < asked.period()
+    };
+    let (least, cheapest) = proposals(subject, subject.is_left)?;
+    if least.into_iter().chain(cheapest).all(is_more) {
+        return Ok((least, cheapest, false));
+    }
+    let is_left = |other| is_more(other) && (subject.is_left)(other);
+    let (least, cheapest) = proposals(subject, &is_left)?;
+    Ok((least, cheapest, true))
 }
 
 fn describe(answer: &Answer, supply: &str, is_attained: bool) -> String {
@@ -272,7 +298,7 @@ fn proposals(
         needs.propose(open, enforcer, &subject.place, is_left)
     };
     Ok((
-        propose(Open::Service(subject.asked_period))?,
+        propose(Open::Service(subject.asked.period()))?,
         propose(Open::Both)?,
     ))
 }
@@ -379,7 +405,7 @@ mod tests {
                 outside: Outside::Confined,
                 begins_at_start: true,
             },
-            asked_period: asked.period(),
+            asked,
             needs: Needs::whole(measured()),
             place: Place::undisturbed(tick),
             tick,

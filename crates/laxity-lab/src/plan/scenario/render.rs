@@ -133,12 +133,28 @@ fn render_device(plan: &DevicePlan, width: usize, text: &mut String) {
         wrap_to(width, "  before:     ", &format!("too late: {late}"), text);
     }
     if !plan.is_served() {
-        let words = match plan.nothing_left {
-            true => "nothing that is left would do".into(),
-            false => proposal_words(plan.asked_period_ns, plan.least_service_ns, plan.cheapest),
-        };
-        wrap_to(width, "  would do:   ", &words, text);
+        wrap_to(width, "  would do:   ", &would_do(plan), text);
     }
+}
+
+/// What would serve it, or that nothing was found.
+fn would_do(plan: &DevicePlan) -> String {
+    if plan.nothing_left {
+        return "nothing that is left would do".into();
+    }
+    if !plan.no_more_found {
+        return proposal_words(plan.asked_period_ns, plan.least_service_ns, plan.cheapest);
+    }
+    let period = Span::from_nanos(plan.asked_period_ns);
+    let none = format!("nothing was found every {period} beside the others here");
+    let cheapest = plan.cheapest.map_or_else(
+        || "nor anything else".into(),
+        |found| {
+            let [x, y] = [found.service_ns, found.period_ns].map(Span::from_nanos);
+            format!("the cheapest in a table of its own: {x}/{y}")
+        },
+    );
+    format!("{none}; {cheapest}")
 }
 
 /// What a device is, under its label: a modem while it is connected, whose blocks differ, or one of equal blocks.

@@ -3,15 +3,13 @@
 use laxity_devices::card::Overheads;
 use laxity_devices::modem::{CardClock, Phase};
 use laxity_model::analysis::Task;
-use laxity_model::{
-    Activity, ActivityId, Outside, Placement, Priority, ReservationRequest, Service, Span,
-};
+use laxity_model::{Activity, ActivityId, Placement, Priority, ReservationRequest, Service, Span};
 
 use super::Ready;
 use crate::observe::DeviceProbe;
 use crate::runner::machine::Machine;
 use crate::runner::modes::{Mode, by_the_host};
-use crate::runner::served::ONCE;
+use crate::runner::served::{ONCE, beside};
 use crate::scenario::devices::Installed;
 use crate::scenario::{
     PeriodicRank, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, TaskKind,
@@ -105,11 +103,7 @@ fn holder_rank(machine: &Machine, request: ReservationRequest, placed: Priority)
 
 /// The rank that a holder of slots never falls below, if it has one.
 fn rank_beside(request: ReservationRequest, placed: Priority) -> Option<u16> {
-    match request.outside {
-        Outside::AsPlaced => Some(thread_rank(placed)),
-        Outside::Timesharing(priority) => Some(thread_rank(priority)),
-        Outside::Confined => None,
-    }
+    beside(request, placed).map(thread_rank)
 }
 
 /// How those wake that sleep until instants.

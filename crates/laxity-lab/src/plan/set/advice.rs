@@ -176,7 +176,10 @@ impl Advisor<'_> {
                 request.period = task.period();
             }
         }
-        member.work = Ok(task);
+        // A job of who has a reservation is due when that says so, however rare it becomes.
+        let due = member.policy.reservation().map(|request| request.deadline);
+        let due = due.and_then(|due| task.with_deadline(due).ok());
+        member.work = Ok(due.unwrap_or(task));
     }
 
     fn task(&self, index: usize) -> Option<Task> {
@@ -286,11 +289,12 @@ impl Advisor<'_> {
         let given = task.cost().saturating_sub(changed.cost());
         let members = self.with(index, changed);
         let mut reserving = self.cut_budget(index, &members);
+        let mut every = task.period();
         let what = match gives_up {
             false => String::new(),
             // What it does may stay; what it reserves is less.
             true if given.is_zero() => {
-                self.members[index].policy.reservation()?;
+                every = self.members[index].policy.reservation()?.period;
                 reserving.clear();
                 " reserves".to_owned()
             }
@@ -300,7 +304,7 @@ impl Advisor<'_> {
             "`{}`{what} at most {} every {}{reserving}{}",
             self.members[index].name,
             changed.cost(),
-            task.period(),
+            every,
             cut_region(task, changed)
         );
         Some(change(text, &members, most.method))
@@ -324,7 +328,15 @@ impl Advisor<'_> {
     fn cut_budget(&self, index: usize, changed: &[Member]) -> String {
         let now = changed[index].policy.reservation();
         match now.filter(|now| self.members[index].policy.reservation() != Some(*now)) {
-            Some(now) => format!(", reserving {}/{}", now.runtime, now.period),
+            Some(now) => {
+                let due = match self.members[index].policy.reservation() {
+                    Some(former) if former.deadline != now.deadline => {
+                        format!(", its deadline {}", now.deadline)
+                    }
+                    _ => String::new(),
+                };
+                format!(", reserving {}/{}{due}", now.runtime, now.period)
+            }
             None => String::new(),
         }
     }
