@@ -2,9 +2,10 @@
 
 use laxity_lab::report::{
     Attempts, Axis, Cell, Chart, Check, Compared, Figure, Mark, Origin, Report, Series, Table,
-    Times, Unit, Value, Verdict, json, page, svg, text,
+    Times, Unit, Unjudged, Value, Verdict, json, page, svg, text,
 };
 use laxity_model::Span;
+use laxity_model::verify::contract::Outcome;
 use serde_json::Value as Json;
 
 /// Tables fit here.
@@ -203,6 +204,7 @@ fn report() -> Report {
                 seen: "1 of 10 transfers came through".into(),
             },
         ],
+        not_judged: Vec::new(),
     }
 }
 
@@ -426,6 +428,51 @@ fn names_are_shown_not_obeyed() {
     );
     let parsed: Json = serde_json::from_slice(&json::render(&bad)).expect("JSON");
     assert_eq!(parsed["title"], hostile);
+}
+
+#[test]
+fn what_could_not_be_judged_is_data_and_leaves_the_whole_open() {
+    let mut open = report();
+    open.not_judged = vec![Unjudged {
+        claim: "no sample is lost".into(),
+        seen: "none of 400".into(),
+        why: "2 % was disturbed".into(),
+    }];
+    assert_eq!(open.outcome(), Outcome::Violated);
+    open.checks.pop();
+    for (claimed, last) in [
+        (
+            true,
+            "verdict: inconclusive, 1 of 2 checks held, one could not be judged\n",
+        ),
+        (
+            false,
+            "verdict: inconclusive, 0 of 1 checks held, one could not be judged\n",
+        ),
+    ] {
+        if !claimed {
+            open.checks.clear();
+        }
+        assert_eq!(open.outcome(), Outcome::Inconclusive);
+        let shown = text::render(&open, WIDTH);
+        assert!(shown.ends_with(last), "{shown}");
+        let told = "  not judged  no sample is lost: none of 400 (2 % was disturbed)\n";
+        assert!(shown.contains(told), "{shown}");
+        let parsed: Json = serde_json::from_slice(&json::render(&open)).expect("JSON");
+        assert_eq!(parsed["not_judged"][0]["claim"], "no sample is lost");
+        assert_eq!(parsed["not_judged"][0]["why"], "2 % was disturbed");
+        let page = page::render(&open).expect("a page");
+        well_formed(&page);
+        assert!(
+            page.contains("<div class=\"banner open\">inconclusive"),
+            "{page}"
+        );
+        assert!(page.contains("not judged"), "{page}");
+    }
+    open.not_judged.clear();
+    assert_eq!(open.outcome(), Outcome::Met);
+    let parsed: Json = serde_json::from_slice(&json::render(&open)).expect("JSON");
+    assert_eq!(parsed.get("not_judged"), None);
 }
 
 #[test]

@@ -238,8 +238,7 @@ fn claim(
         let devices: Vec<(String, &Seen)> = devices.collect();
         if let Some((held, seen)) = so_for_all(&devices, holds) {
             let doubt = doubt(disturbed(*variant), &devices);
-            let doubt = doubt.filter(|_| held != *certain);
-            draft.claim_here(key, held, &[("seen", &seen)], doubt);
+            draft.claim_here(key, (held, held == *certain), &[("seen", &seen)], doubt);
         }
     }
 }

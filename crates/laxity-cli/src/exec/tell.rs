@@ -390,6 +390,7 @@ impl Received {
                 ..Figure::default()
             }],
             checks: checks.collect(),
+            not_judged: Vec::new(),
         }
     }
 }

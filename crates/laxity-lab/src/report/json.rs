@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 use serde_json::ser::{Formatter, Serializer};
 
-use super::{Check, Figure, Point, Report, Verdict};
+use super::{Check, Figure, Point, Report, Unjudged, Verdict};
 
 /// What changes when a reader of the file must change.
 pub const FILE_VERSION: u32 = 1;
@@ -28,6 +28,7 @@ pub fn render(report: &Report) -> Vec<u8> {
             .map(|(name, value)| Circumstance { name, value })
             .collect(),
         checks: &report.checks,
+        not_judged: &report.not_judged,
         figures: &report.figures,
     };
     file.serialize(&mut serializer)
@@ -46,6 +47,9 @@ struct File<'a> {
     summary: &'a [String],
     circumstances: Vec<Circumstance<'a>>,
     checks: &'a [Check],
+    /// Only where there is some: nothing of the twin is left open.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    not_judged: &'a [Unjudged],
     figures: &'a [Figure],
 }
 

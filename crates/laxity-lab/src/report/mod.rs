@@ -24,6 +24,7 @@ mod view;
 use std::collections::BTreeSet;
 
 use laxity_model::Span;
+use laxity_model::verify::contract::Outcome;
 use serde::{Deserialize, Serialize};
 
 pub use cells::nanos;
@@ -44,12 +45,23 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// What the experiment claims, and whether it was so. One that was not makes the exit code 2.
     pub checks: Vec<Check>,
+    /// What it would claim besides, and could not judge. Where every check held it makes the exit code 5.
+    pub not_judged: Vec<Unjudged>,
 }
 
 impl Report {
     /// Whether everything that was claimed was so.
     pub fn holds(&self) -> bool {
         self.checks.iter().all(|check| check.held)
+    }
+
+    /// Whether everything that would be claimed was so: violated if something was not, inconclusive if something else could not be judged.
+    pub fn outcome(&self) -> Outcome {
+        match (self.holds(), self.not_judged.is_empty()) {
+            (false, _) => Outcome::Violated,
+            (true, false) => Outcome::Inconclusive,
+            (true, true) => Outcome::Met,
+        }
     }
 
     /// Where its values come from.
@@ -68,6 +80,17 @@ pub struct Check {
     pub held: bool,
     /// What was seen.
     pub seen: String,
+}
+
+/// A claim of which the evidence does not tell.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Unjudged {
+    /// What was expected, in a sentence.
+    pub claim: String,
+    /// What was seen.
+    pub seen: String,
+    /// Why that tells nothing.
+    pub why: String,
 }
 
 /// A figure or table, redrawn and compared. Programs get its parts in this order.

@@ -41,7 +41,7 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         verdict: verdict(report).trim_start_matches("verdict: ").to_owned(),
         with_contents: figures.len() > FIGURES_WITHOUT_CONTENTS,
         figures,
-        checks: view::checks(&report.checks),
+        checks: view::checks(report),
         origins: report.origins(),
         version: env!("CARGO_PKG_VERSION"),
     };

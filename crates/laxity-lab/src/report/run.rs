@@ -203,6 +203,7 @@ pub fn report(results: &RunResults, timelines: Vec<Timeline>) -> Report {
         circumstances: circumstances(results),
         figures,
         checks: results.variants.iter().map(check).collect(),
+        not_judged: Vec::new(),
     }
 }
 

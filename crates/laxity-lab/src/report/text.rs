@@ -1,7 +1,7 @@
 //! A report on the terminal: what came of it, the comparisons, the checks. Plain text; drawings are in the page.
 
 use super::view::{self, CellView, TableView, Word};
-use super::{Check, Figure, Report, Verdict};
+use super::{Figure, Report, Verdict};
 use crate::layout::{Fit, Grid, TOGETHER, wrap_to};
 use crate::plain;
 
@@ -20,11 +20,9 @@ pub fn render(report: &Report, width: usize) -> String {
         out.push('\n');
         render_figure(figure, width, &mut out);
     }
-    if !report.checks.is_empty() {
+    if !(report.checks.is_empty() && report.not_judged.is_empty()) {
         out.push_str("\nChecks\n");
-        for check in &report.checks {
-            render_check(check, width, &mut out);
-        }
+        render_checks(report, width, &mut out);
     }
     legend(report, width, &mut out);
     if !report.experiment.is_empty() {
@@ -33,13 +31,22 @@ pub fn render(report: &Report, width: usize) -> String {
     out
 }
 
-/// How many checks held, in a line.
+/// How many checks held, and how many could not be judged, in a line.
 pub(super) fn verdict(report: &Report) -> String {
-    let made = report.checks.len();
+    let (made, open) = (report.checks.len(), report.not_judged.len());
     let of_checks = match report.checks.iter().filter(|check| !check.held).count() {
-        0 if made == 0 => "verdict: nothing was claimed".into(),
+        0 if made + open == 0 => "verdict: nothing was claimed".into(),
+        0 if open > 0 => format!(
+            "verdict: inconclusive, {made} of {} checks held",
+            made + open
+        ),
         0 => format!("verdict: every check held ({made})"),
         failed => format!("verdict: {failed} of {made} checks did not hold"),
+    };
+    let of_checks = match open {
+        0 => of_checks,
+        1 => format!("{of_checks}, one could not be judged"),
+        _ => format!("{of_checks}, {open} could not be judged"),
     };
     let rows = report.figures.iter().flat_map(|figure| &figure.compared);
     let both = rows.flat_map(|row| [&row.verdict, &row.live_verdict]);
@@ -122,13 +129,19 @@ fn described(what: &str, why: &str) -> String {
     }
 }
 
-fn render_check(check: &Check, width: usize, out: &mut String) {
-    let head = if check.held {
-        "  held      "
-    } else {
-        "  NOT HELD  "
-    };
-    wrap_to(width, head, &described(&check.claim, &check.seen), out);
+fn render_checks(report: &Report, width: usize, out: &mut String) {
+    for check in &report.checks {
+        let head = if check.held {
+            "  held      "
+        } else {
+            "  NOT HELD  "
+        };
+        wrap_to(width, head, &described(&check.claim, &check.seen), out);
+    }
+    for open in &report.not_judged {
+        let told = format!("{} ({})", described(&open.claim, &open.seen), open.why);
+        wrap_to(width, "  not judged  ", &told, out);
+    }
 }
 
 /// The letters that occur.

@@ -1,7 +1,7 @@
 //! A report's tables as they are shown, on the terminal and in the page: comparisons, tables of their own, and checks.
 
 use super::value;
-use super::{Cell, Check, Compared, Figure, Origin, Row, Table, Value, Verdict};
+use super::{Cell, Check, Compared, Figure, Origin, Report, Row, Table, Value, Verdict};
 use crate::layout::Align;
 
 /// A table as it is shown.
@@ -185,8 +185,8 @@ fn table(table: &Table) -> TableView<'_> {
 }
 
 /// The claims, whether they held, and what was seen.
-pub(super) fn checks(checks: &[Check]) -> TableView<'_> {
-    let row = |check: &Check| {
+pub(super) fn checks(report: &Report) -> TableView<'_> {
+    let row = |check: &Check| -> Vec<CellView> {
         let (word, name) = if check.held {
             (Word::Good, "held")
         } else {
@@ -201,5 +201,14 @@ pub(super) fn checks(checks: &[Check]) -> TableView<'_> {
         .into()
     };
     let heads = ["claim", "held", "seen"].map(|name| (name, Align::Left));
-    TableView::new("", heads.into(), checks.iter().map(row).collect())
+    let open = report.not_judged.iter().map(|open| -> Vec<CellView> {
+        [
+            CellView::words(&open.claim),
+            CellView::judged(Word::Open, "not judged", &open.why),
+            CellView::words(&open.seen),
+        ]
+        .into()
+    });
+    let rows = report.checks.iter().map(row).chain(open);
+    TableView::new("", heads.into(), rows.collect())
 }

@@ -348,7 +348,14 @@ fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64, doubt: Optio
             draft.claim("admitted", is_within && other >= 990_000, seen);
         }
         // On this machine the load is followed up, and down by those who can tell.
-        _ if is_in_time => draft.claim_here("live-in-time", soon(more), seen, doubt),
-        _ => draft.claim_here("live", soon(more) && soon(less), seen, doubt),
+        _ => {
+            let missed = |after, from| !soon(after) && outcome.is_undisturbed(from, from + SOON);
+            let [up, down] = [missed(more, stretch), missed(less, stretch * 2)];
+            let (key, judged) = match is_in_time {
+                true => ("live-in-time", (soon(more), up)),
+                false => ("live", (soon(more) && soon(less), up || down)),
+            };
+            draft.claim_here(key, judged, seen, doubt);
+        }
     }
 }
