@@ -2,10 +2,9 @@
 
 use laxity_lab::report::{
     Attempts, Axis, Cell, Chart, Check, Compared, Figure, Mark, Origin, Report, Series, Table,
-    Times, Unit, Unjudged, Value, Verdict, json, page, svg, text,
+    Times, Unit, Value, Verdict, json, page, svg, text,
 };
 use laxity_model::Span;
-use laxity_model::verify::contract::Outcome;
 use serde_json::Value as Json;
 
 /// Tables fit here.
@@ -218,15 +217,6 @@ fn a_person_reads_a_table() {
 }
 
 #[test]
-fn what_the_evidence_does_not_tell_is_in_the_last_line_too() {
-    let mut report = report();
-    report.figures[0].compared[2].live_verdict = Verdict::Inconclusive("disturbed".into());
-    let last = "verdict: 1 of 2 checks did not hold, one value is inconclusive\n";
-    let shown = text::render(&report, WIDTH);
-    assert!(shown.ends_with(last), "{shown}");
-}
-
-#[test]
 fn a_program_reads_integers_with_units() {
     let bytes = json::render(&report());
     let shown = String::from_utf8(bytes).expect("text");
@@ -428,51 +418,6 @@ fn names_are_shown_not_obeyed() {
     );
     let parsed: Json = serde_json::from_slice(&json::render(&bad)).expect("JSON");
     assert_eq!(parsed["title"], hostile);
-}
-
-#[test]
-fn what_could_not_be_judged_is_data_and_leaves_the_whole_open() {
-    let mut open = report();
-    open.not_judged = vec![Unjudged {
-        claim: "no sample is lost".into(),
-        seen: "none of 400".into(),
-        why: "2 % was disturbed".into(),
-    }];
-    assert_eq!(open.outcome(), Outcome::Violated);
-    open.checks.pop();
-    for (claimed, last) in [
-        (
-            true,
-            "verdict: inconclusive, 1 of 2 checks held, one could not be judged\n",
-        ),
-        (
-            false,
-            "verdict: inconclusive, 0 of 1 checks held, one could not be judged\n",
-        ),
-    ] {
-        if !claimed {
-            open.checks.clear();
-        }
-        assert_eq!(open.outcome(), Outcome::Inconclusive);
-        let shown = text::render(&open, WIDTH);
-        assert!(shown.ends_with(last), "{shown}");
-        let told = "  not judged  no sample is lost: none of 400 (2 % was disturbed)\n";
-        assert!(shown.contains(told), "{shown}");
-        let parsed: Json = serde_json::from_slice(&json::render(&open)).expect("JSON");
-        assert_eq!(parsed["not_judged"][0]["claim"], "no sample is lost");
-        assert_eq!(parsed["not_judged"][0]["why"], "2 % was disturbed");
-        let page = page::render(&open).expect("a page");
-        well_formed(&page);
-        assert!(
-            page.contains("<div class=\"banner open\">inconclusive"),
-            "{page}"
-        );
-        assert!(page.contains("not judged"), "{page}");
-    }
-    open.not_judged.clear();
-    assert_eq!(open.outcome(), Outcome::Met);
-    let parsed: Json = serde_json::from_slice(&json::render(&open)).expect("JSON");
-    assert_eq!(parsed.get("not_judged"), None);
 }
 
 #[test]

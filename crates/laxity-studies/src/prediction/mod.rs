@@ -369,6 +369,9 @@ fn tell(
 
 #[cfg(test)]
 mod tests {
+    use laxity_lab::bench::judge;
+    use laxity_model::Service;
+
     use super::*;
 
     #[test]
@@ -388,6 +391,41 @@ mod tests {
             words,
             "0 of 1 within 10 %, 1 more within 2 samples or 1 a second"
         );
+    }
+
+    #[test]
+    fn of_rows_in_doubt_nobody_knows_and_one_that_is_off_is_beyond_it() {
+        let request = Request {
+            live: true,
+            repeats: Some(1),
+            machine: Some(Machine::without_costs(250)),
+            ..Request::default()
+        };
+        let usage = |preemptions| Account::of_usage(Service::from_millis(20), preemptions);
+        let first = PROGRAMS.variants.iter().position(|of| !is_calibration(of));
+        // How often somebody lost the processor here (in the twin it was three times); whether too much of the first program was disturbed; what is claimed.
+        for (here, disturbed, held, open) in [
+            (3, false, &[true][..], 0),
+            (3, true, &[], 1),
+            (0, false, &[false], 0),
+            (0, true, &[false], 0),
+        ] {
+            let mut made = Made::nothing(&request);
+            for (trials, preemptions) in [(&mut made.live, here), (&mut made.twin, 3)] {
+                let cases = planned(&Made::nothing(&request), |_| true, |_| None);
+                let cases = cases.expect("all variants").into_iter();
+                trials.extend(cases.map(|case| (case, usage(preemptions))));
+            }
+            let share = |(case, _): &Trial<Prediction>| match disturbed {
+                true if Some(case.planned.variant) == first => 10_001,
+                _ => 10_000,
+            };
+            made.disturbed_ppm = made.live.iter().map(share).collect();
+            let report = judge(&Prediction, &made).expect("nothing is analysed");
+            let found: Vec<bool> = report.checks.iter().map(|check| check.held).collect();
+            assert_eq!(found, held, "{here} {disturbed}");
+            assert_eq!(report.not_judged.len(), open, "{here} {disturbed}");
+        }
     }
 
     #[test]
