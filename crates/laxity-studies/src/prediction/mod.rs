@@ -188,7 +188,7 @@ impl Study for Prediction {
                     .extend(pace.filter(|_| has_calls).map(Pace::words));
             }
         }
-        tell((&judged, &doubts), made.request.live, draft);
+        tell(&judged, &doubts, made.request.live, draft);
         Ok(())
     }
 }
@@ -349,7 +349,8 @@ fn tallied(judged: &[(Kind, Outcome)]) -> [(Kind, &'static str, String, Option<b
 
 /// Of rows that are in doubt nobody knows whether they hold; one that does not is beyond it.
 fn tell(
-    (judged, doubts): (&[(Kind, Outcome)], &[(Kind, String)]),
+    judged: &[(Kind, Outcome)],
+    doubts: &[(Kind, String)],
     is_measured: bool,
     draft: &mut Draft<'_>,
 ) {
