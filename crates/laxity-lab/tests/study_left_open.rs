@@ -17,7 +17,7 @@ fn left_open(held: &[bool]) -> Report {
         not_judged: vec![Unjudged {
             claim: "no sample is lost".into(),
             seen: "none of 400".into(),
-            why: "2 % was disturbed".into(),
+            why: "too much was disturbed".into(),
         }],
         ..Report::default()
     }
@@ -50,19 +50,19 @@ fn what_could_not_be_judged_leaves_the_whole_open_unless_something_failed() {
         assert_eq!(report.outcome(), outcome);
         let shown = text::render(&report, 80);
         assert!(shown.ends_with(last), "{shown}");
-        let told = "  not judged  no sample is lost: none of 400 (2 % was disturbed)\n";
+        let told = "  not judged  no sample is lost: none of 400 (too much was disturbed)\n";
         assert!(shown.contains(told), "{shown}");
         let page = page::render(&report).expect("a page");
         let banner = format!("<div class=\"banner {banner}\">");
         assert!(page.contains(&banner), "{page}");
-        assert!(page.contains("2 % was disturbed"), "{page}");
+        assert!(page.contains("too much was disturbed"), "{page}");
         let json: Json = serde_json::from_slice(&json::render(&report)).expect("JSON");
         let [told] = &json["not_judged"].as_array().expect("a list")[..] else {
             panic!("one: {json}");
         };
         assert_eq!(told["claim"], "no sample is lost");
         assert_eq!(told["seen"], "none of 400");
-        assert_eq!(told["why"], "2 % was disturbed");
+        assert_eq!(told["why"], "too much was disturbed");
     }
 }
 
