@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use laxity_model::verify::contract::Outcome;
+
 /// All is well.
 pub(crate) const MET: u8 = 0;
 /// Something failed.
@@ -16,6 +18,15 @@ pub(crate) const CANNOT_RUN: u8 = 4;
 pub(crate) const INCONCLUSIVE: u8 = 5;
 /// The command line or the scenario is wrong.
 pub(crate) const USAGE: u8 = 64;
+
+/// That of a verdict.
+pub(crate) const fn of(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Met => MET,
+        Outcome::Violated => VIOLATED,
+        Outcome::Inconclusive => INCONCLUSIVE,
+    }
+}
 
 /// Makes a failure of an error, with what failed before it.
 pub(crate) fn failed<E: Display>(what: impl Display) -> impl FnOnce(E) -> Failure {

@@ -164,7 +164,12 @@ fn examples(study: &Text) -> String {
     let shown = commands.iter().zip(&lines);
     let shown = shown.map(|(command, (_, about))| format!("  {command:<width$}{about}"));
     format!(
-        "Exit codes: 0 all checks held; 2 one did not; 1 error; 4 cannot run here; 64 usage.\n\nExamples:\n{}",
+        "Exit codes: 0 all checks held; 2 one did not;{} 1 error; 4 cannot run here; 64 usage.\n\nExamples:\n{}",
+        if study.measures {
+            " 5 one could not be judged;"
+        } else {
+            ""
+        },
         shown.collect::<Vec<_>>().join("\n")
     )
 }

@@ -11,7 +11,7 @@ use laxity_model::enforce::machine::Machine;
 use laxity_studies::STUDIES;
 
 use crate::arguments::Lab;
-use crate::exit::{Failure, USAGE, VIOLATED, failed};
+use crate::exit::{self, Failure, USAGE, failed};
 use crate::experiments::{Experiment, Study};
 use crate::on::On;
 use crate::outputs::{self, Output, Written};
@@ -90,7 +90,7 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
         written.print(&shown);
     }
     written.done()?;
-    Ok(if report.holds() { 0 } else { VIOLATED })
+    Ok(exit::of(report.outcome()))
 }
 
 /// The files that are asked for; tells whether the page is there.

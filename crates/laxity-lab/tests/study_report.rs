@@ -216,15 +216,6 @@ fn a_person_reads_a_table() {
 }
 
 #[test]
-fn what_the_evidence_does_not_tell_is_in_the_last_line_too() {
-    let mut report = report();
-    report.figures[0].compared[2].live_verdict = Verdict::Inconclusive("disturbed".into());
-    let last = "verdict: 1 of 2 checks did not hold, one value is inconclusive\n";
-    let shown = text::render(&report, WIDTH);
-    assert!(shown.ends_with(last), "{shown}");
-}
-
-#[test]
 fn a_program_reads_integers_with_units() {
     let bytes = json::render(&report());
     let shown = String::from_utf8(bytes).expect("text");

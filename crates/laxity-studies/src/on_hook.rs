@@ -178,17 +178,15 @@ fn claim_of_twin(draft: &mut Draft<'_>, calls: &[Call]) {
     draft.claim("outranked", hindered > within, seen);
 }
 
-/// A call that lost nothing but what the machine's own halts excuse says nothing.
+/// A call that lost nothing but what the machine's own halts excuse leaves open whether samples are lost; no halt excuses that a change is refused.
 fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call], doubt: Option<String>) {
     let changed = growing(calls);
     let broken = changed.iter().filter(|seen| !seen.is_whole());
     let broken = broken.count();
     let excused = changed.iter().filter(|seen| seen.is_excused()).count();
     let granted = changed.iter().filter(|seen| seen.answers[0] == 1).count();
-    if !changed.is_empty() && changed.len() == excused {
-        // There is nothing to check.
-        return;
-    }
+    let nothing_else = !changed.is_empty() && changed.len() == excused;
+    let doubt = doubt.or_else(|| nothing_else.then(|| TEXT.say("excused", &[])));
     let held = broken == excused && granted == changed.len() && !changed.is_empty();
     let seen: Holes<'_> = &[
         ("calls", &changed.len()),
@@ -197,18 +195,30 @@ fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call], doubt: Option<String>) {
         ("excused", &excused),
     ];
     // What no halt excuses is beyond doubt.
-    let is_lost = changed.iter().any(|seen| seen.undisturbed_damage > 0);
-    draft.claim_here("live", held, seen, doubt.filter(|_| !is_lost));
+    let is_broken = |seen: &&Seen| seen.undisturbed_damage > 0 || seen.answers[1] > 0;
+    let is_certain = changed.iter().any(is_broken);
+    draft.claim_here("live", (held, is_certain), seen, doubt);
 }
 
 #[cfg(test)]
 mod tests {
     use laxity_lab::bench::{Request, judge};
+    use laxity_lab::report::Report;
 
     use super::*;
 
     /// What is claimed of these live calls, each with the samples that it lost and those of them that no halt excuses, where so much of each was disturbed.
     fn held(calls: &[(u64, u64)], disturbed_ppm: u32) -> Vec<bool> {
+        let report = judged(calls, [1, 0], disturbed_ppm);
+        report
+            .checks
+            .iter()
+            .filter_map(|check| check.held)
+            .collect()
+    }
+
+    /// The same with these answers to each call: granted and refused.
+    fn judged(calls: &[(u64, u64)], answers: [u64; 2], disturbed_ppm: u32) -> Report {
         let request = Request {
             live: true,
             ..Request::default()
@@ -226,7 +236,7 @@ mod tests {
             on_hook: vec![Served::default()],
             off_hook: Vec::new(),
             damage: [*lost, 0, 0],
-            answers: [1, 0],
+            answers,
             file_arrived: true,
             undisturbed_damage: *undisturbed_damage,
         };
@@ -235,17 +245,31 @@ mod tests {
             disturbed_ppm: vec![disturbed_ppm; calls.len()],
             ..Made::nothing(&request)
         };
-        let report = judge(&OnHook, &made).expect("nothing is analysed");
-        let held = report.checks.iter().map(|check| check.held);
-        held.map(|held| held.expect("it is told")).collect()
+        judge(&OnHook, &made).expect("nothing is analysed")
+    }
+
+    #[test]
+    fn no_halt_excuses_a_refusal() {
+        for (calls, disturbed_ppm) in [([(5, 0)], 0), ([(0, 0)], 10_001), ([(5, 0)], 10_001)] {
+            let refused = judged(&calls, [0, 1], disturbed_ppm);
+            assert_eq!(
+                refused.checks.last().and_then(|check| check.held),
+                Some(false)
+            );
+            assert_eq!(
+                (refused.checks.len() - refused.open(), refused.open()),
+                (5, 0)
+            );
+        }
     }
 
     #[test]
     fn a_claim_about_nothing_does_not_hold() {
         assert_eq!(held(&[], 0), [false; 5]);
+        let excused = judged(&[(5, 0)], [1, 0], 0);
         assert_eq!(
-            held(&[(5, 0)], 0).len(),
-            4,
+            (excused.checks.len() - excused.open(), excused.open()),
+            (4, 1),
             "nothing tells, so nothing is claimed of live calls"
         );
     }

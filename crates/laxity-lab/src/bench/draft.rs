@@ -117,14 +117,22 @@ impl<'a> Draft<'a> {
         self.report.checks.push(Check { claim, held, seen });
     }
 
-    /// The same of live runs. Where there is a doubt, such as [`Made::too_disturbed`](super::Made::too_disturbed), nothing is claimed, and the summary says why.
-    pub fn claim_here(&mut self, key: &str, held: bool, holes: Holes<'_>, doubt: Option<String>) {
-        let Some(why) = doubt else {
+    /// The same of live runs. Where there is a doubt, such as [`Made::too_disturbed`](super::Made::too_disturbed), only what is certain is claimed: as a
+    /// rule what broke it in undisturbed time, which convicts whatever else was disturbed. The rest is not judged, and the report says why.
+    pub fn claim_here(
+        &mut self,
+        key: &str,
+        (held, is_certain): (bool, bool),
+        holes: Holes<'_>,
+        doubt: Option<String>,
+    ) {
+        let Some(why) = doubt.filter(|_| !is_certain) else {
             return self.claim(key, held, holes);
         };
         let (claim, seen) = self.text.claim(key, holes);
-        let told = format!("{claim}: not judged, as what was seen tells nothing ({seen}): {why}");
-        self.report.summary.push(told);
+        let seen = format!("{seen}; not judged, {why}");
+        let held = None;
+        self.report.checks.push(Check { claim, held, seen });
     }
 
     /// The report: its figures in the order of the study's words, without those that nothing was drawn into.

@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 use serde_json::ser::{Formatter, Serializer};
 
+use laxity_model::verify::contract::Outcome;
+
 use super::{Check, Figure, Point, Report, Verdict};
 
 /// What changes when a reader of the file must change.
@@ -22,7 +24,7 @@ pub fn render(report: &Report) -> Vec<u8> {
         laxity_version: env!("CARGO_PKG_VERSION"),
         experiment: report.experiment,
         title: &report.title,
-        holds: report.holds(),
+        holds: report.outcome() == Outcome::Met,
         summary: &report.summary,
         circumstances: circumstances
             .map(|(name, value)| Circumstance { name, value })

@@ -24,6 +24,7 @@ mod view;
 use std::collections::BTreeSet;
 
 use laxity_model::Span;
+use laxity_model::verify::contract::Outcome;
 use serde::{Deserialize, Serialize};
 
 pub use cells::nanos;
@@ -47,9 +48,20 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether everything that was claimed was so.
-    pub fn holds(&self) -> bool {
-        self.checks.iter().all(|check| check.held == Some(true))
+    /// What became of everything that was claimed: violated if something was not so, inconclusive if of something else the evidence does not tell.
+    pub fn outcome(&self) -> Outcome {
+        let has = |held: Option<bool>| self.checks.iter().any(|check| check.held == held);
+        match (has(Some(false)), has(None)) {
+            (true, _) => Outcome::Violated,
+            (false, true) => Outcome::Inconclusive,
+            (false, false) => Outcome::Met,
+        }
+    }
+
+    /// Of so many claims the evidence does not tell.
+    pub fn open(&self) -> usize {
+        let open = self.checks.iter().filter(|check| check.held.is_none());
+        open.count()
     }
 
     /// Where its values come from.

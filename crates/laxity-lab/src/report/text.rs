@@ -1,5 +1,7 @@
 //! A report on the terminal: what came of it, the comparisons, the checks. Plain text; drawings are in the page.
 
+use laxity_model::verify::contract::Outcome;
+
 use super::view::{self, CellView, TableView, Word};
 use super::{Check, Figure, Report, Verdict};
 use crate::layout::{Fit, Grid, TOGETHER, wrap_to};
@@ -35,11 +37,10 @@ pub fn render(report: &Report, width: usize) -> String {
 
 /// What becomes of all checks together: one that did not hold is worse than one that is open.
 pub(super) fn word(report: &Report) -> Word {
-    let has = |held: Option<bool>| report.checks.iter().any(|check| check.held == held);
-    match (has(Some(false)), has(None)) {
-        (true, _) => Word::Bad,
-        (false, true) => Word::Open,
-        (false, false) => Word::Good,
+    match report.outcome() {
+        Outcome::Violated => Word::Bad,
+        Outcome::Inconclusive => Word::Open,
+        Outcome::Met => Word::Good,
     }
 }
 

@@ -289,6 +289,22 @@ fn held(mut service: Service, outcome: &Outcome, end: Span) -> Vec<Point> {
     points
 }
 
+fn soon(after: Option<Span>) -> bool {
+    after.is_some_and(|after| after <= SOON)
+}
+
+/// Whether so many of the steps, that up and that down, were followed soon enough; and whether one was not though the machine went on.
+fn all_followed(outcome: &Outcome, stretch: Span, steps: usize) -> (bool, bool) {
+    let steps = [(stretch, true), (stretch * 2, false)]
+        .into_iter()
+        .take(steps);
+    let missed = steps.filter(|(from, up)| !soon(outcome.followed(*from, *from + stretch, *up)));
+    let missed: Vec<(Span, bool)> = missed.collect();
+    let mut from = missed.iter().map(|(from, _)| *from);
+    let is_certain = from.any(|from| outcome.is_undisturbed(from, from + SOON));
+    (missed.is_empty(), is_certain)
+}
+
 /// What is claimed of a policy in one of the figures; `best` is the mean share of the best fixed reservation, and there may be a doubt on this machine.
 fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64, doubt: Option<String>) {
     let Way::Adaptive(policy, _) = case.setup.way else {
@@ -306,7 +322,6 @@ fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64, doubt: Optio
     let held = outcome.changes.iter().map(|(_, service)| *service);
     let most_held = held.max().unwrap_or_else(at_start);
     let other = outcome.other_ppm.unwrap_or(0);
-    let soon = |after: Option<Span>| after.is_some_and(|after| after <= SOON);
     let seen: Holes<'_> = &[
         ("policy", &policy.name()),
         ("way", &case.setup.way.name()),
@@ -348,7 +363,9 @@ fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64, doubt: Optio
             draft.claim("admitted", is_within && other >= 990_000, seen);
         }
         // On this machine the load is followed up, and down by those who can tell.
-        _ if is_in_time => draft.claim_here("live-in-time", soon(more), seen, doubt),
-        _ => draft.claim_here("live", soon(more) && soon(less), seen, doubt),
+        _ => {
+            let (key, steps) = [("live", 2), ("live-in-time", 1)][usize::from(is_in_time)];
+            draft.claim_here(key, all_followed(outcome, stretch, steps), seen, doubt);
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The policies in the twin.
 
-use laxity_lab::bench::{Request, make};
+use laxity::observe::Disturbances;
+use laxity_lab::bench::{Request, judge, make};
 use laxity_lab::runner::Silent;
 
 use laxity_lab::runner::tasks::Times;
-use laxity_model::Instant;
+use laxity_model::enforce::Whereabouts;
+use laxity_model::{Disturbance, Instant, ProcessorId};
 
 use super::*;
 
@@ -87,4 +89,41 @@ fn jobs_that_are_never_done_are_counted() {
     // Released after 1 + 12.5 n ms: those of 26 and 38.5 are older than 64 ms at the end, those of 51 to 88.5 are late, that of 101 is not.
     outcome.end(Instant::from_millis(104), times, Instant::from_millis(0));
     assert_eq!((outcome.jobs, outcome.late, outcome.lost), (8, 4, 2));
+}
+
+/// Who follows too late where the machine went on is convicted, whatever share of the rest was disturbed.
+#[test]
+fn what_is_followed_too_late_in_undisturbed_time_is_beyond_doubt() {
+    let ms = Span::from_millis;
+    let way = Way::Adaptive(Policy::ALL[0], at_start());
+    let more = (LIVE_STRETCH + SOON + ms(1), at_start() + GRAIN);
+    let less = (LIVE_STRETCH * 2 + ms(1), at_start());
+    for (halt_at, disturbed_ppm, checks) in [
+        (ms(0), 10_000, 1),
+        (ms(0), 10_001, 1),
+        (LIVE_STRETCH + ms(100), 10_001, 0),
+    ] {
+        let from = Instant::from_nanos(0) + halt_at;
+        let halt = Disturbance {
+            processor: ProcessorId(0),
+            from,
+            to: from + ms(100),
+        };
+        let outcome = Outcome {
+            held_first: Some(at_start()),
+            changes: vec![more, less],
+            halts: Disturbances::bearing_on(&[halt], [Whereabouts::Anywhere]),
+            ..Outcome::default()
+        };
+        let request = request(&["live"]);
+        let made = Made {
+            live: vec![(case("live", way, 1), outcome)],
+            disturbed_ppm: vec![disturbed_ppm],
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Adaptive, &made).expect("nothing is analysed");
+        assert!(report.checks.iter().all(|check| check.held != Some(true)));
+        let found = (report.checks.len() - report.open(), report.open());
+        assert_eq!(found, (checks, 1 - checks), "{halt_at} {disturbed_ppm}");
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use laxity::observe::Disturbances;
 use laxity_model::adaptive::{Adapter, Policy, Settings};
+use laxity_model::verify::contract::DISTURBED_LIMIT_PPM;
 use laxity_model::{
     ActivityId, EventKind, HostError, Instant, Placement, Priority, ProcessorId, Program,
     Reservation, RunRecord, Service, Span,
@@ -80,6 +82,10 @@ pub struct Outcome {
     pub refused: u64,
     /// What the other holder received of what it reserved, in parts per million; `None` without one.
     pub other_ppm: Option<u64>,
+    /// When it began.
+    pub began: Instant,
+    /// When the machine stood still.
+    pub halts: Disturbances,
 }
 
 /// What the adaptation goes by.
@@ -144,6 +150,8 @@ pub fn run(host: &mut Runner<'_>, setup: &Setup, length: Span) -> Result<Outcome
 fn observe(record: &RunRecord, driver: ActivityId, marks: Marks, held: Service) -> Outcome {
     let mut outcome = Outcome {
         held_first: Some(held),
+        began: record.start,
+        halts: Disturbances::of(record, &[driver]),
         ..Outcome::default()
     };
     // From when on how much is held.
@@ -239,6 +247,14 @@ impl Outcome {
         let after = |at: Span| self.changes(at, to.min(at + CALM)).count() as u64;
         let changes = self.changes(from, to).map(|(at, _)| after(*at));
         changes.max().unwrap_or(0)
+    }
+
+    /// Whether the machine went on from `from` to `to`, but for so small a share of it as leaves a run judged.
+    pub fn is_undisturbed(&self, from: Span, to: Span) -> bool {
+        let within = self.halts.within(self.began + from, self.began + to);
+        let still: u64 = within.map(Span::as_nanos).sum();
+        let most = u128::from((to - from).as_nanos()) * u128::from(DISTURBED_LIMIT_PPM);
+        u128::from(still) * 1_000_000 <= most
     }
 
     /// How long after `from` and before `to` more was granted than was held then, or less: its first change that way.

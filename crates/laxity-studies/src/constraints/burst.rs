@@ -63,6 +63,8 @@ pub struct Bursts {
     pub least_of_other: Service,
     /// The share of those windows in which it received its service, less 5 % and two pieces, in parts per million.
     pub kept_ppm_of_other: u64,
+    /// How many windows that were.
+    pub windows_of_other: usize,
 }
 
 impl Bursts {
@@ -139,6 +141,7 @@ pub fn run(host: &mut Runner<'_>, bursts: u64, constrained: bool) -> Result<Burs
         bursts: bursts_of(&record, [done, took]),
         least_of_other: Service::from_nanos(windows.iter().copied().min().unwrap_or(0)),
         kept_ppm_of_other: kept * 1_000_000 / (windows.len() as u64).max(1),
+        windows_of_other: windows.len(),
     })
 }
 
@@ -246,6 +249,7 @@ mod tests {
                 bursts: all.to_vec(),
                 least_of_other: Service::ZERO,
                 kept_ppm_of_other: 0,
+                windows_of_other: 0,
             };
             [bursts.quiet().count(), bursts.late(), bursts.overlong()]
         };

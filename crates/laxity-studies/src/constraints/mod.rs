@@ -4,6 +4,8 @@
 pub mod answers;
 pub mod burst;
 pub mod sweep;
+#[cfg(test)]
+mod tests;
 
 use std::sync::LazyLock;
 
@@ -296,8 +298,16 @@ fn claim_of_bursts(
     let is_done = granted && all && with.late() == 0 && quiet(with) > 0;
     let is_late = without.late() == quiet(without) && quiet(without) > 0;
     let is_kept = with.kept_ppm_of_other >= place.kept_ppm;
-    for (key, held) in [("done", is_done), ("late", is_late), ("kept", is_kept)] {
-        draft.claim_here(key, held, seen, doubt.clone());
+    // No halt excuses a refusal, nor what was seen while the machine went on.
+    let is_broken = !granted || with.late() > 0;
+    let is_early = without.late() < quiet(without);
+    let is_short = !is_kept && with.windows_of_other > 0;
+    for (key, held, is_certain) in [
+        ("done", is_done, is_broken),
+        ("late", is_late, is_early),
+        ("kept", is_kept, is_short),
+    ] {
+        draft.claim_here(key, (held, is_certain), seen, doubt.clone());
     }
 }
 
@@ -326,7 +336,7 @@ fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place, doubt: &O
     ];
     draft.say("sweep", told);
     let held = missed == 0 && swept.granted.len() > swept.disturbed();
-    draft.claim_here("sweep", held, told, doubt.clone());
+    draft.claim_here("sweep", (held, missed > 0), told, doubt.clone());
 }
 
 /// The call that had a time constraint, and the same one of the run without.

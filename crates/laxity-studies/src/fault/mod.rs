@@ -18,7 +18,7 @@ use laxity_model::verify::attribution::{Fault, InterferingTask, LateJob, Rules};
 use laxity_model::{HostError, Span};
 
 use case::{Case, Draw, Kind, set};
-use trial::{Truth, Verdict, everybody, listed, name, run, truth};
+use trial::{Blame, Truth, Verdict, everybody, listed, name, run, truth};
 
 static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../../data/fault.toml")));
 
@@ -276,10 +276,8 @@ fn judge_live(draft: &mut Draft<'_>, trial: &Trial, doubt: Option<String>) {
     } = &trial.verdict;
     let foreign = ["the machine", "something unseen"];
     let innocent = |other: &String| !foreign.contains(&other.as_str());
-    let held = named.interfering == everybody(&trial.case)
-        && !named.others.iter().any(innocent)
-        && !named.victim
-        && findings.jobs > 0;
+    let is_wrong = |named: &Blame| named.victim || named.others.iter().any(innocent);
+    let held = named.interfering == everybody(&trial.case) && !is_wrong(named) && findings.jobs > 0;
     let claim = match trial.case.kind {
         Kind::Nothing => "live-nothing",
         _ => "live",
@@ -290,5 +288,7 @@ fn judge_live(draft: &mut Draft<'_>, trial: &Trial, doubt: Option<String>) {
         ("jobs", &findings.jobs),
         ("named", named),
     ];
-    draft.claim_here(claim, held, seen, doubt);
+    // Nobody is named wrongly because the machine stood still at another time.
+    let is_certain = is_wrong(&trial.verdict.named_undisturbed);
+    draft.claim_here(claim, (held, is_certain), seen, doubt);
 }

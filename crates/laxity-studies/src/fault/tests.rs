@@ -2,8 +2,9 @@
 
 use laxity::Twin;
 use laxity::study::Profile;
-use laxity_lab::bench::{Request, make, pool};
+use laxity_lab::bench::{Request, judge, make, pool};
 use laxity_lab::runner::Silent;
+use laxity_model::verify::attribution::Findings;
 
 use super::*;
 
@@ -100,4 +101,51 @@ fn many_cases_by_precision_and_recall() {
     // At least 95 % of either.
     assert!(both * 100 >= named * 95, "precision: {both} of {named}");
     assert!(both * 100 >= to_blame * 95, "recall: {both} of {to_blame}");
+}
+
+/// Who is named wrongly while the machine went on is named wrongly whatever share of the rest was disturbed.
+#[test]
+fn an_innocent_who_is_named_in_undisturbed_time_is_beyond_doubt() {
+    let innocent = || Blame {
+        others: vec!["innocent 1 thread".into()],
+        ..Blame::default()
+    };
+    for (named_undisturbed, disturbed_ppm, checks) in [
+        (innocent(), 10_001, 1),
+        (Blame::default(), 10_001, 0),
+        (Blame::default(), 10_000, 1),
+    ] {
+        let verdict = Verdict {
+            findings: Findings {
+                jobs: 1,
+                ..Findings::default()
+            },
+            named: innocent(),
+            named_undisturbed,
+            unexplained: 0,
+            names: Vec::new(),
+        };
+        let asked = Asked {
+            number: 0,
+            kind: (Kind::Nothing, false),
+            seed: 1,
+            all_matter: true,
+        };
+        let trial = Trial {
+            case: set(Kind::Nothing),
+            verdict,
+            truth: Truth::default(),
+            attempts: 1,
+        };
+        let request = Request::default();
+        let made = Made {
+            live: vec![(asked, trial)],
+            disturbed_ppm: vec![disturbed_ppm],
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Whose, &made).expect("nothing is analysed");
+        assert!(report.checks.iter().all(|check| check.held != Some(true)));
+        let found = (report.checks.len() - report.open(), report.open());
+        assert_eq!(found, (checks, 1 - checks), "{disturbed_ppm}");
+    }
 }

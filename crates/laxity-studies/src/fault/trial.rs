@@ -6,7 +6,7 @@ use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::{HandsOn, on_signal, slots};
 use laxity_lab::runner::tasks::{Began, Spinner, at_times};
 use laxity_model::verify::attribution::{
-    Declared, Fault, Findings, Holder, Jobs, Question, Rules, Victim, attribute,
+    Declared, Fault, Findings, Holder, Jobs, LateJob, Question, Rules, Victim, attribute,
 };
 use laxity_model::{
     Activity, ActivityId, Body, HostError, Outside, Placement, Priority, ProcessorId, Program,
@@ -158,6 +158,8 @@ pub struct Verdict {
     /// Who is named: the reservation if it explains most of the late jobs. A few are put to it wrongly: a replay leaves threads in a slot
     /// where they were.
     pub named: Blame,
+    /// Who is named for late jobs during which the machine went on.
+    pub named_undisturbed: Blame,
     /// Late jobs that nobody explains.
     pub unexplained: usize,
     /// What the activities are called.
@@ -226,6 +228,26 @@ pub fn run(
     Ok(judge(&record, &question, &interfering, names))
 }
 
+/// Those who are named; `interfering` are the activities of each.
+fn blamed(
+    named: impl Iterator<Item = Holder>,
+    interfering: &[Vec<ActivityId>],
+    names: &[String],
+) -> Blame {
+    let mut blame = Blame::default();
+    for who in named {
+        let is_of = |id| interfering.iter().position(|ids| ids.contains(&id));
+        match (who, who.activity().and_then(is_of)) {
+            (Holder::Victim, _) => blame.victim = true,
+            (_, Some(number)) => blame.interfering.push(number),
+            (who, None) => blame.others.push(name(who, names)),
+        }
+    }
+    blame.interfering.sort_unstable();
+    blame.interfering.dedup();
+    blame
+}
+
 /// Reads the verdict off a record; `interfering` are the activities of each.
 fn judge(
     record: &RunRecord,
@@ -234,22 +256,21 @@ fn judge(
     names: Vec<String>,
 ) -> Verdict {
     let findings = attribute(&record.events, question);
-    let mut blame = Blame::default();
-    for who in findings.named.iter().map(|named| named.who) {
-        let is_of = |id| interfering.iter().position(|ids| ids.contains(&id));
-        match (who, who.activity().and_then(is_of)) {
-            (Holder::Victim, _) => blame.victim = true,
-            (_, Some(number)) => blame.interfering.push(number),
-            (who, None) => blame.others.push(name(who, &names)),
-        }
-    }
-    blame.interfering.sort_unstable();
-    blame.interfering.dedup();
+    let all = findings.named.iter().map(|named| named.who);
+    let mut blame = blamed(all, interfering, &names);
+    let went_on = |job: &&LateJob| job.held.iter().all(|held| held.who != Holder::Machine);
+    let undisturbed = findings.late.iter().filter(went_on);
+    let undisturbed = undisturbed.flat_map(|job| match &job.fault {
+        Fault::InterferingTasks(tasks) => &tasks[..],
+        Fault::Reservation { .. } | Fault::Rank | Fault::Overload => &[],
+    });
+    let named_undisturbed = blamed(undisturbed.map(|task| task.who), interfering, &names);
     let count = |is: fn(&Fault) -> bool| findings.late.iter().filter(|job| is(&job.fault)).count();
     let too_little = count(|fault| matches!(fault, Fault::Reservation { .. }));
     blame.reservation = 2 * too_little > findings.late.len();
     Verdict {
         named: blame,
+        named_undisturbed,
         unexplained: count(|fault| matches!(fault, Fault::Rank | Fault::Overload)),
         findings,
         names,

@@ -35,6 +35,8 @@ pub(super) struct Row {
     pub(super) compared: Compared,
     pub(super) outcome: Option<Outcome>,
     pub(super) kind: Kind,
+    /// Why it is not judged, where there would be something to judge.
+    pub(super) doubt: Option<String>,
 }
 
 /// How a row is read and judged.
@@ -84,6 +86,7 @@ pub(super) fn rows(
         if let (Some(why), Some(_)) = (doubt, row.outcome) {
             row.outcome = None;
             row.compared.verdict = Verdict::Inconclusive(why.into());
+            row.doubt = Some(why.into());
         }
         Some(row)
     });
@@ -108,6 +111,7 @@ fn row(
         },
         outcome,
         kind: measure.kind,
+        doubt: None,
     })
 }
 

@@ -150,6 +150,7 @@ impl Study for Prediction {
         circumstances(made, draft)?;
         let charged = calls(made).is_some();
         let mut judged: Vec<(Kind, Outcome)> = Vec::new();
+        let mut doubts: Vec<(Kind, String)> = Vec::new();
         for (index, variant) in PROGRAMS.variants.iter().enumerate() {
             let Some(predicted) = account(&made.twin, index).filter(|_| !is_calibration(variant))
             else {
@@ -167,6 +168,10 @@ impl Study for Prediction {
             let doubt = made.too_disturbed(|case| case.planned.variant == index);
             let rows = rows(&predicted, (live.as_ref(), doubt.as_deref()), put_in);
             judged.extend(rows.iter().filter_map(|row| Some((row.kind, row.outcome?))));
+            doubts.extend(
+                rows.iter()
+                    .filter_map(|row| Some((row.kind, row.doubt.clone()?))),
+            );
             if let Some(figure) = draft.figure(&variant.name) {
                 figure.compared = rows.into_iter().map(|row| row.compared).collect();
                 figure.charts = drawing::charts(&predicted, live.as_ref());
@@ -183,7 +188,7 @@ impl Study for Prediction {
                     .extend(pace.filter(|_| has_calls).map(Pace::words));
             }
         }
-        tell(&judged, made.request.live, draft);
+        tell(&judged, &doubts, made.request.live, draft);
         Ok(())
     }
 }
@@ -319,7 +324,7 @@ fn circumstances(made: &Made<'_, Prediction>, draft: &mut Draft<'_>) -> Result<(
 
 /// What came of the rows of each kind: its name among the sentences, in words, and whether what is claimed of it is so; `None` if there was nothing
 /// to compare.
-fn tallied(judged: &[(Kind, Outcome)]) -> [(&'static str, String, Option<bool>); 3] {
+fn tallied(judged: &[(Kind, Outcome)]) -> [(Kind, &'static str, String, Option<bool>); 3] {
     let kinds = [
         (Kind::Usual, "usual", "10 %"),
         (Kind::Tail, "tail", "25 %"),
@@ -338,31 +343,43 @@ fn tallied(judged: &[(Kind, Outcome)]) -> [(&'static str, String, Option<bool>);
             words += &format!(", {few} more within 2 samples or 1 a second");
         }
         // Of nothing nothing is claimed.
-        (key, words, (all > 0).then_some(off == 0))
+        (kind, key, words, (all > 0).then_some(off == 0))
     })
 }
 
-fn tell(judged: &[(Kind, Outcome)], is_measured: bool, draft: &mut Draft<'_>) {
+/// Of rows that are in doubt nobody knows whether they hold; one that does not is beyond it.
+fn tell(
+    judged: &[(Kind, Outcome)],
+    doubts: &[(Kind, String)],
+    is_measured: bool,
+    draft: &mut Draft<'_>,
+) {
     if !is_measured {
         return draft.say("alone", &[]);
     }
-    for (key, words, held) in tallied(judged) {
+    for (kind, key, words, held) in tallied(judged) {
         draft.say(key, &[("seen", &words)]);
-        if let Some(held) = held {
-            draft.claim(key, held, &[("seen", &words)]);
+        let doubt = doubts.iter().find(|(of, _)| *of == kind);
+        if held.is_some() || doubt.is_some() {
+            let held_so = (held == Some(true), held == Some(false));
+            let doubt = doubt.map(|(_, why)| why.clone());
+            draft.claim_here(key, held_so, &[("seen", &words)], doubt);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use laxity_lab::bench::judge;
+    use laxity_model::Service;
+
     use super::*;
 
     #[test]
     fn nothing_is_claimed_of_nothing_and_what_is_put_in_is_counted_apart() {
         let held = |judged: &[(Kind, Outcome)]| -> Vec<bool> {
             let tallied = tallied(judged).into_iter();
-            tallied.filter_map(|(_, _, held)| held).collect()
+            tallied.filter_map(|(_, _, _, held)| held).collect()
         };
         assert!(held(&[]).is_empty());
         let (usual, tail) = ((Kind::Usual, Outcome::Few), (Kind::Tail, Outcome::Within));
@@ -370,11 +387,50 @@ mod tests {
         let put_in = [usual, tail, (Kind::PutIn, Outcome::Off)];
         assert_eq!(held(&put_in), [true, true, false]);
         assert_eq!(held(&[usual, (Kind::Tail, Outcome::Off)]), [true, false]);
-        let [(_, words, _), ..] = tallied(&put_in);
+        let [(_, _, words, _), ..] = tallied(&put_in);
         assert_eq!(
             words,
             "0 of 1 within 10 %, 1 more within 2 samples or 1 a second"
         );
+    }
+
+    #[test]
+    fn of_rows_in_doubt_nobody_knows_and_one_that_is_off_is_beyond_it() {
+        let request = Request {
+            live: true,
+            repeats: Some(1),
+            machine: Some(Machine::without_costs(250)),
+            ..Request::default()
+        };
+        let usage = |preemptions| Account::of_usage(Service::from_millis(20), preemptions);
+        let first = PROGRAMS.variants.iter().position(|of| !is_calibration(of));
+        // How often somebody lost the processor here (in the twin it was three times); whether too much of the first program was disturbed; what is claimed.
+        for (here, disturbed, held, open) in [
+            (3, false, &[true][..], 0),
+            (3, true, &[], 1),
+            (0, false, &[false], 0),
+            (0, true, &[false], 0),
+        ] {
+            let mut made = Made::nothing(&request);
+            for (trials, preemptions) in [(&mut made.live, here), (&mut made.twin, 3)] {
+                let cases = planned(&Made::nothing(&request), |_| true, |_| None);
+                let cases = cases.expect("all variants").into_iter();
+                trials.extend(cases.map(|case| (case, usage(preemptions))));
+            }
+            let share = |(case, _): &Trial<Prediction>| match disturbed {
+                true if Some(case.planned.variant) == first => 10_001,
+                _ => 10_000,
+            };
+            made.disturbed_ppm = made.live.iter().map(share).collect();
+            let report = judge(&Prediction, &made).expect("nothing is analysed");
+            let found: Vec<bool> = report
+                .checks
+                .iter()
+                .filter_map(|check| check.held)
+                .collect();
+            assert_eq!(found, held, "{here} {disturbed}");
+            assert_eq!(report.open(), open, "{here} {disturbed}");
+        }
     }
 
     #[test]

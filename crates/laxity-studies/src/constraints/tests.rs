@@ -1,0 +1,128 @@
+//! What is claimed of live runs of which too much was disturbed.
+
+use laxity_lab::bench::{Request, judge};
+use laxity_lab::report::Report;
+use laxity_model::Service;
+
+use super::burst::Burst;
+use super::sweep::Granted;
+use super::*;
+
+/// What is made of these live runs, each disturbed by so much.
+fn judged(live: Vec<Trial<Constraints>>, disturbed_ppm: u32) -> Report {
+    let request = Request {
+        live: true,
+        ..Request::default()
+    };
+    let made = Made {
+        disturbed_ppm: vec![disturbed_ppm; live.len()],
+        live,
+        ..Made::nothing(&request)
+    };
+    judge(&Constraints, &made).expect("nothing is analysed")
+}
+
+fn held(report: &Report) -> Vec<bool> {
+    report
+        .checks
+        .iter()
+        .filter_map(|check| check.held)
+        .collect()
+}
+
+/// 1,436 time constraints that were granted, so many of which received nothing.
+fn sweep(missed: usize) -> Vec<Trial<Constraints>> {
+    let asked = Service::from_millis(5);
+    let granted = |number: usize| Granted {
+        asked,
+        received: if number < missed {
+            Service::ZERO
+        } else {
+            asked
+        },
+        disturbed: false,
+    };
+    let swept = Swept {
+        granted: (0..1_436).map(granted).collect(),
+        ..Swept::default()
+    };
+    vec![(Case::Sweep(1, Span::from_secs(3)), Seen::Sweep(swept))]
+}
+
+#[test]
+fn what_was_missed_in_undisturbed_time_convicts_whatever_else_was_disturbed() {
+    for (missed, disturbed_ppm, so, open) in [
+        (9, 10_000, vec![false], 0),
+        (9, 10_001, vec![false], 0),
+        (9, 500_000, vec![false], 0),
+        (0, 10_000, vec![true], 0),
+        (0, 10_001, vec![], 1),
+    ] {
+        let report = judged(sweep(missed), disturbed_ppm);
+        assert_eq!(held(&report), so, "{missed}, {disturbed_ppm}");
+        assert_eq!(report.open(), open, "{missed}, {disturbed_ppm}");
+    }
+}
+
+/// Bursts without a time constraint, all late, and with one: as they came, and as many as there should be but for the last, which is as given.
+fn bursts(last: Burst, kept_ppm: u64, windows: usize) -> Vec<Trial<Constraints>> {
+    let bursts = |granted, response, last: Option<Burst>| {
+        let burst = Burst {
+            response,
+            granted,
+            disturbed: false,
+            took: burst::WORK,
+        };
+        let mut bursts = vec![burst; HERE.bursts as usize - usize::from(last.is_some())];
+        bursts.extend(last);
+        let seen = Seen::Bursts(Bursts {
+            bursts,
+            least_of_other: Service::ZERO,
+            kept_ppm_of_other: kept_ppm,
+            windows_of_other: windows,
+        });
+        (Case::Bursts(HERE.bursts, granted), seen)
+    };
+    vec![
+        bursts(false, burst::WITHIN * 2, None),
+        bursts(true, burst::WITHIN, Some(last)),
+    ]
+}
+
+#[test]
+fn no_halt_excuses_a_refusal_nor_what_was_late_while_the_machine_went_on() {
+    let well = Burst {
+        response: burst::WITHIN,
+        granted: true,
+        disturbed: false,
+        took: burst::WORK,
+    };
+    let refused = Burst {
+        granted: false,
+        disturbed: true,
+        ..well
+    };
+    let late = Burst {
+        response: burst::WITHIN * 2,
+        ..well
+    };
+    let halted = Burst {
+        disturbed: true,
+        ..late
+    };
+    let kept = HERE.kept_ppm;
+    for (last, kept, windows, so, open) in [
+        (well, kept, 100, vec![], 3),
+        (halted, kept, 100, vec![], 3),
+        (refused, kept, 100, vec![false], 2),
+        (late, kept, 100, vec![false], 2),
+        (well, kept - 1, 100, vec![false], 2),
+        (well, 0, 0, vec![], 3),
+    ] {
+        let report = judged(bursts(last, kept, windows), 10_001);
+        assert_eq!(held(&report), so, "{last:?}, {kept}");
+        assert_eq!(report.open(), open, "{last:?}, {kept}");
+        let report = judged(bursts(last, kept, windows), 10_000);
+        assert_eq!((report.checks.len() - report.open(), report.open()), (3, 0));
+    }
+}
