@@ -110,7 +110,9 @@ fn another_laxity_is_named_as_that_by_whoever_comes_second() {
     let hold = ["exec", "--reserve", "2ms/8ms", "--processor", "0"];
     let mut first = bench.command();
     // Beside one that sleeps its dispatcher takes next to nothing, and on a fast machine that goes unnoticed.
-    first.args(hold).args(["--", "sh", "-c", "while :; do :; done"]);
+    first
+        .args(hold)
+        .args(["--", "sh", "-c", "while :; do :; done"]);
     let first = Program::start(&mut first);
     let pid = first.0.id();
     until_thread(pid, "dispatcher/0");
