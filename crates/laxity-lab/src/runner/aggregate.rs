@@ -289,10 +289,13 @@ fn surprises(
     if variant.devices.iter().any(ResolvedDevice::calls) {
         transfers(variant.expect.transfer, results, &mut surprises);
     }
-    if halts_unseen {
+    // Where the far end came too late the emulation failed, and what became of the devices beside it is left open.
+    if halts_unseen || of_devices > 0 {
         for surprise in &mut surprises[of_devices..] {
             surprise.is_certain = false;
-            surprise.what.push_str(UNSEEN);
+            surprise
+                .what
+                .push_str(if halts_unseen { UNSEEN } else { "" });
         }
     }
     if let Some(expected) = variant.expect.grade {
