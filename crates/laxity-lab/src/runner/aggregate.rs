@@ -276,11 +276,8 @@ fn surprises(
 ) -> Vec<Surprise> {
     let mut surprises = Vec::new();
     if !asks_nothing(variant) {
-        let doubts = undelivered(results).map(|what| Surprise {
-            what,
-            is_certain: false,
-        });
-        surprises.extend(doubts);
+        let is_certain = false;
+        surprises.extend(undelivered(results).map(|what| Surprise { what, is_certain }));
     }
     let of_devices = surprises.len();
     if !variant.devices.is_empty() {
