@@ -286,13 +286,10 @@ fn surprises(
     if variant.devices.iter().any(ResolvedDevice::calls) {
         transfers(variant.expect.transfer, results, &mut surprises);
     }
-    // Where the far end came too late the emulation failed, and what became of the devices beside it is left open.
-    if halts_unseen || of_devices > 0 {
+    if halts_unseen {
         for surprise in &mut surprises[of_devices..] {
             surprise.is_certain = false;
-            surprise
-                .what
-                .push_str(if halts_unseen { UNSEEN } else { "" });
+            surprise.what.push_str(UNSEEN);
         }
     }
     if let Some(expected) = variant.expect.grade {

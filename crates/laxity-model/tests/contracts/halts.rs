@@ -241,6 +241,13 @@ fn what_took_ten_times_as_long_as_the_halts_in_it_is_judged_without_them() {
     assert_eq!(told(70, 9_990, 10_060, held), (ms(63), false));
 }
 
+/// A gap that is to be 100 at most, and one where the machine stood still.
+fn beside_a_disturbed_gap(value: u64, disturbed: u64, facts: &RunFacts) -> Verdict {
+    let mut seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, value)]);
+    seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, disturbed, true);
+    judge(&gap_at_most(100), &seen, None, facts)
+}
+
 #[test]
 fn too_much_disturbance_hides_success_but_not_failure() {
     let facts = |disturbed_ppm| RunFacts {
@@ -254,9 +261,7 @@ fn too_much_disturbance_hides_success_but_not_failure() {
         // What holds of everything needs no excuse.
         (100, 100, 10_001, Outcome::Met),
     ] {
-        let mut seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, value)]);
-        seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, disturbed_value, true);
-        let verdict = judge(&gap_at_most(100), &seen, None, &facts(disturbed_ppm));
+        let verdict = beside_a_disturbed_gap(value, disturbed_value, &facts(disturbed_ppm));
         assert_eq!(
             verdict.result, result,
             "{value} and {disturbed_value} at {disturbed_ppm} ppm"
@@ -274,10 +279,8 @@ fn what_somebody_may_have_delayed_is_neither_met_nor_violated() {
         (101, 101, 1, Outcome::Violated),
         (100, 100, 1, Outcome::Met),
     ] {
-        let mut seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, value)]);
-        seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, disturbed_value, true);
         let facts = RunFacts { doubts, ..QUIET };
-        let verdict = judge(&gap_at_most(100), &seen, None, &facts);
+        let verdict = beside_a_disturbed_gap(value, disturbed_value, &facts);
         assert_eq!(
             verdict.result, result,
             "{value}, {disturbed_value}, {doubts}"

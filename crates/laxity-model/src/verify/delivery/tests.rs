@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::*;
-use crate::verify::contract::{Evidence, Outcome, Subject, judge};
+use crate::verify::contract::{Evidence, Outcome, Subject, Verdict, judge};
 use crate::{Disturbance, Grade, Instant, ProcessorId, Reservation};
 
 mod idle;
@@ -151,6 +151,20 @@ fn two_in_a_hundred_may_be_short_and_nothing_seen_is_nothing_judged() {
     assert_eq!(outcome(0), Outcome::Inconclusive);
 }
 
+/// Judged by what was promised, where the grant was worth that.
+fn by_promise(seen: &Delivery, grade: Grade) -> Verdict {
+    let evidence = Evidence {
+        subject: Subject {
+            name: "it".into(),
+            kind: KIND,
+        },
+        runs: vec![seen.observations()],
+        control: vec![],
+        grades: vec![("it".into(), grade)],
+    };
+    judge(&seen.promise(), &[evidence], &seen.facts())
+}
+
 #[test]
 fn where_nobody_looks_for_halts_what_is_short_convicts_nobody() {
     let judged = |kept, grade| {
@@ -160,16 +174,7 @@ fn where_nobody_looks_for_halts_what_is_short_convicts_nobody() {
             halts_unseen: true,
             ..Delivery::default()
         };
-        let evidence = Evidence {
-            subject: Subject {
-                name: "it".into(),
-                kind: KIND,
-            },
-            runs: vec![seen.observations()],
-            control: vec![],
-            grades: vec![("it".into(), grade)],
-        };
-        judge(&seen.promise(), &[evidence], &seen.facts())
+        by_promise(&seen, grade)
     };
     assert_eq!(judged(98, Grade::Enforced).result, Outcome::Met);
     let short = judged(97, Grade::Enforced);

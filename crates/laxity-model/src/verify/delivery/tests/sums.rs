@@ -88,16 +88,7 @@ fn periods_that_were_slept_through_make_up_for_none_that_was_short() {
             asleep,
             ..Delivery::default()
         };
-        let evidence = Evidence {
-            subject: Subject {
-                name: "it".into(),
-                kind: KIND,
-            },
-            runs: vec![seen.observations()],
-            control: vec![],
-            grades: vec![],
-        };
-        judge(&seen.promise(), &[evidence], &seen.facts()).result
+        by_promise(&seen, Grade::Enforced).result
     };
     assert_eq!(judged(0), Outcome::Met);
     assert_eq!(judged(1), Outcome::Violated);
