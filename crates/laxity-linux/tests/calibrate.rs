@@ -8,11 +8,11 @@ use laxity_linux::calibrate::{CalibrateError, Calibration, DISTURBED, Progress, 
 use laxity_linux::calibrate::{PRIORITIES, calibrate};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::clock;
-use laxity_linux::os::cpuset::CpuSet;
-use laxity_linux::os::proc;
-use laxity_linux::os::sched::{self, Policy, Tid};
+use laxity_linux::os::sched::{self, Tid};
 use laxity_model::Span;
 use laxity_model::enforce::machine::Figure;
+
+use common::footprint;
 
 /// A fiftieth of the samples.
 fn quick() -> Settings {
@@ -25,19 +25,6 @@ fn quick() -> Settings {
 
 fn turn() -> Option<LiveTest> {
     rights::require(&[Right::RealTime])
-}
-
-/// What must be the same after a calibration as before it.
-fn footprint() -> (Policy, CpuSet, usize, Option<u64>) {
-    let own = Tid::current();
-    let threads = proc::threads_of(std::process::id()).expect("own threads");
-    let real_time = |tid: &Tid| sched::policy(*tid).is_ok_and(Policy::is_real_time);
-    (
-        sched::policy(own).expect("own policy"),
-        sched::affinity(own).expect("own affinity"),
-        threads.into_iter().filter(real_time).count(),
-        proc::locked_memory_kib(),
-    )
 }
 
 /// A machine on which others keep the processor busy may be too disturbed: then that is what is said, and nothing else.

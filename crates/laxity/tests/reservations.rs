@@ -5,7 +5,9 @@ use std::sync::Barrier;
 use std::thread;
 
 use laxity::doctor::Cause;
-use laxity::{Error, Grade, Reservation, ReservationError, Reserved, Service, Span, reserve};
+use laxity::{
+    Delivery, Error, Grade, Reservation, ReservationError, Reserved, Service, Span, reserve,
+};
 use laxity_linux::doctor::ParameterError;
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::cpuset::CpuSet;
@@ -276,21 +278,29 @@ fn what_was_given_back_can_be_had_again_a_thousand_times() {
     assert_eq!(state(), before);
 }
 
+/// The middle of nine stretches: what the machine's own halts make of one of them is no matter of this test.
 #[test]
 fn what_a_thread_received_by_the_kernel_is_seen() {
     let Some(_live) = live() else { return };
-    let reserved = reserve(Service::from_millis(10), Span::from_millis(40)).unwrap();
-    let until = laxity::now() + Span::from_secs(1);
-    while laxity::now() < until {}
-    let seen = reserved.delivery().unwrap();
-    drop(reserved);
+    let stretch = || {
+        let reserved = reserve(Service::from_millis(10), Span::from_millis(40)).unwrap();
+        let until = laxity::now() + Span::from_millis(240);
+        while laxity::now() < until {}
+        reserved.delivery().unwrap()
+    };
+    let seen: Vec<_> = (0..9).map(|_| stretch()).collect();
     eprintln!("{seen:?}");
-    assert!(seen.periods >= 20, "{seen:?}");
-    assert!(seen.overruns >= 18, "it always wants more: {seen:?}");
-    let about = Service::from_millis(10) * seen.periods;
-    assert!(seen.service > about * 8 / 10, "{seen:?}");
-    assert!(seen.service < about * 13 / 10, "{seen:?}");
+    let middle = |what: fn(&Delivery) -> u64| {
+        let mut of_each: Vec<u64> = seen.iter().map(what).collect();
+        of_each.sort_unstable();
+        of_each[of_each.len() / 2]
+    };
+    assert!((4..=6).contains(&middle(|seen| seen.periods)));
+    let overruns = middle(|seen| seen.overruns);
+    assert!(overruns >= 4, "it always wants more: {overruns}");
+    let a_period = middle(|seen| seen.service.as_micros() / seen.periods.max(1));
+    assert!((8_000..16_000).contains(&a_period), "{a_period} us");
     // The kernel's own theory, and a tick.
-    assert!(seen.largest_gap >= Span::from_millis(20), "{seen:?}");
-    assert!(seen.largest_gap <= Span::from_millis(64), "{seen:?}");
+    let gap = middle(|seen| seen.largest_gap.as_micros());
+    assert!((20_000..=64_000).contains(&gap), "{gap} us");
 }

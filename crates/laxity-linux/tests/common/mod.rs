@@ -3,13 +3,17 @@
 //! * [`rights::require`], or [`live_turn`] where no right is needed or a test tells itself which, first in every test that takes a real-time
 //!   policy, reserves bandwidth or measures time: it keeps the other live tests of the machine away until it is dropped;
 //! * [`in_own_process`] for what a process cannot take back, as dropping a capability;
-//! * [`until`] to wait for what the kernel does in its own time.
+//! * [`until`] to wait for what the kernel does in its own time;
+//! * [`footprint`] for what a run may not leave behind.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use laxity_linux::doctor::rights::{self, LiveTest, lacks};
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::proc;
+use laxity_linux::os::sched::{self, Policy, Tid};
 
 /// Tells a process started by [`in_own_process`] that it is that process.
 const OWN_PROCESS: &str = "LAXITY_TEST_IN_OWN_PROCESS";
@@ -101,4 +105,19 @@ pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
         assert!(begin.elapsed() < Duration::from_secs(5), "no end: {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// What must be the same after a run as before it; no thread of real time is left. The kernel lists one that was joined a moment longer.
+pub(crate) fn footprint() -> (Policy, CpuSet, Option<u64>) {
+    let own = Tid::current();
+    until("no thread of real time is left", || {
+        let all = proc::threads_of(std::process::id()).expect("own threads");
+        let mut policies = all.into_iter().map(sched::policy);
+        !policies.any(|policy| policy.is_ok_and(Policy::is_real_time))
+    });
+    (
+        sched::policy(own).expect("own policy"),
+        sched::affinity(own).expect("own affinity"),
+        proc::locked_memory_kib(),
+    )
 }

@@ -22,6 +22,8 @@ use laxity_model::{
     RunRecord, Scheduling, Service, Span, Step,
 };
 
+use common::footprint;
+
 const CPU0: ProcessorId = ProcessorId(0);
 const NORMAL: Placement = Placement::Thread(Priority::NORMAL);
 
@@ -73,21 +75,6 @@ fn with_reservation(
         reservation: Some(request),
         body: Box::new(body),
     })
-}
-
-/// What must be the same after a run as before it.
-fn footprint() -> (Policy, CpuSet, usize, Option<u64>) {
-    let own = Tid::current();
-    (
-        sched::policy(own).expect("own policy"),
-        sched::affinity(own).expect("own affinity"),
-        laxity_linux::os::proc::threads_of(std::process::id())
-            .expect("own threads")
-            .into_iter()
-            .filter(|tid| sched::policy(*tid).is_ok_and(Policy::is_real_time))
-            .count(),
-        laxity_linux::os::proc::locked_memory_kib(),
-    )
 }
 
 fn of(record: &RunRecord, id: ActivityId, kind: EventKind) -> Vec<Event> {
