@@ -34,6 +34,7 @@ impl From<Error> for Failure {
             Error::Host { source, .. } => match source {
                 HostError::Refused(_) => libc::EBUSY,
                 HostError::CannotRun(_) => libc::EPERM,
+                HostError::Disturbed(_) => libc::EAGAIN,
                 HostError::Interrupted(_) => libc::EINTR,
                 HostError::BadProgram(_) | HostError::Failed(_) => libc::EIO,
             },

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use laxity::LiveConfig;
 use laxity::calibrate::{CalibrateError, Calibration, Evidence, Settings, calibrate};
+use laxity::{HostError, LiveConfig};
 use laxity_lab::machine_file::{self, meaning};
 use laxity_lab::plain;
 use laxity_lab::report::{calibration, page, text};
@@ -107,7 +107,9 @@ fn make_directory(path: &Path) -> Result<(), Failure> {
 fn failure(error: &CalibrateError) -> Failure {
     let code = match error {
         CalibrateError::CannotRun { .. } => CANNOT_RUN,
-        CalibrateError::Disturbed { .. } => INCONCLUSIVE,
+        CalibrateError::Disturbed { .. } | CalibrateError::Slots(HostError::Disturbed(_)) => {
+            INCONCLUSIVE
+        }
         CalibrateError::Settings(_) => USAGE,
         _ => ERROR,
     };
@@ -166,6 +168,8 @@ fn figure_to_json(machine: &Machine, figure: Figure, seen: Option<&Evidence>) ->
 
 #[cfg(test)]
 mod tests {
+    use laxity_lab::runner::RunError;
+
     use super::*;
 
     #[test]
@@ -184,6 +188,13 @@ mod tests {
             "nothing was written",
         ] {
             assert!(refused.message.contains(words), "{}", refused.message);
+        }
+        // What slots cost is measured before every run that has any.
+        let slots = || HostError::Disturbed("processor 1 is disturbed".to_owned());
+        let run = crate::run::failure(&RunError::of(slots(), "reserved-slots"));
+        for refused in [failure(&CalibrateError::Slots(slots())), run] {
+            assert_eq!(refused.code, INCONCLUSIVE);
+            assert!(refused.message.contains("processor 1 is disturbed"));
         }
     }
 }

@@ -107,6 +107,9 @@ pub enum Failure {
     /// Somebody outside the program outranks what the host granted, and it says so: nothing was promised.
     #[error("the host could not enforce what it granted: {0}")]
     Unenforced(String),
+    /// Nobody was found who outranks what the host granted, and it says that somebody may: nobody knows.
+    #[error("whether the host enforced what it granted is uncertain: {0}")]
+    Uncertain(String),
     /// The machine was disturbed too much to tell.
     #[error("{disturbed} of {periods} periods were disturbed from outside")]
     Disturbed {

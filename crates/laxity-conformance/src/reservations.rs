@@ -6,8 +6,8 @@ use crate::stage::{
 };
 use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::{
-    Activity, ActivityId, Body, Enforcer, EventKind, Host, Mark, Outside, Placement, Program,
-    Reservation, ReservationRequest, RunEnd, RunRecord, Service, Span, Step,
+    Activity, ActivityId, Body, Enforcer, EventKind, Grade, Host, Mark, Outside, Placement,
+    Program, Reservation, ReservationRequest, RunEnd, RunRecord, Service, Span, Step,
 };
 
 /// So many microseconds in every so many.
@@ -89,8 +89,10 @@ pub(crate) fn run(host: &mut dyn Host, program: Program, length: Span) -> Result
 pub(crate) fn expect_enforced(record: &RunRecord) -> Result {
     let grants = record.usage.iter().filter_map(|usage| usage.grant.as_ref());
     for grant in grants {
-        if let Some(reason) = grant.grade.reason() {
-            return Err(Failure::Unenforced(reason.to_owned()));
+        match &grant.grade {
+            Grade::Enforced => {}
+            Grade::Unenforced { reason } => return Err(Failure::Unenforced(reason.clone())),
+            Grade::Uncertain { reason } => return Err(Failure::Uncertain(reason.clone())),
         }
     }
     Ok(())

@@ -88,7 +88,11 @@ fn trial(case: Case) -> Trial {
         let mut host = Watched::new(case.processors);
         match (case.run)(&mut host, &tolerance()) {
             // So little was left that it tells nothing of the host.
-            Err(disturbed @ Failure::Disturbed { .. }) => {
+            Err(
+                disturbed @ (Failure::Disturbed { .. }
+                | Failure::Uncertain(_)
+                | Failure::Host(HostError::Disturbed(_))),
+            ) => {
                 rights::skip(&format!("{disturbed}: {}", case.name));
                 Ok(())
             }

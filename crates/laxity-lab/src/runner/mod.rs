@@ -134,6 +134,9 @@ impl RunError {
             HostError::CannotRun(reason) => {
                 Self::CannotRun(format!("variant `{variant}`: {reason}"))
             }
+            HostError::Disturbed(reason) => {
+                Self::Inconclusive(format!("variant `{variant}`: {reason}"))
+            }
             HostError::Interrupted(signal) => Self::Interrupted(signal),
             HostError::BadProgram(reason) | HostError::Failed(reason) => {
                 Self::Failed { variant, reason }

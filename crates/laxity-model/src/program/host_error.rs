@@ -17,6 +17,10 @@ pub enum HostError {
     /// Something failed on the way; everything was restored.
     #[error("the run failed: {0}")]
     Failed(String),
+    /// So much came in between that what must be known before the run could not be measured: nobody knows what would be granted. Everything was
+    /// restored.
+    #[error("{0}")]
+    Disturbed(String),
     /// The run was stopped from outside (SIGINT, SIGTERM); everything was restored.
     #[error("interrupted by {0}")]
     Interrupted(&'static str),

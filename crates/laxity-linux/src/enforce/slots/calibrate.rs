@@ -61,7 +61,7 @@ pub(crate) fn calibrate(cpu: usize, outside: Outside) -> Result<Switching, HostE
             return Ok(measured);
         }
     }
-    Err(HostError::Failed(format!(
+    Err(HostError::Disturbed(format!(
         "calibration: processor {cpu} is disturbed, {} of {CYCLES} slots could be measured, and of {} in all {} had no gap, where {ENOUGH_WHOLE} must",
         pool.most,
         pool.seen.len(),
