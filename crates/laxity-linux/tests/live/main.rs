@@ -6,7 +6,7 @@ mod common;
 mod reservations;
 mod strangers;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use laxity_linux::doctor::rights::{self, LiveTest, Right};

@@ -262,6 +262,26 @@ fn a_deadline_reservation_is_granted_and_given_back() {
     assert_eq!(before, footprint());
 }
 
+/// What slots cost is measured before they are granted, by a thread that is ordinary outside them: beside so many it had no turn to begin with.
+#[test]
+fn slots_are_granted_on_a_processor_that_many_keep_busy() {
+    let Some(_turn) = turn(&[Right::RealTime]) else {
+        return;
+    };
+    let here = config().processors[0];
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let spin = || {
+            sched::set_affinity(Tid::current(), &CpuSet::single(here)).unwrap();
+            while !over.load(Ordering::Relaxed) {}
+        };
+        (0..200).for_each(|_| drop(scope.spawn(spin)));
+        let held = std::panic::catch_unwind(strangers::hold);
+        over.store(true, Ordering::Relaxed);
+        assert!(held.is_ok());
+    });
+}
+
 /// How many witnesses this process has just now.
 fn witnesses() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();

@@ -272,7 +272,7 @@ fn threads_of_ours_that_somebody_changes_hold_nothing_any_more() {
 }
 
 /// Slots for the calling thread.
-fn hold() -> ThreadHold {
+pub(crate) fn hold() -> ThreadHold {
     let asked = two_of_eight();
     let request = HoldRequest {
         name: "holder".to_owned(),

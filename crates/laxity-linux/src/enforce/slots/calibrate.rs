@@ -174,16 +174,15 @@ fn table() -> Result<SlotTable, HostError> {
 /// Reads the clock until the run ends; returns the stretches in which it could not.
 fn observe(cpu: usize, gap: Span, run: &Run, binding: &SlotBinding) -> Vec<(Instant, Instant)> {
     let mut gaps = Vec::with_capacity(16 * CYCLES as usize);
-    let own = Tid::current();
     let set = sched::pin(cpu);
-    let ordinary = Policy::Other { nice: 0 };
     let Some(origin) = run.wait_for_start() else {
         return gaps;
     };
-    if set.is_err() || sched::set_policy(own, ordinary).is_err() || !run.sleep_until(origin) {
+    if set.is_err() || !run.sleep_until(origin) {
         return gaps;
     }
-    binding.bind(ordinary);
+    // It has the dispatcher make it ordinary, and is above it until then: an ordinary thread may have no turn for long to ask.
+    binding.bind(Policy::Other { nice: 0 });
     let mut last = clock::now();
     while !run.ended() {
         let now = clock::now();
