@@ -273,7 +273,9 @@ fn slots_are_granted_on_a_processor_that_many_keep_busy() {
     std::thread::scope(|scope| {
         let spin = || {
             sched::set_affinity(Tid::current(), &CpuSet::single(here)).unwrap();
-            while !over.load(Ordering::Relaxed) {}
+            while !over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
         };
         (0..200).for_each(|_| drop(scope.spawn(spin)));
         let held = std::panic::catch_unwind(strangers::hold);
