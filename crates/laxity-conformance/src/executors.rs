@@ -7,6 +7,7 @@ use laxity_model::analysis::Task;
 use laxity_model::executor::ExecutorPolicy;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
+use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::{
     Context, EventKind, ExecutorId, Host, HostError, Instant, Placement, PortId, Program,
     ReservationRequest, RunEnd, SemaphoreId, Service, Span, Step,
@@ -84,6 +85,11 @@ pub(crate) fn earliest_deadline_first(host: &mut dyn Host, _: &Tolerance) -> Res
     in_order(host, Edf::new(), [500, 100, 300], &[1, 1, 2, 2, 0, 0])
 }
 
+/// Of those for whom something arrived, the one that has the least time runs first, though another is due before.
+pub(crate) fn rate_monotonic(host: &mut dyn Host, _: &Tolerance) -> Result {
+    in_order(host, Rmdp::new(), [500, 100, 300], &[1, 1, 2, 2, 0, 0])
+}
+
 /// What a long job tells: that it began, that it was told to yield, that it was resumed, that it is over; and the other handler.
 const BEGAN: u64 = 10;
 const ASKED: u64 = 11;
@@ -154,19 +160,48 @@ const DOES_NOT: &[u64] = &[BEGAN, OVER, URGENT];
 
 /// A job yields when a more urgent handler's instant has come, and resumes after it.
 pub(crate) fn yields_to_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result {
-    beside_a_long_job(host, Edf::new(), (20, true, false), YIELDS)
+    beside_a_long_job(host, Edf::new(), (20, true, false), YIELDS)?;
+    beside_a_long_job(host, Rmdp::new(), (20, true, false), YIELDS)
 }
 
 /// The same when something arrives at the port that a more urgent handler waits for.
 pub(crate) fn yields_to_an_arrival(host: &mut dyn Host, _: &Tolerance) -> Result {
-    beside_a_long_job(host, Edf::new(), (20, true, true), YIELDS)
+    beside_a_long_job(host, Edf::new(), (20, true, true), YIELDS)?;
+    beside_a_long_job(host, Rmdp::new(), (20, true, true), YIELDS)
 }
 
-/// Nobody is told to yield first come, first served, nor for a later deadline.
+/// What is left of a job that yielded goes on in its turn: before another of its rate that was released meanwhile.
+pub(crate) fn goes_on_in_its_turn(host: &mut dyn Host, _: &Tolerance) -> Result {
+    const EQUAL: u64 = 30;
+    let mut stage = Stage::new(1);
+    let story = stage.story();
+    let executor = executor(&mut stage.program, Rmdp::new());
+    let mut order = Vec::new();
+    // The equal comes first: by the time that the other has the long job yield, it is released.
+    for (word, deadline_ms, after_ms) in [(EQUAL, 400, 3), (URGENT, 20, 4)] {
+        let cue = stage.cue();
+        order.push(cue);
+        stage.actor(on(executor, deadline_ms), cue, move |calls, context| {
+            if calls > 0 {
+                story.tell(context, word);
+                return Step::Finish;
+            }
+            Step::SleepUntil(context.now() + Span::from_millis(after_ms))
+        });
+    }
+    let long = stage.cue();
+    order.push(long);
+    stage.actor(on(executor, 400), long, long_job(story, true));
+    let expected = [BEGAN, ASKED, URGENT, RESUMED, OVER, EQUAL];
+    stage.play(host, &order)?.expect(&expected)
+}
+
+/// Nobody is told to yield first come, first served, nor for a later deadline, nor to an equal.
 pub(crate) fn does_not_yield(host: &mut dyn Host, _: &Tolerance) -> Result {
     for by_port in [false, true] {
         beside_a_long_job(host, Fcfs::new(), (20, true, by_port), DOES_NOT)?;
         beside_a_long_job(host, Edf::new(), (900, true, by_port), DOES_NOT)?;
+        beside_a_long_job(host, Rmdp::new(), (400, true, by_port), DOES_NOT)?;
     }
     Ok(())
 }

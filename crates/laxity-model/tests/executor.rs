@@ -1,18 +1,26 @@
-//! The handlers of an executor under both policies, held against a list that is searched; and the policies' admission, held against
+//! The handlers of an executor under each policy, held against a list that is searched; and the policies' admission, held against
 //! the analysis they stand on.
 
 use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, SupplyBound};
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
+use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorError, ExecutorPolicy, HandlerId, Handlers, Wait};
 use laxity_model::{Instant, PortId, Reservation, Service, Span};
 use proptest::prelude::*;
 
+/// The order of an executor.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    Release,
+    Deadline,
+    Rate,
+}
+
 /// The slow, obvious executor: everything is in one list, in the order in which jobs were released.
 struct Oracle {
-    /// Whether the order is that of deadlines, and not that of releases.
-    by_deadline: bool,
+    by: By,
     members: Vec<Member>,
     running: Option<HandlerId>,
     order: u64,
@@ -30,20 +38,22 @@ struct Member {
 impl Oracle {
     fn yielded(&mut self, running: HandlerId, now: u64) {
         self.order += 1;
-        let (by_deadline, order) = (self.by_deadline, self.order);
+        let (by, order) = (self.by, self.order);
         if let Some((_, rank, entered)) = &mut self.of(running).job {
-            *entered = order;
-            if !by_deadline {
-                *rank = now;
+            match by {
+                By::Release => (*rank, *entered) = (now, order),
+                By::Deadline => *entered = order,
+                By::Rate => {}
             }
         }
     }
 
     fn rank(&self, member: &Member, release: u64) -> u64 {
-        match (self.by_deadline, member.relative) {
-            (true, Some(relative)) => release + relative.as_nanos(),
-            (true, None) => u64::MAX,
-            (false, _) => release,
+        match (self.by, member.relative) {
+            (By::Release, _) => release,
+            (By::Deadline, Some(relative)) => release + relative.as_nanos(),
+            (By::Rate, Some(relative)) => relative.as_nanos(),
+            (By::Deadline | By::Rate, None) => u64::MAX,
         }
     }
 
@@ -77,7 +87,7 @@ impl Oracle {
     /// The ranks of the running job, if others preempt by rank.
     fn running_rank(&self) -> Option<u64> {
         let running = self.members.iter().find(|m| Some(m.id) == self.running)?;
-        self.by_deadline.then_some(running.job?.1)
+        (self.by != By::Release).then_some(running.job?.1)
     }
 
     fn must_yield(&self) -> bool {
@@ -223,12 +233,12 @@ fn rest<P: ExecutorPolicy>(
 
 fn follows<P: ExecutorPolicy>(
     policy: P,
-    by_deadline: bool,
+    by: By,
     ops: Vec<(Op, bool)>,
 ) -> Result<(), TestCaseError> {
     let mut handlers: Handlers<P, 6> = Handlers::new(policy);
     let mut oracle = Oracle {
-        by_deadline,
+        by,
         members: Vec::new(),
         running: None,
         order: 0,
@@ -254,14 +264,21 @@ proptest! {
     fn first_come_first_served_is_the_order_of_release(
         ops in proptest::collection::vec((op(), any::<bool>()), 0..120),
     ) {
-        follows(Fcfs::<6>::with_room(), false, ops)?;
+        follows(Fcfs::<6>::with_room(), By::Release, ops)?;
     }
 
     #[test]
     fn earliest_deadline_first_is_the_order_of_deadlines(
         ops in proptest::collection::vec((op(), any::<bool>()), 0..120),
     ) {
-        follows(Edf::<6>::with_room(), true, ops)?;
+        follows(Edf::<6>::with_room(), By::Deadline, ops)?;
+    }
+
+    #[test]
+    fn rate_monotonic_is_the_order_of_rates_and_the_rest_of_a_job_keeps_its_turn(
+        ops in proptest::collection::vec((op(), any::<bool>()), 0..120),
+    ) {
+        follows(Rmdp::<6>::with_room(), By::Rate, ops)?;
     }
 }
 
@@ -350,4 +367,42 @@ fn first_come_first_served_asks_of_nobody_the_jitter_of_others() {
     let too_late = late.with_jitter(Span::from_micros(99));
     let refused = Fcfs::new().admit(&[regular, too_late], &Dedicated);
     assert_eq!(refused.unwrap_err().bottleneck, Some(1));
+}
+
+/// Of 12 upcalls at 0.8 of a processor Liu and Layland's bound accepts none; exact response times do, up to a quantum that is too long.
+#[test]
+fn rate_monotonic_admits_what_response_times_allow() {
+    let quantum = |micros| {
+        let longest = Service::from_micros(micros);
+        let set = (0..12_u64).map(|place| {
+            let period = 40_000 + 5_000 * (place % 11);
+            let task = task(period / 15, period, period);
+            task.with_preemption(Preemption::Floating { longest }).unwrap()
+        });
+        let set: Vec<Task> = set.collect();
+        Rmdp::new().admit(&set, &Dedicated)
+    };
+    assert_eq!(quantum(1_000), Ok(()));
+    let refused = quantum(2_600).err().or_else(|| quantum(2_666).err());
+    println!("{refused:?}");
+}
+
+/// The oracle: every millisecond, who runs; each looks every quantum, and its regions begin wherever they hurt most.
+#[test]
+fn equals_wait_for_each_other_and_the_less_urgent_for_all() {
+    // Both at one rate: either may come first, so each is complete after both.
+    let pair = [task(3_000, 10_000, 10_000), task(4_000, 10_000, 10_000)];
+    assert_eq!(Rmdp::new().admit(&pair, &Dedicated), Ok(()));
+    let tight = [task(3_000, 10_000, 6_999), task(4_000, 10_000, 6_999)];
+    assert_eq!(Rmdp::new().admit(&tight, &Dedicated).unwrap_err().bottleneck, Some(0));
+    let just = [task(3_000, 10_000, 7_000), task(4_000, 10_000, 7_000)];
+    assert_eq!(Rmdp::new().admit(&just, &Dedicated), Ok(()));
+    // A less urgent one that never looks blocks for all of its length.
+    let long = task(3_000, 40_000, 40_000);
+    let just = [task(4_000, 10_000, 7_000), long];
+    assert_eq!(Rmdp::new().admit(&just, &Dedicated), Ok(()));
+    let refused = Rmdp::new().admit(&[task(4_000, 10_000, 6_999), long], &Dedicated);
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.bottleneck, Some(0));
+    assert!(refused.reason.contains("3ms of it for the less urgent"), "{refused}");
 }

@@ -231,11 +231,12 @@ pub mod admission {
     pub use laxity_model::request::{Shortage, Work};
 }
 
-/// Handlers that take turns in one thread: first come, first served, the earliest deadline first, or by a policy of one's own with the
+/// Handlers that take turns in one thread: first come, first served, the earliest deadline first, rate monotonic with delayed preemption, or by a policy of one's own with the
 /// schedulability test that belongs to it.
 pub mod executor {
     pub use laxity_model::executor::edf::Edf;
     pub use laxity_model::executor::fcfs::Fcfs;
+    pub use laxity_model::executor::rmdp::Rmdp;
     pub use laxity_model::executor::{
         ExecutorError, ExecutorPolicy, HandlerId, Job, Ready, Unschedulable,
     };

@@ -4,6 +4,7 @@ use laxity_devices::card::CardClock;
 use laxity_model::analysis::Task;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
+use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::verify::contract::{Kind, Subject};
 use laxity_model::{
     ActivityId, Context, ExecutorId, HostError, Instant, Placement, Priority, ProcessorId, Program,
@@ -237,5 +238,6 @@ fn executor(program: &mut Program, wanted: &Executor, on: ProcessorId) -> Execut
     match wanted.policy {
         TurnPolicy::FirstComeFirstServed => program.executor(name, place, request, Fcfs::new()),
         TurnPolicy::EarliestDeadlineFirst => program.executor(name, place, request, Edf::new()),
+        TurnPolicy::RateMonotonic => program.executor(name, place, request, Rmdp::new()),
     }
 }

@@ -196,9 +196,10 @@ static POLICY: Key<TurnPolicy> = Key::new(
     &Words(&[
         ("fcfs", TurnPolicy::FirstComeFirstServed),
         ("edf", TurnPolicy::EarliestDeadlineFirst),
+        ("rmdp", TurnPolicy::RateMonotonic),
     ]),
     Without::Refused("\"edf\""),
-    "Who of those that are placed on it is next: who came first, or whose deadline is earliest.",
+    "Who of those that are placed on it is next: who came first, whose deadline is earliest, or who has the least time for each job, and so comes most often.",
 );
 pub(super) static EXECUTOR_KEYS: Table = Table {
     heading: "[executors.<name>]",

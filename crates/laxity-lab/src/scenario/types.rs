@@ -238,6 +238,8 @@ pub enum TurnPolicy {
     FirstComeFirstServed,
     /// Whose deadline is earliest.
     EarliestDeadlineFirst,
+    /// Who has the least time from release to deadline.
+    RateMonotonic,
 }
 
 /// With what right a periodic task runs.

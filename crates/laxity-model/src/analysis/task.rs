@@ -300,12 +300,20 @@ impl Task {
     /// The most service for which a job, once it runs, can keep a more urgent one waiting: its longest region less one tick.
     #[inline]
     pub const fn blocking(&self) -> Service {
-        let longest = match self.preemption {
-            Preemption::Anywhere => return Service::ZERO,
+        match self.longest_region() {
+            Service::ZERO => Service::ZERO,
+            longest => Service::from_nanos(longest.as_nanos() - 1),
+        }
+    }
+
+    /// The most service that a job takes without being preemptible; zero where it always is.
+    #[inline]
+    pub const fn longest_region(&self) -> Service {
+        match self.preemption {
+            Preemption::Anywhere => Service::ZERO,
             Preemption::Floating { longest } | Preemption::Fixed { longest, .. } => longest,
             Preemption::Never => self.cost,
-        };
-        Service::from_nanos(longest.as_nanos() - 1)
+        }
     }
 
     /// What of a job can no longer be preempted once its last region has run for one tick: that region less one tick, where it is

@@ -3,9 +3,10 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::{InOrder, Job, Order, Unschedulable};
+use super::in_order::analysed;
+use super::{InOrder, Job, Order, Unschedulable, Yielded};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Preemption, Task, Verdict, edf};
+use crate::analysis::{Task, Verdict, edf};
 use crate::{Instant, Span};
 
 /// The job that is due first goes first; among those due together the one that entered first. A running job is to yield to one
@@ -16,21 +17,13 @@ pub type Edf<const N: usize = { super::HANDLERS }> = InOrder<ByDeadline, N>;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ByDeadline;
 
-/// The task as the analysis is to see it: who has said nothing never looks.
-fn analysed(task: &Task) -> Task {
-    match task.preemption() {
-        Preemption::Anywhere => task.with_preemption(Preemption::Never).unwrap_or(*task),
-        _ => *task,
-    }
-}
-
 impl Order for ByDeadline {
     fn rank(job: &Job) -> u64 {
         job.deadline.as_nanos()
     }
 
-    fn rank_after_yield(_: Instant) -> Option<u64> {
-        None
+    fn yielded(_: Instant) -> Yielded {
+        Yielded::BehindEquals
     }
 
     fn precedes(coming: &Job, running: &Job) -> bool {

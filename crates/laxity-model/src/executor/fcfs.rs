@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use super::{InOrder, Job, Order, Unschedulable};
+use super::{InOrder, Job, Order, Unschedulable, Yielded};
 use crate::Instant;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Response, Task, fixed_priority};
@@ -20,8 +20,8 @@ impl Order for ByRelease {
         job.release.as_nanos()
     }
 
-    fn rank_after_yield(now: Instant) -> Option<u64> {
-        Some(now.as_nanos())
+    fn yielded(now: Instant) -> Yielded {
+        Yielded::Behind(now.as_nanos())
     }
 
     fn precedes(_: &Job, _: &Job) -> bool {

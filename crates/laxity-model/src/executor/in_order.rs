@@ -4,23 +4,42 @@ use core::marker::PhantomData;
 
 use super::{ExecutorPolicy, Job, Ready, Unschedulable};
 use crate::Instant;
-use crate::analysis::Task;
+use crate::analysis::{Preemption, Task};
 use crate::analysis::supply::SupplyBound;
 use crate::policy::{Decision, Policy};
+
+/// Where a job goes that yields before it is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Yielded {
+    /// It stays where it is: before its equals.
+    InTurn,
+    /// Behind its equals.
+    BehindEquals,
+    /// Behind all who had this rank, or a smaller one, by then.
+    Behind(u64),
+}
 
 /// In which order jobs go, and what can be promised of that.
 pub trait Order: Send {
     /// The least goes first; among equals the one that entered first.
     fn rank(job: &Job) -> u64;
 
-    /// The rank of a job that yields; `None` if it keeps its own, behind its equals.
-    fn rank_after_yield(now: Instant) -> Option<u64>;
+    /// Where a job goes that yields.
+    fn yielded(now: Instant) -> Yielded;
 
     /// [`ExecutorPolicy::precedes`].
     fn precedes(coming: &Job, running: &Job) -> bool;
 
     /// [`ExecutorPolicy::admit`].
     fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable>;
+}
+
+/// A task as analysis is to see it: who has said nothing of its regions never looks.
+pub(super) fn analysed(task: &Task) -> Task {
+    match task.preemption() {
+        Preemption::Anywhere => task.with_preemption(Preemption::Never).unwrap_or(*task),
+        _ => *task,
+    }
 }
 
 /// The released jobs of an executor, in an order.
@@ -69,7 +88,11 @@ impl<O: Order, const N: usize> Policy for InOrder<O, N> {
     }
 
     fn yield_now(&mut self, who: u32, now: Instant) {
-        self.ready.yield_now(who, O::rank_after_yield(now));
+        match O::yielded(now) {
+            Yielded::InTurn => {}
+            Yielded::BehindEquals => self.ready.yield_now(who, None),
+            Yielded::Behind(rank) => self.ready.yield_now(who, Some(rank)),
+        }
     }
 
     fn pause(&mut self, _: Instant) {}

@@ -8,7 +8,7 @@
 //! * [`ExecutorPolicy`]: the order among released jobs, and the schedulability test that belongs to it.
 //! * [`Handlers`]: the state of all handlers, and who of them runs.
 //! * [`Ready`]: a queue that most policies can be made of; [`InOrder`]: those that keep to one [`Order`].
-//! * [`edf`], [`fcfs`]: the two that come with it.
+//! * [`edf`], [`fcfs`], [`rmdp`]: those that come with it.
 //!
 //! All state is of fixed size, made of integers, and free of pointers; every index and every tag is checked whenever it is read. So it
 //! may lie in memory that several processes share, of which one runs at a time, and a process that damages it damages nobody's
@@ -19,9 +19,10 @@ pub mod fcfs;
 mod handlers;
 mod in_order;
 mod ready;
+pub mod rmdp;
 
 pub use handlers::{HandlerId, Handlers, Released, Wait};
-pub use in_order::{InOrder, Order};
+pub use in_order::{InOrder, Order, Yielded};
 pub use ready::Ready;
 
 use alloc::string::String;

@@ -42,7 +42,7 @@ pub trait Policy {
     /// Somebody is no longer ready. Nothing happens if he was not.
     fn leave(&mut self, who: u32, now: Instant);
 
-    /// The one that runs lets its equals go first.
+    /// The one that runs lets others go first that the policy puts before it: its equals, but where what is left of a job has its turn.
     fn yield_now(&mut self, who: u32, now: Instant);
 
     /// Something above all of them takes the processor, until [`decide`](Self::decide) is asked again.

@@ -12,7 +12,7 @@ use laxity::{Recording, Twin};
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::base::number::lcm;
-use laxity_model::executor::{HANDLERS, InOrder, Job, Order, Unschedulable};
+use laxity_model::executor::{HANDLERS, InOrder, Job, Order, Unschedulable, Yielded};
 use laxity_model::{
     Body, Context, Host, Instant, Placement, Priority, ProcessorId, Program, Service, Span, Step,
 };
@@ -184,8 +184,8 @@ impl Order for ByDeadline {
         job.deadline.as_nanos()
     }
 
-    fn rank_after_yield(_: Instant) -> Option<u64> {
-        None
+    fn yielded(_: Instant) -> Yielded {
+        Yielded::BehindEquals
     }
 
     fn precedes(coming: &Job, running: &Job) -> bool {

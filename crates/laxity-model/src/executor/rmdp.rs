@@ -1,0 +1,78 @@
+//! Rate monotonic with delayed preemption: the job whose handler comes most often goes first, as soon as the running one looks.
+//!
+//! Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995, §5.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::in_order::analysed;
+use super::{InOrder, Job, Order, Unschedulable, Yielded};
+use crate::analysis::supply::SupplyBound;
+use crate::analysis::{Response, Task, fixed_priority};
+use crate::{Instant, Service};
+
+/// The job that has the shortest time from release to deadline goes first; among equals the one that entered first. That time is the
+/// handler's period where nothing else is said, so that this is the order of rates, and deadline monotonic elsewhere. A running job is
+/// to yield to one that has less time; what is left of it goes on in its turn, before its equals.
+pub type Rmdp<const N: usize = { super::HANDLERS }> = InOrder<ByRate, N>;
+
+/// The order of [`Rmdp`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ByRate;
+
+impl Order for ByRate {
+    fn rank(job: &Job) -> u64 {
+        match job.deadline {
+            Instant::MAX => u64::MAX,
+            deadline => deadline.saturating_since(job.release).as_nanos(),
+        }
+    }
+
+    fn yielded(_: Instant) -> Yielded {
+        Yielded::InTurn
+    }
+
+    fn precedes(coming: &Job, running: &Job) -> bool {
+        Self::rank(coming) < Self::rank(running)
+    }
+
+    /// [Response times](fixed_priority::response_time_among) of all: each waits for the whole of every other with no more time, since
+    /// equals go in the order of release, and once for the longest region of one with more, which may have begun in the very instant of its
+    /// release. Exact on an attained supply where no two have the same time and all say which region is their last; and else sufficient.
+    fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
+        let tasks: Vec<Task> = tasks.iter().map(analysed).collect();
+        (0..tasks.len()).try_for_each(|place| in_time(&tasks, place, supply))
+    }
+}
+
+/// Whether all jobs of one of these meet their deadlines.
+fn in_time(tasks: &[Task], place: usize, supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
+    let own = &tasks[place];
+    let refused = |reason| Unschedulable {
+        bottleneck: Some(place),
+        reason,
+    };
+    let (mut before, mut blocking) = (Vec::new(), Service::ZERO);
+    for (other, task) in tasks.iter().enumerate() {
+        if other == place {
+        } else if task.deadline() <= own.deadline() {
+            before.push(*task);
+        } else {
+            blocking = blocking.max(task.longest_region());
+        }
+    }
+    let response = fixed_priority::response_time_among(own, &before, blocking, &supply);
+    match response.map_err(|overflow| refused(format!("{overflow}")))? {
+        Response::Bounded(bound) if bound.from_arrival <= own.deadline() => Ok(()),
+        Response::Bounded(bound) => Err(refused(format!(
+            "rate monotonic with delayed preemption, a job of the bottleneck may take {}, {blocking} of it for the less urgent, and is due in {}",
+            bound.from_arrival.beside(own.deadline()),
+            own.deadline().beside(bound.from_arrival)
+        ))),
+        Response::Unbounded => Err(refused(format!(
+            "the bottleneck and those that are no less urgent need more than {} of a processor, which is all there is",
+            supply.rate()
+        ))),
+        Response::Unknown(doubt) => Err(refused(format!("{doubt}"))),
+    }
+}
