@@ -82,9 +82,10 @@ fn a_running_program_is_adopted_thread_by_name_and_let_go_as_it_was() {
         thread::sleep(Duration::from_millis(500));
         end(&child);
         let output = child.wait_with_output().unwrap();
+        let after = state(worker);
         drop(spinning);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-        assert_eq!(state(worker), before, "as it was");
+        assert_eq!(after, before, "as it was");
         let periods = json(&bench, "r.json")["received"]["periods"]
             .as_u64()
             .unwrap();

@@ -370,31 +370,69 @@ fn first_come_first_served_asks_of_nobody_the_jitter_of_others() {
 }
 
 /// Of 12 upcalls at 0.8 of a processor Liu and Layland's bound accepts none; exact response times do, up to a quantum that is too long.
-#[test]
-fn rate_monotonic_admits_what_response_times_allow() {
-    let quantum = |micros| {
-        let longest = Service::from_micros(micros);
-        let set = (0..12_u64).map(|place| {
-            let period = 40_000 + 5_000 * (place % 11);
-            let task = task(period / 15, period, period);
-            task.with_preemption(Preemption::Floating { longest }).unwrap()
-        });
-        let set: Vec<Task> = set.collect();
-        Rmdp::new().admit(&set, &Dedicated)
+/// The oracle: a job is complete after its own work, that of all who are no less urgent, as often as they come by then, and one region of
+/// somebody less urgent.
+fn is_in_time(periods_us: &[u64], share: u64, quantum_us: u64) -> bool {
+    let is_met = |own: &u64| {
+        let blocking = match periods_us.iter().any(|other| other > own) {
+            true => quantum_us,
+            false => 0,
+        };
+        let mut response = 0;
+        loop {
+            let before = periods_us.iter().filter(|other| *other <= own);
+            let work: u64 = before
+                .map(|period| response.max(1_u64).div_ceil(*period) * (period / share))
+                .sum();
+            let next = blocking + work;
+            if next > *own || next == response {
+                return next <= *own;
+            }
+            response = next;
+        }
     };
-    assert_eq!(quantum(1_000), Ok(()));
-    let refused = quantum(2_600).err().or_else(|| quantum(2_666).err());
-    println!("{refused:?}");
+    periods_us.iter().all(is_met)
 }
 
-/// The oracle: every millisecond, who runs; each looks every quantum, and its regions begin wherever they hurt most.
+#[test]
+fn rate_monotonic_admits_what_response_times_allow() {
+    let periods: Vec<u64> = (0..12).map(|place| 40_000 + 5_000 * (place % 11)).collect();
+    let mut outcomes = [0; 2];
+    for (share, quantum_us) in (13..30).flat_map(|share| (1..20).map(move |n| (share, n * 130))) {
+        let longest = Service::from_micros(quantum_us);
+        let preemption = Preemption::Floating { longest };
+        let set = periods.iter().map(|period| {
+            let task = task(period / share, *period, *period);
+            task.with_preemption(preemption).ok()
+        });
+        // A region is no longer than its job.
+        let Some(set) = set.collect::<Option<Vec<Task>>>() else {
+            continue;
+        };
+        let admitted = Rmdp::new().admit(&set, &Dedicated).is_ok();
+        assert_eq!(
+            admitted,
+            is_in_time(&periods, share, quantum_us),
+            "1/{share}, {quantum_us} us"
+        );
+        outcomes[usize::from(admitted)] += 1;
+    }
+    assert!(outcomes.iter().all(|times| *times > 20), "{outcomes:?}");
+}
+
 #[test]
 fn equals_wait_for_each_other_and_the_less_urgent_for_all() {
     // Both at one rate: either may come first, so each is complete after both.
     let pair = [task(3_000, 10_000, 10_000), task(4_000, 10_000, 10_000)];
     assert_eq!(Rmdp::new().admit(&pair, &Dedicated), Ok(()));
     let tight = [task(3_000, 10_000, 6_999), task(4_000, 10_000, 6_999)];
-    assert_eq!(Rmdp::new().admit(&tight, &Dedicated).unwrap_err().bottleneck, Some(0));
+    assert_eq!(
+        Rmdp::new()
+            .admit(&tight, &Dedicated)
+            .unwrap_err()
+            .bottleneck,
+        Some(0)
+    );
     let just = [task(3_000, 10_000, 7_000), task(4_000, 10_000, 7_000)];
     assert_eq!(Rmdp::new().admit(&just, &Dedicated), Ok(()));
     // A less urgent one that never looks blocks for all of its length.
@@ -404,5 +442,8 @@ fn equals_wait_for_each_other_and_the_less_urgent_for_all() {
     let refused = Rmdp::new().admit(&[task(4_000, 10_000, 6_999), long], &Dedicated);
     let refused = refused.unwrap_err();
     assert_eq!(refused.bottleneck, Some(0));
-    assert!(refused.reason.contains("3ms of it for the less urgent"), "{refused}");
+    assert!(
+        refused.reason.contains("3ms of it for the less urgent"),
+        "{refused}"
+    );
 }

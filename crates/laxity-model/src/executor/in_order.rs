@@ -4,8 +4,8 @@ use core::marker::PhantomData;
 
 use super::{ExecutorPolicy, Job, Ready, Unschedulable};
 use crate::Instant;
-use crate::analysis::{Preemption, Task};
 use crate::analysis::supply::SupplyBound;
+use crate::analysis::{Preemption, Task};
 use crate::policy::{Decision, Policy};
 
 /// Where a job goes that yields before it is over.
