@@ -10,6 +10,7 @@ use super::Settings;
 use crate::doctor::Machine as Facts;
 use crate::os::clock;
 use crate::os::fact::Fact;
+use crate::os::idle::is_flagged;
 use crate::os::proc;
 
 /// Where and when it was measured. Texts are for people; what could not be read is empty.
@@ -148,14 +149,9 @@ fn hypervisor(cpuinfo: &str, clock_sources: &str) -> String {
     let by_clock = [("kvm", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
     let mut by_clock = by_clock.into_iter();
     let named = by_clock.find(|(part, _)| clock_sources.contains(part));
-    let flagged = || {
-        let flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
-        let mut flags = flags.flat_map(str::split_ascii_whitespace);
-        flags.any(|flag| flag == "hypervisor")
-    };
     match named {
         Some((_, name)) => name.to_owned(),
-        None if flagged() => "a hypervisor".to_owned(),
+        None if is_flagged(cpuinfo) => "a hypervisor".to_owned(),
         None => String::new(),
     }
 }

@@ -34,6 +34,7 @@ pub use samples::Evidence;
 use crate::doctor;
 use crate::os::clock;
 use crate::os::fact::Unknown;
+use crate::os::idle::Awake;
 use crate::os::memory::MemoryLock;
 use crate::os::sched::{self, SchedError, Tid};
 use crate::os::signals::Watch;
@@ -256,6 +257,8 @@ pub fn calibrate(settings: &Settings, progress: &mut dyn FnMut(Progress)) -> Res
     check(settings)?;
     // What is not locked costs page faults, which the large samples would show: no reason to refuse.
     let _memory = MemoryLock::all();
+    // As in a run; what cannot be had there is measured without, too.
+    let _awake = Awake::ask();
     let start =
         circumstances::Start::now(settings.processor).map_err(|unknown| hidden(&unknown))?;
     let bench = Bench::new(settings, &watch);

@@ -13,6 +13,7 @@ use super::machine::{
     CAP_IPC_LOCK, CAP_SYS_NICE, Fact, Machine, Preemption, RealTimeGroup, Unknown, usual_limits,
 };
 use super::outranking::outranking;
+use crate::os::idle::LIGHT_SLEEP_US;
 
 /// How good a thing is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -314,8 +315,8 @@ fn check_governor(machine: &Machine) -> Fact<Judgement> {
 fn check_dma_latency(machine: &Machine) -> Fact<Judgement> {
     let latency = machine.dma_latency.as_ref()?;
     match latency.asked_us {
-        _ if latency.writable => ok("deep sleep states can be held off during a run"),
-        Ok(Some(0..=10)) => ok("deep sleep states are held off by somebody"),
+        _ if latency.writable => ok("deep sleep states are held off during a run"),
+        Ok(Some(0..=LIGHT_SLEEP_US)) => ok("deep sleep states are held off by somebody"),
         _ => limited(
             "deep sleep states may delay wake-ups",
             "as root `chmod a+rw /dev/cpu_dma_latency`",

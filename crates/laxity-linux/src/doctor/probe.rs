@@ -21,6 +21,7 @@ use crate::os::cgroup::{self, Mount};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{number, read, read_as};
+use crate::os::idle::LATENCY_FILE;
 use crate::os::proc::{self, RealTimeThread};
 use crate::os::sched::{self, Attributes, Tid};
 
@@ -276,7 +277,7 @@ fn domain_bandwidth(
 fn dma_latency() -> Fact<DmaLatency> {
     /// What the file reads as when nobody has asked (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`).
     const NOBODY_ASKED_US: i32 = 2_000_000_000;
-    let path = Path::new("/dev/cpu_dma_latency");
+    let path = Path::new(LATENCY_FILE);
     // Its owner alone may read it as a rule, and that it is there is worth knowing without.
     fs::metadata(path).map_err(|error| Unknown::cannot_read(path, &error))?;
     let mut value = [0; 4];

@@ -185,7 +185,12 @@ fn conclude_run(
         doubts: conclusion.doubts,
         witness_wakeups: wakeups,
         steal: what.steal,
-        notices: conclusion.notices(&granted),
+        notices: run
+            .may_sleep()
+            .map(str::to_owned)
+            .into_iter()
+            .chain(conclusion.notices(&granted))
+            .collect(),
     };
     (record, reports)
 }

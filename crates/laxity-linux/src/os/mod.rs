@@ -10,6 +10,7 @@ pub(crate) mod descriptor;
 pub mod event_log;
 pub mod fact;
 pub(crate) mod futex;
+pub mod idle;
 pub mod memory;
 pub mod proc;
 pub mod sched;

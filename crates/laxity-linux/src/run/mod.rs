@@ -17,6 +17,7 @@ use port::Ports;
 
 use crate::os::clock;
 use crate::os::futex::{self, Woken};
+use crate::os::idle::{Awake, LATENCY_FILE};
 use crate::os::memory::STACK_BYTES;
 use crate::os::sched::Tid;
 use crate::os::signals;
@@ -42,6 +43,8 @@ pub(crate) struct Run {
     own: Mutex<Vec<Own>>,
     /// Rung when somebody should be looked for at once.
     alarm: AtomicU32,
+    /// Or why idle processors may sleep as they like.
+    awake: Result<Awake, String>,
 }
 
 impl Run {
@@ -59,7 +62,15 @@ impl Run {
             failure: Mutex::new(None),
             own: Mutex::new(Vec::new()),
             alarm: AtomicU32::new(0),
+            awake: Awake::ask().map_err(|error| {
+                format!("idle processors may sleep, and wake late: {LATENCY_FILE}: {error} (`laxity doctor`: dma-latency)")
+            }),
         }
+    }
+
+    /// That processors may wake late, and why that could not be held off.
+    pub(crate) fn may_sleep(&self) -> Option<&str> {
+        self.awake.as_ref().err().map(String::as_str)
     }
 
     /// A thread has everything it needs; waits for the common start. `None` if the run is over before it begins.

@@ -6,12 +6,14 @@ mod common;
 mod reservations;
 mod strangers;
 
+use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::clock;
 use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::idle::{LATENCY_FILE, LIGHT_SLEEP_US};
 use laxity_linux::os::sched::{self, Policy, Tid};
 use laxity_linux::os::signals;
 use laxity_linux::{LiveConfig, LiveHost};
@@ -117,6 +119,40 @@ fn a_periodic_thread_wakes_at_every_instant_and_never_before_it() {
     );
     assert!((40..=52).contains(&meant.len()), "{} wake-ups", meant.len());
     assert_eq!(before, footprint());
+}
+
+/// What wake-ups may be late by, of all that is asked of the kernel, in microseconds.
+fn tolerated_us() -> i32 {
+    let mut value = [0; 4];
+    let mut file = std::fs::File::open(LATENCY_FILE).expect("root may read it");
+    file.read_exact(&mut value).expect("a number");
+    i32::from_ne_bytes(value)
+}
+
+#[test]
+fn idle_processors_do_not_sleep_deeply_while_it_runs() {
+    let Some((_turn, mut host)) = live() else {
+        return;
+    };
+    if std::fs::File::options()
+        .write(true)
+        .open(LATENCY_FILE)
+        .is_err()
+    {
+        return rights::lacks("how deeply processors sleep may not be told to the kernel");
+    }
+    let before = tolerated_us();
+    let meanwhile = Arc::new(AtomicU64::new(u64::MAX));
+    let seen = Arc::clone(&meanwhile);
+    let mut program = Program::new(1);
+    program.add("looks", CPU0, NORMAL, move |_: &mut dyn Context| {
+        seen.store(tolerated_us().unsigned_abs().into(), Ordering::SeqCst);
+        Step::Finish
+    });
+    let record = host.admit_and_run(program, ms(20)).expect("it runs");
+    assert!(meanwhile.load(Ordering::SeqCst) <= LIGHT_SLEEP_US.into());
+    assert_eq!(tolerated_us(), before);
+    assert_eq!(record.notices, [""; 0]);
 }
 
 #[test]
