@@ -14,6 +14,7 @@ use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched::{self, Policy, Restore, Tid};
+use rustix::process::{Pid, Signal, kill_process};
 
 fn live(processors: usize) -> Option<LiveTest> {
     rights::require(&[Right::RealTime, Right::Processors(processors)])
@@ -278,9 +279,9 @@ fn number(bench: &Bench, file: &str) -> Tid {
     Tid(number.trim().parse().unwrap())
 }
 
-fn kill(process: u32) {
-    let process = rustix::process::Pid::from_raw(process.cast_signed()).unwrap();
-    rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+fn send(signal: Signal, process: u32) {
+    let process = Pid::from_raw(process.cast_signed()).unwrap();
+    kill_process(process, signal).unwrap();
 }
 
 /// Who is stopped with the program has its rank from it, from the moment on at which it is started.
@@ -307,10 +308,14 @@ fn what_a_program_leaves_behind_has_no_rank_whoever_was_killed() {
             let had = sched::policy(staying).unwrap();
             let keeper = stat_of(program, 4).unwrap();
             if kills[1] {
-                child.kill().unwrap();
+                // Else it would put all in order, or its keeper end all, before the other is killed.
+                send(Signal::STOP, child.id());
             }
             if kills[0] {
-                kill(keeper);
+                send(Signal::KILL, keeper);
+            }
+            if kills[1] {
+                child.kill().unwrap();
             }
             bench.write("stop", "");
             child.wait().unwrap();
@@ -321,7 +326,7 @@ fn what_a_program_leaves_behind_has_no_rank_whoever_was_killed() {
             };
             let restored = comes_true(Duration::from_secs(20), is_as_before);
             let left = state(staying);
-            kill(staying.0.cast_unsigned());
+            send(Signal::KILL, staying.0.cast_unsigned());
             assert_eq!(had, Policy::Fifo(80), "{follow} {kills:?}");
             assert!(restored, "{follow} {kills:?}: {left:?}");
         }
