@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Bench, eventually, json, said};
+use common::{Bench, comes_true, eventually, json, said};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched::{self, Policy, Restore, Tid};
+use rustix::process::{Pid, Signal, kill_process};
 
 fn live(processors: usize) -> Option<LiveTest> {
     rights::require(&[Right::RealTime, Right::Processors(processors)])
@@ -49,9 +51,7 @@ fn start(bench: &Bench, cpu: usize) -> Child {
 
 /// The spinner's number, once it runs.
 fn program(bench: &Bench) -> Tid {
-    eventually("it runs", || bench.files().contains(&"started".to_owned()));
-    let number = String::from_utf8(bench.read("started")).unwrap();
-    Tid(number.trim().parse().unwrap())
+    number(bench, "started")
 }
 
 /// Lets it run for some periods.
@@ -262,6 +262,73 @@ fn what_is_stopped_with_the_program_is_no_stranger_and_who_has_its_rank_besides_
         }
         for file in ["started", "stop"] {
             fs::remove_file(bench.path(file)).unwrap();
+        }
+    }
+}
+
+/// Starts one that stays, with a session of its own and without a parent, and tells its number and its own; and works.
+const STAYING: &str =
+    "(setsid sh -c 'echo $$ > staying.new; mv staying.new staying; exec sleep 1000' &)
+while [ ! -e staying ]; do sleep 0.01; done; echo $$ > started.new; mv started.new started
+while [ ! -e stop ]; do sleep 0.01; done";
+
+/// The number in a file that was moved to its place.
+fn number(bench: &Bench, file: &str) -> Tid {
+    eventually(file, || bench.files().contains(&file.to_owned()));
+    let number = String::from_utf8(bench.read(file)).unwrap();
+    Tid(number.trim().parse().unwrap())
+}
+
+fn send(signal: Signal, process: u32) {
+    let process = Pid::from_raw(process.cast_signed()).unwrap();
+    kill_process(process, signal).unwrap();
+}
+
+/// Who is stopped with the program has its rank from it, from the moment on at which it is started.
+#[test]
+fn what_a_program_leaves_behind_has_no_rank_whoever_was_killed() {
+    let Some(_live) = live(2) else { return };
+    if let Some(why) = rights::missing(Right::Freezer) {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let own = Tid::current();
+    let state = |tid| (sched::policy(tid).unwrap(), sched::affinity(tid).unwrap());
+    for follow in ["children", "none"] {
+        // The keeper, and laxity itself.
+        for kills in [[false, false], [true, false], [true, true]] {
+            let bench = Bench::new();
+            let mut command = bench.command();
+            command.args(["exec", "--reserve", "2ms/8ms", "--confine=freeze"]);
+            command.args(["--follow", follow, "--", "sh", "-c", STAYING]);
+            let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+            let (program, staying) = (number(&bench, "started"), number(&bench, "staying"));
+            // A look comes every 20 ms.
+            wait(200);
+            let had = sched::policy(staying).unwrap();
+            let keeper = stat_of(program, 4).unwrap();
+            if kills[1] {
+                // Else it would put all in order, or its keeper end all, before the other is killed.
+                send(Signal::STOP, child.id());
+            }
+            if kills[0] {
+                send(Signal::KILL, keeper);
+            }
+            if kills[1] {
+                child.kill().unwrap();
+            }
+            bench.write("stop", "");
+            child.wait().unwrap();
+            let is_as_before = || match kills[1] {
+                // Where it might run the guardian is not told.
+                true => state(staying).0 == state(own).0,
+                false => state(staying) == state(own),
+            };
+            let restored = comes_true(Duration::from_secs(20), is_as_before);
+            let left = state(staying);
+            send(Signal::KILL, staying.0.cast_unsigned());
+            assert_eq!(had, Policy::Fifo(80), "{follow} {kills:?}");
+            assert!(restored, "{follow} {kills:?}: {left:?}");
         }
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::{Bench, eventually, json};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
+use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched::{self, Policy, Tid};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -212,20 +213,16 @@ fn ctrl_z_stops_the_job_without_its_rank_and_fg_gives_it_back() {
         let pid = String::from_utf8(terminal.bench.read("pid")).unwrap();
         let tid = Tid(pid.trim().parse().unwrap());
         let rank = || sched::policy(tid).unwrap();
-        let state = || {
-            let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap();
-            let (_, fields) = stat.rsplit_once(") ").unwrap();
-            fields.chars().next()
-        };
+        let state = || stat_of(tid, 3);
         eventually("it has slots", || rank() == Policy::Fifo(80));
         terminal.press("\x1a");
         terminal.shown.until("Stopped");
         // As this is itself, whatever it is started with.
         let own = sched::policy(Tid::current()).unwrap();
-        assert_eq!((state(), rank()), (Some('T'), own));
+        assert_eq!((state(), rank()), (Ok('T'), own));
         terminal.press("fg\n");
         eventually("it has slots again", || {
-            rank() == Policy::Fifo(80) && state() != Some('T')
+            rank() == Policy::Fifo(80) && state() != Ok('T')
         });
         terminal.press("\x03");
         let shown = terminal.done("echo co''de $?");

@@ -3,7 +3,7 @@
 use crate::meter::{expect_kept, expect_undisturbed, meter, readings, received_by_period};
 use crate::reservations::{holder, run};
 use crate::stage::{CPU, DEVICE, NORMAL, counted, marked, spinner};
-use crate::{Result, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure_in_time};
 use laxity_model::request::Work;
 use laxity_model::{
     Context, Host, Instant, Mark, Outside, Program, Reservation, RunRecord, Service, Span, Step,
@@ -53,7 +53,7 @@ pub(crate) fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let right = undisturbed.iter().filter(|(_, got)| range.contains(got));
     let right = right.count();
     let received = undisturbed.iter().map(|(_, received)| *received);
-    ensure!(
+    ensure_in_time!(
         tolerance.is_kept(right, undisturbed.len()),
         "{reservation}: as it should be in {right} of {} undisturbed periods; from {} to {}",
         undisturbed.len(),
@@ -116,7 +116,7 @@ fn expect_in_time(
     let arrivals = marked(record, arrival).map(|event| event.at);
     let jobs: Vec<(usize, Instant)> = arrivals.enumerate().collect();
     let came = jobs.len();
-    ensure!(
+    ensure_in_time!(
         came as u64 + 3 >= (record.end - record.start) / period,
         "the device came {came} times"
     );

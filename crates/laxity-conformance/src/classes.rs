@@ -2,7 +2,7 @@
 //! has no such classes says so.
 
 use crate::stage::{CPU, Stage, cannot_run, done_or, micros, spinner};
-use crate::{Result, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::policy::classes::Scheduling;
 use laxity_model::{Host, Placement, Program, Service, Span, Step};
 
@@ -26,7 +26,7 @@ pub(crate) fn nice(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
         let (due, received) = (all.as_nanos() * weight / weights, usage.service);
         let kept = due / 1_000 * (tolerance.kept_ppm / 1_000);
         let range = kept..=2 * due - kept;
-        ensure!(
+        ensure_in_time!(
             !all.is_zero() && range.contains(&received.as_nanos()),
             "nice {nice} received {received} of {all}, of which {weight} in {weights} are due"
         );
@@ -58,9 +58,8 @@ pub(crate) fn round_robin(host: &mut dyn Host, _: &Tolerance) -> Result {
         .iter()
         .copied()
         .eq((0..EQUALS).cycle().take(turns.len()));
-    ensure!(
-        in_turn && turns.len() as u64 > EQUALS,
-        "the turns were {turns:?}"
-    );
+    ensure!(in_turn, "the turns were {turns:?}");
+    let count = turns.len() as u64;
+    ensure_in_time!(count > EQUALS, "{count} turns of {EQUALS}");
     Ok(())
 }

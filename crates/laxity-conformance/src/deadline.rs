@@ -3,7 +3,7 @@
 use crate::meter::{expect_the_sum, meter, readings};
 use crate::reservations::{asker, by_slots, piece_of, reservation, run, stood_still};
 use crate::stage::{CPU, LOW, NEVER, NORMAL, cannot_run, counted, expect_end, marks, spinner};
-use crate::{Result, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::{
     Activity, Body, Context, Enforcer, Host, Program, Refused, Reservation, ReservationRequest,
     RunEnd, Step,
@@ -41,7 +41,7 @@ pub(crate) fn service(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let received = record.usage[who.index()].service;
     let all = held.service() * (PERIODS + 1);
     let most = all + tolerance.slack(all) + stood_still(&record);
-    ensure!(
+    ensure_in_time!(
         received <= most,
         "{received} received in {PERIODS} periods of {held}"
     );

@@ -1,7 +1,7 @@
 //! How a run ends.
 
 use crate::stage::{CPU, DEVICE, LOW, NORMAL, counted, done_or, expect_end, of, run_to, spinner};
-use crate::{Result, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::{ActivityId, EventKind, Host, Placement, Program, RunEnd, Span, Step};
 
 /// A program that would go on is ended when its time is over, not before, and soon.
@@ -15,7 +15,7 @@ pub(crate) fn length(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     expect_end(&record, RunEnd::Length)?;
     let lasted = record.end - record.start;
     ensure!(lasted >= LENGTH, "over after {lasted}");
-    ensure!(
+    ensure_in_time!(
         lasted <= LENGTH + tolerance.lateness,
         "over only after {lasted}"
     );
@@ -56,7 +56,7 @@ pub(crate) fn end_run(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let mut events = record.events.iter();
     let wanted = events.find(|event| event.kind == EventKind::Mark(over));
     let later = wanted.map(|wanted| record.end.saturating_since(wanted.at));
-    ensure!(
+    ensure_in_time!(
         later.is_some_and(|later| later <= tolerance.lateness),
         "over {later:?} after a body wanted it"
     );

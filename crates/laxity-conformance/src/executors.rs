@@ -2,7 +2,7 @@
 
 use crate::reservations::{by_slots, reservation};
 use crate::stage::{CPU, DEVICE, LOW, Stage, Story, counted, done_or, micros, of, run_to};
-use crate::{Failure, Result, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::analysis::Task;
 use laxity_model::executor::ExecutorPolicy;
 use laxity_model::executor::edf::Edf;
@@ -152,7 +152,9 @@ fn beside_a_long_job(
             Step::Finish
         }
     });
-    stage.play(host, &[other, long, device])?.expect(expected)
+    stage
+        .play(host, &[other, long, device])?
+        .expect_in_time(expected)
 }
 
 const YIELDS: &[u64] = &[BEGAN, ASKED, URGENT, RESUMED, OVER];
@@ -361,7 +363,7 @@ pub(crate) fn recorded(host: &mut dyn Host, _: &Tolerance) -> Result {
         EventKind::Finish,
     ]
     .map(count);
-    ensure!(
+    ensure_in_time!(
         counts == [11, 10, 10, 1],
         "eleven jobs were recorded as {counts:?}"
     );

@@ -1,7 +1,7 @@
 //! Interrupt handlers and deferred calls, above every thread.
 
 use crate::stage::{DEVICE, LOW, Stage, Story, TOP, done_or, micros};
-use crate::{Result, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::{Context, EventKind, Host, Placement, SemaphoreId, Service, Span, Step};
 
 /// Told by what is interrupted, and between them by what interrupts.
@@ -41,7 +41,9 @@ fn interrupts(host: &mut dyn Host, below: Placement) -> Result {
     let (story, work, device) = (stage.story(), stage.cue(), stage.cue());
     stage.actor(below, work, long_work(story, device));
     stage.actor(DEVICE, device, soon(story));
-    stage.play(host, &[work])?.expect(&[BEGIN, BETWEEN, END])
+    stage
+        .play(host, &[work])?
+        .expect_in_time(&[BEGIN, BETWEEN, END])
 }
 
 /// A handler does not wait for a thread of the highest priority.
@@ -130,7 +132,7 @@ pub(crate) fn deferred_in_order(host: &mut dyn Host, _: &Tolerance) -> Result {
         )
     });
     let expected = order.repeat(ROUNDS as usize);
-    stage.play(host, &[device])?.expect(&expected)
+    stage.play(host, &[device])?.expect_in_time(&expected)
 }
 
 /// Signals to a deferred call that cannot run are counted, and each is served once.
@@ -174,7 +176,7 @@ pub(crate) fn device_instants(host: &mut dyn Host, _: &Tolerance) -> Result {
     let enters = super::stage::of(&play.record, who, EventKind::InterruptEnter);
     let exits = super::stage::of(&play.record, who, EventKind::InterruptExit);
     // Before its instants: the first call, and the cue.
-    ensure!(
+    ensure_in_time!(
         enters.len() as u64 == INSTANTS + 2,
         "entered {} times instead of {}",
         enters.len(),

@@ -101,9 +101,13 @@ pub enum Failure {
     /// It did not run a program that it must run.
     #[error("the host refused: {0}")]
     Host(#[from] HostError),
-    /// It ran it otherwise.
+    /// It ran it otherwise: in another order, another number of times.
     #[error("{0}")]
     Wrong(String),
+    /// It gave another amount of service or of time; or something came before something else, or more often, that only instants keep apart. A machine that
+    /// stands still does that, too.
+    #[error("{0}")]
+    Untimely(String),
     /// Somebody outside the program outranks what the host granted, and it says so: nothing was promised.
     #[error("the host could not enforce what it granted: {0}")]
     Unenforced(String),
@@ -183,3 +187,13 @@ macro_rules! ensure {
     };
 }
 use ensure;
+
+/// The same of what a machine that stands still may break.
+macro_rules! ensure_in_time {
+    ($condition:expr, $($text:tt)+) => {
+        if !$condition {
+            return Err($crate::Failure::Untimely(format!($($text)+)));
+        }
+    };
+}
+use ensure_in_time;

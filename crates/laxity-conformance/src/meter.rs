@@ -4,7 +4,7 @@
 //! piece that lies between their services, so the service in a window that begins at a mark is known to within a piece.
 
 use crate::stage::{is_disturbed, marked};
-use crate::{Failure, Result, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure_in_time};
 use laxity_model::{
     Body, Context, EventKind, Instant, Mark, Reservation, RunRecord, Service, Step,
 };
@@ -49,7 +49,7 @@ pub(crate) fn expect_every_window(
     tolerance: &Tolerance,
 ) -> Result {
     let periods = least_by_period(record, readings, reservation);
-    ensure!(
+    ensure_in_time!(
         !periods.is_empty(),
         "no period of {reservation} was observed"
     );
@@ -85,7 +85,7 @@ pub(crate) fn expect_kept<T>(
     expect_undisturbed(all.len(), judged.len(), tolerance)?;
     let kept = judged.iter().filter(|one| is_kept(one)).count();
     let judged = judged.len();
-    ensure!(
+    ensure_in_time!(
         tolerance.is_kept(kept, judged),
         "{what}: kept in {kept} of {judged} that nothing disturbed"
     );
@@ -122,7 +122,7 @@ pub(crate) fn expect_the_sum(
     let is_after = |pair: &&[(u64, Service)]| pair[0].0 + 1 == pair[1].0;
     let rows = undisturbed.len() - undisturbed.windows(2).filter(is_after).count();
     let least = Service::from_nanos(kept as u64).saturating_sub(piece * rows as u64);
-    ensure!(
+    ensure_in_time!(
         received >= least,
         "{reservation}: {received} received in {} undisturbed periods together, and {least} is the least",
         undisturbed.len()
@@ -258,7 +258,7 @@ mod tests {
         let (record, readings) = record_of(900, None);
         assert!(matches!(
             judge(&record, &readings, &Tolerance::NONE),
-            Err(Failure::Wrong(_))
+            Err(Failure::Untimely(_))
         ));
         assert!(judge(&record, &[], &Tolerance::NONE).is_err());
     }
@@ -301,7 +301,7 @@ mod tests {
         let (record, readings) = record_of(850, None);
         assert!(matches!(
             judge(&record, &readings, &each_may_miss),
-            Err(Failure::Wrong(_))
+            Err(Failure::Untimely(_))
         ));
     }
 }

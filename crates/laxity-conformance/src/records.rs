@@ -2,7 +2,7 @@
 
 use crate::reservations::{asker, by_slots, reservation};
 use crate::stage::{CPU, DEVICE, HIGH, LOW, NORMAL, counted, done_or, marks, run_to};
-use crate::{Result, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::{
     ActivityId, Context, Enforcer, Event, EventKind, Host, Instant, Placement, ProcessorId,
     Program, ReservationRequest, RunEnd, RunRecord, Service, Span, Step, Whereabouts,
@@ -83,7 +83,7 @@ pub(crate) fn sorted(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     }
     for event in &record.events {
         let within = record.start <= event.at && event.at <= record.end + tolerance.lateness;
-        ensure!(
+        ensure_in_time!(
             within,
             "outside {:?} to {:?}: {event:?}",
             record.start,
@@ -199,7 +199,7 @@ pub(crate) fn handler_states(host: &mut dyn Host, _: &Tolerance) -> Result {
         }
         ensure!(!inside, "activity {who} never left");
         // The first call, and one for each of thirty instants, as they are too far apart to be served together.
-        ensure!(entries == 31, "activity {who} entered {entries} times");
+        ensure_in_time!(entries == 31, "activity {who} entered {entries} times");
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::meter::{Reading, expect_every_window, expect_kept, readings, stretches};
 use crate::reservations::{expect_enforced, holder, kept, metered, piece_of, reservation, run};
 use crate::stage::{CPU, HIGH, NEVER, NORMAL, ORDINARY, at, counted, marks, of, run_to, spinner};
-use crate::{Failure, Result, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::{
     ActivityId, Body, Context, EventKind, Host, Instant, Mark, Outside, Program, Refused,
     Reservation, RunEnd, RunRecord, Service, Span, Step, TimeConstraint,
@@ -49,7 +49,7 @@ pub(crate) fn changes(
         "granted in the end: {grant:?}"
     );
     let Some([from, _]) = marks(&record, answer).first().copied() else {
-        return Err(Failure::Wrong("it never asked".into()));
+        return Err(Failure::Untimely("it never asked".into()));
     };
     ensure!(from > 0, "{old} could not become {new}");
     let from = Instant::from_nanos(from);
@@ -120,7 +120,7 @@ pub(crate) fn across_changes(host: &mut dyn Host, tolerance: &Tolerance) -> Resu
     let answers = marks(&record, answer);
     let granted = answers.iter().filter(|[from, _]| *from > 0);
     let granted: Vec<Instant> = granted.map(|[from, _]| at(*from)).collect();
-    ensure!(
+    ensure_in_time!(
         granted.len() as u64 >= CHANGES / 2,
         "{} of {} changes were granted",
         granted.len(),
@@ -287,7 +287,7 @@ pub(crate) fn constrained(
     kept(&record, other, tolerance)?;
     let calls = marks(&record, done);
     let refused = of(&record, who, EventKind::Refused).len();
-    ensure!(
+    ensure_in_time!(
         calls.len() >= ASKED_LEAST && refused == 0,
         "{} were done, {refused} refused",
         calls.len()
@@ -339,7 +339,7 @@ pub(crate) fn constrained_beside_a_rogue(host: &mut dyn Host, tolerance: &Tolera
     program.add("rogue", CPU, HIGH, rogue);
     let record = run_to(RunEnd::EndRun, host, program)?;
     let calls = marks(&record, done);
-    ensure!(
+    ensure_in_time!(
         calls.len() >= ASKED_LEAST,
         "{} of {ASKED} were granted",
         calls.len()
@@ -385,7 +385,7 @@ pub(crate) fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result 
     holder(&mut program, [8_000, 16_000], Outside::Confined, true, idle)?;
     let record = run_to(RunEnd::EndRun, host, program)?;
     let told: Vec<u64> = marks(&record, answer).iter().map(|[why, _]| *why).collect();
-    ensure!(told == [1, 0, 2, 2, 3], "answered {told:?}");
+    ensure_in_time!(told == [1, 0, 2, 2, 3], "answered {told:?}");
     let counts = [
         (EventKind::ConstraintBegin, 1),
         (EventKind::ConstraintEnd, 1),
@@ -393,7 +393,7 @@ pub(crate) fn refused_constraints(host: &mut dyn Host, _: &Tolerance) -> Result 
     ];
     for (kind, expected) in counts {
         let found = of(&record, guest, kind).len();
-        ensure!(found == expected, "{found} events {kind:?} of {expected}");
+        ensure_in_time!(found == expected, "{found} events {kind:?} of {expected}");
     }
     Ok(())
 }
@@ -414,13 +414,13 @@ pub(crate) fn given_back(host: &mut dyn Host, _: &Tolerance) -> Result {
     let record = run_to(RunEnd::EndRun, host, program)?;
     let ends = of(&record, guest, EventKind::ConstraintEnd);
     let [end] = &ends[..] else {
-        return Err(Failure::Wrong(format!("{} ends", ends.len())));
+        return Err(Failure::Untimely(format!("{} ends", ends.len())));
     };
     let slots = stretches(&record, guest, EventKind::SlotBegin, EventKind::SlotEnd);
-    ensure!(!slots.is_empty(), "the constraint had no slot");
+    ensure_in_time!(!slots.is_empty(), "the constraint had no slot");
     let after = slots.iter().filter(|slot| slot.0 >= end.at).count();
     ensure!(after == 0, "{after} slots of {} after the end", slots.len());
     let others = of(&record, other.0, EventKind::SlotBegin);
-    ensure!(!others.is_empty(), "the reservation had no slots");
+    ensure_in_time!(!others.is_empty(), "the reservation had no slots");
     Ok(())
 }

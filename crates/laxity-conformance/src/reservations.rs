@@ -4,7 +4,7 @@ use crate::meter::{expect_every_window, meter, readings, stretches};
 use crate::stage::{
     CPU, LOW, NORMAL, ORDINARY, counted, expect_end, is_disturbed, of, run_to, spinner,
 };
-use crate::{Failure, Result, Tolerance, ensure};
+use crate::{Failure, Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::{
     Activity, ActivityId, Body, Enforcer, EventKind, Grade, Host, Mark, Outside, Placement,
     Program, Reservation, ReservationRequest, RunEnd, RunRecord, Service, Span, Step,
@@ -147,7 +147,7 @@ fn inside_only(
     let pieces = readings(record, mark);
     let is_inside = |at| slots.iter().any(|(from, to)| *from <= at && at <= *to);
     let inside = pieces.iter().filter(|piece| is_inside(piece.at)).count();
-    ensure!(
+    ensure_in_time!(
         tolerance.is_kept(inside, pieces.len()),
         "{inside} of {} pieces of work ended inside the slots",
         pieces.len()
@@ -155,7 +155,7 @@ fn inside_only(
     let all = Service::from_nanos(reservation.service().as_nanos() * slots.len() as u64);
     let received = record.usage[who.index()].service;
     let most = all + tolerance.slack(all) + tolerance.unseen(all) + stood_still(record);
-    ensure!(
+    ensure_in_time!(
         received <= most,
         "{received} received in {} slots of {reservation}",
         slots.len()
@@ -182,7 +182,7 @@ pub(crate) fn beside_a_rogue(
     let slack = tolerance.slack(whole) + stood_still(&record);
     // Slots last longer than promised by what the host counts as their holder's and it had not for itself.
     let least = rest.saturating_sub(slack + tolerance.unseen(whole / 4));
-    ensure!(
+    ensure_in_time!(
         (least..=rest + slack).contains(&rogue),
         "the rogue received {rogue} of the {rest} outside the slots"
     );
@@ -219,7 +219,7 @@ pub(crate) fn timesharing_shares(host: &mut dyn Host, _: &Tolerance) -> Result {
     let received = record.usage[own.0.index()].service;
     let slots = (record.end - record.start).as_full_service() / 10;
     // Others of the machine may be there; they leave it more than twice its slots unless there are a dozen.
-    ensure!(
+    ensure_in_time!(
         received >= slots * 2,
         "{received} received, of which {slots} in slots"
     );
@@ -237,7 +237,7 @@ pub(crate) fn unused_is_returned(host: &mut dyn Host, tolerance: &Tolerance) -> 
     let received = record.usage[other.index()].service;
     let whole = (record.end - record.start).as_full_service();
     let least = whole.saturating_sub(tolerance.slack(whole) + stood_still(&record));
-    ensure!(
+    ensure_in_time!(
         received >= least,
         "{received} of {whole} although the holder waits"
     );
@@ -289,7 +289,7 @@ pub(crate) fn on_request(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     // The host may count as the holder's what it had not for itself; twenty periods are slept through.
     let burnt = BURNT.saturating_sub(tolerance.unseen(BURNT));
     let least = burnt.as_nanos() / reservation.service().as_nanos() + 19;
-    ensure!(
+    ensure_in_time!(
         slots.len() as u64 >= expected && expected >= least,
         "{} slots in {expected} periods",
         slots.len()
@@ -321,7 +321,7 @@ pub(crate) fn grid(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
         }
     }
     let given = begins.len();
-    ensure!(
+    ensure_in_time!(
         tolerance.is_kept(given, given + missing) && given + missing + excused >= PERIODS - 2,
         "{given} slots in {PERIODS} periods; {excused} were left out as the machine stood still"
     );

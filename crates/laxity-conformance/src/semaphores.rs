@@ -142,5 +142,5 @@ pub(crate) fn timeout_takes_nothing(host: &mut dyn Host, _: &Tolerance) -> Resul
         Step::Finish
     });
     let play = stage.play_until(RunEnd::EndRun, host, &[gone, stays])?;
-    play.expect(&[11, 20])
+    play.expect_in_time(&[11, 20])
 }

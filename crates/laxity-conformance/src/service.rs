@@ -1,7 +1,7 @@
 //! Processor time: who receives it, and that it is counted.
 
 use crate::stage::{CPU, LOW, NORMAL, Stage, TOP, done_or, of, run_to, spinner};
-use crate::{Result, Tolerance, ensure};
+use crate::{Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::{EventKind, Host, Placement, ProcessorId, Program, RunEnd, Service, Span, Step};
 
 /// Work takes its service, however long a competitor makes it wait.
@@ -20,7 +20,7 @@ pub(crate) fn burn(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let record = run_to(RunEnd::EndRun, host, program)?;
     let received = record.usage[who.index()].service;
     let most = asked + tolerance.slack(asked);
-    ensure!(
+    ensure_in_time!(
         received >= asked && received <= most,
         "{received} of {asked} asked for"
     );
@@ -47,12 +47,12 @@ pub(crate) fn told_service(host: &mut dyn Host, tolerance: &Tolerance) -> Result
     );
     for pair in readings.windows(2) {
         let grown = Service::from_nanos(pair[1][0].saturating_sub(pair[0][0]));
-        ensure!(grown >= PIECE, "{PIECE} burnt, {grown} told");
+        ensure_in_time!(grown >= PIECE, "{PIECE} burnt, {grown} told");
     }
     let last = Service::from_nanos(readings[PIECES as usize][0]);
     let used = record.usage[who.index()].service;
     let apart = used.saturating_sub(last).max(last.saturating_sub(used));
-    ensure!(
+    ensure_in_time!(
         apart <= tolerance.slack(used),
         "told {last}, recorded {used}"
     );
@@ -69,7 +69,7 @@ pub(crate) fn equal_shares(host: &mut dyn Host, _: &Tolerance) -> Result {
     let shares = record.usage.iter().map(|usage| usage.service);
     let (least, most) = (shares.clone().min(), shares.max());
     let (least, most) = (least.unwrap_or_default(), most.unwrap_or_default());
-    ensure!(
+    ensure_in_time!(
         !least.is_zero() && most <= least + least / 4,
         "from {least} to {most}"
     );
@@ -92,11 +92,11 @@ pub(crate) fn totals(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let record = host.admit_and_run(program, Span::from_millis(200))?;
     let all: Service = record.usage.iter().map(|usage| usage.service).sum();
     let there_is = (record.end - record.start).as_full_service();
-    ensure!(
+    ensure_in_time!(
         all <= there_is + tolerance.slack(there_is),
         "{all} received of {there_is}"
     );
-    ensure!(all > Service::ZERO, "nobody received anything");
+    ensure_in_time!(all > Service::ZERO, "nobody received anything");
     Ok(())
 }
 
@@ -126,7 +126,7 @@ fn beside_a_spinner(
         }
     });
     let play = stage.play(host, &[spinner])?;
-    play.expect(&[0, 1, 2, 3, 4])?;
+    play.expect_in_time(&[0, 1, 2, 3, 4])?;
     let finishes = of(&play.record, who, EventKind::Finish).len();
     ensure!(finishes == 1, "finished {finishes} times");
     Ok(())

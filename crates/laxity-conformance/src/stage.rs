@@ -229,12 +229,18 @@ impl Stage {
 impl Play {
     /// Whether exactly this was told.
     pub(crate) fn expect(&self, told: &[u64]) -> Result {
-        ensure!(
-            self.told == told,
-            "told {:?} instead of {told:?}",
-            self.told
-        );
-        Ok(())
+        self.differs(told).map_err(Failure::Wrong)
+    }
+
+    /// The same where instants make the order.
+    pub(crate) fn expect_in_time(&self, told: &[u64]) -> Result {
+        self.differs(told).map_err(Failure::Untimely)
+    }
+
+    fn differs(&self, told: &[u64]) -> Result<(), String> {
+        (self.told == told)
+            .then_some(())
+            .ok_or_else(|| format!("told {:?} instead of {told:?}", self.told))
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn timer_preempts(host: &mut dyn Host, _: &Tolerance) -> Result {
         story.tell(context, 2);
         Step::Finish
     });
-    stage.play(host, &[low])?.expect(&[1, 2, 3])
+    stage.play(host, &[low])?.expect_in_time(&[1, 2, 3])
 }
 
 /// A signal to a lower priority takes effect when the higher one gives way.

@@ -96,7 +96,7 @@ fn sleepers(host: &mut dyn Host, sleepers: &[(Placement, u64)], expected: &[u64]
         cues.iter().for_each(|cue| context.signal(*cue));
         Step::Finish
     });
-    stage.play(host, &[begin])?.expect(expected)
+    stage.play(host, &[begin])?.expect_in_time(expected)
 }
 
 /// Who sleeps until an earlier instant wakes earlier, whoever asked first.
@@ -158,7 +158,7 @@ pub(crate) fn does_not_time_out(host: &mut dyn Host, _: &Tolerance) -> Result {
         context.signal(signal);
         Step::Finish
     });
-    stage.play(host, &[waiter])?.expect(&[0, 1])
+    stage.play(host, &[waiter])?.expect_in_time(&[0, 1])
 }
 
 /// A timed wait whose instant is past takes a count if there is one, or times out.

@@ -438,6 +438,7 @@ fn what_is_not_judged_stands_in_brackets() {
     let gaps = Observed {
         undisturbed: histogram(3, 20_000, 1_000_000, 62_000),
         disturbed: halts,
+        ..Observed::default()
     };
     task.cothread_gap_ns = Some(GapJson::of(&gaps));
     let text = table(&results, 130, None);

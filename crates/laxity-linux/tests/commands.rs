@@ -15,6 +15,7 @@ use laxity_linux::host::command::{
 };
 use laxity_linux::os::clock;
 use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched;
 use laxity_model::{HostError, Scheduling, Service};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -172,10 +173,7 @@ fn others_can_be_left_alone() {
 
 /// The process that looks after it.
 fn keeper_of(running: &RunningCommand) -> Pid {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", running.id())).expect("it is there");
-    let (_, fields) = stat.rsplit_once(") ").expect("a name");
-    let keeper = fields.split(' ').nth(1).and_then(|id| id.parse().ok());
-    let keeper: i32 = keeper.expect("a parent");
+    let keeper: i32 = stat_of(running.id(), 4).expect("a parent");
     assert_ne!(keeper as u32, std::process::id());
     Pid::from_raw(keeper).expect("a process")
 }

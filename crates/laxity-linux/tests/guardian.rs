@@ -15,6 +15,7 @@ use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::enforce::confine::{FairQuota, Freezer};
 use laxity_linux::enforce::guardian;
 use laxity_linux::host::command::{ProcessGroup, RunningCommand};
+use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched::{self, Policy, Tid};
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -57,6 +58,8 @@ fn confine_and_wait(process: i32) -> Outcome {
     sleep.arg("1000");
     let child = RunningCommand::start(sleep, ProcessGroup::Own, |_| Ok(()))?;
     freezer.add(process)?;
+    // As whoever is started in slots has it, seen or not.
+    sched::set_policy_inherited(Tid(process), Policy::Fifo(80))?;
     freezer.add(child.id().0)?;
     freezer.freeze()?;
     until("all frozen", || freezer.is_frozen().unwrap_or(false))?;
@@ -158,6 +161,9 @@ fn killed(before: impl FnOnce(u32, &mut dyn BufRead) -> Outcome) -> Outcome {
     until("the group is gone", || !directory.exists())?;
     until("the foreign process is home", || {
         group_of(foreign.id()).is_ok_and(|group| group == home)
+    })?;
+    until("the foreign process has no rank", || {
+        sched::policy(Tid(foreign.id())).is_ok_and(|policy| !policy.is_real_time())
     })?;
     let child = format!("/proc/{child}");
     until("the victim's child is gone", || !Path::new(&child).exists())?;
@@ -262,9 +268,6 @@ fn frozen(directory: &Path) -> bool {
 
 /// User and system time of a process, in ticks of 10 ms.
 fn processor_ticks(process: i32) -> Result<u64, Box<dyn Error>> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    let (_, fields) = stat.rsplit_once(") ").ok_or("no name")?;
-    let fields: Vec<&str> = fields.split(' ').collect();
-    let field = |index: usize| fields.get(index).ok_or("too short");
-    Ok(field(11)?.parse::<u64>()? + field(12)?.parse::<u64>()?)
+    let ticks = |field| stat_of::<u64>(Tid(process), field);
+    Ok(ticks(14)? + ticks(15)?)
 }

@@ -33,3 +33,11 @@ pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 9] = [
     &on_hook::OnHook,
     &fault::Whose,
 ];
+
+/// How many of a report's claims the evidence tells, and of how many it does not.
+#[cfg(test)]
+fn told_and_open(report: &laxity_lab::report::Report) -> (usize, usize) {
+    let told = report.checks.iter().filter(|check| check.held.is_some());
+    let told = told.count();
+    (told, report.checks.len() - told)
+}

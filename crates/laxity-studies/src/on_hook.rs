@@ -206,6 +206,7 @@ mod tests {
     use laxity_lab::report::Report;
 
     use super::*;
+    use crate::told_and_open;
 
     /// What is claimed of these live calls, each with the samples that it lost and those of them that no halt excuses, where so much of each was disturbed.
     fn held(calls: &[(u64, u64)], disturbed_ppm: u32) -> Vec<bool> {
@@ -256,10 +257,7 @@ mod tests {
                 refused.checks.last().and_then(|check| check.held),
                 Some(false)
             );
-            assert_eq!(
-                (refused.checks.len() - refused.open(), refused.open()),
-                (5, 0)
-            );
+            assert_eq!(told_and_open(&refused), (5, 0));
         }
     }
 
@@ -268,7 +266,7 @@ mod tests {
         assert_eq!(held(&[], 0), [false; 5]);
         let excused = judged(&[(5, 0)], [1, 0], 0);
         assert_eq!(
-            (excused.checks.len() - excused.open(), excused.open()),
+            told_and_open(&excused),
             (4, 1),
             "nothing tells, so nothing is claimed of live calls"
         );

@@ -262,9 +262,12 @@ impl Received {
         let disturbed = seen.largest_gap_disturbed;
         let disturbed =
             (disturbed > seen.largest_gap).then(|| format!("{} disturbed", rounded(disturbed)));
+        let possible = seen.largest_gap_possible;
+        let possible = (possible > seen.largest_gap)
+            .then(|| format!("perhaps {} while nobody looked", rounded(possible)));
         let promised = self.gap_promised();
         let promised = promised.map(|promised| format!("{} promised", rounded(promised)));
-        in_brackets(disturbed.into_iter().chain(promised))
+        in_brackets(disturbed.into_iter().chain(possible).chain(promised))
     }
 
     /// No gap is longer, by what is reserved, of who never blocks.
@@ -325,6 +328,7 @@ impl Received {
                 row("service", span(seen.service)),
                 row("largest gap", gap(seen.largest_gap)),
                 row("largest gap, disturbed", gap(seen.largest_gap_disturbed)),
+                row("largest gap, perhaps", gap(seen.largest_gap_possible)),
                 row("periods", Value::Count(seen.periods)),
                 row("periods kept", Value::Count(seen.kept)),
                 row("of these slept through", Value::Count(seen.asleep)),

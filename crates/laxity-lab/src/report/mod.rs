@@ -58,12 +58,6 @@ impl Report {
         }
     }
 
-    /// Of so many claims the evidence does not tell.
-    pub fn open(&self) -> usize {
-        let open = self.checks.iter().filter(|check| check.held.is_none());
-        open.count()
-    }
-
     /// Where its values come from.
     fn origins(&self) -> BTreeSet<Origin> {
         let cells = self.figures.iter().flat_map(Figure::cells);

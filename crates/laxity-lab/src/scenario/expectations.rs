@@ -39,7 +39,7 @@ static GRADE: Key<ExpectedGrade> = Key::new(
         ("unenforced", ExpectedGrade::Unenforced),
     ]),
     Without::Means("`\"enforced\"` where something is reserved"),
-    "Whether somebody can take its reservations away.",
+    "Whether somebody can take its reservations away. Where nobody can tell, the grade is `uncertain`: that is neither, and leaves the verdict *inconclusive*.",
 );
 pub(super) static JUDGED_BY: Key<Other> = Key::new(
     "contracts",

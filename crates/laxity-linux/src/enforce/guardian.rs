@@ -17,6 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use laxity_model::enforce::ranks::OCCUPANT;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags, open, rmdir};
 use rustix::io::Errno;
@@ -245,7 +246,7 @@ fn detach(reader: c_int) {
         libc::chdir(c"/".as_ptr());
     }
     // Whichever thread of ours started it.
-    schedule(libc::SCHED_OTHER, 0);
+    schedule(0, libc::SCHED_OTHER, 0);
 }
 
 /// Reads one message; `false` at the end of the pipe.
@@ -282,17 +283,18 @@ fn note(list: &mut [Entry; MOST], message: &[u8; MESSAGE_BYTES]) -> Option<usize
 }
 
 fn undo(list: &[Entry; MOST]) {
-    let mut threads = list.iter().filter(|entry| entry[0] == THREAD).peekable();
-    if threads.peek().is_some() {
+    let of_kind = |kind| list.iter().filter(move |entry| entry[0] == kind);
+    if list.iter().any(|entry| *entry != FREE) {
         // Above those threads, where that may be: they may leave an ordinary process nothing. And no longer than that.
-        schedule(libc::SCHED_FIFO, 99);
-        threads.for_each(give_back);
-        schedule(libc::SCHED_OTHER, 0);
+        schedule(0, libc::SCHED_FIFO, 99);
+        of_kind(GROUP).for_each(take_ranks);
+        of_kind(THREAD).for_each(give_back);
+        schedule(0, libc::SCHED_OTHER, 0);
     }
-    for group in list.iter().filter(|entry| entry[0] == GROUP) {
+    for group in of_kind(GROUP) {
         write_file(group, b"/cgroup.freeze", b"0");
     }
-    for group in list.iter().filter(|entry| entry[0] == GROUP) {
+    for group in of_kind(GROUP) {
         // A process that is just being killed keeps its group busy for a moment.
         for _ in 0..2_000 {
             if remove(group) {
@@ -306,13 +308,50 @@ fn undo(list: &[Entry; MOST]) {
     }
 }
 
-/// Gives this process a policy, where it may have that.
-fn schedule(policy: c_int, priority: c_int) {
+/// Gives a thread a policy, where it may have that; 0 is this process.
+fn schedule(tid: i32, policy: c_int, priority: c_int) {
     let parameter = libc::sched_param {
         sched_priority: priority,
     };
     // SAFETY: `parameter` outlives the call.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) };
+    unsafe { libc::sched_setscheduler(tid, policy, &raw const parameter) };
+}
+
+/// Whether a thread has the rank of slots.
+fn is_ranked(tid: i32) -> bool {
+    let mut parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `parameter` is a valid place.
+    let policy = unsafe {
+        libc::sched_getparam(tid, &raw mut parameter);
+        libc::sched_getscheduler(tid) & !libc::SCHED_RESET_ON_FORK
+    };
+    policy == libc::SCHED_FIFO && parameter.sched_priority == c_int::from(OCCUPANT)
+}
+
+/// Who was started in slots may have their rank without being on the list: in a group of ours it is an ordinary thread from now on, before those on the list
+/// have what was theirs.
+fn take_ranks(group: &Entry) {
+    let mut buffer = [0; PATH_BYTES];
+    let path = join(group, b"/cgroup.threads", &mut buffer);
+    // Who is just being started has what its starter had a moment ago: it is found in the next round.
+    for _ in 0..100 {
+        let Some(Ok(file)) = path.map(|path| open(path, OFlags::RDONLY, Mode::empty())) else {
+            return;
+        };
+        let (mut found, mut text) = (false, [0; 4096]);
+        // The kernel hands out whole lines.
+        while let Ok(length @ 1..) = rustix::io::read(&file, &mut text) {
+            let lines = text[..length].split(|byte| *byte == b'\n');
+            let numbers = lines.filter_map(|line| std::str::from_utf8(line).ok()?.parse().ok());
+            for tid in numbers.filter(|tid| is_ranked(*tid)) {
+                schedule(tid, libc::SCHED_OTHER, 0);
+                found = true;
+            }
+        }
+        if !found {
+            return;
+        }
+    }
 }
 
 fn thread_of(entry: &Entry) -> Tid {

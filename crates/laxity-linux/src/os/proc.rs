@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::str::FromStr;
 
 use laxity_model::Span;
 use laxity_model::enforce::ranks::OCCUPANT;
@@ -207,20 +208,35 @@ pub struct ThreadStat {
     pub processor: usize,
 }
 
-/// One thread's `stat`. The name may hold parentheses and blanks, so it ends at the last `)`.
+/// One thread's `stat`.
 pub fn thread_stat(stat: &str) -> Option<ThreadStat> {
     const PF_KTHREAD: u64 = 0x0020_0000;
-    let (front, fields) = stat.rsplit_once(')')?;
+    let (front, _) = stat.rsplit_once(')')?;
     let (_, name) = front.split_once('(')?;
-    // Fields are numbered from 1 in proc_pid_stat(5); the third is the first after the name.
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3);
+    let bytes = stat.as_bytes();
     Some(ThreadStat {
         name: name.to_owned(),
-        parent: field(4)?.parse().ok()?,
-        of_kernel: field(9)?.parse::<u64>().ok()? & PF_KTHREAD != 0,
-        rank: rank(field(18)?.parse().ok()?)?,
-        processor: field(39)?.parse().ok()?,
+        parent: stat_field(bytes, 4)?,
+        of_kernel: stat_field::<u64>(bytes, 9)? & PF_KTHREAD != 0,
+        rank: rank(stat_field(bytes, 18)?)?,
+        processor: stat_field(bytes, 39)?,
+    })
+}
+
+/// A field of a `stat`, or of its beginning, by its number in `proc_pid_stat(5)`: those after the name, from the third on. The name may hold parentheses and
+/// blanks, so it ends at the last `)`. Nothing is allocated.
+pub fn stat_field<T: FromStr>(stat: &[u8], number: usize) -> Option<T> {
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let fields = stat[end + 1..].split(u8::is_ascii_whitespace);
+    let mut fields = fields.filter(|field| !field.is_empty());
+    let field = fields.nth(number.checked_sub(3)?)?;
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+/// The same of a thread that is there.
+pub fn stat_of<T: FromStr>(thread: Tid, number: usize) -> Fact<T> {
+    read_as(format!("/proc/{thread}/stat"), |stat| {
+        stat_field(stat.as_bytes(), number)
     })
 }
 
@@ -288,6 +304,12 @@ mod tests {
         assert_eq!(stat.parent, 1);
         assert!(stat.of_kernel);
         assert_eq!(thread_stat("42 (a) R 1 2"), None);
+        let cut_off = b"42 (a) R 1 (b) S 17 42 42";
+        assert_eq!(stat_field(cut_off, 3), Some('S'));
+        assert_eq!(stat_field(cut_off, 4), Some(17));
+        let none = [b"42 (cut off".as_slice(), b"42 (a) R"].map(|stat| stat_field::<i32>(stat, 4));
+        assert_eq!(none, [None; 2]);
+        assert_eq!(stat_field::<i32>(cut_off, 2), None, "it may be the name's");
     }
 
     #[test]

@@ -397,20 +397,23 @@ pub struct Restore {
 impl Restore {
     /// Remembers what the thread has now.
     pub fn of(tid: Tid) -> Result<Self, SchedError> {
-        Ok(Self {
+        Ok(Self::to(tid, (Attributes::of(tid)?, affinity(tid)?)))
+    }
+
+    /// It is to have this.
+    pub(crate) fn to(tid: Tid, (attributes, affinity): (Attributes, CpuSet)) -> Self {
+        Self {
             tid,
-            attributes: Attributes::of(tid)?,
-            affinity: affinity(tid)?,
-        })
+            attributes,
+            affinity,
+        }
     }
 
     /// Whose it is, and what it had.
     pub(crate) fn parts(&self) -> (Tid, Attributes, &CpuSet) {
         (self.tid, self.attributes, &self.affinity)
     }
-}
 
-impl Restore {
     /// Gives it back now.
     pub(crate) fn give_back(&self) {
         // A deadline thread refuses a narrower affinity, and asks for the whole one: leave that policy first, enter it last.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use laxity_linux::host::hold::{HoldRequest, ThreadHold};
+use laxity_linux::os::proc::stat_of;
 
 use super::*;
 use crate::reservations::two_of_eight;
@@ -65,10 +66,9 @@ impl Stranger {
             input.write_all(b"x").unwrap();
             let all = || laxity_linux::os::proc::real_time_threads().expect("they can be seen");
             common::until("it sleeps at its rank", || {
-                all().iter().any(|thread| {
-                    let stat = fs::read_to_string(format!("/proc/{}/stat", thread.tid));
-                    thread.pid == pid && stat.is_ok_and(|stat| stat.contains(") S "))
-                })
+                all()
+                    .iter()
+                    .any(|thread| thread.pid == pid && stat_of(thread.tid, 3) == Ok('S'))
             });
         }
     }

@@ -58,6 +58,10 @@ impl Delivery {
             record(Quantity::SERVICE_GAP, gap, true);
             record(self.short(), self.short_disturbed, true);
         }
+        if self.largest_gap_possible > self.largest_gap {
+            let gap = self.largest_gap_possible.as_nanos();
+            seen.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, gap);
+        }
         seen
     }
 
@@ -114,6 +118,7 @@ impl Delivery {
         self.most = self.most.max(other.most);
         self.largest_gap = self.largest_gap.max(other.largest_gap);
         self.largest_gap_disturbed = self.largest_gap_disturbed.max(other.largest_gap_disturbed);
+        self.largest_gap_possible = self.largest_gap_possible.max(other.largest_gap_possible);
         self.periods += other.periods;
         self.kept += other.kept;
         self.asleep += other.asleep;
@@ -140,6 +145,9 @@ pub struct Delivery {
     pub largest_gap: Span,
     /// The same where it did.
     pub largest_gap_disturbed: Span,
+    /// It may have been as long as this where the machine did not stand still, and nobody knows: who looks was kept from it for more than six periods, and of
+    /// the waits in that time their sum alone is known. Zero where that did not happen.
+    pub largest_gap_possible: Span,
     /// Periods that were seen to their ends, and in which the machine did not stand still.
     pub periods: u64,
     /// Of these, those in which it had X less 5 % or more, or all it wanted; where it has nothing outside its reservation, also no more

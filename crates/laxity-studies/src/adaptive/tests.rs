@@ -9,6 +9,7 @@ use laxity_model::enforce::Whereabouts;
 use laxity_model::{Disturbance, Instant, ProcessorId};
 
 use super::*;
+use crate::told_and_open;
 
 fn request(figures: &[&str]) -> Request {
     Request {
@@ -123,7 +124,7 @@ fn what_is_followed_too_late_in_undisturbed_time_is_beyond_doubt() {
         };
         let report = judge(&Adaptive, &made).expect("nothing is analysed");
         assert!(report.checks.iter().all(|check| check.held != Some(true)));
-        let found = (report.checks.len() - report.open(), report.open());
+        let found = told_and_open(&report);
         assert_eq!(found, (checks, 1 - checks), "{halt_at} {disturbed_ppm}");
     }
 }

@@ -7,6 +7,7 @@ use laxity_lab::runner::Silent;
 use laxity_model::verify::attribution::Findings;
 
 use super::*;
+use crate::told_and_open;
 
 /// All kinds, with a reservation and without where both are possible.
 const KINDS: [(Kind, bool); 14] = [
@@ -145,7 +146,7 @@ fn an_innocent_who_is_named_in_undisturbed_time_is_beyond_doubt() {
         };
         let report = judge(&Whose, &made).expect("nothing is analysed");
         assert!(report.checks.iter().all(|check| check.held != Some(true)));
-        let found = (report.checks.len() - report.open(), report.open());
+        let found = told_and_open(&report);
         assert_eq!(found, (checks, 1 - checks), "{disturbed_ppm}");
     }
 }

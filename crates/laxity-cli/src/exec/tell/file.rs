@@ -44,6 +44,8 @@ pub(super) struct Figures {
     pub(super) most_in_a_period_ns: u64,
     pub(super) largest_gap_ns: u64,
     pub(super) largest_gap_disturbed_ns: u64,
+    /// It may have been this, and nobody knows; 0: it is known.
+    pub(super) largest_gap_possible_ns: u64,
     pub(super) periods: u64,
     pub(super) periods_kept: u64,
     /// Of these: it asked for nothing.
@@ -71,6 +73,7 @@ impl Figures {
             most_in_a_period_ns: seen.most.as_nanos(),
             largest_gap_ns: seen.largest_gap.as_nanos(),
             largest_gap_disturbed_ns: seen.largest_gap_disturbed.as_nanos(),
+            largest_gap_possible_ns: seen.largest_gap_possible.as_nanos(),
             periods: seen.periods,
             periods_kept: seen.kept,
             periods_asleep: seen.asleep,

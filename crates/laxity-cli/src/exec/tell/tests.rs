@@ -333,3 +333,39 @@ fn what_is_broken_whatever_was_not_seen_is_violated() {
         assert_eq!(received.code(), Some(code), "{}", received.line());
     }
 }
+
+#[test]
+fn a_gap_that_may_have_been_is_told_and_not_met() {
+    let gap = Bound::AtMost(Span::from_millis(10).as_nanos());
+    let contract = Contract {
+        name: "no gap".into(),
+        limits: vec![Limit::new(
+            contract::Quantity::SERVICE_GAP,
+            Statistic::Maximum,
+            gap,
+        )],
+        ..Contract::default()
+    };
+    for (possible_ms, code, told) in [
+        (0, 0, "largest gap 6ms (6ms promised)"),
+        (
+            85,
+            5,
+            "largest gap 6ms (perhaps 85ms while nobody looked; 6ms promised)",
+        ),
+    ] {
+        let mut received = received(Delivery {
+            largest_gap: Span::from_millis(6),
+            largest_gap_possible: Span::from_millis(possible_ms),
+            ..all_kept()
+        });
+        received.judge(true, Some(contract.clone()));
+        let line = received.line();
+        assert_eq!(received.code(), Some(code), "{line}");
+        assert!(line.contains(told), "{line}");
+        assert_eq!(line.contains("may have been 85ms"), code == 5, "{line}");
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let possible_ns = file["received"]["largest_gap_possible_ns"].as_u64();
+        assert_eq!(possible_ns, Some(possible_ms * 1_000_000));
+    }
+}

@@ -1,6 +1,6 @@
 //! Confinement by the freezer of cgroup v2: 2–3 µs an edge.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 
@@ -43,6 +43,13 @@ impl Freezer {
     /// Whether a process is there.
     pub fn has(&self, process: i32) -> Result<bool, ConfineError> {
         self.group.has(process)
+    }
+
+    /// The threads that are there.
+    pub fn threads(&self) -> io::Result<Vec<i32>> {
+        let text = fs::read_to_string(self.group.path().join("cgroup.threads"))?;
+        let numbers = text.lines().map(str::parse);
+        numbers.collect::<Result<_, _>>().map_err(io::Error::other)
     }
 
     /// Stops the group. A process stops when it next leaves the kernel; [`Self::is_frozen`] tells whether all have.

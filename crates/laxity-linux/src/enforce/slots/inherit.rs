@@ -110,16 +110,13 @@ mod tests {
     use super::*;
     use crate::doctor::rights::{self, Right};
     use crate::os::clock;
+    use crate::os::proc::stat_of;
     use crate::os::sched::{self, Policy};
     use laxity_model::Span;
-    use std::fs;
 
     /// The rank by which the kernel chooses a thread of this process now: below zero for a real-time one.
     fn rank(tid: Tid) -> i64 {
-        let text = fs::read_to_string(format!("/proc/self/task/{}/stat", tid.0)).unwrap();
-        // The name, in parentheses, may have spaces; the eighteenth field is the sixteenth after it.
-        let (_, fields) = text.rsplit_once(')').unwrap();
-        fields.split_whitespace().nth(15).unwrap().parse().unwrap()
+        stat_of(tid, 18).unwrap()
     }
 
     #[test]

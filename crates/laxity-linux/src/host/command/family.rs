@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::os::children::Children;
 use crate::os::fact::{Fact, numbers_in, read, read_as};
-use crate::os::proc::unless_gone;
+use crate::os::proc::{stat_field, unless_gone};
 use crate::os::sched::Tid;
 
 /// A process and its descendants, as they were seen.
@@ -225,9 +225,7 @@ pub(in crate::host) fn parent_of(process: u32) -> Fact<Option<u32>> {
 /// The parent of the process with this directory.
 fn parent_in(directory: &Path) -> Fact<Option<u32>> {
     read_as(directory.join("stat"), |stat| {
-        let (_, fields) = stat.rsplit_once(')')?;
-        let parent = fields.split_whitespace().nth(1)?;
-        Some(parent.parse().ok())
+        stat_field(stat.as_bytes(), 4).map(Some)
     })
 }
 

@@ -6,7 +6,7 @@ use rustix::param::clock_ticks_per_second;
 use super::family::Family;
 use crate::os::clock;
 use crate::os::fact::{Fact, Unknown, read_as};
-use crate::os::proc::unless_gone;
+use crate::os::proc::{stat_field, unless_gone};
 
 /// What they have had until now, at least and at most: of children that have ended and were waited for, the kernel tells it in ticks of 10 ms as a rule,
 /// and some end while others are asked. Of those that nobody waited for, since their parent ignores their end, nothing is counted.
@@ -83,11 +83,8 @@ fn waited_for(process: u32) -> Fact<Ticks> {
 
 /// The user's and the system's time of children that were waited for (`cutime`, `cstime` in `proc_pid_stat(5)`); each is rounded down.
 fn of_children(stat: &str) -> Option<Ticks> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    // Fields are numbered from 1; the third is the first after the name.
-    let mut fields = fields.split_whitespace().skip(16 - 3);
-    let mut ticks = || fields.next()?.parse::<u64>().ok();
-    Some(Ticks(ticks()? + ticks()?, 2))
+    let ticks = |field| stat_field::<u64>(stat.as_bytes(), field);
+    Some(Ticks(ticks(16)? + ticks(17)?, 2))
 }
 
 #[cfg(test)]

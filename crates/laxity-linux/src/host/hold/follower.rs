@@ -17,15 +17,20 @@ use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Fact, Unknown};
 use crate::os::proc::RealTimeThread;
-use crate::os::sched::{self, Policy, Tid};
+use crate::os::sched::{self, Attributes, Policy, Restore, SchedError, Tid};
 
 /// How often it looks for threads that came later.
 const LOOK_EVERY: Span = Span::from_millis(20);
 
 /// What becomes of a thread that is found.
 pub(super) trait Places: Send {
-    /// Gives it what it is to have.
-    fn place(&mut self, thread: Tid) -> Result<(), HoldError>;
+    /// Gives it what it is to have, beside what it has of its own.
+    fn place(&mut self, thread: Tid, own: Attributes) -> Result<(), HoldError>;
+
+    /// What a thread has of its own that came later: it may have something else from who started it.
+    fn own(&self, thread: Tid) -> Result<Restore, SchedError> {
+        Restore::of(thread)
+    }
 
     /// Who is there still.
     fn keep(&self, family: &Family, living: &[Tid]);
@@ -55,9 +60,13 @@ pub(super) struct Slotted {
 }
 
 impl Places for Slotted {
-    fn place(&mut self, thread: Tid) -> Result<(), HoldError> {
+    fn place(&mut self, thread: Tid, own: Attributes) -> Result<(), HoldError> {
         sched::set_affinity(thread, &CpuSet::single(self.cpu))?;
-        Ok(self.members.add(thread)?)
+        Ok(self.members.add(thread, own)?)
+    }
+
+    fn own(&self, thread: Tid) -> Result<Restore, SchedError> {
+        self.members.own(thread, self.cpu)
     }
 
     fn keep(&self, family: &Family, living: &[Tid]) {
@@ -90,7 +99,7 @@ impl Places for Slotted {
 pub(super) struct Reserving(pub(super) Reservation);
 
 impl Places for Reserving {
-    fn place(&mut self, thread: Tid) -> Result<(), HoldError> {
+    fn place(&mut self, thread: Tid, _: Attributes) -> Result<(), HoldError> {
         Ok(deadline::reserve(thread, self.0)?)
     }
 
@@ -113,6 +122,8 @@ pub(super) struct Follower {
     places: Box<dyn Places>,
     seen: Arc<Seen>,
     threads: BTreeMap<Tid, Found>,
+    /// Who was there first has its place: who comes now may have it from one of them.
+    has_begun: bool,
     look_at: Instant,
 }
 
@@ -137,6 +148,7 @@ impl Follower {
             places,
             seen,
             threads: BTreeMap::new(),
+            has_begun: false,
             look_at: Instant::ZERO,
         }
     }
@@ -151,6 +163,7 @@ impl Follower {
                 taken => taken?,
             }
         }
+        self.has_begun = true;
         let placed = self.threads.values().any(|found| found.restore.is_some());
         let nobody = "the program has no thread that is meant".to_owned();
         placed
@@ -208,8 +221,13 @@ impl Follower {
             counted: None,
         };
         if is_meant && self.is_chosen(thread) {
-            found.restore = Some(Guarded::of(thread, self.family.is_adopted())?);
-            self.places.place(thread)?;
+            let own = |thread| match self.has_begun {
+                true => self.places.own(thread),
+                false => Restore::of(thread),
+            };
+            let (guarded, own) = Guarded::of(thread, self.family.is_adopted(), own)?;
+            found.restore = Some(guarded);
+            self.places.place(thread, own)?;
             self.count(thread, &mut found);
         }
         self.threads.insert(thread, found);
@@ -307,188 +325,4 @@ impl Drop for Follower {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use laxity_model::{Enforcer, Outside, Service};
-
-    use super::super::HoldRequest;
-    use super::super::above::is_above;
-    use super::*;
-
-    /// A thread is to keep what it has.
-    struct Keeping(Policy);
-
-    impl Places for Keeping {
-        fn place(&mut self, _: Tid) -> Result<(), HoldError> {
-            Ok(())
-        }
-
-        fn keep(&self, _: &Family, _: &[Tid]) {}
-
-        fn is_shared(&self) -> bool {
-            false
-        }
-
-        fn changed(&self, thread: Tid) -> Option<String> {
-            taken_out(sched::policy(thread).ok()?, self.0)
-        }
-    }
-
-    /// Of this process only this thread is held.
-    fn request(only: Tid) -> ProgramRequest {
-        let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8));
-        ProgramRequest {
-            hold: HoldRequest {
-                name: "it".to_owned(),
-                reservation: two_of_eight.unwrap(),
-                enforcer: Enforcer::Deadline,
-                outside: Outside::Confined,
-                processor: None,
-            },
-            choice: Choice {
-                only: Some(only),
-                ..Choice::default()
-            },
-            confinement: None,
-            witnessed: false,
-        }
-    }
-
-    #[test]
-    fn a_thread_that_leaves_its_reservation_is_named_with_what_it_has() {
-        let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
-        let thread = Tid(program.id().cast_signed());
-        let seen = Seen::new(Grade::Enforced);
-        let family = Family::new(program.id(), None, false);
-        let is = sched::policy(thread).unwrap();
-        let places = Box::new(Keeping(is));
-        let mut follower = Follower::new(&request(thread), family, Arc::clone(&seen), places);
-        follower.first().unwrap();
-        follower.look();
-        assert_eq!(seen.grade(), Grade::Enforced);
-        sched::set_policy(thread, Policy::Batch { nice: 0 }).unwrap();
-        follower.look();
-        let reason = seen.grade().reason().map(str::to_owned);
-        program.kill().unwrap();
-        program.wait().unwrap();
-        let named = format!("thread {thread} ");
-        let told = format!(
-            "of the program was taken out of its reservation: it had SCHED_BATCH nice 0 instead of {is}"
-        );
-        let reason = reason.expect("it is noticed");
-        assert!(
-            reason.starts_with(&named) && reason.ends_with(&told),
-            "{reason}"
-        );
-    }
-
-    #[test]
-    fn a_thread_that_is_moved_from_its_slots_is_named_with_where_it_might_be() {
-        let all = sched::affinity(Tid::current()).unwrap();
-        if all.len() < 2 {
-            eprintln!("skipped: there is one processor, and nowhere to move to");
-            return;
-        }
-        let cpu = all.iter().next().unwrap();
-        let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
-        let thread = Tid(program.id().cast_signed());
-        let seen = Seen::new(Grade::Enforced);
-        let family = Family::new(program.id(), None, false);
-        let members = Arc::new(Members::new(None));
-        let places = Box::new(Slotted { members, cpu });
-        let mut follower = Follower::new(&request(thread), family, Arc::clone(&seen), places);
-        follower.first().unwrap();
-        follower.look();
-        let before = seen.grade();
-        sched::set_affinity(thread, &all).unwrap();
-        follower.look();
-        let after = seen.grade();
-        program.kill().unwrap();
-        program.wait().unwrap();
-        assert_eq!(before, Grade::Enforced);
-        let reason = after.reason().expect("it is noticed").to_owned();
-        let told = format!("it might run on processors {all} instead of {cpu}");
-        assert!(
-            reason.starts_with(&format!("thread {thread} ")) && reason.ends_with(&told),
-            "{reason}"
-        );
-    }
-
-    #[test]
-    fn of_a_program_that_has_ended_nobody_saw_the_last() {
-        let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
-        let thread = Tid(program.id().cast_signed());
-        let family = Family::new(program.id(), None, false);
-        let members = Arc::new(Members::new(None));
-        let cpu = sched::affinity(thread).unwrap().iter().next().unwrap();
-        let places = Box::new(Slotted { members, cpu });
-        let seen = Seen::new(Grade::Enforced);
-        let mut follower = Follower::new(&request(thread), family, seen, places);
-        follower.first().unwrap();
-        let looked = |part: Option<Part>| part.map(|part| (part.ended, part.gone));
-        let alive = looked(follower.look());
-        program.kill().unwrap();
-        program.wait().unwrap();
-        assert_eq!(alive, Some((false, false)));
-        assert_eq!(looked(follower.look()), Some((true, true)));
-        assert_eq!(
-            looked(follower.look()),
-            Some((false, true)),
-            "it is told once"
-        );
-    }
-
-    #[test]
-    fn what_a_program_starts_is_its_own_before_it_is_found_and_a_stranger_is_not() {
-        let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
-        let mut stranger = Command::new("sleep").arg("1000").spawn().unwrap();
-        let (process, other) = (program.id(), stranger.id());
-        let family = |children| Family::new(process, None, children);
-        let places = || {
-            let members = Arc::new(Members::new(None));
-            Box::new(Slotted { members, cpu: 0 })
-        };
-        let seen = || Seen::new(Grade::Enforced);
-        let [with, without] = [true, false].map(|children| {
-            let mut request = request(Tid(process.cast_signed()));
-            request.choice.children = children;
-            Follower::new(&request, family(children), seen(), places())
-        });
-        let ranked = |pid: u32, parent: u32| RealTimeThread {
-            pid,
-            parent,
-            tid: Tid(pid.cast_signed()),
-            name: "it".to_owned(),
-            policy: Members::INSIDE,
-            affinity: Ok(CpuSet::single(0)),
-            processor: 0,
-            of_kernel: false,
-            of_laxity: false,
-            boosted: None,
-        };
-        // It has ended since it was seen: such a number there never is.
-        let child = ranked(u32::MAX / 2, process);
-        let its_parent_is_no_member = ranked(other, std::process::id());
-        let found = [&with, &without].map(|follower| {
-            let counts = |thread| is_above(thread, 0, |thread| follower.has(thread));
-            [counts(&child), counts(&its_parent_is_no_member)]
-        });
-        for process in [&mut program, &mut stranger] {
-            process.kill().unwrap();
-            process.wait().unwrap();
-        }
-        // Who is not to be followed, and is not stopped either, takes from the slot.
-        assert_eq!(found, [[false, true], [true, true]]);
-    }
-
-    #[test]
-    fn by_the_kernel_a_thread_ought_to_have_just_what_is_reserved() {
-        let two_of_eight = request(Tid(1)).hold.reservation;
-        let ought = Policy::Deadline(two_of_eight.into());
-        assert_eq!(taken_out(ought, ought), None);
-        let own = Tid::current();
-        let is = sched::policy(own).unwrap();
-        assert_eq!(Reserving(two_of_eight).changed(own), taken_out(is, ought));
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use laxity_model::HostError;
 use super::HoldError;
 use crate::enforce::guardian::{self, Undo};
 use crate::os::claim::Claim;
-use crate::os::sched::{Restore, Tid};
+use crate::os::sched::{Attributes, Restore, SchedError, Tid};
 
 /// Gives a thread its policy and its processors back when dropped; the guardian does if we are killed. Meanwhile nobody else may hold it.
 pub(super) struct Guarded {
@@ -18,21 +18,27 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// Remembers what it has now. One that does not outlive us needs no guardian.
-    pub(super) fn of(thread: Tid, outlives_us: bool) -> Result<Self, HoldError> {
+    /// Remembers what is its own now, as `own` finds it; tells the policy. One that does not outlive us needs no guardian.
+    pub(super) fn of(
+        thread: Tid,
+        outlives_us: bool,
+        own: impl FnOnce(Tid) -> Result<Restore, SchedError>,
+    ) -> Result<(Self, Attributes), HoldError> {
         let claim = Claim::of(thread)?;
-        let restore = Restore::of(thread)?;
+        let restore = own(thread)?;
         if outlives_us {
             let guarded =
                 guardian::start().and_then(|guardian| guardian.watch(Undo::Thread(&restore)));
             guarded
                 .map_err(|error| HostError::CannotRun(format!("no guardian process: {error}")))?;
         }
-        Ok(Self {
+        let (_, own, _) = restore.parts();
+        let guarded = Self {
             restore: Some(restore),
             is_guarded: outlives_us,
             _claim: claim,
-        })
+        };
+        Ok((guarded, own))
     }
 
     /// The thread has gone.

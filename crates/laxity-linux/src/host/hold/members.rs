@@ -7,12 +7,18 @@ use super::super::command::family::Family;
 use crate::enforce::confine::Freezer;
 use crate::enforce::slots::{Inheriting, Program};
 use crate::os::clock;
+use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Fact, Unknown};
-use crate::os::sched::{self, Attributes, Policy, SchedError, Tid};
+use crate::os::sched::{self, Attributes, Policy, Restore, SchedError, Tid};
+
+/// So many times who has the rank is looked for at the end: in each round only who was started during the one before is found.
+const CLEARED_WITHIN: usize = 100;
 
 /// Who they are now. The dispatcher takes the lock at edges; who adds one plans outside it, and who holds it inherits the rank of who waits.
 pub(super) struct Members {
     list: Inheriting<List>,
+    /// What a thread of the program had before: who is started in the slots has the rank of them, and their processor, from who started it.
+    before: (Attributes, CpuSet),
     /// Stops them outside their slots; without one they run there as they did before.
     freezer: Option<Freezer>,
 }
@@ -40,9 +46,10 @@ impl Members {
     /// What a member has in its slot.
     pub(super) const INSIDE: Policy = Policy::Fifo(ranks::OCCUPANT);
 
-    pub(super) fn new(freezer: Option<Freezer>) -> Self {
+    pub(super) fn new(freezer: Option<Freezer>, before: (Attributes, CpuSet)) -> Self {
         Self {
             list: Inheriting::new(List::default()),
+            before,
             freezer,
         }
     }
@@ -62,9 +69,47 @@ impl Members {
         })
     }
 
-    /// One more. It has a slot from now on, if that is now.
-    pub(super) fn add(&self, tid: Tid) -> Result<(), SchedError> {
-        let own = Attributes::of(tid)?;
+    /// What a thread has of its own: not what it has from another member, who had it by its place on this processor.
+    pub(super) fn own(&self, tid: Tid, cpu: usize) -> Result<Restore, SchedError> {
+        let (mut policy, mut processors) = (Attributes::of(tid)?, sched::affinity(tid)?);
+        if policy.policy() == Self::INSIDE {
+            policy = self.before.0;
+        }
+        if processors == CpuSet::single(cpu) {
+            processors.clone_from(&self.before.1);
+        }
+        Ok(Restore::to(tid, (policy, processors)))
+    }
+
+    /// After [`Program::release`] nobody has the rank, nor the processor by it: whom the freezer has may have them from who started it, without having been seen.
+    pub(super) fn clear(&self) {
+        let Some(freezer) = &self.freezer else {
+            return;
+        };
+        if self.before.0.policy() == Self::INSIDE {
+            return;
+        }
+        // Who is just being started has what its starter had a moment ago.
+        for _ in 0..CLEARED_WITHIN {
+            // What cannot be read has gone, or the guardian tries it again.
+            let all = freezer.threads().unwrap_or_default();
+            let ranked = all.into_iter().map(Tid);
+            let mut ranked = ranked
+                .filter(|tid| sched::policy(*tid) == Ok(Self::INSIDE))
+                .peekable();
+            if ranked.peek().is_none() {
+                return;
+            }
+            for tid in ranked {
+                // It may have ended.
+                let _ = self.before.0.apply_unchecked(tid);
+                let _ = sched::set_affinity(tid, &self.before.1);
+            }
+        }
+    }
+
+    /// One more, that has this of its own. It has a slot from now on, if that is now.
+    pub(super) fn add(&self, tid: Tid, own: Attributes) -> Result<(), SchedError> {
         let mut threads = self.list.lock().threads.clone();
         threads.push(Member {
             tid,
@@ -200,8 +245,9 @@ mod tests {
         };
         let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
         let thread = Tid(program.id().cast_signed());
-        let members = Members::new(None);
-        members.add(thread).unwrap();
+        let own = Attributes::of(thread).unwrap();
+        let members = Members::new(None, (own, sched::affinity(thread).unwrap()));
+        members.add(thread, own).unwrap();
         let batch = Policy::Batch { nice: 0 };
         let mut found = Vec::new();
         // Outside its slots it is what it was before: that is given to it at each slot's end.

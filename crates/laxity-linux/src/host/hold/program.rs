@@ -18,7 +18,7 @@ use crate::enforce::slots::Program;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::Unknown;
-use crate::os::sched::{self, Tid};
+use crate::os::sched::{self, Attributes, Tid};
 
 /// How a program is kept from running outside its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,11 +76,17 @@ impl BySlots {
         let program = Arc::clone(&self.members) as Arc<dyn Program>;
         self.bound.binding.bind_program(program);
     }
+
+    /// The program has no slots, and nothing by them.
+    fn unbind(&self) {
+        self.bound.binding.unbind_program();
+        self.members.clear();
+    }
 }
 
 impl Drop for BySlots {
     fn drop(&mut self) {
-        self.bound.binding.unbind_program();
+        self.unbind();
     }
 }
 
@@ -154,7 +160,7 @@ impl ProgramHold {
     /// `deadline` nothing changes, since nobody but the kernel is needed.
     pub fn pause(&self) {
         if let Some(slots) = &self.slots {
-            slots.bound.binding.unbind_program();
+            slots.unbind();
         }
     }
 
@@ -181,15 +187,16 @@ impl ProgramHold {
         if request.confinement.is_some() {
             hold.outside = Outside::Confined;
         }
-        let policy = sched::policy(process)?;
+        let before = (Attributes::of(process)?, sched::affinity(process)?);
+        let placed = slots::placed(before.0.policy());
         let stops = request.confinement == Some(Confinement::Freeze);
-        let session = SlotSession::begin(&hold, slots::placed(policy), stops)?;
+        let session = SlotSession::begin(&hold, placed, stops)?;
         let Place::Slots(bound) = session.place.clone() else {
             return Err(HostError::Failed("no slots were granted".to_owned()).into());
         };
         family.refresh().map_err(|why| unseen(&why))?;
         let (freezer, quota) = confine(request, &family)?;
-        let members = Arc::new(Members::new(freezer));
+        let members = Arc::new(Members::new(freezer, before));
         let by = BySlots {
             bound,
             members: Arc::clone(&members),

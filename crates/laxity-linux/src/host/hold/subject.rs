@@ -3,8 +3,8 @@
 use laxity_model::{Service, Span};
 
 use crate::os::clock;
-use crate::os::fact::{Fact, read_as};
-use crate::os::proc::RealTimeThread;
+use crate::os::fact::Fact;
+use crate::os::proc::{RealTimeThread, stat_of};
 use crate::os::sched::Tid;
 use crate::os::schedstat::{Account, Counted};
 
@@ -131,11 +131,7 @@ impl Subject for OneThread {
     }
 
     fn state(&self) -> State {
-        let state = read_as(format!("/proc/{}/stat", self.tid), |stat| {
-            let (_, fields) = stat.rsplit_once(')')?;
-            fields.trim_start().chars().next()
-        });
-        match state {
+        match stat_of(self.tid, 3) {
             Ok('R') => State::Wants,
             Ok('T' | 't') => State::Stopped,
             _ => State::Sleeps,

@@ -8,7 +8,8 @@
 //! 3. More than 1 % of the run was disturbed and a required limit does not hold of everything that was seen, disturbed or not; or a
 //!    required limit has no undisturbed observation in one of its phases, or none in the control run it is compared with:
 //!    **inconclusive**. (What holds of everything needs no excuse. A limit relative to a control never counts as such: a disturbed
-//!    control is a wrong yardstick.) The same where nobody saw more than 1 % of it, or such a grant is `uncertain`, whatever holds of the rest.
+//!    control is a wrong yardstick.) The same where nobody saw more than 1 % of it, or such a grant is `uncertain`, whatever holds of the rest; and where a
+//!    value that nobody knows may have broken a required limit.
 //! 4. Otherwise **met**.
 //!
 //! Where nobody sees whether the machine stands still, values convict nobody: what breaks a limit may be the machine's doing, and is **inconclusive**.
@@ -295,17 +296,7 @@ impl Evidence {
                 severity: limit.severity,
             });
         }
-        let measured = limit.value_of(&observed.disturbed)?;
-        // Of so few values that their percentile is the largest of them, it is told as what it is.
-        let is_largest = observed.disturbed.max() == Some(measured);
-        let statistic = match statistic {
-            Statistic::Percentile(_) if is_largest => Statistic::Maximum,
-            other => other,
-        };
-        (!limit.holds(measured, bound_value)).then_some(Finding::DisturbedExceeded {
-            statistic,
-            measured,
-        })
+        beside(limit, &observed, bound_value)
     }
 
     /// How many of how many, in all phases, break an absolute bound, if that is one of many, or no larger a share than that of the looks for halts of
@@ -391,6 +382,30 @@ impl Limit {
             Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => measured <= bound_value,
         }
     }
+}
+
+/// What is to be known beside values that hold: that others may not, or would not.
+fn beside(limit: &Limit, observed: &Observed, bound_value: u64) -> Option<Finding> {
+    let statistic = limit.statistic;
+    let breaks = |measured: &u64| !limit.holds(*measured, bound_value);
+    if let Some(measured) = limit.value_of(&observed.possible).filter(breaks) {
+        return Some(Finding::MayExceed {
+            statistic,
+            measured,
+            decides: limit.severity == Severity::Required,
+        });
+    }
+    let measured = limit.value_of(&observed.disturbed).filter(breaks)?;
+    // Of so few values that their percentile is the largest of them, it is told as what it is.
+    let is_largest = observed.disturbed.max() == Some(measured);
+    let statistic = match statistic {
+        Statistic::Percentile(_) if is_largest => Statistic::Maximum,
+        other => other,
+    };
+    Some(Finding::DisturbedExceeded {
+        statistic,
+        measured,
+    })
 }
 
 /// Two limits of one quantity may find the same, which is one reason.

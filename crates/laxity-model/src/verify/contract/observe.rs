@@ -12,6 +12,8 @@ pub struct Observed {
     pub undisturbed: Histogram,
     /// Those that overlap a stretch in which the machine itself stood still: counted and shown, never judged.
     pub disturbed: Histogram,
+    /// Those that nobody knows, as bad as they may have been: what breaks a limit among them leaves it open.
+    pub possible: Histogram,
 }
 
 impl Observed {
@@ -19,9 +21,10 @@ impl Observed {
     pub fn merge(&mut self, other: &Self) {
         self.undisturbed.merge(&other.undisturbed);
         self.disturbed.merge(&other.disturbed);
+        self.possible.merge(&other.possible);
     }
 
-    /// Both together: the raw values.
+    /// All that are known, together: the raw values.
     pub fn raw(&self) -> Histogram {
         let mut all = self.undisturbed.clone();
         all.merge(&self.disturbed);
@@ -52,6 +55,12 @@ impl Observations {
         } else {
             set.undisturbed.record(value);
         }
+    }
+
+    /// Adds what a value may have been at worst that nobody knows.
+    pub fn record_possible(&mut self, quantity: Quantity, phase: &Phase, value: u64) {
+        let set = self.sets.entry((quantity, phase.clone())).or_default();
+        set.possible.record(value);
     }
 
     /// Sets what was seen of a quantity in a phase, in place of all before.

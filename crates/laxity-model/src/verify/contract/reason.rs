@@ -70,6 +70,15 @@ pub enum Finding {
         /// The statistic's value over the disturbed values.
         measured: u64,
     },
+    /// A limit holds of what is known, and may not hold of what nobody knows.
+    MayExceed {
+        /// Which statistic.
+        statistic: Statistic,
+        /// What the statistic may be at worst.
+        measured: u64,
+        /// Whether it leaves the verdict inconclusive.
+        decides: bool,
+    },
     /// A limit does not hold of a single time, or of no more than halts of the machine account for, by no more than that may have stood still unseen.
     Seldom {
         /// Which statistic.
@@ -118,8 +127,8 @@ impl Finding {
                 ..
             } => Some(Outcome::Violated),
             Self::Exceeded { .. } | Self::DisturbedExceeded { .. } => None,
-            Self::Seldom { decides: false, .. } => None,
-            Self::Seldom { .. } | Self::NotObserved | Self::NoControl => {
+            Self::Seldom { decides, .. } | Self::MayExceed { decides, .. } if !decides => None,
+            Self::Seldom { .. } | Self::MayExceed { .. } | Self::NotObserved | Self::NoControl => {
                 Some(Outcome::Inconclusive)
             }
         }
@@ -132,7 +141,9 @@ impl Finding {
                 severity: Severity::Advisory,
                 ..
             } => "advisory: ",
-            Self::DisturbedExceeded { .. } | Self::Seldom { .. } => "not judged: ",
+            Self::DisturbedExceeded { .. } | Self::MayExceed { .. } | Self::Seldom { .. } => {
+                "not judged: "
+            }
             Self::Exceeded { .. } | Self::NotObserved | Self::NoControl => "",
         }
     }
@@ -161,6 +172,17 @@ impl Finding {
                 write!(
                     f,
                     "{statistic} {measured} where the machine itself stood still"
+                )
+            }
+            Self::MayExceed {
+                statistic,
+                measured,
+                ..
+            } => {
+                let measured = unit.show(measured);
+                write!(
+                    f,
+                    "{statistic} may have been {measured}: who looks was kept from it"
                 )
             }
             Self::Seldom {

@@ -127,6 +127,8 @@ struct Open {
     service: Service,
     kept_from: Span,
     longest: Span,
+    /// So long one of them was, at least: of waits between looks that were far apart their sum alone is known.
+    longest_sure: Span,
     /// A look came so late that more periods lie before it than can be judged together.
     late: bool,
     /// So many periods are not known of a thread of it that ended.
@@ -143,6 +145,7 @@ impl Open {
             service: Service::ZERO,
             kept_from: Span::ZERO,
             longest: Span::ZERO,
+            longest_sure: Span::ZERO,
             late: false,
             unseen: 0,
         }
@@ -236,7 +239,14 @@ impl Meter {
         open.longest = open.longest.max(look.longest);
         let length = look.at.saturating_since(before);
         let periods = nearest(length, self.period);
-        self.open.late |= periods > TOGETHER;
+        let late = periods > TOGETHER;
+        open.late |= late;
+        // Of such a sum only what is longer than the time between the looks is one wait: it began before.
+        let sure = match late && look.longest > self.period {
+            true => look.longest.saturating_sub(length),
+            false => look.longest,
+        };
+        open.longest_sure = open.longest_sure.max(sure);
         if look.ended {
             // The period in which it ended is none of its own.
             self.open.unseen += periods.saturating_sub(1);
@@ -271,6 +281,7 @@ impl Meter {
             let waited = at.saturating_since(self.open.idle_until);
             self.open.kept_from = self.open.kept_from.max(waited);
             self.open.longest = self.open.longest.max(waited);
+            self.open.longest_sure = self.open.longest_sure.max(waited);
         }
         let awake = if waits { self.open.idle_until } else { at };
         // Less than a period tells nothing of one.
@@ -420,18 +431,19 @@ impl Meter {
         touched
     }
 
-    /// A wait in which the machine stood still counts as one without the periods in which it did, where it was longer. Of the waits before a late look
-    /// their sum alone is known: where that is more than a period, none of them is.
+    /// A wait in which the machine stood still counts as one without the periods in which it did, where it was longer. What may have been one wait, or
+    /// several, is told apart.
     fn note_gap(&mut self, awake: Instant, at: Instant, periods: u64) -> Stretch {
-        let longest = self.open.longest;
+        let (longest, sure) = (self.open.longest, self.open.longest_sure);
         let touched = self.touched(awake, at, periods.max(1));
         let delivery = &mut self.delivery;
-        if !self.open.late || longest <= self.period {
-            if touched > 0 {
-                delivery.largest_gap_disturbed = delivery.largest_gap_disturbed.max(longest);
-            }
-            let own = longest.saturating_sub(self.period * touched);
-            delivery.largest_gap = delivery.largest_gap.max(own);
+        if touched > 0 {
+            delivery.largest_gap_disturbed = delivery.largest_gap_disturbed.max(sure);
+        }
+        let own = |gap: Span| gap.saturating_sub(self.period * touched);
+        delivery.largest_gap = delivery.largest_gap.max(own(sure));
+        if longest > sure {
+            delivery.largest_gap_possible = delivery.largest_gap_possible.max(own(longest));
         }
         Stretch {
             from: self.since,

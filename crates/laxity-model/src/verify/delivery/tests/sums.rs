@@ -9,6 +9,7 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
         most: Service::from_millis(n),
         largest_gap: MS(n),
         largest_gap_disturbed: MS(n + 1),
+        largest_gap_possible: MS(n + 2),
         periods: 100 * n,
         kept: 90 * n,
         asleep: 60 * n,
@@ -93,4 +94,43 @@ fn periods_that_were_slept_through_make_up_for_none_that_was_short() {
     assert_eq!(judged(0), Outcome::Met);
     assert_eq!(judged(1), Outcome::Violated);
     assert_eq!(judged(2_940), Outcome::Violated);
+}
+
+/// Who looks was kept from it for 0.1 s of twenty: nobody knows whether that was one wait, or a dozen of what may be waited for in each period.
+#[test]
+fn a_gap_that_nobody_saw_leaves_a_contract_on_the_gap_open() {
+    // What is known of the wait: of so many milliseconds until the late look, and, pending then, until the next one.
+    let table = [
+        (MS(85), None, [MS(6), MS(85)], Outcome::Inconclusive),
+        (MS(7), None, [MS(7), MS(0)], Outcome::Met),
+        // It was not seen to run until then: one wait.
+        (MS(0), Some(MS(85)), [MS(85), MS(0)], Outcome::Violated),
+        // Of more than there is between two looks the rest is.
+        (MS(120), None, [MS(16), MS(120)], Outcome::Violated),
+    ];
+    for (waited, pending, [surely, perhaps], expected) in table {
+        let mut meter = meter(Held::BySlots);
+        for n in 1..=2_500 {
+            let looked = look(8 * n, 2_000, MS(6));
+            match n {
+                500..512 => None,
+                512 if pending.is_some() => meter.take(Look {
+                    turn: Turn::No,
+                    ..look(8 * n, 0, waited)
+                }),
+                512 => meter.take(look(8 * n, 19_000, waited)),
+                513 => meter.take(look(8 * n, 2_000, pending.unwrap_or(MS(6)))),
+                _ => meter.take(looked),
+            };
+        }
+        let seen = meter.delivery();
+        let gaps = [seen.largest_gap, seen.largest_gap_possible];
+        assert_eq!(gaps, [surely, perhaps], "{waited} {pending:?}");
+        let gap = Bound::AtMost(MS(10).as_nanos());
+        let of_the_gap = Contract {
+            limits: vec![Limit::new(Quantity::SERVICE_GAP, Statistic::Maximum, gap)],
+            ..Contract::default()
+        };
+        assert_eq!(judged(&seen, &of_the_gap), expected, "{waited} {pending:?}");
+    }
 }
