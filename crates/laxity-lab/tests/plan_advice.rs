@@ -147,6 +147,32 @@ fn random_reserving(seed: u64) -> TaskSet {
     read(&text, "x.json", Format::RtApp).expect("a task set")
 }
 
+/// A deadline that stands in the file stays there, also where the period was the same; one that does not is the period, whatever that becomes.
+#[test]
+fn what_is_due_when_the_file_says_stays_so() {
+    for (due, stays) in [("10", true), ("", false)] {
+        let text = format!("name,cost_ms,period_ms,deadline_ms\na,4,10,{due}\nb,5,12,\nc,4,20,\n");
+        let set = read(&text, "x.csv", Format::Csv).expect("a task set");
+        let found = only(&set, &Options::default());
+        let rarer = found
+            .nearest
+            .iter()
+            .filter(|one| one.text.contains(", with its "));
+        let mut rarer = rarer.peekable();
+        assert!(rarer.peek().is_some(), "{:#?}", found.nearest);
+        for change in rarer {
+            let a = change
+                .tasks
+                .iter()
+                .find(|task| task.name == "a")
+                .expect("it");
+            let due = if stays { 10_000_000 } else { a.period_ns };
+            assert_eq!(a.deadline_ns, due, "{change:?}");
+            assert!(change.text.contains("`a` every"), "{change:?}");
+        }
+    }
+}
+
 /// A set in which nothing is changed but what the words of an advice say, as one would write it into the file.
 fn to_the_letter(set: &TaskSet, words: &str) -> TaskSet {
     let mut set = set.clone();

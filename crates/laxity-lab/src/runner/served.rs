@@ -15,6 +15,7 @@ use laxity_model::policy::slots::SlotTable;
 use laxity_model::request::Work;
 use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest, Service, Span};
 
+use super::left::Granted;
 use super::machine::Machine;
 use super::modes::{ANSWER, Mode, Modem, modes};
 use super::proposal::{GRAIN, is_sensible, periods};
@@ -361,13 +362,22 @@ impl Needs {
         answering.map_or(Ok(None), |answering| answering.late(supply))
     }
 
-    /// The least reservation, of what is left open, that serves it all the time, and that is left to it; `None` if none does that makes sense.
+    /// Whether an owner's slots between those of others serve it all the time.
+    fn is_served_in(&self, table: &SlotTable, owner: usize, place: &Place) -> bool {
+        place.by_table(table, owner).is_ok_and(|supply| {
+            let late = self.late_before(&*supply);
+            let answer = self.answer(&*supply);
+            matches!(late, Ok(None)) && answer.is_ok_and(|answer| answer.is_served())
+        })
+    }
+
+    /// The least reservation, of what is left open, that serves it all the time, also as it would be granted; `None` if none does that makes sense.
     pub(crate) fn propose(
         &self,
         open: Open,
         enforcer: Enforcer,
         place: &Place,
-        is_left: impl Fn(Reservation) -> bool,
+        granted: impl Fn(Reservation) -> Granted,
     ) -> Result<Option<Reservation>, Overflow> {
         let supply = |asked| {
             let kept = place.kept(enforcer, asked)?;
@@ -375,7 +385,14 @@ impl Needs {
             let late = self.late_before(&*kept).ok()?;
             late.is_none().then_some(kept)
         };
-        let is_left = |asked| is_sensible(asked) && is_left(asked);
+        let is_left = |asked| {
+            is_sensible(asked)
+                && match granted(asked) {
+                    Granted::Not => false,
+                    Granted::Whole => true,
+                    Granted::Slots(table, owner) => self.is_served_in(&table, owner, place),
+                }
+        };
         propose(&self.served, open, (&periods(), GRAIN), supply, is_left)
     }
 }
