@@ -222,37 +222,7 @@ pub(super) fn servers(pool: &[Judged<'_>], server: &[Judged<'_>]) -> Vec<Compare
             .zip(server)
             .filter(|(one, other)| one.row.place == other.row.place)
     };
-    let faster = |of: fn(&Judged<'_>) -> Attempts, one: &Judged<'_>, other: &Judged<'_>| {
-        let mean = |row: &Judged<'_>| of(row).times.map(|times| times.mean);
-        let (pool, server) = (mean(one)?, mean(other)?);
-        Some(match server <= pool {
-            true => Ok(pool.saturating_sub(server)),
-            false => Err(server.saturating_sub(pool)),
-        })
-    };
-    let mut rows = Vec::new();
-    if let Some((one, other)) = both().next()
-        && let Some(Ok(paper)) = faster(|row| row.paper, one, other)
-        && let Some(twin) = faster(|row| row.twin, one, other)
-    {
-        let name = one.row.place.name();
-        let (value, verdict) = match twin {
-            Ok(twin) => (twin.into(), near(false, [paper, twin])),
-            Err(slower) => {
-                let slower = format!("{slower} slower");
-                let verdict = Verdict::Disagrees(format!("in the twin it is {slower}"));
-                (Value::Text(slower), verdict)
-            }
-        };
-        rows.push(Compared {
-            paper: Origin::Quoted.cell(paper),
-            twin: Origin::Simulated.cell(value),
-            verdict,
-            ..Compared::new(format!(
-                "{name}: by how much the dedicated server is faster than the pool"
-            ))
-        });
-    }
+    let mut rows = Vec::from_iter(both().next().and_then(|(one, other)| faster(one, other)));
     let through = |row: &Judged<'_>, of: fn(&Judged<'_>) -> Attempts| {
         let attempts = of(row);
         format!("{} of {}", attempts.succeeded, attempts.made)
@@ -280,6 +250,33 @@ pub(super) fn servers(pool: &[Judged<'_>], server: &[Judged<'_>]) -> Vec<Compare
         });
     }
     rows
+}
+
+/// By how much the dedicated server is faster in a row, or the slower in the twin.
+fn faster(pool: &Judged<'_>, server: &Judged<'_>) -> Option<Compared> {
+    let mean = |attempts: &Attempts| attempts.times.map(|times| times.mean);
+    let [pool_paper, server_paper] = [mean(&pool.paper)?, mean(&server.paper)?];
+    let [pool_twin, server_twin] = [mean(&pool.twin)?, mean(&server.twin)?];
+    let paper = pool_paper.saturating_sub(server_paper);
+    let twin = pool_twin.saturating_sub(server_twin);
+    let slower = server_twin.saturating_sub(pool_twin);
+    let (twin, verdict) = match slower.is_zero() {
+        true => (twin.into(), near(false, [paper, twin])),
+        false => {
+            let slower = format!("{slower} slower");
+            let verdict = Verdict::Disagrees(format!("in the twin it is {slower}"));
+            (Value::Text(slower), verdict)
+        }
+    };
+    let name = pool.row.place.name();
+    Some(Compared {
+        paper: Origin::Quoted.cell(paper),
+        twin: Origin::Simulated.cell(twin),
+        verdict,
+        ..Compared::new(format!(
+            "{name}: by how much the dedicated server is faster than the pool"
+        ))
+    })
 }
 
 /// Whether neither is more than so many percent of the other.
