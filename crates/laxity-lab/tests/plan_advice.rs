@@ -147,6 +147,23 @@ fn random_reserving(seed: u64) -> TaskSet {
     read(&text, "x.json", Format::RtApp).expect("a task set")
 }
 
+/// A deadline that stands in the file stays there, also where the period was the same; one that does not is the period, whatever that becomes.
+#[test]
+fn what_is_due_when_the_file_says_stays_so() {
+    for (due, stays) in [("20", true), ("", false)] {
+        let text = format!("name,cost_ms,period_ms,deadline_ms\na,4,10,\nb,5,12,\nc,4,20,{due}\n");
+        let set = read(&text, "x.csv", Format::Csv).expect("a task set");
+        let found = only(&set, &Options::default());
+        let mut nearest = found.nearest.iter();
+        let rarer = nearest.find(|one| one.text.starts_with("`c` every"));
+        let change = rarer.expect("it comes less often");
+        let c = change.tasks.iter().find(|task| task.name == "c");
+        let c = c.expect("its line");
+        let due = if stays { 20_000_000 } else { c.period_ns };
+        assert_eq!(c.deadline_ns, due, "{change:?}");
+    }
+}
+
 /// A set in which nothing is changed but what the words of an advice say, as one would write it into the file.
 fn to_the_letter(set: &TaskSet, words: &str) -> TaskSet {
     let mut set = set.clone();

@@ -1,5 +1,7 @@
 //! What a plan proposes to a device does: the twin of the very reservation loses nothing, whatever the load and the period.
 
+use std::collections::BTreeSet;
+
 use laxity_lab::evidence::results::{RunResults, VariantResults};
 use laxity_lab::plan::scenario::{DevicePlan, Plan, plan, render};
 use laxity_lab::runner::{self, On, Silent};
@@ -195,32 +197,80 @@ fn executors_that_compete_above_slots_take_as_threads_do() {
     assert_eq!((below.answer.as_str(), lost), ("served", 0));
 }
 
-/// What a device has in a table of its own may be late beside others, and is then not proposed to it again.
+/// A player beside a modem in a thread above its slots, which dials and once takes more than in any other call.
+fn player_beside_a_call((service, period): (u64, u64)) -> Resolved {
+    let [x, y] = [service, period].map(|nanos| format_span(Span::from_nanos(nanos)));
+    let text = format!(
+        "[quick]\nrepeats = 1\nbytes = 1000\n[devices.modem]\nkind = \"soft-modem\"\n[devices.player]\nkind = \"audio\"\nload = \"10 %\"\n[variants.v]\ncontracts = []\nlost = \"any\"\nplacement = {{ modem = \"thread 31\", player = {{ placement = \"reserved {x}/{y}\", outside = \"confined\" }} }}\n"
+    );
+    let parsed = parse(&text, "answer.toml").expect("a scenario");
+    parsed.resolve(Length::Quick)
+}
+
 #[test]
-fn what_is_refused_is_not_proposed() {
-    let text = "[devices.a0]\nkind = \"dsl\"\nload = \"26 %\"\nring = 4\n[devices.z1]\nkind = \"audio\"\nload = \"8 %\"\nring = 4\nahead = 1\n[tasks.p0]\nkind = \"periodic\"\nperiod = \"57ms\"\nservice = \"3032us\"\npriority = 31\n";
-    let mut none = 0;
+fn the_call_that_recognises_an_answer_above_slots_is_charged_to_others() {
+    let mut asked = player_beside_a_call((3_000_000, 10_000_000));
+    let plan = planned(&asked);
+    let player = of(&plan, "player");
+    let least = (player.least_service_ns).map(|least| (least, player.asked_period_ns));
+    let cheapest = player.cheapest.map(|one| (one.service_ns, one.period_ns));
+    let proposed: Vec<_> = least.into_iter().chain(cheapest).collect();
+    assert!(!player.is_served() && !proposed.is_empty(), "{player:?}");
+    asked.seed = 4;
+    assert_eq!(lost_by(&run(&asked), "player"), 206);
+    for reservation in proposed {
+        let mut again = player_beside_a_call(reservation);
+        assert!(of(&planned(&again), "player").is_served());
+        for seed in 1..=6 {
+            again.seed = seed;
+            assert_eq!(
+                lost_by(&run(&again), "player"),
+                0,
+                "{reservation:?}, {seed}"
+            );
+        }
+    }
+}
+
+/// A player beside another device's slots and a task above them.
+fn crowded((service, period): (u64, u64)) -> Resolved {
+    let [x, y] = [service, period].map(|nanos| format_span(Span::from_nanos(nanos)));
+    let text = format!(
+        "[devices.a0]\nkind = \"dsl\"\nload = \"26 %\"\nring = 4\n[devices.z1]\nkind = \"audio\"\nload = \"8 %\"\nring = 4\nahead = 1\n[tasks.p0]\nkind = \"periodic\"\nperiod = \"57ms\"\nservice = \"3032us\"\npriority = 31\n[variants.v]\ncontracts = []\nlost = \"any\"\nplacement = {{ a0 = {{ placement = \"reserved 3556us/12ms\", priority = 14 }}, z1 = {{ placement = \"reserved {x}/{y}\", outside = \"confined\" }} }}\n"
+    );
+    let parsed = parse(&text, "again.toml").expect("a scenario");
+    parsed.resolve(Length::Quick)
+}
+
+/// What a device has in a table of its own may be late beside others, and is then not proposed to it, whatever it asked for.
+#[test]
+fn what_would_be_late_beside_others_is_not_proposed() {
+    let (mut none, mut followed) = (0, BTreeSet::new());
     for grains in 60..90 {
         let asked = grains * 50_000;
-        let placement = format!(
-            "[variants.v]\ncontracts = []\nlost = \"any\"\nplacement = {{ a0 = {{ placement = \"reserved 3556us/12ms\", priority = 14 }}, z1 = {{ placement = \"reserved {}us/10ms\", outside = \"confined\" }} }}\n",
-            asked / 1_000
-        );
-        let parsed = parse(&format!("{text}{placement}"), "again.toml").expect("a scenario");
-        let plan = planned(&parsed.resolve(Length::Quick));
+        let plan = planned(&crowded((asked, 10_000_000)));
         let player = of(&plan, "z1");
         let least = player.least_service_ns.map(|x| (x, player.asked_period_ns));
         let cheapest = player.cheapest.map(|one| (one.service_ns, one.period_ns));
         for (service, period) in least.into_iter().chain(cheapest) {
             let is_more = service > asked || period < player.asked_period_ns;
             assert!(is_more, "{asked}: {player:?}");
+            followed.insert((service, period));
         }
         let words = render(&plan, 1_000);
         let is_said = words.contains("beside the others here");
         assert_eq!(is_said, player.no_more_found, "{words}");
         none += u32::from(is_said);
     }
-    assert!(none > 0);
+    assert!(none > 0 && !followed.is_empty(), "{none}, {followed:?}");
+    for proposed in followed {
+        let again = planned(&crowded(proposed));
+        let player = of(&again, "z1");
+        assert!(
+            again.admitted() && player.is_served(),
+            "{proposed:?}: {player:?}"
+        );
+    }
 }
 
 /// Work above slots, and what a processor keeps for the rest, leave less than what would serve: whatever is proposed all the same is granted.

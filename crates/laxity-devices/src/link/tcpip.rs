@@ -26,8 +26,8 @@ pub(super) const PORT: u16 = 2001;
 const CLIENT_PORT: u16 = 49_152;
 /// How long an acknowledgement may wait for the second segment.
 const ACK_DELAY: NetDuration = NetDuration::from_millis(40);
-/// Less than this needs no window scaling, and is more than the line holds with all buffers below.
-const WINDOW_OCTETS: usize = 16 * 1024;
+/// TCP's window either way: less than what needs window scaling, and more than the line holds with all buffers below.
+pub const WINDOW_OCTETS: usize = 16 * 1024;
 
 /// One host: a network device whose other end is the link below, TCP/IP, and an application.
 pub(super) struct Stack {

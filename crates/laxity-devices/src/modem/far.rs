@@ -20,8 +20,8 @@ use crate::link::LineRates;
 use crate::link::endpoint::{self, Endpoint};
 use crate::pump::{Line, LineConfig, Pump, PumpState};
 
-/// The delay of the network in one direction, besides the line's own.
-pub(super) const ONE_WAY: Span = Span::from_millis(40);
+/// The far end works so far behind the card's output and ahead of its input: the delay of the network in one direction, besides the line's own.
+pub const FAR_DELAY: Span = Span::from_millis(40);
 
 /// The far end's pieces of work a second.
 const PIECES_HZ: u64 = 100;
@@ -94,7 +94,7 @@ impl FarEnd {
 
     /// Samples between what the far end takes from the card and what it gives to it at the same moment.
     fn round_trip_samples(setting: Setting) -> u64 {
-        2 * ONE_WAY.as_nanos() * setting.rate_hz / 1_000_000_000
+        2 * FAR_DELAY.as_nanos() * setting.rate_hz / 1_000_000_000
     }
 
     /// Before the first echo of an epoch the line is silent.
@@ -116,7 +116,7 @@ impl FarEnd {
         let piece = programming.setting.rate_hz / PIECES_HZ;
         loop {
             let end = programming.started + programming.setting.duration(self.next + piece);
-            if end + ONE_WAY > now {
+            if end + FAR_DELAY > now {
                 break;
             }
             self.exchange_piece(programming, piece, end);

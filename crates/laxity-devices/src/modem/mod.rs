@@ -23,6 +23,7 @@ mod unit;
 pub use crate::card::{Asking, CardClock, DriverPlacement, Marks};
 pub use call::{Call, CallConfig, Installed, SharedModems};
 pub use cost::Costs;
+pub use far::FAR_DELAY;
 pub use far_profile::FarProfile;
 pub use hypothesis::Hypothesis;
 pub use near::NearModem;

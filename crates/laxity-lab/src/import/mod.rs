@@ -108,6 +108,8 @@ pub struct SetTask {
     /// Whether it may ask for less than that: its jobs differ, or it begins later than the others, or ends. Who refuses it then has refused more than the
     /// file has.
     pub asks_less: bool,
+    /// Whether the file says when its jobs are due, be that the period.
+    pub own_deadline: bool,
 }
 
 /// What a file has.

@@ -10,6 +10,7 @@ use laxity_model::{Grade, Reservation, Service, Usage};
 
 use super::RunDone;
 use super::commands::CommandEnd;
+use super::left::Granted;
 use super::longest::Longest;
 use crate::each_once::each_once;
 use crate::evidence::histogram::{GapJson, HistogramJson};
@@ -371,7 +372,9 @@ pub(super) fn proposed(
             connecting.map(Service::from_nanos),
         );
         // What would have served it, whoever else had what it would have taken.
-        proposal.least((variant, device), request.enforcer, calls, |_| true)
+        proposal.least((variant, device), request.enforcer, calls, |_| {
+            Granted::Whole
+        })
     });
     let times = |least: Reservation| (held.share_ppm() * 1_000_000).checked_div(least.share_ppm());
     Some(Proposed {

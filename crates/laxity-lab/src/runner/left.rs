@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 
-use laxity_model::admission::{Supply, refused_with};
+use laxity_model::admission::{SlotPlan, Supply, refused_with};
+use laxity_model::policy::slots::SlotTable;
 use laxity_model::{ActivityId, HostError, Program, Reservation, Span};
 
 use super::RunError;
@@ -11,6 +12,16 @@ use super::commands::supply_beside;
 use super::proposal::{GRAIN, LONGEST_PERIOD};
 use super::schedule::PlannedRun;
 use crate::scenario::{Resolved, Start, TwinProfile};
+
+/// What admission makes of a reservation.
+pub(crate) enum Granted {
+    /// It is refused, or others are for its sake.
+    Not,
+    /// Just as it is, whoever else has one.
+    Whole,
+    /// As the slots of one of the owners of a table, between those of others.
+    Slots(SlotTable, usize),
+}
 
 /// The program of a variant, of which admission is asked what it would grant.
 pub(crate) struct Left {
@@ -46,27 +57,34 @@ impl Left {
         })
     }
 
-    /// Whether a device of the variant, by its number, would be granted this, and nobody refused who is not even where it asks for next to nothing.
-    pub(crate) fn grants(&self, device: usize, asked: Reservation) -> bool {
+    /// What a device of the variant, by its number, would be granted as this, where nobody is refused who is not even if it asks for next to nothing.
+    pub(crate) fn grants(&self, device: usize, asked: Reservation) -> Granted {
         let least = Reservation::new(GRAIN.as_full_service(), LONGEST_PERIOD);
         let (Ok(least), Some(driver)) = (least, self.drivers.get(device)) else {
-            return false;
+            return Granted::Not;
         };
-        let Ok(refused) = self.refused_with(*driver, asked) else {
-            return false;
+        let Ok((slots, refused)) = self.refused_with(*driver, asked) else {
+            return Granted::Not;
         };
-        if refused.is_empty() || refused.contains(driver) {
-            return refused.is_empty();
+        let before = || self.refused_with(*driver, least);
+        let is_granted = refused.is_empty()
+            || !refused.contains(driver)
+                && before().is_ok_and(|(_, before)| refused.iter().all(|one| before.contains(one)));
+        if !is_granted {
+            return Granted::Not;
         }
-        let before = self.refused_with(*driver, least);
-        before.is_ok_and(|before| refused.iter().all(|one| before.contains(one)))
+        let mut found = slots.into_iter().filter_map(|plan| {
+            let owner = plan.owners.iter().position(|owner| owner == driver)?;
+            Some(Granted::Slots(plan.table, owner))
+        });
+        found.next().unwrap_or(Granted::Whole)
     }
 
     fn refused_with(
         &self,
         driver: ActivityId,
         asked: Reservation,
-    ) -> Result<Vec<ActivityId>, HostError> {
+    ) -> Result<(Vec<SlotPlan>, Vec<ActivityId>), HostError> {
         let asked = self.twin.map_or(asked, |twin| twin.reserved(asked));
         refused_with(
             &mut self.program.borrow_mut(),

@@ -12,7 +12,7 @@ use laxity_model::enforce::slots::{MOST_SHARE_PPM, SUPPLY};
 use laxity_model::{Enforcer, Reservation, Service, Span};
 
 use super::RunError;
-use super::left::Left;
+use super::left::{Granted, Left};
 use super::served::{Needs, Place};
 use crate::layout::percent;
 use crate::report::value::count;
@@ -74,10 +74,10 @@ impl Proposal {
         &self,
         of: (&ResolvedVariant, &ResolvedDevice),
         enforcer: Enforcer,
-        is_left: impl Fn(Reservation) -> bool,
+        granted: impl Fn(Reservation) -> Granted,
     ) -> Option<Reservation> {
         let calls = (with_margin(self.longest), self.connecting.map(with_margin));
-        self.least(of, enforcer, calls, is_left)
+        self.least(of, enforcer, calls, granted)
     }
 
     /// The least that would have served calls of which the longest took so much, and so much before it was connected, of what is left.
@@ -86,7 +86,7 @@ impl Proposal {
         (variant, device): (&ResolvedVariant, &ResolvedDevice),
         enforcer: Enforcer,
         (longest, connecting): (Service, Option<Service>),
-        is_left: impl Fn(Reservation) -> bool,
+        granted: impl Fn(Reservation) -> Granted,
     ) -> Option<Reservation> {
         let place = Place::of(variant, device, (self.twin, self.tick));
         let needs = Needs::new(device, longest.max(Service::from_nanos(1)), &place)?;
@@ -95,7 +95,7 @@ impl Proposal {
             None => needs,
         };
         // What is too large to be reckoned with is not proposed.
-        let found = needs.propose(self.open, enforcer, &place, is_left);
+        let found = needs.propose(self.open, enforcer, &place, granted);
         found.ok().flatten()
     }
 
@@ -177,9 +177,9 @@ pub fn settled(
             }
             // Those before it have what was proposed to them.
             let left = Left::of(&settled, number, twin, supply)?;
-            let is_left = |asked| left.grants(place, asked);
+            let granted = |asked| left.grants(place, asked);
             let device = (device, open, calls(device));
-            match settle(&whole, device, (tick, twin), is_left) {
+            match settle(&whole, device, (tick, twin), granted) {
                 Ok((proposal, found)) => {
                     let own = &mut settled.variants[number].devices[place];
                     own.chosen = Chosen::Proposed(proposal);
@@ -203,7 +203,7 @@ fn settle(
     variant: &ResolvedVariant,
     (device, open, measured): (&ResolvedDevice, Open, Option<Calls>),
     (tick, twin): (Span, Option<TwinProfile>),
-    is_left: impl Fn(Reservation) -> bool,
+    granted: impl Fn(Reservation) -> Granted,
 ) -> Result<(Proposal, Reservation), String> {
     let request = device.placing.request();
     let enforcer = request.map_or(Enforcer::Slots, |request| request.enforcer);
@@ -222,14 +222,14 @@ fn settle(
         twin,
     };
     let of = (variant, device);
-    if let Some(found) = proposal.reservation(of, enforcer, is_left) {
+    if let Some(found) = proposal.reservation(of, enforcer, granted) {
         return Ok((proposal, found));
     }
-    let none = match (open, proposal.reservation(of, enforcer, |_| true)) {
+    let none = match (open, proposal.reservation(of, enforcer, |_| Granted::Whole)) {
         (Open::Service(period), _) if period < SHORTEST_PERIOD => too_short(period),
         (_, None) => format!("there is no such reservation as {}", proposal.why()),
         (_, Some(would)) => format!(
-            "nothing that is left would do: {}, {}, would not be granted beside all else",
+            "nothing that is left would do: {}, {}, would not be granted, or not serve it, beside all else",
             format_reservation(would),
             proposal.why()
         ),
@@ -304,15 +304,15 @@ mod tests {
         for enforcer in [Enforcer::Slots, Enforcer::Deadline] {
             let proposed = proposal(every_8, 1_000, 2_200);
             let reservation = proposed
-                .reservation((&variant, modem), enforcer, |_| true)
+                .reservation((&variant, modem), enforcer, |_| Granted::Whole)
                 .expect("one serves");
             let of = (&variant, modem);
             let slow = (Service::from_micros(2_700), None);
-            let slow = proposed.least(of, enforcer, slow, |_| true);
+            let slow = proposed.least(of, enforcer, slow, |_| Granted::Whole);
             let slow = slow.expect("one serves");
             assert!(slow.service() <= reservation.service(), "{enforcer}");
             let same = proposed
-                .least(of, enforcer, (proposed.longest, None), |_| true)
+                .least(of, enforcer, (proposed.longest, None), |_| Granted::Whole)
                 .expect("one");
             let ratio = reservation.service().as_nanos() * 100 / same.service().as_nanos();
             assert!((100..=130).contains(&ratio), "{ratio} %");
@@ -329,7 +329,7 @@ mod tests {
                 ..proposal(every_8, 1_000, 1_000)
             };
             let of = (variant, &variant.devices[0]);
-            let found = proposal.reservation(of, Enforcer::Slots, |_| true);
+            let found = proposal.reservation(of, Enforcer::Slots, |_| Granted::Whole);
             (found.expect("one serves").service(), proposal.why())
         };
         let (usual, _) = proposed(&variant, 900);
@@ -360,7 +360,7 @@ mod tests {
         let hopeless = proposal(every_8, 1_000, 12_000);
         let variant = variant();
         let modem = &variant.devices[0];
-        let found = hopeless.reservation((&variant, modem), Enforcer::Slots, |_| true);
+        let found = hopeless.reservation((&variant, modem), Enforcer::Slots, |_| Granted::Whole);
         assert_eq!(found, None);
     }
 }

@@ -15,6 +15,7 @@ use laxity_model::policy::slots::SlotTable;
 use laxity_model::request::Work;
 use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest, Service, Span};
 
+use super::left::Granted;
 use super::machine::Machine;
 use super::modes::{ANSWER, Mode, Modem, modes};
 use super::proposal::{GRAIN, is_sensible, periods};
@@ -61,7 +62,7 @@ impl Taken {
         // What the holder computes outside its slots it has not to compute in them.
         let is_other = |device: &ResolvedDevice| device.name != holder.name;
         let mut above: Vec<Task> = devices
-            .flat_map(|device| of_device(device, is_other(device), twin, &machine))
+            .flat_map(|device| of_device(device, is_other(device), (twin, variant.start), &machine))
             .collect();
         let tasks = variant.tasks.iter();
         let tasks = tasks.filter(|task| task.processor == processor);
@@ -92,36 +93,51 @@ impl Taken {
     }
 }
 
-/// The handlers of a device, the switches to its driver, and the driver of another one that runs above slots, be it beside its own.
+/// What a device takes from slots each time that its card interrupts, and what comes once: its handlers, the switches to its driver, and the calls of
+/// another one that runs above slots, be it beside its own.
 fn of_device(
     device: &ResolvedDevice,
     is_other: bool,
-    twin: Option<TwinProfile>,
+    (twin, start): (Option<TwinProfile>, Start),
     machine: &Machine,
 ) -> impl Iterator<Item = Task> {
-    let every = device.device.interrupts_every();
-    let (call, costs) = (device.work(twin), Overheads::STUDY);
+    let costs = Overheads::STUDY;
     // What a machine of Linux adds to a handler is within what the handler is taken to take.
     let or_most = |cost: Service| twin.map_or(HANDLER, |_| cost);
     let handler = machine.handler(or_most(costs.interrupt));
-    let deferred = machine.deferred(or_most(costs.deferred));
-    let takes = match device.placing {
-        Placing::Interrupt => vec![machine.handler(call)],
-        Placing::Deferred => vec![handler, machine.deferred(call)],
-        Placing::Thread(priority) if is_above(machine, priority) => {
-            vec![handler, deferred, machine.thread(call)]
-        }
-        Placing::Thread(_) => vec![handler, deferred],
+    let handlers = handler + machine.deferred(or_most(costs.deferred));
+    let takes = |call: Service| match device.placing {
+        Placing::Interrupt => machine.handler(call),
+        Placing::Deferred => handler + machine.deferred(call),
+        Placing::Thread(priority) if is_above(machine, priority) => handlers + machine.thread(call),
+        Placing::Thread(_) => handlers,
         Placing::Reserved(request, placed)
             if is_other && highest(request, placed).is_some_and(|most| is_above(machine, most)) =>
         {
-            vec![handler, deferred, machine.thread(call)]
+            handlers + machine.thread(call)
         }
-        Placing::Reserved(..) => vec![handler, deferred, machine.thread(Service::ZERO)],
+        Placing::Reserved(..) => handlers + machine.thread(Service::ZERO),
     };
-    let tasks = takes
-        .into_iter()
-        .map(move |service| Task::new(service, every));
+    let is_modem = device.device.kind() == devices::KINDS[0];
+    let mut phases = Vec::new();
+    if let Some(twin) = twin.filter(|_| is_modem && is_other) {
+        phases = modes(start, Modem::of(device, Some(twin)));
+    }
+    let last = phases.last();
+    let every = last.map_or(device.device.interrupts_every(), |mode| mode.period);
+    let (rare, usual): (Vec<Mode>, Vec<Mode>) = phases.into_iter().partition(|mode| mode.once);
+    // The phases of a call lie so far apart that no window has more of two than of the one that takes most.
+    let usual = usual
+        .iter()
+        .map(|mode| takes(mode.cost) * every.as_nanos().div_ceil(mode.period.as_nanos()));
+    let usual = usual.max().unwrap_or_else(|| takes(device.work(twin)));
+    // The one call that recognises the answer, and the interrupt behind it that finds nothing to do.
+    let rare = rare.into_iter().map(move |mode| {
+        let more = takes(mode.cost).saturating_sub(usual);
+        Task::new(more + machine.handler(Service::ZERO), ONCE)
+    });
+    let once = rare.collect::<Vec<_>>();
+    let tasks = [Task::new(usual, every)].into_iter().chain(once);
     tasks.filter_map(Result::ok)
 }
 
@@ -346,13 +362,22 @@ impl Needs {
         answering.map_or(Ok(None), |answering| answering.late(supply))
     }
 
-    /// The least reservation, of what is left open, that serves it all the time, and that is left to it; `None` if none does that makes sense.
+    /// Whether an owner's slots between those of others serve it all the time.
+    fn is_served_in(&self, table: &SlotTable, owner: usize, place: &Place) -> bool {
+        place.by_table(table, owner).is_ok_and(|supply| {
+            let late = self.late_before(&*supply);
+            let answer = self.answer(&*supply);
+            matches!(late, Ok(None)) && answer.is_ok_and(|answer| answer.is_served())
+        })
+    }
+
+    /// The least reservation, of what is left open, that serves it all the time, also as it would be granted; `None` if none does that makes sense.
     pub(crate) fn propose(
         &self,
         open: Open,
         enforcer: Enforcer,
         place: &Place,
-        is_left: impl Fn(Reservation) -> bool,
+        granted: impl Fn(Reservation) -> Granted,
     ) -> Result<Option<Reservation>, Overflow> {
         let supply = |asked| {
             let kept = place.kept(enforcer, asked)?;
@@ -360,7 +385,14 @@ impl Needs {
             let late = self.late_before(&*kept).ok()?;
             late.is_none().then_some(kept)
         };
-        let is_left = |asked| is_sensible(asked) && is_left(asked);
+        let is_left = |asked| {
+            is_sensible(asked)
+                && match granted(asked) {
+                    Granted::Not => false,
+                    Granted::Whole => true,
+                    Granted::Slots(table, owner) => self.is_served_in(&table, owner, place),
+                }
+        };
         propose(&self.served, open, (&periods(), GRAIN), supply, is_left)
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn set_of(tasks: Vec<(Policy, Task)>) -> TaskSet {
                 processor: None,
                 work: Ok(task),
                 asks_less: false,
+                own_deadline: false,
             })
             .collect(),
         notes: Vec::new(),

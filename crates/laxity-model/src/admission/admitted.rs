@@ -121,8 +121,8 @@ pub fn admit(mut program: Program, supply: &Supply) -> Result<Admitted, Rejected
     }
 }
 
-/// Whoever would be refused, as a reservation or as an executor, if this activity reserved this instead of what it does; nobody if it has no
-/// reservation. The program is left as it was. Cost: an admission without its advice.
+/// The slots that there would be if this activity reserved this instead of what it does, and whoever would be refused, as a reservation or as an
+/// executor; nobody if it has no reservation. The program is left as it was. Cost: an admission without its advice.
 ///
 /// # Errors
 ///
@@ -131,7 +131,7 @@ pub fn refused_with(
     program: &mut Program,
     (activity, reservation): (ActivityId, Reservation),
     supply: &Supply,
-) -> Result<Vec<ActivityId>, HostError> {
+) -> Result<(Vec<SlotPlan>, Vec<ActivityId>), HostError> {
     super::check::check(program, supply)?;
     let own = activity.index();
     let before = program.activities[own].reservation;
@@ -145,9 +145,8 @@ pub fn refused_with(
     let requests = requests.into_iter().filter(|found| found.asked.is_err());
     let executors = executors.into_iter().filter(|found| found.answer.is_err());
     let requests = requests.map(|found| found.activity);
-    Ok(requests
-        .chain(executors.map(|found| found.activity))
-        .collect())
+    let refused = requests.chain(executors.map(|found| found.activity));
+    Ok((slots, refused.collect()))
 }
 
 /// What a host begins with.

@@ -122,7 +122,7 @@ fn attempts(made: &Made<'_, Modem>) -> Vec<Attempt> {
     attempts.collect()
 }
 
-/// Of the study's degraded rows, by name, that no constant was chosen by: how many came true, in class and within a factor of two. Nothing else is so hard to
+/// Of the study's degraded rows, by name, that no constant was chosen by: how many came true, in class and in how slow they were. Nothing else is so hard to
 /// foretell.
 fn score(degraded: &[(String, bool)], draft: &mut Draft<'_>) {
     if degraded.is_empty() {

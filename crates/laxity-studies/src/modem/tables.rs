@@ -64,7 +64,7 @@ pub(super) struct QuotedTable {
     /// The name of the server that answers.
     far: String,
     /// Whether a reserved driver does nothing outside its reservation.
-    confined: bool,
+    pub(super) confined: bool,
     pub(super) rows: Vec<Row>,
 }
 

@@ -49,6 +49,10 @@ pub(super) struct Judged<'a> {
     pub(super) paper: Attempts,
     pub(super) twin: Attempts,
     classes: [Class; 2],
+    /// How long the study's and the twin's take at full speed.
+    full_speed: [Span; 2],
+    /// Whether it has its reservation and nothing besides.
+    confined: bool,
 }
 
 /// Puts each row into its class. `undisturbed`: what the twin's INT makes of the same file.
@@ -61,11 +65,17 @@ pub(super) fn judge<'a>(
     let int = int.map_or(Span::ZERO, |times| times.mean);
     let rows = quoted.rows.iter().zip(by_row).map(|(row, seen)| {
         let (paper, twin) = (row.attempts(), statistics(seen));
+        let full_speed = [full_speed(quoted), int];
         Judged {
             row,
             paper,
             twin,
-            classes: [Class::of(&paper, full_speed(quoted)), Class::of(&twin, int)],
+            classes: [
+                Class::of(&paper, full_speed[0]),
+                Class::of(&twin, full_speed[1]),
+            ],
+            full_speed,
+            confined: quoted.confined,
         }
     });
     rows.collect()
@@ -94,11 +104,11 @@ impl Judged<'_> {
     }
 
     fn took_part(&self) -> bool {
-        took_part(self.row.place.name())
+        took_part(self.row.place.name(), self.confined)
     }
 
-    /// If it was slow or got through at times in the study, and no constant was chosen by it: its name, and whether it came true, in class and within a
-    /// factor of two.
+    /// If it was slow or got through at times in the study, and no constant was chosen by it: its name, and whether it came true, in class and, within a
+    /// factor of two, in by how much it was slower than full speed.
     pub(super) fn degraded(&self) -> Option<(&str, bool)> {
         let is_degraded = self.classes[0] == Class::Marginal && !self.took_part();
         let came_true = matches!(self.verdict(), Verdict::Agrees(_));
@@ -106,7 +116,40 @@ impl Judged<'_> {
     }
 
     fn verdict(&self) -> Verdict {
-        verdict(self.took_part(), self.classes, &self.paper, &self.twin)
+        let [paper, twin] = self.classes;
+        let calibrated = self.took_part();
+        if paper != twin {
+            let words = format!("the study: {}; the twin: {}", paper.name(), twin.name());
+            return match calibrated {
+                true => {
+                    Verdict::Disagrees(format!("{words}, although a constant was chosen by it"))
+                }
+                false => Verdict::Disagrees(words),
+            };
+        }
+        let mean = |attempts: &Attempts| attempts.times.map(|times| times.mean);
+        let means = mean(&self.paper).zip(mean(&self.twin));
+        let words = match paper {
+            Class::Insufficient => "both never",
+            Class::Sufficient if means.is_some_and(|(a, b)| within(a, b, 105)) => {
+                let words = "both at full speed; that the means are within 5 %";
+                return judged(calibrated, format!("{words} {PUT_IN}"));
+            }
+            Class::Marginal if means.is_some_and(|means| self.is_as_slow(means)) => {
+                "both slow or not always, by how much longer than at full speed within a factor of 2 (our criterion)"
+            }
+            _ => {
+                return Verdict::Disagrees(format!("both {}, but the means differ", paper.name()));
+            }
+        };
+        judged(calibrated, words.into())
+    }
+
+    /// Whether what a transfer takes longer than at full speed is alike: what it takes at full speed, the line's rate says of both.
+    fn is_as_slow(&self, (paper, twin): (Span, Span)) -> bool {
+        let [of_paper, of_twin] = self.full_speed;
+        let longer = [paper.saturating_sub(of_paper), twin.saturating_sub(of_twin)];
+        within(longer[0], longer[1], 200)
     }
 
     /// As the report shows it.
@@ -138,39 +181,6 @@ pub(super) fn agreement(judged: &[Judged<'_>], confined: bool) -> (bool, String)
     (wrong.is_empty() && !right.is_empty(), seen)
 }
 
-fn verdict(
-    calibrated: bool,
-    [paper, twin]: [Class; 2],
-    quoted: &Attempts,
-    seen: &Attempts,
-) -> Verdict {
-    if paper != twin {
-        let words = format!("the study: {}; the twin: {}", paper.name(), twin.name());
-        return match calibrated {
-            true => Verdict::Disagrees(format!("{words}, although a constant was chosen by it")),
-            false => Verdict::Disagrees(words),
-        };
-    }
-    let near = |percent| match (quoted.times, seen.times) {
-        (Some(quoted), Some(seen)) => within(quoted.mean, seen.mean, percent),
-        _ => false,
-    };
-    let words = match paper {
-        Class::Insufficient => "both never",
-        Class::Sufficient if near(105) => {
-            return judged(
-                calibrated,
-                format!("both at full speed; that the means are within 5 % {PUT_IN}"),
-            );
-        }
-        Class::Marginal if near(200) => {
-            "both slow or not always, means within a factor of 2 (our criterion)"
-        }
-        _ => return Verdict::Disagrees(format!("both {}, but the means differ", paper.name())),
-    };
-    judged(calibrated, words.into())
-}
-
 /// What is said of an agreement that needs no more than the line's rate.
 pub(super) const PUT_IN: &str = "follows from the line's rate, which is put in";
 
@@ -183,10 +193,10 @@ fn judged(calibrated: bool, words: String) -> Verdict {
     }
 }
 
-/// The class of a reservation in another figure, against the table's.
+/// The class of a reservation in another figure, of modems that have nothing besides, against the table's.
 pub(super) fn class_verdict(place: &str, [paper, twin]: [Class; 2]) -> Verdict {
     match paper == twin {
-        true => judged(took_part(place), format!("both {}", paper.name())),
+        true => judged(took_part(place, true), format!("both {}", paper.name())),
         false => Verdict::Disagrees(format!(
             "the study: {}; the twin: {}",
             paper.name(),
@@ -212,25 +222,7 @@ pub(super) fn servers(pool: &[Judged<'_>], server: &[Judged<'_>]) -> Vec<Compare
             .zip(server)
             .filter(|(one, other)| one.row.place == other.row.place)
     };
-    let means = |of: fn(&Judged<'_>) -> Attempts, one: &Judged<'_>, other: &Judged<'_>| {
-        let mean = |row: &Judged<'_>| of(row).times.map(|times| times.mean);
-        Some(mean(one)?.saturating_sub(mean(other)?))
-    };
-    let mut rows = Vec::new();
-    if let Some((one, other)) = both().next()
-        && let Some(paper) = means(|row| row.paper, one, other)
-        && let Some(twin) = means(|row| row.twin, one, other)
-    {
-        let name = one.row.place.name();
-        rows.push(Compared {
-            paper: Origin::Quoted.cell(paper),
-            twin: Origin::Simulated.cell(twin),
-            verdict: near(false, [paper, twin]),
-            ..Compared::new(format!(
-                "{name}: by how much the dedicated server is faster than the pool"
-            ))
-        });
-    }
+    let mut rows = Vec::from_iter(both().next().and_then(|(one, other)| faster(one, other)));
     let through = |row: &Judged<'_>, of: fn(&Judged<'_>) -> Attempts| {
         let attempts = of(row);
         format!("{} of {}", attempts.succeeded, attempts.made)
@@ -258,6 +250,33 @@ pub(super) fn servers(pool: &[Judged<'_>], server: &[Judged<'_>]) -> Vec<Compare
         });
     }
     rows
+}
+
+/// By how much the dedicated server is faster in a row, or the slower in the twin.
+fn faster(pool: &Judged<'_>, server: &Judged<'_>) -> Option<Compared> {
+    let mean = |attempts: &Attempts| attempts.times.map(|times| times.mean);
+    let [pool_paper, server_paper] = [mean(&pool.paper)?, mean(&server.paper)?];
+    let [pool_twin, server_twin] = [mean(&pool.twin)?, mean(&server.twin)?];
+    let paper = pool_paper.saturating_sub(server_paper);
+    let twin = pool_twin.saturating_sub(server_twin);
+    let slower = server_twin.saturating_sub(pool_twin);
+    let (twin, verdict) = match slower.is_zero() {
+        true => (twin.into(), near(false, [paper, twin])),
+        false => {
+            let slower = format!("{slower} slower");
+            let verdict = Verdict::Disagrees(format!("in the twin it is {slower}"));
+            (Value::Text(slower), verdict)
+        }
+    };
+    let name = pool.row.place.name();
+    Some(Compared {
+        paper: Origin::Quoted.cell(paper),
+        twin: Origin::Simulated.cell(twin),
+        verdict,
+        ..Compared::new(format!(
+            "{name}: by how much the dedicated server is faster than the pool"
+        ))
+    })
 }
 
 /// Whether neither is more than so many percent of the other.
@@ -322,7 +341,8 @@ mod tests {
             for row in judge(table, &by_row, &after(&[Some(37)])) {
                 let row = row.compared();
                 let agrees = matches!(row.verdict, Verdict::Agrees(_));
-                assert_eq!(agrees, !took_part(&row.quantity), "{row:?}");
+                let chose = took_part(&row.quantity, table.confined);
+                assert_eq!(agrees, !chose, "{row:?}");
             }
         }
     }
@@ -347,12 +367,54 @@ mod tests {
             let degraded = judged.iter().filter_map(Judged::degraded);
             degraded.map(|(_, came_true)| came_true).collect()
         };
-        // THR 8, 2/16 and 1/8; 2/16. Those of table 3 took part in choosing constants.
+        // THR 8. The other rows of all tables took part in choosing constants.
         for is_true in [true, false] {
-            assert_eq!(of(&TABLES[0], is_true), [is_true; 3]);
-            assert_eq!(of(&TABLES[1], is_true), [is_true; 1]);
+            assert_eq!(of(&TABLES[0], is_true), [is_true; 1]);
+            assert_eq!(of(&TABLES[1], is_true), [is_true; 0]);
             assert_eq!(of(&TABLES[2], is_true), [is_true; 0]);
         }
+    }
+
+    /// No transfer takes less than the line's rate asks for, so a factor of the whole time would be kept by any.
+    #[test]
+    fn a_slow_row_comes_true_by_what_it_takes_longer_and_not_by_what_the_line_takes() {
+        let table = &TABLES[0];
+        let foretold = |slow: u64| {
+            let seen: Vec<Vec<Attempt>> = table
+                .rows
+                .iter()
+                .map(|row| match row.place.name() {
+                    "THR 8" => after(&[Some(slow)]),
+                    _ => after(&[Some(37)]),
+                })
+                .collect();
+            let by_row: Vec<&[Attempt]> = seen.iter().map(Vec::as_slice).collect();
+            let judged = judge(table, &by_row, &after(&[Some(37)]));
+            let mut degraded = judged.iter().filter_map(Judged::degraded);
+            degraded.find(|(name, _)| *name == "THR 8").expect("it").1
+        };
+        // The study's is 23 s slower than at full speed.
+        assert!(foretold(60) && foretold(50) && foretold(80));
+        assert!(!foretold(47) && !foretold(85));
+    }
+
+    #[test]
+    fn a_server_that_is_slower_is_not_as_fast() {
+        let table = |pool: u64, server: u64| {
+            let by = |table: &'static QuotedTable, seconds| {
+                let seen = after(&[Some(seconds)]);
+                let rows: Vec<&[Attempt]> = table.rows.iter().map(|_| &seen[..]).collect();
+                judge(table, &rows, &after(&[Some(37)]))
+            };
+            servers(&by(&TABLES[0], pool), &by(&TABLES[1], server)).remove(0)
+        };
+        let slower = table(37, 38);
+        assert_eq!(
+            slower.twin.expect("it").value,
+            Value::Text("1s slower".into())
+        );
+        assert!(matches!(slower.verdict, Verdict::Disagrees(_)));
+        assert!(matches!(table(38, 37).verdict, Verdict::Agrees(_)));
     }
 
     #[test]

@@ -400,6 +400,7 @@ impl Cells<'_, '_> {
             processor,
             work: Ok(task),
             asks_less: false,
+            own_deadline: deadline.is_some(),
         })
     }
 

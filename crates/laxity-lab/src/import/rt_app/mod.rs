@@ -171,6 +171,7 @@ impl<'s> File<'s> {
                 processor,
                 work,
                 asks_less,
+                own_deadline: false,
             });
         }
         Ok(())

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{Ready, VariantPlan, slots_of};
 use crate::plan::{Line, Proposal, enforced};
-use crate::runner::left::Left;
+use crate::runner::left::{Granted, Left};
 use crate::runner::served::{Needs, Place};
 use crate::scenario::{ResolvedVariant, TwinProfile};
 
@@ -54,8 +54,8 @@ pub struct DevicePlan {
     /// Whether something would serve it if only it were granted, where nothing that is granted would. Left out of the JSON if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub nothing_left: bool,
-    /// Whether the least that would serve it in a table of its own is no more than what does not serve it beside these others, and is not proposed
-    /// therefore. Left out of the JSON if not.
+    /// Whether the least that would serve it at this Y in a table of its own is not proposed: it would be late beside these others, or is no more than what
+    /// is. Left out of the JSON if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_more_found: bool,
 }
@@ -122,7 +122,7 @@ pub(super) fn of(
             needs,
             place,
             tick,
-            is_left: &|asked| left.grants(number, asked),
+            granted: &|asked| left.grants(number, asked),
         };
         Some(of_one(ready.admission(), driver, &subject))
     });
@@ -148,8 +148,8 @@ struct Subject<'a> {
     needs: Needs,
     place: Place,
     tick: Span,
-    /// Whether this would be granted in place of what it reserves.
-    is_left: &'a dyn Fn(Reservation) -> bool,
+    /// What would be granted in place of what it reserves.
+    granted: &'a dyn Fn(Reservation) -> Granted,
 }
 
 fn of_one(
@@ -230,12 +230,11 @@ fn line(
         Err(NotKept::Unknown(why)) => (CANNOT_TELL, why, None, None),
     };
     let is_served = answer == SERVED && late_before.is_none();
-    let (least, cheapest, is_dropped) = match is_served {
+    let (least, cheapest, no_more_found) = match is_served {
         true => (None, None, false),
         false => better(subject, is_judged)?,
     };
     let is_none = !is_served && least.is_none() && cheapest.is_none();
-    let no_more_found = is_dropped && least.is_none();
     Ok(DevicePlan {
         activity: holder.to_owned(),
         service_ns: reservation.service().as_nanos(),
@@ -251,13 +250,15 @@ fn line(
         margins,
         least_service_ns: least.map(|least| least.service().as_nanos()),
         cheapest: cheapest.map(Proposal::of),
-        nothing_left: is_none && !no_more_found && proposals(subject, &|_| true)? != (None, None),
+        nothing_left: is_none
+            && !no_more_found
+            && proposals(subject, &|_| Granted::Whole)? != (None, None),
         no_more_found,
     })
 }
 
-/// What is proposed to who is not served, and whether something was not because it is no more than what was judged: a proposal is tested in a table
-/// of its own, where it may do what it does not beside others.
+/// What is proposed to who is not served, and whether nothing is at its Y though something would serve it in a table of its own and be granted: beside
+/// others it would be late, or is no more than what was judged.
 fn better(
     subject: &Subject<'_>,
     is_judged: bool,
@@ -266,13 +267,16 @@ fn better(
     let is_more = |other: Reservation| {
         !is_judged || other.service() > asked.service() || other.period() < asked.period()
     };
-    let (least, cheapest) = proposals(subject, subject.is_left)?;
-    if least.into_iter().chain(cheapest).all(is_more) {
-        return Ok((least, cheapest, false));
-    }
-    let is_left = |other| is_more(other) && (subject.is_left)(other);
-    let (least, cheapest) = proposals(subject, &is_left)?;
-    Ok((least, cheapest, true))
+    let (least, cheapest) = proposals(subject, &|other| match is_more(other) {
+        true => (subject.granted)(other),
+        false => Granted::Not,
+    })?;
+    let alone = |other| match (subject.granted)(other) {
+        Granted::Not => Granted::Not,
+        Granted::Whole | Granted::Slots(..) => Granted::Whole,
+    };
+    let no_more_found = least.is_none() && proposals(subject, &alone)?.0.is_some();
+    Ok((least, cheapest, no_more_found))
 }
 
 fn describe(answer: &Answer, supply: &str, is_attained: bool) -> String {
@@ -290,12 +294,12 @@ fn describe(answer: &Answer, supply: &str, is_attained: bool) -> String {
 /// The least X at its Y, and the cheapest of all, of the same enforcer and of what is left: as they would be asked for.
 fn proposals(
     subject: &Subject<'_>,
-    is_left: &dyn Fn(Reservation) -> bool,
+    granted: &dyn Fn(Reservation) -> Granted,
 ) -> Result<(Option<Reservation>, Option<Reservation>), Overflow> {
     let propose = |open| {
         let enforcer = subject.request.enforcer;
         let needs = &subject.needs;
-        needs.propose(open, enforcer, &subject.place, is_left)
+        needs.propose(open, enforcer, &subject.place, granted)
     };
     Ok((
         propose(Open::Service(subject.asked.period()))?,
@@ -409,7 +413,7 @@ mod tests {
             needs: Needs::whole(measured()),
             place: Place::undisturbed(tick),
             tick,
-            is_left: &|_| true,
+            granted: &|_| Granted::Whole,
         }
     }
 
@@ -431,7 +435,7 @@ mod tests {
             for period_ms in [4, 8, 16, 20] {
                 let period = Span::from_millis(period_ms);
                 let subject = subject(enforcer, reservation(1_000, period_ms), tick);
-                let (least, cheap) = proposals(&subject, subject.is_left).expect("small");
+                let (least, cheap) = proposals(&subject, subject.granted).expect("small");
                 let cheap = cheap.expect("one serves");
                 assert!(served(enforcer, cheap), "{cheap}");
                 let Some(least) = least else {

@@ -151,7 +151,7 @@ fn would_do(plan: &DevicePlan) -> String {
         || "nor anything else".into(),
         |found| {
             let [x, y] = [found.service_ns, found.period_ns].map(Span::from_nanos);
-            format!("the cheapest in a table of its own: {x}/{y}")
+            format!("the cheapest: {x}/{y}")
         },
     );
     format!("{none}; {cheapest}")

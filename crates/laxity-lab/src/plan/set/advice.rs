@@ -259,6 +259,20 @@ impl Advisor<'_> {
         bisect((most.number, most.method), (refused, true), test).map(Some)
     }
 
+    /// A member's work with another period; a deadline that is the period because nobody gave one still is.
+    fn with_period(&self, index: usize, period_ns: u64) -> Option<Task> {
+        let task = self.task(index)?;
+        let period = Span::from_nanos(period_ns);
+        let follows = task.deadline() == task.period() && !self.members[index].own_deadline;
+        let deadline = if follows { period } else { task.deadline() };
+        let changed = Task::new(task.cost(), period).ok()?;
+        let changed = changed.with_deadline(deadline).ok()?;
+        changed
+            .with_jitter(task.jitter())
+            .with_preemption(task.preemption())
+            .ok()
+    }
+
     /// The shortest T of a member, in three digits.
     fn shortest_period(&self, index: usize) -> Result<Option<Most>, Overflow> {
         let Some(task) = self.task(index) else {
@@ -270,7 +284,10 @@ impl Advisor<'_> {
         // The largest step down from a period that is too long.
         let test = |down: u64| {
             let period = (most - down).checked_mul(grain);
-            self.ask_with(index, period.and_then(|period| with_period(task, period)))
+            self.ask_with(
+                index,
+                period.and_then(|period| self.with_period(index, period)),
+            )
         };
         let Found::Admitted(method) = test(0)? else {
             return Ok(None);
@@ -313,7 +330,7 @@ impl Advisor<'_> {
     /// One task with a longer period.
     fn rarer(&self, index: usize, most: Most) -> Option<Change> {
         let task = self.task(index)?;
-        let changed = with_period(task, most.number)?;
+        let changed = self.with_period(index, most.number)?;
         let (name, period) = (&self.members[index].name, changed.period());
         let members = self.with(index, changed);
         let reserving = self.cut_budget(index, &members);
@@ -463,20 +480,4 @@ fn grain(number: u64) -> u64 {
 /// The same with another cost; its regions are no longer than that.
 fn with_cost(task: Task, cost_ns: u64) -> Option<Task> {
     task.with_cost(Service::from_nanos(cost_ns)).ok()
-}
-
-/// The same with another period; a deadline that was the period still is.
-fn with_period(task: Task, period_ns: u64) -> Option<Task> {
-    let period = Span::from_nanos(period_ns);
-    let deadline = if task.deadline() == task.period() {
-        period
-    } else {
-        task.deadline()
-    };
-    let changed = Task::new(task.cost(), period).ok()?;
-    let changed = changed.with_deadline(deadline).ok()?;
-    changed
-        .with_jitter(task.jitter())
-        .with_preemption(task.preemption())
-        .ok()
 }

@@ -22,6 +22,8 @@ pub(super) struct Member {
     pub(super) work: Result<Task, String>,
     /// Whether it may ask for less than that.
     pub(super) asks_less: bool,
+    /// Whether the file says when its jobs are due.
+    pub(super) own_deadline: bool,
 }
 
 /// The members of whose work something is known, and that.

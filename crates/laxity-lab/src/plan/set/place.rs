@@ -88,6 +88,7 @@ fn member(task: &SetTask, unsaid: bool) -> Member {
         policy: if unsaid { Policy::Unsaid } else { task.policy },
         work: task.work.clone(),
         asks_less: task.asks_less,
+        own_deadline: task.own_deadline,
     }
 }
 

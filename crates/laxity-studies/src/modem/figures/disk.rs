@@ -1,6 +1,6 @@
 //! The stress of §6.1 in the twin: a thread of priority 10 that searches every file of the disk, and the disk's interrupts and deferred calls.
 //!
-//! The study prints nothing of its disk but its make (§3.1: a SCSI disk of 7,200 revolutions a minute) and that its interrupt ranks above the modem's
+//! The study prints nothing of its disk but its make (§3.1: a Quantum Viking II, SCSI) and that its interrupt ranks above the modem's
 //! (§5.1). *Assumed*, each drawn evenly between two ends: a request takes the disk 1 to 15 ms, from the next sector to a seek
 //! and a whole turn; the search works 0.2 to 3 ms on what it has read; the handler 10 to 25 µs, the deferred call that completes the request
 //! 30 to 80 µs. So the search takes about a sixth of the processor, and interrupts about a hundred times a second.
