@@ -99,8 +99,8 @@ pub(super) fn run(
     let mut threads = Threads::default();
     let started = spawn_all(config, prepared, &run, &mut threads);
     let span = started.and_then(|expected| supervise(&run, &watch, expected, length));
-    // From here on nobody is served any more: who is owed something is owed it until now. The threads see it at their next look.
-    let end = clock::now();
+    // From then on nobody is served any more: who is owed something is owed it until then. The threads see it at their next look.
+    let end = run.end_was_wanted().unwrap_or_else(clock::now);
     let ended = end_all(&run, threads);
 
     let ended_by = span?;

@@ -6,7 +6,7 @@ pub(crate) mod port;
 pub(crate) mod semaphore;
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -37,7 +37,8 @@ pub(crate) struct Run {
     tids: Vec<AtomicI32>,
     /// [`RUNNING`] or [`ENDED`]; every sleeping thread waits on this word.
     end: AtomicU32,
-    end_wanted: AtomicBool,
+    /// When a body wanted the run to end, in nanoseconds; 0 while none does.
+    end_wanted_ns: AtomicU64,
     failure: Mutex<Option<HostError>>,
     /// The threads that must stay what they are; each puts itself here before the start.
     own: Mutex<Vec<Own>>,
@@ -58,7 +59,7 @@ impl Run {
             alive: AtomicUsize::new(threads),
             tids: (0..activities).map(|_| AtomicI32::new(0)).collect(),
             end: AtomicU32::new(RUNNING),
-            end_wanted: AtomicBool::new(false),
+            end_wanted_ns: AtomicU64::new(0),
             failure: Mutex::new(None),
             own: Mutex::new(Vec::new()),
             alarm: AtomicU32::new(0),
@@ -141,10 +142,18 @@ impl Run {
         }
     }
 
-    /// A body wants the run to end.
+    /// A body wants the run to end; the first counts.
     pub(crate) fn want_end(&self) {
-        self.end_wanted.store(true, Ordering::SeqCst);
+        let now = clock::now().as_nanos();
+        let wanted = &self.end_wanted_ns;
+        let _ = wanted.compare_exchange(0, now, Ordering::SeqCst, Ordering::SeqCst);
         signals::ring();
+    }
+
+    /// When a body first wanted that, if one did. Who ends the run serves nobody any more, however late that is seen.
+    pub(crate) fn end_was_wanted(&self) -> Option<Instant> {
+        let wanted = self.end_wanted_ns.load(Ordering::SeqCst);
+        (wanted > 0).then(|| Instant::from_nanos(wanted))
     }
 
     /// A thread failed; the first failure is kept.
@@ -220,7 +229,7 @@ impl Run {
 
     /// Why the run should end now, if it should.
     pub(crate) fn reason_to_end(&self) -> Option<RunEnd> {
-        if self.end_wanted.load(Ordering::SeqCst) {
+        if self.end_was_wanted().is_some() {
             Some(RunEnd::EndRun)
         } else if self.alive() == 0 {
             Some(RunEnd::AllFinished)

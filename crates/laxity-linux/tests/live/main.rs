@@ -155,6 +155,46 @@ fn idle_processors_do_not_sleep_deeply_while_it_runs() {
     assert_eq!(record.notices, [""; 0]);
 }
 
+/// Whoever ends it may be the one who serves: what comes in until somebody sees that is not owed.
+#[test]
+fn a_run_is_over_when_a_body_ends_it_however_late_that_is_seen() {
+    let Some((_turn, mut host)) = live() else {
+        return;
+    };
+    let external = config().external;
+    let (wanted, holds) = (
+        Arc::new(AtomicU64::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let told = Arc::clone(&wanted);
+    let mut program = Program::new(1);
+    program.add(
+        "ends",
+        CPU0,
+        thread(20),
+        move |context: &mut dyn Context| {
+            let held = Arc::clone(&holds);
+            std::thread::spawn(move || {
+                sched::set_affinity(Tid::current(), &CpuSet::single(external))
+                    .expect("there is one");
+                sched::set_policy(Tid::current(), Policy::Fifo(99)).expect("it may");
+                held.store(true, Ordering::SeqCst);
+                let until = clock::now() + ms(100);
+                while clock::now() < until {}
+            });
+            while !holds.load(Ordering::SeqCst) {
+                std::hint::spin_loop();
+            }
+            told.store(context.now().as_nanos(), Ordering::SeqCst);
+            Step::EndRun
+        },
+    );
+    let record = host.admit_and_run(program, ms(10_000)).expect("it runs");
+    assert_eq!(record.ended_by, RunEnd::EndRun);
+    let late = record.end.as_nanos() - wanted.load(Ordering::SeqCst);
+    assert!(late < 50_000_000, "it ended {late} ns late");
+}
+
 #[test]
 fn ranks_run_in_the_order_of_the_map() {
     let Some((_turn, mut host)) = live() else {
