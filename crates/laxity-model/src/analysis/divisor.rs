@@ -1,5 +1,7 @@
 //! Division by the same number again and again.
 
+use core::hint::cold_path;
+
 /// A divisor, and its reciprocal in units of 2⁻⁶⁴, rounded down: dividing is a multiplication and at most one correction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Divisor {
@@ -42,6 +44,21 @@ impl Divisor {
             (estimate, rest)
         }
     }
+
+    /// How many times the divisor make no less than a number from 1 to 2⁶³, and by how much they exceed it.
+    #[inline]
+    pub(super) fn divide_up(self, number: u64) -> (u64, u64) {
+        // Of a multiple the estimate is one too low, as the reciprocal is below 2⁶⁴/`by`; of others that is rare.
+        let product = u128::from(number) * u128::from(self.reciprocal);
+        let mut times = ((product >> 64) as u64).wrapping_add(1);
+        let mut multiple = times.wrapping_mul(self.by);
+        if multiple < number {
+            cold_path();
+            times = times.wrapping_add(1);
+            multiple = multiple.wrapping_add(self.by);
+        }
+        (times, multiple.wrapping_sub(number))
+    }
 }
 
 #[cfg(test)]
@@ -50,7 +67,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn agrees(number: u64, by: u64) {
-        assert_eq!(Divisor::new(by).divide(number), (number / by, number % by));
+        let divisor = Divisor::new(by);
+        assert_eq!(divisor.divide(number), (number / by, number % by));
+        if (1..=1 << 63).contains(&number) {
+            let times = number.div_ceil(by);
+            assert_eq!(divisor.divide_up(number), (times, times * by - number));
+        }
     }
 
     #[test]

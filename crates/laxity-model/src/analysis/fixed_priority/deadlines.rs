@@ -44,13 +44,12 @@ fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
     let (mut reached, mut blocked) = (0_u64, Service::ZERO);
     for (index, task) in tasks.iter().enumerate() {
         // All before it meet their deadlines, so they ask for no more than the supply's rate, as a window needs.
-        let own = requests.push(task)?;
+        requests.push(task)?;
         let load = requests.compare_load(supply.rate());
         let blocking = blocking.of(index);
         let regions = (blocking, task.tail());
         let least = least_demand(reached, blocked, regions, task.cost());
-        let of = (requests.before_last(), own);
-        let window = Window::new(of, regions, (supply, load), least, &budget);
+        let window = Window::new(requests.all(), regions, (supply, load), least, &budget);
         match fate(window, task.deadline())? {
             Fate::Met { demand } => (reached, blocked) = (demand, blocking),
             Fate::TooLong => return Ok(Verdict::Unknown(Doubt::TooLong)),
@@ -90,13 +89,6 @@ impl Fate {
 /// Looks at the jobs of a busy window one after the other, until one misses its deadline.
 #[inline]
 pub(super) fn fate<S: SupplyBound>(mut window: Window<'_, S>, deadline: Span) -> Result<Fate> {
-    let fate = fate_of_jobs(&mut window, deadline);
-    window.settle();
-    fate
-}
-
-#[inline]
-fn fate_of_jobs<S: SupplyBound>(window: &mut Window<'_, S>, deadline: Span) -> Result<Fate> {
     let mut first = None;
     loop {
         let arrival = window.arrival();

@@ -1,7 +1,7 @@
 //! First in, first out, among all tasks.
 
-use super::requests::{Requests, compare_load, requested, requests_of};
-use super::window::{Budget, repetition, window_for};
+use super::requests::{Requests, requested, requests_of};
+use super::window::{Budget, MOST_PASSES, repetition, window_for};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Bound, Doubt, Overflow, Response, Result, Task};
@@ -30,8 +30,7 @@ use crate::analysis::{Bound, Doubt, Overflow, Response, Result, Task};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn fifo<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Response> {
-    let requests = requests_of(tasks)?;
-    let load = compare_load(&requests, supply.rate());
+    let (requests, load) = requests_of(tasks, supply.rate())?;
     if load.is_gt() {
         return Ok(Response::Unbounded);
     }
@@ -46,7 +45,11 @@ pub fn fifo<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Response> {
         }))
     };
     let (mut release, mut longest, mut repeats) = (0_u64, 0_u64, None);
-    for _ in 0..Budget::new().passes(requests.len()) {
+    let budget = Budget::new();
+    for _ in 0..MOST_PASSES {
+        if !budget.allows_pass(requests.len()) {
+            break;
+        }
         let asked = requested(&requests, release + 1);
         let complete = window_for(supply, asked.service)?;
         longest = longest.max(complete.saturating_sub(release));

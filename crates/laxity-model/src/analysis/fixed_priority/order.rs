@@ -6,7 +6,7 @@ use core::cmp::Ordering;
 
 use super::deadlines::{Fate, fate};
 use super::regions::{least, one_less};
-use super::requests::{Requests, compare_load, requests_of};
+use super::requests::{Requests, requests_of};
 use super::response::load_of;
 use super::window::{Budget, Window};
 use crate::analysis::supply::SupplyBound;
@@ -193,8 +193,8 @@ struct Levels<'a, S> {
 
 /// One of them at the lowest priority of all.
 struct Level<'a, S> {
-    interferers: &'a [Requests],
-    own: Requests,
+    /// It is the last of these.
+    requests: &'a [Requests],
     deadline: Span,
     load: Ordering,
     supply: &'a S,
@@ -204,8 +204,8 @@ struct Level<'a, S> {
 impl<S: SupplyBound> Level<'_, S> {
     /// Whether it meets its deadlines there, blocked by, and with a tail of, so much.
     fn meets(&self, regions: (Service, Service)) -> Result<Fate> {
-        let of = (self.interferers, self.own);
-        let window = Window::new(of, regions, (self.supply, self.load), 0, self.budget);
+        let supply = (self.supply, self.load);
+        let window = Window::new(self.requests, regions, supply, 0, self.budget);
         fate(window, self.deadline)
     }
 }
@@ -214,8 +214,8 @@ impl<'a, S: SupplyBound> Levels<'a, S> {
     /// `None` if the tasks ask for more than the supply's rate.
     fn new(tasks: &'a [Task], supply: &'a S, budget: &'a Budget) -> Result<Option<Self>> {
         let open = sorted_by(tasks, |task| task.deadline().saturating_sub(task.jitter()));
-        let requests = requests_of(open.iter().map(|index| &tasks[*index]))?;
-        let all = compare_load(&requests, supply.rate());
+        let by_deadline = open.iter().map(|index| &tasks[*index]);
+        let (requests, all) = requests_of(by_deadline, supply.rate())?;
         Ok((!all.is_gt()).then_some(Self {
             tasks,
             supply,
@@ -234,10 +234,8 @@ impl<'a, S: SupplyBound> Levels<'a, S> {
     ) -> Result<R> {
         let lowest = self.requests.len() - 1;
         self.requests.swap(position, lowest);
-        let (interferers, own) = self.requests.split_at(lowest);
         let found = look(&Level {
-            interferers,
-            own: own[0],
+            requests: &self.requests,
             deadline: self.tasks[self.open[position]].deadline(),
             load: load_of(&self.requests, self.all, self.supply),
             supply: self.supply,

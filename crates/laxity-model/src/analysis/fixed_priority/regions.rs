@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::deadlines::{Fate, fate};
-use super::requests::{compare_load, requests_of};
+use super::requests::requests_of;
 use super::response::load_of;
 use super::window::{Budget, Window};
 use crate::Service;
@@ -45,8 +45,7 @@ use crate::base::number::last_of;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn longest_regions<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Search<Vec<Service>>> {
-    let requests = requests_of(tasks)?;
-    let all = compare_load(&requests, supply.rate());
+    let (requests, all) = requests_of(tasks, supply.rate())?;
     if all.is_gt() {
         return Ok(Search::nothing(supply.is_attained()));
     }
@@ -59,11 +58,11 @@ pub fn longest_regions<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Sea
         longest.push(region);
         let costs = tasks[i + 1..].iter().map(Task::cost);
         let most = costs.max().map_or(Service::ZERO, one_less).min(tolerated);
-        let load = load_of(&requests[..=i], all, supply);
+        let requests = &requests[..=i];
+        let load = load_of(requests, all, supply);
         let is_tolerated = |blocking: Service| {
-            let of = (&requests[..i], requests[i]);
             let regions = (blocking, Service::ZERO);
-            let window = Window::new(of, regions, (supply, load), 0, &budget);
+            let window = Window::new(requests, regions, (supply, load), 0, &budget);
             fate(window, task.deadline())
         };
         tolerated = match greatest(most, is_tolerated)? {

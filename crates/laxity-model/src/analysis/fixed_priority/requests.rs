@@ -22,6 +22,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
+    #[inline]
     fn new(task: &Task) -> Result<Self> {
         let (cost, period) = (task.cost().as_nanos(), task.period().as_nanos());
         let ahead = u64::try_from(task.ahead()).unwrap_or(u64::MAX);
@@ -83,7 +84,7 @@ impl Rows {
 
     /// One more. An error unless all of them together ask for little enough at one instant.
     #[inline]
-    pub(super) fn push(&mut self, task: &Task) -> Result<Requests> {
+    pub(super) fn push(&mut self, task: &Task) -> Result<()> {
         let row = Requests::new(task)?;
         let most = row.cost.checked_mul(row.at_once() + 1);
         self.backlog = most
@@ -94,13 +95,13 @@ impl Rows {
             ))?;
         self.load = self.load.saturating_add(row.load());
         self.rows.push(row);
-        Ok(row)
+        Ok(())
     }
 
-    /// All but the last.
+    /// All of them.
     #[inline]
-    pub(super) fn before_last(&self) -> &[Requests] {
-        self.rows.split_last().map_or(&[], |(_, before)| before)
+    pub(super) fn all(&self) -> &[Requests] {
+        &self.rows
     }
 
     /// How the utilizations of all, together, compare with a rate. Exact.
@@ -110,14 +111,20 @@ impl Rows {
     }
 }
 
-/// The same tasks in plain numbers. An error unless all of them together ask for little enough at one instant.
-pub(super) fn requests_of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Result<Vec<Requests>> {
+/// The same tasks in plain numbers, and how their load compares with a rate. An error unless all of them together ask for little enough at
+/// one instant.
+#[inline]
+pub(super) fn requests_of<'a>(
+    tasks: impl IntoIterator<Item = &'a Task>,
+    rate: Fraction,
+) -> Result<(Vec<Requests>, Ordering)> {
     let tasks = tasks.into_iter();
     let mut all = Rows::with_capacity(tasks.size_hint().0);
     for task in tasks {
         all.push(task)?;
     }
-    Ok(all.rows)
+    let load = all.compare_load(rate);
+    Ok((all.rows, load))
 }
 
 /// How the utilizations of these, together, compare with a rate. Exact.
@@ -155,17 +162,17 @@ pub(super) struct Requested {
 /// Nothing wraps: the sum is at most t·U + Σ C (A/T + 2), where t and the second term are at most [`HORIZON`], and U at most one.
 #[inline]
 pub(super) fn requested(requests: &[Requests], window: u64) -> Requested {
-    let (mut service, mut until) = (0_u64, u64::MAX);
+    let (mut service, mut left) = (0_u64, u64::MAX);
     for row in requests {
-        // ⌈(t + A)/T⌉ = ⌊(t − 1 + A)/T⌋ + 1, where A is J + (b − 1)·T.
-        let since = (window - 1).wrapping_add(row.ahead);
-        let (before, rest) = row.period.divide(since);
-        service = service.wrapping_add(before.wrapping_add(1).wrapping_mul(row.cost));
-        // Until the next of its jobs is released.
-        let left = row.period.get().wrapping_sub(rest);
-        until = until.min(window.wrapping_add(left - 1));
+        // ⌈(t + A)/T⌉, where A is J + (b − 1)·T, and how long until the next of its jobs is released.
+        let (jobs, until_next) = row.period.divide_up(window.wrapping_add(row.ahead));
+        service = service.wrapping_add(jobs.wrapping_mul(row.cost));
+        left = left.min(until_next);
     }
-    Requested { service, until }
+    Requested {
+        service,
+        until: window.saturating_add(left),
+    }
 }
 
 #[cfg(test)]
@@ -198,7 +205,7 @@ mod tests {
         let load = |last| {
             let tasks = [thirds(1_000_000_000), thirds(1_000_000_000), thirds(last)];
             let tasks = tasks.map(|task| task.expect("a task"));
-            compare_load(&requests_of(&tasks).expect("fits"), Fraction::ONE)
+            requests_of(&tasks, Fraction::ONE).expect("fits").1
         };
         assert_eq!(load(999_999_999), Ordering::Less);
         assert_eq!(load(1_000_000_000), Ordering::Equal);

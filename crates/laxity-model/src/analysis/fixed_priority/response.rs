@@ -51,17 +51,14 @@ pub fn response_time_among<S: SupplyBound>(
     blocking: Service,
     supply: &S,
 ) -> Result<Response> {
-    let requests = requests_of(interferers.iter().chain([task]))?;
-    let load = compare_load(&requests, supply.rate());
-    let [interferers @ .., own] = requests.as_slice() else {
-        return Ok(Response::Unbounded);
-    };
+    let (requests, load) = requests_of(interferers.iter().chain([task]), supply.rate())?;
     if load.is_gt() {
         return Ok(Response::Unbounded);
     }
     let regions = (blocking, task.tail());
-    let (of, budget) = ((interferers, *own), Budget::new());
-    let (response, _) = bound(Window::new(of, regions, (supply, load), 0, &budget))?;
+    let budget = Budget::new();
+    let window = Window::new(&requests, regions, (supply, load), 0, &budget);
+    let (response, _) = bound(window)?;
     Ok(response)
 }
 
@@ -108,14 +105,14 @@ pub fn response_time_among<S: SupplyBound>(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn response_times<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Vec<Response>> {
-    let requests = requests_of(tasks)?;
+    let (requests, all) = requests_of(tasks, supply.rate())?;
     let mut blocking = Blocking::new(tasks);
-    let all = compare_load(&requests, supply.rate());
     let budget = Budget::new();
     let mut responses = Vec::with_capacity(tasks.len());
     let (mut reached, mut blocked) = (0_u64, Service::ZERO);
     for (i, task) in tasks.iter().enumerate() {
-        let load = load_of(&requests[..=i], all, supply);
+        let requests = &requests[..=i];
+        let load = load_of(requests, all, supply);
         if load.is_gt() {
             responses.resize(tasks.len(), Response::Unbounded);
             break;
@@ -123,8 +120,7 @@ pub fn response_times<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Vec<
         let blocking = blocking.of(i);
         let regions = (blocking, task.tail());
         let least = least_demand(reached, blocked, regions, task.cost());
-        let of = (&requests[..i], requests[i]);
-        let window = Window::new(of, regions, (supply, load), least, &budget);
+        let window = Window::new(requests, regions, (supply, load), least, &budget);
         let (response, demand) = bound(window)?;
         responses.push(response);
         (reached, blocked) = (demand, blocking);
@@ -165,13 +161,6 @@ pub(super) fn least_demand(
 /// The longest response of the jobs of a busy window, and the demand when the first job's whole cost was done, if it was.
 #[inline]
 fn bound<S: SupplyBound>(mut window: Window<'_, S>) -> Result<(Response, u64)> {
-    let bound = bound_of_jobs(&mut window);
-    window.settle();
-    bound
-}
-
-#[inline]
-fn bound_of_jobs<S: SupplyBound>(window: &mut Window<'_, S>) -> Result<(Response, u64)> {
     let mut bound = Bound {
         from_arrival: Span::ZERO,
         from_release: Span::ZERO,

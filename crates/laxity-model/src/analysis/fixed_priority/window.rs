@@ -25,7 +25,7 @@ use crate::base::number::lcm;
 use crate::{Service, Span};
 
 /// How often, at most, the requests of all interfering tasks are summed up for one task.
-const MOST_PASSES: u64 = 1 << 18;
+pub(super) const MOST_PASSES: u64 = 1 << 18;
 
 /// How many tasks' requests, at most, one call sums up in all its passes: some 0.1 s of work.
 const MOST_ROWS: u64 = 1 << 26;
@@ -40,29 +40,18 @@ impl Budget {
         Self(Cell::new(MOST_ROWS))
     }
 
-    /// How many passes over this many tasks may be made now.
+    /// Whether one more pass over this many tasks may be made: it is counted.
     #[inline]
-    pub(super) fn passes(&self, tasks: usize) -> u64 {
-        let (left, rows) = (self.0.get(), tasks as u64 + 1);
-        if left / MOST_PASSES >= rows {
-            MOST_PASSES
-        } else {
-            (left / rows).min(MOST_PASSES)
-        }
-    }
-
-    /// So many have been.
-    #[inline]
-    fn spend(&self, passes: u64, tasks: usize) {
-        let spent = passes * (tasks as u64 + 1);
-        self.0.set(self.0.get().saturating_sub(spent));
+    pub(super) fn allows_pass(&self, tasks: usize) -> bool {
+        let left = self.0.get().checked_sub(tasks as u64 + 1);
+        left.inspect(|left| self.0.set(*left)).is_some()
     }
 }
 
 /// The busy window of one task.
 pub(super) struct Window<'a, S> {
     interferers: &'a [Requests],
-    own: Requests,
+    own: &'a Requests,
     /// What of each job is not preempted once it has begun.
     tail: u64,
     supply: &'a S,
@@ -76,9 +65,8 @@ pub(super) struct Window<'a, S> {
     since_first: u64,
     /// If the window never closes but repeats itself: jobs that arrive so long after the first need not be looked at.
     repeats: Option<u64>,
-    /// How many more passes there may be, and of how many in all.
+    /// How many more passes there may be.
     passes: u64,
-    most_passes: u64,
     budget: &'a Budget,
 }
 
@@ -144,19 +132,19 @@ enum Point {
 impl<'a, S: SupplyBound> Window<'a, S> {
     /// `least_demand`: what the first job's fixed point has of demand at least, if something is known; else zero.
     ///
-    /// The interferers must not be more than the supply's rate; `load` is theirs and the task's own.
+    /// The task is the last of `requests`, the others are its interferers. These must not be more than the supply's rate; `load` is that of all.
     #[inline]
     pub(super) fn new(
-        (interferers, own): (&'a [Requests], Requests),
+        requests: &'a [Requests],
         (blocking, tail): (Service, Service),
         (supply, load): (&'a S, Ordering),
         least_demand: u64,
         budget: &'a Budget,
     ) -> Self {
-        let passes = budget.passes(interferers.len());
+        let (interferers, own) = requests.split_at(requests.len() - 1);
         Self {
             interferers,
-            own,
+            own: &own[0],
             tail: tail.as_nanos(),
             supply,
             load,
@@ -164,18 +152,9 @@ impl<'a, S: SupplyBound> Window<'a, S> {
             least_demand,
             since_first: 0,
             repeats: None,
-            passes,
-            most_passes: passes,
+            passes: MOST_PASSES,
             budget,
         }
-    }
-
-    /// Takes what this has looked at from the budget.
-    #[inline]
-    pub(super) fn settle(&mut self) {
-        self.budget
-            .spend(self.most_passes - self.passes, self.interferers.len());
-        self.most_passes = self.passes;
     }
 
     /// When the next job arrives.
@@ -222,14 +201,19 @@ impl<'a, S: SupplyBound> Window<'a, S> {
         self.least_demand = done.demand + (self.own.cost - self.tail);
         // No overflow: a job is looked at only if it was released within the window so far.
         let next = self.since_first + self.own.period();
-        done.last =
-            whole + self.own.ahead <= next || (self.load.is_eq() && self.repeats_before(next));
+        done.last = whole + self.own.ahead <= next;
+        if self.load.is_eq() && !done.last {
+            if self.since_first == 0 {
+                self.repeats = repeats_after(self.supply, self.interferers, self.own);
+            }
+            done.last = self.repeats.is_some_and(|end| next > end);
+        }
         self.since_first = next;
         Ok(Outcome::Completed(done))
     }
 
     /// The least F with sbf(F) ≥ `own` + what the interferers ask for in F, if D(F) ≥ `least` is known.
-    #[inline]
+    #[inline(always)]
     fn fixed_point(&mut self, own: u64, least: u64, limit: u64) -> Result<Point> {
         let mut window = window_for(self.supply, least)?;
         loop {
@@ -237,10 +221,10 @@ impl<'a, S: SupplyBound> Window<'a, S> {
                 return Ok(Point::Late);
             }
             // Each job takes one at least, so this also ends windows of too many jobs.
-            let Some(left) = self.passes.checked_sub(1) else {
+            if self.passes == 0 || !self.budget.allows_pass(self.interferers.len()) {
                 return Ok(Point::TooLong);
-            };
-            self.passes = left;
+            }
+            self.passes -= 1;
             let asked = requested(self.interferers, window);
             let demand = own + asked.service;
             window = window_for(self.supply, demand)?;
@@ -253,24 +237,24 @@ impl<'a, S: SupplyBound> Window<'a, S> {
             }
         }
     }
+}
 
-    /// Whether no job that arrives `next` after the first, or later, need be looked at in a window that never closes, where the
-    /// load is exactly the supply's rate.
-    ///
-    /// With H of [`repetition`], D(F + H) for the job H/T later is D(F) + H · rate, and as from two ticks of service on the supply repeats
-    /// itself too, the job is complete H later: it takes as long as the one before it. That one begins after 0 there: of a
-    /// supply that gives no more than its rate, F · C/T ≥ (k + 1 + H/T) C − tail is left by the interferers, so F ≥ H + kT. From the third
-    /// job on there are two ticks.
-    #[cold]
-    fn repeats_before(&mut self, next: u64) -> bool {
-        if self.since_first == 0 {
-            let own = self.own.period();
-            let periods = self.interferers.iter().map(Requests::period);
-            self.repeats = repetition(self.supply, periods.chain([own]))
-                .and_then(|length| length.checked_add(self.own.ahead)?.checked_add(own));
-        }
-        self.repeats.is_some_and(|end| next > end)
-    }
+/// In a window that never closes, where the load is exactly the supply's rate, no job that arrives later than this after the first need be
+/// looked at. (Apart from the window, which else would have to have an address.)
+///
+/// With H of [`repetition`], D(F + H) for the job H/T later is D(F) + H · rate, and as from two ticks of service on the supply repeats
+/// itself too, the job is complete H later: it takes as long as the one before it. That one begins after 0 there: of a
+/// supply that gives no more than its rate, F · C/T ≥ (k + 1 + H/T) C − tail is left by the interferers, so F ≥ H + kT. From the third
+/// job on there are two ticks.
+#[cold]
+fn repeats_after(
+    supply: &impl SupplyBound,
+    interferers: &[Requests],
+    own: &Requests,
+) -> Option<u64> {
+    let periods = interferers.iter().chain([own]).map(Requests::period);
+    let length = repetition(supply, periods)?;
+    length.checked_add(own.ahead)?.checked_add(own.period())
 }
 
 /// The shortest window in which this much service is sure, if it is one that may be looked at.
