@@ -69,9 +69,10 @@ typedef struct laxity_delivery {
     uint64_t most_ns;                  /* the most processor time from one look to the next, a period or so */
     uint64_t together;                 /* what is counted as a period are so many: by LAXITY_DEADLINE single ones of less than 20 ms are not seen */
     uint64_t events_lost;              /* records that were lost of those by which all this is known: it may be wrong */
+    uint64_t largest_gap_possible_ns;  /* the gap may have been as long as this, and nobody knows; 0 where that did not happen */
 } laxity_delivery;
 
-#define LAXITY_DELIVERY_INIT { (uint32_t)sizeof(laxity_delivery), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define LAXITY_DELIVERY_INIT { (uint32_t)sizeof(laxity_delivery), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Reserves for the calling thread, which may hold one reservation at a time (EALREADY), and keeps the handle in *handle. EINVAL: numbers
  * that are no reservation; EPERM: a right is missing; EBUSY: there is not so much left; EAGAIN: the machine was disturbed too much to

@@ -79,6 +79,8 @@ pub struct laxity_delivery {
     pub together: u64,
     /// Records that were lost of those by which all this is known: it may be wrong.
     pub events_lost: u64,
+    /// The gap may have been as long as this, and nobody knows; 0 where that did not happen.
+    pub largest_gap_possible_ns: u64,
 }
 
 /// Reserves for the calling thread.
@@ -140,6 +142,7 @@ pub unsafe extern "C" fn laxity_read(
             most_ns: seen.most.as_nanos(),
             together: seen.together.max(1),
             events_lost: seen.events_lost,
+            largest_gap_possible_ns: seen.largest_gap_possible.as_nanos(),
         };
         Ok(())
     })

@@ -220,6 +220,44 @@ fn a_halt_that_nobody_sees_is_held_against_nobody_and_excuses_little() {
     assert_eq!(verdict.result, Outcome::Violated);
 }
 
+/// A tenth of a percentile, and what is compared with a control, may be the halts' that nobody saw like a maximum, where they were as many.
+#[test]
+fn a_percentile_of_what_halts_met_as_often_is_held_against_nobody() {
+    let run = |late: usize| {
+        let mut seen = Observations::new();
+        for value in [vec![90; 1_000 - late], vec![150; late]].concat() {
+            seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, value, false);
+        }
+        seen
+    };
+    let facts = |disturbed_ppm| RunFacts {
+        unseen: Span::from_nanos(1_000),
+        disturbed_ppm,
+        ..QUIET
+    };
+    let to_control = Bound::AtMostTimesControl {
+        ratio_ppm: 1_050_000,
+    };
+    for statistic in [Statistic::Percentile(990_000), Statistic::Maximum] {
+        for bound in [Bound::AtMost(100), to_control] {
+            let limit = contract(Limit::new(Quantity::WAKEUP_GAP, statistic, bound));
+            let outcome = |late, disturbed_ppm| {
+                judge_runs(&limit, &[run(late)], &[run(0)], &facts(disturbed_ppm)).result
+            };
+            assert_eq!(
+                outcome(20, 20_000),
+                Outcome::Inconclusive,
+                "{statistic} {bound:?}"
+            );
+            assert_eq!(
+                outcome(20, 19_999),
+                Outcome::Violated,
+                "{statistic} {bound:?}"
+            );
+        }
+    }
+}
+
 /// A halt of 0.15 ms excused whatever it fell into, a starvation of five seconds too.
 #[test]
 fn what_took_ten_times_as_long_as_the_halts_in_it_is_judged_without_them() {

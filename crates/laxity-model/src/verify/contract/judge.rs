@@ -16,7 +16,8 @@
 //!
 //! A halt of the machine between two wake-ups of the witness is seen by nobody. So a longest or shortest time that breaks an absolute bound by
 //! less than that, once among all that was seen of a component, is not held against it: by rule 3 it leaves a verdict inconclusive, unless
-//! [three runs or more](REPEATED) were made. What a program does, it does again. A response time is judged all the same: what came too late is
+//! [three runs or more](REPEATED) were made. The same holds where no larger a share of the values breaks the bound than met halts that were seen, also of a
+//! percentile, and of what is compared with a control. What a program does, it does again. A response time is judged all the same: what came too late is
 //! counted as a miss, too, and a count has no such excuse.
 //!
 //! All reasons are given, not only those that decided. Disturbed evidence never convicts; where it alone exceeds a limit, a reason says so.
@@ -299,15 +300,16 @@ impl Evidence {
         beside(limit, &observed, bound_value)
     }
 
-    /// How many of how many, in all phases, break an absolute bound, if that is one of many, or no larger a share than that of the looks for halts of
-    /// the machine that met one: so many of the values, too, one met that nobody saw.
+    /// How many of how many, in all phases, break a bound, if that is no larger a share than that of the looks for halts of the machine that met one: so
+    /// many of the values, too, one met that nobody saw. Or if it is one of many, and the bound is absolute.
     fn seldom_broken(&self, limit: &Limit, bound: u64, facts: &RunFacts) -> Option<(u64, u64)> {
         let is_extreme = matches!(
             (limit.statistic, limit.bound),
             (Statistic::Maximum, Bound::AtMost(_)) | (Statistic::Minimum, Bound::AtLeast(_))
         );
         let is_counted = limit.quantity == Quantity::RESPONSE_TIME;
-        if !is_extreme || is_counted || limit.quantity.unit() != Unit::Nanoseconds {
+        let is_time = limit.quantity.unit() == Unit::Nanoseconds && !is_counted;
+        if !is_time || limit.statistic == Statistic::Total {
             return None;
         }
         let (mut all, mut broken) = (0, 0);
@@ -321,7 +323,7 @@ impl Evidence {
             broken += beyond.map(|bucket| bucket.count).sum::<u64>();
         }
         let met_halts = u128::from(all) * u128::from(facts.disturbed_ppm) / 1_000_000;
-        let is_seldom = broken == 1 || u128::from(broken) <= met_halts;
+        let is_seldom = (is_extreme && broken == 1) || u128::from(broken) <= met_halts;
         (all >= MANY && is_seldom).then_some((broken, all))
     }
 

@@ -1,0 +1,82 @@
+//! What of a variant is expected, and what convicts.
+
+use super::*;
+use crate::scenario::{self, Length};
+use laxity_model::Instant;
+use laxity_model::verify::contract::Phase;
+
+#[test]
+fn losses_beside_the_kernels_reservations_convict_where_halts_were_seldomer() {
+    let lost = |long_ms, held_ms| Lost {
+        amount: 9,
+        phase: Phase::CONNECTED,
+        span: [0, long_ms].map(Instant::from_millis),
+        service: None,
+        halted: Span::ZERO,
+        held: Span::from_millis(held_ms),
+        reserved: true,
+    };
+    let no_more = |losses: &[&Lost], halts| are_no_more(losses, halts, Span::from_millis(16));
+    let (alone, beside) = (lost(30, 0), lost(30, 18));
+    assert!(!no_more(&[], 3), "nothing was lost");
+    assert!(!no_more(&[&alone], 0), "nothing stood still");
+    assert!(no_more(&[&beside], 0), "the witness was held as well");
+    assert!(no_more(&[&alone, &beside], 1));
+    assert!(!no_more(&[&alone, &alone, &beside], 1));
+    // Who was never served lost once, and for longer than a few halts that nobody sees.
+    let never = lost(5_000, 0);
+    assert!(!no_more(&[&never], 311));
+    assert!(no_more(&[&never], 312));
+    assert!(
+        !no_more(&[&lost(5_000, 18)], 310),
+        "held for a moment of it"
+    );
+}
+
+/// The controls have no modem, and one variant is only shown.
+#[test]
+fn the_far_end_leaves_open_what_was_to_go_well_and_nothing_else() {
+    let text = include_str!("../../../../../scenarios/soft-modem.toml");
+    let scenario = scenario::parse(text, "soft-modem.toml").expect("a scenario");
+    let resolved = scenario.resolve(Length::Quick);
+    let variants = resolved.variants.iter().filter(|one| asks_nothing(one));
+    let names: Vec<&str> = variants.map(|one| &*one.name).collect();
+    assert_eq!(names, ["none", "thread-8", "none-cothread-reserved"]);
+}
+
+#[test]
+fn a_transfer_that_fails_is_the_modems_unless_the_machine_or_the_far_end_failed_it() {
+    let judged = |[lost, lost_undisturbed, undelivered]: [u64; 3], because, share_ppm| {
+        let modem = ModemFigures {
+            device: DeviceFigures {
+                samples_underrun: lost,
+                samples_lost_undisturbed: lost_undisturbed,
+                lost_because: because,
+                ..DeviceFigures::default()
+            },
+            samples_undelivered: undelivered,
+            ..ModemFigures::default()
+        };
+        let disturbed = Disturbed {
+            share_ppm,
+            ..Disturbed::default()
+        };
+        is_excused(&modem, &disturbed)
+    };
+    let excused = |lost, undisturbed, late| judged([lost, undisturbed, late], None, 10_000);
+    assert!(!excused(0, 0, 0), "nothing was in the way");
+    assert!(!excused(90, 48, 0), "it lost something by itself");
+    assert!(
+        !excused(9_000, 9_000, 1),
+        "and that is no matter of a sample"
+    );
+    assert!(excused(90, 0, 0), "the machine stood still");
+    assert!(excused(0, 0, 1_400), "the far end was late");
+    // Beside more halts nobody knows, but of whom it is seen what was kept of a promise.
+    assert!(judged([90, 48, 0], None, 10_001));
+    assert!(!judged(
+        [90, 48, 0],
+        Some("it was short".to_owned()),
+        10_001
+    ));
+}
