@@ -185,6 +185,34 @@ fn a_stranger_that_comes_and_goes_is_named_with_when() {
     assert_eq!(reason, "enforced");
 }
 
+/// The witness wakes when all is over, and tells how late it is all the same: what was not served at the end is nobody's fault but his who held on.
+#[test]
+fn who_holds_the_processor_over_the_end_of_a_run_is_seen() {
+    let Some((_turn, _)) = live() else {
+        return;
+    };
+    let mut config = config();
+    config.witnesses = vec![Witness::new(CPU0)];
+    let here = config.processors[0];
+    let hold = move || {
+        std::thread::spawn(move || {
+            sched::set_affinity(Tid::current(), &CpuSet::single(here)).unwrap();
+            sched::set_policy(Tid::current(), Policy::Fifo(99)).unwrap();
+            let until = clock::now() + ms(120);
+            while clock::now() < until {}
+        });
+    };
+    let mut program = Program::new(1);
+    program.add("spinner", CPU0, NORMAL, spinner());
+    meanwhile(&mut program, ms(40), hold, Step::Finish);
+    let mut host = LiveHost::new(config);
+    let record = host.admit_and_run(program, ms(100)).expect("it runs");
+    let end = record.end.as_nanos();
+    let lasts = |event: &&Event| event.args[0] + 20_000_000 < end && end <= event.args[1];
+    let mut late = record.events.iter().filter(lasts);
+    assert!(late.any(|event| matches!(event.kind, EventKind::Held | EventKind::Disturbed)));
+}
+
 /// The last of several looks is at the end: whoever comes just before it is seen all the same. The run ends when it has come, however long that takes.
 #[test]
 fn a_stranger_that_comes_last_is_seen_at_the_end() {
