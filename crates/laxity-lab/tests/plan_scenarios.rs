@@ -2,6 +2,7 @@
 //!
 //! `LAXITY_CASES` multiplies the number of seeds (default 1: two seeds); above 1, the shipped scenario is looked at in its full length too.
 
+use laxity_lab::plan::Deadline;
 use laxity_lab::plan::scenario::{Plan, plan, render};
 use laxity_lab::runner::{On, Silent};
 use laxity_lab::scenario::{Length, Resolved, parse};
@@ -442,4 +443,20 @@ fn a_job_that_takes_a_tick_or_more_has_a_bound() {
         let work = &plan.variants[0].lines[0];
         assert!(work.bound_ns < Some(5_000_000), "{seen}");
     }
+}
+
+/// Before it dials a modem has no reservation, and competes with its equals.
+#[test]
+fn of_a_modem_that_is_on_hook_its_reservation_says_nothing() {
+    let text = "[devices.m]\nkind = \"soft-modem\"\n[tasks.s]\nkind = \"spinner\"\npriority = 24\n\
+        [variants.v]\nplacement = \"reserved 3ms/8ms\"\ntasks = [\"s\"]\ncontracts = []\n";
+    let met = |text: &str| {
+        let plan = plan(&resolved(text), TWIN, false, &mut Silent).expect("a plan");
+        let lines = plan.variants[0].lines.iter();
+        let mut on_hook = lines.filter(|line| line.phase.as_deref() == Some("on-hook"));
+        on_hook.next().unwrap().deadline
+    };
+    assert_eq!(met(text), Some(Deadline::NotKnown));
+    let from_start = text.replace("tasks = [", "reserve_from = \"start\"\ntasks = [");
+    assert_eq!(met(&from_start), Some(Deadline::Met));
 }

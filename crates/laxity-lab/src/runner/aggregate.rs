@@ -3,8 +3,8 @@
 use laxity::observe::Loss as Lost;
 use laxity_model::enforce::Witness;
 use laxity_model::verify::contract::{
-    Cause, DISTURBED_LIMIT_PPM, Evidence, Expectation, Halts, HaltsUnseen, Outcome, RunFacts,
-    Verdict, as_expected, judge,
+    Cause, Evidence, Expectation, Halts, HaltsUnseen, Outcome, RunFacts, Verdict, as_expected,
+    judge,
 };
 use laxity_model::{Enforcer, ProcessorId, ReservationRequest, Span};
 
@@ -241,8 +241,7 @@ fn judge_all(
             verdict: VerdictJson::of(&verdict, no_control),
         });
     }
-    let is_open = facts.halts_unseen != HaltsUnseen::None;
-    let surprises = surprises(variant, is_open, results);
+    let surprises = surprises(variant, facts, results);
     results.summarise(surprises);
     let late = undelivered(results).filter(|_| asks_nothing(variant));
     let notes: Vec<String> = results.each_device()
@@ -271,7 +270,7 @@ const UNSEEN: &str =
 /// What differs from the scenario's other expectations.
 fn surprises(
     variant: &ResolvedVariant,
-    halts_unseen: bool,
+    facts: &RunFacts,
     results: &VariantResults,
 ) -> Vec<Surprise> {
     let mut surprises = Vec::new();
@@ -281,12 +280,17 @@ fn surprises(
     }
     let of_devices = surprises.len();
     if !variant.devices.is_empty() {
-        losses(variant.expect.lost, results, &mut surprises);
+        let devices: Vec<_> = results.each_device().collect();
+        losses(
+            variant.expect.lost,
+            (&devices, facts.doubts),
+            &mut surprises,
+        );
     }
     if variant.devices.iter().any(ResolvedDevice::calls) {
         transfers(variant.expect.transfer, results, &mut surprises);
     }
-    if halts_unseen {
+    if facts.halts_unseen != HaltsUnseen::None {
         for surprise in &mut surprises[of_devices..] {
             surprise.is_certain = false;
             surprise.what.push_str(UNSEEN);
@@ -321,35 +325,42 @@ fn certain(what: impl Into<String>) -> Surprise {
     }
 }
 
-/// Whether what a device lost while nothing disturbed convicts. Where more than 1 % of a run was disturbed, only who was promised something, of
-/// whom it is seen what was kept of that: what the machine does besides its halts is not known there.
-fn convicts(device: &DeviceFigures, disturbed: &Disturbed) -> bool {
-    let is_quiet = disturbed.share_ppm <= DISTURBED_LIMIT_PPM;
-    device.samples_lost_undisturbed > 0 && (is_quiet || device.lost_because.is_some())
-}
-
-/// That nothing is lost is expected of every device, that something is of one at least.
-fn losses(expected: Loss, results: &VariantResults, surprises: &mut Vec<Surprise>) {
+/// That nothing is lost is expected of every device, that something is of one at least. What was lost while the machine stood still tells neither
+/// where some of its halts (`doubts`) may have been somebody's doing.
+fn losses(
+    expected: Loss,
+    (devices, doubts): (&[(String, &DeviceFigures)], u64),
+    surprises: &mut Vec<Surprise>,
+) {
     match expected {
         Loss::None => {
-            for (whose, device) in results.each_device() {
+            for (whose, device) in devices {
                 let lost = device.samples_lost_undisturbed;
                 if lost > 0 {
                     let why = device.lost_because.as_ref();
                     let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                    surprises.push(certain(format!(
+                        "{whose}{lost} samples were lost or underrun while nothing disturbed, none was to be{why}"
+                    )));
+                } else if doubts > 0 && device.lost() > 0 {
+                    let lost = device.lost();
                     surprises.push(Surprise {
-                        what: format!("{whose}{lost} samples were lost or underrun while nothing disturbed, none was to be{why}"),
-                        is_certain: convicts(device, &results.disturbed),
+                        what: format!("{whose}{lost} samples were lost or underrun while somebody, or the machine, held the processor {doubts} times, and nobody was found"),
+                        is_certain: false,
                     });
                 }
             }
         }
         Loss::Some
-            if results
-                .each_device()
+            if devices
+                .iter()
                 .all(|(_, device)| device.samples_lost_undisturbed == 0) =>
         {
-            surprises.push(certain("no sample was lost or underrun, some were to be"));
+            surprises.push(Surprise {
+                what: "no sample was lost or underrun while nothing disturbed, some were to be"
+                    .to_owned(),
+                is_certain: devices.iter().all(|(_, device)| device.lost() == 0),
+            });
         }
         Loss::Some | Loss::Any => {}
     }
@@ -364,7 +375,7 @@ fn transfers(expected: ExpectedOutcome, results: &VariantResults, surprises: &mu
                 if !complete(modem) {
                     let why = modem.transfer.failure.as_deref();
                     let why = why.unwrap_or("wrong checksum");
-                    let is_certain = !is_excused(modem, &results.disturbed);
+                    let is_certain = !is_excused(modem);
                     let device = &modem.device;
                     let excused = device
                         .lost()
@@ -388,10 +399,10 @@ fn transfers(expected: ExpectedOutcome, results: &VariantResults, surprises: &mu
 }
 
 /// Whether the modem may have failed for what is not its own: the machine stood still, or the far end, which is emulated on another processor, came too
-/// late; and nothing that convicts was lost besides.
-fn is_excused(modem: &ModemFigures, disturbed: &Disturbed) -> bool {
+/// late; and nothing was lost besides.
+const fn is_excused(modem: &ModemFigures) -> bool {
     let lost = &modem.device;
-    !convicts(lost, disturbed) && (lost.lost() > 0 || modem.samples_undelivered > 0)
+    lost.samples_lost_undisturbed == 0 && (lost.lost() > 0 || modem.samples_undelivered > 0)
 }
 
 fn grades(

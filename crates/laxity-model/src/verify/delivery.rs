@@ -71,6 +71,8 @@ impl Delivery {
         RunFacts {
             events_lost: self.events_lost,
             disturbed_ppm: share_ppm(self.disturbed, all),
+            // Nobody looks for halts between the periods.
+            looks_ppm: 0,
             // The grade tells of them.
             doubts: 0,
             unseen_ppm: share_ppm(self.unseen, all),

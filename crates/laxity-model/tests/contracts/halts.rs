@@ -201,7 +201,7 @@ fn a_halt_that_nobody_sees_is_held_against_nobody_and_excuses_little() {
     assert_eq!(judged(&runs, &QUIET).0, Outcome::Violated);
     // As often as it was seen to stand still for longer: two of two hundred tell nothing either, of however many runs; three do.
     let facts = RunFacts {
-        disturbed_ppm: 10_000,
+        looks_ppm: 10_000,
         ..facts
     };
     let four = |values: &[u64]| [run(values), run(&[1_099]), run(&[]), run(&[])];
@@ -230,9 +230,10 @@ fn a_percentile_of_what_halts_met_as_often_is_held_against_nobody() {
         }
         seen
     };
-    let facts = |disturbed_ppm| RunFacts {
+    let facts = |disturbed_ppm, looks_ppm| RunFacts {
         unseen: Span::from_nanos(1_000),
         disturbed_ppm,
+        looks_ppm,
         ..QUIET
     };
     let to_control = Bound::AtMostTimesControl {
@@ -241,21 +242,55 @@ fn a_percentile_of_what_halts_met_as_often_is_held_against_nobody() {
     for statistic in [Statistic::Percentile(990_000), Statistic::Maximum] {
         for bound in [Bound::AtMost(100), to_control] {
             let limit = contract(Limit::new(Quantity::WAKEUP_GAP, statistic, bound));
-            let outcome = |late, disturbed_ppm| {
-                judge_runs(&limit, &[run(late)], &[run(0)], &facts(disturbed_ppm)).result
-            };
+            let outcome =
+                |facts: RunFacts| judge_runs(&limit, &[run(20)], &[run(0)], &facts).result;
+            let told = format!("{statistic} {bound:?}");
             assert_eq!(
-                outcome(20, 20_000),
+                outcome(facts(10_001, 20_000)),
                 Outcome::Inconclusive,
-                "{statistic} {bound:?}"
+                "{told}"
             );
-            assert_eq!(
-                outcome(20, 19_999),
-                Outcome::Violated,
-                "{statistic} {bound:?}"
-            );
+            assert_eq!(outcome(facts(10_001, 19_999)), Outcome::Violated, "{told}");
+            // Of a quiet run a longest time alone may have met the one halt that nobody saw.
+            let is_longest = (statistic, bound) == (Statistic::Maximum, Bound::AtMost(100));
+            let quiet = match is_longest {
+                true => Outcome::Inconclusive,
+                false => Outcome::Violated,
+            };
+            assert_eq!(outcome(facts(10_000, 20_000)), quiet, "{told}");
         }
     }
+}
+
+/// What every value of a phase breaks is no matter of how many values other phases have.
+#[test]
+fn what_a_phase_breaks_each_time_is_held_against_it() {
+    let mut seen = Observations::new();
+    let dialing = [(60, Phase::DIALING, 190), (10_000, Phase::CONNECTED, 90)];
+    for (times, phase, value) in dialing {
+        (0..times).for_each(|_| seen.record(Quantity::WAKEUP_GAP, &phase, value, false));
+    }
+    let facts = RunFacts {
+        unseen: Span::from_nanos(1_000),
+        disturbed_ppm: 10_001,
+        looks_ppm: 10_000,
+        ..QUIET
+    };
+    let (half, bound) = (Statistic::Percentile(500_000), Bound::AtMost(100));
+    let limit = Limit {
+        phases: Phases::Each,
+        ..Limit::new(Quantity::WAKEUP_GAP, half, bound)
+    };
+    let verdict = judge(&contract(limit), &seen, None, &facts);
+    assert_eq!(verdict.result, Outcome::Violated);
+}
+
+/// One halt is one, however long, and ends with the run.
+#[test]
+fn a_long_halt_is_met_once_and_by_nobody_after_the_end() {
+    let over_the_end = record(&[(2_970, 3_200), (3_300, 3_400)], 1_000);
+    let facts = RunFacts::of([&over_the_end]);
+    assert_eq!((facts.looks_ppm, facts.disturbed_ppm), (1_000, 10_000));
 }
 
 /// A halt of 0.15 ms excused whatever it fell into, a starvation of five seconds too.

@@ -15,6 +15,7 @@ use proptest::prelude::*;
 const QUIET: RunFacts = RunFacts {
     events_lost: 0,
     disturbed_ppm: 0,
+    looks_ppm: 0,
     doubts: 0,
     unseen_ppm: 0,
     unseen: Span::ZERO,

@@ -238,7 +238,7 @@ fn with_lines(text: &str, change: impl FnOnce(&mut Strangers)) -> VariantPlan {
     let mut plan = variant_plan(variant, &ready);
     (plan.lines, plan.bottleneck) = found.expect("small numbers");
     plan.devices = devices.expect("small numbers");
-    plan.heed_devices(false);
+    plan.heed_devices(false, false);
     plan
 }
 

@@ -22,6 +22,7 @@ pub use super::Proposal;
 pub use device::{DeviceMargins, DeviceNumbers, DevicePlan};
 pub use render::render;
 
+use laxity_devices::modem::Phase as CallPhase;
 use laxity_model::admission::{Admission, Denial, ExecutorAdmission, Prediction, SlotPlan, Supply};
 use laxity_model::analysis::Overflow;
 use laxity_model::policy::slots::SlotTable;
@@ -136,7 +137,8 @@ pub struct Offer {
 impl VariantPlan {
     /// Has lines and devices say the same. The calls of a device that is sure to be served are in time, where they have no bound of their own too; and
     /// one whose calls are in time by their bound is served, if that bound is of its slots and of the rank `beside` them.
-    fn heed_devices(&mut self, beside: bool) {
+    /// `later`: some have their reservations when they dial.
+    fn heed_devices(&mut self, beside: bool, later: bool) {
         let requests = &self.requests;
         let is_enforced = |device: &DevicePlan| {
             let mut requests = requests.iter();
@@ -144,6 +146,8 @@ impl VariantPlan {
             let asked = request.and_then(|request| request.offers.first());
             asked.is_some_and(|asked| asked.possible && asked.grade_reason.is_none())
         };
+        let on_hook = CallPhase::OnHook.name();
+        let is_before = |line: &Line| later && line.phase.as_deref() == Some(on_hook);
         for line in &mut self.lines {
             let mut devices = self.devices.iter_mut();
             let Some(device) = devices.find(|device| device.activity == line.name) else {
@@ -151,7 +155,10 @@ impl VariantPlan {
             };
             match (line.deadline, line.bound_ns) {
                 (Some(Deadline::Met), Some(bound)) if beside => device.is_in_time(bound),
-                (Some(Deadline::NotKnown), _) if device.is_served() && is_enforced(device) => {
+                // Before it has its reservation nothing is said of it.
+                (Some(Deadline::NotKnown), _)
+                    if device.is_served() && is_enforced(device) && !is_before(line) =>
+                {
                     line.deadline = Some(Deadline::Met);
                 }
                 _ => {}
@@ -225,7 +232,7 @@ pub fn plan(
         let left = Left::of(resolved, run.variant, twin, &supply)?;
         let devices = device::of(&ready, variant, twin, (&supply, &left));
         plan.devices = devices.map_err(too_large)?;
-        plan.heed_devices(twin.is_some());
+        plan.heed_devices(twin.is_some(), reserves_later(variant));
         notes = notes.or(twin.and_then(|twin| twin.note_on(&ready.admission().program)));
         if observed && ready.answer.is_ok() {
             admitted.push((variants.len(), ready));
@@ -268,6 +275,15 @@ fn without_proposal(variant: &ResolvedVariant, why: &str) -> VariantPlan {
         commands: variant.commands().collect(),
         ..VariantPlan::default()
     }
+}
+
+/// Whether a device has its reservation only when it dials.
+fn reserves_later(variant: &ResolvedVariant) -> bool {
+    let asked = variant
+        .devices
+        .iter()
+        .filter_map(|device| device.placing.request());
+    asked.into_iter().any(|asked| !asked.begins_at_start)
 }
 
 fn variant_plan(variant: &ResolvedVariant, ready: &Ready) -> VariantPlan {

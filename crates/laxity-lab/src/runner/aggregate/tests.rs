@@ -46,24 +46,17 @@ fn the_far_end_leaves_open_what_was_to_go_well_and_nothing_else() {
 
 #[test]
 fn a_transfer_that_fails_is_the_modems_unless_the_machine_or_the_far_end_failed_it() {
-    let judged = |[lost, lost_undisturbed, undelivered]: [u64; 3], because, share_ppm| {
-        let modem = ModemFigures {
+    let excused = |lost, lost_undisturbed, undelivered| {
+        is_excused(&ModemFigures {
             device: DeviceFigures {
                 samples_underrun: lost,
                 samples_lost_undisturbed: lost_undisturbed,
-                lost_because: because,
                 ..DeviceFigures::default()
             },
             samples_undelivered: undelivered,
             ..ModemFigures::default()
-        };
-        let disturbed = Disturbed {
-            share_ppm,
-            ..Disturbed::default()
-        };
-        is_excused(&modem, &disturbed)
+        })
     };
-    let excused = |lost, undisturbed, late| judged([lost, undisturbed, late], None, 10_000);
     assert!(!excused(0, 0, 0), "nothing was in the way");
     assert!(!excused(90, 48, 0), "it lost something by itself");
     assert!(
@@ -72,11 +65,26 @@ fn a_transfer_that_fails_is_the_modems_unless_the_machine_or_the_far_end_failed_
     );
     assert!(excused(90, 0, 0), "the machine stood still");
     assert!(excused(0, 0, 1_400), "the far end was late");
-    // Beside more halts nobody knows, but of whom it is seen what was kept of a promise.
-    assert!(judged([90, 48, 0], None, 10_001));
-    assert!(!judged(
-        [90, 48, 0],
-        Some("it was short".to_owned()),
-        10_001
-    ));
+}
+
+/// A hold that nobody was found for may have been a stranger's.
+#[test]
+fn what_was_lost_while_somebody_may_have_held_on_tells_neither() {
+    let device = |lost, lost_undisturbed| DeviceFigures {
+        samples_underrun: lost,
+        samples_lost_undisturbed: lost_undisturbed,
+        ..DeviceFigures::default()
+    };
+    let told = |expected, device: DeviceFigures, doubts| {
+        let mut surprises = Vec::new();
+        let devices = [(String::new(), &device)];
+        losses(expected, (&devices, doubts), &mut surprises);
+        surprises.pop().map(|surprise| surprise.is_certain)
+    };
+    assert_eq!(told(Loss::None, device(446, 0), 0), None);
+    assert_eq!(told(Loss::None, device(446, 0), 3), Some(false));
+    assert_eq!(told(Loss::None, device(0, 0), 3), None);
+    assert_eq!(told(Loss::None, device(446, 1), 3), Some(true));
+    assert_eq!(told(Loss::Some, device(21, 0), 0), Some(false));
+    assert_eq!(told(Loss::Some, device(0, 0), 0), Some(true));
 }

@@ -21,6 +21,8 @@ pub(super) struct Members {
     before: (Attributes, CpuSet),
     /// Stops them outside their slots; without one they run there as they did before.
     freezer: Option<Freezer>,
+    /// Who had the rank of slots before there were any: it is their own.
+    ranked_before: Vec<Tid>,
 }
 
 #[derive(Default)]
@@ -42,15 +44,25 @@ struct Member {
     changed: Option<Policy>,
 }
 
+/// Who has the rank of slots of those that a freezer stops. What cannot be read has gone, or the guardian tries it again.
+fn ranked(freezer: &Freezer) -> Vec<Tid> {
+    let all = freezer.threads().unwrap_or_default();
+    let all = all.into_iter().map(Tid);
+    all.filter(|tid| sched::policy(*tid) == Ok(Members::INSIDE))
+        .collect()
+}
+
 impl Members {
     /// What a member has in its slot.
     pub(super) const INSIDE: Policy = Policy::Fifo(ranks::OCCUPANT);
 
     pub(super) fn new(freezer: Option<Freezer>, before: (Attributes, CpuSet)) -> Self {
+        let ranked_before = freezer.as_ref().map(ranked).unwrap_or_default();
         Self {
             list: Inheriting::new(List::default()),
             before,
             freezer,
+            ranked_before,
         }
     }
 
@@ -91,13 +103,9 @@ impl Members {
         }
         // Who is just being started has what its starter had a moment ago.
         for _ in 0..CLEARED_WITHIN {
-            // What cannot be read has gone, or the guardian tries it again.
-            let all = freezer.threads().unwrap_or_default();
-            let ranked = all.into_iter().map(Tid);
-            let mut ranked = ranked
-                .filter(|tid| sched::policy(*tid) == Ok(Self::INSIDE))
-                .peekable();
-            if ranked.peek().is_none() {
+            let mut ranked = ranked(freezer);
+            ranked.retain(|tid| !self.ranked_before.contains(tid));
+            if ranked.is_empty() {
                 return;
             }
             for tid in ranked {

@@ -96,7 +96,7 @@ impl SlotSession {
         let _restore = Restore::of(own).map_err(cannot)?;
         // The policy before the processor, and both before the threads, which inherit them: so none can starve before it has its own.
         sched::set_policy_inherited(own, thread::STARTER).map_err(cannot)?;
-        sched::pin(config.external).map_err(cannot)?;
+        sched::pin(self.cpu).map_err(cannot)?;
         let (to_dispatcher, from_dispatcher) = ring::channel(config.ring_capacity);
         let (to_witness, from_witness) = ring::channel(config.ring_capacity);
         let run = || Arc::clone(&self.run);

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use super::Quantity;
 use super::{Cause, Outcome, Reason};
 use crate::enforce::between_looks;
-use crate::{Disturbances, ProcessorId, RunRecord, Span, Whereabouts};
+use crate::{Disturbances, Instant, ProcessorId, RunRecord, Span, Whereabouts};
 
 /// More than this share of a run disturbed, or seen by nobody, in parts per million, leaves a verdict inconclusive.
 pub const DISTURBED_LIMIT_PPM: u32 = 10_000;
@@ -58,20 +58,18 @@ impl Halts {
     }
 
     fn add(&mut self, record: &RunRecord) {
+        // What the machine does once a run is over is none of its time.
+        let within = |from: Instant, to: Instant| Stood {
+            count: u64::from(from < record.end),
+            total: to.min(record.end).saturating_since(from),
+        };
         for one in &record.disturbances {
-            let stood = Stood {
-                count: 1,
-                total: one.length(),
-            };
-            self.by_processor
-                .entry(one.processor)
-                .or_default()
-                .add(stood);
+            let stood = self.by_processor.entry(one.processor).or_default();
+            stood.add(within(one.from, one.to));
         }
         let any = Disturbances::of_who_ran(record, [Whereabouts::Anywhere]);
         for [from, to] in any.stretches() {
-            self.together.count += 1;
-            self.together.total += to.saturating_since(*from);
+            self.together.add(within(*from, *to));
         }
         self.ran(record.usage.iter().map(|usage| usage.ran));
         self.wakeups += record.witness_wakeups;
@@ -108,15 +106,27 @@ impl Halts {
 
     /// The share that is not judged, in parts per million: of the witness's wake-ups, or of the time, whichever is more. `None` where nobody looked.
     pub fn ppm(&self) -> Option<u32> {
-        let each = self.by_processor.values().copied();
-        let together = self.anywhere.then_some(self.together);
-        let shares = each.chain(together).map(|stood| {
+        let shares = self.worst().map(|stood| {
             let of_time = share_ppm(stood.total.as_nanos(), self.length.as_nanos());
             // Without a witness no wake-up was late.
             share_ppm(stood.count, self.wakeups).max(of_time)
         });
         let looked = (self.wakeups > 0).then_some(0);
         shares.chain(looked).max()
+    }
+
+    /// The share of the witness's wake-ups that met a halt, in parts per million; zero without a witness.
+    fn looks_ppm(&self) -> u32 {
+        let shares = self
+            .worst()
+            .map(|stood| share_ppm(stood.count, self.wakeups));
+        shares.max().unwrap_or(0)
+    }
+
+    /// Each processor by itself, and all together where somebody may have been on any: the worst of these counts.
+    fn worst(&self) -> impl Iterator<Item = Stood> {
+        let together = self.anywhere.then_some(self.together);
+        self.by_processor.values().copied().chain(together)
     }
 }
 
@@ -127,6 +137,8 @@ pub struct RunFacts {
     pub events_lost: u64,
     /// The share of the runs that was disturbed, in parts per million ([`Halts::ppm`]).
     pub disturbed_ppm: u32,
+    /// The share of the looks for halts that met one, in parts per million: however long a halt is, it is one.
+    pub looks_ppm: u32,
     /// So many of what disturbed it may have been somebody's doing ([`RunRecord::doubts`]).
     pub doubts: u64,
     /// The share of the runs that nobody saw, in parts per million.
@@ -176,6 +188,7 @@ impl RunFacts {
         Self {
             events_lost,
             disturbed_ppm: halts.ppm().unwrap_or(0),
+            looks_ppm: halts.looks_ppm(),
             doubts: 0,
             // Events are recorded by who makes them.
             unseen_ppm: 0,

@@ -16,14 +16,15 @@
 //!
 //! A halt of the machine between two wake-ups of the witness is seen by nobody. So a longest or shortest time that breaks an absolute bound by
 //! less than that, once among all that was seen of a component, is not held against it: by rule 3 it leaves a verdict inconclusive, unless
-//! [three runs or more](REPEATED) were made. The same holds where no larger a share of the values breaks the bound than met halts that were seen, also of a
-//! percentile, and of what is compared with a control. What a program does, it does again. A response time is judged all the same: what came too late is
+//! [three runs or more](REPEATED) were made; nor is what breaks it no more often than looks for halts met one. Where more than 1 % of the run was disturbed, that
+//! holds of a percentile, too, and of what is compared with a control. What a program does, it does again. A response time is judged all the same: what came too late is
 //! counted as a miss, too, and a count has no such excuse.
 //!
 //! All reasons are given, not only those that decided. Disturbed evidence never convicts; where it alone exceeds a limit, a reason says so.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{
@@ -278,7 +279,7 @@ impl Evidence {
         let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
         if !limit.holds(measured, bound_value) {
             if broken_by < facts.unseen
-                && let Some((times, of)) = self.seldom_broken(limit, bound_value, facts)
+                && let Some((times, of)) = self.seldom_broken(limit, (bound_value, phase), facts)
             {
                 return Some(Finding::Seldom {
                     statistic,
@@ -300,20 +301,31 @@ impl Evidence {
         beside(limit, &observed, bound_value)
     }
 
-    /// How many of how many, in all phases, break a bound, if that is no larger a share than that of the looks for halts of the machine that met one: so
-    /// many of the values, too, one met that nobody saw. Or if it is one of many, and the bound is absolute.
-    fn seldom_broken(&self, limit: &Limit, bound: u64, facts: &RunFacts) -> Option<(u64, u64)> {
+    /// How many of how many break a bound, if that is no larger a share than that of the looks for halts of the machine that met one: so many of the
+    /// values, too, one met that nobody saw. Or if it is one of many, and the bound is absolute. Of longest and shortest times all phases count, and of
+    /// others the judged one, where too much was disturbed to tell whether they hold.
+    fn seldom_broken(
+        &self,
+        limit: &Limit,
+        (bound, phase): (u64, Option<&Phase>),
+        facts: &RunFacts,
+    ) -> Option<(u64, u64)> {
         let is_extreme = matches!(
             (limit.statistic, limit.bound),
             (Statistic::Maximum, Bound::AtMost(_)) | (Statistic::Minimum, Bound::AtLeast(_))
         );
         let is_counted = limit.quantity == Quantity::RESPONSE_TIME;
         let is_time = limit.quantity.unit() == Unit::Nanoseconds && !is_counted;
-        if !is_time || limit.statistic == Statistic::Total {
+        let is_told = is_extreme || facts.is_disturbed();
+        if !is_time || !is_told || limit.statistic == Statistic::Total {
             return None;
         }
+        let phases = match is_extreme {
+            true => self.phases_to_judge(limit),
+            false => vec![phase.cloned()],
+        };
         let (mut all, mut broken) = (0, 0);
-        for phase in self.phases_to_judge(limit) {
+        for phase in phases {
             let seen = self.together(limit.quantity, phase.as_ref()).undisturbed;
             all += seen.count();
             let buckets = seen.buckets();
@@ -322,7 +334,7 @@ impl Evidence {
                 buckets.filter(|b| !limit.holds(b.low, bound) || !limit.holds(b.high, bound));
             broken += beyond.map(|bucket| bucket.count).sum::<u64>();
         }
-        let met_halts = u128::from(all) * u128::from(facts.disturbed_ppm) / 1_000_000;
+        let met_halts = u128::from(all) * u128::from(facts.looks_ppm) / 1_000_000;
         let is_seldom = (is_extreme && broken == 1) || u128::from(broken) <= met_halts;
         (all >= MANY && is_seldom).then_some((broken, all))
     }
