@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -207,4 +208,44 @@ fn a_command_of_the_scenario_goes_by_its_own_name() {
     }
     let told = variants[2].to_string();
     assert!(!told.contains("ranked above"), "there is no slot: {told}");
+}
+
+/// Whoever begins outranks every slot until all stands: on a processor of its own it does so there alone.
+#[test]
+fn two_programs_on_processors_of_their_own_leave_each_other_alone() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Processors(2)]) else {
+        return;
+    };
+    let bench = Bench::new();
+    let reserve = |processor: &str, into: &str, program: &[&str]| {
+        let mut command = bench.command();
+        let options = [
+            "exec",
+            "--reserve",
+            "2ms/8ms",
+            "--processor",
+            processor,
+            into,
+            "--",
+        ];
+        command.args(options).args(program);
+        command
+    };
+    let mut first = reserve("0", "--json=a.json", &["sh", "-c", "echo up; read x"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut said = BufReader::new(first.stdout.take().unwrap());
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "up\n");
+    for _ in 0..3 {
+        let second = reserve("1", "--json=b.json", &["true"]).output().unwrap();
+        assert!(second.status.success(), "{second:?}");
+    }
+    first.stdin.take().unwrap().write_all(b"\n").unwrap();
+    first.wait().unwrap();
+    let told = common::json(&bench, "a.json");
+    assert_ne!(told["received"]["grade"], "unenforced", "{told}");
 }

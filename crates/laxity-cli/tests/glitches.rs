@@ -86,14 +86,16 @@ fn a_loop_of_250_hz_is_late_beside_spinners_and_in_time_with_a_reservation() {
     let output = with.arg(&program).arg(&seconds).output().unwrap();
     let with = late(&output);
     let received = json(&bench, "r.json");
-    let disturbed = received["received"]["periods_disturbed"].as_u64().unwrap();
+    let figure = |name: &str| received["received"][name].as_u64().unwrap();
+    // A halt that ends one period and begins the next makes two rounds late.
+    let disturbed = 2 * figure("periods_disturbed");
     eprintln!(
         "{without} late without, {with} with: {}",
         text(&output.stderr)
     );
     assert!(without > 0, "a seventeenth was enough for an eighth");
     assert!(
-        with <= disturbed,
+        with <= disturbed && with * 20 <= without,
         "{with} late, {disturbed} disturbed: {}",
         text(&output.stderr)
     );

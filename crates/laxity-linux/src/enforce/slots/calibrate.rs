@@ -15,7 +15,7 @@ use super::park::ParkSignal;
 use super::{DispatcherStart, Pace, spawn};
 use crate::os::clock;
 use crate::os::proc;
-use crate::os::sched::{self, Policy, Restore, Tid};
+use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::os::signals;
 use crate::run::port::Ports;
 use crate::run::{self, Run};
@@ -109,9 +109,10 @@ pub(crate) fn watch(
     let failed = |error| HostError::Failed(format!("calibration: {error}"));
     let _restore = Restore::of(Tid::current()).map_err(failed)?;
     let _park = ParkSignal::install();
-    // The threads inherit this rank until they have their own.
-    sched::set_policy_inherited(Tid::current(), Policy::Fifo(ranks::WITNESS))
-        .map_err(|error| HostError::CannotRun(error.to_string()))?;
+    // The threads inherit this rank until they have their own; and the processor, as it outranks the slots of others on theirs.
+    let cannot = |error: SchedError| HostError::CannotRun(error.to_string());
+    sched::set_policy_inherited(Tid::current(), Policy::Fifo(ranks::WITNESS)).map_err(cannot)?;
+    sched::pin(cpu).map_err(cannot)?;
 
     let run = Arc::new(Run::new(1, 1, Ports::default()));
     let doorbell = Arc::new(Doorbell::default());
