@@ -1,8 +1,8 @@
 //! The results of a whole scenario: all variants, where each figure comes from, the verdict and the exit code.
 
 use std::collections::BTreeMap;
-use std::fs;
 
+use laxity::calibrate;
 use laxity_model::Span;
 use laxity_model::verify::contract::Outcome;
 
@@ -126,12 +126,6 @@ fn overall(variants: &[VariantResults], unmade: &[Skipped]) -> (SummaryJson, u8)
     (SummaryJson { result, reasons }, exit_code)
 }
 
-fn read(path: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_string())
-}
-
 /// Time that the hypervisor took away during all runs, as the kernel counts it.
 fn steal_ns(runs: &[RunDone]) -> u64 {
     let steal = runs.iter().filter_map(|run| run.record.steal);
@@ -140,21 +134,15 @@ fn steal_ns(runs: &[RunDone]) -> u64 {
 
 /// This machine, as far as its timing depends on it.
 pub fn machine(steal_ns: u64) -> Machine {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let mut lines = info.lines();
-    let model = lines.find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    let has_hypervisor = info.lines().any(|line| {
-        line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
-    });
-    let vendor = || read("/sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "unknown".into());
+    let here = calibrate::Circumstances::now(0);
+    let known = |text: String| (!text.is_empty()).then_some(text);
     Machine {
-        kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
-        cpu_model: model.map_or_else(String::new, |(_, name)| name.trim().into()),
-        cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-        governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-            .unwrap_or_default(),
-        hypervisor: has_hypervisor.then(vendor),
+        kernel: here.kernel,
+        cpu_model: here.model,
+        cpus: here.processors,
+        governor: known(here.governor),
+        clock_source: here.clock_source,
+        hypervisor: known(here.hypervisor),
         steal_ns,
         speed: None,
     }

@@ -45,6 +45,31 @@ pub struct Circumstances {
 }
 
 impl Circumstances {
+    /// What can be said of this machine now, by this processor of it, before anything is measured: nothing yet of how long that took, of steal, nor of strangers.
+    pub fn now(cpu: usize) -> Self {
+        Self::of(Facts::probe(), cpu)
+    }
+
+    fn of(facts: Facts, cpu: usize) -> Self {
+        let governors = facts.processors.governors.unwrap_or_default();
+        let governor = governors.into_iter().find(|(number, _)| *number == cpu);
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let sources = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+        Self {
+            model: model(&cpuinfo),
+            processors: facts.processors.online.map_or(0, |set| set.len() as u32),
+            hypervisor: hypervisor(&cpuinfo, &fs::read_to_string(sources).unwrap_or_default()),
+            kernel: facts.kernel.release,
+            preemption: (facts.kernel.preemption).map_or(String::new(), |model| model.to_string()),
+            clock_source: facts.kernel.clock_source.unwrap_or_default(),
+            governor: governor.map_or(String::new(), |(_, name)| name),
+            processor: cpu,
+            began: date(SystemTime::now()),
+            load_thousandths: load(&fs::read_to_string("/proc/loadavg").unwrap_or_default()),
+            ..Self::default()
+        }
+    }
+
     /// The machine in one line.
     pub fn description(&self) -> String {
         let plural = if self.processors == 1 { "" } else { "s" };
@@ -95,26 +120,11 @@ pub(super) struct Start {
 impl Start {
     pub(super) fn now(cpu: usize) -> Fact<Self> {
         let facts = Facts::probe();
-        let threads = facts.threads?;
+        let threads = facts.threads.clone()?;
         let strangers = threads.iter().filter(|thread| thread.is_stranger_on(cpu));
-        let governors = facts.processors.governors.unwrap_or_default();
-        let governor = governors.into_iter().find(|(number, _)| *number == cpu);
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let sources = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
         let circumstances = Circumstances {
-            model: model(&cpuinfo),
-            processors: facts.processors.online.map_or(0, |set| set.len() as u32),
-            hypervisor: hypervisor(&cpuinfo, &fs::read_to_string(sources).unwrap_or_default()),
-            kernel: facts.kernel.release,
-            preemption: (facts.kernel.preemption).map_or(String::new(), |model| model.to_string()),
-            clock_source: facts.kernel.clock_source.unwrap_or_default(),
-            governor: governor.map_or(String::new(), |(_, name)| name),
-            processor: cpu,
-            began: date(SystemTime::now()),
-            took: Span::ZERO,
-            load_thousandths: load(&fs::read_to_string("/proc/loadavg").unwrap_or_default()),
-            steal: Span::ZERO,
             strangers: strangers.count() as u32,
+            ..Circumstances::of(facts, cpu)
         };
         Ok(Self {
             at: clock::now(),
