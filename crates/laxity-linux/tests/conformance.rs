@@ -10,7 +10,7 @@ use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::admission::{Admitted, Supply};
 use laxity_model::enforce::Witness;
-use laxity_model::verify::contract::{DISTURBED_LIMIT_PPM, RunFacts};
+use laxity_model::verify::contract::{RunFacts, is_too_much};
 use laxity_model::{Host, HostError, ProcessorId, RunRecord, Service, Span};
 use libtest_mimic::{Arguments, Trial};
 
@@ -107,7 +107,7 @@ fn excuse(failure: &Failure, disturbed_ppm: u32) -> Option<String> {
         Failure::Disturbed { .. }
         | Failure::Uncertain(_)
         | Failure::Host(HostError::Disturbed(_)) => Some(failure.to_string()),
-        Failure::Untimely(wrong) if disturbed_ppm > DISTURBED_LIMIT_PPM => {
+        Failure::Untimely(wrong) if is_too_much(disturbed_ppm) => {
             let percent = disturbed_ppm / 10_000;
             Some(format!("{percent} % of it was disturbed: {wrong}"))
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use laxity_lab::bench::{Draft, Holes, Made, Text};
+use laxity_lab::bench::{Draft, Holes, Made, Said, Text};
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::runner::RunError;
 use laxity_model::Reservation;
@@ -94,15 +94,15 @@ fn judge(study: &Systems, made: &Made<'_, Systems>, draft: &mut Draft<'_>) -> Re
     }
     if !twin.is_empty() {
         claim_of_admission(draft, &twin);
-        claim(draft, &IN_TWIN, (&twin, &made.twin), |_| None);
+        claim(draft, &IN_TWIN, (&twin, &made.twin), |_| Said::default());
         claim_of_frames(draft, &made.twin);
     }
     if request.wants("refused") {
         refused(draft);
     }
     if !live.is_empty() {
-        let disturbed = |variant| Systems::too_disturbed(made, variant);
-        claim(draft, &HERE, (&live, &made.live), disturbed);
+        let said = |variant| Systems::said(made, variant);
+        claim(draft, &HERE, (&live, &made.live), said);
     }
     Ok(())
 }
@@ -224,12 +224,12 @@ fn refused(draft: &mut Draft<'_>) {
     draft.table("refused", "refused", &[], rows);
 }
 
-/// Claims something of one variant of each system, of all its devices, unless too much was `disturbed`.
+/// Claims something of one variant of each system, of all its devices, whose runs `said` this of themselves.
 fn claim(
     draft: &mut Draft<'_>,
     claims: &[Claim],
     (systems, trials): (&[System], &[Trial]),
-    disturbed: impl Fn(Variant) -> Option<String>,
+    said: impl Fn(Variant) -> Said,
 ) {
     for (key, variant, holds, certain) in claims {
         let devices = systems
@@ -237,8 +237,8 @@ fn claim(
             .flat_map(|system| system.seen(trials, *variant));
         let devices: Vec<(String, &Seen)> = devices.collect();
         if let Some((held, seen)) = so_for_all(&devices, holds) {
-            let doubt = doubt(disturbed(*variant), &devices);
-            draft.claim_here(key, (held, held == *certain), &[("seen", &seen)], doubt);
+            let said = said(*variant).but(doubt(&devices));
+            draft.claim_here(key, (held, held == *certain), &[("seen", &seen)], &said);
         }
     }
 }

@@ -34,6 +34,36 @@ pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 9] = [
     &fault::Whose,
 ];
 
+/// A live run of a second on one processor, of which so much was disturbed, in parts per million, and which says nothing else of itself.
+#[cfg(test)]
+fn live_run(disturbed_ppm: u32) -> laxity_model::RunRecord {
+    use laxity_model::{Disturbance, Instant, ProcessorId, RunEnd, RunRecord, Span};
+    RunRecord {
+        start: Instant::ZERO,
+        end: Instant::from_millis(1_000),
+        ended_by: RunEnd::Length,
+        events: Vec::new(),
+        events_lost: 0,
+        usage: Vec::new(),
+        ports: Vec::new(),
+        disturbances: vec![Disturbance {
+            processor: ProcessorId(0),
+            from: Instant::ZERO,
+            to: Instant::ZERO + Span::from_micros(disturbed_ppm.into()),
+        }],
+        doubts: 0,
+        witness_wakeups: 2_000,
+        steal: None,
+        notices: Vec::new(),
+    }
+}
+
+/// What such a run says of itself.
+#[cfg(test)]
+fn disturbed(ppm: u32) -> laxity_lab::bench::Said {
+    laxity_lab::bench::Said::of(&live_run(ppm))
+}
+
 /// How many of a report's claims the evidence tells, and of how many it does not.
 #[cfg(test)]
 fn told_and_open(report: &laxity_lab::report::Report) -> (usize, usize) {

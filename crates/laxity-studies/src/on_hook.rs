@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Said, Study, Text};
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Reservation, Span};
@@ -67,8 +67,8 @@ impl Study for OnHook {
         }
         claim_of_twin(draft, twin);
         if made.request.live {
-            let doubt = made.too_disturbed(|setup| setup.way == Way::Growing);
-            claim_of_live(draft, live, doubt);
+            let said = made.said(|setup| setup.way == Way::Growing);
+            claim_of_live(draft, live, said);
         }
         Ok(())
     }
@@ -179,14 +179,14 @@ fn claim_of_twin(draft: &mut Draft<'_>, calls: &[Call]) {
 }
 
 /// A call that lost nothing but what the machine's own halts excuse leaves open whether samples are lost; no halt excuses that a change is refused.
-fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call], doubt: Option<String>) {
+fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call], said: Said) {
     let changed = growing(calls);
     let broken = changed.iter().filter(|seen| !seen.is_whole());
     let broken = broken.count();
     let excused = changed.iter().filter(|seen| seen.is_excused()).count();
     let granted = changed.iter().filter(|seen| seen.answers[0] == 1).count();
     let nothing_else = !changed.is_empty() && changed.len() == excused;
-    let doubt = doubt.or_else(|| nothing_else.then(|| TEXT.say("excused", &[])));
+    let said = said.but(nothing_else.then(|| TEXT.say("excused", &[])));
     let held = broken == excused && granted == changed.len() && !changed.is_empty();
     let seen: Holes<'_> = &[
         ("calls", &changed.len()),
@@ -197,7 +197,7 @@ fn claim_of_live(draft: &mut Draft<'_>, calls: &[Call], doubt: Option<String>) {
     // What no halt excuses is beyond doubt.
     let is_broken = |seen: &&Seen| seen.undisturbed_damage > 0 || seen.answers[1] > 0;
     let is_certain = changed.iter().any(is_broken);
-    draft.claim_here("live", (held, is_certain), seen, doubt);
+    draft.claim_here("live", (held, is_certain), seen, &said);
 }
 
 #[cfg(test)]
@@ -206,7 +206,7 @@ mod tests {
     use laxity_lab::report::Report;
 
     use super::*;
-    use crate::told_and_open;
+    use crate::{disturbed, told_and_open};
 
     /// What is claimed of these live calls, each with the samples that it lost and those of them that no halt excuses, where so much of each was disturbed.
     fn held(calls: &[(u64, u64)], disturbed_ppm: u32) -> Vec<bool> {
@@ -243,7 +243,7 @@ mod tests {
         };
         let made = Made {
             live: calls.iter().map(|call| (setup, seen(call))).collect(),
-            disturbed_ppm: vec![disturbed_ppm; calls.len()],
+            said: vec![disturbed(disturbed_ppm); calls.len()],
             ..Made::nothing(&request)
         };
         judge(&OnHook, &made).expect("nothing is analysed")

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use laxity_model::verify::contract::Claimed;
+
 use super::text::Holes;
-use super::{Request, Text};
+use super::{Request, Said, Text};
 use crate::report::{Chart, Check, Figure, Report, Row};
 
 /// What a study has to say so far, in the words of its [`Text`].
@@ -117,22 +119,27 @@ impl<'a> Draft<'a> {
         self.report.checks.push(Check { claim, held, seen });
     }
 
-    /// The same of live runs. Where there is a doubt, such as [`Made::too_disturbed`](super::Made::too_disturbed), only what is certain is claimed: as a
-    /// rule what broke it in undisturbed time, which convicts whatever else was disturbed. The rest is not judged, and the report says why.
+    /// The same of live runs, judged with what they `said` of themselves: what they leave open is not judged, and the report says why.
+    /// A claim is certain that nothing disturbed could make otherwise: as a rule because it was broken while the machine went on.
     pub fn claim_here(
         &mut self,
         key: &str,
-        (held, is_certain): (bool, bool),
+        (holds, is_certain): (bool, bool),
         holes: Holes<'_>,
-        doubt: Option<String>,
+        said: &Said,
     ) {
-        let Some(why) = doubt.filter(|_| !is_certain) else {
-            return self.claim(key, held, holes);
-        };
-        let (claim, seen) = self.text.claim(key, holes);
-        let seen = format!("{seen}; not judged, {why}");
-        let held = None;
+        let (claim, mut seen) = self.text.claim(key, holes);
+        let judged = said.judge(Claimed { holds, is_certain });
+        if let Err(why) = &judged {
+            seen = format!("{seen}; not judged, {why}");
+        }
+        let held = judged.ok();
         self.report.checks.push(Check { claim, held, seen });
+    }
+
+    /// Adds sentences that are not the study's to the summary.
+    pub(super) fn tell(&mut self, more: Vec<String>) {
+        self.report.summary.extend(more);
     }
 
     /// The report: its figures in the order of the study's words, without those that nothing was drawn into.

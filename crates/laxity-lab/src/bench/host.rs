@@ -2,12 +2,11 @@
 
 use laxity::{LiveHost, Twin, Watch};
 use laxity_model::request::Strangers;
-use laxity_model::verify::contract::Halts;
 use laxity_model::{
     Event, EventKind, Host, HostError, Mark, ProcessorId, Program, RunRecord, Span,
 };
 
-use super::Here;
+use super::{Here, Said};
 use crate::runner::live::{self, watched_host};
 use crate::runner::speed::{Reference, Took};
 use crate::runner::{RunError, load};
@@ -20,8 +19,8 @@ pub(super) const LOAD: &str = "load of the modem";
 pub enum Runner<'a> {
     /// A twin.
     Twin(&'a mut Twin),
-    /// This machine, and the share of its most disturbed run so far, in parts per million.
-    Live(&'a mut LiveHost, &'a mut u32),
+    /// This machine, and what its runs so far say of themselves.
+    Live(&'a mut LiveHost, &'a mut Said),
 }
 
 impl Runner<'_> {
@@ -33,12 +32,19 @@ impl Runner<'_> {
     pub fn run(&mut self, program: Program, length: Span) -> Result<RunRecord, HostError> {
         match self {
             Self::Twin(twin) => twin.admit_and_run(program, length),
-            Self::Live(host, disturbed_ppm) => {
+            Self::Live(host, said) => {
                 let record = host.admit_and_run(program, length)?;
-                let halts = Halts::of([&record]).ppm();
-                **disturbed_ppm = halts.unwrap_or(0).max(**disturbed_ppm);
+                **said = std::mem::take(*said).and(&Said::of(&record));
                 Ok(record)
             }
+        }
+    }
+
+    /// What the live runs of the case say of themselves so far.
+    pub fn said(&self) -> Said {
+        match self {
+            Self::Twin(_) => Said::default(),
+            Self::Live(_, said) => (*said).clone(),
         }
     }
 
@@ -68,8 +74,8 @@ pub struct Live {
     reference: Reference,
     /// What reference blocks took so far, before the first run and after each.
     took: Vec<Took>,
-    /// The share of each run that was disturbed, in parts per million; of several the most.
-    disturbed_ppm: Vec<u32>,
+    /// What those of each case say of themselves.
+    said: Vec<Said>,
 }
 
 impl Live {
@@ -89,7 +95,7 @@ impl Live {
             processors,
             reference,
             took: Vec::new(),
-            disturbed_ppm: Vec::new(),
+            said: Vec::new(),
         };
         new.measure_speed()?;
         Ok(new)
@@ -102,9 +108,9 @@ impl Live {
         Ok(())
     }
 
-    /// What reference blocks took before the first run, and after each; and the share of each run that was disturbed, in parts per million.
-    pub(super) fn beside(self) -> (Vec<Took>, Vec<u32>) {
-        (self.took, self.disturbed_ppm)
+    /// What reference blocks took before the first case, and after each; and what the runs of each say of themselves.
+    pub(super) fn beside(self) -> (Vec<Took>, Vec<Said>) {
+        (self.took, self.said)
     }
 
     /// What the host calls itself.
@@ -141,10 +147,10 @@ impl Live {
         if let Some(signal) = self.watch.caught() {
             return Err(RunError::Interrupted(signal));
         }
-        let mut disturbed_ppm = 0;
-        let made = run(&mut Runner::Live(&mut self.host, &mut disturbed_ppm));
+        let mut said = Said::default();
+        let made = run(&mut Runner::Live(&mut self.host, &mut said));
         let made = made.map_err(|error| RunError::of(error, name))?;
-        self.disturbed_ppm.push(disturbed_ppm);
+        self.said.push(said);
         self.measure_speed()?;
         Ok(made)
     }

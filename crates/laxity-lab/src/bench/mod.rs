@@ -13,7 +13,7 @@
 //!    case is another one there.
 //! 4. [`Study::judge`] draws everything that was [`Made`] into a [`Draft`] of the report: it takes a figure if that was asked for
 //!    ([`Draft::figure`]), fills its tables ([`Draft::table`]) with rows of cells ([`Origin::row`](crate::report::Origin::row)), and claims
-//!    ([`Draft::claim`]; of live runs [`Draft::claim_here`], unless too much of them was disturbed). A figure that stays empty is left out.
+//!    ([`Draft::claim`]; of live runs [`Draft::claim_here`], with what they say of themselves). A figure that stays empty is left out.
 //!
 //! The bench does the rest: a pool of threads for the twin, the live host with its witness, signals, progress, errors that name their
 //! case, circumstances, the order of the figures, rendering. It is listed in `laxity_studies::STUDIES` as an [`Experiment`], which the
@@ -25,6 +25,7 @@
 pub mod bodies;
 mod draft;
 pub mod host;
+mod said;
 pub mod scene;
 mod text;
 
@@ -35,8 +36,8 @@ use laxity::Twin;
 use laxity::study::Profile;
 use laxity_model::HostError;
 use laxity_model::enforce::machine::Machine;
-use laxity_model::verify::contract::{Cause, DISTURBED_LIMIT_PPM};
 
+use crate::each_once::each_once;
 use crate::evidence::results::Speed;
 use crate::report::Report;
 use crate::runner::speed::Took;
@@ -45,6 +46,7 @@ pub use crate::runner::{load, pool};
 use crate::scenario::Resolved;
 pub use draft::Draft;
 pub use host::{Live, Runner};
+pub use said::Said;
 pub use text::{FigureText, Holes, OptionText, Text};
 
 /// What is asked of an experiment.
@@ -136,15 +138,8 @@ pub struct Made<'a, S: Study> {
     pub here: Option<Here>,
     /// What reference blocks took on it: before the first run, and after each.
     pub took: Vec<Took>,
-    /// The share of each of the live runs that was disturbed, in parts per million.
-    pub disturbed_ppm: Vec<u32>,
-}
-
-/// Why nothing is judged that is read from runs of which so much was disturbed, in parts per million; `None`: it is judged.
-pub fn too_disturbed(shares: impl IntoIterator<Item = u32>) -> Option<String> {
-    let most = shares.into_iter().max();
-    let most = most.filter(|ppm| *ppm > DISTURBED_LIMIT_PPM)?;
-    Some(Cause::Disturbed(most).to_string())
+    /// What the runs of each of the live cases say of themselves.
+    pub said: Vec<Said>,
 }
 
 impl<'a, S: Study> Made<'a, S> {
@@ -157,15 +152,15 @@ impl<'a, S: Study> Made<'a, S> {
             measured_on: None,
             here: None,
             took: Vec::new(),
-            disturbed_ppm: Vec::new(),
+            said: Vec::new(),
         }
     }
 
-    /// Why nothing is judged that is read from the live runs of these cases ([`too_disturbed`]); `None`: it is judged.
-    pub fn too_disturbed(&self, is_read: impl Fn(&S::Case) -> bool) -> Option<String> {
-        let runs = self.live.iter().zip(&self.disturbed_ppm);
+    /// What the live runs of these cases say of themselves, all together.
+    pub fn said(&self, is_read: impl Fn(&S::Case) -> bool) -> Said {
+        let runs = self.live.iter().zip(&self.said);
         let read = runs.filter(|((case, _), _)| is_read(case));
-        too_disturbed(read.map(|(_, ppm)| *ppm))
+        read.fold(Said::default(), |all, (_, said)| all.and(said))
     }
 
     /// How fast this machine was right before and after some of the live runs, by their places in [`Self::live`]; `None` if that was not measured.
@@ -270,6 +265,8 @@ pub fn judge<S: Study>(study: &S, made: &Made<'_, S>) -> Result<Report, RunError
         draft.circumstance("speed of this machine", speed.words());
     }
     study.judge(made, &mut draft)?;
+    let notices = made.said.iter().flat_map(|said| &said.notices);
+    draft.tell(each_once(notices.cloned()));
     Ok(draft.finish())
 }
 
@@ -347,6 +344,6 @@ fn on_this_machine<S: Study>(
         }
     }
     made.measured_on = live.as_ref().map(Live::describe);
-    (made.took, made.disturbed_ppm) = live.map(Live::beside).unwrap_or_default();
+    (made.took, made.said) = live.map(Live::beside).unwrap_or_default();
     Ok(())
 }

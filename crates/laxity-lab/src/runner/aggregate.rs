@@ -52,9 +52,10 @@ pub fn variant(
     let grades: Vec<_> = components.iter().flat_map(Component::grades).collect();
     let (grade, grade_reason) = worst(&grades);
     let halts = halts(&made);
-    let mut facts = RunFacts::of_halts(&halts, events_lost(&made));
-    facts.doubts = made.iter().map(|run| run.record.doubts).sum();
-    facts.halts_unseen = halts_unseen(variant, &components, &made, circumstances.tick);
+    let facts = RunFacts {
+        halts_unseen: halts_unseen(variant, &components, &made, circumstances.tick),
+        ..RunFacts::of_halts(&halts)
+    };
     let steal = made.iter().map(|run| run.record.steal.map(Span::as_nanos));
     let mut results = VariantResults {
         name: variant.name.clone(),

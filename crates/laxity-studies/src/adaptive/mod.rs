@@ -10,7 +10,7 @@ pub mod trial;
 
 use std::sync::LazyLock;
 
-use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Said, Study, Text};
 use laxity_lab::report::{Axis, Chart, Mark, Origin, Point, Row, Series, Value, nanos};
 use laxity_lab::runner::RunError;
 use laxity_model::adaptive::Policy;
@@ -112,11 +112,11 @@ impl Study for Adaptive {
         stepped(draft, "live", &live, LIVE_STRETCH);
         let best = steps.first().map_or(0, |(_, best)| best.mean_share_ppm);
         for trial in &made.twin {
-            check(draft, trial, best, None);
+            check(draft, trial, best, &Said::default());
         }
         for trial in &made.live {
-            let doubt = made.too_disturbed(|case| case.setup.way == trial.0.setup.way);
-            check(draft, trial, best, doubt);
+            let said = made.said(|case| case.setup.way == trial.0.setup.way);
+            check(draft, trial, best, &said);
         }
         Ok(())
     }
@@ -305,8 +305,8 @@ fn all_followed(outcome: &Outcome, stretch: Span, steps: usize) -> (bool, bool) 
     (missed.is_empty(), is_certain)
 }
 
-/// What is claimed of a policy in one of the figures; `best` is the mean share of the best fixed reservation, and there may be a doubt on this machine.
-fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64, doubt: Option<String>) {
+/// What is claimed of a policy in one of the figures; `best` is the mean share of the best fixed reservation, and its live runs `said` this of themselves.
+fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64, said: &Said) {
     let Way::Adaptive(policy, _) = case.setup.way else {
         return;
     };
@@ -365,7 +365,7 @@ fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64, doubt: Optio
         // On this machine the load is followed up, and down by those who can tell.
         _ => {
             let (key, steps) = [("live", 2), ("live-in-time", 1)][usize::from(is_in_time)];
-            draft.claim_here(key, all_followed(outcome, stretch, steps), seen, doubt);
+            draft.claim_here(key, all_followed(outcome, stretch, steps), seen, said);
         }
     }
 }

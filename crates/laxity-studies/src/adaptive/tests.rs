@@ -9,7 +9,7 @@ use laxity_model::enforce::Whereabouts;
 use laxity_model::{Disturbance, Instant, ProcessorId};
 
 use super::*;
-use crate::told_and_open;
+use crate::{disturbed, told_and_open};
 
 fn request(figures: &[&str]) -> Request {
     Request {
@@ -119,7 +119,7 @@ fn what_is_followed_too_late_in_undisturbed_time_is_beyond_doubt() {
         let request = request(&["live"]);
         let made = Made {
             live: vec![(case("live", way, 1), outcome)],
-            disturbed_ppm: vec![disturbed_ppm],
+            said: vec![disturbed(disturbed_ppm)],
             ..Made::nothing(&request)
         };
         let report = judge(&Adaptive, &made).expect("nothing is analysed");

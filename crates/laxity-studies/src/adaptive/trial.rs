@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use laxity::observe::Disturbances;
 use laxity_model::adaptive::{Adapter, Policy, Settings};
-use laxity_model::verify::contract::DISTURBED_LIMIT_PPM;
+use laxity_model::verify::contract::{is_too_much, share_ppm};
 use laxity_model::{
     ActivityId, EventKind, HostError, Instant, Placement, Priority, ProcessorId, Program,
     Reservation, RunRecord, Service, Span,
@@ -253,8 +253,7 @@ impl Outcome {
     pub fn is_undisturbed(&self, from: Span, to: Span) -> bool {
         let within = self.halts.within(self.began + from, self.began + to);
         let still: u64 = within.map(Span::as_nanos).sum();
-        let most = u128::from((to - from).as_nanos()) * u128::from(DISTURBED_LIMIT_PPM);
-        u128::from(still) * 1_000_000 <= most
+        !is_too_much(share_ppm(still, (to - from).as_nanos()))
     }
 
     /// How long after `from` and before `to` more was granted than was held then, or less: its first change that way.

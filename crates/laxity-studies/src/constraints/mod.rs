@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use laxity::study::Profile;
 use laxity::{Recording, Twin};
-use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text, Trial};
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Said, Study, Text, Trial};
 use laxity_lab::report::{Axis, Chart, Origin, Row, Series, Value, nanos};
 use laxity_lab::runner::RunError;
 use laxity_model::enforce::Witness;
@@ -172,9 +172,9 @@ impl Study for Constraints {
     fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
         let twin = Runs::of(&made.twin);
         let live = Runs {
-            doubts: [
-                made.too_disturbed(|case| matches!(case, Case::Bursts(..))),
-                made.too_disturbed(|case| matches!(case, Case::Sweep(..))),
+            said: [
+                made.said(|case| matches!(case, Case::Bursts(..))),
+                made.said(|case| matches!(case, Case::Sweep(..))),
             ],
             ..Runs::of(&made.live)
         };
@@ -184,10 +184,10 @@ impl Study for Constraints {
                 bursts.extend([burst_row(without, "without", &place)]);
                 bursts.extend([burst_row(with, WITH, &place)]);
                 draw(draft, [without, with], &place);
-                claim_of_bursts(draft, [without, with], &place, &runs.doubts[0]);
+                claim_of_bursts(draft, [without, with], &place, &runs.said[0]);
             }
             sweeps.extend(runs.swept.as_ref().map(|swept| {
-                claim_of_sweep(draft, swept, &place, &runs.doubts[1]);
+                claim_of_sweep(draft, swept, &place, &runs.said[1]);
                 sweep_row(swept, &place)
             }));
         }
@@ -214,8 +214,8 @@ struct Runs<'a> {
     calls: Vec<[&'a call::Seen; 2]>,
     /// All sweeps together.
     swept: Option<Swept>,
-    /// Why what is read from bursts is not judged, and what is read from sweeps.
-    doubts: [Option<String>; 2],
+    /// What the runs of bursts say of themselves, and those of sweeps.
+    said: [Said; 2],
 }
 
 impl<'a> Runs<'a> {
@@ -272,7 +272,7 @@ fn claim_of_bursts(
     draft: &mut Draft<'_>,
     [without, with]: [&Bursts; 2],
     place: &Place,
-    doubt: &Option<String>,
+    said: &Said,
 ) {
     let quiet = |seen: &Bursts| seen.quiet().count();
     let seen: Holes<'_> = &[
@@ -307,7 +307,7 @@ fn claim_of_bursts(
         ("late", is_late, is_early),
         ("kept", is_kept, is_short),
     ] {
-        draft.claim_here(key, (held, is_certain), seen, doubt.clone());
+        draft.claim_here(key, (held, is_certain), seen, said);
     }
 }
 
@@ -323,7 +323,7 @@ fn sweep_row(swept: &Swept, place: &Place) -> Row {
     ])
 }
 
-fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place, doubt: &Option<String>) {
+fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place, said: &Said) {
     let missed = place.missed(swept);
     let told: Holes<'_> = &[
         ("place", &place.name),
@@ -336,7 +336,7 @@ fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place, doubt: &O
     ];
     draft.say("sweep", told);
     let held = missed == 0 && swept.granted.len() > swept.disturbed();
-    draft.claim_here("sweep", (held, missed > 0), told, doubt.clone());
+    draft.claim_here("sweep", (held, missed > 0), told, said);
 }
 
 /// The call that had a time constraint, and the same one of the run without.

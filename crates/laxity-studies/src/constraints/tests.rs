@@ -2,21 +2,26 @@
 
 use laxity_lab::bench::{Request, judge};
 use laxity_lab::report::Report;
-use laxity_model::Service;
+use laxity_model::{Enforcer, Grade, Grant, Service, Usage};
 
 use super::burst::Burst;
 use super::sweep::Granted;
 use super::*;
-use crate::told_and_open;
+use crate::{disturbed, live_run, told_and_open};
 
 /// What is made of these live runs, each disturbed by so much.
 fn judged(live: Vec<Trial<Constraints>>, disturbed_ppm: u32) -> Report {
+    beside(live, &disturbed(disturbed_ppm))
+}
+
+/// The same where each says this of itself.
+fn beside(live: Vec<Trial<Constraints>>, said: &Said) -> Report {
     let request = Request {
         live: true,
         ..Request::default()
     };
     let made = Made {
-        disturbed_ppm: vec![disturbed_ppm; live.len()],
+        said: vec![said.clone(); live.len()],
         live,
         ..Made::nothing(&request)
     };
@@ -62,6 +67,56 @@ fn what_was_missed_in_undisturbed_time_convicts_whatever_else_was_disturbed() {
         let report = judged(sweep(missed), disturbed_ppm);
         assert_eq!(held(&report), so, "{missed}, {disturbed_ppm}");
         assert_eq!(told_and_open(&report).1, open, "{missed}, {disturbed_ppm}");
+    }
+}
+
+/// What was missed while a stranger held the processor is no doing of ours, nor is a promise kept that nobody enforced.
+#[test]
+fn what_a_stranger_took_is_neither_held_nor_broken_and_he_is_named() {
+    let told = |witness_wakeups, grade| {
+        let mut record = live_run(0);
+        record.witness_wakeups = witness_wakeups;
+        record.notices = vec!["`rogue` may rank above".to_owned()];
+        let grant = Grant {
+            reservation: burst::every(burst::HELD),
+            enforcer: Enforcer::Slots,
+            grade,
+            has_begun: true,
+        };
+        record.usage = vec![Usage {
+            grant: Some(grant),
+            ..Usage::default()
+        }];
+        Said::of(&record)
+    };
+    let reason = || "processor 0 was held for 30ms, 40ms after the start: `rogue`".to_owned();
+    let by_rogue = || Grade::Unenforced { reason: reason() };
+    let by_somebody = || Grade::Uncertain { reason: reason() };
+    let cannot_see = || Grade::Unenforced {
+        reason: "cannot see who outranks the slot, perhaps `rogue`".to_owned(),
+    };
+    for (missed, wakeups, grade, held) in [
+        (0, 2_000, Grade::Enforced, Some(true)),
+        (9, 2_000, Grade::Enforced, Some(false)),
+        (0, 2_000, by_rogue(), None),
+        (9, 2_000, by_rogue(), None),
+        (0, 2_000, cannot_see(), None),
+        (0, 2_000, by_somebody(), None),
+        (9, 2_000, by_somebody(), Some(false)),
+        // The witness never woke.
+        (0, 0, Grade::Enforced, None),
+        (9, 0, Grade::Enforced, None),
+    ] {
+        let is_named = grade != Grade::Enforced && held.is_none();
+        let report = beside(sweep(missed), &told(wakeups, grade.clone()));
+        let [check] = &report.checks[..] else {
+            panic!("{:?}", report.checks);
+        };
+        assert_eq!(check.held, held, "{missed}, {grade}: {}", check.seen);
+        assert_eq!(check.seen.contains("`rogue`"), is_named, "{}", check.seen);
+        let notices = report.summary.iter();
+        let notices = notices.filter(|said| said.contains("may rank above"));
+        assert_eq!(notices.count(), 1, "{:?}", report.summary);
     }
 }
 

@@ -11,7 +11,7 @@ pub mod trial;
 
 use std::sync::LazyLock;
 
-use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Said, Study, Text};
 use laxity_lab::report::{Origin, Row};
 use laxity_lab::runner::RunError;
 use laxity_model::verify::attribution::{Fault, InterferingTask, LateJob, Rules};
@@ -121,8 +121,8 @@ impl Study for Whose {
         let live = || made.live.iter().map(|(_, trial)| trial);
         draft.table("live", "live", &[], live().map(measured));
         for (asked, trial) in &made.live {
-            let doubt = made.too_disturbed(|case| case.number == asked.number);
-            judge_live(draft, trial, doubt);
+            let said = made.said(|case| case.number == asked.number);
+            judge_live(draft, trial, &said);
         }
         Ok(())
     }
@@ -270,7 +270,7 @@ fn judge_twin(draft: &mut Draft<'_>, trials: &[&Trial]) {
 }
 
 /// Live: whoever is to blame is named, and of the program's others nobody; the machine and what is not of the program may be named besides.
-fn judge_live(draft: &mut Draft<'_>, trial: &Trial, doubt: Option<String>) {
+fn judge_live(draft: &mut Draft<'_>, trial: &Trial, said: &Said) {
     let Verdict {
         named, findings, ..
     } = &trial.verdict;
@@ -290,5 +290,5 @@ fn judge_live(draft: &mut Draft<'_>, trial: &Trial, doubt: Option<String>) {
     ];
     // Nobody is named wrongly because the machine stood still at another time.
     let is_certain = is_wrong(&trial.verdict.named_undisturbed);
-    draft.claim_here(claim, (held, is_certain), seen, doubt);
+    draft.claim_here(claim, (held, is_certain), seen, said);
 }

@@ -7,7 +7,7 @@ use laxity_lab::runner::Silent;
 use laxity_model::verify::attribution::Findings;
 
 use super::*;
-use crate::told_and_open;
+use crate::{disturbed, told_and_open};
 
 /// All kinds, with a reservation and without where both are possible.
 const KINDS: [(Kind, bool); 14] = [
@@ -141,7 +141,7 @@ fn an_innocent_who_is_named_in_undisturbed_time_is_beyond_doubt() {
         let request = Request::default();
         let made = Made {
             live: vec![(asked, trial)],
-            disturbed_ppm: vec![disturbed_ppm],
+            said: vec![disturbed(disturbed_ppm)],
             ..Made::nothing(&request)
         };
         let report = judge(&Whose, &made).expect("nothing is analysed");

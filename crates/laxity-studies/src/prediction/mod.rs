@@ -16,7 +16,9 @@ use std::sync::LazyLock;
 use laxity::Twin;
 use laxity::study::Profile;
 use laxity_devices::modem::CardClock;
-use laxity_lab::bench::{Draft, Holes, Made, Request, Round, Runner, Study, Text, Trial, scene};
+use laxity_lab::bench::{
+    Draft, Holes, Made, Request, Round, Runner, Said, Study, Text, Trial, scene,
+};
 use laxity_lab::runner::RunError;
 use laxity_lab::runner::compose::RunSpec;
 use laxity_lab::runner::schedule::{PlannedRun, schedule};
@@ -165,7 +167,8 @@ impl Study for Prediction {
                 (true, true) => &[Of::Share],
                 (true, false) => &[Of::Share, Of::Responses],
             };
-            let doubt = made.too_disturbed(|case| case.planned.variant == index);
+            let said = made.said(|case| case.planned.variant == index);
+            let doubt = said.doubt();
             let rows = rows(&predicted, (live.as_ref(), doubt.as_deref()), put_in);
             judged.extend(rows.iter().filter_map(|row| Some((row.kind, row.outcome?))));
             doubts.extend(
@@ -176,7 +179,7 @@ impl Study for Prediction {
                 figure.compared = rows.into_iter().map(|row| row.compared).collect();
                 figure.charts = drawing::charts(&predicted, live.as_ref());
                 figure.side_by_side = true;
-                let disturbed = live.as_ref().and_then(Account::disturbed_ppm);
+                let disturbed = said.disturbed_ppm();
                 figure.remarks.extend(disturbed.map(|ppm| {
                     let percent = format!("{}.{:03}", ppm / 10_000, ppm % 10_000 / 10);
                     TEXT.say("disturbed", &[("percent", &percent)])
@@ -362,8 +365,8 @@ fn tell(
         let doubt = doubts.iter().find(|(of, _)| *of == kind);
         if held.is_some() || doubt.is_some() {
             let held_so = (held == Some(true), held == Some(false));
-            let doubt = doubt.map(|(_, why)| why.clone());
-            draft.claim_here(key, held_so, &[("seen", &words)], doubt);
+            let said = Said::default().but(doubt.map(|(_, why)| why.clone()));
+            draft.claim_here(key, held_so, &[("seen", &words)], &said);
         }
     }
 }
@@ -374,7 +377,7 @@ mod tests {
     use laxity_model::Service;
 
     use super::*;
-    use crate::told_and_open;
+    use crate::{disturbed, told_and_open};
 
     #[test]
     fn nothing_is_claimed_of_nothing_and_what_is_put_in_is_counted_apart() {
@@ -406,7 +409,7 @@ mod tests {
         let usage = |preemptions| Account::of_usage(Service::from_millis(20), preemptions);
         let first = PROGRAMS.variants.iter().position(|of| !is_calibration(of));
         // How often somebody lost the processor here (in the twin it was three times); whether too much of the first program was disturbed; what is claimed.
-        for (here, disturbed, held, open) in [
+        for (here, is_disturbed, held, open) in [
             (3, false, &[true][..], 0),
             (3, true, &[], 1),
             (0, false, &[false], 0),
@@ -418,19 +421,19 @@ mod tests {
                 let cases = cases.expect("all variants").into_iter();
                 trials.extend(cases.map(|case| (case, usage(preemptions))));
             }
-            let share = |(case, _): &Trial<Prediction>| match disturbed {
-                true if Some(case.planned.variant) == first => 10_001,
-                _ => 10_000,
+            let share = |(case, _): &Trial<Prediction>| match is_disturbed {
+                true if Some(case.planned.variant) == first => disturbed(10_001),
+                _ => disturbed(10_000),
             };
-            made.disturbed_ppm = made.live.iter().map(share).collect();
+            made.said = made.live.iter().map(share).collect();
             let report = judge(&Prediction, &made).expect("nothing is analysed");
             let found: Vec<bool> = report
                 .checks
                 .iter()
                 .filter_map(|check| check.held)
                 .collect();
-            assert_eq!(found, held, "{here} {disturbed}");
-            assert_eq!(told_and_open(&report).1, open, "{here} {disturbed}");
+            assert_eq!(found, held, "{here} {is_disturbed}");
+            assert_eq!(told_and_open(&report).1, open, "{here} {is_disturbed}");
         }
     }
 

@@ -6,7 +6,7 @@ use laxity::observe::observe;
 use laxity_lab::observe::Probes;
 use laxity_lab::scenario::kinds::{MODEM, PROCESSING_TIME, SAMPLES_PENDING};
 use laxity_model::base::histogram::Histogram;
-use laxity_model::verify::contract::{Halts, Quantity};
+use laxity_model::verify::contract::Quantity;
 use laxity_model::{RunRecord, Service};
 use serde::Deserialize;
 
@@ -42,7 +42,6 @@ pub struct Account {
     length_ns: u64,
     /// Of everybody in the program.
     service: Service,
-    halts: Halts,
 }
 
 impl Account {
@@ -50,7 +49,6 @@ impl Account {
     pub(super) fn of(record: &RunRecord, probes: &Probes) -> Self {
         let mut account = Self {
             length_ns: (record.end - record.start).as_nanos(),
-            halts: Halts::of([record]),
             ..Self::default()
         };
         let modem = probes.modem().map(|modem| modem.driver);
@@ -99,7 +97,6 @@ impl Account {
         }
         self.length_ns += other.length_ns;
         self.service += other.service;
-        self.halts.merge(&other.halts);
     }
 
     /// How often which values of a distribution were seen; `None` of what is not there.
@@ -121,11 +118,6 @@ impl Account {
             Of::Preemptions => each(1_000_000_000, self.service.as_nanos()),
             _ => self.seen.get(&of)?.percentile(ppm),
         }
-    }
-
-    /// The share that was disturbed, in parts per million; `None` where nobody looked.
-    pub(super) fn disturbed_ppm(&self) -> Option<u32> {
-        self.halts.ppm()
     }
 }
 

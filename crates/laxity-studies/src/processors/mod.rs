@@ -8,7 +8,7 @@ pub mod place;
 use std::num::NonZeroU16;
 use std::sync::LazyLock;
 
-use laxity_lab::bench::{Draft, Holes, Made, Text};
+use laxity_lab::bench::{Draft, Holes, Made, Said, Text};
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::runner::RunError;
 use laxity_model::Span;
@@ -129,7 +129,7 @@ fn partition(draft: &mut Draft<'_>, system: &System, trials: &[Trial]) -> Result
     draft.claim("room", system.placing.is_ok(), holes);
     claim_of_rogue(
         draft,
-        ("twin", |_| None),
+        ("twin", |_| Said::default()),
         (system, trials),
         |_| true,
         |seen| seen.counts.damage() + seen.counts.frames_lost + seen.counts.retrained == 0,
@@ -140,7 +140,7 @@ fn partition(draft: &mut Draft<'_>, system: &System, trials: &[Trial]) -> Result
 /// With reservations nothing is lost beside a rogue; without them every device that the rogue can get at loses samples.
 fn claim_of_rogue(
     draft: &mut Draft<'_>,
-    (host, disturbed): (&str, impl Fn(Variant) -> Option<String>),
+    (host, said): (&str, impl Fn(Variant) -> Said),
     (system, trials): (&System, &[Trial]),
     reached: fn(&Seen) -> bool,
     is_whole: fn(&Seen) -> bool,
@@ -148,14 +148,14 @@ fn claim_of_rogue(
     let devices = system.seen(trials, RESERVED);
     let whole = so_for_all(&devices, |seen| seen.calls > 0 && is_whole(seen));
     // Samples that nothing excuses are beyond doubt, that there are none is not.
-    let whole_doubt = doubt(disturbed(RESERVED), &devices);
+    let whole_said = said(RESERVED).but(doubt(&devices));
     let mut devices = system.seen(trials, OUTRANKED);
     devices.retain(|(_, seen)| reached(seen));
     let outranked = so_for_all(&devices, |seen| seen.undisturbed_damage > 0);
-    let outranked_doubt = doubt(disturbed(OUTRANKED), &devices);
-    for (claim, found, certain, doubt) in [
-        ("whole", whole, false, whole_doubt),
-        ("outranked", outranked, true, outranked_doubt),
+    let outranked_said = said(OUTRANKED).but(doubt(&devices));
+    for (claim, found, certain, said) in [
+        ("whole", whole, false, whole_said),
+        ("outranked", outranked, true, outranked_said),
     ] {
         let Some((held, seen)) = found else { continue };
         let holes: Holes<'_> = &[
@@ -163,7 +163,7 @@ fn claim_of_rogue(
             ("processors", &system.processors),
             ("seen", &seen),
         ];
-        draft.claim_here(claim, (held, held == certain), holes, doubt);
+        draft.claim_here(claim, (held, held == certain), holes, &said);
     }
 }
 
@@ -308,7 +308,7 @@ fn live(draft: &mut Draft<'_>, system: &System, made: &Made<'_, Systems>) {
     let sized: Holes<'_> = &[("there", &there), ("left-out", &left_out)];
     draft.remark("live", TEXT.say("sized", sized));
     let on_first = |seen: &Seen| seen.processor.0 == 0;
-    let here = ("here", |variant| Systems::too_disturbed(made, variant));
+    let here = ("here", |variant| Systems::said(made, variant));
     claim_of_rogue(draft, here, (system, trials), on_first, |seen| {
         seen.undisturbed_damage + seen.counts.load_differs == 0
     });

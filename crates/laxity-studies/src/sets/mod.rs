@@ -73,13 +73,12 @@ pub fn so_for_all(
     })
 }
 
-/// Why nothing is claimed of these devices on this machine but what is beyond doubt: too much was `disturbed`, or the far end, which is emulated on another
-/// processor, came too late. That is no fault of who is observed.
-pub fn doubt(disturbed: Option<String>, devices: &[(String, &Seen)]) -> Option<String> {
+/// Why nothing is claimed of these devices on this machine but what is beyond doubt: the far end, which is emulated on another processor, came too late. That
+/// is no fault of who is observed.
+pub fn doubt(devices: &[(String, &Seen)]) -> Option<String> {
     let undelivered = devices.iter().map(|(_, seen)| seen.counts.undelivered);
     let undelivered = undelivered.sum::<u64>();
-    let late = (undelivered > 0).then(|| Trouble::Undelivered(undelivered).to_string());
-    disturbed.or(late)
+    (undelivered > 0).then(|| Trouble::Undelivered(undelivered).to_string())
 }
 
 /// What belongs to each kind, in the order of their first.

@@ -403,11 +403,10 @@ mod tests {
     #[test]
     fn a_far_end_that_came_too_late_is_a_doubt_and_no_loss() {
         let mut seen = seen_beside(Kind::Modem, Spinner, &[]);
-        let doubt = |seen: &Seen, disturbed| super::super::doubt(disturbed, &[("".into(), seen)]);
-        assert_eq!(doubt(&seen, None), None);
-        assert_eq!(doubt(&seen, Some("halts".into())), Some("halts".into()));
+        let doubt = |seen: &Seen| super::super::doubt(&[("".into(), seen)]);
+        assert_eq!(doubt(&seen), None);
         seen.counts.undelivered = 3;
-        let why = doubt(&seen, None).expect("the far end was late");
+        let why = doubt(&seen).expect("the far end was late");
         assert!(why.contains("3 samples"), "{why}");
     }
 }

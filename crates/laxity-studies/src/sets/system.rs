@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 use std::sync::LazyLock;
 
-use laxity_lab::bench::{Draft, Made, Request, Round, Runner, Study, Text};
+use laxity_lab::bench::{Draft, Made, Request, Round, Runner, Said, Study, Text};
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::runner::RunError;
 use laxity_model::HostError;
@@ -163,9 +163,9 @@ impl Systems {
         Ok(systems)
     }
 
-    /// Why too much of the live runs of systems that were served so was disturbed, if it was.
-    pub fn too_disturbed(made: &Made<'_, Self>, variant: Variant) -> Option<String> {
-        made.too_disturbed(|case| {
+    /// What the live runs of systems that were served so say of themselves.
+    pub fn said(made: &Made<'_, Self>, variant: Variant) -> Said {
+        made.said(|case| {
             matches!(case.purpose, Purpose::System(_)) && case.setup.variant == variant
         })
     }

@@ -8,10 +8,15 @@ use crate::enforce::between_looks;
 use crate::{Disturbances, Instant, ProcessorId, RunRecord, Span, Whereabouts};
 
 /// More than this share of a run disturbed, or seen by nobody, in parts per million, leaves a verdict inconclusive.
-pub const DISTURBED_LIMIT_PPM: u32 = 10_000;
+const LIMIT_PPM: u32 = 10_000;
+
+/// Whether a share in parts per million was disturbed, or seen by nobody, of which so much is too much to judge the rest: more than 1 %.
+pub const fn is_too_much(ppm: u32) -> bool {
+    ppm > LIMIT_PPM
+}
 
 /// A part of a whole, in parts per million; nothing of nothing.
-pub(crate) fn share_ppm(part: u64, whole: u64) -> u32 {
+pub fn share_ppm(part: u64, whole: u64) -> u32 {
     let ppm = u128::from(part) * 1_000_000;
     let ppm = ppm.checked_div(whole.into()).unwrap_or(0);
     u32::try_from(ppm).unwrap_or(u32::MAX)
@@ -33,7 +38,7 @@ impl Stood {
     }
 }
 
-/// When the machine itself stood still in some runs: of what share of them is not judged.
+/// What some runs say of themselves: when the machine itself stood still, of what share of them is not judged, and what is missing of the evidence.
 ///
 /// A halt excuses who ran on its processor, or may have ([`Whereabouts`]). So the share is that of the processor that stood still most; where somebody
 /// may have been on any of them, as who is held by `SCHED_DEADLINE`, whatever halts of any of them overlap is not judged, and the share is that of all
@@ -47,6 +52,8 @@ pub struct Halts {
     anywhere: bool,
     wakeups: u64,
     length: Span,
+    events_lost: u64,
+    doubts: u64,
 }
 
 impl Halts {
@@ -74,6 +81,8 @@ impl Halts {
         self.ran(record.usage.iter().map(|usage| usage.ran));
         self.wakeups += record.witness_wakeups;
         self.length += record.end.saturating_since(record.start);
+        self.events_lost += record.events_lost;
+        self.doubts += record.doubts;
     }
 
     /// In these runs others ran there, beside the program's activities.
@@ -91,6 +100,8 @@ impl Halts {
         self.anywhere |= other.anywhere;
         self.wakeups += other.wakeups;
         self.length += other.length;
+        self.events_lost += other.events_lost;
+        self.doubts += other.doubts;
     }
 
     /// Of each processor that stood still.
@@ -173,23 +184,17 @@ impl HaltsUnseen {
 
 impl RunFacts {
     /// The facts of these runs.
-    pub fn of<'a>(records: impl IntoIterator<Item = &'a RunRecord> + Clone) -> Self {
-        let events_lost = records.clone().into_iter();
-        let events_lost = events_lost.map(|record| record.events_lost).sum();
-        let doubts = records.clone().into_iter().map(|record| record.doubts);
-        Self {
-            doubts: doubts.sum(),
-            ..Self::of_halts(&Halts::of(records), events_lost)
-        }
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a RunRecord>) -> Self {
+        Self::of_halts(&Halts::of(records))
     }
 
-    /// The facts of runs in which the machine stood still then, and so many events were lost.
-    pub fn of_halts(halts: &Halts, events_lost: u64) -> Self {
+    /// The facts of runs that say this of themselves.
+    pub fn of_halts(halts: &Halts) -> Self {
         Self {
-            events_lost,
+            events_lost: halts.events_lost,
             disturbed_ppm: halts.ppm().unwrap_or(0),
             looks_ppm: halts.looks_ppm(),
-            doubts: 0,
+            doubts: halts.doubts,
             // Events are recorded by who makes them.
             unseen_ppm: 0,
             // A halt that lasts from one look to the next is seen.
@@ -197,6 +202,19 @@ impl RunFacts {
             // Without a witness a run is judged as it is: whoever runs one without knows.
             halts_unseen: HaltsUnseen::None,
         }
+    }
+
+    /// Why these runs leave a verdict open; what was disturbed does not where that is `certain` all the same.
+    pub(super) fn reasons(&self, certain: bool) -> impl Iterator<Item = Reason> {
+        let lost = (self.events_lost > 0).then_some(Cause::EventsLost(self.events_lost));
+        let disturbed = self.is_disturbed() && !certain;
+        let disturbed = disturbed.then_some(Cause::Disturbed(self.disturbed_ppm));
+        let doubts = self.doubts > 0 && !certain;
+        let doubts = doubts.then_some(Cause::Doubts(self.doubts));
+        let unseen = is_too_much(self.unseen_ppm);
+        let unseen = unseen.then_some(Cause::Unseen(self.unseen_ppm));
+        let causes = [lost, disturbed, doubts, unseen].into_iter().flatten();
+        causes.map(Reason::of_the_run)
     }
 
     /// What a reason makes of a verdict where these are so; `None` if it decides nothing.
@@ -216,6 +234,6 @@ impl RunFacts {
 
     /// Whether so much was disturbed that what does not hold of everything is not judged.
     pub const fn is_disturbed(&self) -> bool {
-        self.disturbed_ppm > DISTURBED_LIMIT_PPM
+        is_too_much(self.disturbed_ppm)
     }
 }

@@ -28,8 +28,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{
-    Absence, Bound, Cause, Contract, DISTURBED_LIMIT_PPM, Finding, Limit, Observations, Observed,
-    Phase, Phases, Quantity, Reason, RunFacts, Severity, Statistic, Subject, Subjects, Unit,
+    Absence, Bound, Cause, Contract, Finding, HaltsUnseen, Limit, Observations, Observed, Phase,
+    Phases, Quantity, Reason, RunFacts, Severity, Statistic, Subject, Subjects, Unit,
 };
 use crate::base::histogram::Histogram;
 use crate::{Grade, Span};
@@ -90,29 +90,12 @@ pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict
     for limit in &contract.limits {
         court.judge_limit(limit, &mut reasons);
     }
-    let of_the_run = |cause| Reason {
-        subject: None,
-        cause,
-    };
     let breaks = |reason: &Reason| reason.implies() == Some(Outcome::Violated);
     let left_open = |reason: &Reason| breaks(reason) && facts.leave_open(reason);
     if reasons.iter().any(left_open) {
-        reasons.push(of_the_run(Cause::HaltsUnseen));
+        reasons.push(Reason::of_the_run(Cause::HaltsUnseen));
     }
-    if facts.events_lost > 0 {
-        reasons.push(of_the_run(Cause::EventsLost(facts.events_lost)));
-    }
-    if (facts.is_disturbed() || facts.doubts > 0) && !court.holds_of_everything() {
-        if facts.is_disturbed() {
-            reasons.push(of_the_run(Cause::Disturbed(facts.disturbed_ppm)));
-        }
-        if facts.doubts > 0 {
-            reasons.push(of_the_run(Cause::Doubts(facts.doubts)));
-        }
-    }
-    if facts.unseen_ppm > DISTURBED_LIMIT_PPM {
-        reasons.push(of_the_run(Cause::Unseen(facts.unseen_ppm)));
-    }
+    reasons.extend(facts.reasons(court.holds_of_everything()));
     court.judge_grades(&mut reasons);
     let has = |outcome| {
         reasons
@@ -129,6 +112,55 @@ pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict
         Outcome::Met
     };
     Verdict { result, reasons }
+}
+
+/// What was seen of something that an experiment claims.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claimed {
+    /// Whether it is so, by what nothing disturbed.
+    pub holds: bool,
+    /// Whether nothing that was disturbed could make it otherwise: as a rule because it was broken while the machine went on.
+    pub is_certain: bool,
+}
+
+/// Judges a claim of an experiment about runs in which these reservations were granted, by the rules of [`judge`]: rule 2 is for what is broken for certain, and
+/// rule 3 for everything else that is not certain. Two things are otherwise, for what is claimed is what comes of a promise that is kept, and not that one is.
+/// Where a grant was `unenforced` nothing was promised, and where nobody looked for halts of the machine nobody knows: there it is neither kept nor broken.
+///
+/// ```
+/// use laxity_model::Grade;
+/// use laxity_model::verify::contract::{Claimed, Outcome, RunFacts, judge_claim};
+///
+/// let broken = Claimed { holds: false, is_certain: true };
+/// let of = |grade| judge_claim(broken, &[("2ms/8ms by slots".into(), grade)], &RunFacts::default()).result;
+/// assert_eq!(of(Grade::Enforced), Outcome::Violated);
+/// assert_eq!(of(Grade::Unenforced { reason: "processor 0 was held".into() }), Outcome::Inconclusive);
+/// ```
+pub fn judge_claim(claimed: Claimed, grades: &[(String, Grade)], facts: &RunFacts) -> Verdict {
+    let is_blind = facts.halts_unseen != HaltsUnseen::None;
+    let is_certain = claimed.is_certain && !is_blind;
+    let blind = is_blind.then(|| Reason::of_the_run(Cause::HaltsUnseen));
+    let of_grades = of_grades(grades).map(Reason::of_the_run);
+    let reasons = blind.into_iter().chain(facts.reasons(is_certain));
+    let reasons: Vec<Reason> = reasons.chain(of_grades).collect();
+    let breaks = |reason: &Reason| reason.implies() == Some(Outcome::Violated);
+    let was_promised = facts.events_lost == 0 && !reasons.iter().any(breaks);
+    let result = match claimed.holds {
+        false if is_certain && was_promised => Outcome::Violated,
+        _ if !reasons.is_empty() => Outcome::Inconclusive,
+        true => Outcome::Met,
+        false => Outcome::Violated,
+    };
+    Verdict { result, reasons }
+}
+
+/// Of each grant that is not enforced what it is worth.
+fn of_grades(grades: &[(String, Grade)]) -> impl Iterator<Item = Cause> + '_ {
+    let unkept = grades.iter().filter(|(_, grade)| *grade != Grade::Enforced);
+    unkept.map(|(holder, grade)| Cause::Grade {
+        holder: holder.clone(),
+        grade: grade.clone(),
+    })
 }
 
 /// A contract before the evidence of all components.
@@ -184,17 +216,10 @@ impl Court<'_> {
             .filter(|holder| !holder.grades.is_empty() && self.contract.rests_on(&holder.subject));
         let is_named = holders.clone().count() > 1;
         for evidence in holders {
-            for (holder, grade) in &evidence.grades {
-                if *grade != Grade::Enforced {
-                    reasons.push(Reason {
-                        subject: is_named.then(|| evidence.subject.name.clone()),
-                        cause: Cause::Grade {
-                            holder: holder.clone(),
-                            grade: grade.clone(),
-                        },
-                    });
-                }
-            }
+            reasons.extend(of_grades(&evidence.grades).map(|cause| Reason {
+                subject: is_named.then(|| evidence.subject.name.clone()),
+                cause,
+            }));
         }
     }
 

@@ -23,9 +23,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use expect::{Expectation, as_expected};
-pub(crate) use facts::share_ppm;
-pub use facts::{DISTURBED_LIMIT_PPM, Halts, HaltsUnseen, RunFacts, Stood};
-pub use judge::{Evidence, Outcome, REPEATED, Verdict, judge};
+pub use facts::{Halts, HaltsUnseen, RunFacts, Stood, is_too_much, share_ppm};
+pub use judge::{Claimed, Evidence, Outcome, REPEATED, Verdict, judge, judge_claim};
 pub use observe::{Observations, Observed};
 pub use pc99::pc99;
 pub use quantity::{Quantity, Unit};

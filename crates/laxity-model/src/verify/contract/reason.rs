@@ -101,6 +101,14 @@ pub enum Finding {
 }
 
 impl Reason {
+    /// A cause that is no component's.
+    pub(super) const fn of_the_run(cause: Cause) -> Self {
+        Self {
+            subject: None,
+            cause,
+        }
+    }
+
     /// What this reason alone would make of a verdict; `None` if it decides nothing.
     pub const fn implies(&self) -> Option<Outcome> {
         match &self.cause {

@@ -22,7 +22,7 @@ use laxity_model::Span;
 use super::{Case, Modem, Seen, TEXT};
 use drawing::{Drawing, Look};
 use quantity::Quantity;
-use reading::{Measure, Runs, too_disturbed};
+use reading::{Measure, Runs, said};
 pub use readings::Readings;
 use readings::Series;
 pub use runs::Run;
@@ -157,7 +157,8 @@ fn rounds(runs: &[&Readings]) -> Vec<Row> {
         let mut row = Origin::Measured.row([(index + 1).into(), gaps.len().into()]);
         row.extend([span(at(990_000)), span(at(999_000)), span(at(1_000_000))]);
         row.push(span(gaps.iter().map(|gap| gap.value).max()));
-        row.push(Origin::Measured.cell(Value::share(run.disturbed_ppm.unwrap_or(0).into())));
+        let disturbed = run.said.disturbed_ppm();
+        row.push(disturbed.and_then(|ppm| Origin::Measured.cell(Value::share(ppm.into()))));
         row
     };
     runs.iter().enumerate().map(row).collect()
@@ -179,7 +180,6 @@ fn claims(key: &str, runs: &Runs<'_>, draft: &mut Draft<'_>) {
         let is_served = runs.iter().all(|run| has_calls(run) && goes_on(run));
         // What no halt excuses is beyond doubt, and so is that nothing was lost at all.
         let is_certain = damage > 0 || (all == 0 && is_served);
-        let doubt = too_disturbed(runs.iter().copied());
         let calls = match runs.len() {
             1 => "one call".to_owned(),
             10 => "ten calls".to_owned(),
@@ -190,7 +190,12 @@ fn claims(key: &str, runs: &Runs<'_>, draft: &mut Draft<'_>) {
             ("damage", &damage),
             ("calls", &calls),
         ];
-        draft.claim_here(key, (damage == 0 && is_served, is_certain), seen, doubt);
+        draft.claim_here(
+            key,
+            (damage == 0 && is_served, is_certain),
+            seen,
+            &said(runs.iter().copied()),
+        );
     }
 }
 
@@ -198,7 +203,7 @@ fn claims(key: &str, runs: &Runs<'_>, draft: &mut Draft<'_>) {
 fn circumstances(made: &Made<'_, Modem>, live: &Runs<'_>, draft: &mut Draft<'_>) {
     let runs = || live.values().flatten();
     let machine = machine(runs().map(|run| run.steal.as_nanos()).sum());
-    let late = runs().filter_map(|run| run.disturbed_ppm).max();
+    let late = runs().filter_map(|run| run.said.disturbed_ppm()).max();
     let receivers = further_receivers(made) + 1;
     let all = [
         (
@@ -245,6 +250,7 @@ mod tests {
     use laxity_model::{Disturbance, Instant, Placement, Priority, ProcessorId};
 
     use super::*;
+    use crate::disturbed;
 
     #[test]
     fn what_the_data_names_is_there() {
@@ -348,7 +354,7 @@ mod tests {
             (Readings::default(), 10_000, vec![Some(false)]),
             (starved, 10_001, vec![Some(false)]),
         ] {
-            readings.disturbed_ppm = Some(disturbed_ppm);
+            readings.said = disturbed(disturbed_ppm);
             let made = Made {
                 live: vec![(case.clone(), Seen::Run(Box::new(readings)))],
                 ..Made::nothing(&request)

@@ -4,7 +4,7 @@ use laxity_lab::report::{Compared, Origin, Value, Verdict};
 use laxity_model::base::time::Beside;
 use serde::Deserialize;
 
-use super::reading::{BUCKET, Reading, Runs, too_disturbed};
+use super::reading::{BUCKET, Reading, Runs, said};
 
 /// As printed.
 #[derive(Clone, Debug, Deserialize)]
@@ -124,7 +124,7 @@ impl Quantity {
     /// What was seen on this machine, judged if enough of it was undisturbed.
     fn verdict_here(&self, live: &Runs<'_>) -> Verdict {
         let runs = self.runs().into_iter().filter_map(|run| live.get(run));
-        match too_disturbed(runs.flatten().copied()) {
+        match said(runs.flatten().copied()).doubt() {
             Some(why) if self.judged.is_some() => Verdict::Inconclusive(why),
             _ => self.verdict(live, Origin::Measured),
         }
@@ -241,6 +241,7 @@ mod tests {
     use super::super::readings::Series;
     use super::super::readings::tests::seen;
     use super::*;
+    use crate::disturbed;
 
     #[test]
     fn a_verdict_knows_what_was_put_in() {
@@ -284,7 +285,7 @@ mod tests {
         // Of a run of which more than 1 % was disturbed there is no verdict.
         let judged = |disturbed_ppm| {
             let mut readings = seen(Series::Gaps, &[(9_000, 5_000)]);
-            readings.disturbed_ppm = Some(disturbed_ppm);
+            readings.said = disturbed(disturbed_ppm);
             let live = Runs::from([("callback-int", vec![&readings])]);
             let mut quantities = PLAN.quantities.iter();
             let quantity =

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use laxity_devices::modem::{Outcome, Phase};
-use laxity_lab::bench;
+use laxity_lab::bench::Said;
 use laxity_lab::report::Value;
 use laxity_model::Span;
 use serde::Deserialize;
@@ -20,9 +20,10 @@ const STEADY: Span = Span::from_secs(5);
 /// What was seen on one host, by the name of the run: one of each dial-up, several of each callback.
 pub(super) type Runs<'a> = BTreeMap<&'static str, Vec<&'a Readings>>;
 
-/// Why nothing that is read from these runs is judged: too much of one of them was disturbed.
-pub(super) fn too_disturbed<'r>(runs: impl IntoIterator<Item = &'r Readings>) -> Option<String> {
-    bench::too_disturbed(runs.into_iter().filter_map(|run| run.disturbed_ppm))
+/// What these runs say of themselves, all together.
+pub(super) fn said<'r>(runs: impl IntoIterator<Item = &'r Readings>) -> Said {
+    let runs = runs.into_iter();
+    runs.fold(Said::default(), |all, run| all.and(&run.said))
 }
 
 /// How many numbers become one.

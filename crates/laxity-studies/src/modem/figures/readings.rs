@@ -2,8 +2,8 @@
 
 use laxity::observe::Disturbances;
 use laxity_devices::modem::{Outcome, Phase};
+use laxity_lab::bench::Said;
 use laxity_lab::observe::Probes;
-use laxity_model::verify::contract::Halts;
 use laxity_model::{Event, EventKind, HostError, Instant, RunRecord, Span};
 use serde::Deserialize;
 
@@ -69,8 +69,8 @@ pub struct Readings {
     phases: Vec<(Span, Phase)>,
     /// How the call ended, if it did.
     pub(super) outcome: Option<Outcome>,
-    /// The share of it that was disturbed, parts per million; `None` where nobody looked.
-    pub(super) disturbed_ppm: Option<u32>,
+    /// What it says of itself, if it was live.
+    pub(super) said: Said,
     /// Time that the hypervisor took away, as the kernel counts it.
     pub(super) steal: Span,
 }
@@ -101,7 +101,6 @@ impl Readings {
         readings.outcome = probes
             .modem()
             .and_then(|modem| modem.report.modem()?.outcome().cloned());
-        readings.disturbed_ppm = Halts::of([record]).ppm();
         readings.steal = record.steal.unwrap_or(Span::ZERO);
         readings.derive();
         Ok(readings)

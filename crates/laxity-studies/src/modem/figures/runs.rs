@@ -132,7 +132,9 @@ impl Run {
     /// The host's.
     pub(in crate::modem) fn make(&self, host: &mut Runner<'_>) -> Result<Readings, HostError> {
         let (record, probes) = self.record(host, |_| ())?;
-        Readings::of(&record, &probes)
+        let mut readings = Readings::of(&record, &probes)?;
+        readings.said = host.said();
+        Ok(readings)
     }
 
     /// What was recorded of it, with what is `added` to its program.

@@ -5,7 +5,7 @@ use laxity_lab::report::{Compared, Figure, Origin, Row, Verdict};
 use serde::Deserialize;
 
 use super::quantity::judge;
-use super::reading::{Measure, Runs, too_disturbed};
+use super::reading::{Measure, Runs, said};
 use super::readings::Readings;
 use super::runs::SCENES;
 use super::{Plan, TEXT};
@@ -122,7 +122,7 @@ fn compared(plan: &Plan, pair: &Pair, [twin, here]: [&Runs<'_>; 2]) -> Compared 
         .map(|(seen, origin)| seen.as_ref().map(|seen| verdict(seen, origin)));
     let of_live = of_live.map(|of_live| {
         let runs = pair.runs.iter().filter_map(|name| first(here, name));
-        too_disturbed(runs).map_or(of_live, Verdict::Inconclusive)
+        said(runs).doubt().map_or(of_live, Verdict::Inconclusive)
     });
     Compared {
         paper: Origin::Quoted.cell("as with the spinner alone"),
