@@ -10,8 +10,8 @@ use laxity_lab::bench::bodies::confined;
 use laxity_lab::bench::host::marked;
 use laxity_lab::runner::tasks::Spinner;
 use laxity_model::{
-    Context, HostError, Instant, Mark, Placement, Priority, ProcessorId, Program, Reservation,
-    RunRecord, Service, Span, Step, TimeConstraint,
+    ActivityId, Context, EventKind, HostError, Instant, Mark, Placement, Priority, ProcessorId,
+    Program, Reservation, RunRecord, Service, Span, Step, TimeConstraint,
 };
 
 /// What the burst takes: the study's longest call while connecting.
@@ -45,12 +45,15 @@ pub struct Burst {
     pub disturbed: bool,
     /// The processor time that it took, as the host counts it.
     pub took: Service,
+    /// So much of its holder's slots it needed after it should have been done, less what had passed of them before it came.
+    pub lacked: Span,
 }
 
 impl Burst {
-    /// Whether it took more than was asked for: nothing was promised of that.
-    pub fn is_overlong(&self) -> bool {
-        self.took > ASKED
+    /// Whether it took more than was asked for, or was late for no other reason than that it came when slots of it had passed, as the device that releases it,
+    /// on another processor, was late: nothing was promised of that.
+    pub fn is_undeclared(&self) -> bool {
+        self.took > ASKED || (self.response > WITHIN && self.lacked.is_zero())
     }
 }
 
@@ -71,18 +74,24 @@ impl Bursts {
     /// Those that are judged: the machine went on, and they took what they declared.
     pub fn quiet(&self) -> impl Iterator<Item = &Burst> + Clone {
         let all = self.bursts.iter();
-        all.filter(|burst| !burst.disturbed && !burst.is_overlong())
+        all.filter(|burst| !burst.disturbed && !burst.is_undeclared())
     }
 
-    /// Those that took longer than they declared, though the machine went on.
-    pub fn overlong(&self) -> usize {
+    /// Those that did otherwise than they declared, though the machine went on.
+    pub fn undeclared(&self) -> usize {
         let all = self.bursts.iter().filter(|burst| !burst.disturbed);
-        all.filter(|burst| burst.is_overlong()).count()
+        all.filter(|burst| burst.is_undeclared()).count()
     }
 
-    /// How many of them were later than they should be.
-    pub fn late(&self) -> usize {
-        self.quiet().filter(|burst| burst.response > WITHIN).count()
+    /// Those of them that were later than they should be.
+    pub fn late(&self) -> impl Iterator<Item = &Burst> + Clone {
+        self.quiet().filter(|burst| burst.response > WITHIN)
+    }
+
+    /// How many the machine stood still in.
+    pub fn disturbed(&self) -> usize {
+        let disturbed = self.bursts.iter().filter(|burst| burst.disturbed);
+        disturbed.count()
     }
 
     /// The longest response of them.
@@ -153,7 +162,7 @@ fn burst_body(
     (line, [done, took]): (laxity_model::SemaphoreId, [Mark; 2]),
 ) -> impl FnMut(&mut dyn Context) -> Step + Send + 'static {
     let (mut state, mut n, mut granted) = (0, 0, false);
-    let mut before = Service::ZERO;
+    let (mut before, mut came) = (Service::ZERO, Instant::ZERO);
     move |context: &mut dyn Context| {
         state += 1;
         match state {
@@ -171,12 +180,12 @@ fn burst_body(
                 Step::Wait(line)
             }
             4 => {
-                before = context.service();
+                (before, came) = (context.service(), context.now());
                 Step::Burn(WORK)
             }
             _ => {
                 let own = context.service().saturating_sub(before);
-                context.mark(took, [own.as_nanos(), 0]);
+                context.mark(took, [own.as_nanos(), came.as_nanos()]);
                 context.mark(done, [release(n).as_nanos(), u64::from(granted)]);
                 (state, n) = (1, n + 1);
                 Step::EndConstraint
@@ -199,14 +208,34 @@ fn bursts_of(record: &RunRecord, [done, took]: [Mark; 2]) -> Vec<Burst> {
     let done = both.map(|(event, took)| {
         let release = Instant::from_nanos(event.args[0]);
         let still = Disturbances::of(record, [&event.activity]);
+        let in_slots = |from, to| in_slots(record, event.activity, [from, to]);
+        let slept = in_slots(release, Instant::from_nanos(took.args[1]));
         Burst {
             response: event.at.saturating_since(release),
+            lacked: in_slots(release + WITHIN, event.at).saturating_sub(slept),
             granted: event.args[1] == 1,
             disturbed: still.overlap(release, event.at),
             took: Service::from_nanos(took.args[0]),
         }
     });
     done.collect()
+}
+
+/// How much of the time between these lies in slots of this holder, by their edges.
+fn in_slots(record: &RunRecord, holder: ActivityId, [from, to]: [Instant; 2]) -> Span {
+    let (mut since, mut all) = (None, Span::ZERO);
+    for event in record.events.iter().filter(|one| one.activity == holder) {
+        match event.kind {
+            EventKind::SlotBegin => since = Some(event.at),
+            EventKind::SlotEnd => {
+                all += since.take().map_or(Span::ZERO, |begun: Instant| {
+                    event.at.min(to).saturating_since(begun.max(from))
+                })
+            }
+            _ => {}
+        }
+    }
+    all + since.map_or(Span::ZERO, |begun| to.saturating_since(begun.max(from)))
 }
 
 /// The service between two marks that are a window apart, for each that is undisturbed, in nanoseconds.
@@ -234,11 +263,14 @@ fn services(record: &RunRecord, received: Mark, window: Span) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use laxity_model::{Event, Usage};
+
     use super::*;
 
     #[test]
-    fn a_burst_that_takes_longer_than_it_declared_is_no_late_one() {
+    fn a_burst_that_does_otherwise_than_it_declared_is_no_late_one() {
         let burst = |response_us, took_us, disturbed| Burst {
+            lacked: Span::from_micros(1),
             response: Span::from_micros(response_us),
             granted: true,
             disturbed,
@@ -251,10 +283,53 @@ mod tests {
                 kept_ppm_of_other: 0,
                 windows_of_other: 0,
             };
-            [bursts.quiet().count(), bursts.late(), bursts.overlong()]
+            [
+                bursts.quiet().count(),
+                bursts.late().count(),
+                bursts.undeclared(),
+            ]
         };
         assert_eq!(late(&[burst(7_400, 3_465, false)]), [1, 1, 0]);
         assert_eq!(late(&[burst(7_400, 3_466, false)]), [0, 0, 1]);
         assert_eq!(late(&[burst(7_400, 3_466, true)]), [0, 0, 0]);
+        // It came too late, and lacked no more than it had let pass.
+        let came_late = Burst {
+            lacked: Span::ZERO,
+            ..burst(7_400, 3_300, false)
+        };
+        assert_eq!(late(&[came_late]), [0, 0, 1]);
+    }
+
+    /// Released at 100 ms, in slots of its own from 99 to 102 and 105 to 108 ms, when it was done in the second of them: late by 0.2 ms of its slots.
+    #[test]
+    fn a_burst_lacks_what_its_slots_gave_it_too_late_less_what_it_let_pass() {
+        let us = Instant::from_micros;
+        let [done, took] = [Mark(0), Mark(1)];
+        for (came_us, lacked_us) in [(100_000, 200), (100_150, 50), (100_200, 0), (103_000, 0)] {
+            let event = |at_us, kind, args| Event {
+                at: us(at_us),
+                kind,
+                processor: PROCESSOR,
+                activity: ActivityId(0),
+                args,
+            };
+            let mut record = crate::live_run(0);
+            record.disturbances.clear();
+            record.usage = vec![Usage::default()];
+            let released = us(100_000).as_nanos();
+            let came = us(came_us).as_nanos();
+            record.events = vec![
+                event(99_000, EventKind::SlotBegin, [0; 2]),
+                event(102_000, EventKind::SlotEnd, [0; 2]),
+                event(105_000, EventKind::SlotBegin, [0; 2]),
+                event(106_200, EventKind::Mark(took), [3_300_000, came]),
+                event(106_200, EventKind::Mark(done), [released, 1]),
+                event(108_000, EventKind::SlotEnd, [0; 2]),
+            ];
+            let [burst] = bursts_of(&record, [done, took])[..] else {
+                panic!("one burst");
+            };
+            assert_eq!(burst.lacked, Span::from_micros(lacked_us), "{came_us}");
+        }
     }
 }

@@ -14,7 +14,6 @@ use laxity::{Recording, Twin};
 use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Said, Study, Text, Trial};
 use laxity_lab::report::{Axis, Chart, Origin, Row, Series, Value, nanos};
 use laxity_lab::runner::RunError;
-use laxity_model::enforce::Witness;
 use laxity_model::{HostError, Span};
 
 use crate::call::{self, Setup, Way};
@@ -45,22 +44,8 @@ struct Place {
     /// What may be missing of granted service, in parts per million: in the twin what the clock's interrupts take, here all that is not the
     /// program's, as slots are kept.
     tolerated_ppm: u64,
-    /// A halt of the machine that may have gone unseen: what is short by no more is told, and not missed.
-    unseen: Span,
     /// In how many windows a reservation must be kept, in parts per million: here as the slot dispatcher keeps them.
     kept_ppm: u64,
-}
-
-impl Place {
-    /// How many time constraints were missed here.
-    fn missed(&self, swept: &Swept) -> usize {
-        swept.missed(self.tolerated_ppm, self.unseen)
-    }
-
-    /// And how many were short by no more than what nobody sees.
-    fn short(&self, swept: &Swept) -> usize {
-        swept.missed(self.tolerated_ppm, Span::ZERO) - self.missed(swept)
-    }
 }
 
 const TWIN: Place = Place {
@@ -69,7 +54,6 @@ const TWIN: Place = Place {
     bursts: 300,
     sweeps: (24, Span::from_secs(6)),
     tolerated_ppm: 10_000,
-    unseen: Span::ZERO,
     kept_ppm: 1_000_000,
 };
 const HERE: Place = Place {
@@ -78,7 +62,6 @@ const HERE: Place = Place {
     bursts: 80,
     sweeps: (2, Span::from_secs(3)),
     tolerated_ppm: 50_000,
-    unseen: Witness::new(burst::PROCESSOR).tolerance,
     kept_ppm: 980_000,
 };
 
@@ -245,9 +228,9 @@ fn burst_row(seen: &Bursts, variant: &str, place: &Place) -> Row {
         count(|burst| burst.granted).into(),
         shortest.unwrap_or(Span::ZERO).into(),
         seen.longest().into(),
-        seen.late().into(),
-        count(|burst| burst.disturbed).into(),
-        seen.overlong().into(),
+        seen.late().count().into(),
+        seen.disturbed().into(),
+        seen.undeclared().into(),
         seen.least_of_other.into(),
         Value::share(seen.kept_ppm_of_other),
     ])
@@ -275,13 +258,14 @@ fn claim_of_bursts(
     said: &Said,
 ) {
     let quiet = |seen: &Bursts| seen.quiet().count();
+    let [late_without, late] = [without, with].map(|seen| seen.late().count());
     let seen: Holes<'_> = &[
         ("place", &place.name),
         ("bursts", &with.bursts.len()),
         ("bursts-without", &without.bursts.len()),
-        ("late", &with.late()),
-        ("late-without", &without.late()),
-        ("overlong", &with.overlong()),
+        ("late", &late),
+        ("late-without", &late_without),
+        ("undeclared", &with.undeclared()),
         ("all", &quiet(with)),
         ("all-without", &quiet(without)),
         ("longest", &with.longest()),
@@ -295,20 +279,44 @@ fn claim_of_bursts(
     draft.say("bursts", seen);
     let granted = with.bursts.iter().all(|burst| burst.granted);
     let all = with.bursts.len() as u64 == place.bursts;
-    let is_done = granted && all && with.late() == 0 && quiet(with) > 0;
-    let is_late = without.late() == quiet(without) && quiet(without) > 0;
+    let is_done = granted && all && late == 0 && quiet(with) > 0;
+    let is_late = late_without == quiet(without) && quiet(without) > 0;
     let is_kept = with.kept_ppm_of_other >= place.kept_ppm;
     // No halt excuses a refusal, nor what was seen while the machine went on.
-    let is_broken = !granted || with.late() > 0;
-    let is_early = without.late() < quiet(without);
+    let unseen = unseen(
+        with.late().map(|burst| burst.lacked),
+        with.disturbed(),
+        said,
+    );
+    let is_broken = !granted || (late > 0 && unseen.is_none());
+    let is_early = late_without < quiet(without);
     let is_short = !is_kept && with.windows_of_other > 0;
-    for (key, held, is_certain) in [
-        ("done", is_done, is_broken),
-        ("late", is_late, is_early),
-        ("kept", is_kept, is_short),
+    for (key, held, is_certain, unseen) in [
+        ("done", is_done, is_broken, unseen),
+        ("late", is_late, is_early, None),
+        ("kept", is_kept, is_short, None),
     ] {
-        draft.claim_here(key, (held, is_certain), seen, said);
+        draft.claim_here(key, (held, is_certain), seen, &said.clone().but(unseen));
     }
+}
+
+/// Why those that lacked so much while nobody saw the machine stand still convict nobody, if they do not: each lacked no more than a halt may take that nobody
+/// sees, and they are no more than met one that was seen; or there is one of them. So a judgement of times has it, too.
+fn unseen(
+    lacked: impl Iterator<Item = Span> + Clone,
+    disturbed: usize,
+    said: &Said,
+) -> Option<String> {
+    let (times, unseen) = (lacked.clone().count(), said.facts().unseen);
+    let longest = lacked.max()?;
+    let may_be = longest < unseen && times <= disturbed.max(1);
+    let told: Holes<'_> = &[
+        ("times", &times),
+        ("longest", &longest),
+        ("unseen", &unseen),
+        ("disturbed", &disturbed),
+    ];
+    may_be.then(|| TEXT.say("unseen", told))
 }
 
 fn sweep_row(swept: &Swept, place: &Place) -> Row {
@@ -318,25 +326,25 @@ fn sweep_row(swept: &Swept, place: &Place) -> Row {
         swept.no_time.into(),
         swept.otherwise.into(),
         swept.disturbed().into(),
-        place.short(swept).into(),
-        place.missed(swept).into(),
+        swept.missed(place.tolerated_ppm).count().into(),
     ])
 }
 
 fn claim_of_sweep(draft: &mut Draft<'_>, swept: &Swept, place: &Place, said: &Said) {
-    let missed = place.missed(swept);
+    let lacked = swept.missed(place.tolerated_ppm);
+    let missed = lacked.clone().count();
     let told: Holes<'_> = &[
         ("place", &place.name),
         ("granted", &swept.granted.len()),
         ("missed", &missed),
-        ("short", &place.short(swept)),
-        ("unseen", &place.unseen),
         ("disturbed", &swept.disturbed()),
         ("refused", &swept.refused()),
     ];
     draft.say("sweep", told);
     let held = missed == 0 && swept.granted.len() > swept.disturbed();
-    draft.claim_here("sweep", (held, missed > 0), told, said);
+    let unseen = unseen(lacked, swept.disturbed(), said);
+    let is_certain = missed > 0 && unseen.is_none();
+    draft.claim_here("sweep", (held, is_certain), told, &said.clone().but(unseen));
 }
 
 /// The call that had a time constraint, and the same one of the run without.

@@ -40,15 +40,16 @@ pub struct Swept {
 }
 
 impl Swept {
-    /// Those that received less than was asked for, less `tolerated_ppm` of it, two pieces and so much `more`, although the machine went on.
-    pub fn missed(&self, tolerated_ppm: u64, more: Span) -> usize {
-        let missed = self.granted.iter().filter(|granted| {
+    /// Of each that received less than was asked for, less `tolerated_ppm` of it and two pieces, although the machine went on, what it lacked of that.
+    pub fn missed(&self, tolerated_ppm: u64) -> impl Iterator<Item = Span> + Clone {
+        let judged = self.granted.iter().filter(|granted| !granted.disturbed);
+        let lacked = judged.map(move |granted| {
             let asked = granted.asked.as_nanos();
-            let tolerated =
-                asked * tolerated_ppm / 1_000_000 + 2 * PIECE.as_nanos() + more.as_nanos();
-            !granted.disturbed && granted.received.as_nanos() + tolerated < asked
+            let tolerated = asked * tolerated_ppm / 1_000_000 + 2 * PIECE.as_nanos();
+            asked.saturating_sub(granted.received.as_nanos() + tolerated)
         });
-        missed.count()
+        let missed = lacked.filter(|lacked| *lacked > 0);
+        missed.map(Span::from_nanos)
     }
 
     /// Those during which the machine stood still.

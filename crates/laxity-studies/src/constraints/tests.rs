@@ -120,6 +120,40 @@ fn what_a_stranger_took_is_neither_held_nor_broken_and_he_is_named() {
     }
 }
 
+/// The witness looks every half of a millisecond. What is short by less, once or no more often than a halt that was seen met one, may be a halt's that
+/// was not; whatever lacks more, or is short more often, is not.
+#[test]
+fn what_a_halt_that_nobody_sees_may_have_taken_convicts_nobody() {
+    let asked = Service::from_millis(5);
+    for (lacked_us, times, met, held) in [
+        (499, 1, 0, None),
+        (500, 1, 0, Some(false)),
+        (499, 2, 1, Some(false)),
+        (499, 2, 2, None),
+        (0, 2, 0, Some(true)),
+    ] {
+        let (mut live, short) = (sweep(0), Service::from_micros(lacked_us));
+        let (_, Seen::Sweep(swept)) = &mut live[0] else {
+            panic!("a sweep");
+        };
+        let tolerated = asked.as_nanos() / 20 + 2 * sweep::PIECE.as_nanos();
+        let received = asked.saturating_sub(Service::from_nanos(tolerated) + short);
+        for granted in &mut swept.granted[..times] {
+            granted.received = received;
+        }
+        for granted in &mut swept.granted[times..times + met] {
+            granted.disturbed = true;
+        }
+        let report = judged(live, 0);
+        let [check] = &report.checks[..] else {
+            panic!("{:?}", report.checks);
+        };
+        assert_eq!(check.held, held, "{lacked_us}, {times}: {}", check.seen);
+        let told = check.seen.contains("is seen by nobody");
+        assert_eq!(told, held.is_none(), "{}", check.seen);
+    }
+}
+
 /// Bursts without a time constraint, all late, and with one: as they came, and as many as there should be but for the last, which is as given.
 fn bursts(last: Burst, kept_ppm: u64, windows: usize) -> Vec<Trial<Constraints>> {
     let bursts = |granted, response, last: Option<Burst>| {
@@ -128,6 +162,7 @@ fn bursts(last: Burst, kept_ppm: u64, windows: usize) -> Vec<Trial<Constraints>>
             granted,
             disturbed: false,
             took: burst::WORK,
+            lacked: response.saturating_sub(burst::WITHIN),
         };
         let mut bursts = vec![burst; HERE.bursts as usize - usize::from(last.is_some())];
         bursts.extend(last);
@@ -152,6 +187,7 @@ fn no_halt_excuses_a_refusal_nor_what_was_late_while_the_machine_went_on() {
         granted: true,
         disturbed: false,
         took: burst::WORK,
+        lacked: Span::ZERO,
     };
     let refused = Burst {
         granted: false,
@@ -160,6 +196,7 @@ fn no_halt_excuses_a_refusal_nor_what_was_late_while_the_machine_went_on() {
     };
     let late = Burst {
         response: burst::WITHIN * 2,
+        lacked: burst::WITHIN,
         ..well
     };
     let halted = Burst {

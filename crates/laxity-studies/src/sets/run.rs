@@ -1,6 +1,7 @@
 //! One run of a set, and what was seen of each device.
 
 use laxity_model::base::histogram::Histogram;
+use laxity_model::request::Work;
 use laxity_model::{
     HostError, Instant, Mark, Placement, Priority, ProcessorId, Program, Reservation, RunRecord,
     Service, Span, Step, Whereabouts,
@@ -80,6 +81,19 @@ impl Setup {
     ///
     /// Those of [`install`], and the host's.
     pub fn run(&self, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
+        let (program, probes, watchers) = self.program()?;
+        let record = host.run(program, self.length)?;
+        let gaps = watchers.into_iter().map(|mark| largest_gap(&record, mark));
+        let devices = probes.iter().map(|probe| of(&record, probe));
+        Ok(Outcome {
+            gaps: gaps.collect(),
+            devices: devices.collect::<Result<Vec<Seen>, HostError>>()?,
+            in_the_way: None,
+        })
+    }
+
+    /// Its program, where its devices are in it, and the marks of those who watch.
+    fn program(&self) -> Result<(Program, Vec<Probe>, Vec<Mark>), HostError> {
         let mut program = Program::new(self.processors);
         let probes = (0..self.members.len())
             .map(|number| install(self, number, &mut program))
@@ -93,18 +107,14 @@ impl Setup {
                 let mark = program.mark("callback runs");
                 let body = periodic::body(WATCH, mark, |_| Step::Burn(Service::ZERO));
                 let highest = Placement::Thread(Priority::HIGHEST);
-                program.add("callback", processor, highest, body);
+                let callback = program.add("callback", processor, highest, body);
+                // It ranks above the slots, and takes next to nothing from them.
+                let (service, period) = (Service::ZERO, WATCH);
+                program.declare_work(callback, Work { service, period });
                 watchers.push(mark);
             }
         }
-        let record = host.run(program, self.length)?;
-        let gaps = watchers.into_iter().map(|mark| largest_gap(&record, mark));
-        let devices = probes.iter().map(|probe| of(&record, probe));
-        Ok(Outcome {
-            gaps: gaps.collect(),
-            devices: devices.collect::<Result<Vec<Seen>, HostError>>()?,
-            in_the_way: None,
-        })
+        Ok((program, probes, watchers))
     }
 
     /// Makes the run, of one device, if nobody is there who outranks it.
@@ -280,7 +290,8 @@ mod tests {
     use laxity::Twin;
     use laxity::study::Profile;
     use laxity_lab::runner::tasks::{Spinner, rogue};
-    use laxity_model::{ActivityId, Body, Disturbance, Event, EventKind, RunEnd};
+    use laxity_model::enforce::machine::Machine;
+    use laxity_model::{ActivityId, Body, Disturbance, Event, EventKind, Grade, RunEnd};
 
     use super::super::serving::Way;
     use super::*;
@@ -313,6 +324,33 @@ mod tests {
         });
         record.disturbances = still.collect();
         of(&record, &probe).expect("the driver is gone")
+    }
+
+    /// Nothing is claimed of reservations that nobody enforces, so who watches them may not be why.
+    #[test]
+    fn who_watches_takes_no_reservation_away() {
+        let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8));
+        let setup = Setup {
+            members: vec![Member {
+                reservation: Some(two_of_eight.expect("valid")),
+                ..Member::new(Kind::Audio)
+            }],
+            variant: Variant::of(Way::Reserved, true),
+            processors: 1,
+            seed: 1,
+            length: Span::from_millis(50),
+            drifts: false,
+            pace: 1,
+            rogues: 1,
+            watched: true,
+        };
+        let (program, ..) = setup.program().expect("it fits");
+        let mut twin = Twin::linux(&Machine::without_costs(250), 1);
+        let record = Runner::Twin(&mut twin).run(program, setup.length);
+        let record = record.expect("the twin runs it");
+        let grants = record.usage.iter().filter_map(|usage| usage.grant.as_ref());
+        let grades: Vec<&Grade> = grants.map(|grant| &grant.grade).collect();
+        assert_eq!(grades, [&Grade::Enforced]);
     }
 
     #[test]
