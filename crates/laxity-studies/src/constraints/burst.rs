@@ -223,19 +223,14 @@ fn bursts_of(record: &RunRecord, [done, took]: [Mark; 2]) -> Vec<Burst> {
 
 /// How much of the time between these lies in slots of this holder, by their edges.
 fn in_slots(record: &RunRecord, holder: ActivityId, [from, to]: [Instant; 2]) -> Span {
-    let (mut since, mut all) = (None, Span::ZERO);
-    for event in record.events.iter().filter(|one| one.activity == holder) {
-        match event.kind {
-            EventKind::SlotBegin => since = Some(event.at),
-            EventKind::SlotEnd => {
-                all += since.take().map_or(Span::ZERO, |begun: Instant| {
-                    event.at.min(to).saturating_since(begun.max(from))
-                })
-            }
-            _ => {}
-        }
+    let own = record.events.iter().filter(|one| one.activity == holder);
+    let mut edges = own.filter(|one| matches!(one.kind, EventKind::SlotBegin | EventKind::SlotEnd));
+    let mut all = Span::ZERO;
+    while let Some(begun) = edges.find(|one| one.kind == EventKind::SlotBegin) {
+        let end = edges.next().map_or(record.end, |edge| edge.at);
+        all += end.min(to).saturating_since(begun.at.max(from));
     }
-    all + since.map_or(Span::ZERO, |begun| to.saturating_since(begun.max(from)))
+    all
 }
 
 /// The service between two marks that are a window apart, for each that is undisturbed, in nanoseconds.
