@@ -18,6 +18,7 @@ pub mod edf;
 pub mod fcfs;
 mod handlers;
 mod in_order;
+pub mod pacing;
 mod ready;
 pub mod rmdp;
 

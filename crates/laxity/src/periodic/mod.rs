@@ -2,6 +2,7 @@
 
 mod reader;
 
+use laxity_model::executor::pacing::{Next, OnOverrun, Pacing};
 use laxity_model::request::Work;
 use laxity_model::verify::contract::{Kind, Quantity, Subject};
 use laxity_model::{
@@ -146,9 +147,8 @@ pub fn body(
         period,
         job,
         runs,
-        origin: None,
-        due: Instant::ZERO,
-        released: false,
+        pacing: None,
+        due: None,
     }
 }
 
@@ -157,23 +157,31 @@ struct Jobs<J> {
     period: Span,
     job: J,
     runs: Mark,
-    origin: Option<Instant>,
-    due: Instant,
-    released: bool,
+    /// Once it has begun.
+    pacing: Option<Pacing>,
+    /// When the job is due that comes next.
+    due: Option<Instant>,
 }
 
 impl<J: FnMut(&mut dyn Context) -> Step + Send> Body for Jobs<J> {
     fn step(&mut self, context: &mut dyn Context) -> Step {
         let now = context.now();
-        if self.released {
-            self.released = false;
-            context.mark(self.runs, [self.due.as_nanos(), now.as_nanos()]);
+        if let Some(due) = self.due.take() {
+            context.mark(self.runs, [due, now].map(Instant::as_nanos));
             return (self.job)(context);
         }
-        let origin = *self.origin.get_or_insert(now);
-        let periods_past = (now - origin) / self.period;
-        self.due = origin + self.period * (periods_past + 1);
-        self.released = true;
-        Step::SleepUntil(self.due)
+        let next = match &mut self.pacing {
+            Some(pacing) => pacing.after(now),
+            None => Pacing::new(now + self.period, self.period, OnOverrun::SKIP)
+                .map_or(Next::Ended, |first| self.pacing.insert(first).resume(now)),
+        };
+        match next {
+            Next::Call(call) => {
+                self.due = Some(call.release);
+                Step::SleepUntil(call.release)
+            }
+            // There is nothing more before the end of time.
+            Next::Suspended | Next::Ended => Step::SleepUntil(Instant::MAX),
+        }
     }
 }

@@ -1,0 +1,147 @@
+//! Pacing against a list of all releases, taken one by one.
+
+use laxity_model::executor::pacing::{Next, OnOverrun, Paced, Pacing};
+use laxity_model::{Instant, Span};
+use proptest::prelude::*;
+
+/// Every release, in order, with nothing but comparisons.
+struct Oracle {
+    grid: std::collections::VecDeque<u64>,
+    late: u32,
+}
+
+impl Oracle {
+    fn new(first: u64, period: u64) -> Self {
+        let grid = (0..2_000).map(|k| first + k * period).collect();
+        Self { grid, late: 0 }
+    }
+
+    fn call(&mut self, missed: u64, overrun: bool) -> Next {
+        let release = Instant::from_nanos(self.grid.pop_front().expect("a long grid"));
+        Next::Call(Paced {
+            release,
+            missed,
+            overrun,
+        })
+    }
+
+    fn resume(&mut self, now: u64) -> Next {
+        while self.grid[0] < now {
+            self.grid.pop_front();
+        }
+        self.late = 0;
+        self.call(0, false)
+    }
+
+    fn after(&mut self, ended: u64, on_overrun: OnOverrun) -> Next {
+        if self.grid[0] >= ended {
+            self.late = 0;
+            return self.call(0, false);
+        }
+        let at_most = match on_overrun {
+            OnOverrun::Suspend => return Next::Suspended,
+            OnOverrun::End => return Next::Ended,
+            OnOverrun::CatchUp { at_most } => at_most,
+        };
+        let room = at_most.saturating_sub(self.late) as usize;
+        let mut missed = 0;
+        while self.grid.iter().filter(|at| **at < ended).count() > room {
+            self.grid.pop_front();
+            missed += 1;
+        }
+        self.late = if self.grid[0] < ended {
+            self.late + 1
+        } else {
+            0
+        };
+        self.call(missed, true)
+    }
+}
+
+fn policies() -> impl Strategy<Value = OnOverrun> {
+    prop_oneof![
+        (0_u32..5).prop_map(|at_most| OnOverrun::CatchUp { at_most }),
+        Just(OnOverrun::Suspend),
+        Just(OnOverrun::End),
+    ]
+}
+
+fn pacing(first: u64, period: u64, on_overrun: OnOverrun) -> Pacing {
+    let (first, period) = (Instant::from_nanos(first), Span::from_nanos(period));
+    Pacing::new(first, period, on_overrun).expect("a period")
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+proptest! {
+    /// A handler that is called when its release comes, and takes what it takes.
+    #[test]
+    fn every_call_is_the_one_that_a_list_of_releases_gives(
+        (first, began) in (0_u64..30, 0_u64..40),
+        period in 1_u64..12,
+        on_overrun in policies(),
+        takes in prop::collection::vec(0_u64..40, 1..40),
+    ) {
+        let mut paced = pacing(first, period, on_overrun);
+        let mut oracle = Oracle::new(first, period);
+        let (mut now, mut late) = (began, 0);
+        let mut next = paced.resume(at(now));
+        prop_assert_eq!(next, oracle.resume(now));
+        for takes in takes {
+            let Next::Call(call) = next else {
+                now += 7;
+                next = paced.resume(at(now));
+                prop_assert_eq!(next, oracle.resume(now));
+                continue;
+            };
+            let release = call.release.as_nanos();
+            prop_assert!(release >= first && (release - first) % period == 0, "on the grid");
+            late = if release < now { late + 1 } else { 0 };
+            if let OnOverrun::CatchUp { at_most } = on_overrun {
+                prop_assert!(late <= at_most, "no burst");
+            }
+            now = now.max(release) + takes;
+            next = paced.after(at(now));
+            prop_assert_eq!(next, oracle.after(now, on_overrun));
+        }
+    }
+
+    /// Every release is called or missed, each once.
+    #[test]
+    fn no_release_is_lost_and_none_comes_twice(
+        at_most in 0_u32..4,
+        takes in prop::collection::vec(0_u64..40, 1..40),
+    ) {
+        let mut paced = pacing(0, 10, OnOverrun::CatchUp { at_most });
+        let (mut now, mut expected) = (0, 0);
+        let mut next = paced.resume(at(0));
+        for takes in takes {
+            let Next::Call(call) = next else { panic!("it goes on") };
+            expected += call.missed * 10;
+            prop_assert_eq!(call.release, at(expected));
+            expected += 10;
+            now = now.max(call.release.as_nanos()) + takes;
+            next = paced.after(at(now));
+        }
+    }
+}
+
+#[test]
+fn a_grid_ends_with_time_and_has_a_period() {
+    let zero = Pacing::new(at(0), Span::ZERO, OnOverrun::SKIP);
+    assert_eq!(zero, None);
+    let mut paced = pacing(u64::MAX - 15, 10, OnOverrun::ONCE_LATE);
+    let call = |release: u64| {
+        Next::Call(Paced {
+            release: at(release),
+            missed: 0,
+            overrun: false,
+        })
+    };
+    assert_eq!(paced.resume(at(3)), call(u64::MAX - 15));
+    assert_eq!(paced.after(at(u64::MAX - 12)), call(u64::MAX - 5));
+    assert_eq!(paced.after(at(u64::MAX - 4)), Next::Ended);
+    assert_eq!(paced.resume(at(u64::MAX)), Next::Ended);
+}
