@@ -1,11 +1,14 @@
 //! What is proposed to several devices of a variant: whatever the order in which a file names them, and no more than that serves them all.
 
 use laxity::Twin;
+use laxity_lab::evidence::results::VariantResults;
 use laxity_lab::plan::scenario::{DevicePlan, plan};
+use laxity_lab::report::run::table;
 use laxity_lab::runner::proposal::settled;
 use laxity_lab::runner::{self, On, RunError, Silent};
+use laxity_lab::scenario::units::format_span;
 use laxity_lab::scenario::{Length, Resolved, parse};
-use laxity_model::{Host, Reservation};
+use laxity_model::{Host, Reservation, Span};
 use proptest::prelude::*;
 
 const TWIN: On = On::Twin { threads: 2 };
@@ -120,6 +123,30 @@ proptest! {
     }
 }
 
+/// What a run says that was proposed, in the words of a plan.
+fn told_by_a_run(variant: &VariantResults) -> Vec<String> {
+    let modems = variant.modems();
+    let modems = modems.map(|(name, modem)| (name, &modem.device));
+    let streams = variant.streams();
+    let streams = streams.map(|(subject, stream)| (subject.name.as_str(), &stream.device));
+    let told = modems.chain(streams).map(|(name, device)| {
+        let proposed = device.proposed.as_ref().expect("it was open");
+        let (x, y) = (
+            Span::from_nanos(proposed.service_ns),
+            Span::from_nanos(proposed.period_ns),
+        );
+        format!(
+            "`{name}` is proposed {}/{}: {}",
+            format_span(x),
+            format_span(y),
+            proposed.why
+        )
+    });
+    let mut told: Vec<String> = told.collect();
+    told.sort();
+    told
+}
+
 /// One of these orders was refused once, and what the other proposed had been looked at without those behind it.
 #[test]
 fn in_every_order_the_same_runs_and_loses_nothing() {
@@ -162,6 +189,15 @@ fn in_every_order_the_same_runs_and_loses_nothing() {
             );
             let mut words = variant.proposals.clone();
             words.sort();
+            assert_eq!(
+                words,
+                told_by_a_run(variant_run),
+                "a plan says what a run does"
+            );
+            // What is reckoned afterwards is of each by itself.
+            let shown = table(&run, 100_000, None);
+            let alone = "would have served it if nobody else had been there";
+            assert_eq!(shown.matches(alone).count(), 2, "{shown}");
             words
         });
         assert_eq!(words[0], words[1]);
