@@ -245,7 +245,7 @@ fn crowded((service, period): (u64, u64)) -> Resolved {
 /// What a device has in a table of its own may be late beside others, and is then not proposed to it, whatever it asked for.
 #[test]
 fn what_would_be_late_beside_others_is_not_proposed() {
-    let (mut none, mut followed) = (0, BTreeSet::new());
+    let mut followed = BTreeSet::new();
     for grains in 60..90 {
         let asked = grains * 50_000;
         let plan = planned(&crowded((asked, 10_000_000)));
@@ -260,9 +260,9 @@ fn what_would_be_late_beside_others_is_not_proposed() {
         let words = render(&plan, 1_000);
         let is_said = words.contains("beside the others here");
         assert_eq!(is_said, player.no_more_found, "{words}");
-        none += u32::from(is_said);
     }
-    assert!(none > 0 && !followed.is_empty(), "{none}, {followed:?}");
+    // What it needs in a table of its own is late here, and more of it is not.
+    assert!(followed.len() > 1, "{followed:?}");
     for proposed in followed {
         let again = planned(&crowded(proposed));
         let player = of(&again, "z1");

@@ -323,8 +323,26 @@ proptest! {
     }
 }
 
+/// The slots of a table by what is reserved with them.
+fn slots_for(table: &SlotTable, requests: &[Reservation]) -> Vec<(Span, Span, Reservation)> {
+    let slots = table.slots().iter();
+    let slots = slots.map(|slot| (slot.start, slot.length, requests[slot.owner]));
+    slots.collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_order_of_requests_decides_nothing((requests, others) in requests().prop_flat_map(|requests| {
+        (Just(requests.clone()), Just(requests).prop_shuffle())
+    }), costs in costs()) {
+        let tables = [&requests, &others].map(|requests| {
+            let table = plan(requests, &costs).ok()?;
+            Some((table.cycle(), slots_for(&table, requests)))
+        });
+        prop_assert_eq!(&tables[0], &tables[1]);
+    }
 
     #[test]
     fn advice_that_is_followed_is_granted(requests in requests(), costs in costs()) {

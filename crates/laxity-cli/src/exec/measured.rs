@@ -4,7 +4,7 @@
 //! than half if it never sleeps. From one look to the next, a period apart, the kernel's count of its service is compared. Jobs as long as half a
 //! period or more are not measured: the program is then as it was, and a reservation is to be named.
 
-use laxity::{Delivery, Reservation, Service, Span};
+use laxity::{Delivery, Grade, Reservation, Service, Span};
 use laxity_model::analysis::devices::with_margin;
 use laxity_model::enforce::slots::SUPPLY;
 
@@ -27,6 +27,74 @@ pub(super) fn measured_with(period: Span) -> Result<Reservation, String> {
     }
     let half = Service::from_nanos(period.as_nanos() / 2);
     Reservation::new(half, period).map_err(|error| error.to_string())
+}
+
+/// One time that the program was measured.
+#[derive(Clone, Debug)]
+pub(super) struct Round {
+    /// What was seen of it meanwhile.
+    pub(super) seen: Delivery,
+    /// How firmly it had its slots meanwhile: beside strangers, not.
+    pub(super) grade: Grade,
+    /// Why nothing follows of it, if that is so.
+    pub(super) why_not: Option<String>,
+}
+
+impl Round {
+    /// Periods that were not taken, each with the reason in words.
+    fn not_taken(&self) -> impl Iterator<Item = String> {
+        let seen = &self.seen;
+        let counted = [
+            (seen.disturbed, "while the machine stood still"),
+            (seen.stopped, "while it was stopped"),
+            (seen.unseen, "that nobody saw"),
+        ];
+        let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+        counted.map(|(count, why)| format!("{count} {why}"))
+    }
+
+    fn words(&self) -> String {
+        let seen = &self.seen;
+        let left_out = seen.disturbed + seen.stopped + seen.unseen;
+        let reasons: Vec<String> = self.not_taken().collect();
+        let left_out = match left_out {
+            0 => "none left out".to_owned(),
+            count => format!("{count} left out ({})", reasons.join(", ")),
+        };
+        let lost = match seen.events_lost {
+            0 => String::new(),
+            lost => format!(", {lost} records lost"),
+        };
+        let grade = match self.grade.reason() {
+            Some(reason) => format!(", {} ({reason})", self.grade),
+            None => String::new(),
+        };
+        let used = self.why_not.as_ref();
+        let used = used.map_or_else(String::new, |why| format!(", not used: {why}"));
+        format!(
+            "{} periods taken, {left_out}{lost}{grade}{used}",
+            seen.periods
+        )
+    }
+}
+
+/// How often the program was measured and what was left out of that; `None` of one that was not.
+pub(super) fn told(rounds: &[Round]) -> Option<String> {
+    let not_used = rounds.iter().filter(|round| round.why_not.is_some());
+    match rounds {
+        [] => None,
+        [only] => Some(format!("measured once: {}", only.words())),
+        several => {
+            let each = several.iter().enumerate();
+            let each = each.map(|(number, round)| format!("{}. {}", number + 1, round.words()));
+            Some(format!(
+                "measured {} times, {} of them not used: {}",
+                several.len(),
+                not_used.count(),
+                each.collect::<Vec<_>>().join("; ")
+            ))
+        }
+    }
 }
 
 /// What follows of what was seen so far.
@@ -89,6 +157,37 @@ mod tests {
             assert!(why.contains("1000 undisturbed"), "{why}");
         }
         assert!(matches!(found(3_201, 1_000), Measured::TooMuch(_)));
+    }
+
+    #[test]
+    fn every_round_is_told_with_what_was_left_out_of_it_and_why() {
+        let seen = Delivery {
+            periods: 1_000,
+            ..Delivery::default()
+        };
+        let quiet = Round {
+            seen,
+            grade: Grade::Enforced,
+            why_not: None,
+        };
+        let disturbed = Round {
+            seen: Delivery {
+                disturbed: 30,
+                stopped: 8,
+                unseen: 5,
+                events_lost: 3,
+                ..seen
+            },
+            grade: Grade::Unenforced {
+                reason: "`x` ranks above".to_owned(),
+            },
+            why_not: Some("it took too much".to_owned()),
+        };
+        assert_eq!(told(&[]), None);
+        let once = "measured once: 1000 periods taken, none left out";
+        assert_eq!(told(std::slice::from_ref(&quiet)).as_deref(), Some(once));
+        let twice = "measured 2 times, 1 of them not used: 1. 1000 periods taken, 43 left out (30 while the machine stood still, 8 while it was stopped, 5 that nobody saw), 3 records lost, unenforced (`x` ranks above), not used: it took too much; 2. 1000 periods taken, none left out";
+        assert_eq!(told(&[disturbed, quiet]).as_deref(), Some(twice));
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use laxity::command::Used;
 use laxity::hold::{HoldError, ProgramHold, ProgramRequest};
-use laxity::{Observer, Service, Unknown};
+use laxity::{Delivery, Grade, Observer, Service, Unknown};
 
-use super::measured::{Measured, find};
+use super::measured::{Measured, Round, find};
 use super::used::{Count, is_comparable};
 use crate::files;
 
@@ -23,6 +23,8 @@ pub(super) struct Reserved {
     measured: Option<(Observer, Duration)>,
     /// How often it is measured still; 0: not any more.
     tries: u32,
+    /// Each time that it was measured to an end.
+    rounds: Vec<Round>,
     note: Option<String>,
     /// What the program has used since it holds this.
     count: Count,
@@ -38,6 +40,8 @@ pub(super) struct Over {
     pub(super) had: Had,
     /// Why it was this, or nothing.
     pub(super) note: Option<String>,
+    /// Where X was open: each time that the program was measured.
+    pub(super) rounds: Vec<Round>,
     /// What the program used meanwhile.
     count: Count,
 }
@@ -86,6 +90,7 @@ impl Reserved {
             measured: None,
             request: request.clone(),
             tries: if is_open { TRIES } else { 0 },
+            rounds: Vec::new(),
             note: None,
         })
     }
@@ -104,14 +109,20 @@ impl Reserved {
         let Some(current) = self.hold.as_ref().filter(|_| self.tries > 0) else {
             return;
         };
-        let found = match current.observer().delivery() {
-            Ok(seen) => find(&seen, self.request.hold.reservation),
+        let observer = current.observer();
+        let seen = observer.delivery();
+        let found = match &seen {
+            Ok(seen) => find(seen, self.request.hold.reservation),
             Err(why) => {
                 // That it cannot be seen stays so.
                 self.tries = 1;
                 Measured::TooMuch(why.to_string())
             }
         };
+        if found == Measured::NotYet {
+            return;
+        }
+        self.rounds.extend(round(seen, observer.grade(), &found));
         let next = match found {
             Measured::NotYet => return,
             Measured::TooMuch(why) => {
@@ -168,9 +179,13 @@ impl Reserved {
         let took = self.since.elapsed();
         let last = self.hold.map(|hold| (hold.end(), took));
         let (observer, took) = last.or(self.measured)?;
+        let mut rounds = self.rounds;
         let note = match had {
             Had::Measurement => {
-                Some("only measured: it ended before 1,000 undisturbed periods".to_owned())
+                let why = "it ended before 1,000 undisturbed periods";
+                let ended = Measured::TooMuch(why.to_owned());
+                rounds.extend(round(observer.delivery(), observer.grade(), &ended));
+                Some(format!("only measured: {why}"))
             }
             Had::Reservation | Had::Nothing => self.note,
         };
@@ -180,9 +195,26 @@ impl Reserved {
             took,
             had,
             note,
+            rounds,
             count: self.count,
         })
     }
+}
+
+/// The time that the program was measured, which is over unless more is to be seen.
+fn round(seen: Result<Delivery, Unknown>, grade: Grade, found: &Measured) -> Option<Round> {
+    let why_not = match found {
+        Measured::NotYet => return None,
+        Measured::Found { .. } => None,
+        Measured::TooMuch(why) => Some(why.clone()),
+    };
+    // Where it cannot be seen, that is why nothing follows.
+    let seen = seen.unwrap_or_default();
+    Some(Round {
+        seen,
+        grade,
+        why_not,
+    })
 }
 
 /// While it is measured, it competes outside its slots as before.

@@ -1,9 +1,10 @@
 //! What is said of a program when it has ended: a line, JSON, a page, a verdict.
 
 mod file;
+mod words;
 
 use laxity::contract::{Contract, Evidence, Outcome, Subject};
-use laxity::doctor::{Kernel, Machine};
+use laxity::doctor::Machine;
 use laxity::hold::KIND;
 use laxity::{Delivery, Grade, Service, Span, Unknown};
 use laxity_lab::report::{Cell, Check, Figure, Origin, Report, Table, Value, page};
@@ -12,7 +13,9 @@ use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
 use serde::Serialize;
 
 use self::file::{Figures, File};
+use self::words::{coarseness, in_brackets, lost, not_judged, periods, why_nothing};
 use super::arguments::Exec;
+use super::measured::{Round, told as told_rounds};
 use super::reserved::{Had, Over};
 use super::used::too_much_unseen;
 use crate::exit::{Failure, VIOLATED, failed};
@@ -46,6 +49,8 @@ pub(super) struct Received {
     unseen: Option<Service>,
     grade: Grade,
     note: Option<String>,
+    /// Each time that it was measured.
+    rounds: Vec<Round>,
     /// Why periods are short by this enforcer on this machine, where that is known.
     cause: Option<String>,
     had: Had,
@@ -73,6 +78,7 @@ impl Received {
             took,
             had,
             note,
+            rounds,
             ..
         } = over;
         let words = arguments.command.iter();
@@ -99,6 +105,7 @@ impl Received {
             unseen,
             grade: observer.grade(),
             note,
+            rounds,
             cause: (is_short && by_kernel)
                 .then(|| coarseness(&Machine::probe().kernel))
                 .flatten(),
@@ -216,8 +223,8 @@ impl Received {
             Ok(seen) => line.push_str(&format!("; {}", self.received(seen))),
             Err(why) => line.push_str(&format!("; what it received cannot be seen: {why}")),
         }
-        if let Some(cause) = &self.cause {
-            line.push_str(&format!("; {cause}"));
+        for more in self.cause.iter().chain(&told_rounds(&self.rounds)) {
+            line.push_str(&format!("; {more}"));
         }
         if let Some(judged) = &self.judged {
             let contract = judged.contract.as_ref();
@@ -298,6 +305,7 @@ impl Received {
             grade: self.grade.to_string(),
             grade_reason: self.grade.reason(),
             reserved_for: self.note.as_deref(),
+            measured: self.rounds.iter().map(file::Measured::of).collect(),
             cause: self.cause.as_deref(),
             took_ns: self.took.as_nanos(),
             received: self.delivery.as_ref().ok().map(Figures::of),
@@ -427,71 +435,6 @@ fn told(grade: &Grade) -> String {
     match grade.reason() {
         None => grade.to_string(),
         Some(reason) => format!("{grade} ({reason})"),
-    }
-}
-
-/// That it never asked for what is reserved, so that nobody knows whether it would have had it.
-fn why_nothing(seen: &Delivery) -> Option<String> {
-    (seen.periods > 0 && seen.asleep == seen.periods).then(|| {
-        let all = seen.periods;
-        let periods = periods(seen);
-        format!("it asked for its reservation in none of {all} undisturbed {periods}")
-    })
-}
-
-/// The periods that were not judged, and why.
-fn not_judged(seen: &Delivery) -> String {
-    let disturbed = match (seen.disturbed, seen.short_disturbed) {
-        (0, _) => None,
-        (all, 0) => Some(format!("{all} more while the machine stood still")),
-        (all, short) => Some(format!(
-            "{all} more while the machine stood still, {short} of them short"
-        )),
-    };
-    let stopped = (seen.stopped > 0).then(|| format!("{} more while it was stopped", seen.stopped));
-    let unseen = (seen.unseen > 0).then(|| format!("{} that nobody saw", seen.unseen));
-    let halts = "halts of the machine are not seen".to_owned();
-    let halts = seen.halts_unseen.then_some(halts);
-    let all = disturbed.into_iter().chain(stopped).chain(unseen);
-    in_brackets(all.chain(halts))
-}
-
-/// After what they are said of, if there are any.
-fn in_brackets(remarks: impl Iterator<Item = String>) -> String {
-    let remarks: Vec<String> = remarks.collect();
-    if remarks.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", remarks.join("; "))
-    }
-}
-
-/// That the kernel notices late that a budget is used up, if it does, or that it may.
-fn coarseness(kernel: &Kernel) -> Option<String> {
-    let tick = kernel.tick;
-    match kernel.hrtick {
-        Ok(true) => None,
-        Ok(false) => Some(format!("budgets end at the kernel's tick of {tick}")),
-        Err(_) => Some(format!(
-            "budgets may end at the kernel's tick of {tick} (see `laxity doctor`)"
-        )),
-    }
-}
-
-/// What is counted in place of periods where these are not seen.
-fn periods(seen: &Delivery) -> String {
-    if seen.is_of_several() {
-        let each = seen.together;
-        format!("stretches of {each} periods (single periods are not seen)")
-    } else {
-        "periods".to_owned()
-    }
-}
-
-fn lost(seen: &Delivery) -> String {
-    match seen.events_lost {
-        0 => String::new(),
-        lost => format!(", {lost} records lost: what is told may be wrong"),
     }
 }
 

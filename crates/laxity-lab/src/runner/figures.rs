@@ -389,6 +389,7 @@ pub(super) fn proposed(
         least_service_ns: least.map(|least| least.service().as_nanos()),
         least_period_ns: least.map(|least| least.period().as_nanos()),
         times_least_ppm: least.and_then(times),
+        has_others: proposal.has_others,
     })
 }
 

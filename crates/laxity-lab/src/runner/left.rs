@@ -17,10 +17,12 @@ use crate::scenario::{Resolved, Start, TwinProfile};
 pub(crate) enum Granted {
     /// It is refused, or others are for its sake.
     Not,
+    /// It is no more than what was found not to do.
+    NoMore,
     /// Just as it is, whoever else has one.
     Whole,
-    /// As the slots of one of the owners of a table, between those of others.
-    Slots(SlotTable, usize),
+    /// As the slots of one of these owners of a table, between those of others.
+    Slots(SlotTable, Vec<usize>),
 }
 
 /// The program of a variant, of which admission is asked what it would grant.
@@ -59,37 +61,65 @@ impl Left {
 
     /// What a device of the variant, by its number, would be granted as this, where nobody is refused who is not even if it asks for next to nothing.
     pub(crate) fn grants(&self, device: usize, asked: Reservation) -> Granted {
-        let least = Reservation::new(GRAIN.as_full_service(), LONGEST_PERIOD);
-        let (Ok(least), Some(driver)) = (least, self.drivers.get(device)) else {
+        let driver = self.drivers.get(device);
+        let plans = self.granted(&[(device, asked)]);
+        let (Some(driver), Some(plans)) = (driver, plans) else {
             return Granted::Not;
         };
-        let Ok((slots, refused)) = self.refused_with(*driver, asked) else {
-            return Granted::Not;
-        };
-        let before = || self.refused_with(*driver, least);
-        let is_granted = refused.is_empty()
-            || !refused.contains(driver)
-                && before().is_ok_and(|(_, before)| refused.iter().all(|one| before.contains(one)));
-        if !is_granted {
-            return Granted::Not;
+        match own_slots(&plans, *driver) {
+            Some((plan, owner)) => Granted::Slots(plan.table.clone(), vec![owner]),
+            None => Granted::Whole,
         }
-        let mut found = slots.into_iter().filter_map(|plan| {
-            let owner = plan.owners.iter().position(|owner| owner == driver)?;
-            Some(Granted::Slots(plan.table, owner))
+    }
+
+    /// The same of several at once, in their order; `None` where that is refused to one of them. Of who asks for the same as others it is open whose slots
+    /// of those it has.
+    pub(crate) fn grants_all(&self, asked: &[(usize, Reservation)]) -> Option<Vec<Granted>> {
+        let plans = self.granted(asked)?;
+        let granted = asked.iter().map(|(device, _)| {
+            let Some((plan, own)) = own_slots(&plans, self.drivers[*device]) else {
+                return Granted::Whole;
+            };
+            let held = (0..plan.held.len()).filter(|other| plan.held[*other] == plan.held[own]);
+            Granted::Slots(plan.table.clone(), held.collect())
         });
-        found.next().unwrap_or(Granted::Whole)
+        Some(granted.collect())
+    }
+
+    /// The tables that there would be; `None` where somebody is refused.
+    fn granted(&self, asked: &[(usize, Reservation)]) -> Option<Vec<SlotPlan>> {
+        let least = Reservation::new(GRAIN.as_full_service(), LONGEST_PERIOD).ok()?;
+        let asked = asked
+            .iter()
+            .map(|(device, asked)| Some((*self.drivers.get(*device)?, *asked)));
+        let asked: Vec<_> = asked.collect::<Option<_>>()?;
+        let (slots, refused) = self.refused_with(&asked).ok()?;
+        let next_to_nothing: Vec<_> = asked.iter().map(|(driver, _)| (*driver, least)).collect();
+        let before = || self.refused_with(&next_to_nothing);
+        let is_own = |one: &ActivityId| asked.iter().any(|(driver, _)| driver == one);
+        let is_granted = refused.is_empty()
+            || !refused.iter().any(is_own)
+                && before().is_ok_and(|(_, before)| refused.iter().all(|one| before.contains(one)));
+        is_granted.then_some(slots)
     }
 
     fn refused_with(
         &self,
-        driver: ActivityId,
-        asked: Reservation,
+        asked: &[(ActivityId, Reservation)],
     ) -> Result<(Vec<SlotPlan>, Vec<ActivityId>), HostError> {
-        let asked = self.twin.map_or(asked, |twin| twin.reserved(asked));
-        refused_with(
-            &mut self.program.borrow_mut(),
-            (driver, asked),
-            &self.supply,
-        )
+        let asked = asked.iter().map(|(driver, asked)| {
+            let asked = self.twin.map_or(*asked, |twin| twin.reserved(*asked));
+            (*driver, asked)
+        });
+        let asked: Vec<_> = asked.collect();
+        refused_with(&mut self.program.borrow_mut(), &asked, &self.supply)
     }
+}
+
+/// In which table an activity has slots, and as which owner.
+fn own_slots(plans: &[SlotPlan], driver: ActivityId) -> Option<(&SlotPlan, usize)> {
+    plans.iter().find_map(|plan| {
+        let owner = plan.owners.iter().position(|owner| *owner == driver)?;
+        Some((plan, owner))
+    })
 }

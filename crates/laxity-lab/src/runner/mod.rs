@@ -4,8 +4,8 @@
 //! * [`schedule`]: which runs, in which order; [`again`]: which of them once more; [`live`], [`twin`]: how each host is set up and used.
 //! * [`pool`]: independent runs of the twin at once; [`load`]: how often work is repeated to take a share of this machine, and [`alone`]: the runs by
 //!   which that is measured.
-//! * [`proposal`]: what is reserved where a scenario leaves that open; `served`: whether a reservation serves a device, less what the `machine` takes
-//!   of it, in all `modes` of its call.
+//! * [`proposal`]: what is reserved where a scenario leaves that open, to all devices `together`; `served`: whether a reservation serves a device, less
+//!   what the `machine` takes of it, in all `modes` of its call.
 //! * [`speed`]: how fast this machine is meanwhile.
 //! * `figures`: the figures of one component; [`aggregate`]: from runs to results and verdicts.
 
@@ -30,6 +30,7 @@ pub mod schedule;
 pub(crate) mod served;
 pub mod speed;
 pub mod tasks;
+pub(crate) mod together;
 pub mod twin;
 pub(crate) mod work;
 

@@ -1,7 +1,7 @@
 //! What laxity proposes where a scenario leaves a reservation open: by the calls of the device, measured where it will run.
 //!
 //! A device's calls are measured by themselves ([`alone`](super::alone)); the analysis of devices then finds the least reservation for the longest of them and a
-//! margin, by the supply of the enforcer that is asked. Before anything is measured, the load that is declared stands for them, so that a scenario can be
+//! margin, by the supply of the enforcer that is asked. All that a variant leaves open is found [together](super::together). Before anything is measured, the load that is declared stands for them, so that a scenario can be
 //! admitted in outline.
 
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use laxity_model::{Enforcer, Reservation, Service, Span};
 use super::RunError;
 use super::left::{Granted, Left};
 use super::served::{Needs, Place};
+use super::together::{Choice, Nothing, Outcome, find};
 use crate::layout::percent;
 use crate::report::value::count;
 use crate::scenario::units::{format_open, format_reservation};
@@ -69,34 +70,43 @@ pub struct Calls {
 }
 
 impl Proposal {
-    /// What is proposed to a device of a variant, by this enforcer, of what is left to it.
-    fn reservation(
-        &self,
-        of: (&ResolvedVariant, &ResolvedDevice),
-        enforcer: Enforcer,
-        granted: impl Fn(Reservation) -> Granted,
-    ) -> Option<Reservation> {
-        let calls = (with_margin(self.longest), self.connecting.map(with_margin));
-        self.least(of, enforcer, calls, granted)
-    }
-
     /// The least that would have served calls of which the longest took so much, and so much before it was connected, of what is left.
     pub(crate) fn least(
         &self,
-        (variant, device): (&ResolvedVariant, &ResolvedDevice),
+        of: (&ResolvedVariant, &ResolvedDevice),
         enforcer: Enforcer,
-        (longest, connecting): (Service, Option<Service>),
+        calls: (Service, Option<Service>),
         granted: impl Fn(Reservation) -> Granted,
     ) -> Option<Reservation> {
-        let place = Place::of(variant, device, (self.twin, self.tick));
-        let needs = Needs::new(device, longest.max(Service::from_nanos(1)), &place)?;
-        let needs = match connecting {
-            Some(longest) => needs.connecting(device, &place, longest),
-            None => needs,
-        };
+        let place = self.place(of);
+        let needs = self.needs(of, &place, calls)?;
         // What is too large to be reckoned with is not proposed.
         let found = needs.propose(self.open, enforcer, &place, granted);
         found.ok().flatten()
+    }
+
+    /// Where a device of a variant runs.
+    fn place(&self, (variant, device): (&ResolvedVariant, &ResolvedDevice)) -> Place {
+        Place::of(variant, device, (self.twin, self.tick))
+    }
+
+    /// What a device needs whose longest call takes so much, and so much before it is connected; `None` if that is too large to be reckoned with.
+    fn needs(
+        &self,
+        (_, device): (&ResolvedVariant, &ResolvedDevice),
+        place: &Place,
+        (longest, connecting): (Service, Option<Service>),
+    ) -> Option<Needs> {
+        let needs = Needs::new(device, longest.max(Service::from_nanos(1)), place)?;
+        Some(match connecting {
+            Some(longest) => needs.connecting(device, place, longest),
+            None => needs,
+        })
+    }
+
+    /// What is planned for: more than was measured.
+    fn with_margin(&self) -> (Service, Option<Service>) {
+        (with_margin(self.longest), self.connecting.map(with_margin))
     }
 
     /// Why that is proposed, in words.
@@ -115,7 +125,12 @@ impl Proposal {
         let before = self.connecting.map_or_else(String::new, |longest| {
             format!(", one of {longest} before it is connected")
         });
-        format!("the least of {open} that serves {of}{before}, and {margin} % more")
+        let beside = if self.has_others {
+            ", beside what is proposed to the others"
+        } else {
+            ""
+        };
+        format!("the least of {open} that serves {of}{before}, and {margin} % more{beside}")
     }
 }
 
@@ -152,7 +167,7 @@ impl Settled {
 }
 
 /// Proposes everything that a scenario leaves open, for one host: by the calls of each device, or by its declared load where `calls` knows none. A
-/// variant stays open whose calls no such reservation serves that would be granted beside all else.
+/// variant stays open whose calls no such reservations serve that would be granted beside all else. The order in which devices are declared decides nothing.
 ///
 /// # Errors
 ///
@@ -163,32 +178,34 @@ pub fn settled(
     live: bool,
     calls: impl Fn(&ResolvedDevice) -> Option<Calls>,
 ) -> Result<Settled, RunError> {
-    let tick = tick(supply);
-    let twin = (!live).then_some(resolved.host.profile);
+    let on = (tick(supply), (!live).then_some(resolved.host.profile));
     let (mut settled, mut without) = (resolved.clone(), BTreeMap::new());
     for number in 0..settled.variants.len() {
-        let whole = settled.variants[number].clone();
-        for (place, device) in whole.devices.iter().enumerate() {
-            let Chosen::Open(open) = device.chosen else {
-                continue;
-            };
-            if !whole.runs(live) {
-                continue;
+        let variant = &settled.variants[number];
+        let devices = variant.devices.iter().enumerate();
+        let open = devices.filter(|(_, device)| device.is_open() && variant.runs(live));
+        let mut open: Vec<(usize, &ResolvedDevice)> = open.collect();
+        if open.is_empty() {
+            continue;
+        }
+        open.sort_by_key(|(_, device)| device.name.as_str());
+        let has_others = open.len() > 1;
+        let left = Left::of(&settled, number, on.1, supply)?;
+        let open = open.into_iter().filter_map(|(place, device)| {
+            let proposal = proposal(device, calls(device), on, has_others)?;
+            OpenDevice::new(variant, place, proposal)
+        });
+        let open: Vec<OpenDevice> = open.collect();
+        match settle(variant, &open, &left) {
+            Ok(found) => {
+                let devices = &mut settled.variants[number].devices;
+                for (one, found) in open.iter().zip(found) {
+                    devices[one.place].chosen = Chosen::Proposed(one.proposal);
+                    devices[one.place].reserve(found);
+                }
             }
-            // Those before it have what was proposed to them.
-            let left = Left::of(&settled, number, twin, supply)?;
-            let granted = |asked| left.grants(place, asked);
-            let device = (device, open, calls(device));
-            match settle(&whole, device, (tick, twin), granted) {
-                Ok((proposal, found)) => {
-                    let own = &mut settled.variants[number].devices[place];
-                    own.chosen = Chosen::Proposed(proposal);
-                    own.reserve(found);
-                }
-                Err(why) => {
-                    without.insert(number, why);
-                    break;
-                }
+            Err(why) => {
+                without.insert(number, why);
             }
         }
     }
@@ -198,16 +215,17 @@ pub fn settled(
     })
 }
 
-/// What is proposed to a device of which so much is open.
-fn settle(
-    variant: &ResolvedVariant,
-    (device, open, measured): (&ResolvedDevice, Open, Option<Calls>),
+/// What is to be proposed to a device of which something is open, by its calls or its declared load.
+fn proposal(
+    device: &ResolvedDevice,
+    measured: Option<Calls>,
     (tick, twin): (Span, Option<TwinProfile>),
-    granted: impl Fn(Reservation) -> Granted,
-) -> Result<(Proposal, Reservation), String> {
-    let request = device.placing.request();
-    let enforcer = request.map_or(Enforcer::Slots, |request| request.enforcer);
-    let proposal = Proposal {
+    has_others: bool,
+) -> Option<Proposal> {
+    let Chosen::Open(open) = device.chosen else {
+        return None;
+    };
+    Some(Proposal {
         open,
         calls: measured.map_or(0, |calls| calls.count),
         longest: measured.map_or_else(
@@ -218,26 +236,129 @@ fn settle(
             |calls| calls.longest,
         ),
         connecting: measured.and_then(|calls| calls.connecting),
+        has_others,
         tick,
         twin,
-    };
-    let of = (variant, device);
-    if let Some(found) = proposal.reservation(of, enforcer, granted) {
-        return Ok((proposal, found));
+    })
+}
+
+/// A device of a variant of which something is open.
+struct OpenDevice {
+    /// Its number in the variant.
+    place: usize,
+    name: String,
+    enforcer: Enforcer,
+    proposal: Proposal,
+    /// What it needs, unless that is too large to be reckoned with; then nothing is proposed.
+    needs: Option<Needs>,
+    choice: Choice,
+}
+
+impl OpenDevice {
+    /// `None` of one that reserves nothing.
+    fn new(variant: &ResolvedVariant, place: usize, proposal: Proposal) -> Option<Self> {
+        let device = &variant.devices[place];
+        let enforcer = device.placing.request()?.enforcer;
+        let of = (variant, device);
+        let own = proposal.place(of);
+        let needs = proposal.needs(of, &own, proposal.with_margin());
+        let alone = needs.as_ref().and_then(|needs| {
+            let alone = needs.alone(proposal.open, enforcer, &own);
+            alone.ok()
+        });
+        Some(Self {
+            place,
+            name: device.name.clone(),
+            enforcer,
+            proposal,
+            needs,
+            choice: alone.unwrap_or_else(|| Choice::new(proposal.open, Vec::new())),
+        })
     }
-    let none = match (open, proposal.reservation(of, enforcer, |_| Granted::Whole)) {
-        (Open::Service(period), _) if period < SHORTEST_PERIOD => too_short(period),
-        (_, None) => format!("there is no such reservation as {}", proposal.why()),
-        (_, Some(would)) => format!(
-            "nothing that is left would do: {}, {}, would not be granted, or not serve it, beside all else",
-            format_reservation(would),
-            proposal.why()
-        ),
+
+    /// Why nothing would do, even if nobody else were there.
+    fn why_never(&self) -> Option<String> {
+        let none = match (self.proposal.open, self.choice.first()) {
+            (_, Some(_)) => return None,
+            (Open::Service(period), None) if period < SHORTEST_PERIOD => too_short(period),
+            (_, None) => format!("there is no such reservation as {}", self.proposal.why()),
+        };
+        Some(format!(
+            "nothing can be proposed for `{}` by {}: {none}",
+            self.name, self.enforcer
+        ))
+    }
+
+    /// What it would do with if nobody else were there, and why with that.
+    fn would(&self) -> String {
+        let would = self.choice.first().map(format_reservation);
+        format!("{}, {}", would.unwrap_or_default(), self.proposal.why())
+    }
+}
+
+/// What is proposed to each of these devices, all together; or why nothing is.
+fn settle(
+    variant: &ResolvedVariant,
+    open: &[OpenDevice],
+    left: &Left,
+) -> Result<Vec<Reservation>, String> {
+    if let Some(why) = open.iter().find_map(OpenDevice::why_never) {
+        return Err(why);
+    }
+    let mut with = variant.clone();
+    let (places, choices): (Vec<usize>, Vec<&Choice>) =
+        open.iter().map(|one| (one.place, &one.choice)).unzip();
+    let judge = |asked: &[Reservation]| {
+        let by_number: Vec<_> = places.iter().copied().zip(asked.iter().copied()).collect();
+        let Some(granted) = left.grants_all(&by_number) else {
+            return Outcome::Refused;
+        };
+        // What the kernel reserves for one is taken from the slots of another.
+        for (one, asked) in open.iter().zip(asked) {
+            let device = &mut with.devices[one.place];
+            device.chosen = Chosen::Proposed(one.proposal);
+            device.reserve(*asked);
+        }
+        let each = open.iter().zip(asked).zip(&granted).enumerate();
+        let unserved = each.filter(|(_, ((one, asked), granted))| {
+            let place = one.proposal.place((&with, &with.devices[one.place]));
+            let asked = (one.enforcer, **asked);
+            let needs = one.needs.as_ref();
+            let is_served = needs.and_then(|needs| needs.is_served_as(granted, asked, &place));
+            is_served != Some(true)
+        });
+        let unserved: Vec<usize> = unserved.map(|(number, _)| number).collect();
+        match unserved.is_empty() {
+            true => Outcome::Served,
+            false => Outcome::Unserved(unserved),
+        }
     };
-    Err(format!(
-        "nothing can be proposed for `{}` by {enforcer}: {none}",
-        device.name
-    ))
+    find(&choices, judge).map_err(|nothing| why_nothing(open, &nothing))
+}
+
+/// Why nothing is proposed to devices each of which could be served if nobody else were there.
+fn why_nothing(open: &[OpenDevice], nothing: &Nothing) -> String {
+    let cut_short = match nothing.is_cut_short {
+        true => "; not all that might do was looked at",
+        false => "",
+    };
+    if let [only] = open {
+        return format!(
+            "nothing can be proposed for `{}` by {}: nothing that is left would do: {}, would not be granted, or not serve it, beside all else{cut_short}",
+            only.name,
+            only.enforcer,
+            only.would()
+        );
+    }
+    let names: Vec<String> = open.iter().map(|one| format!("`{}`", one.name)).collect();
+    let would = open
+        .iter()
+        .map(|one| format!("`{}` by {}: {}", one.name, one.enforcer, one.would()));
+    format!(
+        "nothing can be proposed for {} together: these would not be granted, or not serve them, beside each other and all else, nor what was tried in their place: {}{cut_short}",
+        names.join(" and "),
+        would.collect::<Vec<_>>().join("; ")
+    )
 }
 
 /// The devices whose calls a proposal needs on this host, each once.
@@ -281,6 +402,7 @@ mod tests {
             calls,
             longest: Service::from_micros(longest_us),
             connecting: None,
+            has_others: false,
             tick: Span::from_millis(4),
             twin: None,
         }
@@ -303,10 +425,11 @@ mod tests {
         let modem = &variant.devices[0];
         for enforcer in [Enforcer::Slots, Enforcer::Deadline] {
             let proposed = proposal(every_8, 1_000, 2_200);
-            let reservation = proposed
-                .reservation((&variant, modem), enforcer, |_| Granted::Whole)
-                .expect("one serves");
             let of = (&variant, modem);
+            let margin = proposed.with_margin();
+            let reservation = proposed
+                .least(of, enforcer, margin, |_| Granted::Whole)
+                .expect("one serves");
             let slow = (Service::from_micros(2_700), None);
             let slow = proposed.least(of, enforcer, slow, |_| Granted::Whole);
             let slow = slow.expect("one serves");
@@ -329,7 +452,8 @@ mod tests {
                 ..proposal(every_8, 1_000, 1_000)
             };
             let of = (variant, &variant.devices[0]);
-            let found = proposal.reservation(of, Enforcer::Slots, |_| Granted::Whole);
+            let margin = proposal.with_margin();
+            let found = proposal.least(of, Enforcer::Slots, margin, |_| Granted::Whole);
             (found.expect("one serves").service(), proposal.why())
         };
         let (usual, _) = proposed(&variant, 900);
@@ -360,7 +484,9 @@ mod tests {
         let hopeless = proposal(every_8, 1_000, 12_000);
         let variant = variant();
         let modem = &variant.devices[0];
-        let found = hopeless.reservation((&variant, modem), Enforcer::Slots, |_| Granted::Whole);
+        let of = (&variant, modem);
+        let margin = hopeless.with_margin();
+        let found = hopeless.least(of, Enforcer::Slots, margin, |_| Granted::Whole);
         assert_eq!(found, None);
     }
 }

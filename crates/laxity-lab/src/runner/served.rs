@@ -5,7 +5,7 @@
 //! takes longer than those before it, whose output is due like theirs. On Linux that stands for the longest call before it is connected, whichever it was.
 
 use laxity_devices::card::Overheads;
-use laxity_model::analysis::devices::{Answer, Device, Open, propose, serves};
+use laxity_model::analysis::devices::{Answer, Device, Open, options, serves};
 use laxity_model::analysis::supply::{
     Delayed, ExplicitDeadline, KernelDeadline, Residual, SupplyBound, SupplyError, TableSupply,
 };
@@ -18,7 +18,8 @@ use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest,
 use super::left::Granted;
 use super::machine::Machine;
 use super::modes::{ANSWER, Mode, Modem, modes};
-use super::proposal::{GRAIN, is_sensible, periods};
+use super::proposal::{GRAIN, periods};
+use super::together::{Choice, Outcome, find};
 use super::work::HANDLER;
 use crate::each_once::each_once;
 use crate::scenario::{
@@ -362,16 +363,53 @@ impl Needs {
         answering.map_or(Ok(None), |answering| answering.late(supply))
     }
 
-    /// Whether an owner's slots between those of others serve it all the time.
-    fn is_served_in(&self, table: &SlotTable, owner: usize, place: &Place) -> bool {
-        place.by_table(table, owner).is_ok_and(|supply| {
-            let late = self.late_before(&*supply);
-            let answer = self.answer(&*supply);
-            matches!(late, Ok(None)) && answer.is_ok_and(|answer| answer.is_served())
+    /// Whether this serves it all the time.
+    fn is_served_by(&self, supply: &dyn SupplyBound) -> bool {
+        let late = self.late_before(supply);
+        let answer = self.answer(supply);
+        matches!(late, Ok(None)) && answer.is_ok_and(|answer| answer.is_served())
+    }
+
+    /// Whether it is served all the time by what is granted of a reservation; `None` where nothing is.
+    pub(crate) fn is_served_as(
+        &self,
+        granted: &Granted,
+        (enforcer, asked): (Enforcer, Reservation),
+        place: &Place,
+    ) -> Option<bool> {
+        Some(match granted {
+            Granted::Not => return None,
+            Granted::NoMore => false,
+            Granted::Whole => {
+                let kept = place.kept(enforcer, asked);
+                kept.is_some_and(|kept| self.is_served_by(&*kept))
+            }
+            // Between those of others.
+            Granted::Slots(table, owners) => owners.iter().all(|owner| {
+                let kept = place.by_table(table, *owner);
+                kept.is_ok_and(|kept| self.is_served_by(&*kept))
+            }),
         })
     }
 
-    /// The least reservation, of what is left open, that serves it all the time, also as it would be granted; `None` if none does that makes sense.
+    /// What of a reservation that is open in part would serve it all the time if nobody else had one, the least first.
+    pub(crate) fn alone(
+        &self,
+        open: Open,
+        enforcer: Enforcer,
+        place: &Place,
+    ) -> Result<Choice, Overflow> {
+        let supply = |asked| {
+            let kept = place.kept(enforcer, asked)?;
+            // What is too large to be reckoned with is not proposed.
+            let late = self.late_before(&*kept).ok()?;
+            late.is_none().then_some(kept)
+        };
+        let alone = options(&self.served, open, (&periods(), GRAIN), supply)?;
+        Ok(Choice::new(open, alone))
+    }
+
+    /// The least reservation, of what is left open, that serves it all the time as it would be granted; `None` if none was found that makes sense.
     pub(crate) fn propose(
         &self,
         open: Open,
@@ -379,21 +417,16 @@ impl Needs {
         place: &Place,
         granted: impl Fn(Reservation) -> Granted,
     ) -> Result<Option<Reservation>, Overflow> {
-        let supply = |asked| {
-            let kept = place.kept(enforcer, asked)?;
-            // What is too large to be reckoned with is not proposed.
-            let late = self.late_before(&*kept).ok()?;
-            late.is_none().then_some(kept)
+        let judge = |asked: &[Reservation]| {
+            let asked = asked[0];
+            match self.is_served_as(&granted(asked), (enforcer, asked), place) {
+                None => Outcome::Refused,
+                Some(false) => Outcome::Unserved(vec![0]),
+                Some(true) => Outcome::Served,
+            }
         };
-        let is_left = |asked| {
-            is_sensible(asked)
-                && match granted(asked) {
-                    Granted::Not => false,
-                    Granted::Whole => true,
-                    Granted::Slots(table, owner) => self.is_served_in(&table, owner, place),
-                }
-        };
-        propose(&self.served, open, (&periods(), GRAIN), supply, is_left)
+        let found = find(&[&self.alone(open, enforcer, place)?], judge);
+        Ok(found.ok().map(|found| found[0]))
     }
 }
 

@@ -6,13 +6,15 @@ use laxity_model::verify::contract::{
 
 use super::diagnostic::alternatives;
 use super::keys::{Key, Other, Own, Table, Without};
-use super::limits::{is_relative, limits};
+use super::limits::{Of, is_relative, limits};
 use super::reader::Section;
 use super::sections::{Names, named};
 use super::types::{ResolvedDevice, ResolvedTask, ResolvedVariant};
 use super::{Declared, devices, kinds};
 
 const LIMIT_EXAMPLE: &str = "[{ quantity = \"wakeup_gap\", at_most = \"1.05 x control\" }]";
+/// Of a program, which has no control and of which less is observed.
+const PROGRAM_EXAMPLE: &str = "[{ quantity = \"service_gap\", at_most = \"50ms\" }]";
 
 static SUBJECT: Key<Other> = Key::new(
     "subject",
@@ -111,7 +113,7 @@ pub(super) fn contracts(
             section.findings.error(&section.place, cause, remedy);
             return None;
         }
-        contract(section, name, &all)
+        contract(section, name, &all, Of::Scenario)
     });
     let own: Names<Contract> = own.into_iter().filter(|own| own.name != "pc99").collect();
     let built_in = BUILT_IN.iter().map(|(contract, _)| contract());
@@ -200,18 +202,23 @@ fn check_observed(section: &Section<'_>, kind: Kind, limits: &[Limit]) {
     }
 }
 
-fn contract(section: &Section<'_>, name: &str, all: &[Component<'_>]) -> Option<Contract> {
+fn contract(section: &Section<'_>, name: &str, all: &[Component<'_>], of: Of) -> Option<Contract> {
     section.keyed([&KEYS]);
     let subjects = subjects(section, all);
-    section.find(&LIMITS);
+    let example = match of {
+        Of::Scenario => LIMIT_EXAMPLE,
+        Of::Program => PROGRAM_EXAMPLE,
+    };
+    section.require(LIMITS.name, example);
     let path = format!("a limit of {}", section.path);
-    let tables = section.sections("limits", &path, LIMIT_EXAMPLE)?;
+    let tables = section.sections("limits", &path, example)?;
     if tables.is_empty() {
         let cause = format!("{} limits nothing", section.path);
-        let remedy = format!("write for example: limits = {LIMIT_EXAMPLE}");
+        let remedy = format!("write for example: limits = {example}");
         section.wrong("limits", cause, remedy);
     }
-    let limits: Vec<Limit> = tables.iter().filter_map(limits).flatten().collect();
+    let limits = tables.iter().filter_map(|table| limits(table, of));
+    let limits: Vec<Limit> = limits.flatten().collect();
     let (subjects, kind) = subjects?;
     if let Some(kind) = kind {
         check_observed(section, kind, &limits);
@@ -226,12 +233,5 @@ fn contract(section: &Section<'_>, name: &str, all: &[Component<'_>]) -> Option<
 /// A file that is one contract, for one program.
 pub(super) fn of_program(root: &Section<'_>, name: &str) -> Option<Contract> {
     root.allow(&["limits"]);
-    let contract = contract(root, name, &[])?;
-    check_observed(root, kinds::PROGRAM, &contract.limits);
-    let relative = contract.limits.iter().any(|limit| is_relative(limit.bound));
-    if relative {
-        let remedy = "write a bound of its own, such as \"8ms\"";
-        root.wrong("limits", "there is no control to compare with", remedy);
-    }
-    Some(contract)
+    contract(root, name, &[], Of::Program)
 }

@@ -10,7 +10,7 @@ use super::diagnostic::alternatives;
 use super::keys::{Key, Other, Own, Table, Within, Without, Words};
 use super::kinds;
 use super::quantities::SPAN;
-use super::reader::{Found, Section};
+use super::reader::{Found, Section, string};
 use super::sections::{DURATIONS, chosen};
 use super::units::{self, UnitError};
 
@@ -92,22 +92,49 @@ pub(super) static KEYS: Table = Table {
     ],
 };
 
+/// Whose contract it is: what is observed differs, and what it can be compared with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// A scenario's, for its devices and tasks, beside which a control may run.
+    Scenario,
+    /// A program's that is no component of one: there is nothing to compare it with.
+    Program,
+}
+
+impl Of {
+    /// All that can be limited.
+    fn quantities(self) -> Vec<Quantity> {
+        match self {
+            Self::Scenario => kinds::quantities(),
+            Self::Program => kinds::PROGRAM.quantities.to_vec(),
+        }
+    }
+
+    /// One of them, as it is written.
+    const fn example(self) -> &'static str {
+        match self {
+            Self::Scenario => "\"wakeup_gap\"",
+            Self::Program => "\"service_gap\"",
+        }
+    }
+}
+
 pub(super) const fn is_relative(bound: Bound) -> bool {
     matches!(bound, Bound::AtMostTimesControl { .. })
 }
 
 /// The limits that one line means: one for each statistic and bound.
-pub(super) fn limits(section: &Section<'_>) -> Option<Vec<Limit>> {
+pub(super) fn limits(section: &Section<'_>, of: Of) -> Option<Vec<Limit>> {
     section.keyed([&KEYS]);
-    section.find(&QUANTITY);
-    let quantity = quantity(section, QUANTITY.name)?;
-    let quantity = in_windows(section, quantity)?;
+    section.require(QUANTITY.name, of.example());
+    let quantity = quantity(section, QUANTITY.name, of)?;
+    let quantity = in_windows(section, quantity, of)?;
     let phases = phases(section);
     let severity = section.take(&SEVERITY);
-    let seen = self::quantity(section, HOLDS_IF_SEEN.name);
+    let seen = self::quantity(section, HOLDS_IF_SEEN.name, of);
     let bounds = [
-        bound(section, "at_most", quantity),
-        bound(section, "at_least", quantity),
+        bound(section, "at_most", quantity, of),
+        bound(section, "at_least", quantity, of),
     ];
     if !section.has("at_most") && !section.has("at_least") {
         section.missing("at_most", example(quantity));
@@ -130,7 +157,7 @@ pub(super) fn limits(section: &Section<'_>) -> Option<Vec<Limit>> {
 }
 
 /// What is limited, if it is in windows: `in_every = "1s"`.
-fn in_windows(section: &Section<'_>, quantity: Quantity) -> Option<Quantity> {
+fn in_windows(section: &Section<'_>, quantity: Quantity, of: Of) -> Option<Quantity> {
     let Some(window) = section.find(&IN_EVERY) else {
         return (!section.has(IN_EVERY.name)).then_some(quantity);
     };
@@ -144,12 +171,15 @@ fn in_windows(section: &Section<'_>, quantity: Quantity) -> Option<Quantity> {
     }
     let windowed = quantity.in_every(window.value);
     if windowed.is_none() {
-        let all = kinds::quantities().into_iter();
+        let all = of.quantities().into_iter();
         let all = all.filter(|one| one.in_every(window.value).is_some());
         let names: Vec<&str> = all.map(Quantity::name).collect();
         let name = quantity.name();
         let cause = format!("of `{name}` nothing is counted in its time");
-        let remedy = format!("limit {}", alternatives(names.into_iter()));
+        let remedy = match names.is_empty() {
+            true => format!("remove `{}`", IN_EVERY.name),
+            false => format!("limit {}", alternatives(names)),
+        };
         section.findings.error(&window.place, cause, remedy);
     }
     windowed
@@ -166,9 +196,25 @@ fn phases_have_control(section: &Section<'_>, bound: Bound, phases: &Phases) -> 
     false
 }
 
-fn quantity(section: &Section<'_>, key: &str) -> Option<Quantity> {
-    let all = kinds::quantities().into_iter();
-    let words: Vec<_> = all.map(|quantity| (quantity.name(), quantity)).collect();
+fn quantity(section: &Section<'_>, key: &str, of: Of) -> Option<Quantity> {
+    let all = of.quantities();
+    let elsewhere = kinds::quantities().into_iter();
+    let mut elsewhere = elsewhere
+        .filter(|one| !all.contains(one))
+        .map(Quantity::name);
+    if let Some(text) = section.value(key).and_then(string)
+        && elsewhere.any(|name| name == text.value)
+    {
+        let (name, kind) = (text.value, kinds::PROGRAM.name);
+        let cause = format!("`{name}` is not observed of a {kind}");
+        let remedy = format!(
+            "limit {}",
+            alternatives(all.into_iter().map(Quantity::name))
+        );
+        section.findings.error(&text.place, cause, remedy);
+        return None;
+    }
+    let words: Vec<_> = all.iter().map(|one| (one.name(), *one)).collect();
     section.choice(key, &words).map(|found| found.value)
 }
 
@@ -181,7 +227,7 @@ fn example(quantity: Quantity) -> &'static str {
 }
 
 /// `at_most = "100us"`, `at_most = 30`, `at_most = "1.05 x control"`.
-fn bound(section: &Section<'_>, key: &str, quantity: Quantity) -> Option<Found<Bound>> {
+fn bound(section: &Section<'_>, key: &str, quantity: Quantity, of: Of) -> Option<Found<Bound>> {
     let absolute = |value| match key {
         "at_most" => Bound::AtMost(value),
         _ => Bound::AtLeast(value),
@@ -191,6 +237,15 @@ fn bound(section: &Section<'_>, key: &str, quantity: Quantity) -> Option<Found<B
         && text.contains("control")
     {
         let text = section.text(key, "a bound", "1.05 x control")?;
+        if of == Of::Program {
+            let cause = "there is no control to compare with";
+            let remedy = format!(
+                "write a bound of its own, such as: {key} = {}",
+                example(quantity)
+            );
+            section.findings.error(&text.place, cause, remedy);
+            return None;
+        }
         if quantity.window().is_some() {
             let cause = "what is counted in windows is not compared with a control";
             let remedy = "write how many there may be, such as: at_most = 1";
@@ -320,4 +375,50 @@ fn phases(section: &Section<'_>) -> Phases {
     let names = PHASES.iter().map(Phase::name);
     let named = chosen(section, ("phase", "remove one"), &texts, names).into_iter();
     Phases::Only(named.map(|(index, _)| PHASES[index].clone()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::parse_contract;
+
+    /// What is wrong with the contract of a program, and what is advised.
+    fn advised(text: &str) -> (String, String) {
+        let mut found = parse_contract(text, "c.toml").expect_err("it is wrong");
+        assert_eq!(found.len(), 1, "one error is told once: {found:?}");
+        let found = found.remove(0);
+        (found.cause, found.remedy)
+    }
+
+    #[test]
+    fn what_a_program_is_advised_to_limit_is_observed_of_a_program() {
+        let limit = |limit: &str| advised(&format!("limits = [{{ {limit} }}]"));
+        let all = "limit `service_gap`, `short_periods`, `short_stretches` or `overruns`";
+        for bound in ["\"1ms\"", "\"1.05 x control\""] {
+            let (cause, remedy) = limit(&format!("quantity = \"wakeup_gap\", at_most = {bound}"));
+            assert_eq!(cause, "`wakeup_gap` is not observed of a program");
+            assert_eq!(remedy, all);
+        }
+        let (_, remedy) = limit("quantity = \"wakeup_gap\", at_least = 1, in_every = \"1s\"");
+        assert_eq!(remedy, all);
+        let (_, remedy) = limit("quantity = \"service_gp\", at_most = \"1ms\"");
+        assert_eq!(remedy, "did you mean `service_gap`?");
+        let (_, remedy) = limit("quantity = \"wakeup_gp\", at_most = \"1ms\"");
+        assert!(!remedy.contains("wakeup_gap"), "{remedy}");
+        let (cause, remedy) = limit("quantity = \"service_gap\", at_most = \"1.05 x control\"");
+        assert_eq!(cause, "there is no control to compare with");
+        assert!(remedy.ends_with("such as: at_most = \"1.5ms\""), "{remedy}");
+        let (_, remedy) = limit("at_most = \"8ms\"");
+        assert!(remedy.ends_with("quantity = \"service_gap\""), "{remedy}");
+    }
+
+    /// What is written as an example is a contract.
+    #[test]
+    fn examples_for_a_program_can_be_written_as_they_stand() {
+        for text in ["limits = []", "", "limits = \"x\""] {
+            let (_, remedy) = advised(text);
+            let (_, example) = remedy.split_once("limits = ").expect("an example");
+            let contract = parse_contract(&format!("limits = {example}"), "c.toml");
+            assert!(contract.is_ok(), "{remedy}");
+        }
+    }
 }

@@ -178,6 +178,8 @@ pub struct Proposal {
     pub longest: Service,
     /// That of the longest call before it was connected, where that was measured.
     pub connecting: Option<Service>,
+    /// Whether something is proposed to other devices of the variant too.
+    pub has_others: bool,
     /// The grain at which the kernel notices that a budget is used up.
     pub tick: Span,
     /// The twin for which it is, whose host may count reservations in ticks.

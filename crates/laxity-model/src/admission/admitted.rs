@@ -121,27 +121,32 @@ pub fn admit(mut program: Program, supply: &Supply) -> Result<Admitted, Rejected
     }
 }
 
-/// The slots that there would be if this activity reserved this instead of what it does, and whoever would be refused, as a reservation or as an
-/// executor; nobody if it has no reservation. The program is left as it was. Cost: an admission without its advice.
+/// The slots that there would be if these activities reserved this instead of what they do, and whoever would be refused, as a reservation or as an
+/// executor; one that has no reservation stays without. The program is left as it was. Cost: an admission without its advice.
 ///
 /// # Errors
 ///
 /// A program that is wrong, or that this supply's machine cannot run.
 pub fn refused_with(
     program: &mut Program,
-    (activity, reservation): (ActivityId, Reservation),
+    instead: &[(ActivityId, Reservation)],
     supply: &Supply,
 ) -> Result<(Vec<SlotPlan>, Vec<ActivityId>), HostError> {
     super::check::check(program, supply)?;
-    let own = activity.index();
-    let before = program.activities[own].reservation;
-    program.activities[own].reservation = before.map(|asked| ReservationRequest {
-        reservation,
-        ..asked
-    });
+    let requests = program.activities.iter();
+    let before: Vec<_> = requests.map(|activity| activity.reservation).collect();
+    for (activity, reservation) in instead {
+        let own = &mut program.activities[activity.index()].reservation;
+        *own = own.map(|asked| ReservationRequest {
+            reservation: *reservation,
+            ..asked
+        });
+    }
     let (slots, requests) = assess(program, supply, &mut Effort::new(0));
     let executors = executors(program, (&requests, &slots), supply);
-    program.activities[own].reservation = before;
+    for (activity, before) in program.activities.iter_mut().zip(before) {
+        activity.reservation = before;
+    }
     let requests = requests.into_iter().filter(|found| found.asked.is_err());
     let executors = executors.into_iter().filter(|found| found.answer.is_err());
     let requests = requests.map(|found| found.activity);

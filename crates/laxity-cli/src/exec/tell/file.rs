@@ -3,6 +3,8 @@
 use laxity::Delivery;
 use serde::Serialize;
 
+use crate::exec::measured::Round;
+
 #[derive(Serialize)]
 pub(super) struct File<'a> {
     pub(super) file_version: u32,
@@ -23,6 +25,9 @@ pub(super) struct File<'a> {
     pub(super) grade_reason: Option<&'a str>,
     /// Where X was open: why it was this one.
     pub(super) reserved_for: Option<&'a str>,
+    /// Each time that the program was measured; left out where X was named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) measured: Vec<Measured<'a>>,
     /// By `deadline`, where periods are short: what this kernel makes of budgets.
     pub(super) cause: Option<&'a str>,
     pub(super) took_ns: u64,
@@ -36,6 +41,33 @@ pub(super) struct File<'a> {
     pub(super) contract: Option<&'a str>,
     pub(super) verdict: Option<String>,
     pub(super) reasons: &'a [String],
+}
+
+/// One time that a program was measured, so that what it needs might be found.
+#[derive(Serialize)]
+pub(super) struct Measured<'a> {
+    /// Whether what is reserved follows of it.
+    used: bool,
+    /// Why not.
+    why_not: Option<&'a str>,
+    /// How firmly it had its slots meanwhile.
+    grade: String,
+    grade_reason: Option<&'a str>,
+    /// What was taken, and what was left out: see the fields of the same names.
+    #[serde(flatten)]
+    seen: Figures,
+}
+
+impl<'a> Measured<'a> {
+    pub(super) fn of(round: &'a Round) -> Self {
+        Self {
+            used: round.why_not.is_none(),
+            why_not: round.why_not.as_deref(),
+            grade: round.grade.to_string(),
+            grade_reason: round.grade.reason(),
+            seen: Figures::of(&round.seen),
+        }
+    }
 }
 
 #[derive(Serialize)]

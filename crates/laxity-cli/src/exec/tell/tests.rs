@@ -21,6 +21,7 @@ fn received(delivery: Delivery) -> Received {
         unseen: None,
         grade: Grade::Enforced,
         note: None,
+        rounds: Vec::new(),
         cause: None,
         had: Had::Reservation,
         judged: None,
@@ -54,6 +55,39 @@ fn what_was_lost_is_told_and_leaves_the_verdict_open() {
         let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
         assert_eq!(file["received"]["events_lost"], events_lost);
     }
+}
+
+#[test]
+fn how_it_was_measured_is_told_in_the_line_and_in_json() {
+    let mut received = received(all_kept());
+    assert!(!received.line().contains("measured"), "{}", received.line());
+    let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+    assert_eq!(file.get("measured"), None);
+    let seen = Delivery {
+        periods: 1_000,
+        disturbed: 12,
+        unseen: 2,
+        ..Delivery::default()
+    };
+    let round = |why_not: Option<&str>| Round {
+        seen,
+        grade: Grade::Enforced,
+        why_not: why_not.map(str::to_owned),
+    };
+    received.rounds = vec![round(Some("too much")), round(None)];
+    let line = received.line();
+    assert!(line.contains("measured 2 times, 1 of them not used: 1. 1000 periods taken, 14 left out (12 while the machine stood still, 2 that nobody saw), not used: too much; 2. "), "{line}");
+    let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+    let measured = file["measured"].as_array().unwrap();
+    assert_eq!(measured.len(), 2);
+    assert_eq!(
+        (&measured[0]["used"], &measured[0]["why_not"]),
+        (&false.into(), &"too much".into())
+    );
+    assert_eq!(
+        (&measured[1]["used"], &measured[1]["periods_disturbed"]),
+        (&true.into(), &12.into())
+    );
 }
 
 #[test]

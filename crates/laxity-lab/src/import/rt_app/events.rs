@@ -7,6 +7,7 @@
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use laxity_model::Span;
 
+use super::keys::TIMER;
 use super::{File, Wrong};
 use crate::plain;
 
@@ -39,7 +40,7 @@ enum Event {
 }
 
 /// In the order in which rt-app looks for them: a name need only begin so.
-const KINDS: [&str; 19] = [
+pub(super) const KINDS: [&str; 19] = [
     "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer",
     "suspend", "resume", "mem", "iorun", "yield", "barrier", "fork", "sem_post", "sem_wait",
 ];
@@ -51,6 +52,18 @@ const OLD_KEYS: [&str; 4] = ["exec", "period", "deadline", "lock_order"];
 
 /// What is no event though it begins like one.
 const PROPERTIES: [&str; 1] = ["membind_nodes"];
+
+/// Of what kind an event of this name is, if it is one.
+fn kind(name: &str) -> Option<&'static str> {
+    let mut kinds = KINDS.into_iter();
+    let kind = kinds.find(|kind| name.starts_with(kind));
+    kind.filter(|_| !PROPERTIES.contains(&name))
+}
+
+/// Whether something of this name is an event.
+pub(super) fn is_event(name: &str) -> bool {
+    kind(name).is_some()
+}
 
 /// What a thread object does.
 pub(super) fn work(file: File<'_>, task: &Object<'_>) -> Result<Work, Wrong> {
@@ -93,10 +106,7 @@ fn old_key(file: File<'_>, task: &Object<'_>) -> Option<String> {
 
 fn event(file: File<'_>, property: &ObjectProp<'_>) -> Result<Option<Event>, Wrong> {
     let (name, value) = (property.name.as_str(), &property.value);
-    if PROPERTIES.contains(&name) {
-        return Ok(None);
-    }
-    let Some(kind) = KINDS.into_iter().find(|kind| name.starts_with(kind)) else {
+    let Some(kind) = kind(name) else {
         return Ok(None);
     };
     Ok(Some(match kind {
@@ -110,6 +120,11 @@ fn event(file: File<'_>, property: &ObjectProp<'_>) -> Result<Option<Event>, Wro
 
 fn timer(file: File<'_>, value: &Value<'_>) -> Result<Event, Wrong> {
     let object = file.object(value)?;
+    let besides = TIMER.of(file, object)?;
+    if let Some((key, _)) = besides.strange {
+        let cause = format!("a timer has no key `{}`", plain(key));
+        return Err(file.wrong(object, cause, "it has `ref`, `period` and `mode`"));
+    }
     let name = match object.get("ref") {
         Some(name) => file.text(&name.value)?,
         None => "unknown",

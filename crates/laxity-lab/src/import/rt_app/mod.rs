@@ -6,12 +6,15 @@
 //!
 //! * `dialect`: events without a value.
 //! * `read`: the file, and what each task says of its scheduling.
+//! * `keys`: what rt-app knows, and that there is something else.
 //! * `events`: from a task's events to what it needs at most and how often.
 
 mod dialect;
 mod events;
+mod keys;
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::ops::Range;
 
 use jsonc_parser::ast::{Array, NumberLit, Object, ObjectProp, StringLit, Value};
@@ -98,6 +101,8 @@ impl<'s> File<'s> {
             tasks: Vec::new(),
             notes: Vec::new(),
         };
+        self.besides(root, &mut set.notes)
+            .map_err(|error| vec![error])?;
         let mut errors = Vec::new();
         for property in &tasks.properties {
             if let Err(error) = self.task(property, default, &mut set) {
@@ -113,6 +118,18 @@ impl<'s> File<'s> {
         }
         make_names_differ(&mut set.tasks);
         Ok(set)
+    }
+
+    /// What the file says beside its tasks of which nothing is analysed.
+    fn besides(self, root: &Object<'_>, notes: &mut Vec<String>) -> Result<(), Wrong> {
+        let global = root.get("global").map(|found| self.object(&found.value));
+        let global = global.transpose()?.map(|global| (&keys::GLOBAL, global));
+        for (keys, object) in iter::once((&keys::ROOT, root)).chain(global) {
+            let besides = keys.of(self, object)?;
+            besides.note(keys.what(), notes);
+            besides.note_strange(keys.what(), notes);
+        }
+        Ok(())
     }
 
     fn default_policy(self, root: &Object<'_>) -> Result<Class, Wrong> {
@@ -212,7 +229,12 @@ impl<'s> File<'s> {
         policy: Policy,
         notes: &mut Vec<String>,
     ) -> Result<Result<Task, String>, Wrong> {
-        let (cost, period, jitter, remarks) = match work(self, object)? {
+        let strange = keys::of_task(self, (name, object), notes)?;
+        let work = match (work(self, object)?, strange) {
+            (Work::Periodic { .. }, Some(why)) => Work::Unknown(why),
+            (work, _) => work,
+        };
+        let (cost, period, jitter, remarks) = match work {
             Work::Periodic {
                 cost,
                 period,

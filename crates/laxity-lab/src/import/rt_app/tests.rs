@@ -118,6 +118,64 @@ fn what_cannot_be_told_is_named_and_not_guessed() {
 }
 
 #[test]
+fn a_key_that_nobody_knows_is_named_and_never_passed_over() {
+    // What it is to do is not known: so is not what the task does, and it is not refused.
+    for text in [
+        format!("\"run\": 10, \"colour\": 1, {TIMER}"),
+        format!("\"phases\": {{ \"p\": {{ \"run\": 10, \"colour\": 1, {TIMER} }} }}"),
+    ] {
+        let (task, notes) = only(&text);
+        let why = task.work.expect_err("not analysable");
+        assert!(
+            why.contains("`colour` in line 1 is no key of rt-app"),
+            "{why}"
+        );
+        assert!(notes[0].contains("not analysed"), "{notes:?}");
+    }
+    // What is nearly one was meant to be it.
+    let slips = [
+        ("\"slep\": 10", "slep", "sleep"),
+        ("\"prioriy\": 10", "prioriy", "priority"),
+        ("\"dl_runtime\": 10", "dl_runtime", "dl-runtime"),
+        ("\"instances\": 10", "instances", "instance"),
+        ("\"phases\": { \"p\": { \"lop\": 1 } }", "lop", "loop"),
+        ("\"timer\": { \"perod\": 1 }", "perod", "period"),
+    ];
+    for (text, slip, meant) in slips {
+        let found = refused(&format!("{{ \"tasks\": {{ \"a\": {{ {text} }} }} }}"));
+        assert!(found.cause.contains(&format!("no key `{slip}`")), "{found}");
+        assert_eq!(found.remedy, format!("did you mean `{meant}`?"));
+    }
+    let found = refused("{ \"global\": { \"default_polcy\": \"SCHED_FIFO\" }, \"tasks\": {} }");
+    assert!(found.remedy.contains("`default_policy`"), "{found}");
+    let found = refused(&format!(
+        "{{ \"tasks\": {{ \"a\": {{ \"run\": 1, \"timer\": {{ \"period\": 9, \"colour\": 1 }} }} }}, \"b\": {{ {TIMER} }} }}"
+    ));
+    assert!(
+        found.cause.contains("a timer has no key `colour`"),
+        "{found}"
+    );
+}
+
+#[test]
+fn what_rt_app_knows_and_no_analysis_is_named_as_ignored() {
+    let text = format!(
+        "{{ \"global\": {{ \"duration\": 5, \"log_basename\": \"x\", \"gnuplot\": true, \"ftrace\": \"none\", \"default_policy\": \"SCHED_FIFO\" }}, \"resources\": {{}}, \"scenery\": 1, \"tasks\": {{ \"a\": {{ \"util_min\": 10, \"sleep\": 7, \"phases\": {{ \"p\": {{ \"run\": 1000, \"taskgroup\": \"/x\", {TIMER} }} }} }} }} }}"
+    );
+    let set = set(&text);
+    assert_eq!(set.tasks[0].policy, Policy::Priority(10));
+    let work = set.tasks[0].work.as_ref().expect("analysable");
+    assert_eq!(work.cost(), Service::from_millis(1));
+    let expected = [
+        "the file: ignored, as nothing that is analysed depends on it: `resources`",
+        "the file: `scenery` in line 1 is no key of rt-app, and ignored",
+        "`global`: ignored, as nothing that is analysed depends on it: `duration`, `log_basename`, `gnuplot`, `ftrace`",
+        "`a`: ignored, as nothing that is analysed depends on it: `util_min`, `sleep`, `taskgroup`",
+    ];
+    assert_eq!(set.notes, expected);
+}
+
+#[test]
 fn policies_are_read_with_their_parameters_and_defaults() {
     let run = format!("\"run\": 1000, {TIMER}");
     let (task, _) = only(&format!("{run}, \"policy\": \"SCHED_FIFO\""));

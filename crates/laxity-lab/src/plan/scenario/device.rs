@@ -47,7 +47,7 @@ pub struct DevicePlan {
     pub late_before: Option<String>,
     /// What is to spare in the worst case, if it is served.
     pub margins: Option<DeviceMargins>,
-    /// Where it is not served, the least X that would be at this Y, a multiple of 0.05 ms, in nanoseconds.
+    /// Where it is not served, the least X that would be at this Y beside all else, a multiple of 0.05 ms, in nanoseconds: with 0.05 ms less it would not.
     pub least_service_ns: Option<u64>,
     /// Where it is not served, of all that would serve the cheapest, Y in whole milliseconds.
     pub cheapest: Option<Proposal>,
@@ -269,11 +269,11 @@ fn better(
     };
     let (least, cheapest) = proposals(subject, &|other| match is_more(other) {
         true => (subject.granted)(other),
-        false => Granted::Not,
+        false => Granted::NoMore,
     })?;
     let alone = |other| match (subject.granted)(other) {
         Granted::Not => Granted::Not,
-        Granted::Whole | Granted::Slots(..) => Granted::Whole,
+        Granted::NoMore | Granted::Whole | Granted::Slots(..) => Granted::Whole,
     };
     let no_more_found = least.is_none() && proposals(subject, &alone)?.0.is_some();
     Ok((least, cheapest, no_more_found))

@@ -80,7 +80,11 @@ fn proposal(proposed: &Proposed) -> String {
         let (before, them) = before.map_or((String::new(), "it"), |before| {
             (format!(", one before it was connected {before}"), "both")
         });
-        format!("; the longest call of the runs took {longest}{before}, and {least} would have served {them}: x {times}")
+        let alone = match proposed.has_others {
+            true => " if nobody else had been there",
+            false => "",
+        };
+        format!("; the longest call of the runs took {longest}{before}, and {least} would have served {them}{alone}: x {times}")
     });
     format!("{held}, {}{}", proposed.why, after.unwrap_or_default())
 }

@@ -16,7 +16,7 @@ mod serve;
 
 pub use choose::{cheapest, least_reservation, least_reservations};
 pub use fit::{Fit, Unfit, fit};
-pub use propose::{MARGIN_PPM, Open, propose, with_margin};
+pub use propose::{MARGIN_PPM, Open, options, propose, with_margin};
 pub use serve::{Answer, Late, Limit, Margins, serves};
 
 use crate::analysis::Fraction;

@@ -1,6 +1,7 @@
 //! What laxity proposes to a device whose calls were measured.
 
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use super::choose::compare_costs;
 use super::{Device, least_reservation, least_reservations, serves};
@@ -64,32 +65,44 @@ pub fn propose<S: SupplyBound>(
     supply: impl Fn(Reservation) -> Option<S>,
     is_left: impl Fn(Reservation) -> bool,
 ) -> Result<Option<Reservation>> {
+    let all = options(device, open, (periods, granularity), supply)?;
+    Ok(all.into_iter().find(|one| is_left(*one)))
+}
+
+/// All that [`propose`] chooses from, what it prefers first: of a given Y the one least X; of a given X every Y that serves the device, the
+/// longest first; of both the least X at each Y, the cheapest first. Cost: [`serves`] at most 64 times for each period.
+pub fn options<S: SupplyBound>(
+    device: &Device,
+    open: Open,
+    (periods, granularity): (&[Span], Span),
+    supply: impl Fn(Reservation) -> Option<S>,
+) -> Result<Vec<Reservation>> {
     match open {
         Open::Service(period) => {
             let least = least_reservation(device, period, granularity, supply)?;
-            Ok(least.filter(|least| is_left(*least)))
+            Ok(Vec::from_iter(least))
         }
         Open::Both => {
             let least = least_reservations(device, periods, granularity, supply)?;
             let mut least = Vec::from_iter(least.into_iter().flatten());
             least.sort_by(compare_costs);
-            Ok(least.into_iter().find(|least| is_left(*least)))
+            Ok(least)
         }
         Open::Period(service) => {
-            let mut longest = None;
+            let mut found = Vec::new();
             for period in periods {
-                let Ok(offer) = Reservation::new(service, *period) else {
+                let offer = Reservation::new(service, *period).ok();
+                let Some((offer, supply)) = offer.and_then(|offer| Some((offer, supply(offer)?)))
+                else {
                     continue;
                 };
-                let Some(supply) = supply(offer) else {
-                    continue;
-                };
-                let is_longer = longest.is_none_or(|known: Reservation| known.period() < *period);
-                if is_longer && serves(device, &supply)?.is_served() && is_left(offer) {
-                    longest = Some(offer);
+                if serves(device, &supply)?.is_served() {
+                    found.push(offer);
                 }
             }
-            Ok(longest)
+            found.sort_by_key(|offer| Reverse(offer.period()));
+            found.dedup();
+            Ok(found)
         }
     }
 }

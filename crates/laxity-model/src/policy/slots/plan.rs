@@ -1,5 +1,8 @@
 //! Finds a slot table for a set of reservations.
 
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
 use super::arrange::arrangements;
 use super::item::WHOLE;
 use super::nearest::Effort;
@@ -62,7 +65,7 @@ impl PlanCosts {
 /// Any periods will do. A single request gets exactly its X every Y. Several whose periods do not fit together are served somewhat more
 /// often or longer than they ask: of the tables found with no more than 5 % over-allocation, the one with the fewest slot edges a second
 /// is taken, or else the one with the least over-allocation ([`Objective`]). Before each slot `costs.per_slot` stays free of other
-/// slots. The same requests and costs give the same table.
+/// slots. The same requests and costs give the same table, in whatever order the requests are named.
 ///
 /// Cost: less than a millisecond, mostly, for five requests; a refusal plans up to some hundred sets near by, some 20 ms. All effort is
 /// bounded by a count of steps, the same everywhere, some 0.2 s; [`Refusal::is_cut_short`] where that was too little for all advice.
@@ -136,8 +139,14 @@ pub(super) fn check(requests: &[Reservation], costs: &PlanCosts) -> (Result<(), 
 }
 
 /// Collects the tables that were found, and keeps the best.
+///
+/// What is found of a set is not to depend on the order in which it is named: so the requests are looked at by their periods, of equal
+/// periods the longest first, and only requests that are equal keep the order in which they came.
 struct Planner<'a> {
-    requests: &'a [Reservation],
+    /// In that order.
+    requests: Vec<Reservation>,
+    /// Of each, its place in the list that was handed in.
+    owners: Vec<usize>,
     costs: &'a PlanCosts,
     objective: Objective,
     /// The first table will do.
@@ -150,9 +159,15 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(requests: &'a [Reservation], costs: &'a PlanCosts, objective: Objective) -> Self {
+    fn new(requests: &[Reservation], costs: &'a PlanCosts, objective: Objective) -> Self {
+        let mut owners: Vec<usize> = (0..requests.len()).collect();
+        owners.sort_by_key(|owner| {
+            let request = requests[*owner];
+            (request.period(), Reverse(request.service()))
+        });
         Self {
-            requests,
+            requests: owners.iter().map(|owner| requests[*owner]).collect(),
+            owners,
             costs,
             objective,
             any: false,
@@ -163,7 +178,7 @@ impl<'a> Planner<'a> {
     }
 
     /// For any table.
-    fn for_any(requests: &'a [Reservation], costs: &'a PlanCosts) -> Self {
+    fn for_any(requests: &[Reservation], costs: &'a PlanCosts) -> Self {
         Self {
             any: true,
             left: WORK_A_CHECK,
@@ -171,10 +186,14 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The best table; that of no requests is empty.
+    /// The best table, its owners by the list that was handed in; that of no requests is empty.
     fn into_table(self) -> SlotTable {
-        self.best
-            .map_or_else(SlotTable::empty, |judged| judged.table)
+        let table = self.best.map(|judged| judged.table);
+        let mut table = table.unwrap_or_else(SlotTable::empty);
+        for slot in &mut table.slots {
+            slot.owner = self.owners[slot.owner];
+        }
+        table
     }
 
     /// Tries every family of tables, or until there is any table; then it gives up sooner.
@@ -196,7 +215,7 @@ impl<'a> Planner<'a> {
             }
             if self.best.is_none() {
                 // What is advised must be granted.
-                let mut any = Self::for_any(self.requests, self.costs);
+                let mut any = Self::for_any(&self.requests, self.costs);
                 let _ = any.find();
                 self.spent = WORK_A_CHECK - any.left;
                 self.best = any.best;
@@ -230,7 +249,7 @@ impl<'a> Planner<'a> {
 
     /// Tries harmonic chains; all of them, or until there is a table. Returns what is missing if there is none.
     fn try_chains(&mut self) -> Shortage {
-        let candidates = arrangements(self.requests, self.costs, self.any, &mut self.left);
+        let candidates = arrangements(&self.requests, self.costs, self.any, &mut self.left);
         let available_ppm = self.costs.available_ppm();
         let too_much = |load: u64| load > available_ppm * (WHOLE / 1_000_000);
         let loads = candidates.iter().map(|one| one.load(self.costs));
@@ -269,7 +288,7 @@ impl<'a> Planner<'a> {
     /// Searches the multiples of common bases for the fewest edges within a limit of over-allocation, or for any table at all.
     fn search(&mut self, most_over_ppm: u64, work: u64) {
         let work = work.min(self.left);
-        let mut search = Search::new(self.requests, self.costs, most_over_ppm, work);
+        let mut search = Search::new(&self.requests, self.costs, most_over_ppm, work);
         if let Some(best) = &self.best
             && best.over_ppm <= most_over_ppm
         {
@@ -311,10 +330,10 @@ impl<'a> Planner<'a> {
         if !self.costs.allow(&table) {
             return false;
         }
-        let judged = Judged::new(table, self.requests);
+        let judged = Judged::new(table, &self.requests);
         let best = self.best.as_ref();
         let better = best.is_none_or(|best| judged.is_better(best, self.objective));
-        let kept = better && judged.table.keeps(self.requests);
+        let kept = better && judged.table.keeps(&self.requests);
         if kept {
             self.best = Some(judged);
         }

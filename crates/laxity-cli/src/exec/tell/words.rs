@@ -1,0 +1,69 @@
+//! What is said of a delivery, in words.
+
+use laxity::Delivery;
+use laxity::doctor::Kernel;
+
+/// That it never asked for what is reserved, so that nobody knows whether it would have had it.
+pub(super) fn why_nothing(seen: &Delivery) -> Option<String> {
+    (seen.periods > 0 && seen.asleep == seen.periods).then(|| {
+        let all = seen.periods;
+        let periods = periods(seen);
+        format!("it asked for its reservation in none of {all} undisturbed {periods}")
+    })
+}
+
+/// The periods that were not judged, and why.
+pub(super) fn not_judged(seen: &Delivery) -> String {
+    let disturbed = match (seen.disturbed, seen.short_disturbed) {
+        (0, _) => None,
+        (all, 0) => Some(format!("{all} more while the machine stood still")),
+        (all, short) => Some(format!(
+            "{all} more while the machine stood still, {short} of them short"
+        )),
+    };
+    let stopped = (seen.stopped > 0).then(|| format!("{} more while it was stopped", seen.stopped));
+    let unseen = (seen.unseen > 0).then(|| format!("{} that nobody saw", seen.unseen));
+    let halts = "halts of the machine are not seen".to_owned();
+    let halts = seen.halts_unseen.then_some(halts);
+    let all = disturbed.into_iter().chain(stopped).chain(unseen);
+    in_brackets(all.chain(halts))
+}
+
+/// After what they are said of, if there are any.
+pub(super) fn in_brackets(remarks: impl Iterator<Item = String>) -> String {
+    let remarks: Vec<String> = remarks.collect();
+    if remarks.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", remarks.join("; "))
+    }
+}
+
+/// That the kernel notices late that a budget is used up, if it does, or that it may.
+pub(super) fn coarseness(kernel: &Kernel) -> Option<String> {
+    let tick = kernel.tick;
+    match kernel.hrtick {
+        Ok(true) => None,
+        Ok(false) => Some(format!("budgets end at the kernel's tick of {tick}")),
+        Err(_) => Some(format!(
+            "budgets may end at the kernel's tick of {tick} (see `laxity doctor`)"
+        )),
+    }
+}
+
+/// What is counted in place of periods where these are not seen.
+pub(super) fn periods(seen: &Delivery) -> String {
+    if seen.is_of_several() {
+        let each = seen.together;
+        format!("stretches of {each} periods (single periods are not seen)")
+    } else {
+        "periods".to_owned()
+    }
+}
+
+pub(super) fn lost(seen: &Delivery) -> String {
+    match seen.events_lost {
+        0 => String::new(),
+        lost => format!(", {lost} records lost: what is told may be wrong"),
+    }
+}
