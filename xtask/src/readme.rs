@@ -13,6 +13,9 @@ const FENCE: &str = "```sh";
 /// Commands that would start this very program again.
 const OURSELVES: &str = "cargo xtask";
 
+/// What a page installs goes here, and not among the user's own programs. It is what other commands have built.
+const INSTALLED: &str = "target/installed";
+
 /// Runs every command of the `sh` blocks, page by page, in order, also after one that failed. A comment behind a command may name the exit
 /// codes it may have, such as `# exits 0 or 5`: what a live run says of a noisy machine is not an error of the page. What it ends with where it may not
 /// run, as in `# exits 0 or 5; 4 without the rights`, says that it was skipped, and is an error where live runs are required.
@@ -89,7 +92,11 @@ fn run_line(line: &Line) -> Result<()> {
     println!("-- {line}");
     let began = Instant::now();
     let mut tail = Tail::default();
-    let status = watch(command("sh").args(["-c", line]), |line| {
+    let mut shell = command("sh");
+    shell
+        .args(["-c", line])
+        .env("CARGO_INSTALL_ROOT", root().join(INSTALLED));
+    let status = watch(&mut shell, |line| {
         println!("{line}");
         tail.push(line);
     })?;

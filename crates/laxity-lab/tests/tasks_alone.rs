@@ -249,3 +249,30 @@ fn a_report_without_a_modem_tells_of_its_tasks() {
     }
     assert!(variant.get("cothread_gap_ns").is_some());
 }
+
+/// A table that has headings, and of nobody a line below them, is none.
+#[test]
+fn gaps_that_nobody_has_make_no_table_of_their_own() {
+    let task = |name: &str| {
+        format!("[tasks.{name}]\nkind = \"periodic\"\nperiod = \"300ms\"\nservice = \"20ms\"\n")
+    };
+    // Each wakes once in a run: its job is done, and from one wake-up to the next there is nothing.
+    let once = |tasks: &str| {
+        let lengths = "[quick]\nidle = \"200ms\"\n";
+        run(&format!(
+            "{lengths}{tasks}[variants.alone]\ncontracts = []\n"
+        ))
+    };
+    for tasks in [task("audio"), task("audio") + &task("video")] {
+        let results = once(&tasks);
+        let narrow = table(&results, 60, None);
+        assert!(narrow.contains("response"), "{narrow}");
+        assert!(
+            !narrow.contains("gap ms\n") && !narrow.contains("wake-ups"),
+            "{narrow}"
+        );
+        assert_eq!(narrow.matches("variant ").count(), 1, "{narrow}");
+        let page = page::render(&report(&results, Vec::new())).unwrap();
+        assert!(!page.contains("× control"), "{page}");
+    }
+}

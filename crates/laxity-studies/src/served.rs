@@ -4,7 +4,7 @@
 use laxity::observe::Disturbances;
 use laxity_devices::card::{self, Unserved};
 use laxity_devices::modem::Phase;
-use laxity_lab::scenario::devices::Installed;
+use laxity_lab::scenario::devices::{Account, Installed};
 use laxity_model::enforce::{BusyPeriod, DeviceCall, Losing};
 use laxity_model::{Event, EventKind, HostError, Instant, Reservation, RunRecord, Service, Span};
 
@@ -21,6 +21,8 @@ pub struct Served {
     pub pending: u64,
     /// Samples lost or underrun since the call before.
     pub damage: u64,
+    /// Of these, those that were due to go out of a modem and were not there; none of another device.
+    pub underrun: u64,
     /// Of these, as many as the machine answers for; `None`: it did not stand still.
     pub excused: Option<u64>,
     /// What is judged of it; `None` where all may be the machine's doing.
@@ -48,6 +50,11 @@ impl Served {
     /// What it lost that no halt of the machine excuses.
     pub fn undisturbed_damage(&self) -> u64 {
         self.damage - self.excused.unwrap_or(0)
+    }
+
+    /// Of these, what was due to go out of a modem. What is excused are samples that were to go out before it is any that came in.
+    pub fn undisturbed_underrun(&self) -> u64 {
+        self.underrun.saturating_sub(self.excused.unwrap_or(0))
     }
 
     /// From its interrupt until it was done, or as long as it had waited when the run ended.
@@ -88,6 +95,8 @@ struct Reader<'a> {
     calls: Vec<Served>,
     /// Samples lost or underrun so far.
     damage: u64,
+    /// Of a modem, samples underrun so far.
+    underrun: u64,
     /// The call at work.
     open: Option<Served>,
     in_first_phase: bool,
@@ -108,6 +117,7 @@ impl<'a> Reader<'a> {
             device,
             calls: Vec::new(),
             damage: 0,
+            underrun: 0,
             open: None,
             in_first_phase: true,
             accounted: None,
@@ -147,11 +157,21 @@ impl<'a> Reader<'a> {
             EventKind::Mark(mark) if mark == marks.account => {
                 let so_far = Service::from_nanos(event.args[0]);
                 let before = self.accounted.replace(so_far);
-                if let (Some(call), Some(before)) = (self.calls.last_mut(), before) {
-                    call.service = Some(so_far.saturating_sub(before));
+                let underrun = self.underrun_since(event.args[1]);
+                if let Some(call) = self.calls.last_mut() {
+                    call.underrun = underrun;
+                    call.service = before.map(|before| so_far.saturating_sub(before));
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Samples that a modem has underrun since it was asked last, by what its account tells.
+    fn underrun_since(&mut self, told: u64) -> u64 {
+        match self.device.report {
+            Account::Modems(_) => told - std::mem::replace(&mut self.underrun, told),
+            Account::Stream(..) => 0,
         }
     }
 
@@ -188,6 +208,7 @@ impl<'a> Reader<'a> {
     /// The run's end finds this unserved.
     fn leave(&mut self, left: &Unserved, end: Instant) {
         let lost = left.damage().saturating_sub(self.damage);
+        let underrun = self.underrun_since(self.device.report.told_at_end(left));
         let calls = DeviceCall::left(&left.raised, end, lost);
         let late = left.raised.len().saturating_sub(1);
         for (number, call) in calls.enumerate() {
@@ -204,6 +225,8 @@ impl<'a> Reader<'a> {
                 done: end,
                 pending: left.pending,
                 damage: call.lost,
+                // With all the rest that is lost at the end.
+                underrun: if call.lost > 0 { underrun } else { 0 },
                 is_left: true,
                 ..open
             });

@@ -11,9 +11,9 @@ use super::phase::Phase;
 pub struct Costs {
     /// A call that abandons its block (assumed: like the handler, it looks at the card and returns).
     pub abandoned: Service,
-    /// Ring detection, every 2.5 ms (calibrated: within the 0.1 ms that §5.4 would reserve for it).
+    /// Ring detection, every 2.5 ms (a reading: within the 0.1 ms that §5.4 would reserve for it).
     pub on_hook: Service,
-    /// Tones, every 12.5 ms (calibrated: a quarter of the data mode).
+    /// Tones, every 12.5 ms (calibrated by figure 9: a quarter of the data mode).
     pub dialing: Service,
     /// The one call that recognises the answer and prepares the equalizers: 3.3 ms (quoted: the repeatable worst case while
     /// connecting, §6.2.2; that it is this call is our reading).

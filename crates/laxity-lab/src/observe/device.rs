@@ -1,6 +1,5 @@
 //! What is seen of a soft device: its interrupts, the calls of its signal processing, what it loses, and its phases if it has any.
 
-use laxity_devices::card::Unserved;
 use laxity_devices::modem::Phase as CallPhase;
 use laxity_model::enforce::{BusyPeriod, DeviceCall, Excuse, Losing};
 use laxity_model::verify::contract::{Kind, Phase, Quantity, Subject};
@@ -350,7 +349,7 @@ impl DeviceReader<'_> {
         let left = self.probe.installed.left.unserved(self.end);
         let left = left.expect("a host that hands back a record has dropped the program's bodies");
         let lost = left.damage() - self.lost;
-        let told = self.told_at_end(&left) - self.told;
+        let told = self.probe.installed.report.told_at_end(&left) - self.told;
         let late = left.raised.len().saturating_sub(1);
         let mut excused = None;
         for (number, call) in DeviceCall::left(&left.raised, self.end, lost).enumerate() {
@@ -362,20 +361,6 @@ impl DeviceReader<'_> {
         }
         if (lost, told) != (0, 0) {
             self.lost_at_end(&left.raised, (lost, told), excused);
-        }
-    }
-
-    /// What the driver's account would tell at the run's end.
-    fn told_at_end(&self, left: &Unserved) -> u64 {
-        match &self.probe.installed.report {
-            Account::Modems(reports) => {
-                let underrun = reports.iter().map(|report| report.samples_underrun.get());
-                underrun.sum::<u64>() + left.underrun
-            }
-            // Of what was overwritten before it was read, the frames are lost too; what was played in place of a frame, the listener has heard.
-            Account::Stream(report, setting, _) => {
-                report.frames_lost() + left.lost.div_ceil(setting.blocks[0])
-            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use laxity_model::verify::contract::{Expectation, Outcome};
 
-use self::columns::{Column, Line, tables};
+use self::columns::{Column, Line, shows_gaps, tables};
 use self::facts::{facts, placed, proposals, provenance, speed};
 use self::histograms::Limits;
 use super::{Check, Figure, Origin, Report, Row, Table, Timeline, Value, value};
@@ -88,6 +88,9 @@ fn heading(results: &RunResults) -> String {
 
 /// What the gaps are of, if any are shown.
 fn legend(variants: &[VariantResults]) -> Option<String> {
+    if !shows_gaps(variants) {
+        return None;
+    }
     let tasks = variants.iter().flat_map(VariantResults::periodic);
     let called = tasks.map(|(name, task)| {
         let period = task.task_period_ns.map(value::nanos).unwrap_or_default();

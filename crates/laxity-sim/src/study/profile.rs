@@ -53,12 +53,13 @@ impl Profile {
     /// * Reservations: above all threads but those of priority 31. *Our reading* of figure 16: a callback of that priority is not delayed
     ///   by a reserved modem. The live host ranks them the same way.
     /// * Scheduler: [`BandsConfig::WINDOWS_2000`], but for two values *calibrated* to figure 7, where a modem thread of priority 8 beside one
-    ///   spinner of priority 8 lets 512 samples pile up: 64 to 71 ms at 7.2 to 8 kHz. So the spinner's quantum must be longer than that: 120 ms,
-    ///   the long one of the two that Windows 2000 documents (12 clock intervals of 10 ms). And the signal must not lift the modem
-    ///   thread past the spinner: no boost, which is a driver's to choose when it releases a semaphore.
-    /// * Costs: *assumed*. The study prints none. They are of the order that such a machine allows (450 cycles a microsecond): 1.5 µs into and 0.7 µs
-    ///   out of an interrupt, 1 µs for a deferred call, 4 µs for a thread switch with its cold caches, 2 µs for a clock tick. Together they
-    ///   stay below the 25 µs by which the study's longest undisturbed gap (1978 µs) exceeds two ticks (1953 µs). What the study did measure, a
+    ///   spinner of priority 8 lets 512 samples pile up: 64 to 71 ms at 7.2 to 8 kHz. So the spinner's quantum must be longer than that: 120 ms
+    ///   of true time, not of this clock's ticks. Windows 2000 documents 12 intervals of its clock as the longer of two quanta: 120 ms where an
+    ///   interval is 10 ms, 187.5 ms where it is 15.6 ms, as with a clock of 1024 Hz. So it is no documented quantum of this host. And the signal
+    ///   must not lift the modem thread past the spinner: no boost, which is a driver's to choose when it releases a semaphore.
+    /// * Costs: the study prints none. They are of the order that such a machine allows (450 cycles a microsecond): 1.5 µs into and 0.7 µs
+    ///   out of an interrupt, 1 µs for a deferred call, 4 µs for a thread switch with its cold caches, 2 µs for a clock tick. *Calibrated* in that
+    ///   together they stay below the 25 µs by which figure 10's longest gap (1978 µs) exceeds two ticks (1953 µs). What the study did measure, a
     ///   handler's own 5.4 µs (§6.2.4) and the signal processing, is charged by the driver's code.
     pub const WIN2000_PII450: Self = Self {
         name: "win2000-pii450",

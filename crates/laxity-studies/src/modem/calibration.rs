@@ -27,7 +27,7 @@ enum Kind {
     Charged,
     /// Chosen so that rows or figures of the study come out.
     Calibrated,
-    /// Chosen for plausibility, before any row was looked at; or no row depends on it.
+    /// Chosen for plausibility, and by no row or number of the study.
     Assumed,
     /// What we take an unclear sentence of the study to mean.
     Reading,
@@ -246,8 +246,23 @@ mod tests {
         for constant in REGISTER.iter() {
             let says = !constant.chosen_by.is_empty();
             assert!(says || constant.kind != Kind::Calibrated, "{constant:?}");
-            assert!(!(says && constant.kind == Kind::Charged), "{constant:?}");
+            let is_chosen = [Kind::Calibrated, Kind::Reading].contains(&constant.kind);
+            assert!(!says || is_chosen, "{constant:?}");
         }
+    }
+
+    /// What spans a range around a constant was chosen by all that chose it.
+    #[test]
+    fn what_follows_from_a_calibrated_constant_is_calibrated_by_the_same_rows() {
+        let of = |value: &str| {
+            let mut all = REGISTER.iter();
+            all.find(|constant| constant.value == value)
+                .expect("it is listed")
+        };
+        let [lasting, drawn] = ["training-lasts", "patience"].map(of);
+        assert_eq!([lasting.kind, drawn.kind], [Kind::Calibrated; 2]);
+        let is_said = |row: &String| drawn.chosen_by.contains(row);
+        assert!(lasting.chosen_by.iter().all(is_said), "{drawn:?}");
     }
 
     #[test]
@@ -293,6 +308,16 @@ mod tests {
                     took_part(&format!("RES {reservation}"), false),
                     "{constant:?}"
                 );
+            }
+            for (at, _) in constant.reason.match_indices("figure ") {
+                let digits = |c: &char| c.is_ascii_digit();
+                let number: String = constant.reason[at + 7..]
+                    .chars()
+                    .take_while(digits)
+                    .collect();
+                let figure = format!("figure {number}");
+                let says = |row: &String| row.split(':').next() == Some(&figure);
+                assert!(constant.chosen_by.iter().any(says), "{constant:?}");
             }
         }
     }

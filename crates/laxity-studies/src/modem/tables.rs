@@ -4,24 +4,26 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::LazyLock;
 
-use laxity_devices::modem::FarProfile;
+use laxity_devices::modem::{Costs, FarProfile};
 use laxity_lab::bench::{Draft, Holes, Request};
 use laxity_lab::report::{
-    Attempts, Axis, Chart, Mark, Origin, Row as Cells, Series, Table, Times, nanos,
+    Attempts, Axis, Chart, Mark, Origin, Row as Cells, Series, Table, Times, Value, nanos,
 };
 use laxity_model::{Outside, Priority, Service, Span};
 use serde::Deserialize;
 
 use super::TEXT;
-use super::transfers::{Attempt, Batch, Place, Setting, transfers};
+use super::transfers::{Attempt, Batch, HOST, Place, Setting, quanta, statistics, transfers};
 use super::verdicts::{Judged, agreement, judge, servers};
 
 /// Attempts that the study made for each row.
 const ATTEMPTS: u32 = 10;
 /// The study's file.
 const FILE_BYTES: u64 = 200_000;
-/// A quarter of it shows the class of a row.
+/// A quarter of it shows whether a row gets through at all.
 const SWEEP_BYTES: u64 = FILE_BYTES / 4;
+/// So many transfers of a row are made again at other costs of a call.
+const SWEPT: usize = 2;
 const TIMESHARING: Outside = Outside::Timesharing(Priority::NORMAL);
 
 /// A row as printed.
@@ -123,44 +125,54 @@ impl QuotedTable {
     /// What the study does not settle, and the key of what shows it: beside table 1 threads of all priorities (it tried "different" ones, §6.1); of table 2
     /// the rows that live on what they get beside their reservation, over the spinner's quantum; of table 3 all, over the cost of a call.
     fn sweep(&self, request: &Request) -> Option<(&'static str, Batch)> {
-        let (key, outside) = match self.key.as_str() {
-            "table-1" => ("priorities", TIMESHARING),
-            "table-2" => ("quanta", TIMESHARING),
-            "table-3" => ("costs", Outside::Confined),
+        let quarter = Setting::study(SWEEP_BYTES, TIMESHARING, request.seed);
+        let reserved = || {
+            let places = self.rows.iter().map(|row| row.place.clone());
+            places.filter(|place| place.reservation().is_some())
+        };
+        let of_quantum = |quantum| Setting {
+            quantum,
+            ..quarter.clone()
+        };
+        let (key, places, settings) = match self.key.as_str() {
+            "table-1" => {
+                let beside_equal = Setting {
+                    spins_beside_equal: true,
+                    ..quarter
+                };
+                ("priorities", Place::priorities(), vec![beside_equal])
+            }
+            "table-2" => {
+                let settings = quanta().into_iter().map(of_quantum);
+                ("quanta", reserved().collect(), settings.collect())
+            }
+            "table-3" => ("costs", reserved().collect(), self.at_other_costs(request)),
             _ => return None,
         };
-        let varied = |us| {
-            let mut setting = Setting::study(SWEEP_BYTES, outside, request.seed);
-            match key {
-                "quanta" => setting.quantum = Span::from_micros(us),
-                "costs" => setting.costs.data = Service::from_micros(us),
-                _ => setting.spins_beside_equal = true,
-            }
-            setting
-        };
-        let settings = match key {
-            "priorities" => vec![varied(0)],
-            _ => {
-                let values = TEXT.quoted::<Vec<u64>>(&format!("{key}_us")).into_iter();
-                values.map(varied).collect()
-            }
-        };
-        let batch = match key {
-            "priorities" => Batch {
-                places: Place::priorities(),
-                settings,
-            },
-            _ => {
-                let places = self.rows.iter().map(|row| row.place.clone());
-                let reserved = places.filter(|place| place.reservation().is_some());
-                Batch {
-                    places: reserved.collect(),
-                    settings,
-                }
-            }
-        };
-        Some((key, batch))
+        Some((key, Batch { places, settings }))
     }
+
+    /// The first of the transfers of a row, cost by cost, where a call does not cost what the table charges.
+    fn at_other_costs(&self, request: &Request) -> Vec<Setting> {
+        let own = self.batch(request).settings;
+        let at = |data: Service| {
+            own.iter().take(SWEPT).map(move |setting| Setting {
+                costs: Costs {
+                    data,
+                    ..setting.costs
+                },
+                ..setting.clone()
+            })
+        };
+        let others = costs().into_iter().filter(|cost| *cost != HOST.costs.data);
+        others.flat_map(at).collect()
+    }
+}
+
+/// What a call may cost, the least first.
+fn costs() -> Vec<Service> {
+    let all = TEXT.quoted::<Vec<u64>>("costs_us").into_iter();
+    all.map(Service::from_micros).collect()
 }
 
 fn wanted(request: &Request) -> impl Iterator<Item = &'static QuotedTable> {
@@ -212,13 +224,12 @@ pub(super) fn draw(
         let late = late.map(|(row, attempts)| late_of(&row.place, attempts));
         draft.table(&table.key, "late", &[], late);
         if let Some((key, sweep)) = table.sweep(request) {
-            let rows = sweep.places.iter().zip(sweep.taken(attempts));
-            let rows = rows.map(|(place, attempts)| times(place, attempts));
+            let (columns, rows) = swept(key, &sweep, &sweep.taken(attempts), &judged);
             if let Some(figure) = draft.figure(&table.key) {
                 figure.tables.push(Table {
                     caption: TEXT.say(key, &[]),
-                    columns: headings(key, &sweep.settings),
-                    rows: rows.collect(),
+                    columns,
+                    rows,
                 });
             }
         }
@@ -285,18 +296,52 @@ fn late_of(place: &Place, attempts: &[Attempt]) -> Cells {
     ]
 }
 
-/// What is varied in each column of a sweep.
-fn headings(key: &str, settings: &[Setting]) -> Vec<String> {
-    let heading = |setting: &Setting| {
-        let value: &dyn Display = match key {
-            "quanta" => &setting.quantum,
-            "costs" => &setting.costs.data,
-            _ => &"",
-        };
-        TEXT.say(&format!("{key}-column"), &[("value", value)])
+/// The columns and rows of a sweep.
+fn swept(
+    key: &str,
+    sweep: &Batch,
+    seen: &[&[Attempt]],
+    judged: &[Judged<'_>],
+) -> (Vec<String>, Vec<Cells>) {
+    let columns = match key {
+        "costs" => headings(key, &costs()),
+        "quanta" => headings(key, &quanta()),
+        _ => headings(key, &[""]),
     };
-    let varied = settings.iter().map(heading);
+    let rows = sweep.places.iter().zip(seen);
+    let rows = rows.map(|(place, attempts)| match key {
+        "costs" => by_cost(place, attempts, judged),
+        _ => times(place, attempts),
+    });
+    (columns, rows.collect())
+}
+
+/// What is varied in each column of a sweep.
+fn headings(key: &str, values: &[impl Display]) -> Vec<String> {
+    let key = format!("{key}-column");
+    let varied = values
+        .iter()
+        .map(|value| TEXT.say(&key, &[("value", value)]));
     std::iter::once("row".to_owned()).chain(varied).collect()
+}
+
+/// What became of a row's first transfers, by the cost of a call. At the cost that the table charges nothing is tried again: there stands the row itself.
+fn by_cost(place: &Place, others: &[Attempt], judged: &[Judged<'_>]) -> Cells {
+    let costs = costs();
+    let each = others.len() / (costs.len() - 1);
+    let mut others = others.chunks(each.max(1));
+    let row = || {
+        let mut rows = judged.iter().map(Judged::compared);
+        rows.find(|row| row.quantity == place.name())?.twin
+    };
+    let cells = costs.into_iter().map(|cost| match cost == HOST.costs.data {
+        true => row(),
+        false => Origin::Simulated.cell(Value::Attempts(statistics(others.next()?))),
+    });
+    [Origin::Quoted.cell(place.name())]
+        .into_iter()
+        .chain(cells)
+        .collect()
 }
 
 /// How long each transfer from a place took.
@@ -313,14 +358,51 @@ fn times(place: &Place, attempts: &[Attempt]) -> Cells {
 
 #[cfg(test)]
 mod tests {
+    use laxity_lab::bench::{Made, Round, Study as _, judge};
+
+    use super::super::{Modem, Seen};
     use super::*;
-    use laxity_devices::modem::Costs;
 
     #[test]
     fn the_costs_that_are_charged_are_among_those_that_are_tried() {
-        let costs: Vec<u64> = TEXT.quoted("costs_us");
         for charged in [Costs::STUDY, Costs::UNLOGGED] {
-            assert!(costs.contains(&charged.data.as_micros()));
+            assert!(costs().contains(&charged.data));
+        }
+    }
+
+    /// One table cannot say of a row what another denies.
+    #[test]
+    fn at_the_cost_that_is_charged_the_table_of_costs_has_the_rows_themselves() {
+        let request = Request {
+            figures: vec!["table-3".into()],
+            repeats: Some(3),
+            ..Request::default()
+        };
+        let mut made = Made::nothing(&request);
+        let round = Round {
+            live: false,
+            number: 0,
+        };
+        let cases = Modem.cases(round, &made).expect("transfers").into_iter();
+        // Each takes another time.
+        let took = (0..).map(|number| Attempt {
+            took: Some(Span::from_secs(36) + Span::from_millis(number)),
+            ..Attempt::default()
+        });
+        made.twin = cases.zip(took.map(Seen::Transfer)).collect();
+        let report = judge(&Modem, &made).expect("it is judged");
+        let figure = &report.figures[0];
+        let mut tables = figure.tables.iter();
+        let table = tables.find(|table| table.caption == TEXT.say("costs", &[]));
+        let table = table.expect("a table of costs");
+        let charged = headings("costs", &[HOST.costs.data]).remove(1);
+        let mut columns = table.columns.iter();
+        let charged = columns.position(|column| *column == charged);
+        let charged = charged.expect("it is tried");
+        assert_eq!(table.rows.len(), table_3().rows.len());
+        for (row, compared) in table.rows.iter().zip(&figure.compared) {
+            assert_eq!(row[charged], compared.twin, "{}", compared.quantity);
+            assert!(row.iter().all(Option::is_some), "{row:?}");
         }
     }
 

@@ -27,7 +27,7 @@ const ON_HOOK_PRIORITY: u8 = 24;
 const SPINNER_PRIORITY: Priority = Priority::NORMAL;
 /// The index of the draws of a transfer.
 const DRAWN: u64 = 17;
-/// Data must last so long for a training to count, from the least patient server to the most: half of what was calibrated, and twice that.
+/// Data must last so long for a training to count, from the least patient server to the most: half of what was calibrated, and twice that; so it is calibrated, too.
 pub(super) const PATIENCE: [Span; 2] = [Span::from_millis(2_500), Span::from_secs(10)];
 /// A transfer that takes longer has failed; twice what the longest of the study took, with the call that precedes it.
 pub(super) const LIMIT: Span = Span::from_secs(700);

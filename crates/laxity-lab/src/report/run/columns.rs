@@ -294,38 +294,31 @@ fn time(ns: Option<u64>) -> Option<Value> {
 pub(super) fn tables(variants: &[VariantResults], width: usize) -> Vec<Vec<Column>> {
     let most = |count: fn(&VariantResults) -> usize| variants.iter().map(count).max().unwrap_or(0);
     let devices = most(|variant| variant.each_device().count());
-    let group = |count: usize, name: Column, columns: &[Column]| {
+    let group = |count: usize, name: Column, columns: &[Column]| -> Vec<Column> {
         // Of one modem and one player both have names: of whom a figure is must be seen.
         let is_device = [MODEM.name, STREAM.name].contains(&name.name);
         let named = (count > 1 || is_device && count > 0 && devices > 1).then_some(name);
-        let shown = (count > 0).then_some(columns);
-        let shown = shown.into_iter().flatten().copied();
-        named.into_iter().chain(shown).collect::<Vec<_>>()
-    };
-    // A group of its own, so that it has the name too where it does not fit beside the others.
-    let if_any = |count: usize, name: Column, column: Column| {
-        let shown = if column.has_cells(variants) { count } else { 0 };
-        group(shown, name, &[column])
+        // Names and headings alone say nothing.
+        match has_cells(variants, columns) {
+            true => named.into_iter().chain(columns.iter().copied()).collect(),
+            false => Vec::new(),
+        }
     };
     let modems = most(|variant| variant.modems().count());
     let streams = most(|variant| variant.streams().count());
     let tasks = most(|variant| variant.periodic().count());
     let commands = most(|variant| variant.commands().count());
-    let work = |variant: &VariantResults| {
-        let tasks = variant.periodic();
-        tasks.filter(|(_, task)| task.has_jobs()).count()
-    };
-    let jobs = if most(work) > 0 { tasks } else { 0 };
     let groups = [
         group(modems, MODEM, &OF_MODEMS),
-        if_any(modems, MODEM, MODEM_WINDOWS),
+        // Groups of their own, so that they have the name too where they do not fit beside the others.
+        group(modems, MODEM, &[MODEM_WINDOWS]),
         group(streams, STREAM, &OF_STREAMS),
-        if_any(streams, STREAM, STREAM_WINDOWS),
-        group(jobs, TASK, &OF_JOBS),
+        group(streams, STREAM, &[STREAM_WINDOWS]),
+        group(tasks, TASK, &OF_JOBS),
         group(tasks, TASK, &OF_GAPS),
-        if_any(tasks, TASK, TASK_WINDOWS),
+        group(tasks, TASK, &[TASK_WINDOWS]),
         group(commands, COMMAND, &OF_COMMANDS),
-        if_any(commands, COMMAND, COMMAND_GAP),
+        group(commands, COMMAND, &[COMMAND_GAP]),
     ];
     let mut tables = vec![vec![VARIANT, VERDICT]];
     for group in groups.into_iter().filter(|group| !group.is_empty()) {
@@ -347,6 +340,17 @@ pub(super) fn tables(variants: &[VariantResults], width: usize) -> Vec<Vec<Colum
     tables
 }
 
+/// Whether any of these columns has anything in it.
+fn has_cells(variants: &[VariantResults], columns: &[Column]) -> bool {
+    let mut lines = variants.iter().flat_map(Line::of);
+    lines.any(|line| columns.iter().any(|column| column.has_cell(&line)))
+}
+
+/// Whether the gaps between wake-ups of any task are shown.
+pub(super) fn shows_gaps(variants: &[VariantResults]) -> bool {
+    has_cells(variants, &OF_GAPS)
+}
+
 /// Names of variants are cut to so many characters rather than that a table is divided.
 const NAME: usize = 24;
 
@@ -360,12 +364,6 @@ fn wide(variants: &[VariantResults], columns: &[Column]) -> usize {
 }
 
 impl Column {
-    /// Whether there is anything in it.
-    fn has_cells(&self, variants: &[VariantResults]) -> bool {
-        let mut lines = variants.iter().flat_map(Line::of);
-        lines.any(|line| self.has_cell(&line))
-    }
-
     /// Its heading on the terminal; numbers stand at the right.
     pub(super) fn head(&self) -> (String, Align) {
         let align = match self.unit {

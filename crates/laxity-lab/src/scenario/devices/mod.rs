@@ -12,7 +12,7 @@ mod stream;
 use std::fmt;
 use std::sync::Arc;
 
-use laxity_devices::card::{self, CardClock};
+use laxity_devices::card::{self, CardClock, Unserved};
 use laxity_devices::modem as call;
 use laxity_model::analysis::devices::{Device as Analysed, DeviceError};
 use laxity_model::enforce::Losing;
@@ -174,6 +174,20 @@ impl Account {
         match self {
             Self::Stream(report, ..) => Some(report),
             Self::Modems(_) => None,
+        }
+    }
+
+    /// What the driver's account would tell at the run's end, where this was left.
+    pub fn told_at_end(&self, left: &Unserved) -> u64 {
+        match self {
+            Self::Modems(reports) => {
+                let underrun = reports.iter().map(|report| report.samples_underrun.get());
+                underrun.sum::<u64>() + left.underrun
+            }
+            // Of what was overwritten before it was read, the frames are lost too; what was played in place of a frame, the listener has heard.
+            Self::Stream(report, setting, _) => {
+                report.frames_lost() + left.lost.div_ceil(setting.blocks[0])
+            }
         }
     }
 

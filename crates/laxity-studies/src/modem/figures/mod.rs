@@ -246,7 +246,8 @@ mod tests {
     use laxity_lab::bench::{Runner, judge};
     use laxity_lab::report::Verdict;
     use laxity_lab::runner::tasks::Spinner;
-    use laxity_lab::scenario::kinds::SAMPLES_LOST;
+    use laxity_lab::scenario::kinds::{SAMPLES_LOST, SAMPLES_OVERWRITTEN, SAMPLES_UNDERRUN};
+    use laxity_model::verify::contract::Quantity;
     use laxity_model::{Disturbance, Instant, Placement, Priority, ProcessorId};
 
     use super::*;
@@ -272,11 +273,28 @@ mod tests {
         }
     }
 
-    /// A dial-up of this name in the twin, beside a spinner of this priority, as the machine stood still for 0.15 ms so many times, every 53 ms from
-    /// 0.1 s on: its readings, and the samples that contracts are judged by.
-    fn beside(name: &str, rogue: Option<u8>, still: u64) -> (Case, Readings, u128) {
+    /// What contracts are judged by, and the series of the same.
+    const LOSSES: [(Quantity, Series); 3] = [
+        (SAMPLES_LOST, Series::Damage),
+        (SAMPLES_OVERWRITTEN, Series::Overwritten),
+        (SAMPLES_UNDERRUN, Series::Underrun),
+    ];
+
+    /// A dial-up of this name in the study's twin, beside a spinner of this priority, as the machine stood still for 0.15 ms so many times, every 53 ms from
+    /// 0.1 s on: its readings, and of each of [`LOSSES`] what contracts are judged by.
+    fn beside(name: &str, rogue: Option<u8>, still: u64) -> (Case, Readings, [u128; 3]) {
+        of(Profile::WIN2000_PII450, name, rogue, still)
+    }
+
+    /// The same in this twin.
+    pub(super) fn of(
+        profile: Profile,
+        name: &str,
+        rogue: Option<u8>,
+        still: u64,
+    ) -> (Case, Readings, [u128; 3]) {
         let run = runs::in_twin(&[name], 1)[0];
-        let mut twin = Twin::new(Profile::WIN2000_PII450);
+        let mut twin = Twin::new(profile);
         let recorded = run.record(&mut Runner::Twin(&mut twin), |program| {
             if let Some(level) = rogue {
                 let priority = Priority::new(level).expect("a priority");
@@ -292,16 +310,17 @@ mod tests {
             to: from + Span::from_micros(150),
         });
         record.disturbances = still.collect();
-        let lost = observe(&record, &probes.0, &[])
-            .iter()
-            .map(|seen| seen.quantities.whole(SAMPLES_LOST).undisturbed.sum())
-            .sum();
+        let seen = observe(&record, &probes.0, &[]);
+        let lost = LOSSES.map(|(quantity, _)| {
+            let whole = seen.iter().map(|seen| seen.quantities.whole(quantity));
+            whole.map(|of| of.undisturbed.sum()).sum()
+        });
         let readings = Readings::of(&record, &probes).expect("the driver is gone");
         (Case::Run(run), readings, lost)
     }
 
-    fn damage(readings: &Readings) -> u64 {
-        let points = readings.points(Series::Damage).iter();
+    fn damage(readings: &Readings, series: Series) -> u64 {
+        let points = readings.points(series).iter();
         let judged = points.filter(|point| !point.disturbed);
         judged.map(|point| point.value).sum()
     }
@@ -311,8 +330,39 @@ mod tests {
         for still in [0, 1, 500] {
             for (name, rogue) in [("int", None), ("thr-8", None), ("thr-24", Some(30))] {
                 let (_, readings, lost) = beside(name, rogue, still);
-                assert_eq!(u128::from(damage(&readings)), lost, "{name}, {still}");
+                let own = LOSSES.map(|(_, series)| u128::from(damage(&readings, series)));
+                assert_eq!(own, lost, "{name}, {still}");
             }
+        }
+    }
+
+    /// In figure 7 the ring runs over. Where the modem's equal lets go of the processor in time for what comes in, and too late for what is due to go out, it does
+    /// not, however much is sent as garbage.
+    #[test]
+    fn garbage_that_is_sent_is_no_overflow() {
+        let request = Request {
+            figures: vec!["figure-7".into()],
+            live: true,
+            ..Request::default()
+        };
+        let mut brief = Profile::WIN2000_PII450;
+        brief.bands.quantum = Span::from_millis(30);
+        for (profile, overflows) in [(brief, false), (Profile::WIN2000_PII450, true)] {
+            let (case, readings, [lost, overwritten, _]) = of(profile, "thr-8", None, 0);
+            assert!(lost > 10_000, "{lost}");
+            assert_eq!(overwritten > 0, overflows, "{overwritten} overwritten");
+            let made = Made {
+                live: vec![(case, Seen::Run(Box::new(readings)))],
+                ..Made::nothing(&request)
+            };
+            let report = judge(&Modem, &made).expect("it is judged");
+            let mut rows = report.figures[0].compared.iter();
+            let overflow = Origin::Quoted.cell("overflow");
+            let row = rows
+                .find(|row| row.paper == overflow)
+                .expect("it is compared");
+            let agrees = matches!(row.live_verdict, Verdict::Agrees(_));
+            assert_eq!(agrees, overflows, "{row:?}");
         }
     }
 
@@ -323,7 +373,8 @@ mod tests {
             ..Request::default()
         };
         let (case, readings, _) = beside("thr-24", Some(30), 0);
-        assert!(damage(&readings) > 400_000, "{}", damage(&readings));
+        let lost = damage(&readings, Series::Damage);
+        assert!(lost > 400_000, "{lost}");
         let nothing = Readings::default();
         for readings in [readings, nothing] {
             let made = Made {

@@ -237,9 +237,15 @@ pub(super) fn judge(agrees: bool, criterion: &str, seen: &str, origin: Origin) -
 
 #[cfg(test)]
 mod tests {
+    use laxity::study::Profile;
+    use laxity_devices::modem::Costs;
+    use laxity_devices::modem::card::Setting;
+
+    use super::super::super::transfers::Place;
     use super::super::PLAN;
     use super::super::readings::Series;
     use super::super::readings::tests::seen;
+    use super::super::tests::of;
     use super::*;
     use crate::disturbed;
 
@@ -306,6 +312,41 @@ mod tests {
             [(2_000, 2_000); 2],
         );
         assert_eq!(on_hook.live_verdict, Verdict::Alone);
+    }
+
+    /// What samples pile up in while a call waits, and how long it takes, is calculated from the cost of a call and the pause of its reservation, both of which were
+    /// put in: so neither is a result of the twin's, nor ever said to agree.
+    #[test]
+    fn figures_14_and_15_show_the_sum_of_what_was_put_in() {
+        let reservation = Place::try_from("RES 2/8".to_owned()).map(|place| place.reservation());
+        let reservation = reservation.expect("a place").expect("a reservation");
+        let call = Costs::STUDY.data.as_dedicated_span();
+        let pause = reservation.period() - reservation.service().as_dedicated_span();
+        let sum = (call + pause).as_nanos();
+        let seen = ["int", "res"].map(|name| of(Profile::WIN2000_PII450, name, None, 0).1);
+        let [int, res] = &seen;
+        let twin = Runs::from([("int", vec![int]), ("res", vec![res])]);
+        let row = |figure: &str, name: &str| {
+            let mut quantities = PLAN.quantities.iter();
+            let quantity = quantities.find(|of| of.figure == figure && of.name.starts_with(name));
+            let row = quantity.and_then(|of| of.compared(&twin, &Runs::new()));
+            row.expect("the twin has it")
+        };
+        let longest = row("figure-15", "longest");
+        let pending = row("figure-14", "most samples pending");
+        for row in [&longest, &pending] {
+            let origin = row.twin.as_ref().map(|cell| cell.origin);
+            assert_eq!(origin, Some(Origin::Charged), "{row:?}");
+            assert!(matches!(row.verdict, Verdict::Consistent(_)), "{row:?}");
+        }
+        // A handler, a tick and two switches come on top.
+        let Some(Value::Span(longest)) = longest.twin.map(|cell| cell.value) else {
+            panic!("a span");
+        };
+        let besides = longest.as_nanos().checked_sub(sum);
+        assert!(besides.is_some_and(|besides| besides < 20_000), "{longest}");
+        let expected = Value::Count(sum * Setting::CONNECTED.rate_hz / 1_000_000_000);
+        assert_eq!(pending.twin.map(|cell| cell.value), Some(expected));
     }
 
     /// What the quantity of this name is in a run in which only this was seen.

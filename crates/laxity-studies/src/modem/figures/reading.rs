@@ -134,7 +134,9 @@ impl Measure {
     pub(super) fn value(&self, number: u64) -> Value {
         match (self.statistic, self.series) {
             (Statistic::Count | Statistic::Sum | Statistic::OneBucketOff, _)
-            | (_, Series::Pending | Series::Damage) => Value::Count(number),
+            | (_, Series::Pending | Series::Damage | Series::Overwritten | Series::Underrun) => {
+                Value::Count(number)
+            }
             (Statistic::Share | Statistic::SteadyShare, _) => Value::share(number),
             _ => Value::Span(Span::from_nanos(number)),
         }

@@ -34,6 +34,10 @@ pub(super) enum Series {
     Pending,
     /// Samples lost or sent as garbage from one call to the next, and from the last to the run's end.
     Damage,
+    /// Of them, those that came in and were written over before they were read.
+    Overwritten,
+    /// Of them, those that were sent as garbage.
+    Underrun,
     /// Each phase but the last: how long it lasted.
     Phases,
     /// When each phase began, after the start of the run.
@@ -266,16 +270,24 @@ impl Reader<'_> {
         }
         let pending = call.judged.map_or(call.pending, |judged| judged.pending);
         self.push(Series::Pending, when, pending, call.judged.is_none());
-        let [excused, rest] = [
-            call.damage - call.undisturbed_damage(),
-            call.undisturbed_damage(),
+        let [damage, underrun] = [
+            [call.damage, call.undisturbed_damage()],
+            [call.underrun, call.undisturbed_underrun()],
         ];
-        // Nothing at all is one value too.
-        if rest > 0 || call.excused.is_none() {
-            self.push(Series::Damage, when, rest, false);
-        }
-        if excused > 0 || (rest == 0 && call.excused.is_some()) {
-            self.push(Series::Damage, when, excused, true);
+        let overwritten = [0, 1].map(|which| damage[which] - underrun[which]);
+        for (series, [all, rest]) in [
+            (Series::Damage, damage),
+            (Series::Overwritten, overwritten),
+            (Series::Underrun, underrun),
+        ] {
+            let excused = all - rest;
+            // Nothing at all is one value too.
+            if rest > 0 || call.excused.is_none() {
+                self.push(series, when, rest, false);
+            }
+            if excused > 0 || (rest == 0 && call.excused.is_some()) {
+                self.push(series, when, excused, true);
+            }
         }
     }
 }
