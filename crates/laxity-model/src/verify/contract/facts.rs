@@ -3,7 +3,6 @@
 use alloc::collections::BTreeMap;
 
 use super::Quantity;
-use super::{Cause, Outcome, Reason};
 use crate::enforce::between_looks;
 use crate::{Disturbances, Instant, ProcessorId, RunRecord, Span, Whereabouts};
 
@@ -139,12 +138,17 @@ pub struct RunFacts {
     pub disturbed_ppm: u32,
     /// The share of the looks for halts that met one, in parts per million: however long a halt is, it is one.
     pub looks_ppm: u32,
-    /// So many of what disturbed it may have been somebody's doing ([`RunRecord::doubts`]).
-    pub doubts: u64,
     /// The share of the runs that nobody saw, in parts per million.
     pub unseen_ppm: u32,
     /// So long, and no longer, the machine may have stood still without being seen: zero where it cannot, as in the twin, or where nobody looked.
     pub unseen: Span,
+}
+
+/// What nobody knows of one component: it leaves open what is judged of that one, and of no other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Doubts {
+    /// So often somebody may have held a processor where it ran ([`RunRecord::held`]).
+    pub held: u64,
     /// Of what nobody saw whether the machine stood still.
     pub halts_unseen: HaltsUnseen,
 }
@@ -162,10 +166,11 @@ pub enum HaltsUnseen {
 }
 
 impl HaltsUnseen {
-    fn concern(self, quantity: Quantity) -> bool {
+    /// Whether these values, or what is summed up of them in windows, are among those.
+    pub(super) fn concern(self, quantity: Quantity) -> bool {
         match self {
             Self::None => false,
-            Self::Of(one) => one == quantity,
+            Self::Of(one) => one == quantity.of_each(),
             Self::All => true,
         }
     }
@@ -176,11 +181,7 @@ impl RunFacts {
     pub fn of<'a>(records: impl IntoIterator<Item = &'a RunRecord> + Clone) -> Self {
         let events_lost = records.clone().into_iter();
         let events_lost = events_lost.map(|record| record.events_lost).sum();
-        let doubts = records.clone().into_iter().map(|record| record.doubts);
-        Self {
-            doubts: doubts.sum(),
-            ..Self::of_halts(&Halts::of(records), events_lost)
-        }
+        Self::of_halts(&Halts::of(records), events_lost)
     }
 
     /// The facts of runs in which the machine stood still then, and so many events were lost.
@@ -189,29 +190,11 @@ impl RunFacts {
             events_lost,
             disturbed_ppm: halts.ppm().unwrap_or(0),
             looks_ppm: halts.looks_ppm(),
-            doubts: 0,
             // Events are recorded by who makes them.
             unseen_ppm: 0,
             // A halt that lasts from one look to the next is seen.
             unseen: between_looks(halts.length, halts.wakeups),
-            // Without a witness a run is judged as it is: whoever runs one without knows.
-            halts_unseen: HaltsUnseen::None,
         }
-    }
-
-    /// What a reason makes of a verdict where these are so; `None` if it decides nothing.
-    pub(super) fn implied(&self, reason: &Reason) -> Option<Outcome> {
-        let implied = reason.implies();
-        if self.leave_open(reason) {
-            implied.map(|_| Outcome::Inconclusive)
-        } else {
-            implied
-        }
-    }
-
-    /// Whether halts that nobody saw may have made these values what they are.
-    pub(super) fn leave_open(&self, reason: &Reason) -> bool {
-        matches!(reason.cause, Cause::Values { quantity, .. } if self.halts_unseen.concern(quantity))
     }
 
     /// Whether so much was disturbed that what does not hold of everything is not judged.

@@ -12,7 +12,8 @@
 //!    value that nobody knows may have broken a required limit.
 //! 4. Otherwise **met**.
 //!
-//! Where nobody sees whether the machine stands still, values convict nobody: what breaks a limit may be the machine's doing, and is **inconclusive**.
+//! Where nobody sees whether the machine stands still, values convict nobody: what breaks a limit may be the machine's doing, and is **inconclusive**. So it is of
+//! whom [that is said](Evidence::doubts), and of no other component.
 //!
 //! A halt of the machine between two wake-ups of the witness is seen by nobody. So a longest or shortest time that breaks an absolute bound by
 //! less than that, once among all that was seen of a component, is not held against it: by rule 3 it leaves a verdict inconclusive, unless
@@ -28,8 +29,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{
-    Absence, Bound, Cause, Contract, DISTURBED_LIMIT_PPM, Finding, Limit, Observations, Observed,
-    Phase, Phases, Quantity, Reason, RunFacts, Severity, Statistic, Subject, Subjects, Unit,
+    Absence, Bound, Cause, Contract, DISTURBED_LIMIT_PPM, Doubts, Finding, Limit, Observations,
+    Observed, Phase, Phases, Quantity, Reason, RunFacts, Severity, Statistic, Subject, Subjects,
+    Unit,
 };
 use crate::base::histogram::Histogram;
 use crate::{Grade, Span};
@@ -51,6 +53,8 @@ pub struct Evidence {
     pub control: Vec<Observations>,
     /// The reservations that it was granted, and how firmly each is held.
     pub grades: Vec<(String, Grade)>,
+    /// What nobody knows of it.
+    pub doubts: Doubts,
 }
 
 /// Whether a contract was kept.
@@ -86,49 +90,78 @@ pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict
         all,
         facts,
     };
-    let mut reasons = Vec::new();
+    let mut found = Found::default();
     for limit in &contract.limits {
-        court.judge_limit(limit, &mut reasons);
+        court.judge_limit(limit, &mut found);
+    }
+    for subject in core::mem::take(&mut found.left_open) {
+        found.tell(Reason {
+            subject,
+            cause: Cause::HaltsUnseen,
+        });
     }
     let of_the_run = |cause| Reason {
         subject: None,
         cause,
     };
-    let breaks = |reason: &Reason| reason.implies() == Some(Outcome::Violated);
-    let left_open = |reason: &Reason| breaks(reason) && facts.leave_open(reason);
-    if reasons.iter().any(left_open) {
-        reasons.push(of_the_run(Cause::HaltsUnseen));
-    }
     if facts.events_lost > 0 {
-        reasons.push(of_the_run(Cause::EventsLost(facts.events_lost)));
+        found.tell(of_the_run(Cause::EventsLost(facts.events_lost)));
     }
-    if (facts.is_disturbed() || facts.doubts > 0) && !court.holds_of_everything() {
-        if facts.is_disturbed() {
-            reasons.push(of_the_run(Cause::Disturbed(facts.disturbed_ppm)));
-        }
-        if facts.doubts > 0 {
-            reasons.push(of_the_run(Cause::Doubts(facts.doubts)));
-        }
+    if facts.is_disturbed() && !court.holds_of_everything(|_| true) {
+        found.tell(of_the_run(Cause::Disturbed(facts.disturbed_ppm)));
     }
+    court.judge_doubts(&mut found);
     if facts.unseen_ppm > DISTURBED_LIMIT_PPM {
-        reasons.push(of_the_run(Cause::Unseen(facts.unseen_ppm)));
+        found.tell(of_the_run(Cause::Unseen(facts.unseen_ppm)));
     }
-    court.judge_grades(&mut reasons);
-    let has = |outcome| {
-        reasons
-            .iter()
-            .any(|reason| facts.implied(reason) == Some(outcome))
-    };
+    court.judge_grades(&mut found);
+    let Found {
+        reasons, implied, ..
+    } = found;
     let result = if facts.events_lost > 0 {
         Outcome::Inconclusive
-    } else if has(Outcome::Violated) {
+    } else if implied.contains(&Outcome::Violated) {
         Outcome::Violated
-    } else if has(Outcome::Inconclusive) {
+    } else if implied.contains(&Outcome::Inconclusive) {
         Outcome::Inconclusive
     } else {
         Outcome::Met
     };
     Verdict { result, reasons }
+}
+
+/// What was found, and what that makes of the verdict.
+#[derive(Default)]
+struct Found {
+    reasons: Vec<Reason>,
+    implied: Vec<Outcome>,
+    /// Of whom values break a limit, and nobody saw whether it was the machine's doing.
+    left_open: Vec<Option<String>>,
+}
+
+impl Found {
+    fn tell(&mut self, reason: Reason) {
+        self.tell_as(reason.implies(), reason);
+    }
+
+    /// Two limits of one quantity may find the same, which is one reason.
+    fn tell_as(&mut self, implied: Option<Outcome>, reason: Reason) {
+        if !self.reasons.contains(&reason) {
+            self.implied.extend(implied);
+            self.reasons.push(reason);
+        }
+    }
+
+    /// What was found of the values of a component; `is_open`: nobody saw whether halts made them what they are.
+    fn tell_values(&mut self, reason: Reason, is_open: bool) {
+        let implied = reason.implies();
+        if implied == Some(Outcome::Violated) && is_open {
+            self.left_open.push(reason.subject.clone());
+            self.tell_as(Some(Outcome::Inconclusive), reason);
+        } else {
+            self.tell_as(implied, reason);
+        }
+    }
 }
 
 /// A contract before the evidence of all components.
@@ -160,24 +193,43 @@ impl Court<'_> {
         }
     }
 
-    fn judge_limit(&self, limit: &Limit, reasons: &mut Vec<Reason>) {
+    fn judge_limit(&self, limit: &Limit, found: &mut Found) {
         let subjects = self.subjects_of(limit);
         let unseen = subjects.is_empty() && limit.severity == Severity::Required;
-        let unseen = unseen.then(|| limit.found(None, None, Finding::NotObserved));
-        tell_once(unseen, reasons);
+        if unseen {
+            found.tell(limit.found(None, None, Finding::NotObserved));
+        }
         let is_named = subjects.len() > 1 || self.contract.subjects != Subjects::All;
         for evidence in subjects {
             for phase in evidence.phases_to_judge(limit) {
-                let finding = evidence.judge_in_phase(limit, phase.as_ref(), self.facts);
-                let subject = is_named.then(|| evidence.subject.name.clone());
-                let found = finding.map(|finding| limit.found(subject, phase, finding));
-                tell_once(found, reasons);
+                if let Some(finding) = evidence.judge_in_phase(limit, phase.as_ref(), self.facts) {
+                    let subject = is_named.then(|| evidence.subject.name.clone());
+                    let is_open = evidence.doubts.halts_unseen.concern(limit.quantity);
+                    found.tell_values(limit.found(subject, phase, finding), is_open);
+                }
+            }
+        }
+    }
+
+    /// What somebody may have delayed, who was not found, is not known to be the machine's doing.
+    fn judge_doubts(&self, found: &mut Found) {
+        let limits = self.contract.limits.iter();
+        let judged: Vec<&Evidence> = limits.flat_map(|limit| self.subjects_of(limit)).collect();
+        let others = |one: &Evidence| judged.iter().any(|other| other.subject != one.subject);
+        for evidence in &judged {
+            let (held, subject) = (evidence.doubts.held, &evidence.subject);
+            if held > 0 && !self.holds_of_everything(|one| one.subject == *subject) {
+                let is_named = others(evidence) || self.contract.subjects != Subjects::All;
+                found.tell(Reason {
+                    subject: is_named.then(|| subject.name.clone()),
+                    cause: Cause::Doubts(held),
+                });
             }
         }
     }
 
     /// A reservation that is not enforced was not granted; of one of which that is uncertain nobody knows.
-    fn judge_grades(&self, reasons: &mut Vec<Reason>) {
+    fn judge_grades(&self, found: &mut Found) {
         let holders = self
             .all
             .iter()
@@ -186,7 +238,7 @@ impl Court<'_> {
         for evidence in holders {
             for (holder, grade) in &evidence.grades {
                 if *grade != Grade::Enforced {
-                    reasons.push(Reason {
+                    found.tell(Reason {
                         subject: is_named.then(|| evidence.subject.name.clone()),
                         cause: Cause::Grade {
                             holder: holder.clone(),
@@ -198,13 +250,14 @@ impl Court<'_> {
         }
     }
 
-    /// Whether every required limit holds of all values, those included that overlap a disturbance.
-    fn holds_of_everything(&self) -> bool {
+    /// Whether every required limit holds of all values of these, those included that overlap a disturbance.
+    fn holds_of_everything(&self, of: impl Fn(&Evidence) -> bool) -> bool {
         let limits = self.contract.limits.iter();
         let mut required = limits.filter(|limit| limit.severity == Severity::Required);
         required.all(|limit| {
             let subjects = self.subjects_of(limit);
-            subjects.iter().all(|evidence| evidence.all_holds(limit))
+            let mut of_them = subjects.into_iter().filter(|evidence| of(evidence));
+            of_them.all(|evidence| evidence.all_holds(limit))
         })
     }
 }
@@ -420,11 +473,6 @@ fn beside(limit: &Limit, observed: &Observed, bound_value: u64) -> Option<Findin
         statistic,
         measured,
     })
-}
-
-/// Two limits of one quantity may find the same, which is one reason.
-fn tell_once(found: Option<Reason>, reasons: &mut Vec<Reason>) {
-    reasons.extend(found.filter(|found| !reasons.contains(found)));
 }
 
 /// What one run saw of a quantity in a phase, or in the whole run.

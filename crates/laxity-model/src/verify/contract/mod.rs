@@ -24,7 +24,7 @@ use core::fmt;
 
 pub use expect::{Expectation, as_expected};
 pub(crate) use facts::share_ppm;
-pub use facts::{DISTURBED_LIMIT_PPM, Halts, HaltsUnseen, RunFacts, Stood};
+pub use facts::{DISTURBED_LIMIT_PPM, Doubts, Halts, HaltsUnseen, RunFacts, Stood};
 pub use judge::{Evidence, Outcome, REPEATED, Verdict, judge};
 pub use observe::{Observations, Observed};
 pub use pc99::pc99;
