@@ -73,7 +73,7 @@ fn what_is_ours_is_told_from_what_is_the_programs() {
     let Some(_live) = live() else { return };
     let bench = Bench::new();
     let file = bench.write("not-executable", "");
-    let cases: [(&[&str], &[&str], i32, &str); 7] = [
+    let cases: [(&[&str], &[&str], i32, &str); 9] = [
         (
             &["--reserve", "2ms/8ms"],
             &["./no-such-program"],
@@ -105,6 +105,18 @@ fn what_is_ours_is_told_from_what_is_the_programs() {
             &["true"],
             125,
             "900",
+        ),
+        (
+            &["-a", "900"],
+            &["true"],
+            125,
+            "processor 900 may not be used, only 0",
+        ),
+        (
+            &["-a", "0,900"],
+            &["true"],
+            125,
+            "processor 900 may not be used, only 0",
         ),
     ];
     for (options, program, code, why) in cases {
