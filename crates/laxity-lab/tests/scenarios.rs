@@ -14,16 +14,17 @@ use laxity_lab::observe::Probes;
 use laxity_lab::plan::scenario as plan;
 use laxity_lab::plan::set as sets;
 use laxity_lab::report::run as shown;
+use laxity_lab::runner::again::MadeAgain;
 use laxity_lab::runner::compose::{RunSpec, compose};
 use laxity_lab::runner::conclude::{Circumstances, conclude};
 use laxity_lab::runner::proposal::{Settled, settled};
 use laxity_lab::runner::{self, On, RunDone, Silent, schedule};
-use laxity_lab::scenario::{Length, Resolved, TaskKind, parse};
+use laxity_lab::scenario::{Length, Loss, Outcome, Resolved, TaskKind, parse};
 use laxity_lab::{import, machine_file};
 use laxity_model::Span;
 use laxity_model::admission::admit;
-use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::Machine;
+use laxity_model::enforce::{Disturbance, Witness};
 use laxity_model::{Enforcer, Host, ProcessorId, Program};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::Value;
@@ -129,20 +130,25 @@ fn composed(resolved: &Resolved, run: schedule::PlannedRun) -> ((Program, Probes
     (composed.expect("a program"), spec.seed)
 }
 
-/// All that the scenario has for a live host, in the twin of a Linux machine; commands are outside every twin.
-fn in_the_twin_of_linux(name: &str) {
-    let (machine, resolved) = (machine(), resolved(name, Length::Quick));
-    let supply = linux(&machine, &resolved, SEED).supply(resolved.host.processors);
+/// The scenario for a live host, with what is proposed in the twin of that machine.
+fn settled_for_linux(machine: &Machine, name: &str) -> Resolved {
+    let resolved = resolved(name, Length::Quick);
+    let supply = linux(machine, &resolved, SEED).supply(resolved.host.processors);
     let resolved = settled(&resolved, &supply.expect("a twin's"), true, |_| None);
     let resolved = resolved.and_then(Settled::whole);
-    let resolved = resolved.expect("what is left open is proposed");
-    let planned = schedule::schedule(&resolved, true).expect("runs");
-    let plan = planned_for_linux(&machine, &resolved, &planned);
-    assert_is(&format!("{name}.linux.plan"), &plan);
+    resolved.expect("what is left open is proposed")
+}
+
+/// These runs in the twin of a Linux machine; commands are outside every twin.
+fn made_for_linux(
+    machine: &Machine,
+    resolved: &Resolved,
+    planned: Vec<schedule::PlannedRun>,
+) -> (Vec<RunDone>, Circumstances) {
     let made = planned.into_par_iter().map(|planned| {
-        let ((program, probes), seed) = composed(&resolved, planned);
+        let ((program, probes), seed) = composed(resolved, planned);
         let variant = &resolved.variants[planned.variant];
-        let mut twin = linux(&machine, &resolved, seed);
+        let mut twin = linux(machine, resolved, seed);
         let record = twin.admit_and_run(program, planned.length).expect("a run");
         RunDone {
             observations: observe(&record, &probes.0, &variant.judged_by()),
@@ -156,15 +162,106 @@ fn in_the_twin_of_linux(name: &str) {
     });
     let circumstances = Circumstances {
         failed: BTreeMap::new(),
-        host: linux(&machine, &resolved, SEED).describe(),
+        made_again: MadeAgain::default(),
+        host: linux(machine, resolved, SEED).describe(),
         live: false,
         tick: Span::ZERO,
         receivers: BTreeMap::new(),
         notices: Vec::new(),
     };
-    let runs: Vec<RunDone> = made.collect();
+    (made.collect(), circumstances)
+}
+
+/// All that the scenario has for a live host, in the twin of a Linux machine.
+fn in_the_twin_of_linux(name: &str) {
+    let machine = machine();
+    let resolved = settled_for_linux(&machine, name);
+    let planned = schedule::schedule(&resolved, true).expect("runs");
+    let plan = planned_for_linux(&machine, &resolved, &planned);
+    assert_is(&format!("{name}.linux.plan"), &plan);
+    let (runs, circumstances) = made_for_linux(&machine, &resolved, planned);
     let results = conclude(&resolved, &runs, Vec::new(), circumstances);
     assert_results(&format!("{name}.linux"), &results);
+}
+
+/// The machine stands still for a twentieth of a run.
+fn stand_still(run: &mut RunDone) {
+    let (from, length) = (
+        run.record.start,
+        run.record.end.saturating_since(run.record.start),
+    );
+    run.record.disturbances.push(Disturbance {
+        processor: ProcessorId(0),
+        from,
+        to: from + length / 20,
+    });
+}
+
+#[test]
+fn what_the_machine_spoiled_is_made_again_and_what_convicts_is_not() {
+    let machine = machine();
+    let mut resolved = settled_for_linux(&machine, "soft-modem");
+    let planned = schedule::schedule(&resolved, true).expect("runs");
+    let index = |name: &str| {
+        let mut variants = resolved.variants.iter();
+        variants
+            .position(|one| one.name == name)
+            .expect("a variant")
+    };
+    let (thread, interrupt) = (index("thread-24"), index("interrupt"));
+    let wanted = [index("none"), thread, interrupt];
+    let planned = planned.into_iter();
+    let planned = planned.filter(|one| one.repeat < 2 && wanted.contains(&one.variant));
+    let (mut runs, mut circumstances) = made_for_linux(&machine, &resolved, planned.collect());
+    let next = |resolved: &Resolved, runs: &[RunDone], circumstances: &Circumstances| {
+        let mut again = MadeAgain::default();
+        (again.next(resolved, runs, circumstances), again)
+    };
+    let undisturbed = next(&resolved, &runs, &circumstances);
+    assert!(undisturbed.0.is_empty(), "nothing stood still");
+    assert_eq!(undisturbed.1.notice(thread), None);
+
+    let of = |variant: usize| {
+        let mut runs = runs.iter();
+        runs.position(|run| run.planned.variant == variant)
+            .expect("a run")
+    };
+    let (spoiled, convicting) = (of(thread), of(interrupt));
+    stand_still(&mut runs[spoiled]);
+    let (made_again, again) = next(&resolved, &runs, &circumstances);
+    assert_eq!(made_again, [spoiled], "the one in which it did");
+    let notice = again.notice(thread).expect("it says so");
+    assert!(notice.starts_with("1 run was made again, "), "{notice}");
+    assert!(
+        notice.contains("unnoticed was to be met and is inconclusive"),
+        "{notice}"
+    );
+    assert_eq!(again.notice(interrupt), None);
+    circumstances.made_again = again;
+    let results = conclude(&resolved, &runs, Vec::new(), circumstances);
+    let told = results.variants.iter().flat_map(|one| &one.verdict.reasons);
+    assert!(
+        told.into_iter().any(|reason| *reason == notice),
+        "in the results"
+    );
+
+    // What lost its transfer, and nothing that the machine could have been, is an answer.
+    let (runs, circumstances) = {
+        let circumstances = made_for_linux(&machine, &resolved, Vec::new()).1;
+        stand_still(&mut runs[convicting]);
+        resolved.variants[interrupt].expect.lost = Loss::Some;
+        resolved.variants[thread].expect.transfer = Outcome::Fails;
+        (runs, circumstances)
+    };
+    let (made_again, _) = next(&resolved, &runs, &circumstances);
+    assert!(
+        !made_again.contains(&spoiled),
+        "it was to fail, and did not"
+    );
+    assert!(
+        !made_again.contains(&convicting),
+        "it was to lose, and lost nothing"
+    );
 }
 
 /// What every enforcer of that twin would make of every request. Nothing is charged for what runs above the slots.

@@ -89,7 +89,9 @@ pub fn variant(
     let notices = made
         .iter()
         .flat_map(|run| run.record.notices.iter().cloned());
-    results.verdict.reasons.extend(each_once(notices));
+    let again = circumstances.made_again.notice(index);
+    let notices = again.into_iter().chain(each_once(notices));
+    results.verdict.reasons.extend(notices);
     Some(results)
 }
 

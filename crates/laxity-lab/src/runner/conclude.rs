@@ -6,6 +6,7 @@ use std::fs;
 use laxity_model::Span;
 use laxity_model::verify::contract::Outcome;
 
+use super::again::MadeAgain;
 use super::{RunDone, aggregate};
 use crate::each_once::each_once;
 use crate::evidence::results::{
@@ -25,6 +26,8 @@ pub struct Circumstances {
     pub receivers: BTreeMap<String, u32>,
     /// Variants of which a run failed, by their place in the scenario, and why; they were not run again.
     pub failed: BTreeMap<usize, String>,
+    /// What was made again, as the machine had spoiled it.
+    pub made_again: MadeAgain,
     /// What the reader should know first.
     pub notices: Vec<String>,
 }

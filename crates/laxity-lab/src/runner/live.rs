@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use laxity::{LiveConfig, LiveHost, Watch};
 use laxity_model::admission::Supply;
 use laxity_model::enforce::Witness;
-use laxity_model::{Host, ProcessorId};
+use laxity_model::{Host, HostError, ProcessorId};
 
 use super::admit::{FurtherReceivers, Ready, ready, supply};
+use super::again::{AT_MOST, MadeAgain};
 use super::alone::Alone;
 use super::commands::{self, CommandEnd};
 use super::conclude::Circumstances;
 use super::proposal::{self, Calls};
 use super::schedule::{PlannedRun, schedule};
-use super::speed::Reference;
+use super::speed::{Reference, Took};
 use super::{Made, Progress, RunDone, RunError, not_run, run_one};
 use crate::each_once::each_once;
 use crate::scenario::kinds;
@@ -22,7 +23,7 @@ use crate::scenario::{Resolved, ResolvedDevice, Start};
 /// What is measured between the runs, in messages.
 pub(crate) const SPEED: &str = "speed of this machine";
 
-/// Makes all runs that Linux can make.
+/// Makes all runs that Linux can make, and [again](MadeAgain) those that the machine spoiled.
 ///
 /// # Errors
 ///
@@ -35,60 +36,113 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, Run
     let mut host = host(resolved)?;
     let outlined = supply(&mut host, resolved)?;
     let (settled, further) = prepare((&host, resolved), &planned, &outlined, progress)?;
-    let resolved = &settled;
-    let mut reference =
-        Reference::new(watched(resolved).first().copied().unwrap_or(ProcessorId(0)));
-    let processors = resolved.host.processors;
-    let mut took = |host: &mut LiveHost| {
-        let reference = reference.as_mut().map_err(|error| error.clone());
-        let took = reference.and_then(|reference| reference.measure(host, processors));
-        took.map_err(|error| RunError::of(error, SPEED))
+    let receivers = further.iter();
+    let receivers = receivers.map(|(name, further)| (name.clone(), *further as u32 + 1));
+    let mut circumstances = Circumstances {
+        host: host.describe(),
+        live: true,
+        tick: proposal::tick(&outlined),
+        receivers: receivers.collect(),
+        failed: BTreeMap::new(),
+        made_again: MadeAgain::default(),
+        notices: Vec::new(),
     };
-    let mut before = took(&mut host)?;
-    let (mut runs, mut failed) = (Vec::new(), BTreeMap::new());
+    let mut session = Session::begin((&settled, &further), host, watch)?;
+    let mut runs = Vec::new();
     for planned in planned {
-        if failed.contains_key(&planned.variant) {
-            continue;
-        }
-        if let Some(signal) = watch.caught() {
-            return Err(RunError::Interrupted(signal));
-        }
-        progress.run(&resolved.variants[planned.variant].name, planned.repeat);
-        // What others do on this machine may have changed since the run before.
-        let supply = supply(&mut host, resolved)?;
-        let ready = ready(resolved, planned, &further, &supply)?;
-        let done = match make(&mut host, resolved, ready) {
-            // The others are told all the same, if there are any.
-            Err(RunError::Failed { reason, .. }) => {
-                failed.insert(planned.variant, reason);
-                continue;
+        runs.extend(session.one(planned, &mut circumstances.failed, progress)?);
+    }
+    for _ in 0..AT_MOST {
+        let mut made_again = std::mem::take(&mut circumstances.made_again);
+        let spoiled = made_again.next(&settled, &runs, &circumstances);
+        circumstances.made_again = made_again;
+        progress.begin(spoiled.len());
+        for index in spoiled {
+            let planned = runs[index].planned;
+            if let Some(done) = session.one(planned, &mut circumstances.failed, progress)? {
+                runs[index] = done;
             }
-            done => done?,
-        };
-        let after = took(&mut host)?;
-        runs.push(RunDone {
-            speed: [before, after.clone()].concat(),
-            ..done
-        });
-        before = after;
+        }
     }
     progress.end();
-    require_any(resolved, &runs, &failed)?;
-    let receivers = further.into_iter();
-    let receivers = receivers.map(|(name, further)| (name, further as u32 + 1));
+    require_any(&settled, &runs, &circumstances.failed)?;
     Ok(Made {
         runs,
         skipped: not_run(resolved, true),
-        circumstances: Circumstances {
-            host: host.describe(),
-            live: true,
-            tick: proposal::tick(&outlined),
-            receivers: receivers.collect(),
-            failed,
-            notices: Vec::new(),
-        },
+        circumstances,
         settled,
     })
+}
+
+/// What lasts from run to run on this machine.
+struct Session<'a> {
+    resolved: &'a Resolved,
+    further: &'a FurtherReceivers,
+    host: LiveHost,
+    watch: Watch,
+    reference: Result<Reference, HostError>,
+    /// What the reference block took last.
+    took: Took,
+}
+
+impl<'a> Session<'a> {
+    fn begin(
+        (resolved, further): (&'a Resolved, &'a FurtherReceivers),
+        host: LiveHost,
+        watch: Watch,
+    ) -> Result<Self, RunError> {
+        let first = watched(resolved).first().copied();
+        let mut session = Self {
+            reference: Reference::new(first.unwrap_or(ProcessorId(0))),
+            took: Took::new(),
+            resolved,
+            further,
+            host,
+            watch,
+        };
+        session.took = session.measure()?;
+        Ok(session)
+    }
+
+    fn measure(&mut self) -> Result<Took, RunError> {
+        let reference = self.reference.as_mut().map_err(|error| error.clone());
+        let processors = self.resolved.host.processors;
+        let took = reference.and_then(|reference| reference.measure(&mut self.host, processors));
+        took.map_err(|error| RunError::of(error, SPEED))
+    }
+
+    /// Makes one run; none of a variant of which one `failed`, as the others are told all the same, if there are any.
+    fn one(
+        &mut self,
+        planned: PlannedRun,
+        failed: &mut BTreeMap<usize, String>,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<RunDone>, RunError> {
+        if failed.contains_key(&planned.variant) {
+            return Ok(None);
+        }
+        if let Some(signal) = self.watch.caught() {
+            return Err(RunError::Interrupted(signal));
+        }
+        let resolved = self.resolved;
+        progress.run(&resolved.variants[planned.variant].name, planned.repeat);
+        // What others do on this machine may have changed since the run before.
+        let supply = supply(&mut self.host, resolved)?;
+        let ready = ready(resolved, planned, self.further, &supply)?;
+        let done = match make(&mut self.host, resolved, ready) {
+            Err(RunError::Failed { reason, .. }) => {
+                failed.insert(planned.variant, reason);
+                return Ok(None);
+            }
+            done => done?,
+        };
+        let after = self.measure()?;
+        let before = std::mem::replace(&mut self.took, after.clone());
+        Ok(Some(RunDone {
+            speed: [before, after].concat(),
+            ..done
+        }))
+    }
 }
 
 /// Makes one run with its commands.

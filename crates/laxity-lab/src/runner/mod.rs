@@ -1,7 +1,7 @@
 //! From a scenario to its results: which runs are made, how each becomes a program, what was seen of it, and how it is judged.
 //!
 //! * [`tasks`]: what runs beside the devices; [`compose`]: a variant as a program; [`admit`]: that program, admitted.
-//! * [`schedule`]: which runs, in which order; [`live`], [`twin`]: how each host is set up and used.
+//! * [`schedule`]: which runs, in which order; [`again`]: which of them once more; [`live`], [`twin`]: how each host is set up and used.
 //! * [`pool`]: independent runs of the twin at once; [`load`]: how often work is repeated to take a share of this machine, and [`alone`]: the runs by
 //!   which that is measured.
 //! * [`proposal`]: what is reserved where a scenario leaves that open; `served`: whether a reservation serves a device, less what the `machine` takes
@@ -10,6 +10,7 @@
 //! * `figures`: the figures of one component; [`aggregate`]: from runs to results and verdicts.
 
 pub mod admit;
+pub mod again;
 pub mod aggregate;
 pub mod alone;
 mod cause;

@@ -7,6 +7,7 @@ use laxity_model::Host;
 use laxity_model::admission::Supply;
 
 use super::admit::{Ready, ready_for_twin, supply};
+use super::again::MadeAgain;
 use super::alone::calls_in_twin;
 use super::conclude::Circumstances;
 use super::proposal::{self, Settled};
@@ -59,6 +60,7 @@ pub fn run(
         skipped: not_run(resolved, false),
         circumstances: Circumstances {
             failed: BTreeMap::new(),
+            made_again: MadeAgain::default(),
             host: format!("twin {}", resolved.host.profile.machine.name),
             live: false,
             tick: proposal::tick(&supply),

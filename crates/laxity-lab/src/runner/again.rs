@@ -1,0 +1,92 @@
+//! Which runs are made again: those that leave open what came of their variant because the processor stood still meanwhile.
+//!
+//! Whether a run is made again depends on what disturbed it, never on what it would show: what convicts stays, as does a reservation
+//! that somebody could break. Nothing is hidden either: the results say what was made again, and what had been open.
+
+use std::collections::BTreeMap;
+
+use super::RunDone;
+use super::aggregate;
+use super::conclude::Circumstances;
+use crate::evidence::results::VariantResults;
+use crate::scenario::{ExpectedGrade, Resolved, ResolvedVariant};
+
+/// How often at most: a machine that stands still as often as that will not do otherwise the next time.
+pub const AT_MOST: u32 = 2;
+
+/// What was made again of each variant, by its place in the scenario.
+#[derive(Default)]
+pub struct MadeAgain(BTreeMap<usize, Again>);
+
+#[derive(Default)]
+struct Again {
+    runs: u32,
+    left_open: Vec<String>,
+}
+
+impl MadeAgain {
+    /// The runs, as indices into `runs`, that are to be made again as things stand; notes why.
+    pub fn next(
+        &mut self,
+        resolved: &Resolved,
+        runs: &[RunDone],
+        circumstances: &Circumstances,
+    ) -> Vec<usize> {
+        let mut all = Vec::new();
+        for (index, variant) in resolved.variants.iter().enumerate() {
+            let results = aggregate::variant(resolved, index, runs, circumstances);
+            let Some(results) = results.filter(|results| is_left_open(variant, results)) else {
+                continue;
+            };
+            let own = disturbed(runs, index);
+            let spoiled = match variant.control {
+                Some(control) if own.is_empty() => disturbed(runs, control),
+                _ => own,
+            };
+            if spoiled.is_empty() {
+                continue;
+            }
+            let again = self.0.entry(index).or_default();
+            again.runs += spoiled.len() as u32;
+            again.left_open.extend(results.unexpected());
+            all.extend(spoiled);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// What is to be said of a variant; nothing where all its runs are the first.
+    pub fn notice(&self, variant: usize) -> Option<String> {
+        let Again { runs, left_open } = self.0.get(&variant)?;
+        let those = if *runs == 1 {
+            "1 run was"
+        } else {
+            &format!("{runs} runs were")
+        };
+        let why = left_open.join("; ");
+        Some(format!(
+            "{those} made again, as the machine had left open: {why}"
+        ))
+    }
+}
+
+/// Whether nothing but the machine is in the way of a judgement. A reservation that could be broken, or of which that cannot be told, is an answer.
+fn is_left_open(variant: &ResolvedVariant, results: &VariantResults) -> bool {
+    let is_granted = match results.grade.as_deref() {
+        Some("uncertain") => false,
+        Some("unenforced") => variant.expect.grade == Some(ExpectedGrade::Unenforced),
+        _ => true,
+    };
+    !results.as_expected && results.is_open() && results.failures.is_empty() && is_granted
+}
+
+/// The runs of a variant during which a processor stood still, or was held by nobody that was found.
+fn disturbed(runs: &[RunDone], variant: usize) -> Vec<usize> {
+    let disturbed = |run: &RunDone| {
+        let is_disturbed = !run.record.disturbances.is_empty() || run.record.doubts > 0;
+        run.planned.variant == variant && is_disturbed
+    };
+    let all = (0..runs.len()).filter(|index| disturbed(&runs[*index]));
+    all.collect()
+}
